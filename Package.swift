@@ -1,0 +1,140 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// The floors of the house, from the cellar up; an arrow in `dependencies` only ever points down.
+// docs/architecture.md draws the same picture.
+
+let systemLibraries: [Target] = [
+  .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+  .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
+  .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+  .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+  .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+  .target(name: "CLinux"),
+]
+
+let groundwork: [Target] = [
+  .target(name: "Measures"),
+  .target(name: "SystemCalls", dependencies: ["CLinux", "Measures"]),
+  .target(name: "Digests", dependencies: ["COpenSSL"]),
+]
+
+let plumbing: [Target] = [
+  .target(name: "HTTPServer", dependencies: ["CLinux", "SystemCalls", "Measures"]),
+  .target(name: "HTTPClient", dependencies: ["CCurl", "Measures"]),
+  .target(name: "Database", dependencies: ["CSQLite", "Measures"]),
+  .target(name: "BlobStore", dependencies: ["SystemCalls", "Digests", "Measures"]),
+  .target(name: "ServiceRuntime", dependencies: ["CLinux", "SystemCalls", "Measures"]),
+]
+
+let domain: [Target] = [
+  .target(name: "Commerce", dependencies: ["Measures"]),
+  .target(
+    name: "ContentPackage",
+    dependencies: ["Commerce", "CArchive", "CZlib", "Digests", "SystemCalls", "Measures"]),
+  .target(name: "Receipts", dependencies: ["Commerce", "COpenSSL", "Digests", "Measures"]),
+]
+
+let contract: [Target] = [
+  .target(
+    name: "PullboxAPI",
+    dependencies: ["Commerce", "ContentPackage", "Receipts", "Digests", "Measures"]),
+  .target(
+    name: "APIServing", dependencies: ["PullboxAPI", "HTTPServer", "ServiceRuntime", "Digests", "Measures"]),
+  .target(name: "APICalling", dependencies: ["PullboxAPI", "HTTPClient", "Measures"]),
+]
+
+let services: [Target] = [
+  .target(
+    name: "DeliveryService",
+    dependencies: [
+      "PullboxAPI", "APIServing", "APICalling", "Commerce", "ContentPackage", "Receipts", "HTTPServer",
+      "HTTPClient", "Database", "BlobStore", "ServiceRuntime", "SystemCalls", "Digests", "Measures",
+    ]),
+  .target(
+    name: "DownloadAgent",
+    dependencies: [
+      "PullboxAPI", "APIServing", "APICalling", "Commerce", "ContentPackage", "Receipts", "HTTPServer",
+      "HTTPClient", "Database", "ServiceRuntime", "SystemCalls", "Digests", "Measures",
+    ]),
+  .target(
+    name: "SandboxStore",
+    dependencies: [
+      "PullboxAPI", "APIServing", "APICalling", "Commerce", "Receipts", "HTTPServer", "HTTPClient",
+      "Database", "ServiceRuntime", "SystemCalls", "Digests", "Measures",
+    ]),
+  .target(
+    name: "PullboxKit",
+    dependencies: [
+      "PullboxAPI", "APICalling", "Commerce", "ContentPackage", "HTTPClient", "Digests", "Measures",
+    ]),
+]
+
+let executables: [Target] = [
+  .executableTarget(name: "pullbox-server", dependencies: ["DeliveryService", "ServiceRuntime"]),
+  .executableTarget(name: "pullbox-agent", dependencies: ["DownloadAgent", "ServiceRuntime"]),
+  .executableTarget(name: "pullbox-sandbox", dependencies: ["SandboxStore", "ServiceRuntime"]),
+  .executableTarget(
+    name: "pullbox",
+    dependencies: [
+      "PullboxKit", "PullboxAPI", "Commerce", "ContentPackage", "ServiceRuntime", "SystemCalls", "Digests",
+      "Measures",
+    ]),
+]
+
+let tests: [Target] = [
+  .testTarget(name: "MeasuresTests", dependencies: ["Measures"]),
+  .testTarget(name: "SystemCallsTests", dependencies: ["SystemCalls", "PullboxTesting"]),
+  .testTarget(name: "DigestsTests", dependencies: ["Digests"]),
+  .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "SystemCalls", "PullboxTesting"]),
+  .testTarget(
+    name: "HTTPClientTests", dependencies: ["HTTPClient", "HTTPServer", "SystemCalls", "PullboxTesting"]),
+  .testTarget(name: "DatabaseTests", dependencies: ["Database", "PullboxTesting"]),
+  .testTarget(
+    name: "BlobStoreTests", dependencies: ["BlobStore", "SystemCalls", "Digests", "PullboxTesting"]),
+  .testTarget(name: "ServiceRuntimeTests", dependencies: ["ServiceRuntime", "PullboxTesting"]),
+  .testTarget(name: "CommerceTests", dependencies: ["Commerce", "PullboxTesting"]),
+  .testTarget(
+    name: "ContentPackageTests",
+    dependencies: ["ContentPackage", "Commerce", "Digests", "SystemCalls", "PullboxTesting"]),
+  .testTarget(name: "ReceiptsTests", dependencies: ["Receipts", "Commerce", "Digests", "PullboxTesting"]),
+  .testTarget(name: "PullboxAPITests", dependencies: ["PullboxAPI"]),
+  .testTarget(
+    name: "DeliveryServiceTests",
+    dependencies: ["DeliveryService", "PullboxAPI", "HTTPClient", "PullboxTesting"]),
+  .testTarget(
+    name: "DownloadAgentTests",
+    dependencies: ["DownloadAgent", "PullboxAPI", "HTTPServer", "ContentPackage", "PullboxTesting"]),
+  .testTarget(
+    name: "SandboxStoreTests",
+    dependencies: ["SandboxStore", "PullboxAPI", "Receipts", "HTTPClient", "HTTPServer", "PullboxTesting"]),
+  .testTarget(name: "PullboxKitTests", dependencies: ["PullboxKit", "PullboxAPI", "PullboxTesting"]),
+  .testTarget(
+    name: "BlackBoxTests",
+    dependencies: ["PullboxAPI", "HTTPClient", "ContentPackage", "Digests", "Measures", "PullboxTesting"]),
+]
+
+let package = Package(
+  name: "pullbox",
+  products: [
+    .executable(name: "pullbox", targets: ["pullbox"]),
+    .executable(name: "pullbox-server", targets: ["pullbox-server"]),
+    .executable(name: "pullbox-agent", targets: ["pullbox-agent"]),
+    .executable(name: "pullbox-sandbox", targets: ["pullbox-sandbox"]),
+    .library(name: "PullboxKit", targets: ["PullboxKit"]),
+  ],
+  targets: systemLibraries + groundwork + plumbing + domain + contract + services + executables
+    + [.target(name: "PullboxTesting", dependencies: ["Measures", "SystemCalls"])] + tests,
+  swiftLanguageModes: [.v6]
+)
+
+for target in package.targets where target.type != .system {
+  target.swiftSettings = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+  ]
+}

@@ -1,0 +1,50 @@
+// What Swift's Glibc module does not offer: system calls it does not import, macros with arguments, variadic
+// functions, and constants of enumerations that arrive without a usable type.
+#ifndef PULLBOX_CLINUX_H
+#define PULLBOX_CLINUX_H
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/sendfile.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/statvfs.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+// open and openat are variadic; these always pass a mode.
+int clinux_open(const char *path, int flags, mode_t mode);
+int clinux_openat(int directory, const char *path, int flags, mode_t mode);
+
+// accept4, renameat2 and sync_file_range need _GNU_SOURCE, which the Glibc module does not define.
+int clinux_accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
+int clinux_renameat2(int old_directory, const char *old_path, int new_directory, const char *new_path,
+                     unsigned int flags);
+int clinux_sync_file_range(int descriptor, off_t offset, off_t length, unsigned int flags);
+int clinux_syncfs(int descriptor);
+
+// ioctl is variadic.
+int clinux_terminal_columns(int descriptor);
+
+extern const unsigned int clinux_rename_noreplace;
+extern const unsigned int clinux_rename_exchange;
+extern const unsigned int clinux_sync_file_range_write;
+
+// EPOLLET is 1u << 31, which Swift imports with the wrong sign.
+extern const uint32_t clinux_epoll_edge_triggered;
+
+// epoll_data is a union; the tag is all this project stores in it.
+static inline struct epoll_event clinux_epoll_event(uint32_t events, uint64_t tag) {
+  struct epoll_event event = {.events = events, .data = {.u64 = tag}};
+  return event;
+}
+
+static inline uint64_t clinux_epoll_tag(const struct epoll_event *event) { return event->data.u64; }
+
+#endif

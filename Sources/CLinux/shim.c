@@ -1,0 +1,38 @@
+#define _GNU_SOURCE
+#include "CLinux.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(off_t) == 8, "offsets past 2^31 need a 64-bit off_t");
+
+int clinux_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
+
+int clinux_openat(int directory, const char *path, int flags, mode_t mode) {
+  return openat(directory, path, flags, mode);
+}
+
+int clinux_accept4(int socket, struct sockaddr *address, socklen_t *length, int flags) {
+  return accept4(socket, address, length, flags);
+}
+
+int clinux_renameat2(int old_directory, const char *old_path, int new_directory, const char *new_path,
+                     unsigned int flags) {
+  return renameat2(old_directory, old_path, new_directory, new_path, flags);
+}
+
+int clinux_sync_file_range(int descriptor, off_t offset, off_t length, unsigned int flags) {
+  return sync_file_range(descriptor, offset, length, flags);
+}
+
+int clinux_syncfs(int descriptor) { return syncfs(descriptor); }
+
+int clinux_terminal_columns(int descriptor) {
+  struct winsize size;
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+const unsigned int clinux_rename_noreplace = RENAME_NOREPLACE;
+const unsigned int clinux_rename_exchange = RENAME_EXCHANGE;
+const unsigned int clinux_sync_file_range_write = SYNC_FILE_RANGE_WRITE;
+const uint32_t clinux_epoll_edge_triggered = EPOLLET;

@@ -1,0 +1,39 @@
+/// Lower-case hexadecimal; upper-case digits are refused, so that every value has one spelling.
+public enum Hexadecimal {
+  public static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    var text: [UInt8] = []
+    text.reserveCapacity(bytes.underestimatedCount * 2)
+    for byte in bytes {
+      text.append(digit(byte >> 4))
+      text.append(digit(byte & 15))
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Nil for an odd length or a character that is no lower-case digit.
+  public static func decode(_ text: some StringProtocol) -> [UInt8]? {
+    let digits = Array(text.utf8)
+    guard digits.count.isMultiple(of: 2) else { return nil }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(digits.count / 2)
+    for index in stride(from: 0, to: digits.count, by: 2) {
+      guard let high = value(of: digits[index]), let low = value(of: digits[index + 1]) else { return nil }
+      bytes.append(high << 4 | low)
+    }
+    return bytes
+  }
+
+  @inline(__always)
+  static func digit(_ value: UInt8) -> UInt8 {
+    value < 10 ? 0x30 + value : 0x61 + value - 10
+  }
+
+  @inline(__always)
+  static func value(of digit: UInt8) -> UInt8? {
+    switch digit {
+    case 0x30...0x39: digit - 0x30
+    case 0x61...0x66: digit - 0x61 + 10
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,58 @@
+internal import CLinux
+internal import Glibc
+public import Measures
+
+extension FileDescriptor {
+  /// pwrite(2) until all of `bytes` is written at `offset`.
+  public func write(_ bytes: Span<UInt8>, at offset: ByteCount) throws(SystemError) {
+    var written = 0
+    while written < bytes.count {
+      let position = written
+      written += try SystemCall.run("pwrite") {
+        unsafe bytes.withUnsafeBufferPointer { bytes in
+          unsafe pwrite(
+            number, bytes.baseAddress! + position, bytes.count - position,
+            off_t(offset.rawValue) + off_t(position))
+        }
+      }
+    }
+  }
+
+  /// write(2) until all of `bytes` is written where the descriptor stands.
+  public func write(_ bytes: Span<UInt8>) throws(SystemError) {
+    var written = 0
+    while written < bytes.count {
+      let position = written
+      written += try SystemCall.run("write") {
+        unsafe bytes.withUnsafeBufferPointer { bytes in
+          unsafe Glibc.write(number, bytes.baseAddress! + position, bytes.count - position)
+        }
+      }
+    }
+  }
+
+  /// fsync(2): returns when data and metadata are on the device.
+  public func synchronize() throws(SystemError) {
+    try SystemCall.run("fsync") { fsync(number) }
+  }
+
+  /// fdatasync(2): data and the length, not times.
+  public func synchronizeData() throws(SystemError) {
+    try SystemCall.run("fdatasync") { fdatasync(number) }
+  }
+
+  /// sync_file_range(2): asks the kernel to start writing these pages back, and returns at once. No durability by
+  /// itself; it spreads the work of a later ``synchronizeData()``.
+  public func startWriteback(of range: Range<Int64>) throws(SystemError) {
+    try SystemCall.run("sync_file_range") {
+      clinux_sync_file_range(
+        number, off_t(range.lowerBound), off_t(range.upperBound - range.lowerBound),
+        clinux_sync_file_range_write)
+    }
+  }
+
+  /// ftruncate(2).
+  public func truncate(to length: ByteCount) throws(SystemError) {
+    try SystemCall.run("ftruncate") { ftruncate(number, off_t(length.rawValue)) }
+  }
+}

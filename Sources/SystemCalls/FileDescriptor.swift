@@ -1,0 +1,75 @@
+internal import CLinux
+internal import Glibc
+
+/// Owns one open file descriptor and closes it when it goes away.
+public struct FileDescriptor: ~Copyable, Sendable {
+  /// The number the kernel knows it by; valid while this value lives.
+  public let number: Int32
+
+  /// `number` must be open and owned by nobody else.
+  public init(takingOwnershipOf number: Int32) {
+    precondition(number >= 0)
+    self.number = number
+  }
+
+  deinit {
+    // After close(2) the descriptor is gone whatever it answers; data that matters was synced before.
+    _ = Glibc.close(number)
+  }
+
+  /// Gives the number away; the caller closes it.
+  public consuming func release() -> Int32 {
+    let number = number
+    discard self
+    return number
+  }
+
+  public struct Options: OptionSet, Sendable {
+    public let rawValue: Int32
+    public init(rawValue: Int32) { self.rawValue = rawValue }
+    public static let create = Options(rawValue: O_CREAT)
+    public static let exclusive = Options(rawValue: O_EXCL)
+    public static let truncate = Options(rawValue: O_TRUNC)
+    public static let append = Options(rawValue: O_APPEND)
+    /// Fails where the last part of the path is a symbolic link.
+    public static let doNotFollow = Options(rawValue: O_NOFOLLOW)
+    public static let directory = Options(rawValue: O_DIRECTORY)
+  }
+
+  public enum Access: Sendable {
+    case readOnly
+    case writeOnly
+    case readWrite
+  }
+
+  /// openat(2) with `O_CLOEXEC`; without `directory`, relative paths start at the working directory. `permissions`
+  /// count, less the umask, for a file that is created.
+  public static func open(
+    _ path: String, _ access: Access, options: Options = [], permissions: UInt32 = 0o644,
+    relativeTo directory: borrowing FileDescriptor
+  ) throws(SystemError) -> FileDescriptor {
+    try open(path, access, options: options, permissions: permissions, directory: directory.number)
+  }
+
+  /// openat(2) with `O_CLOEXEC`, from the working directory.
+  public static func open(
+    _ path: String, _ access: Access, options: Options = [], permissions: UInt32 = 0o644
+  ) throws(SystemError) -> FileDescriptor {
+    try open(path, access, options: options, permissions: permissions, directory: AT_FDCWD)
+  }
+
+  private static func open(
+    _ path: String, _ access: Access, options: Options, permissions: UInt32, directory: Int32
+  ) throws(SystemError) -> FileDescriptor {
+    let mode: Int32 =
+      switch access {
+      case .readOnly: O_RDONLY
+      case .writeOnly: O_WRONLY
+      case .readWrite: O_RDWR
+      }
+    let number = try SystemCall.run("openat", path) {
+      unsafe clinux_openat(directory, path, mode | options.rawValue | O_CLOEXEC, permissions)
+    }
+    return FileDescriptor(takingOwnershipOf: number)
+  }
+}

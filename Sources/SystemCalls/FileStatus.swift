@@ -1,0 +1,35 @@
+internal import Glibc
+public import Measures
+
+/// What fstat(2) says of a file, as far as this project asks.
+public struct FileStatus: Sendable {
+  public enum Kind: Sendable {
+    case regular
+    case directory
+    case symbolicLink
+    case other
+  }
+
+  public let kind: Kind
+  public let length: ByteCount
+  /// The low twelve bits: permissions, set-id and sticky bits.
+  public let permissions: UInt32
+  public let device: UInt64
+  public let inode: UInt64
+  public let linkCount: UInt64
+
+  init(_ status: stat) {
+    kind =
+      switch status.st_mode & S_IFMT {
+      case S_IFREG: .regular
+      case S_IFDIR: .directory
+      case S_IFLNK: .symbolicLink
+      default: .other
+      }
+    length = ByteCount(status.st_size)
+    permissions = status.st_mode & 0o7777
+    device = UInt64(status.st_dev)
+    inode = UInt64(status.st_ino)
+    linkCount = UInt64(status.st_nlink)
+  }
+}
