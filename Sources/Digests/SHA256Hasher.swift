@@ -10,7 +10,12 @@ public struct SHA256Hasher: Sendable {
     unsafe check(SHA256_Init(&state))
   }
 
-  @inline(__always)
+  /// A hasher that has read `bytes`.
+  init(startingWith bytes: [UInt8]) {
+    self.init()
+    update(bytes.span)
+  }
+
   public mutating func update(_ bytes: Span<UInt8>) {
     unsafe bytes.withUnsafeBufferPointer { bytes in
       unsafe check(SHA256_Update(&state, bytes.baseAddress, bytes.count))
@@ -18,7 +23,6 @@ public struct SHA256Hasher: Sendable {
   }
 
   /// The digest of everything so far; the hasher can go on.
-  @inline(__always)
   public func finalize() -> SHA256Digest {
     var copy = self
     var digest = SHA256Digest.Bytes(repeating: 0)
@@ -30,7 +34,6 @@ public struct SHA256Hasher: Sendable {
   }
 
   // With a state of our own these three cannot fail.
-  @inline(__always)
   private func check(_ result: Int32) {
     precondition(result == 1, "libcrypto refused a SHA-256 step")
   }
