@@ -99,7 +99,7 @@ let tests: [Target] = [
     name: "ContentPackageTests",
     dependencies: ["ContentPackage", "Commerce", "Digests", "SystemCalls", "PullboxTesting"]),
   .testTarget(name: "ReceiptsTests", dependencies: ["Receipts", "Commerce", "Digests", "PullboxTesting"]),
-  .testTarget(name: "PullboxAPITests", dependencies: ["PullboxAPI"]),
+  .testTarget(name: "PullboxAPITests", dependencies: ["PullboxAPI", "Commerce", "Measures"]),
   .testTarget(
     name: "DeliveryServiceTests",
     dependencies: ["DeliveryService", "PullboxAPI", "HTTPClient", "PullboxTesting"]),

@@ -1,0 +1,59 @@
+public import Commerce
+public import Digests
+public import Measures
+
+/// The answer to `POST /v1/grants`: a recorded permission, and all that is needed to use it.
+public struct GrantResponse: Codable, Sendable {
+  public var grant: GrantIdentifier
+  public var transaction: TransactionIdentifier
+  public var download: DownloadTerms
+
+  public init(grant: GrantIdentifier, transaction: TransactionIdentifier, download: DownloadTerms) {
+    self.grant = grant
+    self.transaction = transaction
+    self.download = download
+  }
+}
+
+/// What is to be downloaded, where, and with which ticket.
+public struct DownloadTerms: Codable, Sendable {
+  public var product: ProductIdentifier
+  public var version: ContentVersion
+  public var length: ByteCount
+  /// Of the package.
+  public var digest: SHA256Digest
+  /// Of the manifest's bytes: the grant authenticates the manifest, the manifest authenticates every piece.
+  public var manifestDigest: SHA256Digest
+  /// Absolute, or relative to the server's address as the client knows it.
+  public var contentURL: String
+  public var manifestURL: String
+  public var ticket: String
+  public var ticketExpires: Timestamp
+
+  public init(
+    product: ProductIdentifier, version: ContentVersion, length: ByteCount, digest: SHA256Digest,
+    manifestDigest: SHA256Digest, contentURL: String, manifestURL: String, ticket: String,
+    ticketExpires: Timestamp
+  ) {
+    self.product = product
+    self.version = version
+    self.length = length
+    self.digest = digest
+    self.manifestDigest = manifestDigest
+    self.contentURL = contentURL
+    self.manifestURL = manifestURL
+    self.ticket = ticket
+    self.ticketExpires = ticketExpires
+  }
+}
+
+/// The answer to `POST /v1/grants/{grant}/tickets`.
+public struct TicketResponse: Codable, Sendable {
+  public var ticket: String
+  public var ticketExpires: Timestamp
+
+  public init(ticket: String, ticketExpires: Timestamp) {
+    self.ticket = ticket
+    self.ticketExpires = ticketExpires
+  }
+}

@@ -1,0 +1,64 @@
+public import Commerce
+public import Digests
+public import Measures
+
+/// `GET /v1/grants/{grant}`, and an entry of `GET /v1/operator/deliveries`.
+public struct GrantStatus: Codable, Sendable {
+  /// One transition that the server recorded.
+  public struct Event: Codable, Sendable {
+    public var state: GrantStateName
+    public var at: Timestamp
+    public var detail: String?
+
+    public init(state: GrantStateName, at: Timestamp, detail: String? = nil) {
+      self.state = state
+      self.at = at
+      self.detail = detail
+    }
+  }
+
+  public var grant: GrantIdentifier
+  public var state: GrantStateName
+  public var store: String
+  public var transaction: TransactionIdentifier
+  public var product: ProductIdentifier
+  public var version: ContentVersion
+  public var device: DeviceIdentifier
+  public var digest: SHA256Digest
+  public var length: ByteCount
+  /// Body bytes of the package sent for this grant so far, repeated ones counted again.
+  public var bytesDelivered: ByteCount
+  /// Oldest first.
+  public var history: [Event]
+
+  public init(
+    grant: GrantIdentifier, state: GrantStateName, store: String, transaction: TransactionIdentifier,
+    product: ProductIdentifier, version: ContentVersion, device: DeviceIdentifier, digest: SHA256Digest,
+    length: ByteCount, bytesDelivered: ByteCount, history: [Event]
+  ) {
+    self.grant = grant
+    self.state = state
+    self.store = store
+    self.transaction = transaction
+    self.product = product
+    self.version = version
+    self.device = device
+    self.digest = digest
+    self.length = length
+    self.bytesDelivered = bytesDelivered
+    self.history = history
+  }
+}
+
+/// Where a grant stands.
+public enum GrantStateName: String, Codable, Sendable, CaseIterable {
+  /// The receipt was checked; tickets may be issued.
+  case granted
+  /// The device reported "verified and placed", and the report was right; the transaction still waits, for other
+  /// products it pays for or for the store's answer.
+  case completed
+  /// The store has marked the transaction finished.
+  case finished
+  /// Refunded or withdrawn: no tickets, no completion.
+  case revoked
+}

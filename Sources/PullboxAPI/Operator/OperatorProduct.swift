@@ -1,0 +1,22 @@
+public import Commerce
+public import Measures
+
+/// A product as the operator sees it.
+public struct OperatorProduct: Codable, Sendable {
+  public var product: Product
+  public var clearedForSale: Bool
+  public var created: Timestamp
+  public var changed: Timestamp
+  /// Newest version first.
+  public var versions: [VersionRecord]
+
+  public init(
+    product: Product, clearedForSale: Bool, created: Timestamp, changed: Timestamp, versions: [VersionRecord]
+  ) {
+    self.product = product
+    self.clearedForSale = clearedForSale
+    self.created = created
+    self.changed = changed
+    self.versions = versions
+  }
+}

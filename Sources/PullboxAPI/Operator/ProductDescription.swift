@@ -1,0 +1,33 @@
+public import Commerce
+public import Measures
+
+/// A product as an operator writes it: the body of `PUT /v1/operator/products/{id}` and a folder's `product.json5`.
+/// What is left out gets a default: a free non-consumable, for sale everywhere, published now.
+public struct ProductDescription: Codable, Sendable {
+  public var id: ProductIdentifier?
+  public var type: ProductType?
+  /// Only in `product.json5`: the content version that the folder is.
+  public var version: ContentVersion?
+  /// Texts by BCP 47 tag.
+  public var localizations: [String: Product.Localization]?
+  /// Prices by ISO 3166 alpha-3 territory; none: for sale everywhere, free of charge.
+  public var prices: [String: Price]?
+  public var publication: ProductIdentifier?
+  public var publicationDate: Timestamp?
+  public var period: BillingPeriod?
+
+  public init(
+    id: ProductIdentifier? = nil, type: ProductType? = nil, version: ContentVersion? = nil,
+    localizations: [String: Product.Localization]? = nil, prices: [String: Price]? = nil,
+    publication: ProductIdentifier? = nil, publicationDate: Timestamp? = nil, period: BillingPeriod? = nil
+  ) {
+    self.id = id
+    self.type = type
+    self.version = version
+    self.localizations = localizations
+    self.prices = prices
+    self.publication = publication
+    self.publicationDate = publicationDate
+    self.period = period
+  }
+}

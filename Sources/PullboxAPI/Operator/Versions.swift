@@ -1,0 +1,93 @@
+public import Commerce
+public import Digests
+public import Measures
+
+/// `POST /v1/operator/products/{id}/versions`.
+public struct VersionSubmission: Codable, Sendable {
+  /// The identifier of a complete upload.
+  public var upload: String
+  public var version: ContentVersion
+  /// The manifest's exact bytes in base 64. Without one, the package must be a finished file, and the server describes
+  /// it itself.
+  public var manifest: String?
+
+  public init(upload: String, version: ContentVersion, manifest: String? = nil) {
+    self.upload = upload
+    self.version = version
+    self.manifest = manifest
+  }
+}
+
+/// Where a content version stands between upload and readers.
+public enum VersionState: String, Codable, Sendable, CaseIterable {
+  case draft
+  case submitted
+  case approved
+  case rejected
+  case released
+  /// A newer version was released.
+  case superseded
+  /// No new grants.
+  case withdrawn
+}
+
+/// A content version as the operator sees it.
+public struct VersionRecord: Codable, Sendable {
+  public var product: ProductIdentifier
+  public var version: ContentVersion
+  public var state: VersionState
+  public var length: ByteCount
+  public var digest: SHA256Digest
+  public var manifestDigest: SHA256Digest
+  public var pieces: Int
+  public var files: Int
+  public var created: Timestamp
+  public var released: Timestamp?
+  /// Why it was rejected or withdrawn.
+  public var reason: String?
+
+  public init(
+    product: ProductIdentifier, version: ContentVersion, state: VersionState, length: ByteCount,
+    digest: SHA256Digest, manifestDigest: SHA256Digest, pieces: Int, files: Int, created: Timestamp,
+    released: Timestamp? = nil, reason: String? = nil
+  ) {
+    self.product = product
+    self.version = version
+    self.state = state
+    self.length = length
+    self.digest = digest
+    self.manifestDigest = manifestDigest
+    self.pieces = pieces
+    self.files = files
+    self.created = created
+    self.released = released
+    self.reason = reason
+  }
+}
+
+/// The body of a review step; both members may be left out.
+public struct ReviewDecision: Codable, Sendable {
+  public var reason: String?
+
+  public init(reason: String? = nil) {
+    self.reason = reason
+  }
+}
+
+/// One entry of the append-only audit log.
+public struct AuditEntry: Codable, Sendable {
+  public var at: Timestamp
+  /// The name of the operator key.
+  public var actor: String
+  public var action: String
+  public var subject: String
+  public var detail: String?
+
+  public init(at: Timestamp, actor: String, action: String, subject: String, detail: String? = nil) {
+    self.at = at
+    self.actor = actor
+    self.action = action
+    self.subject = subject
+    self.detail = detail
+  }
+}

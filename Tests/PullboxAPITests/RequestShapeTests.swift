@@ -1,0 +1,40 @@
+import Commerce
+import Measures
+import PullboxAPI
+import Testing
+
+@Suite("Request shapes")
+struct RequestShapeTests {
+  @Test("a grant request carries its proof's members beside its own")
+  func grantRequest() throws {
+    let text = #"{"store":"sandbox","receipt":"MIIB","product":"com.example.a","device":{"id":"d-1"}}"#
+    let request = try WireJSON.decode(GrantRequest.self, from: Array(text.utf8))
+    #expect(request.proof.receipt == "MIIB")
+    #expect(request.device.id.text == "d-1")
+    #expect(request.version == nil)
+    let again = try WireJSON.decode(GrantRequest.self, from: WireJSON.encode(request))
+    #expect(again.proof.store == "sandbox")
+    #expect(again.product == request.product)
+  }
+
+  @Test("what is missing is named")
+  func missingMember() throws {
+    let text = #"{"store":"sandbox","product":"com.example.a","device":{}}"#
+    let error = #expect(throws: DecodingError.self) {
+      try WireJSON.decode(GrantRequest.self, from: Array(text.utf8))
+    }
+    #expect(WireJSON.explain(try #require(error)) == "device.id is missing")
+  }
+
+  @Test("an unknown time remaining is null, not absent")
+  func unknownTime() throws {
+    let status = DownloadStatus(
+      id: "1", product: try #require(ProductIdentifier("a")), version: nil,
+      transaction: try #require(TransactionIdentifier("2")), state: .waiting, reason: "queued",
+      bytesVerified: .zero, bytesTotal: nil, bytesReceived: .zero, progress: 0, timeRemaining: nil, speed: 0,
+      error: nil, contentPath: nil)
+    let text = String(decoding: try WireJSON.encode(status), as: UTF8.self)
+    #expect(text.contains(#""timeRemaining":null"#))
+    #expect(!text.contains("contentPath"))
+  }
+}
