@@ -2,6 +2,7 @@
 #include "CLinux.h"
 
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 _Static_assert(sizeof(off_t) == 8, "offsets past 2^31 need a 64-bit off_t");
@@ -26,6 +27,8 @@ int clinux_sync_file_range(int descriptor, off_t offset, off_t length, unsigned 
 }
 
 int clinux_syncfs(int descriptor) { return syncfs(descriptor); }
+
+void clinux_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
 int clinux_terminal_columns(int descriptor) {
   struct winsize size;

@@ -29,6 +29,9 @@ int clinux_renameat2(int old_directory, const char *old_path, int new_directory,
 int clinux_sync_file_range(int descriptor, off_t offset, off_t length, unsigned int flags);
 int clinux_syncfs(int descriptor);
 
+// prctl is variadic and pthread_setname_np needs _GNU_SOURCE. Names the calling thread; the kernel keeps 15 bytes.
+void clinux_name_thread(const char *name);
+
 // ioctl is variadic.
 int clinux_terminal_columns(int descriptor);
 

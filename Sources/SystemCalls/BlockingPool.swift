@@ -1,0 +1,163 @@
+internal import CLinux
+internal import Dispatch
+internal import Glibc
+internal import Synchronization
+
+/// A bounded number of threads for calls that block (fsync, a large read, name resolution), so that none of them ever
+/// stands on the cooperative pool. Threads start when they are first needed and end with the pool.
+public final class BlockingPool: Sendable {
+  /// For work that is short and independent. Whatever may wait for long, or must stay in order, brings a
+  /// ``BlockingThread`` of its own.
+  public static let shared = BlockingPool(name: "pullbox-block", threads: 8)
+
+  private let workers: Workers
+
+  /// `name` is what `top -H` shows of each thread: its first 15 bytes.
+  public init(name: String, threads: Int) {
+    precondition(threads > 0)
+    workers = Workers(name: name, limit: threads)
+  }
+
+  deinit {
+    workers.stop()
+  }
+
+  /// Runs `body` on one of the threads. It runs to its end even when the task is cancelled meanwhile.
+  public func run<Value: Sendable, Failure: Error>(
+    _ body: @escaping @Sendable () throws(Failure) -> Value
+  ) async throws(Failure) -> Value {
+    let result = await withCheckedContinuation { continuation in
+      enqueue { continuation.resume(returning: Result(catching: body)) }
+    }
+    return try result.get()
+  }
+
+  /// As ``run(_:)``, for threads of our own: blocks the caller until `body` has run. Never from the cooperative pool,
+  /// and never from one of this pool's threads, which traps: it could wait for itself.
+  public func runAndWait<Value: Sendable, Failure: Error>(
+    _ body: @escaping @Sendable () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    precondition(!isCurrent, "a thread of the pool would wait for the pool")
+    let outcome = Outcome<Value, Failure>()
+    let done = DispatchSemaphore(value: 0)
+    enqueue {
+      outcome.set(Result(catching: body))
+      done.signal()
+    }
+    done.wait()
+    return try outcome.get()
+  }
+
+  /// Whether the caller runs on one of this pool's threads.
+  public var isCurrent: Bool { workers.includeCurrentThread }
+
+  func enqueue(_ job: @escaping @Sendable () -> Void) {
+    workers.enqueue(job)
+  }
+}
+
+/// Carries a result from the thread that makes it to the one that waits for it.
+private final class Outcome<Value: Sendable, Failure: Error>: Sendable {
+  private let result = Mutex<Result<Value, Failure>?>(nil)
+
+  func set(_ result: Result<Value, Failure>) {
+    self.result.withLock { $0 = result }
+  }
+
+  func get() throws(Failure) -> Value {
+    guard let result = result.withLock({ $0 }) else { preconditionFailure("nothing was set") }
+    return try result.get()
+  }
+}
+
+/// What the threads hold on to: it outlives the pool by the jobs that were waiting.
+private final class Workers: Sendable {
+  private struct State {
+    var waiting = JobQueue()
+    var threads: [pthread_t] = []
+    var idle = 0
+    var isStopped = false
+  }
+
+  private let name: String
+  private let limit: Int
+  private let state = Mutex(State())
+  /// Signalled once for every job, and once for every thread at the end.
+  private let work = DispatchSemaphore(value: 0)
+
+  init(name: String, limit: Int) {
+    self.name = name
+    self.limit = limit
+  }
+
+  var includeCurrentThread: Bool {
+    let current = pthread_self()
+    return state.withLock { $0.threads.contains(current) }
+  }
+
+  func enqueue(_ job: @escaping @Sendable () -> Void) {
+    state.withLock { state in
+      state.waiting.append(job)
+      if state.waiting.count > state.idle, state.threads.count < limit { start(&state) }
+    }
+    work.signal()
+  }
+
+  func stop() {
+    let count = state.withLock { state in
+      state.isStopped = true
+      return state.threads.count
+    }
+    for _ in 0..<count { work.signal() }
+  }
+
+  private func start(_ state: inout State) {
+    var thread = pthread_t()
+    let context = unsafe Unmanaged.passRetained(self)
+    let result = unsafe pthread_create(&thread, nil, workerMain, context.toOpaque())
+    if result == 0 {
+      state.threads.append(thread)
+      state.idle += 1
+      return
+    }
+    unsafe context.release()
+    precondition(!state.threads.isEmpty, "the system refuses a first thread: error \(result)")
+  }
+
+  fileprivate func runJobs() {
+    unsafe clinux_name_thread(name)
+    while true {
+      work.wait()
+      let (job, isStopped) = state.withLock { state in
+        let job = state.waiting.takeFirst()
+        if job != nil { state.idle -= 1 }
+        return (job, state.isStopped)
+      }
+      if let job {
+        job()
+        state.withLock { $0.idle += 1 }
+      } else if isStopped {
+        break
+      }
+    }
+    let current = pthread_self()
+    state.withLock { state in state.threads.removeAll { $0 == current } }
+    pthread_detach(current)
+  }
+}
+
+private func workerMain(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  guard let context = unsafe context else { return nil }
+  let workers = unsafe Unmanaged<Workers>.fromOpaque(context).takeRetainedValue()
+  blockSignals()
+  workers.runJobs()
+  return nil
+}
+
+/// Leaves signals to the thread that waits for them; the faults of this thread itself stay deliverable.
+private func blockSignals() {
+  var signals = sigset_t()
+  unsafe sigfillset(&signals)
+  for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT] { unsafe sigdelset(&signals, fault) }
+  unsafe pthread_sigmask(SIG_SETMASK, &signals, nil)
+}
