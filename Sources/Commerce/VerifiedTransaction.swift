@@ -1,0 +1,35 @@
+public import Measures
+
+/// One purchase that a store, or a signature that leads to a trusted root, vouches for. The entitlement rules accept
+/// nothing else.
+public struct VerifiedTransaction: Hashable, Sendable {
+  public let store: StoreIdentifier
+  public let environment: StoreEnvironment
+  public let id: TransactionIdentifier
+  /// The first transaction of this purchase: equal to ``id`` unless this one is a renewal or a restored purchase.
+  public let originalID: TransactionIdentifier
+  public let product: ProductIdentifier
+  public let purchaseDate: Timestamp
+  /// The end of a subscription's period; the period does not contain it. Nil for what does not expire.
+  public let expiresDate: Timestamp?
+  /// When the purchase was refunded or withdrawn: it then counts as never made.
+  public let revokedDate: Timestamp?
+  public let quantity: Int
+
+  /// For those who have checked the proof: receipt and signature verifiers, and tests of the rules.
+  public init(
+    vouchedForBy store: StoreIdentifier, in environment: StoreEnvironment, id: TransactionIdentifier,
+    originalID: TransactionIdentifier, product: ProductIdentifier, purchaseDate: Timestamp,
+    expiresDate: Timestamp? = nil, revokedDate: Timestamp? = nil, quantity: Int = 1
+  ) {
+    self.store = store
+    self.environment = environment
+    self.id = id
+    self.originalID = originalID
+    self.product = product
+    self.purchaseDate = purchaseDate
+    self.expiresDate = expiresDate
+    self.revokedDate = revokedDate
+    self.quantity = quantity
+  }
+}
