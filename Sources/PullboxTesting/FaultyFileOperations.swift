@@ -1,0 +1,84 @@
+internal import Glibc
+internal import Synchronization
+public import SystemCalls
+
+/// The kernel's file operations, one step of which fails.
+public final class FaultyFileOperations: FileOperations {
+  public enum Step: String, CaseIterable, Sendable {
+    case create
+    case write
+    case synchronize
+    case rename
+    case synchronizeDirectory
+    case remove
+  }
+
+  private struct State {
+    var failing: Step?
+    var steps: [Step] = []
+  }
+
+  private let state: Mutex<State>
+  private let number: Int32
+  private let system = SystemFileOperations()
+
+  /// `failing` fails every time, with `number` as its errno (`EIO` unless given); nil lets all succeed.
+  public init(failing: Step?, number: Int32? = nil) {
+    state = Mutex(State(failing: failing))
+    self.number = number ?? EIO
+  }
+
+  /// The steps asked for so far, failed ones included.
+  public var steps: [Step] { state.withLock { $0.steps } }
+
+  /// From now on every step succeeds.
+  public func mend() {
+    state.withLock { $0.failing = nil }
+  }
+
+  public func create(_ path: String, permissions: UInt32) throws(SystemError) -> FileDescriptor {
+    try take(.create)
+    return try system.create(path, permissions: permissions)
+  }
+
+  /// When failing, half of `bytes` is written first, as on a full device.
+  public func write(_ bytes: Span<UInt8>, to file: borrowing FileDescriptor) throws(SystemError) {
+    do {
+      try take(.write)
+    } catch {
+      try system.write(bytes.extracting(first: bytes.count / 2), to: file)
+      throw error
+    }
+    try system.write(bytes, to: file)
+  }
+
+  public func synchronize(_ file: borrowing FileDescriptor) throws(SystemError) {
+    try take(.synchronize)
+    try system.synchronize(file)
+  }
+
+  public func rename(
+    _ path: String, to newPath: String, ifPresent rule: FileSystem.RenameRule
+  ) throws(SystemError) {
+    try take(.rename)
+    try system.rename(path, to: newPath, ifPresent: rule)
+  }
+
+  public func synchronizeDirectory(_ path: String) throws(SystemError) {
+    try take(.synchronizeDirectory)
+    try system.synchronizeDirectory(path)
+  }
+
+  public func remove(_ path: String) throws(SystemError) {
+    try take(.remove)
+    try system.remove(path)
+  }
+
+  private func take(_ step: Step) throws(SystemError) {
+    let fails = state.withLock { state in
+      state.steps.append(step)
+      return state.failing == step
+    }
+    if fails { throw SystemError(number: number, call: step.rawValue, subject: "injected") }
+  }
+}

@@ -1,0 +1,114 @@
+public import Measures
+internal import Synchronization
+
+/// A monotonic clock that stands still until a test moves it. A test first awaits ``waitForSleepers(_:)``, so that it knows
+/// the code under test sleeps, and then calls ``advance(by:)``.
+public final class ManualMonotonicClock: MonotonicClock {
+  private struct Sleeper {
+    let identifier: UInt64
+    let end: MonotonicInstant
+    let continuation: CheckedContinuation<Void, any Error>
+  }
+
+  private struct Watcher {
+    let count: Int
+    let continuation: CheckedContinuation<Void, Never>
+  }
+
+  private struct State {
+    var now: MonotonicInstant
+    var nextIdentifier: UInt64 = 0
+    var sleepers: [Sleeper] = []
+    /// Cancelled before they slept.
+    var cancelled: Set<UInt64> = []
+    var watchers: [Watcher] = []
+
+    mutating func takeSatisfiedWatchers() -> [Watcher] {
+      let satisfied = watchers.filter { $0.count <= sleepers.count }
+      watchers.removeAll { $0.count <= sleepers.count }
+      return satisfied
+    }
+  }
+
+  private let state: Mutex<State>
+
+  public init(_ now: MonotonicInstant = MonotonicInstant(nanoseconds: 1_000_000_000)) {
+    state = Mutex(State(now: now))
+  }
+
+  public func now() -> MonotonicInstant { state.withLock { $0.now } }
+
+  public func sleep(for duration: Duration) async throws {
+    let (identifier, end) = state.withLock { state in
+      state.nextIdentifier += 1
+      return (state.nextIdentifier, state.now + duration)
+    }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        add(Sleeper(identifier: identifier, end: end, continuation: continuation))
+      }
+    } onCancel: {
+      cancel(identifier)
+    }
+  }
+
+  /// Moves the clock and wakes, the earliest first, whoever has slept long enough.
+  public func advance(by duration: Duration) {
+    let due = state.withLock { state in
+      state.now = state.now + duration
+      let now = state.now
+      let due = state.sleepers.filter { $0.end <= now }.sorted { $0.end < $1.end }
+      state.sleepers.removeAll { $0.end <= now }
+      return due
+    }
+    for sleeper in due { sleeper.continuation.resume() }
+  }
+
+  /// Returns once at least `count` sleep at the same time.
+  public func waitForSleepers(_ count: Int = 1) async {
+    await withCheckedContinuation { continuation in
+      let isSatisfied = state.withLock { state in
+        if state.sleepers.count >= count { return true }
+        state.watchers.append(Watcher(count: count, continuation: continuation))
+        return false
+      }
+      if isSatisfied { continuation.resume() }
+    }
+  }
+
+  /// How long until the next sleeper wakes; nil when nobody sleeps.
+  public var timeToNextSleeper: Duration? {
+    state.withLock { state in state.sleepers.map(\.end).min().map { $0 - state.now } }
+  }
+
+  private enum Outcome {
+    case sleeping([Watcher])
+    case due
+    case cancelled
+  }
+
+  private func add(_ sleeper: Sleeper) {
+    let outcome: Outcome = state.withLock { state in
+      if state.cancelled.remove(sleeper.identifier) != nil { return .cancelled }
+      if sleeper.end <= state.now { return .due }
+      state.sleepers.append(sleeper)
+      return .sleeping(state.takeSatisfiedWatchers())
+    }
+    switch outcome {
+    case .sleeping(let watchers): for watcher in watchers { watcher.continuation.resume() }
+    case .due: sleeper.continuation.resume()
+    case .cancelled: sleeper.continuation.resume(throwing: CancellationError())
+    }
+  }
+
+  private func cancel(_ identifier: UInt64) {
+    let sleeper = state.withLock { state -> Sleeper? in
+      guard let index = state.sleepers.firstIndex(where: { $0.identifier == identifier }) else {
+        state.cancelled.insert(identifier)
+        return nil
+      }
+      return state.sleepers.remove(at: index)
+    }
+    sleeper?.continuation.resume(throwing: CancellationError())
+  }
+}

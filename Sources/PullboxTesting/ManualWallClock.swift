@@ -1,0 +1,22 @@
+public import Measures
+internal import Synchronization
+
+/// A wall clock that a test sets.
+public final class ManualWallClock: WallClock {
+  private let time: Mutex<Timestamp>
+
+  /// 2026-11-21T08:30:00.000Z unless told otherwise.
+  public init(_ time: Timestamp = Timestamp(millisecondsSinceEpoch: 1_795_249_800_000)) {
+    self.time = Mutex(time)
+  }
+
+  public func now() -> Timestamp { time.withLock { $0 } }
+
+  public func set(_ time: Timestamp) {
+    self.time.withLock { $0 = time }
+  }
+
+  public func advance(by duration: Duration) {
+    time.withLock { $0 = $0 + duration }
+  }
+}

@@ -1,0 +1,41 @@
+/// The steps of a durable write, one by one, so that a test can let any of them fail. All of them block.
+public protocol FileOperations: Sendable {
+  /// A new file, open for reading and writing; throws where one has the name.
+  func create(_ path: String, permissions: UInt32) throws(SystemError) -> FileDescriptor
+  func write(_ bytes: Span<UInt8>, to file: borrowing FileDescriptor) throws(SystemError)
+  func synchronize(_ file: borrowing FileDescriptor) throws(SystemError)
+  func rename(_ path: String, to newPath: String, ifPresent: FileSystem.RenameRule) throws(SystemError)
+  func synchronizeDirectory(_ path: String) throws(SystemError)
+  func remove(_ path: String) throws(SystemError)
+}
+
+/// The kernel's.
+public struct SystemFileOperations: FileOperations {
+  public init() {}
+
+  public func create(_ path: String, permissions: UInt32) throws(SystemError) -> FileDescriptor {
+    try FileDescriptor.open(path, .readWrite, options: [.create, .exclusive], permissions: permissions)
+  }
+
+  public func write(_ bytes: Span<UInt8>, to file: borrowing FileDescriptor) throws(SystemError) {
+    try file.write(bytes)
+  }
+
+  public func synchronize(_ file: borrowing FileDescriptor) throws(SystemError) {
+    try file.synchronize()
+  }
+
+  public func rename(
+    _ path: String, to newPath: String, ifPresent rule: FileSystem.RenameRule
+  ) throws(SystemError) {
+    try FileSystem.rename(path, to: newPath, ifPresent: rule)
+  }
+
+  public func synchronizeDirectory(_ path: String) throws(SystemError) {
+    try FileSystem.synchronizeDirectory(path)
+  }
+
+  public func remove(_ path: String) throws(SystemError) {
+    try FileSystem.removeFile(path)
+  }
+}

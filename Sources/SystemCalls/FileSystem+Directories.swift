@@ -1,0 +1,78 @@
+internal import Glibc
+
+extension FileSystem {
+  /// mkdir(2). False when a directory is there already; throws when something else is.
+  @discardableResult
+  public static func createDirectory(
+    _ path: String, permissions: UInt32 = 0o755
+  ) throws(SystemError) -> Bool {
+    do {
+      try SystemCall.run("mkdir", path) { unsafe mkdir(path, permissions) }
+      return true
+    } catch {
+      guard error.number == EEXIST, try isDirectory(path) else { throw error }
+      return false
+    }
+  }
+
+  /// As `mkdir -p`, and durable: the directory above each new one is synced. `permissions` are those of every directory
+  /// that is made.
+  public static func createDirectories(_ path: String, permissions: UInt32 = 0o755) throws(SystemError) {
+    if try isDirectory(path) { return }
+    let parent = parent(of: path)
+    if parent != path { try createDirectories(parent, permissions: permissions) }
+    if try createDirectory(path, permissions: permissions) { try synchronizeDirectory(parent) }
+  }
+
+  /// The entries other than `.` and `..`, in no order.
+  public static func list(_ path: String) throws(SystemError) -> [DirectoryEntry] {
+    try Directory(opening: path).entries()
+  }
+
+  /// Removes the file or the directory with everything in it; links are removed, never followed. False when there was
+  /// nothing. Not atomic: rename it aside first where somebody could see it half gone.
+  @discardableResult
+  public static func removeRecursively(_ path: String) throws(SystemError) -> Bool {
+    guard let status = try status(of: path) else { return false }
+    guard status.kind == .directory else { return try removeFile(path) }
+    try Directory(opening: parent(of: path)).removeRecursively(lastPart(of: path))
+    return true
+  }
+
+  /// fsync(2) of a directory: the names in it are durable afterwards.
+  public static func synchronizeDirectory(_ path: String) throws(SystemError) {
+    try FileDescriptor.open(path, .readOnly, options: .directory).synchronize()
+  }
+
+  /// What stands before the last `/`: `.` where there is none.
+  public static func parent(of path: String) -> String {
+    let trimmed = withoutTrailingSlashes(path)
+    guard let slash = trimmed.lastIndex(of: "/") else { return "." }
+    return slash == trimmed.startIndex ? "/" : withoutTrailingSlashes(trimmed[..<slash])
+  }
+
+  /// What stands after the last `/`.
+  public static func lastPart(of path: String) -> String {
+    let trimmed = withoutTrailingSlashes(path)
+    guard let slash = trimmed.lastIndex(of: "/"), trimmed != "/" else { return trimmed }
+    return String(trimmed[trimmed.index(after: slash)...])
+  }
+
+  /// Of the file that a link leads to.
+  private static func isDirectory(_ path: String) throws(SystemError) -> Bool {
+    var status = stat()
+    do {
+      try SystemCall.run("stat", path) { unsafe stat(path, &status) }
+    } catch {
+      if error.isFileMissing { return false }
+      throw error
+    }
+    return status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  private static func withoutTrailingSlashes(_ path: some StringProtocol) -> String {
+    var path = Substring(path)
+    while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+    return String(path)
+  }
+}

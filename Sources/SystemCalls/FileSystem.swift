@@ -1,0 +1,74 @@
+internal import CLinux
+internal import Glibc
+public import Measures
+
+/// The file system by path. Every call here blocks: off the cooperative pool, see ``BlockingPool``. Where an attacker
+/// could have put a symbolic link into the path, use ``Directory``.
+public enum FileSystem {
+  /// What a rename does with a file that has the new name already.
+  public enum RenameRule: Sendable {
+    case replace
+    /// Throws an error whose `isFileInTheWay` is true.
+    case refuse
+    /// The two change names; both must exist.
+    case exchange
+  }
+
+  /// lstat(2): of the link itself where the last part is one. Nil when there is nothing.
+  public static func status(of path: String) throws(SystemError) -> FileStatus? {
+    var status = stat()
+    do {
+      try SystemCall.run("lstat", path) { unsafe lstat(path, &status) }
+    } catch {
+      if error.isFileMissing { return nil }
+      throw error
+    }
+    return FileStatus(status)
+  }
+
+  /// renameat2(2). Atomic within one file system; durable only after ``synchronizeDirectory(_:)`` of both directories.
+  public static func rename(
+    _ path: String, to newPath: String, ifPresent rule: RenameRule = .replace
+  ) throws(SystemError) {
+    let flags: UInt32 =
+      switch rule {
+      case .replace: 0
+      case .refuse: clinux_rename_noreplace
+      case .exchange: clinux_rename_exchange
+      }
+    try SystemCall.run("renameat2", newPath) {
+      unsafe clinux_renameat2(AT_FDCWD, path, AT_FDCWD, newPath, flags)
+    }
+  }
+
+  /// link(2): a second name for the same file; throws where `newPath` exists.
+  public static func link(_ path: String, to newPath: String) throws(SystemError) {
+    try SystemCall.run("link", newPath) { unsafe Glibc.link(path, newPath) }
+  }
+
+  /// unlink(2). False when there was no such file.
+  @discardableResult
+  public static func removeFile(_ path: String) throws(SystemError) -> Bool {
+    do {
+      try SystemCall.run("unlink", path) { unsafe unlink(path) }
+      return true
+    } catch {
+      if error.isFileMissing { return false }
+      throw error
+    }
+  }
+
+  /// The whole file; `EFBIG` when it is longer than `limit`.
+  public static func read(_ path: String, upTo limit: ByteCount) throws(SystemError) -> [UInt8] {
+    let file = try FileDescriptor.open(path, .readOnly)
+    var bytes: [UInt8] = []
+    let chunk = ByteCount.kibibytes(64)
+    // Files under /proc say they are empty, so the end is found by reading.
+    while bytes.count <= limit.rawValue {
+      let before = bytes.count
+      try file.read(upTo: Int(min(chunk, limit + ByteCount(1)).rawValue), at: ByteCount(before), into: &bytes)
+      if bytes.count == before { return bytes }
+    }
+    throw SystemError(number: EFBIG, call: "read", subject: path)
+  }
+}

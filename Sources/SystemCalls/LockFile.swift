@@ -1,0 +1,20 @@
+internal import Glibc
+
+/// Keeps a state directory to one process: holds `flock(2)` on a file in it while this value lives. The kernel lets go when
+/// the process ends, however it ends; the file itself stays and means nothing.
+public struct LockFile: ~Copyable, Sendable {
+  private let file: FileDescriptor
+
+  private init(_ file: consuming FileDescriptor) {
+    self.file = file
+  }
+
+  /// Nil when another process, or another value in this one, holds the lock.
+  public static func acquire(_ path: String) throws(SystemError) -> LockFile? {
+    let file = try FileDescriptor.open(
+      path, .readWrite, options: [.create, .doNotFollow], permissions: 0o600)
+    let number = file.number
+    let result = try SystemCall.runWithoutWaiting("flock") { flock(number, LOCK_EX | LOCK_NB) }
+    return result == nil ? nil : LockFile(file)
+  }
+}

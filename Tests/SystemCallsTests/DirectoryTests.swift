@@ -1,0 +1,54 @@
+import Measures
+import PullboxTesting
+import SystemCalls
+import Testing
+
+@Suite struct DirectoryTests {
+  private let temporary: TemporaryDirectory
+
+  init() throws {
+    temporary = try TemporaryDirectory()
+  }
+
+  @Test("a name that could lead elsewhere is refused", arguments: ["", ".", "..", "a/b", "/etc", "a\0b"])
+  func names(name: String) throws {
+    let directory = try Directory(opening: temporary.path)
+    #expect(throws: SystemError.self) { _ = try directory.open(name, .readOnly) }
+    #expect(throws: SystemError.self) { _ = try directory.subdirectory(name) }
+    #expect(throws: SystemError.self) { _ = try directory.subdirectory(creating: name) }
+    #expect(throws: SystemError.self) { try directory.removeFile(name) }
+    #expect(throws: SystemError.self) { try directory.removeRecursively(name) }
+  }
+
+  @Test("a symbolic link is followed neither to a file nor to a directory") func links() throws {
+    try FileSystem.createDirectory(temporary.path("outside"))
+    try symbolicLink(to: "outside", at: temporary.path("directory"))
+    try symbolicLink(to: "outside/file", at: temporary.path("file"))
+    let directory = try Directory(opening: temporary.path)
+    #expect(throws: SystemError.self) { _ = try directory.subdirectory("directory") }
+    #expect(throws: SystemError.self) { _ = try directory.subdirectory(creating: "directory") }
+    #expect(throws: SystemError.self) {
+      _ = try directory.open("file", .writeOnly, options: .create)
+    }
+    #expect(try FileSystem.list(temporary.path("outside")) == [])
+  }
+
+  @Test("files are made, linked and removed in the directory that is open, wherever it moves") func files()
+    throws
+  {
+    let content = Array("page".utf8)
+    let parent = try Directory(opening: temporary.path)
+    let first = try parent.subdirectory(creating: "first")
+    let second = try parent.subdirectory(creating: "second")
+    try FileSystem.rename(temporary.path("first"), to: temporary.path("moved"))
+    do {
+      let file = try first.open("page", .writeOnly, options: [.create, .exclusive])
+      try file.write(content.span)
+    }
+    try second.link("again", to: "page", of: first)
+    try first.removeFile("page")
+    #expect(try first.entries() == [])
+    #expect(try FileSystem.read(temporary.path("second/again"), upTo: .kibibytes(1)) == content)
+    #expect(try second.entries() == [DirectoryEntry(name: "again", kind: .regular)])
+  }
+}
