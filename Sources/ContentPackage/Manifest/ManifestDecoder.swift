@@ -1,0 +1,204 @@
+import Commerce
+import Digests
+import Measures
+
+/// Reads the canonical document into a draft. Where the text is no canonical JSON or a member is of another JSON type,
+/// reading ends at once; a member whose value is not allowed is noted and reading goes on, so that all are listed.
+struct ManifestDecoder {
+  typealias Malformed = CanonicalJSONReader.Malformed
+
+  private let limits: PackageLimits
+  private var faults: [PackageFault] = []
+
+  private var format: String?
+  private var product: ProductIdentifier?
+  private var version: ContentVersion?
+  private var kind: Manifest.Kind?
+  private var name: String?
+  private var mediaType: MediaType?
+  private var length: ByteCount?
+  private var digest: SHA256Digest?
+  private var pieceLength: Int64?
+  private var pieces: [SHA256Digest]?
+  private var unpackedLength: ByteCount?
+  private var title: String?
+  private var pageCount: Int?
+  private var cover: PackagePath?
+  private var readingOrder: [PackagePath]?
+  private var files: [ManifestFile]?
+
+  private init(limits: PackageLimits) {
+    self.limits = limits
+  }
+
+  /// Throws a ``PackageRefusal`` when `bytes` are no manifest; the draft's own rules are not checked here.
+  static func draft(from bytes: [UInt8], limits: PackageLimits) throws(PackageRefusal) -> ManifestDraft {
+    guard ByteCount(bytes.count) <= limits.maximumManifestLength else {
+      throw PackageRefusal(
+        .manifestTooLarge,
+        "the manifest has \(bytes.count) bytes, at most \(limits.maximumManifestLength.rawValue) are allowed")
+    }
+    var decoder = ManifestDecoder(limits: limits)
+    var reader = CanonicalJSONReader(bytes)
+    do throws(Malformed) {
+      try reader.object { reader, key throws(Malformed) in try decoder.readMember(key, from: &reader) }
+      try reader.end()
+    } catch {
+      throw PackageRefusal(
+        decoder.faults + [
+          PackageFault(
+            .manifestMalformed, "not canonical JSON at byte \(error.position): expected \(error.expectation)")
+        ])
+    }
+    return try decoder.finish()
+  }
+
+  private mutating func readMember(
+    _ key: String, from reader: inout CanonicalJSONReader
+  ) throws(Malformed) {
+    switch key {
+    case "cover": cover = try readPath(from: &reader)
+    case "digest": digest = try readDigest("digest", from: &reader)
+    case "files": files = try readFiles(from: &reader)
+    case "format": format = try reader.string(maximumLength: 64)
+    case "kind": kind = try readText(key, from: &reader, maximumLength: 16) { Manifest.Kind(rawValue: $0) }
+    case "length": length = ByteCount(try reader.integer())
+    case "mediaType": mediaType = try readText(key, from: &reader, maximumLength: 128) { MediaType($0) }
+    case "name": name = try reader.string(maximumLength: PackagePath.maximumSegmentLength)
+    case "pageCount": pageCount = Int(try reader.integer())
+    case "pieceLength": pieceLength = try reader.integer()
+    case "pieces": pieces = try readPieces(from: &reader)
+    case "product": product = try readText(key, from: &reader, maximumLength: 255) { ProductIdentifier($0) }
+    case "readingOrder": readingOrder = try readPaths(from: &reader)
+    case "title": title = try reader.string(maximumLength: ManifestDraft.maximumTitleLength * 4)
+    case "unpackedLength": unpackedLength = ByteCount(try reader.integer())
+    case "version": version = try readText(key, from: &reader, maximumLength: 128) { ContentVersion($0) }
+    default: throw reader.malformed("a member of \(Manifest.formatName), not \(key)")
+    }
+  }
+
+  private mutating func finish() throws(PackageRefusal) -> ManifestDraft {
+    if format != Manifest.formatName {
+      faults.append(
+        PackageFault(.manifestFormatUnknown, "format: \(Manifest.formatName) is the only one known here"))
+    }
+    if let pieceLength, pieceLength != PieceLayout.pieceLength.rawValue {
+      faults.append(
+        PackageFault(.manifestMemberInvalid, "pieceLength: always \(PieceLayout.pieceLength.rawValue)"))
+    }
+    // An invalid value has left its fault already; only members that never came are missing.
+    if faults.isEmpty {
+      let required: [(String, Bool)] = [
+        ("digest", digest == nil), ("files", files == nil), ("kind", kind == nil), ("length", length == nil),
+        ("mediaType", mediaType == nil), ("pieceLength", pieceLength == nil), ("pieces", pieces == nil),
+        ("product", product == nil), ("unpackedLength", unpackedLength == nil), ("version", version == nil),
+      ]
+      faults = required.filter(\.1).map { PackageFault(.manifestMemberInvalid, "\($0.0): missing") }
+    }
+    guard faults.isEmpty, let product, let version, let kind, let mediaType, let length, let digest,
+      let pieces, let unpackedLength, let files
+    else { throw PackageRefusal(faults) }
+    return ManifestDraft(
+      product: product, version: version, kind: kind, name: name, mediaType: mediaType, length: length,
+      digest: digest, pieces: pieces, unpackedLength: unpackedLength, title: title, pageCount: pageCount,
+      cover: cover, readingOrder: readingOrder, files: files)
+  }
+}
+
+extension ManifestDecoder {
+  private mutating func readText<Value>(
+    _ key: String, from reader: inout CanonicalJSONReader, maximumLength: Int, _ value: (String) -> Value?
+  ) throws(Malformed) -> Value? {
+    let text = try reader.string(maximumLength: maximumLength)
+    guard let result = value(text) else {
+      faults.append(PackageFault(.manifestMemberInvalid, "\(key): \(text) is not allowed"))
+      return nil
+    }
+    return result
+  }
+
+  private mutating func readDigest(
+    _ key: String, path: String? = nil, from reader: inout CanonicalJSONReader
+  ) throws(Malformed) -> SHA256Digest? {
+    let text = try reader.string(maximumLength: 64)
+    let digest = SHA256Digest(hexadecimal: text)
+    if digest == nil {
+      faults.append(
+        PackageFault(.manifestMemberInvalid, path: path, "\(key): not 64 lower-case hexadecimal digits"))
+    }
+    return digest
+  }
+
+  /// The reader's bound is generous, so that a path that is too long is named instead of ending the reading.
+  private mutating func readPath(from reader: inout CanonicalJSONReader) throws(Malformed) -> PackagePath? {
+    let text = try reader.string(maximumLength: PackagePath.maximumLength * 4)
+    do throws(PackagePathFault) {
+      return try PackagePath(text)
+    } catch {
+      faults.append(PackageFault(.pathUnsafe, path: text, error.reason))
+      return nil
+    }
+  }
+
+  private mutating func readPaths(from reader: inout CanonicalJSONReader) throws(Malformed) -> [PackagePath] {
+    var paths: [PackagePath] = []
+    try reader.array { reader throws(Malformed) in
+      if let path = try readPath(from: &reader) { paths.append(path) }
+    }
+    return paths
+  }
+
+  private mutating func readPieces(from reader: inout CanonicalJSONReader) throws(Malformed) -> [SHA256Digest]
+  {
+    var pieces: [SHA256Digest] = []
+    try reader.array { reader throws(Malformed) in
+      if let digest = try readDigest("pieces", from: &reader) { pieces.append(digest) }
+    }
+    return pieces
+  }
+
+  private mutating func readFiles(from reader: inout CanonicalJSONReader) throws(Malformed) -> [ManifestFile]
+  {
+    var files: [ManifestFile] = []
+    try reader.array { reader throws(Malformed) in
+      guard files.count < limits.maximumFiles else {
+        throw reader.malformed("at most \(limits.maximumFiles) files")
+      }
+      if let file = try readFile(from: &reader) { files.append(file) }
+    }
+    return files
+  }
+
+  private mutating func readFile(from reader: inout CanonicalJSONReader) throws(Malformed) -> ManifestFile? {
+    var digest: SHA256Digest?
+    var path: PackagePath?
+    var method: StorageMethod?
+    var offset: ByteCount?
+    var length: ByteCount?
+    var storedLength: ByteCount?
+    let faultsBefore = faults.count
+    try reader.object { reader, key throws(Malformed) in
+      switch key {
+      case "digest": digest = try readDigest("files.digest", from: &reader)
+      case "length": length = ByteCount(try reader.integer())
+      case "method":
+        method = try readText("files.method", from: &reader, maximumLength: 16) {
+          StorageMethod(rawValue: $0)
+        }
+      case "offset": offset = ByteCount(try reader.integer())
+      case "path": path = try readPath(from: &reader)
+      case "storedLength": storedLength = ByteCount(try reader.integer())
+      default: throw reader.malformed("a member of a file, not \(key)")
+      }
+    }
+    guard let digest, let path, let method, let offset, let length, let storedLength else {
+      if faults.count == faultsBefore {
+        faults.append(
+          PackageFault(.manifestMemberInvalid, path: path?.text, "files: a member of the file is missing"))
+      }
+      return nil
+    }
+    return ManifestFile(
+      path: path, offset: offset, storedLength: storedLength, length: length, method: method, digest: digest)
+  }
+}

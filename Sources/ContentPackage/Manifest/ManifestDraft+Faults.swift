@@ -1,0 +1,176 @@
+import Measures
+
+extension ManifestDraft {
+  /// Characters of a title, at most.
+  static let maximumTitleLength = 1024
+
+  /// Every rule of docs/formats/manifest.md that these members break.
+  func faults(canonicalLength: ByteCount, limits: PackageLimits) -> [PackageFault] {
+    var faults: [PackageFault] = []
+    if canonicalLength > limits.maximumManifestLength {
+      faults.append(
+        PackageFault(
+          .manifestTooLarge,
+          "the manifest has \(canonicalLength.rawValue) bytes, at most \(limits.maximumManifestLength.rawValue) are allowed"
+        ))
+    }
+    faults += lengthFaults(limits: limits)
+    faults += fileFaults(limits: limits)
+    faults += pathFaults()
+    faults += placementFaults()
+    faults += kindFaults()
+    faults += pageFaults()
+    return faults
+  }
+
+  private func lengthFaults(limits: PackageLimits) -> [PackageFault] {
+    var faults: [PackageFault] = []
+    if length <= .zero {
+      faults.append(PackageFault(.packageEmpty, "the package has no bytes"))
+    } else if length > limits.maximumLength {
+      faults.append(
+        PackageFault(
+          .packageTooLarge,
+          "the package has \(length.rawValue) bytes, at most \(limits.maximumLength.rawValue) are allowed"))
+    } else {
+      let expected = PieceLayout(packageLength: length).count
+      if pieces.count != expected {
+        faults.append(
+          PackageFault(
+            .pieceCountWrong, "\(pieces.count) pieces are listed, a package of this length has \(expected)"))
+      }
+    }
+    if unpackedLength > limits.maximumUnpackedLength {
+      faults.append(
+        PackageFault(
+          .unpackedTooLarge,
+          "the files have \(unpackedLength.rawValue) bytes, at most \(limits.maximumUnpackedLength.rawValue) are allowed"
+        ))
+    }
+    var sum: Int64 = 0
+    for file in files {
+      let (next, overflow) = sum.addingReportingOverflow(max(file.length.rawValue, 0))
+      sum = overflow ? .max : next
+    }
+    if sum != unpackedLength.rawValue {
+      faults.append(
+        PackageFault(
+          .lengthsDoNotAddUp, "the files have \(sum) bytes, unpackedLength says \(unpackedLength.rawValue)"))
+    }
+    return faults
+  }
+
+  private func fileFaults(limits: PackageLimits) -> [PackageFault] {
+    var faults: [PackageFault] = []
+    if files.isEmpty { faults.append(PackageFault(.packageEmpty, "the package has no file")) }
+    if files.count > limits.maximumFiles {
+      faults.append(
+        PackageFault(.tooManyFiles, "\(files.count) files, at most \(limits.maximumFiles) are allowed"))
+    }
+    for file in files {
+      let path = file.path.text
+      guard file.length >= .zero, file.storedLength >= .zero, file.offset >= .zero else {
+        faults.append(PackageFault(.lengthsDoNotAddUp, path: path, "a length or the offset is negative"))
+        continue
+      }
+      switch file.method {
+      case .stored where file.storedLength != file.length:
+        faults.append(
+          PackageFault(.lengthsDoNotAddUp, path: path, "a stored file takes as many bytes as it has"))
+      case .deflated where !limits.allowsRatio(length: file.length, storedLength: file.storedLength):
+        faults.append(
+          PackageFault(
+            .unpackRatioTooHigh, path: path,
+            "\(file.length.rawValue) bytes from \(file.storedLength.rawValue) is more than \(limits.maximumRatio) to 1"
+          ))
+      case .stored, .deflated: break
+      }
+    }
+    return faults
+  }
+
+  private func pathFaults() -> [PackageFault] {
+    var faults: [PackageFault] = []
+    var register = PathRegister()
+    for (index, file) in files.enumerated() {
+      if index > 0, file.path < files[index - 1].path {
+        faults.append(
+          PackageFault(.filesNotSorted, path: file.path.text, "the files are not sorted by path"))
+      }
+      if let fault = register.register(file.path) { faults.append(fault) }
+    }
+    return faults
+  }
+
+  private func placementFaults() -> [PackageFault] {
+    var faults: [PackageFault] = []
+    let placed = files.filter { $0.storedLength > .zero && $0.offset >= .zero }
+      .sorted { $0.offset < $1.offset }
+    for (index, file) in placed.enumerated() {
+      let (end, overflow) = file.offset.rawValue.addingReportingOverflow(file.storedLength.rawValue)
+      if overflow || end > length.rawValue {
+        faults.append(
+          PackageFault(.fileOutsidePackage, path: file.path.text, "its bytes reach past the package's end"))
+      } else if index + 1 < placed.count, placed[index + 1].offset.rawValue < end {
+        faults.append(
+          PackageFault(
+            .filesOverlap, path: placed[index + 1].path.text, "its bytes overlap those of \(file.path)"))
+      }
+    }
+    for file in files where file.storedLength == .zero && file.offset > length {
+      faults.append(
+        PackageFault(.fileOutsidePackage, path: file.path.text, "its offset is past the package's end"))
+    }
+    return faults
+  }
+
+  private func kindFaults() -> [PackageFault] {
+    switch kind {
+    case .folder:
+      guard name == nil else {
+        return [PackageFault(.manifestMemberInvalid, "name: only a package of kind file has one")]
+      }
+      return []
+    case .file:
+      guard let name, files.count == 1, let file = files.first, file.path.text == name,
+        file.path.segments.count == 1
+      else {
+        return [
+          PackageFault(
+            .manifestMemberInvalid, "name: a package of kind file has one file, called by this name")
+        ]
+      }
+      guard file.method == .stored, file.offset == .zero, file.length == length, file.digest == digest else {
+        return [
+          PackageFault(
+            .lengthsDoNotAddUp, path: name, "the one file of a package of kind file is the whole package")
+        ]
+      }
+      return []
+    }
+  }
+
+  private func pageFaults() -> [PackageFault] {
+    var faults: [PackageFault] = []
+    if let title, title.isEmpty || title.count > Self.maximumTitleLength {
+      faults.append(
+        PackageFault(.manifestMemberInvalid, "title: 1 to \(Self.maximumTitleLength) characters"))
+    }
+    if let pageCount, !(1...1_000_000).contains(pageCount) {
+      faults.append(PackageFault(.manifestMemberInvalid, "pageCount: 1 to 1000000"))
+    }
+    let paths = cover == nil && readingOrder == nil ? [] : Set(files.map(\.path))
+    if let cover, !paths.contains(cover) {
+      faults.append(PackageFault(.pageUnknown, path: cover.text, "the cover is no file of the package"))
+    }
+    var seen: Set<PackagePath> = []
+    for page in readingOrder ?? [] {
+      if !paths.contains(page) {
+        faults.append(PackageFault(.pageUnknown, path: page.text, "the page is no file of the package"))
+      } else if !seen.insert(page).inserted {
+        faults.append(PackageFault(.pageUnknown, path: page.text, "the page occurs twice in readingOrder"))
+      }
+    }
+    return faults
+  }
+}

@@ -1,0 +1,48 @@
+/// A media type (`application/pdf`), RFC 9110 §8.3.1 without parameters, in lower case.
+public struct MediaType: Hashable, Sendable {
+  public let text: String
+
+  /// Nil unless `text` is `type/subtype` in lower case, at most 127 bytes.
+  public init?(_ text: String) {
+    let parts = text.utf8.split(separator: 0x2F, omittingEmptySubsequences: false)
+    guard text.utf8.count <= 127, parts.count == 2 else { return nil }
+    let isToken = parts.allSatisfy { part in
+      !part.isEmpty
+        && part.allSatisfy { byte in
+          switch byte {
+          case 0x61...0x7A, 0x30...0x39, 0x21, 0x23, 0x24, 0x26, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F: true
+          default: false
+          }
+        }
+    }
+    guard isToken else { return nil }
+    self.text = text
+  }
+
+  private init(known text: String) {
+    self.text = text
+  }
+
+  public static let comicBook = MediaType(known: "application/vnd.comicbook+zip")
+  public static let epub = MediaType(known: "application/epub+zip")
+  public static let pdf = MediaType(known: "application/pdf")
+  /// Of a packed folder.
+  public static let archive = MediaType(known: "application/zip")
+  public static let bytes = MediaType(known: "application/octet-stream")
+
+  /// The type that goes with the extension of `name`; ``bytes`` for one that is not known.
+  public static func guess(forFileNamed name: String) -> MediaType {
+    guard let dot = name.lastIndex(of: ".") else { return bytes }
+    return switch name[name.index(after: dot)...].lowercased() {
+    case "cbz": comicBook
+    case "epub": epub
+    case "pdf": pdf
+    case "zip": archive
+    default: bytes
+    }
+  }
+}
+
+extension MediaType: CustomStringConvertible {
+  public var description: String { text }
+}

@@ -1,0 +1,30 @@
+public import Measures
+
+/// The bounds of a package. Both sides check the same ones; they are documented in docs/formats/package.md.
+public struct PackageLimits: Hashable, Sendable {
+  /// Bytes of the package as it travels.
+  public var maximumLength = ByteCount(2_147_483_648)
+  /// Files in a package; directories are not counted, they follow from the paths.
+  public var maximumFiles = 65_535
+  /// Bytes of a manifest in its canonical form.
+  public var maximumManifestLength = ByteCount.mebibytes(16)
+  /// Bytes of all files together once unpacked.
+  public var maximumUnpackedLength = ByteCount.gibibytes(8)
+  /// A deflated file longer than ``ratioAllowance`` may be at most so many times its stored length.
+  public var maximumRatio: Int64 = 100
+  /// Deflated files up to this length are not held to ``maximumRatio``.
+  public var ratioAllowance = ByteCount.mebibytes(1)
+  /// Bytes of a `ComicInfo.xml` that is read for its metadata; a longer one is carried, not read.
+  public var maximumMetadataLength = ByteCount.mebibytes(1)
+
+  public init() {}
+
+  public static let standard = PackageLimits()
+
+  /// Whether a deflated file of `length` bytes may be stored in `storedLength`.
+  func allowsRatio(length: ByteCount, storedLength: ByteCount) -> Bool {
+    guard length > ratioAllowance else { return true }
+    let (bound, overflow) = storedLength.rawValue.multipliedReportingOverflow(by: maximumRatio)
+    return overflow || length.rawValue <= bound
+  }
+}

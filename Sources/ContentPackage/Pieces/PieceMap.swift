@@ -1,0 +1,69 @@
+public import Measures
+
+/// Which pieces of a package are verified and written: one bit each. A value; whoever owns it persists
+/// ``encoded`` before relying on it after a restart.
+public struct PieceMap: Hashable, Sendable {
+  public let layout: PieceLayout
+  public private(set) var verifiedCount = 0
+  private var words: [UInt64]
+
+  /// With nothing verified.
+  public init(layout: PieceLayout) {
+    self.layout = layout
+    words = Array(repeating: 0, count: (layout.count + 63) / 64)
+  }
+
+  /// With nothing verified.
+  public init(_ manifest: Manifest) {
+    self.init(layout: manifest.layout)
+  }
+
+  /// From ``encoded``. Nil when `bytes` are not the map of a package of this layout: another length, or a bit beyond the
+  /// last piece.
+  public init?(encoded bytes: some Collection<UInt8>, layout: PieceLayout) {
+    guard bytes.count == (layout.count + 7) / 8 else { return nil }
+    self.init(layout: layout)
+    for (index, byte) in bytes.enumerated() {
+      words[index / 8] |= UInt64(byte) << UInt64(index % 8 * 8)
+    }
+    if layout.count % 64 != 0, let last = words.last, last >> UInt64(layout.count % 64) != 0 { return nil }
+    verifiedCount = words.reduce(0) { $0 + $1.nonzeroBitCount }
+  }
+
+  /// ⌈pieces ÷ 8⌉ bytes; piece `i` is bit `i mod 8`, the lowest first, of byte `i ÷ 8`. Unused bits are zero.
+  public var encoded: [UInt8] {
+    (0..<(layout.count + 7) / 8).map { UInt8(truncatingIfNeeded: words[$0 / 8] >> UInt64($0 % 8 * 8)) }
+  }
+
+  public func isVerified(_ piece: Int) -> Bool {
+    precondition((0..<layout.count).contains(piece), "no such piece")
+    return words[piece / 64] >> UInt64(piece % 64) & 1 == 1
+  }
+
+  public func areAllVerified(_ pieces: Range<Int>) -> Bool {
+    pieces.allSatisfy { isVerified($0) }
+  }
+
+  public mutating func markVerified(_ piece: Int) {
+    guard !isVerified(piece) else { return }
+    words[piece / 64] |= 1 << UInt64(piece % 64)
+    verifiedCount += 1
+  }
+
+  public mutating func markMissing(_ piece: Int) {
+    guard isVerified(piece) else { return }
+    words[piece / 64] &= ~(1 << UInt64(piece % 64))
+    verifiedCount -= 1
+  }
+
+  public var isComplete: Bool { verifiedCount == layout.count }
+
+  /// Bytes of the package in verified pieces.
+  public var bytesVerified: ByteCount {
+    guard layout.count > 0, isVerified(layout.count - 1) else {
+      return ByteCount(Int64(verifiedCount) * PieceLayout.pieceLength.rawValue)
+    }
+    let full = Int64(verifiedCount - 1) * PieceLayout.pieceLength.rawValue
+    return ByteCount(full + Int64(layout.length(of: layout.count - 1)))
+  }
+}
