@@ -1,0 +1,198 @@
+internal import Glibc
+
+/// The response of an ``InlineHandler``, written straight into the loop's output buffer: ``start(_:)``, fields, one of the
+/// `finish` methods. The engine adds `Date`, `Content-Length` and `Connection`, and leaves the body out for `HEAD`.
+///
+/// A head beyond ``capacity`` bytes, or a field value with a control character, makes the whole response a 500.
+// Safe although it holds a pointer: the loop makes it around its own output buffer, lends it for one call, and every
+// write is checked against the capacity; being noncopyable it cannot outlive the call.
+@safe
+public struct InlineResponse: ~Copyable {
+  enum State {
+    case unfinished
+    case finished
+    case invalid
+  }
+
+  enum Content {
+    case none
+    case file(Range<Int64>)
+    case parts([BodyPart])
+  }
+
+  private let base: UnsafeMutablePointer<UInt8>
+  /// Bytes that head and inline body bytes may take.
+  public let capacity: Int
+  private(set) var count = 0
+  private(set) var state = State.unfinished
+  private(set) var content = Content.none
+  private(set) var status = HTTPStatus.ok
+  private(set) var closes: Bool
+  private let date: HTTPDateField
+  private let isHead: Bool
+  private let minorVersion: UInt8
+  /// The file sent last on this connection; the same one again costs no reference counting.
+  var file: SharedDescriptor?
+  var meter: (any BodyMeter)?
+
+  init(
+    base: UnsafeMutablePointer<UInt8>, capacity: Int, date: HTTPDateField, isHead: Bool, minorVersion: UInt8,
+    closes: Bool, file: consuming SharedDescriptor?, meter: consuming (any BodyMeter)?
+  ) {
+    unsafe self.base = base
+    self.capacity = capacity
+    self.date = date
+    self.isHead = isHead
+    self.minorVersion = minorVersion
+    self.closes = closes
+    self.file = file
+    self.meter = meter
+  }
+
+  /// Puts the status line; call it first, once.
+  public mutating func start(_ status: HTTPStatus) {
+    guard count == 0 else { return fail() }
+    self.status = status
+    put("HTTP/1.1 ")
+    put(Int64(status.rawValue))
+    put(ASCII.space)
+    put(status.reasonPhrase)
+    put("\r\n")
+  }
+
+  public mutating func append(_ name: StaticString, _ value: StaticString) {
+    put(name)
+    put(": ")
+    put(value)
+    put("\r\n")
+  }
+
+  public mutating func append(_ name: StaticString, _ value: Span<UInt8>) {
+    for index in value.indices where !ASCII.isFieldValue(value[index]) { return fail() }
+    put(name)
+    put(": ")
+    put(value)
+    put("\r\n")
+  }
+
+  public mutating func append(_ name: StaticString, _ value: Int64) {
+    put(name)
+    put(": ")
+    put(value)
+    put("\r\n")
+  }
+
+  /// Whole field lines, each with its CRLF, made ahead by the handler.
+  public mutating func append(lines: Span<UInt8>) {
+    put(lines)
+  }
+
+  /// `Content-Range: bytes 0-5/86893` of a 206.
+  public mutating func appendContentRange(_ range: Range<Int64>, of length: Int64) {
+    put("Content-Range: bytes ")
+    put(range.lowerBound)
+    put(ASCII.hyphen)
+    put(range.upperBound - 1)
+    put(ASCII.slash)
+    put(length)
+    put("\r\n")
+  }
+
+  /// `Content-Range: bytes */86893` of a 416.
+  public mutating func appendUnsatisfiedContentRange(of length: Int64) {
+    put("Content-Range: bytes */")
+    put(length)
+    put("\r\n")
+  }
+
+  /// Closes the connection after this response.
+  public mutating func closeConnection() {
+    closes = true
+  }
+
+  /// Without content.
+  public mutating func finish() {
+    finishHead(contentLength: 0)
+  }
+
+  /// With content that is copied; head and content together must fit ``capacity``.
+  public mutating func finish(bytes: Span<UInt8>) {
+    finishHead(contentLength: Int64(bytes.count))
+    if !isHead, !status.forbidsContent { put(bytes) }
+  }
+
+  /// With a part of a file, which must lie within it; `meter` learns of the bytes as they leave.
+  public mutating func finish(
+    file: SharedDescriptor, range: Range<Int64>, meter: (any BodyMeter)? = nil
+  ) {
+    finishHead(contentLength: range.upperBound - range.lowerBound)
+    guard !isHead, !status.forbidsContent, !range.isEmpty else { return }
+    if self.file !== file { self.file = file }
+    if self.meter !== meter { self.meter = meter }
+    content = .file(range)
+  }
+
+  /// With bytes and parts of files one after the other (see ``MultipartRanges``).
+  public mutating func finish(parts: [BodyPart], meter: (any BodyMeter)? = nil) {
+    finishHead(contentLength: parts.reduce(0) { $0 + $1.length })
+    guard !isHead, !status.forbidsContent else { return }
+    if self.meter !== meter { self.meter = meter }
+    content = .parts(parts)
+  }
+
+  private mutating func finishHead(contentLength: Int64) {
+    guard state == .unfinished, count > 0 else { return fail() }
+    if !status.forbidsContent { append("Content-Length", contentLength) }
+    for index in date.line.indices { put(date.line[index]) }
+    if closes {
+      put("Connection: close\r\n")
+    } else if minorVersion == 0 {
+      put("Connection: keep-alive\r\n")
+    }
+    put("\r\n")
+    if state == .unfinished { state = .finished }
+  }
+
+  private mutating func fail() {
+    state = .invalid
+  }
+
+  private mutating func put(_ byte: UInt8) {
+    guard count < capacity else { return fail() }
+    unsafe base[count] = byte
+    count += 1
+  }
+
+  private mutating func put(_ text: StaticString) {
+    let length = text.utf8CodeUnitCount
+    guard length <= capacity - count else { return fail() }
+    unsafe memcpy(base + count, text.utf8Start, length)
+    count += length
+  }
+
+  private mutating func put(_ bytes: Span<UInt8>) {
+    let length = bytes.count
+    guard length <= capacity - count else { return fail() }
+    let target = unsafe base + count
+    unsafe bytes.withUnsafeBufferPointer { source in
+      if let start = source.baseAddress { unsafe memcpy(target, start, length) }
+    }
+    count += length
+  }
+
+  private mutating func put(_ number: Int64) {
+    var rest = number.magnitude
+    var digits = InlineArray<20, UInt8>(repeating: 0)
+    var position = 20
+    repeat {
+      position -= 1
+      digits[position] = ASCII.zero + UInt8(truncatingIfNeeded: rest % 10)
+      rest /= 10
+    } while rest > 0
+    if number < 0 { put(ASCII.hyphen) }
+    while position < 20 {
+      put(digits[position])
+      position += 1
+    }
+  }
+}

@@ -1,0 +1,19 @@
+/// A request method. Case-sensitive (RFC 9110 §9.1); any token is a method, the named ones are those this project
+/// answers.
+public struct HTTPMethod: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+  public let rawValue: String
+
+  public init(rawValue: String) {
+    self.rawValue = rawValue
+  }
+
+  public static let get = HTTPMethod(rawValue: "GET")
+  public static let head = HTTPMethod(rawValue: "HEAD")
+  public static let post = HTTPMethod(rawValue: "POST")
+  public static let put = HTTPMethod(rawValue: "PUT")
+  public static let patch = HTTPMethod(rawValue: "PATCH")
+  public static let delete = HTTPMethod(rawValue: "DELETE")
+  public static let options = HTTPMethod(rawValue: "OPTIONS")
+
+  public var description: String { rawValue }
+}

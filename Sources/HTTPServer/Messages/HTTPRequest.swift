@@ -1,0 +1,46 @@
+/// A request as an ``AsyncHandler`` sees it: its head checked and decoded, its body still to be read.
+public struct HTTPRequest: Sendable {
+  public var method: HTTPMethod
+  /// The target as received: origin-form, percent-encoded, with its query. Of an absolute-form target, what follows
+  /// the authority.
+  public var rawTarget: String
+  /// The path of the target, still percent-encoded; starts with `/` (or is `*` with `OPTIONS`).
+  public var path: String
+  /// The parts of the path between slashes, percent-decoded. A part that decodes to bytes that are not UTF-8, to a
+  /// control character or to a slash never gets here: such a request is answered 400.
+  public var pathSegments: [String]
+  /// The parameters of the query in order, `+` read as a space and percent-decoded.
+  public var query: [QueryParameter]
+  public var headers: HTTPFields
+  public var body: RequestBody
+  /// `address:port` of the peer, or `unix` for a Unix socket.
+  public var remoteAddress: String
+  /// Unique within the life of the process; put it into logs.
+  public var id: String
+
+  public init(
+    method: HTTPMethod, rawTarget: String, headers: HTTPFields = [:], body: RequestBody = .empty,
+    remoteAddress: String = "unix", id: String = "0"
+  ) throws(RequestTargetError) {
+    let target = try RequestTarget(rawTarget)
+    self.method = method
+    self.rawTarget = rawTarget
+    self.path = target.path
+    self.pathSegments = target.segments
+    self.query = target.query
+    self.headers = headers
+    self.body = body
+    self.remoteAddress = remoteAddress
+    self.id = id
+  }
+
+  /// The first parameter of that name in the query.
+  public func queryValue(_ name: String) -> String? {
+    query.first { $0.name == name }?.value
+  }
+
+  /// Every parameter of that name in the query, in order.
+  public func queryValues(_ name: String) -> [String] {
+    query.filter { $0.name == name }.map(\.value)
+  }
+}

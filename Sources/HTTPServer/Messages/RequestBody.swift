@@ -1,0 +1,70 @@
+public import Measures
+
+/// The content of a request, as it arrives. Read it once; while it is not read, the server stops reading the socket
+/// after ``HTTPServerConfiguration/bodyBufferLength`` bytes, so that a slow handler slows its client down.
+///
+/// Reading throws ``RequestBodyError``. Leaving it unread is fine: the server reads what little remains, or closes.
+public struct RequestBody: AsyncSequence, Sendable {
+  public typealias Element = [UInt8]
+
+  fileprivate enum Source: Sendable {
+    case bytes([UInt8])
+    case exchange(Exchange)
+  }
+
+  private let source: Source
+  /// The length the client announced; nil for a chunked body.
+  public let expectedLength: ByteCount?
+
+  /// A body without bytes.
+  public static let empty = RequestBody([])
+
+  /// A body that is already here, as tests of handlers want it.
+  public init(_ bytes: [UInt8]) {
+    source = .bytes(bytes)
+    expectedLength = ByteCount(bytes.count)
+  }
+
+  init(_ exchange: Exchange, expectedLength: ByteCount?) {
+    source = .exchange(exchange)
+    self.expectedLength = expectedLength
+  }
+
+  public struct AsyncIterator: AsyncIteratorProtocol, Sendable {
+    fileprivate var source: Source?
+
+    /// The bytes that have arrived since the last call, at least one; nil at the end.
+    public mutating func next() async throws(RequestBodyError) -> [UInt8]? {
+      switch source {
+      case nil: return nil
+      case .bytes(let bytes):
+        source = nil
+        return bytes.isEmpty ? nil : bytes
+      case .exchange(let exchange):
+        return try await exchange.nextBodyBytes()
+      }
+    }
+
+    public mutating func next(
+      isolation actor: isolated (any Actor)?
+    ) async throws(RequestBodyError) -> [UInt8]? {
+      try await next()
+    }
+  }
+
+  public func makeAsyncIterator() -> AsyncIterator {
+    AsyncIterator(source: source)
+  }
+
+  /// The whole body. Throws ``RequestBodyError/Code/tooLarge`` as soon as it is known to be longer than `limit`.
+  public func collect(upTo limit: ByteCount) async throws(RequestBodyError) -> [UInt8] {
+    if let expectedLength, expectedLength > limit { throw RequestBodyError(.tooLarge) }
+    var collected: [UInt8] = []
+    var iterator = makeAsyncIterator()
+    while let bytes = try await iterator.next() {
+      guard collected.count + bytes.count <= limit.rawValue else { throw RequestBodyError(.tooLarge) }
+      collected.append(contentsOf: bytes)
+    }
+    return collected
+  }
+}

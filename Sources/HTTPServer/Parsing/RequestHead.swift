@@ -1,0 +1,62 @@
+/// A request head that passed every check: positions in the input it was read from, nothing copied, nothing allocated.
+public struct RequestHead: ~Copyable, Sendable {
+  /// Header fields there is room for.
+  public static let fieldCapacity = 64
+
+  /// The methods an inline handler may want to tell apart.
+  public enum Method: Hashable, Sendable {
+    case get
+    case head
+    case post
+    case put
+    case patch
+    case delete
+    case options
+    case other
+  }
+
+  public internal(set) var method = Method.other
+  public internal(set) var methodPosition = 0..<0
+  /// Path and query, from the first slash on (of `*`, the asterisk).
+  public internal(set) var target = 0..<0
+  public internal(set) var path = 0..<0
+  /// What follows the question mark; nil without one.
+  public internal(set) var query: Range<Int>?
+  /// The 1 of HTTP/1.1, the 0 of HTTP/1.0.
+  public internal(set) var minorVersion: UInt8 = 1
+  public internal(set) var content = RequestContent.none
+  /// Whether the client lets the connection live on after the response.
+  public internal(set) var keepsAlive = true
+  /// `Expect: 100-continue` from an HTTP/1.1 client.
+  public internal(set) var expectsContinue = false
+  /// Host and port of the target or of the `Host` field; empty only for HTTP/1.0 without one.
+  public internal(set) var authority = 0..<0
+  /// Bytes from the start of the input to behind the empty line.
+  public internal(set) var length = 0
+
+  public internal(set) var fieldCount = 0
+  var fields = InlineArray<64, FieldPosition>(
+    repeating: FieldPosition(nameStart: 0, nameLength: 0, valueStart: 0, valueLength: 0))
+  /// Index of the first field of each known name, plus one; zero where there is none.
+  var firstOfKnown = InlineArray<12, UInt8>(repeating: 0)
+  /// One bit per known name that occurs more than once.
+  var repeatedKnown: UInt16 = 0
+
+  public init() {}
+
+  /// The field at `index`, which must be below ``fieldCount``.
+  public func field(at index: Int) -> FieldPosition {
+    precondition(index < fieldCount)
+    return fields[index]
+  }
+
+  /// Where the value of the first field of that name stands; nil without one.
+  public func value(of known: KnownField) -> Range<Int>? {
+    let index = firstOfKnown[known.rawValue]
+    return index == 0 ? nil : fields[Int(index) - 1].value
+  }
+
+  public func isRepeated(_ known: KnownField) -> Bool {
+    repeatedKnown >> UInt16(known.rawValue) & 1 == 1
+  }
+}

@@ -1,0 +1,59 @@
+public import Measures
+
+/// Where a server listens and every bound it keeps. The defaults suit a service on one machine.
+public struct HTTPServerConfiguration: Sendable {
+  public var addresses: [ServerAddress]
+  /// Event loops, each a thread with its own listening sockets; 0 means one per processor.
+  public var loops = 0
+  /// Connections of the whole server, idle ones included; those beyond are answered 503 with `Retry-After` and closed.
+  public var maximumConnections = 4096
+  /// listen(2)'s backlog.
+  public var backlog: Int32 = 1024
+
+  /// Bytes of a request line with its line end; a longer one is answered 414. At most ``maximumHeadLength``.
+  public var maximumRequestLineLength = 8192
+  /// Bytes of a request head, from the request line to the empty line; a longer one is answered 431. At most 65,535.
+  public var maximumHeadLength = 16_384
+  /// Header fields of a request, at most ``RequestHead/fieldCapacity``; more are answered 431.
+  public var maximumFields = 64
+  /// The largest request body, announced or chunked; a larger one is answered 413 before a handler sees it, or cut off.
+  public var maximumBodyLength = ByteCount.gibibytes(4)
+  /// Bytes of one chunk-size line with its extensions, and of a trailer section.
+  public var maximumChunkLineLength = 4096
+  /// Unread body bytes at which the server stops reading the socket.
+  public var bodyBufferLength = 262_144
+  /// Unsent bytes of a streamed response at which its writer waits.
+  public var streamBufferLength = 262_144
+  /// Requests answered on one connection before it is closed.
+  public var maximumRequestsPerConnection = 1_000_000
+
+  /// From a connection's or a request's first byte to its complete head.
+  public var headDeadline = Duration.seconds(15)
+  /// Between requests of a kept-alive connection, and before the first.
+  public var idleDeadline = Duration.seconds(60)
+  /// Longest pause while a body that a handler wants is arriving.
+  public var bodyDeadline = Duration.seconds(30)
+  /// Longest time in which a client takes not a single byte of a response that is ready for it.
+  public var sendDeadline = Duration.seconds(60)
+  /// After a response that ends the connection: how long the peer may take to close its side.
+  public var lingerDeadline = Duration.seconds(2)
+  /// From ``HTTPServer/drain()`` to the end of patience with work in progress.
+  public var drainDeadline = Duration.seconds(10)
+
+  /// Bytes that one sendfile(2) may move; between 64 KiB and 0x7ffff000.
+  public var sliceLength = 262_144
+  /// Bytes that one connection may send before the others of its loop have their turn.
+  public var turnLength = 1_048_576
+  /// `TCP_NOTSENT_LOWAT`: unsent bytes the kernel queues for one connection before it is not writable; 0 leaves the
+  /// system's default.
+  public var notSentLowWater: Int32 = 1_048_576
+  /// Threads that bring cold pages of files into memory before a loop sends them.
+  public var readers = 2
+
+  /// Permissions of a Unix socket's file.
+  public var unixSocketPermissions: UInt32 = 0o660
+
+  public init(addresses: [ServerAddress]) {
+    self.addresses = addresses
+  }
+}
