@@ -22,7 +22,7 @@ let groundwork: [Target] = [
 
 let plumbing: [Target] = [
   .target(name: "HTTPServer", dependencies: ["CLinux", "SystemCalls", "Measures"]),
-  .target(name: "HTTPClient", dependencies: ["CCurl", "Measures"]),
+  .target(name: "HTTPClient", dependencies: ["CCurl", "SystemCalls", "Measures"]),
   .target(name: "Database", dependencies: ["CSQLite", "Measures"]),
   .target(name: "BlobStore", dependencies: ["SystemCalls", "Digests", "Measures"]),
   .target(name: "ServiceRuntime", dependencies: ["CLinux", "SystemCalls", "Measures"]),

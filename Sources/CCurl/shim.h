@@ -29,6 +29,10 @@ static inline CURLcode ccurl_easy_setopt_data_callback(CURL *easy, CURLoption op
   return curl_easy_setopt(easy, option, value);
 }
 
+static inline CURLcode ccurl_easy_setopt_seek_callback(CURL *easy, curl_seek_callback value) {
+  return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, value);
+}
+
 static inline CURLcode ccurl_easy_getinfo_long(CURL *easy, CURLINFO info, long *value) {
   return curl_easy_getinfo(easy, info, value);
 }

@@ -1,0 +1,22 @@
+import Synchronization
+
+/// Keeps a whole body in memory; the transfer's own bound limits it.
+final class CollectingReceiver: TransferReceiver {
+  private let body = Mutex<[UInt8]>([])
+
+  func receive(head: ResponseHead) -> TransferDecision { .accept }
+
+  func receive(_ bytes: Span<UInt8>) -> ReceiveDecision {
+    body.withLock { body in
+      unsafe bytes.withUnsafeBufferPointer { unsafe body.append(contentsOf: $0) }
+    }
+    return .consumed
+  }
+
+  func take() -> [UInt8] {
+    body.withLock { body in
+      defer { body = [] }
+      return body
+    }
+  }
+}

@@ -1,0 +1,32 @@
+import CCurl
+
+/// The process-wide part of libcurl.
+enum CurlLibrary {
+  // The result of curl_global_init, which runs once; libcurl is never cleaned up before the process ends.
+  private static let initialization: CURLcode = curl_global_init(Int(CURL_GLOBAL_ALL))
+
+  /// What the options in use were first offered by: 7.85.0, for protocols by name.
+  private static let minimumVersion: UInt32 = 0x07_55_00
+
+  /// Checked once per client, so that a library that lacks something says so at the start instead of in a transfer.
+  static func prepare() throws(HTTPClientError) {
+    try CurlCall.check(initialization, "curl_global_init")
+    guard let information = unsafe curl_version_info(CURLVERSION_FIRST) else {
+      throw HTTPClientError(code: .internalFailure, message: "libcurl does not tell its version")
+    }
+    let version = unsafe information.pointee.version_num
+    let features = unsafe Int64(information.pointee.features)
+    guard version >= minimumVersion else {
+      throw HTTPClientError(
+        code: .internalFailure, message: "libcurl is older than 7.85: \(String(version, radix: 16))")
+    }
+    let needed: [(String, Int64)] = [
+      ("TLS", Int64(CURL_VERSION_SSL)), ("Unix sockets", Int64(CURL_VERSION_UNIX_SOCKETS)),
+      ("large files", Int64(CURL_VERSION_LARGEFILE)),
+      ("asynchronous name lookups", Int64(CURL_VERSION_ASYNCHDNS)),
+    ]
+    for (name, feature) in needed where features & feature == 0 {
+      throw HTTPClientError(code: .internalFailure, message: "libcurl was built without \(name)")
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import CCurl
+import Measures
+
+extension EasyHandle {
+  /// All options but the callbacks. Call ``reset()`` before.
+  func configure(
+    for request: ClientRequest, _ configuration: HTTPClientConfiguration
+  ) throws(HTTPClientError) {
+    try set(CURLOPT_NOSIGNAL, 1)
+    try set(CURLOPT_URL, request.url)
+    try set(CURLOPT_PROTOCOLS_STR, "http,https")
+    try set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
+    try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+    try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    try set(CURLOPT_TCP_KEEPALIVE, 1)
+    try set(CURLOPT_USERAGENT, configuration.userAgent)
+    try set(CURLOPT_BUFFERSIZE, Int((request.receiveBufferLength ?? .kibibytes(512)).rawValue))
+    if let file = configuration.certificateAuthorityFile { try set(CURLOPT_CAINFO, file) }
+    if let path = request.unixSocketPath { try set(CURLOPT_UNIX_SOCKET_PATH, path) }
+    if !configuration.usesProxyOfEnvironment || request.unixSocketPath != nil || request.isForLoopback {
+      try set(CURLOPT_PROXY, "")
+    }
+    try configureMethod(for: request)
+    try configureRedirects(for: request)
+    try configureTimes(for: request)
+    try setFields(request.fieldLines)
+  }
+
+  private func configureMethod(for request: ClientRequest) throws(HTTPClientError) {
+    switch request.method {
+    case "GET":
+      try set(CURLOPT_HTTPGET, 1)
+    case "HEAD":
+      try set(CURLOPT_NOBODY, 1)
+    default:
+      if request.carriesBody {
+        try set(CURLOPT_UPLOAD, 1)
+        try set(CURLOPT_INFILESIZE_LARGE, offset: request.body.length.rawValue)
+        if request.body.length > .kibibytes(64) { try set(CURLOPT_UPLOAD_BUFFERSIZE, 512 << 10) }
+      }
+      try set(CURLOPT_CUSTOMREQUEST, request.method)
+    }
+  }
+
+  private func configureRedirects(for request: ClientRequest) throws(HTTPClientError) {
+    guard request.followsRedirects else { return }
+    try set(CURLOPT_FOLLOWLOCATION, 1)
+    try set(CURLOPT_MAXREDIRS, request.maximumRedirects)
+    let isSecure = request.url.prefix(6).lowercased() == "https:"
+    try set(CURLOPT_REDIR_PROTOCOLS_STR, isSecure ? "https" : "http,https")
+  }
+
+  private func configureTimes(for request: ClientRequest) throws(HTTPClientError) {
+    try set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, request.connectTimeout.milliseconds)))
+    if let timeout = request.totalTimeout { try set(CURLOPT_TIMEOUT_MS, Int(max(1, timeout.milliseconds))) }
+    if let limit = request.lowSpeed {
+      try set(CURLOPT_LOW_SPEED_LIMIT, Int(limit.bytesPerSecond.rawValue))
+      try set(CURLOPT_LOW_SPEED_TIME, Int(max(1, limit.duration.components.seconds)))
+    }
+    try limitReceiveSpeed(to: request.maximumReceiveSpeed)
+  }
+
+  func limitReceiveSpeed(to speed: ByteCount?) throws(HTTPClientError) {
+    try set(CURLOPT_MAX_RECV_SPEED_LARGE, offset: max(0, speed?.rawValue ?? 0))
+  }
+}

@@ -1,0 +1,103 @@
+import CCurl
+
+/// Owns one `CURL`, the buffer for its error text and the list of its request's fields. Belongs to the loop's thread.
+@safe
+final class EasyHandle {
+  // Owned here alone, freed in deinit alone; valid as long as this object.
+  nonisolated(unsafe) let pointer: UnsafeMutableRawPointer
+  // libcurl writes its error text here; on the heap, since the address has to stay.
+  nonisolated(unsafe) private let errorText: UnsafeMutablePointer<CChar>
+  // libcurl reads the list during the whole transfer.
+  nonisolated(unsafe) private var fields: UnsafeMutablePointer<curl_slist>?
+
+  init() throws(HTTPClientError) {
+    guard let pointer = unsafe curl_easy_init() else {
+      throw HTTPClientError(code: .internalFailure, message: "libcurl could not make an easy handle")
+    }
+    unsafe self.pointer = unsafe pointer
+    unsafe errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+    unsafe errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+  }
+
+  deinit {
+    unsafe curl_easy_cleanup(pointer)
+    unsafe curl_slist_free_all(fields)
+    unsafe errorText.deallocate()
+  }
+
+  /// The key under which a completed transfer is found.
+  var address: UInt { unsafe UInt(bitPattern: pointer) }
+
+  /// What libcurl says of the failed transfer; empty where it says nothing.
+  var errorMessage: String { unsafe String(cString: errorText) }
+
+  /// Forgets all options; connections are kept.
+  func reset() throws(HTTPClientError) {
+    unsafe curl_easy_reset(pointer)
+    unsafe curl_slist_free_all(fields)
+    unsafe fields = nil
+    unsafe errorText.pointee = 0
+    try unsafe set(CURLOPT_ERRORBUFFER, pointer: errorText)
+  }
+
+  func set(_ option: CURLoption, _ value: Int) throws(HTTPClientError) {
+    try CurlCall.check(unsafe ccurl_easy_setopt_long(pointer, option, value), "curl_easy_setopt")
+  }
+
+  func set(_ option: CURLoption, offset: Int64) throws(HTTPClientError) {
+    try CurlCall.check(
+      unsafe ccurl_easy_setopt_offset(pointer, option, curl_off_t(offset)), "curl_easy_setopt")
+  }
+
+  /// libcurl copies the text.
+  func set(_ option: CURLoption, _ value: String) throws(HTTPClientError) {
+    try CurlCall.check(unsafe ccurl_easy_setopt_string(pointer, option, value), "curl_easy_setopt")
+  }
+
+  /// What is pointed at has to outlive the transfer.
+  @unsafe
+  func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer) throws(HTTPClientError) {
+    try CurlCall.check(unsafe ccurl_easy_setopt_pointer(pointer, option, value), "curl_easy_setopt")
+  }
+
+  @unsafe
+  func set(_ option: CURLoption, callback: ccurl_data_callback) throws(HTTPClientError) {
+    try CurlCall.check(unsafe ccurl_easy_setopt_data_callback(pointer, option, callback), "curl_easy_setopt")
+  }
+
+  @unsafe
+  func setSeek(callback: curl_seek_callback) throws(HTTPClientError) {
+    try CurlCall.check(unsafe ccurl_easy_setopt_seek_callback(pointer, callback), "curl_easy_setopt")
+  }
+
+  /// `lines` as libcurl takes them: `Name: value`, `Name;` for an empty value, `Name:` to leave its own field out.
+  func setFields(_ lines: [String]) throws(HTTPClientError) {
+    for line in lines {
+      guard let list = unsafe curl_slist_append(fields, line) else {
+        throw HTTPClientError(code: .internalFailure, message: "curl_slist_append: out of memory")
+      }
+      unsafe fields = unsafe list
+    }
+    guard let list = unsafe fields else { return }
+    try unsafe set(CURLOPT_HTTPHEADER, pointer: list)
+  }
+
+  func number(_ information: CURLINFO) -> Int {
+    var value = 0
+    // A fact this build of libcurl does not know stays zero; only the summary is poorer for it.
+    _ = unsafe ccurl_easy_getinfo_long(pointer, information, &value)
+    return value
+  }
+
+  func duration(_ information: CURLINFO) -> Duration {
+    var microseconds: curl_off_t = 0
+    // As in ``number(_:)``.
+    _ = unsafe ccurl_easy_getinfo_offset(pointer, information, &microseconds)
+    return .microseconds(Int64(microseconds))
+  }
+
+  /// Resuming may call the transfer's callbacks before this returns; what is returned then is their verdict.
+  func pause(_ directions: Int32) -> CURLcode {
+    unsafe curl_easy_pause(pointer, directions)
+  }
+}

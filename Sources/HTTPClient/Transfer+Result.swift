@@ -1,0 +1,64 @@
+import CCurl
+import Measures
+
+extension Transfer {
+  /// What the transfer comes to, given what libcurl says of it.
+  func result(_ result: CURLcode) -> Result<TransferSummary, HTTPClientError> {
+    if let verdict { return .failure(error(verdict.code, verdict.message, isRetryable: verdict.isRetryable)) }
+    if isRefused {
+      return .failure(error(.refused, "the response was refused: status \(head?.status ?? 0)"))
+    }
+    guard result == CURLE_OK else { return .failure(failure(result)) }
+    guard let head else { return .failure(error(.protocolViolation, "the response has no final head")) }
+    return .success(
+      TransferSummary(
+        head: head, bytesReceived: ByteCount(bytesReceived), bytesSent: ByteCount(bytesSent),
+        duration: easy.duration(CURLINFO_TOTAL_TIME_T),
+        timeToFirstByte: easy.duration(CURLINFO_STARTTRANSFER_TIME_T),
+        newConnections: easy.number(CURLINFO_NUM_CONNECTS),
+        redirects: easy.number(CURLINFO_REDIRECT_COUNT)))
+  }
+
+  func error(
+    _ code: HTTPClientError.Code, _ message: String, isRetryable: Bool = false
+  ) -> HTTPClientError {
+    HTTPClientError(
+      code: code, message: message, isRetryable: isRetryable, bytesReceived: ByteCount(bytesReceived),
+      head: head,
+      body: isRefused ? refusedBody : [])
+  }
+
+  private func failure(_ result: CURLcode) -> HTTPClientError {
+    let (code, isRetryable) = Self.meaning(of: result)
+    var reason = easy.errorMessage
+    if reason.isEmpty { unsafe reason = String(cString: curl_easy_strerror(result)) }
+    return error(code, reason, isRetryable: isRetryable)
+  }
+
+  /// What libcurl's results mean here, and whether the same request may succeed later.
+  static func meaning(of result: CURLcode) -> (code: HTTPClientError.Code, isRetryable: Bool) {
+    switch result {
+    case CURLE_URL_MALFORMAT: (.invalidRequest, false)
+    case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: (.hostNotFound, true)
+    case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED, CURLE_PROXY, CURLE_NO_CONNECTION_AVAILABLE:
+      (.connectionFailed, true)
+    case CURLE_OPERATION_TIMEDOUT: (.timedOut, true)
+    case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_SEND_FAIL_REWIND:
+      (.connectionLost, true)
+    // The handshake broke: the peer may be restarting.
+    case CURLE_SSL_CONNECT_ERROR: (.secureConnectionFailed, true)
+    case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE,
+      CURLE_SSL_CRL_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
+      CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT, CURLE_USE_SSL_FAILED:
+      (.secureConnectionFailed, false)
+    case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_HTTP2,
+      CURLE_HTTP2_STREAM, CURLE_CHUNK_FAILED:
+      (.protocolViolation, false)
+    case CURLE_TOO_MANY_REDIRECTS: (.tooManyRedirects, false)
+    case CURLE_FILESIZE_EXCEEDED: (.tooLarge, false)
+    case CURLE_WRITE_ERROR: (.stopped, false)
+    case CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK: (.unreadableBody, false)
+    default: (.internalFailure, false)
+    }
+  }
+}

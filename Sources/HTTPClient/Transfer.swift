@@ -1,0 +1,127 @@
+import Measures
+import SystemCalls
+
+/// One transfer while it runs: what has come, what was decided, why it has to end. Belongs to the loop's thread; the
+/// callbacks of libcurl reach it through an unretained pointer, which is valid because the loop keeps the transfer
+/// until its easy handle is out of the multi handle.
+final class Transfer {
+  let order: TransferOrder
+  let easy: EasyHandle
+  private var parser = HeadParser()
+  private(set) var head: ResponseHead?
+  private(set) var bytesReceived: Int64 = 0
+  private(set) var bytesSent: Int64 = 0
+  private(set) var isRefused = false
+  private(set) var refusedBody: [UInt8] = []
+  /// Set when a callback ends the transfer; goes before whatever libcurl then says.
+  private(set) var verdict: Verdict?
+
+  struct Verdict {
+    let code: HTTPClientError.Code
+    let message: String
+    var isRetryable = false
+  }
+
+  /// What a callback answers to libcurl.
+  enum Flow {
+    case goOn
+    case pause
+    case end
+  }
+
+  static let maximumRefusedBody = 64 << 10
+
+  init(_ order: TransferOrder, on easy: EasyHandle) {
+    self.order = order
+    self.easy = easy
+  }
+
+  private func end(_ code: HTTPClientError.Code, _ message: String, isRetryable: Bool = false) -> Flow {
+    verdict = Verdict(code: code, message: message, isRetryable: isRetryable)
+    return .end
+  }
+
+  func receive(line: Span<UInt8>) -> Flow {
+    // What follows the final head are the trailers of a chunked body.
+    guard head == nil else { return .goOn }
+    switch parser.accept(line: line) {
+    case .incomplete: return .goOn
+    case .violation(let message): return end(.protocolViolation, message)
+    case .head(let head): return receive(head)
+    }
+  }
+
+  private func receive(_ head: ResponseHead) -> Flow {
+    if (100..<200).contains(head.status) { return .goOn }
+    if order.request.followsRedirects, (300..<400).contains(head.status),
+      let location = head.headers["Location"], !location.isEmpty
+    {
+      return .goOn
+    }
+    self.head = head
+    if order.receiver.receive(head: head) == .refuse {
+      isRefused = true
+      return .goOn
+    }
+    if let limit = order.request.maximumResponseLength, let length = head.contentLength, length > limit,
+      order.request.method != "HEAD"
+    {
+      return end(.tooLarge, "the response's body is longer than \(limit)")
+    }
+    return .goOn
+  }
+
+  func receive(_ bytes: Span<UInt8>) -> Flow {
+    if isRefused { return collectRefused(bytes) }
+    if let limit = order.request.maximumResponseLength, bytesReceived + Int64(bytes.count) > limit.rawValue {
+      return end(.tooLarge, "the response's body is longer than \(limit)")
+    }
+    switch order.receiver.receive(bytes) {
+    case .consumed:
+      bytesReceived += Int64(bytes.count)
+      return .goOn
+    case .pause: return .pause
+    case .stop: return end(.stopped, "the receiver wanted no more")
+    }
+  }
+
+  private func collectRefused(_ bytes: Span<UInt8>) -> Flow {
+    let room = Self.maximumRefusedBody - refusedBody.count
+    for index in 0..<min(room, bytes.count) { refusedBody.append(bytes[index]) }
+    return bytes.count > room ? .end : .goOn
+  }
+
+  /// How much of the request's body goes into a buffer of `capacity` bytes next.
+  func nextCount(upTo capacity: Int) -> Int {
+    Int(min(Int64(capacity), order.request.body.length.rawValue - bytesSent))
+  }
+
+  /// Fills `buffer`, which has the length of ``nextCount(upTo:)``, with the next bytes of the request's body.
+  func send(into buffer: inout MutableSpan<UInt8>) -> Flow {
+    switch order.request.body {
+    case .none: break
+    case .bytes(let bytes):
+      let start = Int(bytesSent)
+      for index in 0..<buffer.count { buffer[index] = bytes[start + index] }
+      bytesSent += Int64(buffer.count)
+    case .file(let file, let range, let progress):
+      do {
+        guard try file.descriptor.fill(&buffer, at: ByteCount(range.lowerBound + bytesSent)) else {
+          return end(.unreadableBody, "the file to send is shorter than the range asked for")
+        }
+      } catch {
+        return end(.unreadableBody, "the file to send cannot be read: \(error)")
+      }
+      bytesSent += Int64(buffer.count)
+      progress?(ByteCount(bytesSent))
+    }
+    return .goOn
+  }
+
+  /// libcurl sends a body again after a kept connection turned out to be gone.
+  func rewind(to offset: Int64) -> Bool {
+    guard (0...order.request.body.length.rawValue).contains(offset) else { return false }
+    bytesSent = offset
+    return true
+  }
+}

@@ -1,0 +1,142 @@
+import CCurl
+import Glibc
+import Measures
+
+/// Runs all transfers of a client on one thread. Everything here belongs to that thread; others reach it through its
+/// mailbox.
+final class TransferLoop {
+  private let configuration: HTTPClientConfiguration
+  private let multi: MultiHandle
+  private let mailbox: TransferMailbox
+  /// By the address of the easy handle, as libcurl names a completed transfer.
+  private var transfers: [UInt: Transfer] = [:]
+  private var idle: [EasyHandle] = []
+
+  private static let maximumIdle = 16
+
+  private init(configuration: HTTPClientConfiguration) throws(HTTPClientError) {
+    self.configuration = configuration
+    try CurlLibrary.prepare()
+    multi = try MultiHandle(configuration: configuration)
+    mailbox = TransferMailbox(waking: multi)
+  }
+
+  /// Starts a thread; closing the mailbox ends it.
+  static func start(configuration: HTTPClientConfiguration) throws(HTTPClientError) -> TransferMailbox {
+    let loop = try TransferLoop(configuration: configuration)
+    let mailbox = loop.mailbox
+    let target = unsafe Unmanaged.passRetained(loop)
+    var thread = pthread_t()
+    let result = unsafe pthread_create(&thread, nil, runTransferLoop, target.toOpaque())
+    guard result == 0 else {
+      unsafe target.release()
+      loop.multi.close()
+      throw HTTPClientError(
+        code: .internalFailure, message: "pthread_create: error \(result)", isRetryable: true)
+    }
+    pthread_detach(thread)
+    return mailbox
+  }
+
+  fileprivate func run() {
+    do {
+      while true {
+        let (commands, isClosing) = mailbox.take()
+        for command in commands { execute(command) }
+        if isClosing { break }
+        try multi.perform()
+        while let (address, result) = multi.nextCompletion() { complete(address, result) }
+        try multi.wait()
+      }
+      end(with: TransferMailbox.shutDownError)
+    } catch {
+      end(with: error)
+    }
+  }
+
+  private func end(with reason: HTTPClientError) {
+    for command in mailbox.seal() { execute(command) }
+    for transfer in Array(transfers.values) {
+      finish(
+        transfer,
+        .failure(transfer.error(reason.code, reason.message, isRetryable: reason.isRetryable)))
+    }
+    idle = []
+    multi.close()
+  }
+
+  private func execute(_ command: TransferCommand) {
+    switch command {
+    case .start(let order): start(order)
+    case .pause(let ticket): with(ticket) { settle($0, $0.easy.pause(CURLPAUSE_ALL)) }
+    case .resume(let ticket): with(ticket) { settle($0, $0.easy.pause(CURLPAUSE_CONT)) }
+    case .cancel(let ticket): with(ticket) { finish($0, .failure($0.error(.cancelled, "cancelled"))) }
+    case .limit(let ticket, let speed):
+      with(ticket) { transfer in
+        do throws(HTTPClientError) {
+          try transfer.easy.limitReceiveSpeed(to: speed)
+        } catch {
+          finish(transfer, .failure(error))
+        }
+      }
+    }
+  }
+
+  private func with(_ ticket: TransferTicket, _ body: (Transfer) -> Void) {
+    guard let transfer = transfers.values.first(where: { $0.order.handle.ticket === ticket }) else { return }
+    body(transfer)
+  }
+
+  /// Pausing and resuming fail only where a callback that ran meanwhile has ended the transfer.
+  private func settle(_ transfer: Transfer, _ result: CURLcode) {
+    guard result != CURLE_OK else { return }
+    finish(transfer, transfer.result(result))
+  }
+
+  private func start(_ order: TransferOrder) {
+    guard !order.handle.ticket.isCancelled else {
+      order.completion(.failure(HTTPClientError(code: .cancelled, message: "cancelled")))
+      return
+    }
+    do throws(HTTPClientError) {
+      let easy: EasyHandle
+      if let kept = idle.popLast() { easy = kept } else { easy = try EasyHandle() }
+      let transfer = Transfer(order, on: easy)
+      try easy.reset()
+      try easy.configure(for: order.request, configuration)
+      try transfer.connectCallbacks()
+      try multi.add(easy)
+      transfers[easy.address] = transfer
+      order.receiver.start(order.handle)
+    } catch {
+      order.completion(.failure(error))
+    }
+  }
+
+  private func complete(_ address: UInt, _ result: CURLcode) {
+    guard let transfer = transfers[address] else { return }
+    finish(transfer, transfer.result(result))
+  }
+
+  private func finish(_ transfer: Transfer, _ result: Result<TransferSummary, HTTPClientError>) {
+    transfers[transfer.easy.address] = nil
+    do {
+      try multi.remove(transfer.easy)
+      if idle.count < Self.maximumIdle { idle.append(transfer.easy) }
+    } catch {
+      // A handle libcurl does not let go is not used again; the result stands.
+    }
+    transfer.order.completion(result)
+  }
+}
+
+/// The thread's body. It takes no signals: those are for the threads that wait for them.
+private func runTransferLoop(_ target: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  var all = sigset_t()
+  unsafe sigfillset(&all)
+  unsafe pthread_sigmask(SIG_BLOCK, &all, nil)
+  if let target = unsafe target {
+    unsafe Unmanaged<TransferLoop>.fromOpaque(target).takeRetainedValue().run()
+  }
+  return nil
+}

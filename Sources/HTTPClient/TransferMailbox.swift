@@ -1,0 +1,64 @@
+import Synchronization
+
+/// Carries commands from any thread to the loop, in order.
+final class TransferMailbox: Sendable {
+  private enum Phase {
+    case open
+    /// Nothing more goes in; the loop has still to look.
+    case closing
+    /// The loop is gone, and the multi handle with it.
+    case sealed
+  }
+
+  private struct State {
+    var commands: [TransferCommand] = []
+    var phase = Phase.open
+  }
+
+  private let state = Mutex(State())
+  private let multi: MultiHandle
+
+  init(waking multi: MultiHandle) {
+    self.multi = multi
+  }
+
+  func post(_ command: TransferCommand) {
+    let isAccepted = state.withLock { state in
+      guard state.phase == .open else { return false }
+      // A loop that has commands waiting was woken for the first of them.
+      if state.commands.isEmpty { multi.wake() }
+      state.commands.append(command)
+      return true
+    }
+    if !isAccepted, case .start(let order) = command {
+      order.completion(.failure(Self.shutDownError))
+    }
+  }
+
+  func close() {
+    state.withLock { state in
+      guard state.phase == .open else { return }
+      state.phase = .closing
+      multi.wake()
+    }
+  }
+
+  /// What has come in since the last call. `isClosing` with the last commands there will ever be.
+  func take() -> (commands: [TransferCommand], isClosing: Bool) {
+    state.withLock { state in
+      defer { state.commands = [] }
+      return (state.commands, state.phase != .open)
+    }
+  }
+
+  /// After this the multi handle is never woken again. Returns what nobody will run.
+  func seal() -> [TransferCommand] {
+    state.withLock { state in
+      defer { state.commands = [] }
+      state.phase = .sealed
+      return state.commands
+    }
+  }
+
+  static let shutDownError = HTTPClientError(code: .shutDown, message: "the HTTP client was shut down")
+}
