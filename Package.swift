@@ -40,8 +40,7 @@ let contract: [Target] = [
   .target(
     name: "PullboxAPI",
     dependencies: ["Commerce", "ContentPackage", "Receipts", "Digests", "Measures"]),
-  .target(
-    name: "APIServing", dependencies: ["PullboxAPI", "HTTPServer", "ServiceRuntime", "Digests", "Measures"]),
+  .target(name: "APIServing", dependencies: ["PullboxAPI", "HTTPServer", "Digests", "Measures"]),
   .target(name: "APICalling", dependencies: ["PullboxAPI", "HTTPClient", "Measures"]),
 ]
 

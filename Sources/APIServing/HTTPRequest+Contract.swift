@@ -1,0 +1,70 @@
+import Digests
+public import HTTPServer
+public import Measures
+public import PullboxAPI
+
+extension HTTPRequest {
+  /// The body as JSON. Throws `request-too-large` past `limit`, `request-malformed` naming the member at fault.
+  public func decode<Value: Decodable>(
+    _ type: Value.Type, upTo limit: ByteCount = .mebibytes(1)
+  ) async throws(Problem) -> Value {
+    let bytes = try await bytes(upTo: limit)
+    do {
+      return try WireJSON.decode(type, from: bytes)
+    } catch {
+      throw Problem(.requestMalformed, WireJSON.explain(error))
+    }
+  }
+
+  /// As ``decode(_:upTo:)``, but nil for an empty body.
+  public func decodeIfPresent<Value: Decodable>(
+    _ type: Value.Type, upTo limit: ByteCount = .mebibytes(1)
+  ) async throws(Problem) -> Value? {
+    let bytes = try await bytes(upTo: limit)
+    guard !bytes.isEmpty else { return nil }
+    do {
+      return try WireJSON.decode(type, from: bytes)
+    } catch {
+      throw Problem(.requestMalformed, WireJSON.explain(error))
+    }
+  }
+
+  /// The whole body.
+  public func bytes(upTo limit: ByteCount) async throws(Problem) -> [UInt8] {
+    do {
+      return try await body.collect(upTo: limit)
+    } catch {
+      switch error.code {
+      case .tooLarge: throw Problem(.requestTooLarge, "at most \(limit.rawValue) bytes are read here")
+      default: throw Problem(.requestMalformed, error.description)
+      }
+    }
+  }
+
+  /// The credential of `Authorization: Bearer …`; nil without one, or with more than one.
+  public var bearerToken: String? {
+    let values = headers.values(of: "Authorization")
+    guard values.count == 1, let value = values.first else { return nil }
+    let parts = value.split(separator: " ", maxSplits: 1)
+    guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
+    return String(parts[1]).trimmingSpaces
+  }
+
+  /// A parameter of the query as a number within `range`; `fallback` when it is not there.
+  public func number(
+    _ name: String, in range: ClosedRange<Int>, default fallback: Int
+  ) throws(Problem) -> Int {
+    guard let text = queryValue(name) else { return fallback }
+    guard let number = Int(text), range.contains(number) else {
+      throw Problem(
+        .requestMalformed, "\(name) is a number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+}
+
+extension String {
+  fileprivate var trimmingSpaces: String {
+    String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+  }
+}

@@ -1,0 +1,26 @@
+public import HTTPServer
+public import PullboxAPI
+
+extension HTTPResponse {
+  /// `value` as `application/json`. Throws what the encoder throws.
+  public static func json(
+    _ value: some Encodable, status: HTTPStatus = .ok, headers: HTTPFields = [:]
+  ) throws -> HTTPResponse {
+    var response = HTTPResponse(status: status, headers: headers, body: .bytes(try WireJSON.encode(value)))
+    response.headers["Content-Type"] = "application/json"
+    if !response.headers.contains("Cache-Control") { response.headers["Cache-Control"] = "no-store" }
+    return response
+  }
+
+  /// `problem` as `application/problem+json`, with `Retry-After` where it says so.
+  public static func problem(_ problem: Problem) -> HTTPResponse {
+    // A value made of strings and numbers always encodes.
+    let body = (try? WireJSON.encode(problem)) ?? []
+    var response = HTTPResponse(
+      status: HTTPStatus(rawValue: problem.status),
+      headers: ["Content-Type": "application/problem+json", "Cache-Control": "no-store"], body: .bytes(body))
+    if let seconds = problem.retryAfterSeconds { response.headers["Retry-After"] = String(seconds) }
+    if problem.status == 401 { response.headers["WWW-Authenticate"] = "Bearer" }
+    return response
+  }
+}

@@ -1,0 +1,18 @@
+public import Digests
+
+/// Compares secrets by their digests, in constant time, so that neither the secret's length nor how much of it was
+/// guessed can be told from the time.
+public struct SecretDigest: Hashable, Sendable {
+  public let digest: SHA256Digest
+
+  public init(of secret: String) {
+    digest = SHA256Digest.of(secret.utf8)
+  }
+
+  public func matches(_ offered: String?) -> Bool {
+    guard let offered else { return false }
+    let left = SHA256Digest.of(offered.utf8).array
+    let right = digest.array
+    return equalInConstantTime(left.span, right.span)
+  }
+}
