@@ -1,0 +1,38 @@
+public import HTTPClient
+public import PullboxAPI
+
+/// Why a call to a service has no answer of the kind it asked for.
+public enum APICallError: Error, Sendable {
+  /// The service refused, and said why.
+  case problem(Problem)
+  /// Nothing that speaks for the service answered: no connection, a lost one, a time-out.
+  case unreachable(HTTPClientError)
+  /// Something answered, but not in the contract's words: another server, a proxy, a newer service.
+  case unintelligible(status: Int, detail: String)
+
+  /// Whether the same call may succeed later without anybody changing anything.
+  public var isTemporary: Bool {
+    switch self {
+    case .problem(let problem): problem.status == 429 || problem.status >= 500
+    case .unreachable(let error): error.isRetryable
+    case .unintelligible(let status, _): status == 429 || status >= 500
+    }
+  }
+
+  /// How long the service asked to be left alone.
+  public var retryAfter: Duration? {
+    guard case .problem(let problem) = self, let seconds = problem.retryAfterSeconds else { return nil }
+    return .seconds(seconds)
+  }
+}
+
+extension APICallError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .problem(let problem): problem.description
+    case .unreachable(let error): error.message
+    case .unintelligible(let status, let detail):
+      "an answer that is not understood (status \(status)): \(detail)"
+    }
+  }
+}
