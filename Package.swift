@@ -23,7 +23,7 @@ let groundwork: [Target] = [
 let plumbing: [Target] = [
   .target(name: "HTTPServer", dependencies: ["CLinux", "SystemCalls", "Measures"]),
   .target(name: "HTTPClient", dependencies: ["CCurl", "SystemCalls", "Measures"]),
-  .target(name: "Database", dependencies: ["CSQLite", "Measures"]),
+  .target(name: "Database", dependencies: ["CSQLite", "SystemCalls", "Measures"]),
   .target(name: "BlobStore", dependencies: ["SystemCalls", "Digests", "Measures"]),
   .target(name: "ServiceRuntime", dependencies: ["CLinux", "SystemCalls", "Measures"]),
 ]
@@ -89,7 +89,8 @@ let tests: [Target] = [
   .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "SystemCalls", "PullboxTesting"]),
   .testTarget(
     name: "HTTPClientTests", dependencies: ["HTTPClient", "HTTPServer", "SystemCalls", "PullboxTesting"]),
-  .testTarget(name: "DatabaseTests", dependencies: ["Database", "PullboxTesting"]),
+  .testTarget(
+    name: "DatabaseTests", dependencies: ["Database", "SystemCalls", "Measures", "PullboxTesting"]),
   .testTarget(
     name: "BlobStoreTests", dependencies: ["BlobStore", "SystemCalls", "Digests", "PullboxTesting"]),
   .testTarget(name: "ServiceRuntimeTests", dependencies: ["ServiceRuntime", "PullboxTesting"]),

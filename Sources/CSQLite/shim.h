@@ -13,4 +13,9 @@ static inline int csqlite_bind_blob(sqlite3_stmt *statement, int index, const vo
                      : sqlite3_bind_blob(statement, index, bytes, length, SQLITE_TRANSIENT);
 }
 
+// sqlite3_db_config is variadic.
+static inline int csqlite_set_option(sqlite3 *database, int option, int on) {
+  return sqlite3_db_config(database, option, on, (int *)0);
+}
+
 #endif

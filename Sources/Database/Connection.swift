@@ -1,0 +1,63 @@
+/// What the body of a `read` or `write` works with. It cannot leave the body: it is lent, not copied.
+public struct Connection: ~Copyable {
+  private let handle: ConnectionHandle
+  private let mayWrite: Bool
+
+  init(_ handle: ConnectionHandle, mayWrite: Bool) {
+    self.handle = handle
+    self.mayWrite = mayWrite
+  }
+
+  /// Runs one statement, with `values` for its `?` in order; answers how many rows it changed.
+  @discardableResult
+  public func execute(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) -> Int {
+    let before = handle.totalChanges
+    try run(sql, values) { _ throws(DatabaseError) in }
+    return handle.totalChanges - before
+  }
+
+  /// Every row at once: for answers that are known to be short, or say LIMIT.
+  public func query(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) -> [Row] {
+    var rows: [Row] = []
+    try run(sql, values) { row throws(DatabaseError) in rows.append(row) }
+    return rows
+  }
+
+  /// The first row, nil when there is none.
+  public func first(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) -> Row? {
+    var first: Row?
+    try run(sql, values) { row throws(DatabaseError) in if first == nil { first = row } }
+    return first
+  }
+
+  /// Hands out row after row; holds one at a time.
+  public func forEach(
+    _ sql: String, _ values: [SQLValue] = [], _ body: (Row) throws -> Void
+  ) throws {
+    let statement = try prepared(sql)
+    try statement.run(values, body, orThrow: { $0 })
+  }
+
+  /// Of the last INSERT on this connection.
+  public var lastInsertedRowID: Int64 { handle.lastInsertedRowID }
+
+  /// Any number of statements, for migrations.
+  func execute(script: String) throws(DatabaseError) {
+    precondition(mayWrite)
+    try handle.execute(script: script)
+  }
+
+  private func run(
+    _ sql: String, _ values: [SQLValue], _ body: (Row) throws(DatabaseError) -> Void
+  ) throws(DatabaseError) {
+    try prepared(sql).run(values, body, orThrow: { $0 })
+  }
+
+  private func prepared(_ sql: String) throws(DatabaseError) -> Statement {
+    let statement = try handle.statement(for: sql)
+    guard mayWrite || statement.isReadOnly else {
+      throw DatabaseError(.readOnly, "a read does not write", sql: sql)
+    }
+    return statement
+  }
+}

@@ -1,0 +1,84 @@
+internal import SystemCalls
+
+/// One SQLite file with one connection, which lives on a thread of its own: reads and writes happen one after the other.
+public final class Database: Sendable {
+  public struct Options: Sendable {
+    public enum Durability: String, Sendable {
+      /// A committed transaction survives a power cut.
+      case full = "FULL"
+      /// A power cut may take the last transactions away; the database stays whole.
+      case normal = "NORMAL"
+    }
+
+    public var durability: Durability
+    /// How long to wait for another process that holds the lock.
+    public var busyTimeout: Duration
+
+    public init(durability: Durability = .full, busyTimeout: Duration = .seconds(5)) {
+      self.durability = durability
+      self.busyTimeout = busyTimeout
+    }
+  }
+
+  private let thread: BlockingThread
+  private let connection: ConfinedConnection
+
+  private init(_ connection: ConfinedConnection) {
+    self.connection = connection
+    thread = connection.thread
+  }
+
+  /// Opens or creates the file, readable by its owner alone, and brings its schema up to date. Blocks: at start-up, not on
+  /// the cooperative pool. Throws ``DatabaseError``, `SystemError` when the file cannot be made, or what a migration throws.
+  public static func open(
+    path: String, migrations: [Migration], options: Options = Options()
+  ) throws -> Database {
+    // SQLite would make it readable by everybody; its companions take its permissions.
+    _ = try FileDescriptor.open(path, .readWrite, options: .create, permissions: 0o600)
+    let connection = ConfinedConnection(name: "sqlite")
+    try connection.thread.runAndWait {
+      let handle = try ConnectionHandle(path: path)
+      try handle.prepare(options)
+      try handle.migrate(migrations)
+      connection.set(handle)
+    }
+    return Database(connection)
+  }
+
+  /// One transaction, committed when `body` returns, rolled back when it throws. Throws what `body` throws or
+  /// ``DatabaseError``.
+  @discardableResult
+  public func write<Value: Sendable>(
+    _ body: @escaping @Sendable (borrowing Connection) throws -> Value
+  ) async throws -> Value {
+    try await thread.run { [connection] in try connection.get().transaction(.write, body) }
+  }
+
+  /// `body` sees one state of the database; a statement that writes is refused.
+  public func read<Value: Sendable>(
+    _ body: @escaping @Sendable (borrowing Connection) throws -> Value
+  ) async throws -> Value {
+    try await thread.run { [connection] in try connection.get().transaction(.read, body) }
+  }
+
+  /// As ``write(_:)``, blocking the caller: for threads of our own, never on the cooperative pool.
+  @discardableResult
+  public func writeBlocking<Value: Sendable>(
+    _ body: @escaping @Sendable (borrowing Connection) throws -> Value
+  ) throws -> Value {
+    try thread.runAndWait { [connection] in try connection.get().transaction(.write, body) }
+  }
+
+  /// As ``read(_:)``, blocking the caller: for threads of our own, never on the cooperative pool.
+  public func readBlocking<Value: Sendable>(
+    _ body: @escaping @Sendable (borrowing Connection) throws -> Value
+  ) throws -> Value {
+    try thread.runAndWait { [connection] in try connection.get().transaction(.read, body) }
+  }
+
+  /// Closes the file after what was asked before; every later call throws `closed`. Blocks until done. A database that is
+  /// let go without it is closed too, later.
+  public func close() {
+    thread.runAndWait { [connection] in connection.set(nil) }
+  }
+}

@@ -1,0 +1,96 @@
+public import Measures
+
+/// One row of an answer, copied out of SQLite. Each accessor throws ``DatabaseError`` `unexpectedValue` when the column is
+/// not there or holds something else; the `optional` ones answer nil for NULL.
+public struct Row: Hashable, Sendable {
+  public let columns: [String]
+  public let values: [SQLValue]
+
+  /// Nil when there is no such column.
+  public subscript(_ column: String) -> SQLValue? {
+    columns.firstIndex(of: column).map { values[$0] }
+  }
+
+  public func text(_ column: String) throws(DatabaseError) -> String {
+    try required(column, optionalText(column))
+  }
+
+  public func optionalText(_ column: String) throws(DatabaseError) -> String? {
+    switch try value(column) {
+    case .text(let text): text
+    case .null: nil
+    default: throw mismatch(column, "text")
+    }
+  }
+
+  public func integer(_ column: String) throws(DatabaseError) -> Int64 {
+    try required(column, optionalInteger(column))
+  }
+
+  public func optionalInteger(_ column: String) throws(DatabaseError) -> Int64? {
+    switch try value(column) {
+    case .integer(let integer): integer
+    case .null: nil
+    default: throw mismatch(column, "an integer")
+    }
+  }
+
+  /// An integer column counts as well.
+  public func real(_ column: String) throws(DatabaseError) -> Double {
+    switch try value(column) {
+    case .real(let real): real
+    case .integer(let integer): Double(integer)
+    default: throw mismatch(column, "a number")
+    }
+  }
+
+  public func blob(_ column: String) throws(DatabaseError) -> [UInt8] {
+    try required(column, optionalBlob(column))
+  }
+
+  public func optionalBlob(_ column: String) throws(DatabaseError) -> [UInt8]? {
+    switch try value(column) {
+    case .blob(let bytes): bytes
+    case .null: nil
+    default: throw mismatch(column, "a blob")
+    }
+  }
+
+  /// 0 or 1; nothing else.
+  public func boolean(_ column: String) throws(DatabaseError) -> Bool {
+    switch try integer(column) {
+    case 0: false
+    case 1: true
+    default: throw mismatch(column, "0 or 1")
+    }
+  }
+
+  public func timestamp(_ column: String) throws(DatabaseError) -> Timestamp {
+    Timestamp(millisecondsSinceEpoch: try integer(column))
+  }
+
+  public func optionalTimestamp(_ column: String) throws(DatabaseError) -> Timestamp? {
+    guard let milliseconds = try optionalInteger(column) else { return nil }
+    return Timestamp(millisecondsSinceEpoch: milliseconds)
+  }
+
+  public func byteCount(_ column: String) throws(DatabaseError) -> ByteCount {
+    ByteCount(rawValue: try integer(column))
+  }
+
+  private func value(_ column: String) throws(DatabaseError) -> SQLValue {
+    guard let value = self[column] else {
+      throw DatabaseError(.unexpectedValue, "there is no column \(column)")
+    }
+    return value
+  }
+
+  private func required<Value>(_ column: String, _ value: Value?) throws(DatabaseError) -> Value {
+    guard let value else { throw DatabaseError(.unexpectedValue, "column \(column) is NULL") }
+    return value
+  }
+
+  private func mismatch(_ column: String, _ expected: String) -> DatabaseError {
+    DatabaseError(.unexpectedValue, "column \(column) does not hold \(expected)")
+  }
+}

@@ -1,0 +1,50 @@
+public import Measures
+
+/// A value as SQLite stores it: what is bound to a `?`, and what a column holds.
+public enum SQLValue: Hashable, Sendable {
+  case null
+  case integer(Int64)
+  case real(Double)
+  case text(String)
+  case blob([UInt8])
+
+  public static func integer(_ value: Int) -> SQLValue { .integer(Int64(value)) }
+
+  /// 0 or 1.
+  public static func boolean(_ value: Bool) -> SQLValue { .integer(value ? Int64(1) : Int64(0)) }
+
+  /// Milliseconds since the epoch.
+  public static func timestamp(_ value: Timestamp) -> SQLValue { .integer(value.millisecondsSinceEpoch) }
+
+  public static func byteCount(_ value: ByteCount) -> SQLValue { .integer(value.rawValue) }
+
+  /// NULL for nil, else what `make` makes: `.optional(expires, SQLValue.timestamp)`.
+  public static func optional<Value>(_ value: Value?, _ make: (Value) -> SQLValue) -> SQLValue {
+    value.map(make) ?? .null
+  }
+
+  public static func optional(_ value: String?) -> SQLValue { value.map { .text($0) } ?? .null }
+  public static func optional(_ value: [UInt8]?) -> SQLValue { value.map { .blob($0) } ?? .null }
+  public static func optional(_ value: Int64?) -> SQLValue { value.map { .integer($0) } ?? .null }
+  public static func optional(_ value: Timestamp?) -> SQLValue { value.map { .timestamp($0) } ?? .null }
+}
+
+extension SQLValue: ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
+  public init(stringLiteral value: String) { self = .text(value) }
+}
+
+extension SQLValue: ExpressibleByIntegerLiteral {
+  public init(integerLiteral value: Int64) { self = .integer(value) }
+}
+
+extension SQLValue: ExpressibleByFloatLiteral {
+  public init(floatLiteral value: Double) { self = .real(value) }
+}
+
+extension SQLValue: ExpressibleByBooleanLiteral {
+  public init(booleanLiteral value: Bool) { self = .boolean(value) }
+}
+
+extension SQLValue: ExpressibleByNilLiteral {
+  public init(nilLiteral: ()) { self = .null }
+}

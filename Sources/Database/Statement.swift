@@ -1,0 +1,136 @@
+internal import CSQLite
+
+/// One prepared statement, finalized when it goes away. Confined with the connection it belongs to; it must go before
+/// that does.
+@safe
+final class Statement {
+  let sql: String
+  let columns: [String]
+  /// Between the first step and the reset: it cannot be used for anything else.
+  private(set) var isInUse = false
+
+  private let handle: OpaquePointer
+  private let database: OpaquePointer
+
+  /// `sql` must hold one statement and nothing after it.
+  init(_ sql: String, database: OpaquePointer) throws(DatabaseError) {
+    self.sql = sql
+    unsafe self.database = database
+    var text = sql
+    var prepared: OpaquePointer?
+    var isComplete = true
+    let result = text.withUTF8 { bytes in
+      unsafe bytes.withMemoryRebound(to: CChar.self) { characters in
+        var tail: UnsafePointer<CChar>?
+        let result = unsafe sqlite3_prepare_v3(
+          database, characters.baseAddress, Int32(characters.count), UInt32(SQLITE_PREPARE_PERSISTENT),
+          &prepared, &tail)
+        if let tail = unsafe tail, let start = characters.baseAddress {
+          let rest = unsafe characters.suffix(from: tail - start)
+          isComplete = unsafe rest.allSatisfy { $0 == 0x20 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 }
+        }
+        return result
+      }
+    }
+    guard result == SQLITE_OK else { throw unsafe .last(of: database, result, sql) }
+    guard let prepared = unsafe prepared, isComplete else {
+      unsafe sqlite3_finalize(prepared)
+      throw DatabaseError(.misuse, "not one statement", sql: sql)
+    }
+    unsafe handle = prepared
+    let count = unsafe sqlite3_column_count(prepared)
+    columns = (0..<count).map { index in
+      unsafe sqlite3_column_name(prepared, index).map { unsafe String(cString: $0) } ?? ""
+    }
+  }
+
+  deinit {
+    // Answers the error of the last step, which was thrown when it happened.
+    _ = unsafe sqlite3_finalize(handle)
+  }
+
+  var isReadOnly: Bool { unsafe sqlite3_stmt_readonly(handle) != 0 }
+
+  /// Binds `values` in order, hands every row to `body`, and resets whatever happens.
+  func run<Failure: Error>(
+    _ values: [SQLValue], _ body: (Row) throws(Failure) -> Void, orThrow wrap: (DatabaseError) -> Failure
+  ) throws(Failure) {
+    precondition(!isInUse)
+    isInUse = true
+    defer { reset() }
+    do throws(DatabaseError) { try bind(values) } catch { throw wrap(error) }
+    while true {
+      let result = unsafe sqlite3_step(handle)
+      if result == SQLITE_DONE { return }
+      guard result == SQLITE_ROW else { throw wrap(unsafe .last(of: database, result, sql)) }
+      try body(row())
+    }
+  }
+
+  private func reset() {
+    // Both repeat the error of the last step, which was thrown when it happened.
+    _ = unsafe sqlite3_reset(handle)
+    _ = unsafe sqlite3_clear_bindings(handle)
+    isInUse = false
+  }
+
+  private func bind(_ values: [SQLValue]) throws(DatabaseError) {
+    let expected = unsafe sqlite3_bind_parameter_count(handle)
+    guard values.count == Int(expected) else {
+      throw DatabaseError(.misuse, "\(values.count) values for \(expected) places", sql: sql)
+    }
+    for (index, value) in values.enumerated() {
+      let result = bind(value, at: Int32(index + 1))
+      guard result == SQLITE_OK else { throw unsafe .last(of: database, result, sql) }
+    }
+  }
+
+  private func bind(_ value: SQLValue, at index: Int32) -> Int32 {
+    switch value {
+    case .null: return unsafe sqlite3_bind_null(handle, index)
+    case .integer(let integer): return unsafe sqlite3_bind_int64(handle, index, integer)
+    case .real(let real): return unsafe sqlite3_bind_double(handle, index, real)
+    case .text(var text):
+      // By length: a text may hold a zero byte. An empty one must not become NULL, which a nil pointer would make it.
+      return text.withUTF8 { bytes in
+        guard let start = bytes.baseAddress, let count = Int32(exactly: bytes.count), count > 0 else {
+          return bytes.isEmpty ? unsafe csqlite_bind_text(handle, index, "", 0) : SQLITE_TOOBIG
+        }
+        return unsafe start.withMemoryRebound(to: CChar.self, capacity: bytes.count) { characters in
+          unsafe csqlite_bind_text(handle, index, characters, count)
+        }
+      }
+    case .blob(let bytes):
+      guard let count = Int32(exactly: bytes.count) else { return SQLITE_TOOBIG }
+      return unsafe bytes.withUnsafeBytes { unsafe csqlite_bind_blob(handle, index, $0.baseAddress, count) }
+    }
+  }
+
+  private func row() -> Row {
+    Row(columns: columns, values: (0..<Int32(columns.count)).map(value))
+  }
+
+  private func value(_ index: Int32) -> SQLValue {
+    switch unsafe sqlite3_column_type(handle, index) {
+    case SQLITE_INTEGER: return .integer(unsafe sqlite3_column_int64(handle, index))
+    case SQLITE_FLOAT: return .real(unsafe sqlite3_column_double(handle, index))
+    case SQLITE_TEXT:
+      guard let start = unsafe sqlite3_column_text(handle, index) else { return .text("") }
+      let count = Int(unsafe sqlite3_column_bytes(handle, index))
+      return .text(unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self))
+    case SQLITE_BLOB:
+      let start = unsafe sqlite3_column_blob(handle, index)
+      let count = Int(unsafe sqlite3_column_bytes(handle, index))
+      return .blob(unsafe Array(UnsafeRawBufferPointer(start: start, count: count)))
+    default: return .null
+    }
+  }
+}
+
+extension DatabaseError {
+  /// What SQLite says about the call that just answered `result`.
+  static func last(of database: OpaquePointer, _ result: Int32, _ sql: String) -> DatabaseError {
+    let message = unsafe sqlite3_errmsg(database).map { unsafe String(cString: $0) } ?? ""
+    return DatabaseError(extendedCode: result, message: message, sql: sql)
+  }
+}
