@@ -1,0 +1,38 @@
+import CZlib
+
+/// Lends `input` and `output` to the stream for one call.
+func zlibCall(
+  _ stream: UnsafeMutablePointer<z_stream>, _ input: Span<UInt8>, _ output: inout MutableSpan<UInt8>,
+  _ call: (UnsafeMutablePointer<z_stream>) -> Int32
+) -> Int32 {
+  unsafe input.withUnsafeBufferPointer { input in
+    unsafe output.withUnsafeMutableBufferPointer { output in
+      // next_in is not const for historical reasons; zlib only reads there.
+      unsafe stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
+      unsafe stream.pointee.avail_in = UInt32(input.count)
+      unsafe stream.pointee.next_out = output.baseAddress
+      unsafe stream.pointee.avail_out = UInt32(output.count)
+      defer {
+        unsafe stream.pointee.next_in = nil
+        unsafe stream.pointee.next_out = nil
+      }
+      return unsafe call(stream)
+    }
+  }
+}
+
+/// Reads off the stream what a call did. `Z_BUF_ERROR` only says that nothing could move: an outcome, not an error.
+func zlibStep(
+  _ stream: UnsafeMutablePointer<z_stream>, _ inputCount: Int, _ outputCount: Int, _ code: Int32,
+  _ call: StaticString
+) throws(CompressionError) -> CompressionStep {
+  let outcome: CompressionStep.Outcome
+  switch code {
+  case Z_STREAM_END: outcome = .finished
+  case Z_OK, Z_BUF_ERROR: outcome = unsafe stream.pointee.avail_out == 0 ? .outputFull : .needsInput
+  default: throw .from(code, call)
+  }
+  return CompressionStep(
+    consumed: inputCount - Int(unsafe stream.pointee.avail_in),
+    produced: outputCount - Int(unsafe stream.pointee.avail_out), outcome: outcome)
+}

@@ -1,0 +1,55 @@
+import Glibc
+import Measures
+import SystemCalls
+
+extension Directory {
+  /// Opens the file at `path` below this directory. No link is followed at any level.
+  func openFile(at path: PackagePath, _ access: FileDescriptor.Access = .readOnly) throws(SystemError)
+    -> FileDescriptor
+  {
+    try withParent(of: path.segments[...], creating: false) { directory, name throws(SystemError) in
+      try directory.open(name, access)
+    }
+  }
+
+  /// Calls `body` with the directory that holds the last of `segments`, and its name there. Directories on the way are
+  /// made where `creating` says so.
+  func withParent<Value: ~Copyable>(
+    of segments: ArraySlice<Substring>, creating: Bool,
+    _ body: (borrowing Directory, String) throws(SystemError) -> Value
+  ) throws(SystemError) -> Value {
+    precondition(!segments.isEmpty, "a path has at least one segment")
+    let name = String(segments[segments.startIndex])
+    guard segments.count > 1 else { return try body(self, name) }
+    let next = creating ? try subdirectory(creating: name) : try subdirectory(name)
+    return try next.withParent(of: segments.dropFirst(), creating: creating, body)
+  }
+
+  /// The length of the regular file at `path`; nil when there is nothing, or something else.
+  func lengthOfFile(at path: PackagePath) throws(SystemError) -> Int64? {
+    do {
+      return try withParent(of: path.segments[...], creating: false) { directory, name throws(SystemError) in
+        try directory.lengthOfFile(named: name)
+      }
+    } catch {
+      if error.isFileMissing || error.isSomethingElse { return nil }
+      throw error
+    }
+  }
+
+  /// The length of the regular file called `name`; nil when there is nothing, or something else.
+  func lengthOfFile(named name: String) throws(SystemError) -> Int64? {
+    do {
+      let status = try open(name, .readOnly).status()
+      return status.kind == .regular ? status.length.rawValue : nil
+    } catch {
+      if error.isFileMissing || error.isSomethingElse { return nil }
+      throw error
+    }
+  }
+}
+
+extension SystemError {
+  /// A link, a directory or a file stands where something of another kind was expected.
+  fileprivate var isSomethingElse: Bool { number == ENOTDIR || number == ELOOP || number == EISDIR }
+}

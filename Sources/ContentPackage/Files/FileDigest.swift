@@ -1,0 +1,34 @@
+import Digests
+import Measures
+import SystemCalls
+
+/// Reads files in bounded steps.
+enum FileDigest {
+  static let bufferLength = 256 << 10
+
+  /// The SHA-256 of `range` of `file`; nil when the file ends before.
+  static func of(_ file: borrowing FileDescriptor, in range: Range<Int64>) throws -> SHA256Digest? {
+    var hasher = SHA256Hasher()
+    let isWhole = try forEachChunk(of: file, in: range) { hasher.update($0) }
+    return isWhole ? hasher.finalize() : nil
+  }
+
+  /// Calls `body` with the bytes of `range`, piece by piece; false when the file ends before.
+  static func forEachChunk(
+    of file: borrowing FileDescriptor, in range: Range<Int64>, bufferLength: Int = bufferLength,
+    _ body: (Span<UInt8>) throws -> Void
+  ) throws -> Bool {
+    var buffer: [UInt8] = []
+    buffer.reserveCapacity(bufferLength)
+    var position = range.lowerBound
+    while position < range.upperBound {
+      let count = Int(min(Int64(bufferLength), range.upperBound - position))
+      buffer.removeAll(keepingCapacity: true)
+      try file.read(upTo: count, at: ByteCount(position), into: &buffer)
+      try body(buffer.span)
+      guard buffer.count == count else { return false }
+      position += Int64(count)
+    }
+    return true
+  }
+}

@@ -1,0 +1,74 @@
+import Measures
+
+/// Says where the bytes of each piece go. Pure: it knows the manifest and nothing of disks.
+public struct UnpackPlan: Sendable {
+  /// A slice of a piece that belongs to one file.
+  public struct Write: Hashable, Sendable {
+    /// Index into the manifest's files.
+    public let file: Int
+    /// Where in the file's stored bytes the slice goes.
+    public let offset: Int64
+    /// Which bytes of the piece it is.
+    public let slice: Range<Int>
+  }
+
+  private let layout: PieceLayout
+  private let ranges: [Range<Int64>]
+  /// The files that take bytes in the package, by where they do.
+  private let order: [Int]
+
+  public init(_ manifest: Manifest) {
+    layout = manifest.layout
+    let ranges = manifest.files.map(\.storedRange)
+    self.ranges = ranges
+    order = ranges.indices.filter { !ranges[$0].isEmpty }
+      .sorted { ranges[$0].lowerBound < ranges[$1].lowerBound }
+  }
+
+  /// What of `piece` goes where, in the order of the bytes; bytes between the files (headers, the archive's directory) go
+  /// nowhere.
+  public func writes(for piece: Int) -> [Write] {
+    let bytes = layout.range(of: piece)
+    return files(holding: bytes).map { file in
+      let part = ranges[file].clamped(to: bytes)
+      return Write(
+        file: file, offset: part.lowerBound - ranges[file].lowerBound,
+        slice: Int(part.lowerBound - bytes.lowerBound)..<Int(part.upperBound - bytes.lowerBound))
+    }
+  }
+
+  /// The pieces that hold bytes of `file`; none for a file that takes none.
+  public func pieces(of file: Int) -> Range<Int> {
+    layout.pieces(holding: ranges[file])
+  }
+
+  /// The files that have bytes in `pieces`, in the order of the package.
+  public func files(in pieces: Range<Int>) -> [Int] {
+    Array(files(holding: layout.range(of: pieces)))
+  }
+
+  /// The files of `piece` whose every other piece is verified in `map`: with `piece` they are whole.
+  public func filesCompleted(by piece: Int, in map: PieceMap) -> [Int] {
+    files(holding: layout.range(of: piece)).filter { file in
+      pieces(of: file).allSatisfy { $0 == piece || map.isVerified($0) }
+    }
+  }
+
+  private func files(holding bytes: Range<Int64>) -> ArraySlice<Int> {
+    guard !bytes.isEmpty else { return [] }
+    let first = firstPosition { ranges[$0].upperBound > bytes.lowerBound }
+    let end = firstPosition { ranges[$0].lowerBound >= bytes.upperBound }
+    return order[first..<max(first, end)]
+  }
+
+  /// The files do not overlap, so that what holds for one holds for all behind it.
+  private func firstPosition(where predicate: (Int) -> Bool) -> Int {
+    var low = 0
+    var high = order.count
+    while low < high {
+      let middle = (low + high) / 2
+      if predicate(order[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+}
