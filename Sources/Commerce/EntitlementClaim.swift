@@ -4,9 +4,9 @@ public struct EntitlementClaim: Hashable, Sendable {
     /// The product itself was bought (for a subscription: a period of it runs).
     case purchased
     /// An issue that appeared while a subscription to its publication ran.
-    case publishedDuringSubscription
+    case publishedDuringSubscription = "published-during-subscription"
     /// The issue that was the latest one when an uninterrupted run of a subscription began.
-    case unlockedAtStart
+    case unlockedAtStart = "unlocked-at-start"
   }
 
   public let transaction: TransactionIdentifier

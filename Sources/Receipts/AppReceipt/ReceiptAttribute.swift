@@ -1,0 +1,65 @@
+import Measures
+
+/// `SEQUENCE { type INTEGER, version INTEGER, value OCTET STRING }`: what a receipt's payload, and each purchase in it,
+/// is a SET OF.
+struct ReceiptAttribute {
+  let type: Int64
+  let version: Int64
+  /// The octets of the OCTET STRING: for most types a whole ASN.1 element, for types 4 to 7 anything.
+  let value: [UInt8]
+
+  init(_ type: Int64, version: Int64 = 1, _ value: [UInt8]) {
+    self.type = type
+    self.version = version
+    self.value = value
+  }
+
+  var encoded: [UInt8] {
+    DERWriter.element(
+      DERTag.sequence,
+      DERWriter.integer(type) + DERWriter.integer(version) + DERWriter.element(DERTag.octetString, value))
+  }
+
+  /// The attributes of a SET, in its own order.
+  static func all(in set: [UInt8]) throws -> [ReceiptAttribute] {
+    var outer = DERReader(set)
+    var members = outer.inside(try outer.next(DERTag.set))
+    try outer.expectEnd()
+    var attributes: [ReceiptAttribute] = []
+    while !members.isAtEnd {
+      var sequence = members.inside(try members.next(DERTag.sequence))
+      let type = try sequence.integer()
+      let version = try sequence.integer()
+      let value = sequence.octets(try sequence.next(DERTag.octetString))
+      try sequence.expectEnd()
+      attributes.append(ReceiptAttribute(type, version: version, value))
+    }
+    return attributes
+  }
+}
+
+extension ReceiptAttribute {
+  func text() throws -> String {
+    var reader = DERReader(value)
+    let text = try reader.text()
+    try reader.expectEnd()
+    return text
+  }
+
+  func integer() throws -> Int64 {
+    var reader = DERReader(value)
+    let integer = try reader.integer()
+    try reader.expectEnd()
+    return integer
+  }
+
+  /// Nil for the empty text with which receipts write "no date".
+  func date() throws -> Timestamp? {
+    let text = try text()
+    guard !text.isEmpty else { return nil }
+    guard let date = Timestamp(rfc3339: text) else {
+      throw ReceiptError.malformed("attribute \(type) is no date")
+    }
+    return date
+  }
+}

@@ -1,0 +1,70 @@
+public import Digests
+import FoundationEssentials
+
+/// A JSON Web Signature in compact form (RFC 7515) with Ed25519 (RFC 8037) and with nothing else: the algorithm is
+/// never the sender's choice.
+public struct JSONWebSignature: Hashable, Sendable {
+  public let text: String
+  /// What the header says about whose key it is. A claim, like all of the header.
+  public let keyIdentifier: String?
+
+  private let signingInput: [UInt8]
+  private let payload: [UInt8]
+  private let signature: [UInt8]
+
+  public static let maximumLength = 65_536
+
+  private struct Header: Codable {
+    var alg: String
+    var kid: String?
+    /// Extensions that must be understood; this version understands none.
+    var crit: [String]?
+    /// RFC 7797: whether the payload is in base 64.
+    var b64: Bool?
+  }
+
+  /// Reads three segments of base 64 without padding whose header asks for `EdDSA`. Throws ``ReceiptError``
+  /// `malformed`.
+  public init(text: String, maximumLength: Int = maximumLength) throws {
+    let segments = text.split(separator: ".", maxSplits: 3, omittingEmptySubsequences: false)
+    guard text.utf8.count <= maximumLength, segments.count == 3, !text.utf8.contains(0x3D),
+      let header = Base64.decode(segments[0], .url), let payload = Base64.decode(segments[1], .url),
+      let signature = Base64.decode(segments[2], .url), signature.count == 64
+    else { throw ReceiptError.malformed("this is no compact JSON Web Signature") }
+    let parsed: Header
+    do {
+      parsed = try JSONDecoder().decode(Header.self, from: Data(header))
+    } catch {
+      throw ReceiptError.malformed("the signature's header is not readable")
+    }
+    guard parsed.alg == "EdDSA", parsed.crit == nil, parsed.b64 == nil else {
+      throw ReceiptError.malformed("the signature is not of the kind EdDSA")
+    }
+    self.text = text
+    keyIdentifier = parsed.kid
+    signingInput = Array("\(segments[0]).\(segments[1])".utf8)
+    self.payload = payload
+    self.signature = signature
+  }
+
+  /// Signs `payload`. Throws ``ReceiptError`` `malformed` when the result would be too long.
+  public init(signing payload: [UInt8], with key: SigningKey, keyIdentifier: String? = nil) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let header = try encoder.encode(Header(alg: "EdDSA", kid: keyIdentifier))
+    let input = Base64.encode(header, .url) + "." + Base64.encode(payload, .url)
+    try self.init(text: input + "." + Base64.encode(key.sign(Array(input.utf8)), .url))
+  }
+
+  /// The payload, once the signature fits `key`. Throws ``ReceiptError`` `signatureInvalid`.
+  public func payload(verifiedWith key: VerificationKey) throws -> [UInt8] {
+    guard key.isValid(signature: signature, for: signingInput) else {
+      throw ReceiptError(.signatureInvalid, "the signature does not fit the key")
+    }
+    return payload
+  }
+}
+
+extension JSONWebSignature: CustomStringConvertible {
+  public var description: String { "JSON Web Signature of \(keyIdentifier ?? "an unnamed key")" }
+}

@@ -1,0 +1,86 @@
+public import Measures
+
+extension VerifyReceiptResponse {
+  /// The `receipt` member: the payload as the store reads it.
+  public struct Receipt: Hashable, Sendable {
+    public var receiptType: String?
+    public var bundleIdentifier: String
+    public var appIdentifier: Int64?
+    public var applicationVersion: String?
+    public var downloadIdentifier: Int64?
+    public var versionExternalIdentifier: Int64?
+    public var creationDate: Timestamp?
+    public var requestDate: Timestamp?
+    public var originalPurchaseDate: Timestamp?
+    public var originalApplicationVersion: String?
+    public var expirationDate: Timestamp?
+    /// Not in any order.
+    public var purchases: [InAppPurchase]
+
+    /// What a store answers about `receipt` at `requestDate`.
+    public init(_ receipt: AppReceipt, requestDate: Timestamp) {
+      receiptType = receipt.environmentName
+      bundleIdentifier = receipt.bundleIdentifier
+      appIdentifier = receipt.appIdentifier
+      applicationVersion = receipt.applicationVersion
+      downloadIdentifier = receipt.downloadIdentifier
+      versionExternalIdentifier = receipt.versionExternalIdentifier
+      creationDate = receipt.creationDate
+      self.requestDate = requestDate
+      originalPurchaseDate = receipt.originalPurchaseDate
+      originalApplicationVersion = receipt.originalApplicationVersion
+      expirationDate = receipt.expirationDate
+      purchases = receipt.purchases
+    }
+  }
+}
+
+extension VerifyReceiptResponse.Receipt: Codable {
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: VerifyReceiptKey.self)
+    func text(_ name: String) throws -> String? { try values.lenientText(VerifyReceiptKey(name)) }
+    func integer(_ name: String) throws -> Int64? { try values.lenientInteger(VerifyReceiptKey(name)) }
+    // Old-style receipts are flat, and call the bundle identifier `bid`.
+    guard let bundle = try text("bundle_id") ?? text("bid") else {
+      throw DecodingError.keyNotFound(
+        VerifyReceiptKey("bundle_id"),
+        .init(codingPath: values.codingPath, debugDescription: "bundle_id is missing"))
+    }
+    bundleIdentifier = bundle
+    receiptType = try text("receipt_type")
+    appIdentifier = try integer("adam_id") ?? integer("app_item_id")
+    applicationVersion = try text("application_version")
+    downloadIdentifier = try integer("download_id")
+    versionExternalIdentifier = try integer("version_external_identifier")
+    creationDate = try values.date("receipt_creation_date")
+    requestDate = try values.date("request_date")
+    originalPurchaseDate = try values.date("original_purchase_date")
+    originalApplicationVersion = try text("original_application_version")
+    expirationDate = try values.date("expiration_date")
+    if values.contains(VerifyReceiptKey("transaction_id")) {
+      purchases = [try InAppPurchase(from: decoder)]
+    } else {
+      purchases = try values.lenientList(VerifyReceiptKey("in_app")) ?? []
+    }
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: VerifyReceiptKey.self)
+    func encode(_ value: (some Encodable)?, _ name: String) throws {
+      try values.encodeIfPresent(value, forKey: VerifyReceiptKey(name))
+    }
+    try encode(receiptType, "receipt_type")
+    try encode(bundleIdentifier, "bundle_id")
+    try encode(appIdentifier, "adam_id")
+    try encode(appIdentifier, "app_item_id")
+    try encode(applicationVersion, "application_version")
+    try encode(downloadIdentifier, "download_id")
+    try encode(versionExternalIdentifier, "version_external_identifier")
+    try encode(originalApplicationVersion, "original_application_version")
+    try encode(purchases, "in_app")
+    try values.encode(date: creationDate, "receipt_creation_date")
+    try values.encode(date: requestDate, "request_date")
+    try values.encode(date: originalPurchaseDate, "original_purchase_date")
+    try values.encode(date: expirationDate, "expiration_date")
+  }
+}

@@ -1,0 +1,55 @@
+/// The `status` of an answer of `verifyReceipt`. Values nobody knows survive.
+public struct VerifyReceiptStatus: RawRepresentable, Hashable, Sendable, Codable {
+  public let rawValue: Int
+
+  public init(rawValue: Int) {
+    self.rawValue = rawValue
+  }
+
+  public static let valid = VerifyReceiptStatus(rawValue: 0)
+  public static let notPost = VerifyReceiptStatus(rawValue: 21000)
+  /// The receipt is malformed, or the service has a moment of weakness.
+  public static let malformed = VerifyReceiptStatus(rawValue: 21002)
+  public static let notAuthentic = VerifyReceiptStatus(rawValue: 21003)
+  public static let sharedSecretMismatch = VerifyReceiptStatus(rawValue: 21004)
+  public static let temporarilyUnavailable = VerifyReceiptStatus(rawValue: 21005)
+  /// A valid old-style receipt of a subscription that has ended; the answer holds it.
+  public static let subscriptionExpired = VerifyReceiptStatus(rawValue: 21006)
+  public static let sandboxReceipt = VerifyReceiptStatus(rawValue: 21007)
+  public static let productionReceipt = VerifyReceiptStatus(rawValue: 21008)
+  public static let internalError = VerifyReceiptStatus(rawValue: 21009)
+  public static let accountUnknown = VerifyReceiptStatus(rawValue: 21010)
+  public static let dataAccessErrors = 21100...21199
+}
+
+extension VerifyReceiptStatus {
+  /// What an answer with this status calls for.
+  enum Meaning {
+    /// The answer holds the store's word on the receipt.
+    case decided
+    case notAuthentic
+    /// The customer's account is gone: as if nothing was ever bought.
+    case nothingOwned
+    /// To be put to the sandbox, if the policy lets sandbox receipts count.
+    case belongsToSandbox
+    case belongsToProduction
+    /// Ask again at once, a few times.
+    case retry
+    /// Our request was wrong, or the store is: says nothing about the receipt, and asking again now will not help.
+    case unusable
+  }
+
+  /// - Parameter isRetryable: the answer's own word, which counts for 21100 to 21199.
+  func meaning(isRetryable: Bool?) -> Meaning {
+    switch self {
+    case .valid, .subscriptionExpired: .decided
+    case .malformed, .temporarilyUnavailable, .internalError: .retry
+    case .notAuthentic: .notAuthentic
+    case .sandboxReceipt: .belongsToSandbox
+    case .productionReceipt: .belongsToProduction
+    case .accountUnknown: .nothingOwned
+    case _ where Self.dataAccessErrors.contains(rawValue): isRetryable == false ? .unusable : .retry
+    default: .unusable
+    }
+  }
+}
