@@ -1,0 +1,71 @@
+extension CommandDescription {
+  /// The text of `--help`. `parents` are the commands this one belongs to, outermost first.
+  public func help(parents: [CommandDescription] = [], columns: Int = 80) -> String {
+    let path = (parents.map(\.name) + [name]).joined(separator: " ")
+    var sections = ["Usage: \(usage(path))", summary + "."]
+    if !discussion.isEmpty { sections.append(discussion) }
+    if !subcommands.isEmpty {
+      let rows = subcommands.map { command in
+        (([command.name] + command.operands.map(\.notation)).joined(separator: " "), command.summary)
+      }
+      sections.append("Commands:\n" + Self.table(rows, columns: columns))
+    }
+    sections.append("Options:\n" + Self.table((options + [.help]).map(\.row), columns: columns))
+    let common = parents.flatMap(\.options)
+    if !common.isEmpty {
+      sections.append("Options of every command:\n" + Self.table(common.map(\.row), columns: columns))
+    }
+    if !subcommands.isEmpty { sections.append("'\(path) COMMAND --help' tells more about a command.") }
+    return sections.joined(separator: "\n\n") + "\n"
+  }
+
+  private func usage(_ path: String) -> String {
+    let rest = subcommands.isEmpty ? operands.map(\.notation) : ["COMMAND"]
+    return ([path, "[OPTIONS]"] + rest).joined(separator: " ")
+  }
+
+  /// Two columns; what is too wide for the first puts the second on the next line.
+  private static func table(_ rows: [(String, String)], columns: Int) -> String {
+    let widest = 30
+    let width = min(widest, rows.map(\.0.count).max() ?? 0)
+    return rows.map { left, right in
+      let lines = wrapped(right, to: max(20, columns - width - 4))
+      let indent = String(repeating: " ", count: width + 4)
+      let text = lines.joined(separator: "\n" + indent)
+      if left.count > width { return "  \(left)\n\(indent)\(text)" }
+      return "  \(left)\(String(repeating: " ", count: width - left.count + 2))\(text)"
+    }.joined(separator: "\n")
+  }
+
+  private static func wrapped(_ text: String, to width: Int) -> [String] {
+    var lines: [String] = []
+    var line = ""
+    for word in text.split(separator: " ") {
+      if !line.isEmpty, line.count + 1 + word.count > width {
+        lines.append(line)
+        line = ""
+      }
+      line += line.isEmpty ? String(word) : " \(word)"
+    }
+    return lines + [line]
+  }
+}
+
+extension CommandDescription.Operand {
+  var notation: String {
+    let text = repeats ? "\(name)..." : name
+    return isRequired ? text : "[\(text)]"
+  }
+}
+
+extension CommandOption {
+  fileprivate var row: (String, String) {
+    let short = abbreviation.map { "-\($0), " } ?? ""
+    let value = metavariable.map { " \($0)" } ?? ""
+    var sources: [String] = []
+    if let environment { sources.append("variable \(environment)") }
+    if let fallback { sources.append("default \(fallback)") }
+    let origin = sources.isEmpty ? "" : " (\(sources.joined(separator: ", ")))"
+    return ("\(short)--\(name)\(value)", help + origin)
+  }
+}

@@ -1,0 +1,89 @@
+struct ConfigurationSingleContainer: SingleValueDecodingContainer {
+  let decoder: ConfigurationDecoder
+
+  var codingPath: [any CodingKey] { decoder.codingPath }
+
+  func decodeNil() -> Bool { decoder.value == .null }
+
+  func decode(_ type: Bool.Type) throws -> Bool {
+    switch decoder.value {
+    case .boolean(let value): return value
+    case .text(let text, _):
+      switch text.lowercased() {
+      case "true", "yes", "on", "1": return true
+      case "false", "no", "off", "0": return false
+      default: throw decoder.mismatch("true or false")
+      }
+    default: throw decoder.mismatch("true or false")
+    }
+  }
+
+  func decode(_ type: String.Type) throws -> String {
+    switch decoder.value {
+    case .string(let text), .text(let text, _): return text
+    default: throw decoder.mismatch("a text")
+    }
+  }
+
+  func decode(_ type: Double.Type) throws -> Double {
+    switch decoder.value {
+    case .number(let value): return value
+    case .integer(let value): return Double(value)
+    case .text(let text, _):
+      guard let value = Double(text) else { throw decoder.mismatch("a number") }
+      return value
+    default: throw decoder.mismatch("a number")
+    }
+  }
+
+  func decode(_ type: Float.Type) throws -> Float { Float(try decode(Double.self)) }
+  func decode(_ type: Int.Type) throws -> Int { try integer() }
+  func decode(_ type: Int8.Type) throws -> Int8 { try integer() }
+  func decode(_ type: Int16.Type) throws -> Int16 { try integer() }
+  func decode(_ type: Int32.Type) throws -> Int32 { try integer() }
+  func decode(_ type: Int64.Type) throws -> Int64 { try integer() }
+  func decode(_ type: UInt.Type) throws -> UInt { try integer() }
+  func decode(_ type: UInt8.Type) throws -> UInt8 { try integer() }
+  func decode(_ type: UInt16.Type) throws -> UInt16 { try integer() }
+  func decode(_ type: UInt32.Type) throws -> UInt32 { try integer() }
+  func decode(_ type: UInt64.Type) throws -> UInt64 { try integer() }
+
+  /// The types that do not know how to ask for themselves are asked for by name.
+  func decode<T: Decodable>(_ type: T.Type) throws -> T {
+    switch type {
+    case let type as Bool.Type: try cast(decode(type))
+    case let type as String.Type: try cast(decode(type))
+    case let type as Double.Type: try cast(decode(type))
+    default: try T(from: decoder)
+    }
+  }
+
+  private func cast<T>(_ value: Any) throws -> T {
+    guard let value = value as? T else { throw decoder.mismatch("\(T.self)") }
+    return value
+  }
+
+  private func integer<T: FixedWidthInteger>() throws -> T {
+    let value: Int64? =
+      switch decoder.value {
+      case .integer(let value): value
+      case .string(let text), .text(let text, _): Self.integer(text)
+      default: nil
+      }
+    guard let value, let result = T(exactly: value) else {
+      throw decoder.mismatch("a whole number from \(T.min) to \(T.max)")
+    }
+    return result
+  }
+
+  /// `17`, `64 KiB`, `2GiB`.
+  private static func integer(_ text: String) -> Int64? {
+    for (unit, shift) in [("KiB", 10), ("MiB", 20), ("GiB", 30)] where text.hasSuffix(unit) {
+      let digits = text.dropLast(unit.count)
+      guard let value = Int64(digits.hasSuffix(" ") ? digits.dropLast() : digits) else { return nil }
+      let (product, overflow) = value.multipliedReportingOverflow(by: 1 << shift)
+      return overflow ? nil : product
+    }
+    return Int64(text)
+  }
+}

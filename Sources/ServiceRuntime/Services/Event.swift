@@ -1,0 +1,58 @@
+import Synchronization
+
+/// Something that happens once, and that any number of tasks wait for.
+public final class Event: Sendable {
+  private struct State {
+    var hasHappened = false
+    var nextIdentifier = 0
+    var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+    /// Waits cancelled before they began.
+    var cancelled: Set<Int> = []
+  }
+
+  private let state = Mutex(State())
+
+  public init() {}
+
+  public var hasHappened: Bool { state.withLock { $0.hasHappened } }
+
+  /// Happens now; false when it had before.
+  @discardableResult
+  public func happen() -> Bool {
+    let waiting: [CheckedContinuation<Void, Never>]? = state.withLock { state in
+      guard !state.hasHappened else { return nil }
+      state.hasHappened = true
+      defer { state.waiting = [:] }
+      return Array(state.waiting.values)
+    }
+    for continuation in waiting ?? [] { continuation.resume() }
+    return waiting != nil
+  }
+
+  /// Returns when it happens or has happened, and when the task is cancelled.
+  public func wait() async {
+    let identifier = state.withLock { state in
+      state.nextIdentifier += 1
+      return state.nextIdentifier
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isOver = state.withLock { state in
+          if state.hasHappened || state.cancelled.remove(identifier) != nil { return true }
+          state.waiting[identifier] = continuation
+          return false
+        }
+        if isOver { continuation.resume() }
+      }
+    } onCancel: {
+      let continuation: CheckedContinuation<Void, Never>? = state.withLock { state in
+        if let continuation = state.waiting.removeValue(forKey: identifier) { return continuation }
+        state.cancelled.insert(identifier)
+        return nil
+      }
+      continuation?.resume()
+    }
+    // A cancellation that came after the wait's end left its mark.
+    state.withLock { _ = $0.cancelled.remove(identifier) }
+  }
+}

@@ -1,0 +1,59 @@
+import Glibc
+public import SystemCalls
+
+/// Turns the process's signals into values. They are blocked in every thread and taken, one after the other, by a
+/// thread that does nothing else, so that no code ever runs inside a signal handler.
+public enum ProcessSignals {
+  private static let numbers: [(Int32, ProcessSignal)] = [
+    (SIGTERM, .terminate), (SIGINT, .interrupt), (SIGHUP, .reload),
+  ]
+
+  /// To be called once, first thing in `main`: threads inherit what is blocked from the one that starts them. From
+  /// then on SIGPIPE is ignored, too; a closed peer is an error of write(2).
+  public static func install() throws(SystemError) -> AsyncStream<ProcessSignal> {
+    var set = sigset_t()
+    unsafe sigemptyset(&set)
+    for (number, _) in numbers { unsafe sigaddset(&set, number) }
+    try check("pthread_sigmask", unsafe pthread_sigmask(SIG_BLOCK, &set, nil))
+    signal(SIGPIPE, SIG_IGN)
+    // Signals come one by one and mean the same again; more than a few waiting ones say nothing new.
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: ProcessSignal.self, bufferingPolicy: .bufferingOldest(16))
+    let inbox = unsafe Unmanaged.passRetained(SignalInbox(continuation))
+    var thread = pthread_t()
+    let result = unsafe pthread_create(&thread, nil, waitForSignals, inbox.toOpaque())
+    if result != 0 { unsafe inbox.release() }
+    try check("pthread_create", result)
+    pthread_detach(thread)
+    return stream
+  }
+
+  private static func check(_ call: String, _ result: Int32) throws(SystemError) {
+    guard result == 0 else { throw SystemError(number: result, call: call) }
+  }
+
+  fileprivate static func waitForever(_ inbox: SignalInbox) -> Never {
+    var set = sigset_t()
+    unsafe sigemptyset(&set)
+    for (number, _) in numbers { unsafe sigaddset(&set, number) }
+    while true {
+      var number: Int32 = 0
+      // The only failures are a set without signals, which this is not, and interruptions.
+      guard unsafe sigwait(&set, &number) == 0 else { continue }
+      if let meaning = numbers.first(where: { $0.0 == number })?.1 { inbox.continuation.yield(meaning) }
+    }
+  }
+}
+
+private final class SignalInbox: Sendable {
+  let continuation: AsyncStream<ProcessSignal>.Continuation
+
+  init(_ continuation: AsyncStream<ProcessSignal>.Continuation) {
+    self.continuation = continuation
+  }
+}
+
+private func waitForSignals(_ target: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  guard let target = unsafe target else { return nil }
+  ProcessSignals.waitForever(unsafe Unmanaged<SignalInbox>.fromOpaque(target).takeRetainedValue())
+}

@@ -1,0 +1,59 @@
+public import Measures
+import SystemCalls
+
+/// A key that is made once, kept in a file that only its owner may read, and found again at the next start.
+public enum SecretFile {
+  public static let maximumLength = ByteCount.kibibytes(64)
+
+  /// The file's bytes; where there is no file, `make`'s, once they are durable. Two processes that start at once get
+  /// the same. Blocks.
+  public static func readOrCreate(
+    _ path: String, make: () throws -> [UInt8]
+  ) throws(SecretFileError) -> Redacted<[UInt8]> {
+    if let found = try read(path) { return found }
+    do {
+      let made = try make()
+      try DurableFile.write(made.span, to: path, permissions: 0o600, ifPresent: .refuse)
+      return Redacted(made)
+    } catch let error as SystemError where error.isFileInTheWay {
+      if let found = try read(path) { return found }
+      throw SecretFileError(path: path, reason: "it appeared and vanished while this process started")
+    } catch {
+      throw SecretFileError(path: path, reason: "\(error)")
+    }
+  }
+
+  /// Nil where there is no file. A file that others may read or write is refused: its secret may be known. Blocks.
+  public static func read(_ path: String) throws(SecretFileError) -> Redacted<[UInt8]>? {
+    do {
+      let file = try FileDescriptor.open(path, .readOnly, options: .doNotFollow)
+      let status = try file.status()
+      guard status.kind == .regular else { throw SecretFileError(path: path, reason: "it is not a file") }
+      guard status.permissions & 0o077 == 0 else {
+        throw SecretFileError(
+          path: path, reason: "others than its owner may use it; 'chmod 600' it, or remove it to make another"
+        )
+      }
+      guard status.length <= maximumLength, status.length > .zero else {
+        throw SecretFileError(path: path, reason: "its length is \(status.length)")
+      }
+      var bytes: [UInt8] = []
+      try file.read(upTo: Int(status.length.rawValue), at: .zero, into: &bytes)
+      return Redacted(bytes)
+    } catch let error as SecretFileError {
+      throw error
+    } catch let error as SystemError where error.isFileMissing {
+      return nil
+    } catch {
+      throw SecretFileError(path: path, reason: "\(error)")
+    }
+  }
+}
+
+/// Why a secret's file cannot be used.
+public struct SecretFileError: Error, Hashable, Sendable, CustomStringConvertible {
+  public let path: String
+  public let reason: String
+
+  public var description: String { "the secret's file \(path) cannot be used: \(reason)" }
+}

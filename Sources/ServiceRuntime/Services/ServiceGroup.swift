@@ -1,0 +1,117 @@
+import Measures
+
+/// Runs the services of a daemon: starts them in order, stops them in reverse order when a signal asks for it or one
+/// of them fails.
+public struct ServiceGroup: Sendable {
+  private let services: [any Service]
+  private let log: Log
+  private let environment: GroupEnvironment
+  private let whenReady: @Sendable () async throws -> Void
+  private let whenReloading: @Sendable () async -> Void
+
+  /// `whenReady` runs once everything has started, before the service manager is told; when it throws, the group
+  /// fails. `whenReloading` runs at every SIGHUP, one at a time.
+  public init(
+    _ services: [any Service], log: Log, environment: GroupEnvironment,
+    whenReady: @escaping @Sendable () async throws -> Void = {},
+    whenReloading: @escaping @Sendable () async -> Void = {}
+  ) {
+    self.services = services
+    self.log = log
+    self.environment = environment
+    self.whenReady = whenReady
+    self.whenReloading = whenReloading
+  }
+
+  /// Returns when everything has stopped: ``ExitCode/done`` after a clean stop, ``ExitCode/failed`` when a service
+  /// failed. When stopping takes longer than its deadline, or a second SIGTERM or SIGINT comes, the process ends there
+  /// and then.
+  public func run() async -> ExitCode {
+    let state = GroupState(log: log, serviceCount: services.count)
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await handleSignals(state) }
+      group.addTask { await enforceDeadline(state) }
+      await run(services[...], state)
+      group.cancelAll()
+    }
+    return state.hasFailed ? .failed : .done
+  }
+
+  /// The first of `rest` lives around all that follow it: this is what makes the stop run backwards.
+  private func run(_ rest: ArraySlice<any Service>, _ state: GroupState) async {
+    guard !state.stop.hasHappened else { return }
+    guard let service = rest.first else {
+      await becomeReady(state)
+      await state.stop.wait()
+      return
+    }
+    do {
+      try await service.start()
+    } catch {
+      state.fail("a service could not start", service, error)
+      return
+    }
+    log.debug("service started", ["service": "\(service.name)"])
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await runToEnd(service, state) }
+      await run(rest.dropFirst(), state)
+      await service.stop()
+      group.cancelAll()
+    }
+    log.debug("service stopped", ["service": "\(service.name)"])
+  }
+
+  private func runToEnd(_ service: any Service, _ state: GroupState) async {
+    do {
+      try await service.run()
+      state.countEnded()
+    } catch {
+      if error is CancellationError, state.stop.hasHappened { return }
+      state.fail("a service failed", service, error)
+    }
+  }
+
+  private func becomeReady(_ state: GroupState) async {
+    do {
+      try await whenReady()
+      try environment.notifier?.notify("READY=1")
+    } catch {
+      state.fail("becoming ready failed", nil, error)
+    }
+  }
+
+  private func handleSignals(_ state: GroupState) async {
+    for await signal in environment.signals {
+      switch signal {
+      case .reload:
+        log.info("reloading")
+        await whenReloading()
+      case .terminate, .interrupt:
+        guard state.stop.happen() else {
+          log.warning("asked twice to stop: ending at once")
+          environment.endProcess(.killed(by: signal == .terminate ? 15 : 2))
+          return
+        }
+        log.info("stopping", ["signal": signal == .terminate ? "SIGTERM" : "SIGINT"])
+      }
+    }
+  }
+
+  private func enforceDeadline(_ state: GroupState) async {
+    await state.stop.wait()
+    guard state.stop.hasHappened else { return }
+    do {
+      try environment.notifier?.notify("STOPPING=1")
+    } catch {
+      log.warning("the service manager cannot be told of the stop", ["error": LogValue(error)])
+    }
+    do {
+      try await environment.clock.sleep(for: environment.stopDeadline)
+    } catch {
+      // Cancelled: everything has stopped in time.
+      return
+    }
+    log.error("stopping took too long", ["deadline": LogValue(environment.stopDeadline)])
+    environment.endProcess(.failed)
+  }
+}
