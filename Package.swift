@@ -97,7 +97,9 @@ let tests: [Target] = [
   .testTarget(name: "CommerceTests", dependencies: ["Commerce", "PullboxTesting"]),
   .testTarget(
     name: "ContentPackageTests",
-    dependencies: ["ContentPackage", "Commerce", "Digests", "SystemCalls", "PullboxTesting"]),
+    dependencies: [
+      "ContentPackage", "Commerce", "Digests", "SystemCalls", "Measures", "PullboxTesting",
+    ]),
   .testTarget(name: "ReceiptsTests", dependencies: ["Receipts", "Commerce", "Digests", "PullboxTesting"]),
   .testTarget(name: "PullboxAPITests", dependencies: ["PullboxAPI", "Commerce", "Measures"]),
   .testTarget(

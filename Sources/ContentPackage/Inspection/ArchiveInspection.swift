@@ -1,0 +1,143 @@
+import Measures
+import SystemCalls
+
+/// An archive as it is, checked against itself: every byte of it must belong to a local header, to an entry's data, to the
+/// central directory or to the closing records, and say the same as the others.
+struct ArchiveInspection {
+  private(set) var faults: [PackageFault] = []
+  /// In the order of their local headers.
+  private(set) var entries: [ZipEntry] = []
+  /// What the archive says of the files whose names are safe paths.
+  private(set) var checksums: [PackagePath: UInt32] = [:]
+
+  init(_ file: borrowing FileDescriptor, length: ByteCount, limits: PackageLimits) throws(SystemError) {
+    guard let found = try ZipEnd.find(in: file, length: length, allowingComment: false) else {
+      faults.append(
+        PackageFault(.archiveMalformed, "the package does not end with an archive's closing record"))
+      return
+    }
+    let end = found.end
+    guard end.centralOffset <= found.offset, end.centralLength == found.offset - end.centralOffset else {
+      faults.append(
+        PackageFault(
+          .archiveHiddenData, "the central directory does not reach from its offset to the closing record"))
+      return
+    }
+    guard end.entryCount <= UInt64(limits.maximumFiles) else {
+      faults.append(
+        PackageFault(.tooManyFiles, "\(end.entryCount) entries, at most \(limits.maximumFiles) are allowed"))
+      return
+    }
+    try checkClosingRecords(found, in: file, length: length)
+    try readCentralDirectory(end, in: file)
+    try checkLocalHeaders(in: file, centralOffset: end.centralOffset)
+  }
+
+  private mutating func checkClosingRecords(
+    _ found: ZipEnd.Found, in file: borrowing FileDescriptor, length: ByteCount
+  ) throws(SystemError) {
+    var bytes: [UInt8] = []
+    let count = length.rawValue - Int64(found.offset)
+    try file.read(upTo: Int(count), at: ByteCount(found.offset), into: &bytes)
+    if bytes != found.end.bytes {
+      faults.append(
+        PackageFault(.archiveHeadersDisagree, "the closing records are not in the form of a package"))
+    }
+  }
+
+  private mutating func readCentralDirectory(
+    _ end: ZipEnd, in file: borrowing FileDescriptor
+  ) throws(SystemError) {
+    var reader = ZipCentralReader(range: end.centralOffset..<end.centralOffset + end.centralLength)
+    var register = PathRegister()
+    var count: UInt64 = 0
+    reading: while true {
+      switch try reader.next(in: file) {
+      case .end: break reading
+      case .malformed(let position):
+        faults.append(
+          PackageFault(.archiveMalformed, "the central directory has no record at byte \(position)"))
+        break reading
+      case .record(let record):
+        count += 1
+        // The number of records is bounded by what the closing record says; more are a disagreement, said once.
+        guard count <= end.entryCount else { break reading }
+        add(record, &register)
+      }
+    }
+    if count != end.entryCount {
+      faults.append(
+        PackageFault(
+          .archiveHeadersDisagree, "the central directory has not the \(end.entryCount) records it is said to"
+        ))
+    }
+  }
+
+  private mutating func add(_ record: ZipCentralRecord, _ register: inout PathRegister) {
+    let name = String(decoding: record.name, as: UTF8.self)
+    let formFaults = record.formFaults(name: name)
+    faults += formFaults
+    guard let entry = record.entry else { return }
+    entries.append(entry)
+    guard String(validating: record.name, as: UTF8.self) != nil else {
+      faults.append(PackageFault(.pathUnsafe, path: name, PackagePathFault.notUnicode.reason))
+      return
+    }
+    do throws(PackagePathFault) {
+      let path = try PackagePath(name)
+      if let fault = register.register(path) { faults.append(fault) }
+      checksums[path] = entry.checksum
+    } catch {
+      // A folder's entry ends with a slash; its form fault says so already.
+      if formFaults.isEmpty || error != .emptySegment {
+        faults.append(PackageFault(.pathUnsafe, path: name, error.reason))
+      }
+    }
+  }
+
+  private mutating func checkLocalHeaders(
+    in file: borrowing FileDescriptor, centralOffset: UInt64
+  ) throws(SystemError) {
+    if zip(entries, entries.dropFirst()).contains(where: { $0.headerOffset >= $1.headerOffset }) {
+      faults.append(
+        PackageFault(.archiveHeadersDisagree, "the central directory is not in the order of the entries"))
+      entries.sort { $0.headerOffset < $1.headerOffset }
+    }
+    var position: UInt64 = 0
+    for entry in entries {
+      let name = String(decoding: entry.name, as: UTF8.self)
+      let (dataEnd, overflow) = entry.dataOffset.addingReportingOverflow(entry.storedLength)
+      guard !overflow, entry.headerOffset < centralOffset, dataEnd <= centralOffset else {
+        faults.append(
+          PackageFault(
+            .archiveEntriesOverlap, path: name, "the entry reaches into the central directory or past it"))
+        continue
+      }
+      if entry.headerOffset < position {
+        faults.append(
+          PackageFault(.archiveEntriesOverlap, path: name, "the entry overlaps the one before it"))
+      } else if entry.headerOffset > position {
+        faults.append(
+          PackageFault(
+            .archiveHiddenData, path: name,
+            "\(entry.headerOffset - position) bytes before the entry belong to nothing"))
+      }
+      position = max(position, dataEnd)
+      var header: [UInt8] = []
+      try file.read(upTo: Int(entry.localHeaderLength), at: ByteCount(entry.headerOffset), into: &header)
+      if header != entry.localHeader {
+        faults.append(
+          PackageFault(
+            .archiveHeadersDisagree, path: name,
+            "the local header is not the one that goes with the central directory"))
+      }
+    }
+    if position < centralOffset {
+      faults.append(
+        PackageFault(
+          .archiveHiddenData,
+          "\(centralOffset - position) bytes before the central directory belong to nothing"
+        ))
+    }
+  }
+}

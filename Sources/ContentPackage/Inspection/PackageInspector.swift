@@ -1,0 +1,119 @@
+public import SystemCalls
+import Digests
+import Measures
+
+/// Compares a package with its manifest, down to every byte of every file, and an archive with itself. Reads the package
+/// once, in bounded memory; blocks.
+public struct PackageInspector: Sendable {
+  public let limits: PackageLimits
+
+  public init(limits: PackageLimits = .standard) {
+    self.limits = limits
+  }
+
+  /// Everything that is wrong with the package in `file`; empty for one that may be published. `received` is what was
+  /// computed of its bytes already, so they are not hashed again as a whole. Throws `SystemError` when it cannot be read.
+  public func faults(
+    in file: borrowing FileDescriptor, received: ReceivedPackage, against manifest: Manifest
+  ) throws -> [PackageFault] {
+    var faults = wholeFaults(received, manifest)
+    // Offsets mean nothing in a file of another length.
+    guard received.length == manifest.length else { return faults }
+    switch manifest.kind {
+    case .file:
+      if let kind = try ExecutableSignature.find(in: file, hasExecuteBit: false) {
+        faults.append(PackageFault(.executable, path: manifest.name, "\(kind) is not published"))
+      }
+    case .folder:
+      let archive = try ArchiveInspection(file, length: manifest.length, limits: limits)
+      faults += archive.faults
+      faults += archive.faults(against: manifest)
+      for entry in manifest.files {
+        faults += try contentFaults(of: entry, in: file, checksum: archive.checksums[entry.path])
+      }
+    }
+    return faults
+  }
+
+  private func wholeFaults(_ received: ReceivedPackage, _ manifest: Manifest) -> [PackageFault] {
+    var faults: [PackageFault] = []
+    if received.length > limits.maximumLength {
+      faults.append(
+        PackageFault(
+          .packageTooLarge,
+          "the package has \(received.length.rawValue) bytes, at most \(limits.maximumLength.rawValue) are allowed"
+        ))
+    }
+    if received.length != manifest.length {
+      faults.append(
+        PackageFault(
+          .lengthMismatch,
+          "the package has \(received.length.rawValue) bytes, the manifest says \(manifest.length.rawValue)"))
+    }
+    if received.digest != manifest.digest {
+      faults.append(
+        PackageFault(
+          .digestMismatch, "the package's digest is \(received.digest), the manifest says \(manifest.digest)"
+        ))
+    }
+    for (index, (piece, listed)) in zip(received.pieces, manifest.pieces).enumerated() where piece != listed {
+      faults.append(PackageFault(.pieceMismatch, "piece \(index) is not the one the manifest lists"))
+    }
+    if received.pieces.count != manifest.pieces.count {
+      faults.append(
+        PackageFault(
+          .pieceMismatch, "\(received.pieces.count) pieces, the manifest lists \(manifest.pieces.count)"))
+    }
+    return faults
+  }
+
+  /// Reads the file's bytes out of the package. `checksum` is the archive's, nil when it has no such entry.
+  private func contentFaults(
+    of entry: ManifestFile, in file: borrowing FileDescriptor, checksum: UInt32?
+  ) throws -> [PackageFault] {
+    let path = entry.path.text
+    var check = CyclicRedundancyCheck()
+    var prefix: [UInt8] = []
+    func look(_ chunk: Span<UInt8>) {
+      check.update(chunk)
+      let missing = chunk.extracting(first: max(0, ExecutableSignature.prefixLength - prefix.count))
+      for index in missing.indices { prefix.append(missing[index]) }
+    }
+    let digest: SHA256Digest
+    do {
+      digest = try Self.read(entry, in: file, look)
+    } catch let refusal as PackageRefusal {
+      return refusal.faults
+    }
+    var faults: [PackageFault] = []
+    if digest != entry.digest {
+      faults.append(
+        PackageFault(.fileDigestMismatch, path: path, "its bytes are not those the manifest lists"))
+    }
+    if let checksum, checksum != check.value {
+      faults.append(
+        PackageFault(.fileChecksumMismatch, path: path, "its CRC-32 is not the one the archive gives"))
+    }
+    if let kind = ExecutableSignature.find(in: prefix, hasExecuteBit: false) {
+      faults.append(PackageFault(.executable, path: path, "\(kind) is not published"))
+    }
+    return faults
+  }
+
+  private static func read(
+    _ entry: ManifestFile, in file: borrowing FileDescriptor, _ look: (Span<UInt8>) -> Void
+  ) throws -> SHA256Digest {
+    guard entry.method == .stored else {
+      return try Inflation.run(file, range: entry.storedRange, of: entry, look)
+    }
+    var hasher = SHA256Hasher()
+    let isWhole = try FileDigest.forEachChunk(of: file, in: entry.storedRange) { chunk in
+      hasher.update(chunk)
+      look(chunk)
+    }
+    guard isWhole else {
+      throw PackageRefusal(.fileLengthMismatch, path: entry.path.text, "the package ends inside the file")
+    }
+    return hasher.finalize()
+  }
+}

@@ -1,0 +1,165 @@
+import Digests
+import Measures
+import SystemCalls
+
+/// Writes the files of a folder into one archive, in the order of their paths.
+struct FolderPacker: ~Copyable {
+  /// Files up to this length are held in memory and read once; longer ones are read twice, first for what their header
+  /// must say.
+  static let memoryLength = ByteCount.mebibytes(4)
+
+  struct Packed {
+    let length: ByteCount
+    let digest: SHA256Digest
+    let pieces: [SHA256Digest]
+    let files: [ManifestFile]
+  }
+
+  private let source: SourceFolder
+  private let root: Directory
+  private let limits: PackageLimits
+  private let progress: PackageBuilder.Progress?
+  private let total: ByteCount
+  private var done = ByteCount.zero
+  private var output: PackageOutput
+  private var entries: [ZipEntry] = []
+  private var files: [ManifestFile] = []
+  /// Of the records that will follow the last entry's data.
+  private var centralLength: UInt64 = 0
+
+  init(
+    source: SourceFolder, output path: String, limits: PackageLimits, progress: PackageBuilder.Progress?
+  ) throws(SystemError) {
+    let root = try Directory(opening: source.path)
+    let output = try PackageOutput(creating: path)
+    self.source = source
+    self.limits = limits
+    self.progress = progress
+    total = source.files.reduce(.zero) { $0 + $1.length }
+    self.root = root
+    self.output = output
+  }
+
+  mutating func packAll() throws {
+    for file in source.files {
+      let descriptor = try root.openFile(at: file.path)
+      if file.length <= Self.memoryLength {
+        try packFromMemory(file, descriptor)
+      } else {
+        try packInPasses(file, descriptor)
+      }
+    }
+  }
+
+  /// Writes the central directory and makes the package visible.
+  consuming func publish() throws -> Packed {
+    let centralOffset = UInt64(output.length.rawValue)
+    for entry in entries {
+      let header = entry.centralHeader
+      try output.append(header.span)
+    }
+    let end = ZipEnd(
+      entryCount: UInt64(entries.count), centralOffset: centralOffset,
+      centralLength: UInt64(output.length.rawValue) - centralOffset
+    ).bytes
+    try output.append(end.span)
+    let length = output.length
+    let digests = try output.publish()
+    return Packed(length: length, digest: digests.digest, pieces: digests.pieces, files: files)
+  }
+
+  private mutating func packFromMemory(_ file: SourceFile, _ descriptor: borrowing FileDescriptor) throws {
+    var content: [UInt8] = []
+    let count = Int(file.length.rawValue)
+    // One byte more than it should have tells that it grew.
+    try descriptor.read(upTo: count + 1, at: .zero, into: &content)
+    guard content.count == count else { throw changed(file) }
+    let deflated = file.path.isWorthDeflating ? try deflatedIfSmaller(content, file) : nil
+    var hasher = SHA256Hasher()
+    hasher.update(content.span)
+    let entry = try begin(
+      file, method: deflated == nil ? .stored : .deflated, checksum: CyclicRedundancyCheck.of(content),
+      storedLength: deflated?.count ?? count, digest: hasher.finalize())
+    let data = deflated ?? content
+    try output.append(data.span)
+    advance(by: count)
+    precondition(UInt64(output.length.rawValue) == entry.dataEnd, "the header promised other bytes")
+  }
+
+  private func deflatedIfSmaller(_ content: [UInt8], _ file: SourceFile) throws -> [UInt8]? {
+    guard content.count > 1 else { return nil }
+    var stream = try DeflateStream()
+    // One byte less than the file: what does not fit is no gain.
+    var output = [UInt8](repeating: 0, count: content.count - 1)
+    var buffer = output.mutableSpan
+    let step = try stream.run(content.span, isLast: true, into: &buffer)
+    guard case .finished = step.outcome,
+      limits.allowsRatio(length: file.length, storedLength: ByteCount(step.produced))
+    else { return nil }
+    output.removeLast(output.count - step.produced)
+    return output
+  }
+
+  private mutating func packInPasses(_ file: SourceFile, _ descriptor: borrowing FileDescriptor) throws {
+    let measured = try MeasuredFile(file, descriptor, limits: limits)
+    let entry = try begin(
+      file, method: measured.method, checksum: measured.checksum, storedLength: measured.storedLength,
+      digest: measured.digest)
+    var hasher = SHA256Hasher()
+    switch measured.method {
+    case .stored:
+      let isWhole = try FileDigest.forEachChunk(of: descriptor, in: 0..<file.length.rawValue) { chunk in
+        hasher.update(chunk)
+        try output.append(chunk)
+        advance(by: chunk.count)
+      }
+      guard isWhole else { throw changed(file) }
+    case .deflated:
+      let isWhole = try Deflation.run(descriptor, length: file.length.rawValue) { chunk in
+        hasher.update(chunk)
+        advance(by: chunk.count)
+      } output: { chunk in
+        try output.append(chunk)
+      }
+      guard isWhole else { throw changed(file) }
+    }
+    guard hasher.finalize() == measured.digest, UInt64(output.length.rawValue) == entry.dataEnd else {
+      throw changed(file)
+    }
+  }
+
+  /// Writes the local header; refuses what would make the package too long before its bytes are written.
+  private mutating func begin(
+    _ file: SourceFile, method: StorageMethod, checksum: UInt32, storedLength: some BinaryInteger,
+    digest: SHA256Digest
+  ) throws -> ZipEntry {
+    let entry = ZipEntry(
+      name: Array(file.path.text.utf8), method: method, checksum: checksum,
+      storedLength: UInt64(storedLength),
+      length: UInt64(file.length.rawValue), headerOffset: UInt64(output.length.rawValue))
+    centralLength += UInt64(entry.centralHeader.count)
+    let end = ZipEnd(
+      entryCount: UInt64(entries.count + 1), centralOffset: entry.dataEnd, centralLength: centralLength)
+    let length = entry.dataEnd + centralLength + UInt64(end.bytes.count)
+    guard length <= UInt64(limits.maximumLength.rawValue) else {
+      throw PackageRefusal([SourceFolder.tooLarge(atLeast: ByteCount(length), limits)])
+    }
+    let header = entry.localHeader
+    try output.append(header.span)
+    entries.append(entry)
+    files.append(
+      ManifestFile(
+        path: file.path, offset: ByteCount(entry.dataOffset), storedLength: ByteCount(storedLength),
+        length: file.length, method: method, digest: digest))
+    return entry
+  }
+
+  private mutating func advance(by count: Int) {
+    done += ByteCount(count)
+    progress?(done, total)
+  }
+
+  private func changed(_ file: SourceFile) -> PackageRefusal {
+    PackageRefusal(.changedWhilePacking, path: file.path.text, "the file changed while it was packed")
+  }
+}

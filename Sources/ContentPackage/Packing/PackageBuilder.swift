@@ -1,0 +1,74 @@
+public import Commerce
+public import Measures
+import SystemCalls
+
+/// Makes packages. The same files give the same bytes whatever their order on disk, their times, owner and modes.
+///
+/// Both ways block, hash on a second thread, and hold at most 16 MiB of buffers. They throw a ``PackageRefusal`` with
+/// every fault of the source, or a `SystemError`.
+public struct PackageBuilder: Sendable {
+  public let product: ProductIdentifier
+  public let version: ContentVersion
+  public let limits: PackageLimits
+
+  /// Called on the builder's thread with the bytes of the source done so far and all there are.
+  public typealias Progress = (_ done: ByteCount, _ total: ByteCount) -> Void
+
+  public init(product: ProductIdentifier, version: ContentVersion, limits: PackageLimits = .standard) {
+    self.product = product
+    self.version = version
+    self.limits = limits
+  }
+
+  /// Packs the folder at `path` into one archive at `output`, which appears whole and durable or not at all.
+  public func pack(folder path: String, to output: String, progress: Progress? = nil) throws -> PackedPackage
+  {
+    let source = try SourceFolder(scanning: path)
+    let faults = source.faults + source.limitFaults(limits)
+    guard faults.isEmpty else { throw PackageRefusal(faults) }
+    var packer = try FolderPacker(source: source, output: output, limits: limits, progress: progress)
+    try packer.packAll()
+    let metadata = try Self.metadata(of: source, limits: limits)
+    let packed = try packer.publish()
+    let manifest = try Manifest(
+      ManifestDraft(
+        product: product, version: version, kind: .folder, name: nil, mediaType: .archive,
+        length: packed.length, digest: packed.digest, pieces: packed.pieces,
+        unpackedLength: packed.files.reduce(.zero) { $0 + $1.length }, title: metadata.title,
+        pageCount: metadata.pageCount, cover: metadata.cover, readingOrder: metadata.readingOrder,
+        files: packed.files), limits: limits)
+    return PackedPackage(manifest: manifest, skipped: source.skipped)
+  }
+
+  /// Describes the finished file at `path` (`.cbz`, `.epub`, `.pdf`): it is the package as it is, read once and left
+  /// alone.
+  public func describe(file path: String, progress: Progress? = nil) throws -> PackedPackage {
+    let file = try FileDescriptor.open(path, .readOnly)
+    let status = try file.status()
+    guard status.kind == .regular else {
+      throw PackageRefusal(.notARegularFile, path: path, "a package is a regular file")
+    }
+    guard status.length <= limits.maximumLength else {
+      throw PackageRefusal([SourceFolder.tooLarge(atLeast: status.length, limits)])
+    }
+    let digests = try Self.digests(of: file, length: status.length, progress: progress)
+    let manifest = try Manifest.describing(
+      finishedFile: file, name: FileSystem.lastPart(of: path), product: product, version: version,
+      length: status.length, digest: digests.digest, pieces: digests.pieces, limits: limits)
+    return PackedPackage(manifest: manifest, skipped: [])
+  }
+
+  private static func metadata(
+    of source: SourceFolder, limits: PackageLimits
+  ) throws -> PublicationMetadata {
+    let comicInfo = try source.files.first { $0.path.text == ComicInfo.fileName }
+      .flatMap { file throws(SystemError) -> ComicInfo? in
+        guard file.length <= limits.maximumMetadataLength else { return nil }
+        var bytes: [UInt8] = []
+        let descriptor = try Directory(opening: source.path).openFile(at: file.path)
+        try descriptor.read(upTo: Int(file.length.rawValue), at: .zero, into: &bytes)
+        return ComicInfoReader.read(bytes)
+      }
+    return PublicationMetadata(paths: source.files.map(\.path), comicInfo: comicInfo)
+  }
+}

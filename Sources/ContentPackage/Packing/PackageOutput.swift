@@ -1,0 +1,57 @@
+import Digests
+import Measures
+import SystemCalls
+
+/// The file that a package is written to, piece by piece, hashed on the way. Nothing of it is visible until
+/// ``publish()``.
+struct PackageOutput: ~Copyable {
+  private static let writebackInterval: Int64 = 8 << 20
+
+  private var file: DurableFile
+  private let hasher = PieceHasher()
+  private var piece: [UInt8] = []
+  private(set) var length = ByteCount.zero
+  private var writebackStart: Int64 = 0
+
+  init(creating path: String) throws(SystemError) {
+    file = try DurableFile(creating: path)
+    piece.reserveCapacity(Self.pieceLength)
+  }
+
+  private static var pieceLength: Int { Int(PieceLayout.pieceLength.rawValue) }
+
+  mutating func append(_ bytes: Span<UInt8>) throws(SystemError) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let count = min(rest.count, Self.pieceLength - piece.count)
+      let part = rest.extracting(first: count)
+      unsafe part.withUnsafeBufferPointer { unsafe piece.append(contentsOf: $0) }
+      length += ByteCount(count)
+      if piece.count == Self.pieceLength { try writePiece() }
+      rest = rest.extracting(droppingFirst: count)
+    }
+  }
+
+  /// Makes the file visible and durable; answers what a manifest says of it.
+  consuming func publish() throws(SystemError) -> (digest: SHA256Digest, pieces: [SHA256Digest]) {
+    if !piece.isEmpty { try writePiece() }
+    let digests = hasher.finish()
+    try file.publish()
+    return digests
+  }
+
+  private mutating func writePiece() throws(SystemError) {
+    let full = piece
+    piece = []
+    piece.reserveCapacity(Self.pieceLength)
+    try file.append(full.span)
+    hasher.add(full)
+    let written = file.length.rawValue
+    guard written - writebackStart >= Self.writebackInterval else { return }
+    let range = writebackStart..<written
+    try file.withDescriptor { descriptor throws(SystemError) in
+      try descriptor.startWriteback(of: range)
+    }
+    writebackStart = written
+  }
+}

@@ -1,0 +1,7 @@
+public import Measures
+
+/// A file of a source folder.
+public struct SourceFile: Hashable, Sendable {
+  public let path: PackagePath
+  public let length: ByteCount
+}

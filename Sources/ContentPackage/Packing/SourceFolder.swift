@@ -1,0 +1,121 @@
+import Glibc
+import Measures
+public import SystemCalls
+
+/// What lies in a folder that is to be packed: files in the order of their paths, what is left out, and everything that
+/// may not be in a package.
+public struct SourceFolder: Sendable {
+  /// Read by whoever publishes, never packed.
+  public static let productDescriptionName = "product.json5"
+  /// Folders inside folders, at most.
+  public static let maximumDepth = 64
+  static let systemFileNames: Set<String> = [".DS_Store", "Thumbs.db"]
+
+  public let path: String
+  /// Sorted by path.
+  public private(set) var files: [SourceFile] = []
+  public private(set) var skipped: [SkippedSource] = []
+  public private(set) var faults: [PackageFault] = []
+  private var register = PathRegister()
+
+  /// Looks at every file of the folder, and at the first bytes of each.
+  public init(scanning path: String) throws(SystemError) {
+    self.path = path
+    let root = try Directory(opening: path)
+    try scan(root, prefix: "", depth: 1)
+    files.sort { $0.path < $1.path }
+    skipped.sort { $0.path < $1.path }
+    for file in files {
+      if let fault = register.register(file.path) { faults.append(fault) }
+    }
+  }
+
+  private mutating func scan(
+    _ directory: borrowing Directory, prefix: String, depth: Int
+  ) throws(SystemError) {
+    guard depth <= Self.maximumDepth else {
+      faults.append(
+        PackageFault(.folderTooDeep, path: prefix, "folders lie at most \(Self.maximumDepth) deep"))
+      return
+    }
+    let entries = try directory.entries().sorted { $0.name < $1.name }
+    if entries.isEmpty, depth > 1 {
+      skipped.append(SkippedSource(path: prefix, reason: .emptyFolder))
+    }
+    for entry in entries {
+      let path = prefix.isEmpty ? entry.name : "\(prefix)/\(entry.name)"
+      switch entry.kind {
+      case .directory: try scan(try directory.subdirectory(entry.name), prefix: path, depth: depth + 1)
+      case .regular: try add(entry.name, in: directory, path: path, isAtRoot: depth == 1)
+      case .symbolicLink:
+        faults.append(PackageFault(.symbolicLink, path: path, "symbolic links are not packed"))
+      case .other:
+        faults.append(
+          PackageFault(.notARegularFile, path: path, "devices, sockets and pipes are not packed"))
+      }
+    }
+  }
+
+  private mutating func add(
+    _ name: String, in directory: borrowing Directory, path: String, isAtRoot: Bool
+  ) throws(SystemError) {
+    if isAtRoot, name == Self.productDescriptionName {
+      return skipped.append(SkippedSource(path: path, reason: .productDescription))
+    }
+    if Self.systemFileNames.contains(name) {
+      return skipped.append(SkippedSource(path: path, reason: .systemFile))
+    }
+    let safePath: PackagePath
+    do {
+      safePath = try PackagePath(path)
+    } catch {
+      return faults.append(PackageFault(.pathUnsafe, path: path, error.reason))
+    }
+    do {
+      let file = try directory.open(name, .readOnly)
+      let status = try file.status()
+      if let kind = try ExecutableSignature.find(in: file, hasExecuteBit: status.permissions & 0o111 != 0) {
+        faults.append(PackageFault(.executable, path: path, "\(kind) is not packed"))
+      }
+      files.append(SourceFile(path: safePath, length: status.length))
+    } catch {
+      // A name that is not UTF-8 arrives with replacement characters and is not found under them.
+      guard error.isFileMissing, name.unicodeScalars.contains("\u{FFFD}") else { throw error }
+      faults.append(PackageFault(.pathUnsafe, path: path, PackagePathFault.notUnicode.reason))
+    }
+  }
+}
+
+extension SourceFolder {
+  /// What of the limits can be said before anything is packed.
+  func limitFaults(_ limits: PackageLimits) -> [PackageFault] {
+    var faults: [PackageFault] = []
+    if files.isEmpty, self.faults.isEmpty {
+      faults.append(PackageFault(.packageEmpty, "the folder has no file to pack"))
+    }
+    if files.count > limits.maximumFiles {
+      faults.append(
+        PackageFault(.tooManyFiles, "\(files.count) files, at most \(limits.maximumFiles) are allowed"))
+    }
+    let total = files.reduce(ByteCount.zero) { $0 + $1.length }
+    if total > limits.maximumUnpackedLength {
+      faults.append(
+        PackageFault(
+          .unpackedTooLarge,
+          "the files have \(total.rawValue) bytes, at most \(limits.maximumUnpackedLength.rawValue) are allowed"
+        ))
+    }
+    let stored = files.filter { !$0.path.isWorthDeflating }.reduce(ByteCount.zero) { $0 + $1.length }
+    if stored > limits.maximumLength {
+      faults.append(Self.tooLarge(atLeast: stored, limits))
+    }
+    return faults
+  }
+
+  static func tooLarge(atLeast length: ByteCount, _ limits: PackageLimits) -> PackageFault {
+    PackageFault(
+      .packageTooLarge,
+      "the package would have at least \(length.rawValue) bytes, at most \(limits.maximumLength.rawValue) are allowed"
+    )
+  }
+}

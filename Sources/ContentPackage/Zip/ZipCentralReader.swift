@@ -1,0 +1,51 @@
+import Measures
+import SystemCalls
+
+/// Reads a central directory from front to back through one bounded window.
+struct ZipCentralReader: ~Copyable {
+  enum Step {
+    case record(ZipCentralRecord)
+    /// What stands there is no record, or one that does not fit into the directory.
+    case malformed(at: UInt64)
+    case end
+  }
+
+  private static let windowLength = 256 << 10
+
+  private let range: Range<UInt64>
+  private var position: UInt64
+  private var window: [UInt8] = []
+  private var windowStart: UInt64 = 0
+
+  /// `range` is the directory's place in the file.
+  init(range: Range<UInt64>) {
+    self.range = range
+    position = range.lowerBound
+  }
+
+  mutating func next(in file: borrowing FileDescriptor) throws(SystemError) -> Step {
+    guard position < range.upperBound else { return .end }
+    guard let start = try bytes(ZipFormat.centralLength, in: file),
+      let length = ZipCentralRecord.length(from: start), let whole = try bytes(length, in: file),
+      let record = ZipCentralRecord(whole)
+    else { return .malformed(at: position) }
+    position += UInt64(length)
+    return .record(record)
+  }
+
+  /// `count` bytes from the position on; nil when they reach past the directory or the file.
+  private mutating func bytes(_ count: Int, in file: borrowing FileDescriptor) throws(SystemError) -> [UInt8]?
+  {
+    guard UInt64(count) <= range.upperBound - position else { return nil }
+    var index = Int(position - windowStart)
+    if position < windowStart || index + count > window.count {
+      window.removeAll(keepingCapacity: true)
+      let wanted = max(count, Int(min(UInt64(Self.windowLength), range.upperBound - position)))
+      try file.read(upTo: wanted, at: ByteCount(position), into: &window)
+      windowStart = position
+      index = 0
+      guard window.count >= count else { return nil }
+    }
+    return Array(window[index..<index + count])
+  }
+}
