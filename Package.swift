@@ -92,7 +92,8 @@ let tests: [Target] = [
   .testTarget(
     name: "DatabaseTests", dependencies: ["Database", "SystemCalls", "Measures", "PullboxTesting"]),
   .testTarget(
-    name: "BlobStoreTests", dependencies: ["BlobStore", "SystemCalls", "Digests", "PullboxTesting"]),
+    name: "BlobStoreTests",
+    dependencies: ["BlobStore", "SystemCalls", "Digests", "Measures", "PullboxTesting"]),
   .testTarget(name: "ServiceRuntimeTests", dependencies: ["ServiceRuntime", "PullboxTesting"]),
   .testTarget(name: "CommerceTests", dependencies: ["Commerce", "PullboxTesting"]),
   .testTarget(

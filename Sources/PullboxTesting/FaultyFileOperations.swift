@@ -1,4 +1,5 @@
 internal import Glibc
+public import Measures
 internal import Synchronization
 public import SystemCalls
 
@@ -31,9 +32,9 @@ public final class FaultyFileOperations: FileOperations {
   /// The steps asked for so far, failed ones included.
   public var steps: [Step] { state.withLock { $0.steps } }
 
-  /// From now on every step succeeds.
-  public func mend() {
-    state.withLock { $0.failing = nil }
+  /// From now on `step` fails; nil lets all succeed.
+  public func fail(_ step: Step?) {
+    state.withLock { $0.failing = step }
   }
 
   public func create(_ path: String, permissions: UInt32) throws(SystemError) -> FileDescriptor {
@@ -42,14 +43,16 @@ public final class FaultyFileOperations: FileOperations {
   }
 
   /// When failing, half of `bytes` is written first, as on a full device.
-  public func write(_ bytes: Span<UInt8>, to file: borrowing FileDescriptor) throws(SystemError) {
+  public func write(
+    _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
+  ) throws(SystemError) {
     do {
       try take(.write)
     } catch {
-      try system.write(bytes.extracting(first: bytes.count / 2), to: file)
+      try system.write(bytes.extracting(first: bytes.count / 2), to: file, at: offset)
       throw error
     }
-    try system.write(bytes, to: file)
+    try system.write(bytes, to: file, at: offset)
   }
 
   public func synchronize(_ file: borrowing FileDescriptor) throws(SystemError) {

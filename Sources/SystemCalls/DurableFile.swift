@@ -1,4 +1,3 @@
-internal import Glibc
 public import Measures
 
 /// The one way in which a file that anyone will later trust comes to be: written under another name in the same
@@ -33,7 +32,7 @@ public struct DurableFile: ~Copyable {
   }
 
   public mutating func append(_ bytes: Span<UInt8>) throws(SystemError) {
-    try operations.write(bytes, to: file)
+    try operations.write(bytes, to: file, at: length)
     length += ByteCount(bytes.count)
   }
 
@@ -48,8 +47,8 @@ public struct DurableFile: ~Copyable {
   /// directory's fsync fails after another file was replaced, the new one stays; it is whole, but whether it survives
   /// a power cut is not known.
   public consuming func publish(ifPresent rule: FileSystem.RenameRule = .replace) throws(SystemError) {
-    try operations.synchronize(file)
     let replaces = try FileSystem.status(of: path) != nil
+    try operations.synchronize(file)
     try operations.rename(temporaryPath, to: path, ifPresent: rule)
     isPublished = true
     do {
@@ -57,6 +56,24 @@ public struct DurableFile: ~Copyable {
     } catch {
       // The first error is the one that explains; removing is only an attempt on a failing device.
       if !replaces { try? operations.remove(path) }
+      throw error
+    }
+  }
+
+  /// The same steps for a file that has lived under `temporaryPath`, in the same file system, for longer than one writing:
+  /// a download, an upload. `path` must be free: an error whose `isFileInTheWay` is true otherwise. When it throws, the file
+  /// has its old name (again).
+  public static func publish(
+    _ file: borrowing FileDescriptor, at temporaryPath: String, as path: String,
+    operations: any FileOperations = SystemFileOperations()
+  ) throws(SystemError) {
+    try operations.synchronize(file)
+    try operations.rename(temporaryPath, to: path, ifPresent: .refuse)
+    do {
+      try operations.synchronizeDirectory(FileSystem.parent(of: path))
+    } catch {
+      // The first error is the one that explains; moving back is only an attempt on a failing device.
+      try? operations.rename(path, to: temporaryPath, ifPresent: .refuse)
       throw error
     }
   }

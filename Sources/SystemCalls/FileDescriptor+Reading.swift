@@ -16,6 +16,8 @@ extension FileDescriptor {
     let start = buffer.count
     buffer.append(contentsOf: repeatElement(0, count: count))
     var filled = 0
+    // Also when it throws: what was not read is not in the buffer.
+    defer { buffer.removeLast(count - filled) }
     while filled < count {
       let position = filled
       let received = try SystemCall.run("pread") {
@@ -25,10 +27,9 @@ extension FileDescriptor {
             off_t(offset.rawValue) + off_t(position))
         }
       }
-      if received == 0 { break }
+      if received == 0 { return }
       filled += received
     }
-    buffer.removeLast(count - filled)
   }
 
   /// pread(2) of exactly `bytes.count` bytes; false if the file ends before.

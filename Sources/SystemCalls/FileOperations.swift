@@ -1,8 +1,12 @@
+public import Measures
+
 /// The steps of a durable write, one by one, so that a test can let any of them fail. All of them block.
 public protocol FileOperations: Sendable {
   /// A new file, open for reading and writing; throws where one has the name.
   func create(_ path: String, permissions: UInt32) throws(SystemError) -> FileDescriptor
-  func write(_ bytes: Span<UInt8>, to file: borrowing FileDescriptor) throws(SystemError)
+  func write(
+    _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
+  ) throws(SystemError)
   func synchronize(_ file: borrowing FileDescriptor) throws(SystemError)
   func rename(_ path: String, to newPath: String, ifPresent: FileSystem.RenameRule) throws(SystemError)
   func synchronizeDirectory(_ path: String) throws(SystemError)
@@ -17,8 +21,10 @@ public struct SystemFileOperations: FileOperations {
     try FileDescriptor.open(path, .readWrite, options: [.create, .exclusive], permissions: permissions)
   }
 
-  public func write(_ bytes: Span<UInt8>, to file: borrowing FileDescriptor) throws(SystemError) {
-    try file.write(bytes)
+  public func write(
+    _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
+  ) throws(SystemError) {
+    try file.write(bytes, at: offset)
   }
 
   public func synchronize(_ file: borrowing FileDescriptor) throws(SystemError) {

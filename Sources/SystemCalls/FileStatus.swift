@@ -17,6 +17,8 @@ public struct FileStatus: Sendable {
   public let device: UInt64
   public let inode: UInt64
   public let linkCount: UInt64
+  /// When its content was last changed, by the wall clock of that moment.
+  public let modified: Timestamp
 
   init(_ status: stat) {
     kind =
@@ -31,5 +33,7 @@ public struct FileStatus: Sendable {
     device = UInt64(status.st_dev)
     inode = UInt64(status.st_ino)
     linkCount = UInt64(status.st_nlink)
+    modified = Timestamp(
+      millisecondsSinceEpoch: Int64(status.st_mtim.tv_sec) * 1000 + Int64(status.st_mtim.tv_nsec) / 1_000_000)
   }
 }

@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// Keeps a state directory to one process: holds `flock(2)` on a file in it while this value lives. The kernel lets go when
 /// the process ends, however it ends; the file itself stays and means nothing.
 public struct LockFile: ~Copyable, Sendable {
@@ -13,8 +11,6 @@ public struct LockFile: ~Copyable, Sendable {
   public static func acquire(_ path: String) throws(SystemError) -> LockFile? {
     let file = try FileDescriptor.open(
       path, .readWrite, options: [.create, .doNotFollow], permissions: 0o600)
-    let number = file.number
-    let result = try SystemCall.runWithoutWaiting("flock") { flock(number, LOCK_EX | LOCK_NB) }
-    return result == nil ? nil : LockFile(file)
+    return try file.lock() ? LockFile(file) : nil
   }
 }

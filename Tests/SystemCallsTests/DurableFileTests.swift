@@ -115,6 +115,36 @@ import Testing
     #expect(try names() == [".hidden"])
   }
 
+  @Test(
+    "whatever step fails, a file that was to be published has its old name and no other",
+    arguments: [Step.synchronize, .rename, .synchronizeDirectory])
+  func failureOfPublishing(step: FaultyFileOperations.Step) throws {
+    let download = directory.path("download")
+    try DurableFile.write(new.span, to: download)
+    let file = try FileDescriptor.open(download, .readWrite)
+    let operations = FaultyFileOperations(failing: step)
+    #expect(throws: SystemError.self) {
+      try DurableFile.publish(file, at: download, as: path, operations: operations)
+    }
+    #expect(try names() == ["download"])
+    operations.fail(nil)
+    try DurableFile.publish(file, at: download, as: path, operations: operations)
+    #expect(try names() == ["issue.cbz"])
+  }
+
+  @Test("a file that is in the way of a publication stays") func publishingRefuses() throws {
+    let download = directory.path("download")
+    try DurableFile.write(new.span, to: download)
+    try DurableFile.write(old.span, to: path)
+    let file = try FileDescriptor.open(download, .readWrite)
+    let error = #expect(throws: SystemError.self) {
+      try DurableFile.publish(file, at: download, as: path)
+    }
+    #expect(error?.isFileInTheWay == true)
+    #expect(try FileSystem.read(path, upTo: .kibibytes(1)) == old)
+    #expect(try names() == ["download", "issue.cbz"])
+  }
+
   @Test("a name of 255 bytes can be written") func longName() throws {
     let long = directory.path(String(repeating: "é", count: 127))
     try DurableFile.write(new.span, to: long)

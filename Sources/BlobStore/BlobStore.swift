@@ -1,0 +1,94 @@
+public import Digests
+public import Measures
+public import SystemCalls
+
+/// A directory of immutable files named by the SHA-256 of their bytes, and of files that are being received:
+/// `blobs/ab/cdef…` and `incoming/<identifier>`, in one file system. Whoever opens it keeps other processes away from the
+/// directory (``LockFile``).
+public final class BlobStore: Sendable {
+  let paths: BlobStorePaths
+  let operations: any FileOperations
+  private let reserve: ByteCount
+  private let pool = BlockingPool.shared
+
+  private init(paths: BlobStorePaths, reserve: ByteCount, operations: any FileOperations) {
+    self.paths = paths
+    self.reserve = reserve
+    self.operations = operations
+  }
+
+  /// Makes the directories where they are missing and clears what a killed process left half-written beside the incoming
+  /// files. Blocks. `reserve` is the free space that no incoming file may take.
+  public static func open(
+    directory: String, reserve: ByteCount = .mebibytes(64),
+    operations: any FileOperations = SystemFileOperations()
+  ) throws(BlobStoreError) -> BlobStore {
+    let paths = BlobStorePaths(directory)
+    try asBlobStoreError { () throws(SystemError) in
+      try FileSystem.createDirectories(paths.blobs, permissions: 0o700)
+      try FileSystem.createDirectories(paths.incoming, permissions: 0o700)
+      try DurableFile.removeLeftovers(in: paths.incoming)
+    }
+    return BlobStore(paths: paths, reserve: reserve, operations: operations)
+  }
+
+  /// The blob, for reading. Throws `notFound`.
+  public func open(_ digest: SHA256Digest) async throws(BlobStoreError) -> FileDescriptor {
+    // A continuation carries copyable values only, so the number travels alone for this one step.
+    let number = try await pool.run { [self] () throws(BlobStoreError) in
+      try openBlocking(digest).release()
+    }
+    return FileDescriptor(takingOwnershipOf: number)
+  }
+
+  /// As ``open(_:)``, on the caller's thread: for threads of our own.
+  public func openBlocking(_ digest: SHA256Digest) throws(BlobStoreError) -> FileDescriptor {
+    try asBlobStoreError { () throws(SystemError) in
+      try FileDescriptor.open(paths.blob(digest), .readOnly, options: .doNotFollow)
+    }
+  }
+
+  /// Nil when there is no such blob.
+  public func length(of digest: SHA256Digest) async throws(BlobStoreError) -> ByteCount? {
+    try await run { () throws(SystemError) in try FileSystem.status(of: self.paths.blob(digest))?.length }
+  }
+
+  /// Takes the name away; who has the blob open goes on reading it. False when there was none.
+  @discardableResult
+  public func remove(_ digest: SHA256Digest) async throws(BlobStoreError) -> Bool {
+    try await run { () throws(SystemError) in
+      let path = self.paths.blob(digest)
+      guard try FileSystem.removeFile(path) else { return false }
+      try FileSystem.synchronizeDirectory(FileSystem.parent(of: path))
+      return true
+    }
+  }
+
+  /// Every blob, in no order.
+  public func list() async throws(BlobStoreError) -> [SHA256Digest] {
+    try await run { () throws(SystemError) in
+      var digests: [SHA256Digest] = []
+      for directory in try FileSystem.list(self.paths.blobs) where directory.kind == .directory {
+        for entry in try FileSystem.list("\(self.paths.blobs)/\(directory.name)") {
+          if let digest = SHA256Digest(hexadecimal: directory.name + entry.name) { digests.append(digest) }
+        }
+      }
+      return digests
+    }
+  }
+
+  /// What incoming files may still take: the free space less the reserve, never negative.
+  public func freeSpace() async throws(BlobStoreError) -> ByteCount {
+    try await run { () throws(SystemError) in try self.freeSpaceBlocking() }
+  }
+
+  func freeSpaceBlocking() throws(SystemError) -> ByteCount {
+    max(.zero, try FileSystem.freeSpace(at: paths.incoming) - reserve)
+  }
+
+  func run<Value: Sendable>(
+    _ body: @escaping @Sendable () throws(SystemError) -> Value
+  ) async throws(BlobStoreError) -> Value {
+    try await pool.run { () throws(BlobStoreError) in try asBlobStoreError(body) }
+  }
+}

@@ -1,0 +1,76 @@
+public import Measures
+public import SystemCalls
+
+/// What a blob store refuses, and what the file system refused it.
+public struct BlobStoreError: Error, Sendable, CustomStringConvertible {
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    private enum Name: String {
+      case notFound = "not found"
+      case exists
+      case inUse = "in use"
+      case invalidIdentifier = "invalid identifier"
+      case tooLarge = "too large"
+      case wrongOffset = "wrong offset"
+      case digestMismatch = "digest mismatch"
+      case finished
+      case outOfSpace = "out of space"
+      case inputOutput = "input or output"
+    }
+
+    private let name: Name
+    private init(_ name: Name) { self.name = name }
+
+    public static let notFound = Code(.notFound)
+    /// An incoming file has that identifier already.
+    public static let exists = Code(.exists)
+    /// Somebody else is receiving into that file now; later it may be resumed.
+    public static let inUse = Code(.inUse)
+    public static let invalidIdentifier = Code(.invalidIdentifier)
+    /// Beyond the limit given when the file was begun.
+    public static let tooLarge = Code(.tooLarge)
+    /// The bytes do not continue where the file ends; ``BlobStoreError/offset`` says where that is.
+    public static let wrongOffset = Code(.wrongOffset)
+    /// The bytes are not those that the committer expected.
+    public static let digestMismatch = Code(.digestMismatch)
+    /// Committed or discarded before.
+    public static let finished = Code(.finished)
+    /// The bytes would eat into the reserve, or there is no space at all. Worth another try when some was made.
+    public static let outOfSpace = Code(.outOfSpace)
+    public static let inputOutput = Code(.inputOutput)
+
+    public var description: String { name.rawValue }
+  }
+
+  public let code: Code
+  public let message: String
+  /// With `wrongOffset`: where the next bytes belong.
+  public let offset: ByteCount?
+  public let cause: SystemError?
+
+  init(_ code: Code, _ message: String, offset: ByteCount? = nil) {
+    self.code = code
+    self.message = message
+    self.offset = offset
+    cause = nil
+  }
+
+  init(_ cause: SystemError) {
+    code = cause.isOutOfSpace ? .outOfSpace : cause.isFileMissing ? .notFound : .inputOutput
+    message = "\(cause)"
+    offset = nil
+    self.cause = cause
+  }
+
+  public var description: String { "\(code): \(message)" }
+}
+
+/// Runs `body` with its system errors told as those of the store.
+func asBlobStoreError<Value: ~Copyable>(
+  _ body: () throws(SystemError) -> Value
+) throws(BlobStoreError) -> Value {
+  do {
+    return try body()
+  } catch {
+    throw BlobStoreError(error)
+  }
+}

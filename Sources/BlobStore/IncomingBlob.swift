@@ -1,0 +1,133 @@
+public import Digests
+public import Measures
+import SystemCalls
+
+/// A file that is being received, with its digests kept while the bytes pass. Runs on a thread of its own; nobody else can
+/// receive into the same file until this object is gone or finished.
+public actor IncomingBlob {
+  public nonisolated let identifier: String
+  public nonisolated let limit: ByteCount
+
+  let store: BlobStore
+  private let thread = BlockingThread(name: "incoming")
+  // The file's own lock keeps everybody else away from it.
+  var file: FileDescriptor?
+  var digests = PieceDigests()
+  private var committed: ReceivedBlob?
+
+  public nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe thread.asUnownedSerialExecutor()
+  }
+
+  init(_ identifier: String, limit: ByteCount, store: BlobStore) {
+    self.identifier = identifier
+    self.limit = limit
+    self.store = store
+  }
+
+  /// How much was received: where the next bytes belong.
+  public var offset: ByteCount { digests.length }
+
+  /// Adds `bytes`, which must continue at `offset`: `wrongOffset` otherwise. `tooLarge` beyond the limit and `outOfSpace`
+  /// add nothing. Answers the new offset. A kill afterwards loses nothing; a power cut may, until ``synchronize()``.
+  @discardableResult
+  public func append(_ bytes: [UInt8], at offset: ByteCount) throws(BlobStoreError) -> ByteCount {
+    let length = digests.length
+    guard offset == length else {
+      throw BlobStoreError(.wrongOffset, "bytes at \(offset.rawValue) do not continue it", offset: length)
+    }
+    guard ByteCount(bytes.count) <= limit - length else {
+      throw BlobStoreError(.tooLarge, "more than \(limit.rawValue) bytes")
+    }
+    try withFile { file throws(SystemError) in
+      do throws(SystemError) {
+        try store.operations.write(bytes.span, to: file, at: length)
+      } catch {
+        // The first error is the one that explains; should this fail too, the next write fails as well.
+        try? file.truncate(to: length)
+        throw error
+      }
+    }
+    digests.update(bytes.span)
+    try startWriteback(from: length)
+    return digests.length
+  }
+
+  /// Returns when everything received is on the device and will count after a power cut.
+  public func synchronize() throws(BlobStoreError) {
+    let length = digests.length
+    try withFile { file throws(SystemError) in
+      try store.operations.synchronize(file)
+      try record(length)
+    }
+  }
+
+  /// Moves the file to its digest's name: fsync, rename, fsync of the directory. With the same bytes there already, the
+  /// file is dropped and the answer is the same; so it is for a second call. When it throws, nothing is visible under the
+  /// digest that was not before, and the call can be repeated. `digestMismatch` when `expected` is another digest.
+  public func commit(expecting expected: SHA256Digest? = nil) throws(BlobStoreError) -> ReceivedBlob {
+    if let committed { return committed }
+    let blob = digests.finalize()
+    guard expected == nil || expected == blob.digest else {
+      throw BlobStoreError(.digestMismatch, "the bytes received have the digest \(blob.digest)")
+    }
+    try withFile { file throws(SystemError) in
+      let path = store.paths.blob(blob.digest)
+      try FileSystem.createDirectories(FileSystem.parent(of: path), permissions: 0o700)
+      do throws(SystemError) {
+        try DurableFile.publish(
+          file, at: store.paths.incomingFile(identifier), as: path, operations: store.operations)
+      } catch {
+        guard error.isFileInTheWay else { throw error }
+        // The bytes are there already. Whoever put them there may have been killed before the last sync.
+        try store.operations.synchronizeDirectory(FileSystem.parent(of: path))
+        try store.operations.remove(store.paths.incomingFile(identifier))
+      }
+    }
+    committed = blob
+    file = nil
+    // Without its file it means nothing; what stays is swept.
+    try? store.operations.remove(store.paths.durableLength(identifier))
+    return blob
+  }
+
+  /// Gives the file up and removes it.
+  public func discard() throws(BlobStoreError) {
+    try withFile { _ throws(SystemError) in
+      try store.operations.remove(store.paths.incomingFile(identifier))
+      try store.operations.remove(store.paths.durableLength(identifier))
+    }
+    file = nil
+  }
+
+  func withFile<Value>(
+    _ body: (borrowing FileDescriptor) throws(SystemError) -> Value
+  ) throws(BlobStoreError) -> Value {
+    guard let open = file.take() else {
+      throw BlobStoreError(.finished, "\(identifier) was committed or discarded")
+    }
+    let result: Result<Value, SystemError>
+    do throws(SystemError) {
+      result = .success(try body(open))
+    } catch {
+      result = .failure(error)
+    }
+    file = consume open
+    return try asBlobStoreError(result.get)
+  }
+
+  /// Writes down how much is on the device.
+  func record(_ length: ByteCount) throws(SystemError) {
+    try DurableLength(bootIdentifier: try FileSystem.bootIdentifier(), length: length)
+      .write(to: store.paths.durableLength(identifier), operations: store.operations)
+  }
+
+  /// Lets the kernel write each finished piece while the next one comes, so that the last sync is short.
+  private func startWriteback(from length: ByteCount) throws(BlobStoreError) {
+    let pieceLength = PieceDigests.pieceLength.rawValue
+    let begun = length.rawValue / pieceLength * pieceLength
+    let finished = digests.length.rawValue / pieceLength * pieceLength
+    guard begun < finished else { return }
+    try withFile { file throws(SystemError) in try file.startWriteback(of: begun..<finished) }
+  }
+}

@@ -1,0 +1,25 @@
+import Measures
+import Testing
+
+@testable import BlobStore
+
+@Suite struct DurableLengthTests {
+  @Test("within one run of the machine everything written counts, afterwards what was synced") func trust() {
+    let recorded = DurableLength(bootIdentifier: "a", length: ByteCount(10))
+    #expect(recorded.trusted(fileLength: ByteCount(15), bootIdentifier: "a") == ByteCount(15))
+    #expect(recorded.trusted(fileLength: ByteCount(15), bootIdentifier: "b") == ByteCount(10))
+    #expect(recorded.trusted(fileLength: ByteCount(5), bootIdentifier: "b") == ByteCount(5))
+  }
+
+  @Test("it reads back what it wrote") func roundTrip() {
+    let recorded = DurableLength(bootIdentifier: "5b0b3ee6-7d4f", length: ByteCount(1 << 31))
+    #expect(recorded.text == "5b0b3ee6-7d4f 2147483648\n")
+    #expect(DurableLength(text: recorded.text) == recorded)
+  }
+
+  @Test(
+    "anything else is nothing", arguments: ["", "a", "a 1", "a b\n", "a -1\n", " 1\n", "a 1 2\n", "a 1\n\n"])
+  func malformed(text: String) {
+    #expect(DurableLength(text: text) == nil)
+  }
+}
