@@ -118,6 +118,8 @@ def _draw_figures(canvas, content, figures, balloons, top):
         character = CAST[who]
         size = character.size if content.shot != "close" else character.size ** 0.4
         height = canvas.height * scale * size
+        if content.shot == "wide":
+            height = min(height, 2.2 * size * canvas.width / len(figures))  # a crowd stands side by side
         x, reach = float(place) * canvas.width, height * 0.24
         clear = max([top] + [balloon.bottom + 16 for balloon in balloons if abs(balloon.x - x) < balloon.width / 2 + reach])
         ears = EARS.get(character.kind, 0.02)

@@ -102,7 +102,7 @@ def _outline(balloon):
 
 def draw_caption(canvas, text, colour):
     """A narrator's box across a corner of the panel; returns where it ends."""
-    lines = wrap_evenly(text, "lettering italic", SIZE, min(canvas.width - 76, 620))
+    lines = wrap_evenly(text, "lettering italic", SIZE, min(canvas.width - 100, 620))
     width = max(text_width(line, "lettering italic", SIZE) for line in lines) + 28
     height = len(lines) * LEADING + 16
     left, top = 24, 12
