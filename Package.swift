@@ -95,13 +95,14 @@ let tests: [Target] = [
     name: "BlobStoreTests",
     dependencies: ["BlobStore", "SystemCalls", "Digests", "Measures", "PullboxTesting"]),
   .testTarget(name: "ServiceRuntimeTests", dependencies: ["ServiceRuntime", "PullboxTesting"]),
-  .testTarget(name: "CommerceTests", dependencies: ["Commerce", "PullboxTesting"]),
+  .testTarget(name: "CommerceTests", dependencies: ["Commerce", "Measures", "PullboxTesting"]),
   .testTarget(
     name: "ContentPackageTests",
     dependencies: [
       "ContentPackage", "Commerce", "Digests", "SystemCalls", "Measures", "PullboxTesting",
     ]),
-  .testTarget(name: "ReceiptsTests", dependencies: ["Receipts", "Commerce", "Digests", "PullboxTesting"]),
+  .testTarget(
+    name: "ReceiptsTests", dependencies: ["Receipts", "Commerce", "Digests", "Measures", "PullboxTesting"]),
   .testTarget(name: "PullboxAPITests", dependencies: ["PullboxAPI", "Commerce", "Measures"]),
   .testTarget(
     name: "DeliveryServiceTests",
@@ -111,7 +112,10 @@ let tests: [Target] = [
     dependencies: ["DownloadAgent", "PullboxAPI", "HTTPServer", "ContentPackage", "PullboxTesting"]),
   .testTarget(
     name: "SandboxStoreTests",
-    dependencies: ["SandboxStore", "PullboxAPI", "Receipts", "HTTPClient", "HTTPServer", "PullboxTesting"]),
+    dependencies: [
+      "SandboxStore", "PullboxAPI", "APICalling", "Commerce", "Receipts", "HTTPClient", "HTTPServer", "Database",
+      "Measures", "PullboxTesting",
+    ]),
   .testTarget(name: "PullboxKitTests", dependencies: ["PullboxKit", "PullboxAPI", "PullboxTesting"]),
   .testTarget(
     name: "BlackBoxTests",

@@ -35,7 +35,7 @@ public struct UnverifiedAppReceipt: Hashable, Sendable {
   /// Checks the signature, and that the signing certificate, valid when the receipt was made, leads over one
   /// intermediate certificate to one of `roots`, both carrying the markers of receipt signing.
   ///
-  /// Throws ``ReceiptError``: `signatureInvalid`, `chainInvalid`, `markerMissing`, `creationDateImplausible`,
+  /// Throws ``ReceiptError``: `malformed` (BER included), `signatureInvalid`, `chainInvalid`, `markerMissing`, `creationDateImplausible`,
   /// `digestTooWeak`.
   public func verified(
     trusting roots: [Certificate], now: Timestamp, policy: ReceiptPolicy = ReceiptPolicy()
@@ -45,6 +45,7 @@ public struct UnverifiedAppReceipt: Hashable, Sendable {
     else {
       throw ReceiptError(.creationDateImplausible, "the receipt's creation date cannot be true")
     }
+    try SignedDataShape.check(encoded)
     let message = try CMSMessage.parse(encoded)
     try message.checkSignature()
     try message.checkSigner(trusting: roots, at: claims.creationDate, policy: policy)

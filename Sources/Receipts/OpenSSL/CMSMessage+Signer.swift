@@ -22,6 +22,9 @@ extension CMSMessage {
     else {
       throw ReceiptError(.markerMissing, "the signing certificate was not issued for receipts")
     }
+    guard unsafe namesIssuerExactly(of: leaf) else {
+      throw ReceiptError(.chainInvalid, "the receipt names another issuer than its certificate's")
+    }
     // A certificate that takes no part in the proof would be bytes that nobody vouches for.
     for index in 0..<embedded.count {
       guard let certificate = unsafe embedded[index], unsafe chain.contains(certificate) else {

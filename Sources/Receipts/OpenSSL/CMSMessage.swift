@@ -62,6 +62,20 @@ struct CMSMessage: ~Copyable {
     return unsafe try body(certificate, OBJ_obj2nid(digest.pointee.algorithm))
   }
 
+  /// Whether the signer names its certificate's issuer octet by octet. libcrypto finds the certificate by a looser
+  /// comparison, which does not tell upper from lower case.
+  func namesIssuerExactly(of certificate: OpaquePointer) -> Bool {
+    let signer = unsafe OpaquePointer(OPENSSL_sk_value(CMS_get0_SignerInfos(handle), 0))
+    var named: OpaquePointer?
+    guard unsafe CMS_SignerInfo_get0_signer_id(signer, nil, &named, nil) == 1, let named = unsafe named else {
+      return false
+    }
+    let issuer = unsafe X509_get_issuer_name(certificate)
+    let written = unsafe DERCoding.encode { unsafe i2d_X509_NAME(named, $0) }
+    let expected = unsafe DERCoding.encode { unsafe i2d_X509_NAME(issuer, $0) }
+    return written != nil && written == expected
+  }
+
   func certificates() throws -> CertificateStack {
     unsafe try CertificateStack(takingOwnershipOf: CMS_get1_certs(handle))
   }
