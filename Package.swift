@@ -83,7 +83,7 @@ let executables: [Target] = [
 ]
 
 let tests: [Target] = [
-  .testTarget(name: "MeasuresTests", dependencies: ["Measures"]),
+  .testTarget(name: "MeasuresTests", dependencies: ["Measures", "PullboxTesting"]),
   .testTarget(name: "SystemCallsTests", dependencies: ["SystemCalls", "PullboxTesting"]),
   .testTarget(name: "DigestsTests", dependencies: ["Digests"]),
   .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "SystemCalls", "PullboxTesting"]),

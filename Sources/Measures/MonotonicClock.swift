@@ -16,12 +16,10 @@ public struct MonotonicInstant: Hashable, Comparable, Sendable {
     .nanoseconds(Int64(bitPattern: left.nanoseconds &- right.nanoseconds))
   }
 
-  /// Durations before the clock's start end there.
+  /// Ends at the clock's start and at its end, 292 years later.
   public static func + (left: MonotonicInstant, right: Duration) -> MonotonicInstant {
-    let change =
-      right.components.seconds * 1_000_000_000 + right.components.attoseconds / 1_000_000_000
-    let sum = Int64(bitPattern: left.nanoseconds) + change
-    return MonotonicInstant(nanoseconds: UInt64(max(0, sum)))
+    let (sum, overflow) = Int64(clamping: left.nanoseconds).addingReportingOverflow(right.nanoseconds)
+    return MonotonicInstant(nanoseconds: overflow ? UInt64(Int64.max) : UInt64(max(0, sum)))
   }
 }
 

@@ -74,7 +74,7 @@ extension Timestamp {
   }
 
   /// Reads RFC 3339 (any number of fractional digits, `Z` or an offset with or without its colon, as some receipts
-  /// write it). Nil for anything else, an empty string included.
+  /// write it). Nil for anything else, an empty string and what is not in the years 0 to 9999 in UTC included.
   public init?(rfc3339 text: some StringProtocol) {
     var reader = DigitReader(Array(text.utf8))
     guard let year = reader.number(digits: 4), reader.skip("-"), let month = reader.number(digits: 2),
@@ -93,6 +93,8 @@ extension Timestamp {
         millisecond: millisecond)
     else { return nil }
     self = local - .seconds(offset * 60)
+    // An offset or a leap second can lead out of the years that four digits can tell.
+    guard (0...9999).contains(utc.year) else { return nil }
   }
 }
 

@@ -16,27 +16,43 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     left.millisecondsSinceEpoch < right.millisecondsSinceEpoch
   }
 
+  /// Like the two subtractions, ends at the first or last moment there is rather than trap: dates come from outside.
   public static func + (left: Timestamp, right: Duration) -> Timestamp {
-    Timestamp(millisecondsSinceEpoch: left.millisecondsSinceEpoch + right.milliseconds)
+    let (sum, overflow) = left.millisecondsSinceEpoch.addingReportingOverflow(right.milliseconds)
+    return Timestamp(
+      millisecondsSinceEpoch: overflow ? (right.milliseconds > 0 ? .max : .min) : sum)
   }
 
   public static func - (left: Timestamp, right: Duration) -> Timestamp {
-    Timestamp(millisecondsSinceEpoch: left.millisecondsSinceEpoch - right.milliseconds)
+    let (difference, overflow) = left.millisecondsSinceEpoch.subtractingReportingOverflow(right.milliseconds)
+    return Timestamp(
+      millisecondsSinceEpoch: overflow ? (right.milliseconds > 0 ? .min : .max) : difference)
   }
 
   public static func - (left: Timestamp, right: Timestamp) -> Duration {
-    .milliseconds(left.millisecondsSinceEpoch - right.millisecondsSinceEpoch)
+    let (difference, overflow) = left.millisecondsSinceEpoch.subtractingReportingOverflow(
+      right.millisecondsSinceEpoch)
+    return .milliseconds(overflow ? (left > right ? .max : .min) : difference)
   }
 }
 
 extension Duration {
-  /// Whole milliseconds, rounded toward zero.
-  public var milliseconds: Int64 {
-    components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
-  }
+  /// Whole milliseconds, rounded toward zero; the nearest `Int64` beyond its range.
+  public var milliseconds: Int64 { whole(unitsPerSecond: 1000) }
+
+  /// Whole nanoseconds, rounded toward zero; the nearest `Int64` beyond its range (292 years).
+  public var nanoseconds: Int64 { whole(unitsPerSecond: 1_000_000_000) }
 
   /// Seconds with their fraction.
   public var inSeconds: Double {
     Double(components.seconds) + Double(components.attoseconds) * 1e-18
+  }
+
+  private func whole(unitsPerSecond units: Int64) -> Int64 {
+    let (seconds, attoseconds) = components
+    let (product, productOverflows) = seconds.multipliedReportingOverflow(by: units)
+    let (sum, sumOverflows) = product.addingReportingOverflow(
+      attoseconds / (1_000_000_000_000_000_000 / units))
+    return productOverflows || sumOverflows ? (seconds > 0 ? .max : .min) : sum
   }
 }
