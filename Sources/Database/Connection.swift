@@ -3,12 +3,16 @@ public struct Connection: ~Copyable {
   private let handle: ConnectionHandle
   private let mayWrite: Bool
 
+  // Kept out of its callers: the optimizer of Swift 6.3 crashes when it copies the making of a noncopyable value from
+  // one function into another.
+  @inline(never)
   init(_ handle: ConnectionHandle, mayWrite: Bool) {
     self.handle = handle
     self.mayWrite = mayWrite
   }
 
-  /// Runs one statement, with `values` for its `?` in order; answers how many rows it changed.
+  /// Runs one statement, with `values` for its `?` in order; answers how many rows changed, those of
+  /// triggers and cascades included.
   @discardableResult
   public func execute(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) -> Int {
     let before = handle.totalChanges
