@@ -1,7 +1,9 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <sys/uio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -30,6 +32,12 @@ int clinux_syncfs(int descriptor) { return syncfs(descriptor); }
 
 void clinux_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
+bool clinux_is_cached(int descriptor, off_t offset) {
+  char byte;
+  struct iovec vector = {.iov_base = &byte, .iov_len = 1};
+  return preadv2(descriptor, &vector, 1, offset, RWF_NOWAIT) != -1 || errno != EAGAIN;
+}
+
 int clinux_terminal_columns(int descriptor) {
   struct winsize size;
   return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
@@ -39,3 +47,4 @@ const unsigned int clinux_rename_noreplace = RENAME_NOREPLACE;
 const unsigned int clinux_rename_exchange = RENAME_EXCHANGE;
 const unsigned int clinux_sync_file_range_write = SYNC_FILE_RANGE_WRITE;
 const uint32_t clinux_epoll_edge_triggered = EPOLLET;
+const uint32_t clinux_epoll_exclusive = EPOLLEXCLUSIVE;

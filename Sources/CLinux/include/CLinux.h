@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -32,6 +33,9 @@ int clinux_syncfs(int descriptor);
 // prctl is variadic and pthread_setname_np needs _GNU_SOURCE. Names the calling thread; the kernel keeps 15 bytes.
 void clinux_name_thread(const char *name);
 
+// preadv2 needs _GNU_SOURCE. False only when the page at that offset would have to be read from a device.
+bool clinux_is_cached(int descriptor, off_t offset);
+
 // ioctl is variadic.
 int clinux_terminal_columns(int descriptor);
 
@@ -41,6 +45,9 @@ extern const unsigned int clinux_sync_file_range_write;
 
 // EPOLLET is 1u << 31, which Swift imports with the wrong sign.
 extern const uint32_t clinux_epoll_edge_triggered;
+
+// EPOLLEXCLUSIVE and EPOLLRDHUP arrive as enumeration cases of their own type.
+extern const uint32_t clinux_epoll_exclusive;
 
 // epoll_data is a union; the tag is all this project stores in it.
 static inline struct epoll_event clinux_epoll_event(uint32_t events, uint64_t tag) {

@@ -1,5 +1,191 @@
-/// One request on its way between a loop and the task of its handler.
+internal import Synchronization
+
+/// One request on its way between a loop and the task of its handler. Both sides touch it, under its lock and never for
+/// long; news for the loop goes through the loop's ``LoopMailbox``.
 final class Exchange: Sendable {
-  func nextBodyBytes() async throws(RequestBodyError) -> [UInt8]? { nil }
-  func write(_ bytes: [UInt8]) async throws(ResponseWriterError) {}
+  /// Which connection of the loop it belongs to.
+  let tag: ConnectionTag
+  private let mailbox: LoopMailbox
+  private let bodyLimit: Int
+  private let streamLimit: Int
+  private let state = Mutex(ExchangeState())
+
+  init(tag: ConnectionTag, mailbox: LoopMailbox, bodyLimit: Int, streamLimit: Int) {
+    self.tag = tag
+    self.mailbox = mailbox
+    self.bodyLimit = bodyLimit
+    self.streamLimit = streamLimit
+  }
+
+  // MARK: The loop's side
+
+  /// Adds content; false when so much waits now that the socket should rest.
+  func appendBody(_ bytes: Span<UInt8>) -> Bool {
+    let (mayGoOn, waiter) = state.withLock { state in
+      for index in bytes.indices { state.body.append(bytes[index]) }
+      return (state.body.count < bodyLimit, state[.body].take())
+    }
+    waiter?.resume()
+    return mayGoOn
+  }
+
+  /// No more content follows: nil, it is complete.
+  func endBody(_ error: RequestBodyError?) {
+    let waiter = state.withLock { state in
+      if state.bodyEnd == nil { state.bodyEnd = error.map { .failed($0) } ?? .complete }
+      return state[.body].take()
+    }
+    waiter?.resume()
+  }
+
+  /// Nobody may want the answer any more: the handler's task is cancelled. What it answers is still taken.
+  func cancel() {
+    let waiter = state.withLock { state in
+      state.isCancelled = true
+      return state[.end].take()
+    }
+    waiter?.resume()
+  }
+
+  /// The connection is gone, or done with this request: whatever waits is woken, the handler's task is cancelled.
+  func abandon() {
+    let waiters = state.withLock { state in
+      state.isAbandoned = true
+      state.isCancelled = true
+      if state.bodyEnd == nil { state.bodyEnd = .failed(RequestBodyError(.connectionClosed)) }
+      return [state[.body].take(), state[.write].take(), state[.end].take()]
+    }
+    for waiter in waiters { waiter?.resume() }
+  }
+
+  /// What has changed since the last call.
+  func takeNews() -> ExchangeNews {
+    state.withLock { state in
+      state.isPosted = false
+      let news = ExchangeNews(
+        wantsBody: state.wantsBody, response: state.response.take(),
+        hasStreamed: state.streamed.isEmpty == false,
+        streamEnd: state.streamEnd)
+      state.wantsBody = false
+      return news
+    }
+  }
+
+  /// The bytes a streaming handler has written since the last call; its writer goes on.
+  func takeStreamed() -> [UInt8] {
+    let (bytes, waiter) = state.withLock { state in
+      let bytes = state.streamed
+      state.streamed = []
+      return (bytes, state[.write].take())
+    }
+    waiter?.resume()
+    return bytes
+  }
+
+  // MARK: The handler's side
+
+  func nextBodyBytes() async throws(RequestBodyError) -> [UInt8]? {
+    while true {
+      let (step, posts) = state.withLock { $0.nextBody() }
+      if posts { mailbox.post(.news(self)) }
+      switch step {
+      case .bytes(let bytes): return bytes
+      case .end: return nil
+      case .failed(let error): throw error
+      case .wait: await waitForBody()
+      }
+      if Task.isCancelled { throw RequestBodyError(.cancelled) }
+    }
+  }
+
+  func write(_ bytes: [UInt8]) async throws(ResponseWriterError) {
+    guard !bytes.isEmpty else { return }
+    let verdict = state.withLock { $0.accept(bytes) }
+    switch verdict {
+    case .gone: throw ResponseWriterError(.peerGone)
+    case .tooMany: throw ResponseWriterError(.tooManyBytes)
+    case .accepted(let posts):
+      if posts { mailbox.post(.news(self)) }
+    }
+    while true {
+      let (isGone, isFull) = state.withLock { ($0.isAbandoned, $0.streamed.count >= streamLimit) }
+      if isGone { throw ResponseWriterError(.peerGone) }
+      if Task.isCancelled { throw ResponseWriterError(.cancelled) }
+      guard isFull else { return }
+      await wait(.write) { $0.isAbandoned || $0.streamed.count < self.streamLimit }
+    }
+  }
+
+  /// Runs the handler in a child task and cancels it when the exchange is abandoned.
+  func run(_ request: HTTPRequest, with handler: any AsyncHandler) async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask {
+        await self.answer(request, with: handler)
+        self.finish()
+      }
+      await self.wait(.end) { $0.isFinished || $0.isCancelled }
+      if self.state.withLock({ $0.isCancelled }) { group.cancelAll() }
+    }
+  }
+
+  private func answer(_ request: HTTPRequest, with handler: any AsyncHandler) async {
+    let response = await handler.respond(to: request)
+    var length: Int64?
+    if case .stream(let contentLength, _) = response.body { length = contentLength }
+    let posts = state.withLock { state in
+      state.response = response
+      state.streamRemaining = length
+      return state.postOnce()
+    }
+    if posts { mailbox.post(.news(self)) }
+    guard case .stream(_, let produce) = response.body, request.method != .head,
+      !response.status.forbidsContent
+    else { return }
+    var end = ExchangeState.StreamEnd.complete
+    do {
+      try await produce(ResponseWriter(self))
+      // A stream that ends short of its announced length is as broken as one that throws.
+      if state.withLock({ ($0.streamRemaining ?? 0) > 0 }) { end = .failed }
+    } catch {
+      end = .failed
+    }
+    let result = end
+    let postsEnd = state.withLock { state in
+      state.streamEnd = result
+      return state.postOnce()
+    }
+    if postsEnd { mailbox.post(.news(self)) }
+  }
+
+  private func finish() {
+    let waiter = state.withLock { state in
+      state.isFinished = true
+      return state[.end].take()
+    }
+    waiter?.resume()
+  }
+
+  private func waitForBody() async {
+    await wait(.body) { !$0.body.isEmpty || $0.bodyEnd != nil }
+  }
+
+  /// Sleeps until the continuation at `place` is resumed, or not at all when `condition` holds already. Cancelling the task
+  /// resumes it.
+  private func wait(
+    _ place: ExchangeState.Waiter,
+    unless condition: @escaping @Sendable (borrowing ExchangeState) -> Bool
+  ) async {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let goesOn = state.withLock { state in
+          if condition(state) || Task.isCancelled { return true }
+          state[place] = continuation
+          return false
+        }
+        if goesOn { continuation.resume() }
+      }
+    } onCancel: {
+      state.withLock { $0[place].take() }?.resume()
+    }
+  }
 }

@@ -24,6 +24,8 @@ public struct InlineResponse: ~Copyable {
   /// Bytes that head and inline body bytes may take.
   public let capacity: Int
   private(set) var count = 0
+  /// Bytes up to the content.
+  private(set) var headLength = 0
   private(set) var state = State.unfinished
   private(set) var content = Content.none
   private(set) var status = HTTPStatus.ok
@@ -150,6 +152,7 @@ public struct InlineResponse: ~Copyable {
       put("Connection: keep-alive\r\n")
     }
     put("\r\n")
+    headLength = count
     if state == .unfinished { state = .finished }
   }
 

@@ -15,21 +15,21 @@ public enum KnownField: Int, Sendable, CaseIterable {
 
   static let count = 12
 
-  /// In lower case.
-  var name: StaticString {
+  /// The name in lower case, packed; a test spells them out.
+  var packedName: PackedName {
     switch self {
-    case .host: "host"
-    case .contentLength: "content-length"
-    case .transferEncoding: "transfer-encoding"
-    case .connection: "connection"
-    case .expect: "expect"
-    case .range: "range"
-    case .ifRange: "if-range"
-    case .ifMatch: "if-match"
-    case .ifNoneMatch: "if-none-match"
-    case .ifModifiedSince: "if-modified-since"
-    case .ifUnmodifiedSince: "if-unmodified-since"
-    case .authorization: "authorization"
+    case .host: PackedName(0x686F7374, 0x0, 0x0)
+    case .contentLength: PackedName(0x636F6E74656E742D, 0x6C656E677468, 0x0)
+    case .transferEncoding: PackedName(0x7472616E73666572, 0x2D656E636F64696E, 0x67)
+    case .connection: PackedName(0x636F6E6E65637469, 0x6F6E, 0x0)
+    case .expect: PackedName(0x657870656374, 0x0, 0x0)
+    case .range: PackedName(0x72616E6765, 0x0, 0x0)
+    case .ifRange: PackedName(0x69662D72616E6765, 0x0, 0x0)
+    case .ifMatch: PackedName(0x69662D6D61746368, 0x0, 0x0)
+    case .ifNoneMatch: PackedName(0x69662D6E6F6E652D, 0x6D61746368, 0x0)
+    case .ifModifiedSince: PackedName(0x69662D6D6F646966, 0x6965642D73696E63, 0x65)
+    case .ifUnmodifiedSince: PackedName(0x69662D756E6D6F64, 0x69666965642D7369, 0x6E6365)
+    case .authorization: PackedName(0x617574686F72697A, 0x6174696F6E, 0x0)
     }
   }
 
@@ -48,5 +48,13 @@ public enum KnownField: Int, Sendable, CaseIterable {
     case 19: .ifUnmodifiedSince
     default: nil
     }
+  }
+
+  /// The known field whose name stands at `start`; nil for any other name.
+  static func named(_ input: Span<UInt8>, start: Int, length: Int) -> KnownField? {
+    guard length >= 4, let candidate = candidate(length: length, fourthLetter: input[start + 3]),
+      PackedName(input, start: start, length: length) == candidate.packedName
+    else { return nil }
+    return candidate
   }
 }

@@ -1,24 +1,143 @@
+internal import CLinux
+internal import Glibc
 public import Measures
+internal import Synchronization
+internal import SystemCalls
 
 /// An HTTP/1.1 server on event loops, one thread per core. See ``InlineHandler`` and ``AsyncHandler`` for the two ways to
 /// answer. Start it once; drain it once.
 public final class HTTPServer: Sendable {
+  private struct State {
+    var addresses: [ServerAddress] = []
+    var mailboxes: [LoopMailbox] = []
+    var unixPaths: [String] = []
+    var threads: [LoopThread] = []
+    var requests: Task<Void, Never>?
+    var wasStarted = false
+  }
+
+  private let context: ServerContext
+  private let handler: any AsyncHandler
+  private let passed: AsyncStream<PassedRequest>
+  private let state = Mutex(State())
+
   public init(
     configuration: HTTPServerConfiguration, inline: (any InlineHandler)? = nil, handler: any AsyncHandler,
     clock: any MonotonicClock = SystemMonotonicClock(), wallClock: any WallClock = SystemWallClock()
   ) {
+    let (stream, continuation) = AsyncStream.makeStream(of: PassedRequest.self)
+    passed = stream
+    self.handler = handler
+    context = ServerContext(
+      configuration: configuration, clock: clock, wallClock: wallClock,
+      makeDispatcher: { capacity in
+        inline.map { HTTPServer.makeDispatcher($0, capacity) }
+      }, requests: continuation)
+  }
+
+  private static func makeDispatcher(_ handler: some InlineHandler, _ capacity: Int) -> InlineDispatcher {
+    TypedInlineDispatcher(handler, capacity: capacity)
   }
 
   /// Binds every address and starts the loops. Throws ``HTTPServerError``; then nothing is left open. Ignores `SIGPIPE`
   /// for the whole process from then on (sendfile has no flag against it).
   public func start() throws(HTTPServerError) {
+    try state.withLock { (state) throws(HTTPServerError) in
+      guard !state.wasStarted else { throw HTTPServerError(.startedTwice, "the server was started before") }
+      state.wasStarted = true
+      signal(SIGPIPE, SIG_IGN)
+      let loops = context.configuration.loops
+      let count = loops > 0 ? loops : max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+      let (sockets, addresses) = try HTTPServer.bind(context.configuration, loops: count)
+      state.addresses = addresses
+      state.unixPaths = addresses.compactMap {
+        if case .unix(let path) = $0 { path } else { nil }
+      }
+      do throws(SystemError) {
+        try startThreads(sockets, &state)
+      } catch {
+        stopThreads(&state)
+        throw HTTPServerError(.systemFailure, "cannot start the event loops", cause: error)
+      }
+      let context = context
+      let handler = handler
+      let passed = passed
+      // Unstructured: the server outlives the call that starts it. One task for all requests, ended by drain(); the
+      // requests' own tasks are its children.
+      state.requests = Task {
+        await withDiscardingTaskGroup { group in
+          for await request in passed {
+            group.addTask { await request.exchange.run(request.request, with: handler) }
+          }
+        }
+        _ = context
+      }
+    }
   }
 
   /// Where it listens: with the real port where 0 was asked for. Empty before ``start()``.
-  public var boundAddresses: [ServerAddress] { [] }
+  public var boundAddresses: [ServerAddress] { state.withLock { $0.addresses } }
 
   /// Stops accepting, closes idle connections, lets requests in progress finish until the drain deadline, then closes
   /// what is left; returns when every thread and task of the server has ended. Removes the files of its Unix sockets.
   public func drain() async {
+    let (mailboxes, threads, requests, paths) = state.withLock { state in
+      (state.mailboxes, state.threads, state.requests, state.unixPaths)
+    }
+    // New clients find nothing there rather than a socket that nobody accepts from.
+    for path in paths { _ = unsafe unlink(path) }
+    for mailbox in mailboxes { mailbox.post(.drain) }
+    for thread in threads where thread.isLoop { await thread.end() }
+    context.requests.finish()
+    await requests?.value
+    context.pages.stop(threads: context.configuration.readers)
+    for thread in threads where !thread.isLoop { await thread.end() }
+  }
+
+  /// Makes the loops look at their clock: for tests that own it.
+  func clockDidMove() {
+    for mailbox in state.withLock({ $0.mailboxes }) { mailbox.ring() }
+  }
+
+  private func startThreads(_ sockets: [[ListeningSocket]], _ state: inout State) throws(SystemError) {
+    let context = context
+    for listeners in sockets {
+      let mailbox = try LoopMailbox()
+      let epoll = try EventLoop.makeEpoll()
+      let loop = LoopBox(
+        EventLoop(context: context, mailbox: mailbox, listeners: listeners, epoll: epoll))
+      try loop.prepare()
+      state.mailboxes.append(mailbox)
+      state.threads.append(try LoopThread(isLoop: true) { loop.run() })
+    }
+    for _ in 0..<max(1, context.configuration.readers) {
+      state.threads.append(try LoopThread(isLoop: false) { context.pages.run() })
+    }
+  }
+
+  private func stopThreads(_ state: inout State) {
+    for mailbox in state.mailboxes { mailbox.post(.drain) }
+    context.pages.stop(threads: max(1, context.configuration.readers))
+    context.requests.finish()
+  }
+
+  /// The sockets of each loop.
+  private static func bind(
+    _ configuration: HTTPServerConfiguration, loops: Int
+  ) throws(HTTPServerError) -> ([[ListeningSocket]], [ServerAddress]) {
+    var sockets = [[ListeningSocket]](repeating: [], count: loops)
+    var addresses: [ServerAddress] = []
+    for address in configuration.addresses {
+      let (first, bound) = try ListeningSocket.open(address, configuration: configuration)
+      addresses.append(bound)
+      sockets[0].append(first)
+      for loop in 1..<max(1, loops) where loop < loops {
+        switch bound {
+        case .unix: sockets[loop].append(first)
+        case .tcp: sockets[loop].append(try ListeningSocket.open(bound, configuration: configuration).0)
+        }
+      }
+    }
+    return (sockets, addresses)
   }
 }

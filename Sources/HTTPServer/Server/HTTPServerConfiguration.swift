@@ -53,6 +53,10 @@ public struct HTTPServerConfiguration: Sendable {
   /// Permissions of a Unix socket's file.
   public var unixSocketPermissions: UInt32 = 0o660
 
+  /// Makes the body and the fields of responses that no handler makes: a refused head, a head that did not come in time, no
+  /// room for another connection, a broken inline response. The server ends the connection after them.
+  public var refusal: @Sendable (HTTPStatus) -> HTTPResponse = { HTTPResponse(status: $0) }
+
   public init(addresses: [ServerAddress]) {
     self.addresses = addresses
   }

@@ -1,0 +1,44 @@
+/// What a loop keeps of one connection. Idle connections hold no buffers: input and output live in the loop's own scratch
+/// memory unless something is left over.
+struct Connection: ~Copyable {
+  var descriptor: Int32
+  var generation: UInt32
+  let isUnix: Bool
+  var machine = ConnectionMachine()
+
+  var parser = RequestParser()
+  /// Input not understood yet: a part of a head, or requests that wait for their turn.
+  var input: [UInt8] = []
+  /// An edge was seen and nothing since said that the socket is empty.
+  var mayReceive = false
+  /// The peer has closed its sending half; bytes may still lie before that end.
+  var sawHangUp = false
+  var requests = 0
+
+  var isChunked = false
+  /// Bytes of content still to come; those seen so far if chunked.
+  var bodyCount: Int64 = 0
+  var chunks = ChunkedBodyParser(lineLimit: 0)
+
+  var output = OutputState()
+  var exchange: Exchange?
+  /// Of the request that the async handler has.
+  var isHead = false
+  var minorVersion: UInt8 = 1
+  /// The file and the meter of the last inline response, kept so that the next response from the same costs no counting.
+  var file: SharedDescriptor?
+  var meter: (any BodyMeter)?
+
+  var timer = TimerEntry()
+  var deadline = ConnectionMachine.Deadline.none
+  /// Something happened for which the running deadline starts anew.
+  var isTouched = true
+  /// Waits in the loop's ready list for its next turn.
+  var isReady = false
+
+  init(descriptor: Int32, generation: UInt32, isUnix: Bool) {
+    self.descriptor = descriptor
+    self.generation = generation
+    self.isUnix = isUnix
+  }
+}

@@ -1,0 +1,271 @@
+/// The life of one connection as a value: events in, actions out, no I/O. The loop tells it what happened and does what it
+/// answers, in the order in which ``Actions`` declares them; an event that means nothing in a state changes nothing.
+struct ConnectionMachine: Hashable, Sendable {
+  /// What is being read.
+  enum Input: Hashable, Sendable {
+    /// Nothing of a next request has arrived.
+    case idle
+    case head
+    /// Content that a handler may want.
+    case body
+    /// Content of a request that was answered without it; read only to keep the connection.
+    case discarding
+    /// The request is complete (or as complete as it will get); the next one waits for its response.
+    case complete
+    /// No request follows; what arrives is thrown away.
+    case ended
+  }
+
+  /// What is being written.
+  enum Output: Hashable, Sendable {
+    case nothing
+    /// A handler was asked and has not answered.
+    case handling
+    /// A response whose bytes are all there.
+    case sending
+    /// A response that its handler is still making.
+    case streaming
+  }
+
+  /// Which of the configured deadlines runs.
+  enum Deadline: Hashable, Sendable {
+    case none
+    case idle
+    case head
+    case body
+    case send
+    case linger
+  }
+
+  private(set) var input = Input.idle
+  private(set) var output = Output.nothing
+  /// The connection ends after the response in progress.
+  private(set) var closes = false
+  /// The client waits for `100 Continue` before it sends content.
+  private(set) var owesContinue = false
+  /// The handler has asked for content it has not got.
+  private(set) var wantsBody = false
+  /// Content has piled up; the socket is not read.
+  private(set) var isPaused = false
+  /// The peer has closed its sending half.
+  private(set) var peerHasEnded = false
+  /// The socket takes no more bytes for now.
+  private(set) var isBlocked = false
+  private(set) var isLingering = false
+  private(set) var isClosed = false
+
+  mutating func handle(_ event: ConnectionEvent) -> ConnectionActions {
+    guard !isClosed else { return [] }
+    switch event {
+    case .bytesBeforeHead: return beginHead()
+    case .headEnded(let hasContent, let keepsAlive, let expectsContinue):
+      return endHead(hasContent: hasContent, keepsAlive: keepsAlive, expectsContinue: expectsContinue)
+    case .headRefused: return refuse()
+    case .bodyArrived: return bodyArrived()
+    case .bodyPiledUp: return pause()
+    case .bodyWanted: return wantBody()
+    case .bodyEnded: return endBody()
+    case .bodyMalformed: return malformedBody()
+    case .responseBegan(let closes, let streams, let canDiscard):
+      return beginResponse(closes: closes, streams: streams, canDiscard: canDiscard)
+    case .streamEnded:
+      if output == .streaming { output = .sending }
+      return []
+    case .responseSent: return endResponse()
+    case .blocked:
+      isBlocked = output != .nothing
+      return []
+    case .unblocked:
+      isBlocked = false
+      return []
+    case .peerEnded: return endPeer()
+    case .abandoned: return abandon()
+    case .deadlinePassed: return deadlinePassed()
+    case .drainBegan: return beginDrain()
+    }
+  }
+
+  var deadline: Deadline {
+    if isClosed { return .none }
+    if isLingering { return .linger }
+    if isBlocked { return .send }
+    switch input {
+    case .idle: return output == .nothing ? .idle : .none
+    case .head: return .head
+    case .body: return wantsBody && !isPaused ? .body : .none
+    case .discarding: return output == .nothing ? .body : .none
+    case .complete, .ended: return .none
+    }
+  }
+
+  /// Whether bytes that arrive can be put to use now.
+  var takesInput: Bool {
+    switch input {
+    case .idle, .head: output == .nothing
+    case .body: !isPaused
+    case .discarding, .ended: true
+    case .complete: false
+    }
+  }
+
+  /// Whether the end of the peer, if it came now, would matter to a handler.
+  var watchesPeer: Bool { input == .complete && output != .nothing && !peerHasEnded }
+
+  private mutating func beginHead() -> ConnectionActions {
+    if input == .idle, output == .nothing { input = .head }
+    return []
+  }
+
+  private mutating func endHead(
+    hasContent: Bool, keepsAlive: Bool, expectsContinue: Bool
+  ) -> ConnectionActions {
+    guard input == .head, output == .nothing else { return [] }
+    input = hasContent ? .body : .complete
+    output = .handling
+    owesContinue = hasContent && expectsContinue
+    wantsBody = false
+    isPaused = false
+    if !keepsAlive { closes = true }
+    return [.offer]
+  }
+
+  private mutating func refuse() -> ConnectionActions {
+    guard output == .nothing, input == .head || input == .idle else { return [] }
+    input = .ended
+    output = .sending
+    closes = true
+    return [.sendRefusal]
+  }
+
+  private mutating func bodyArrived() -> ConnectionActions {
+    // RFC 9110 §10.1.1: content on its way makes the interim response superfluous.
+    if input == .body { owesContinue = false }
+    return []
+  }
+
+  private mutating func pause() -> ConnectionActions {
+    if input == .body { isPaused = true }
+    return []
+  }
+
+  private mutating func wantBody() -> ConnectionActions {
+    guard input == .body else { return [] }
+    wantsBody = true
+    isPaused = false
+    guard owesContinue, output == .handling else { return [.read] }
+    owesContinue = false
+    return [.sendContinue, .read]
+  }
+
+  private mutating func endBody() -> ConnectionActions {
+    switch input {
+    case .body:
+      input = .complete
+      owesContinue = false
+      return [.endBody]
+    case .discarding:
+      input = .complete
+      return output == .nothing ? finishExchange() : []
+    default: return []
+    }
+  }
+
+  private mutating func malformedBody() -> ConnectionActions {
+    guard input == .body || input == .discarding else { return [] }
+    closes = true
+    let wasWanted = input == .body
+    input = .ended
+    if output == .nothing { return finishExchange() }
+    return wasWanted ? [.failBody] : []
+  }
+
+  private mutating func beginResponse(closes: Bool, streams: Bool, canDiscard: Bool) -> ConnectionActions {
+    guard output == .handling else { return [] }
+    output = streams ? .streaming : .sending
+    if closes { self.closes = true }
+    // A client that still waits for permission may send its content or not: nobody could tell the next request from it.
+    if input == .body, owesContinue || !canDiscard { self.closes = true }
+    owesContinue = false
+    return []
+  }
+
+  private mutating func endResponse() -> ConnectionActions {
+    guard output == .sending else { return [] }
+    output = .nothing
+    isBlocked = false
+    if closes { return finishExchange() }
+    switch input {
+    case .body:
+      input = .discarding
+      isPaused = false
+      return [.failBody, .read]
+    case .discarding: return []
+    default: return finishExchange()
+    }
+  }
+
+  /// The response is out and the request is read, or will not be.
+  private mutating func finishExchange() -> ConnectionActions {
+    if closes {
+      let body: ConnectionActions = input == .body ? [.failBody] : []
+      if peerHasEnded { return body.union(close()) }
+      input = .ended
+      isLingering = true
+      return body.union([.linger])
+    }
+    input = .idle
+    return [.read]
+  }
+
+  private mutating func endPeer() -> ConnectionActions {
+    guard !peerHasEnded else { return [] }
+    peerHasEnded = true
+    if output == .nothing { return close() }
+    closes = true
+    var actions: ConnectionActions = []
+    if input == .body { actions.insert(.failBody) }
+    input = .ended
+    if output == .handling || output == .streaming { actions.insert(.cancelHandler) }
+    return actions
+  }
+
+  private mutating func abandon() -> ConnectionActions {
+    var actions: ConnectionActions = []
+    if input == .body { actions.insert(.failBody) }
+    if output == .handling || output == .streaming { actions.insert(.cancelHandler) }
+    return actions.union(close())
+  }
+
+  private mutating func deadlinePassed() -> ConnectionActions {
+    switch deadline {
+    case .none: return []
+    case .idle, .linger: return close()
+    case .head: return refuse()
+    case .send: return abandon()
+    case .body:
+      if input == .discarding { return close() }
+      input = .ended
+      closes = true
+      return [.failBody]
+    }
+  }
+
+  private mutating func beginDrain() -> ConnectionActions {
+    closes = true
+    guard output == .nothing else { return [] }
+    switch input {
+    case .idle: return close()
+    case .discarding: return finishExchange()
+    default: return []
+    }
+  }
+
+  private mutating func close() -> ConnectionActions {
+    isClosed = true
+    isLingering = false
+    isBlocked = false
+    output = .nothing
+    input = .ended
+    return [.close]
+  }
+}

@@ -1,0 +1,61 @@
+/// The head of an async handler's response as bytes: its own fields without those that frame the message, then the
+/// engine's.
+struct ResponseHead {
+  private(set) var bytes: [UInt8] = []
+
+  init(_ response: HTTPResponse, date: HTTPDateField, closes: Bool, minorVersion: UInt8) {
+    bytes.reserveCapacity(512)
+    put("HTTP/1.1 \(response.status)\r\n")
+    for field in response.headers where !ResponseHead.isEngines(field.name) && ResponseHead.isValid(field) {
+      put("\(field.name): \(field.value)\r\n")
+    }
+    if !response.status.forbidsContent {
+      if let length = response.body.length {
+        put("Content-Length: \(length)\r\n")
+      } else if minorVersion > 0 {
+        put("Transfer-Encoding: chunked\r\n")
+      }
+    }
+    for index in date.line.indices { bytes.append(date.line[index]) }
+    if closes {
+      put("Connection: close\r\n")
+    } else if minorVersion == 0 {
+      put("Connection: keep-alive\r\n")
+    }
+    put("\r\n")
+  }
+
+  private mutating func put(_ text: String) {
+    bytes.append(contentsOf: text.utf8)
+  }
+
+  private static func isEngines(_ name: String) -> Bool {
+    ["content-length", "transfer-encoding", "connection", "date"].contains { HTTPFields.areSame($0, name) }
+  }
+
+  /// A field that would break out of its line is left out: it can only come from somebody who means to.
+  private static func isValid(_ field: HTTPFields.Field) -> Bool {
+    !field.name.isEmpty && field.name.utf8.allSatisfy(ASCII.isToken)
+      && field.value.utf8.allSatisfy(ASCII.isFieldValue)
+  }
+}
+
+extension HTTPResponse {
+  /// Whether the handler wants the connection closed.
+  var closesConnection: Bool {
+    headers.values(of: "Connection").contains { HTTPFields.areSame($0, "close") }
+  }
+}
+
+extension ResponseBody {
+  /// Nil only for a stream whose end nobody knows.
+  var length: Int64? {
+    switch self {
+    case .none: 0
+    case .bytes(let bytes): Int64(bytes.count)
+    case .file(_, let range, _): range.upperBound - range.lowerBound
+    case .parts(let parts, _): parts.reduce(0) { $0 + $1.length }
+    case .stream(let length, _): length
+    }
+  }
+}

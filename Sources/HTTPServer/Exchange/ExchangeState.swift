@@ -1,0 +1,91 @@
+/// What an ``Exchange`` guards by its lock.
+struct ExchangeState {
+  enum BodyEnd {
+    case complete
+    case failed(RequestBodyError)
+  }
+
+  enum StreamEnd: Hashable {
+    case complete
+    case failed
+  }
+
+  enum BodyStep {
+    case bytes([UInt8])
+    case end
+    case failed(RequestBodyError)
+    case wait
+  }
+
+  enum Waiter: Int, Sendable {
+    /// The reader of the body.
+    case body
+    /// The writer of a stream.
+    case write
+    /// The task that watches over the handler's.
+    case end
+  }
+
+  enum WriteVerdict {
+    case gone
+    case tooMany
+    /// The flag: whether the loop has to be told.
+    case accepted(Bool)
+  }
+
+  var body: [UInt8] = []
+  var bodyEnd: BodyEnd?
+  var wantsBody = false
+  var response: HTTPResponse?
+  var streamed: [UInt8] = []
+  /// Bytes a stream of known length still has to write.
+  var streamRemaining: Int64?
+  var streamEnd: StreamEnd?
+  var isCancelled = false
+  var isAbandoned = false
+  var isFinished = false
+  /// A note about this exchange lies in the loop's mailbox.
+  var isPosted = false
+  private var waiters: [CheckedContinuation<Void, Never>?] = [nil, nil, nil]
+
+  /// Who sleeps until the loop, or the handler's end, wakes it.
+  subscript(waiter: Waiter) -> CheckedContinuation<Void, Never>? {
+    get { waiters[waiter.rawValue] }
+    set { waiters[waiter.rawValue] = newValue }
+  }
+
+  /// True when the caller has to post the exchange.
+  mutating func postOnce() -> Bool {
+    if isPosted || isAbandoned { return false }
+    isPosted = true
+    return true
+  }
+
+  /// The flag: whether the loop has to be told that content is wanted.
+  mutating func nextBody() -> (BodyStep, Bool) {
+    if !body.isEmpty {
+      let bytes = body
+      body = []
+      guard bodyEnd == nil else { return (.bytes(bytes), false) }
+      wantsBody = true
+      return (.bytes(bytes), postOnce())
+    }
+    switch bodyEnd {
+    case .complete: return (.end, false)
+    case .failed(let error): return (.failed(error), false)
+    case nil:
+      wantsBody = true
+      return (.wait, postOnce())
+    }
+  }
+
+  mutating func accept(_ bytes: [UInt8]) -> WriteVerdict {
+    if isAbandoned { return .gone }
+    if let remaining = streamRemaining {
+      guard Int64(bytes.count) <= remaining else { return .tooMany }
+      streamRemaining = remaining - Int64(bytes.count)
+    }
+    streamed.append(contentsOf: bytes)
+    return .accepted(postOnce())
+  }
+}

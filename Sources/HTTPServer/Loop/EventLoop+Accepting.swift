@@ -1,0 +1,93 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+internal import SystemCalls
+
+extension EventLoop {
+  private static let acceptsPerTurn = 32
+
+  mutating func acceptConnections(_ position: Int) {
+    guard !isDraining, position < listeners.count else { return }
+    let listener = listeners[position]
+    for _ in 0..<EventLoop.acceptsPerTurn {
+      let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+      let descriptor: Int32?
+      do {
+        descriptor = try SystemCall.runWithoutWaiting("accept4") {
+          clinux_accept4(listener.descriptor.number, nil, nil, flags)
+        }
+      } catch {
+        // A connection that broke while it waited is not worth a word; without descriptors, waiting is all there is.
+        if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.number) { pauseAccepting() }
+        return
+      }
+      guard let descriptor else { return }
+      admit(descriptor, isUnix: listener.isUnix)
+    }
+  }
+
+  private mutating func admit(_ descriptor: Int32, isUnix: Bool) {
+    let open = context.openCount.add(1, ordering: .relaxed).newValue
+    guard !table.isFull else {
+      context.openCount.subtract(1, ordering: .relaxed)
+      // Not even a place to say so from.
+      _ = Glibc.close(descriptor)
+      return
+    }
+    if !isUnix { configure(descriptor) }
+    let index = table.add(descriptor: descriptor, isUnix: isUnix)
+    dispatcher?.open(index)
+    let tag = ConnectionTag(index: index, generation: table[index].generation)
+    let events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | clinux_epoll_edge_triggered
+    do {
+      try watch(descriptor, events, tag.rawValue)
+    } catch {
+      return abandon(index)
+    }
+    if open > context.configuration.maximumConnections { refuse(index, .serviceUnavailable) }
+    settle(index)
+  }
+
+  private func configure(_ descriptor: Int32) {
+    setOption(descriptor, TCP_NODELAY, 1)
+    let lowWater = context.configuration.notSentLowWater
+    if lowWater > 0 { setOption(descriptor, TCP_NOTSENT_LOWAT, lowWater) }
+  }
+
+  private func setOption(_ descriptor: Int32, _ option: Int32, _ value: Int32) {
+    var value = value
+    // Both options only make things faster; a socket that broke already says so when it is used.
+    _ = unsafe setsockopt(
+      descriptor, Int32(IPPROTO_TCP), option, &value, socklen_t(MemoryLayout<Int32>.size))
+  }
+
+  /// Leaves the listening sockets alone for a tenth of a second, or until a connection closes.
+  private mutating func pauseAccepting() {
+    guard acceptDue == 0 else { return }
+    acceptDue = now + 100_000_000
+    unwatchListeners()
+  }
+
+  mutating func resumeAccepting() {
+    acceptDue = 0
+    guard !isDraining else { return }
+    do {
+      try watchListeners()
+    } catch {
+      acceptDue = now + 100_000_000
+    }
+  }
+
+  mutating func stopListening() {
+    if acceptDue == 0 { unwatchListeners() }
+    acceptDue = 0
+    listeners = []
+  }
+
+  private func unwatchListeners() {
+    for listener in listeners {
+      // It was added with the same descriptor, so there is nothing that could fail.
+      _ = epoll_ctl(epoll.number, EPOLL_CTL_DEL, listener.descriptor.number, nil)
+    }
+  }
+}

@@ -1,0 +1,82 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+internal import SystemCalls
+
+extension EventLoop {
+  /// Does what the machine asks, except ``ConnectionActions/read``, which is left to the caller: true says it was among
+  /// them.
+  mutating func perform(
+    _ actions: ConnectionActions, _ index: Int, bodyError: RequestBodyError.Code = .connectionClosed,
+    refusal: HTTPStatus = .requestTimeout
+  ) -> Bool {
+    if actions.isEmpty { return false }
+    if actions.contains(.sendContinue) { sendContinue(index) }
+    if actions.contains(.sendRefusal) { sendRefusal(index, refusal) }
+    if actions.contains(.endBody) { table[index].exchange?.endBody(nil) }
+    if actions.contains(.failBody) { table[index].exchange?.endBody(RequestBodyError(bodyError)) }
+    if actions.contains(.cancelHandler) { table[index].exchange?.cancel() }
+    if actions.contains(.linger) { linger(index) }
+    if actions.contains(.close) {
+      close(index)
+      return false
+    }
+    return (actions.contains(.read) || actions.contains(.linger)) && !table[index].machine.isClosed
+  }
+
+  /// Answers `status` without asking any handler, and ends the connection.
+  mutating func refuse(_ index: Int, _ status: HTTPStatus) {
+    _ = perform(table[index].machine.handle(.headRefused), index, refusal: status)
+  }
+
+  /// Ends a connection that is of no more use.
+  mutating func abandon(_ index: Int) {
+    _ = perform(table[index].machine.handle(.abandoned), index)
+  }
+
+  private mutating func sendContinue(_ index: Int) {
+    // Comes before the response, so nothing can be waiting to be sent.
+    table[index].output.bytes = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+    table[index].output.sent = 0
+    switch sendBytes(index, more: false) {
+    case .broken: abandon(index)
+    case .sent, .blocked, .yielded, .waiting: break
+    }
+  }
+
+  private mutating func sendRefusal(_ index: Int, _ status: HTTPStatus) {
+    var response = context.configuration.refusal(status)
+    if status == .serviceUnavailable, response.headers["Retry-After"] == nil {
+      response.headers["Retry-After"] = "1"
+    }
+    put(response, index, isHead: false, minorVersion: 1)
+    continueOutput(index)
+  }
+
+  private mutating func linger(_ index: Int) {
+    dropExchange(index)
+    table[index].input = []
+    if shutdown(table[index].descriptor, Int32(SHUT_WR)) == -1 { abandon(index) }
+  }
+
+  mutating func dropExchange(_ index: Int) {
+    table[index].exchange?.abandon()
+    table[index].exchange = nil
+  }
+
+  private mutating func close(_ index: Int) {
+    dropExchange(index)
+    dispatcher?.close(index)
+    wheel.remove(index, table)
+    table[index].input = []
+    table[index].output = OutputState()
+    table[index].file = nil
+    table[index].meter = nil
+    // Closing takes it out of epoll as well; a failed close(2) has closed nevertheless.
+    _ = Glibc.close(table[index].descriptor)
+    table[index].descriptor = -1
+    table.remove(index)
+    context.openCount.subtract(1, ordering: .relaxed)
+    if acceptDue > 0 { resumeAccepting() }
+  }
+}

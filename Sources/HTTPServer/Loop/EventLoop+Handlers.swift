@@ -1,0 +1,192 @@
+internal import CLinux
+internal import Glibc
+internal import Measures
+internal import SystemCalls
+
+extension EventLoop {
+  /// Content left unread by a handler that is read and dropped rather than the connection closed.
+  private static let discardLimit: Int64 = 65_536
+
+  /// Asks the inline handler; true when it has answered.
+  mutating func answerInline(_ index: Int, _ bytes: Span<UInt8>) -> Bool {
+    guard let dispatcher else { return false }
+    var response = unsafe InlineResponse(
+      base: sendScratch.base, capacity: sendScratch.capacity, date: date,
+      isHead: table[index].parser.head.method == .head, minorVersion: table[index].parser.head.minorVersion,
+      closes: table[index].machine.closes, file: table[index].file.take(), meter: table[index].meter.take())
+    let outcome = dispatcher.respond(
+      index, head: table[index].parser.head, bytes: bytes, response: &response)
+    table[index].file = response.file.take()
+    table[index].meter = response.meter.take()
+    guard outcome == .answered else { return false }
+    table[index].parser.reset()
+    guard response.state == .finished else {
+      respond(index, context.configuration.refusal(.internalServerError), isHead: false, minorVersion: 1)
+      return true
+    }
+    _ = table[index].machine.handle(
+      .responseBegan(closes: response.closes, streams: false, canDiscard: true))
+    switch response.content {
+    case .none: break
+    case .file(let range):
+      table[index].output.fileOffset = range.lowerBound
+      table[index].output.fileEnd = range.upperBound
+    case .parts(let parts): table[index].output.parts = parts
+    }
+    sendScratch(index, count: response.count, headLength: response.headLength)
+    return true
+  }
+
+  /// Sends the response that lies in the send scratch; only what the socket does not take at once is copied.
+  private mutating func sendScratch(_ index: Int, count: Int, headLength: Int) {
+    let descriptor = table[index].descriptor
+    let more = table[index].output.hasMoreThanBytes ? Int32(MSG_MORE) : 0
+    var sent = 0
+    do {
+      sent =
+        try SystemCall.runWithoutWaiting("send") {
+          unsafe Glibc.send(descriptor, sendScratch.base, count, Int32(MSG_NOSIGNAL) | more)
+        } ?? 0
+    } catch {
+      return abandon(index)
+    }
+    if sent > headLength { table[index].meter?.didSend(sent - headLength) }
+    if sent < count {
+      let rest = unsafe UnsafeBufferPointer(start: sendScratch.base + sent, count: count - sent)
+      table[index].output.bytes = unsafe Array(rest)
+      table[index].output.sent = 0
+      table[index].output.bodyStart = max(0, headLength - sent)
+    }
+    // The caller's loop goes on with input.
+    _ = advanceOutput(index)
+  }
+
+  /// Hands a request to the async handler.
+  mutating func passOn(_ index: Int, _ bytes: Span<UInt8>, _ content: RequestContent) {
+    let configuration = context.configuration
+    let exchange = Exchange(
+      tag: ConnectionTag(index: index, generation: table[index].generation), mailbox: mailbox,
+      bodyLimit: configuration.bodyBufferLength, streamLimit: configuration.streamBufferLength)
+    table[index].isHead = table[index].parser.head.method == .head
+    table[index].minorVersion = table[index].parser.head.minorVersion
+    table[index].isChunked = content == .chunked
+    table[index].bodyCount = 0
+    switch content {
+    case .none: exchange.endBody(nil)
+    case .length(let count): table[index].bodyCount = count
+    case .chunked: table[index].chunks = ChunkedBodyParser(lineLimit: configuration.maximumChunkLineLength)
+    }
+    let request: HTTPRequest
+    do {
+      request = try makeRequest(index, bytes, content, exchange)
+    } catch {
+      table[index].parser.reset()
+      return respond(index, configuration.refusal(.badRequest), isHead: table[index].isHead, minorVersion: 1)
+    }
+    table[index].parser.reset()
+    table[index].exchange = exchange
+    context.requests.yield(PassedRequest(exchange: exchange, request: request))
+  }
+
+  private func makeRequest(
+    _ index: Int, _ bytes: Span<UInt8>, _ content: RequestContent, _ exchange: Exchange
+  ) throws(RequestTargetError) -> HTTPRequest {
+    var headers = HTTPFields()
+    for position in 0..<table[index].parser.head.fieldCount {
+      let field = table[index].parser.head.field(at: position)
+      headers.append(EventLoop.text(bytes, field.name), EventLoop.text(bytes, field.value))
+    }
+    let expectedLength: ByteCount? =
+      switch content {
+      case .none: .zero
+      case .length(let count): ByteCount(count)
+      case .chunked: nil
+      }
+    return try HTTPRequest(
+      method: HTTPMethod(rawValue: EventLoop.text(bytes, table[index].parser.head.methodPosition)),
+      rawTarget: EventLoop.text(bytes, table[index].parser.head.target), headers: headers,
+      body: RequestBody(exchange, expectedLength: expectedLength), remoteAddress: remoteAddress(index),
+      id: context.nextRequestIdentifier())
+  }
+
+  private func remoteAddress(_ index: Int) -> String {
+    if table[index].isUnix { return "unix" }
+    do {
+      return try SocketAddress(peerOf: table[index].descriptor).text
+    } catch {
+      // The peer is gone already, and with it the interest in its address.
+      return "unknown"
+    }
+  }
+
+  private static func text(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
+    var copy: [UInt8] = []
+    copy.reserveCapacity(range.count)
+    for position in range { copy.append(bytes[position]) }
+    return String(decoding: copy, as: UTF8.self)
+  }
+
+  /// News from a handler.
+  mutating func takeNews(_ exchange: Exchange) {
+    let index = exchange.tag.index
+    guard table[index].exchange === exchange else { return }
+    let news = exchange.takeNews()
+    var reads = false
+    if news.wantsBody { reads = perform(table[index].machine.handle(.bodyWanted), index) }
+    if table[index].machine.isClosed { return }
+    if let response = news.response {
+      respond(index, response, isHead: table[index].isHead, minorVersion: table[index].minorVersion)
+      reads = true
+    }
+    if table[index].machine.output == .streaming, news.hasStreamed || news.streamEnd != nil {
+      table[index].output.streamEnd = news.streamEnd
+      if advanceOutput(index) { reads = true }
+    }
+    if reads, !table[index].machine.isClosed { continueInput(index) }
+  }
+
+  /// Begins the response of an async handler. Input is left to the caller.
+  private mutating func respond(_ index: Int, _ response: HTTPResponse, isHead: Bool, minorVersion: UInt8) {
+    var streams = false
+    var endsByClosing = false
+    if case .stream(let length, _) = response.body, !isHead, !response.status.forbidsContent {
+      streams = true
+      endsByClosing = length == nil && minorVersion == 0
+    }
+    let left = table[index].isChunked ? Int64.max : table[index].bodyCount
+    _ = table[index].machine.handle(
+      .responseBegan(
+        closes: endsByClosing || response.closesConnection, streams: streams,
+        canDiscard: left <= EventLoop.discardLimit))
+    put(response, index, isHead: isHead, minorVersion: minorVersion)
+    _ = advanceOutput(index)
+  }
+
+  /// Makes a response ready for sending.
+  mutating func put(_ response: HTTPResponse, _ index: Int, isHead: Bool, minorVersion: UInt8) {
+    let head = ResponseHead(
+      response, date: date, closes: table[index].machine.closes, minorVersion: minorVersion)
+    var output = OutputState()
+    output.bytes = head.bytes
+    output.bodyStart = head.bytes.count
+    table[index].meter = nil
+    if !isHead, !response.status.forbidsContent {
+      switch response.body {
+      case .none: break
+      case .bytes(let bytes): output.bytes += bytes
+      case .file(let file, let range, let meter):
+        table[index].file = file
+        table[index].meter = meter
+        output.fileOffset = range.lowerBound
+        output.fileEnd = range.upperBound
+      case .parts(let parts, let meter):
+        table[index].meter = meter
+        output.parts = parts
+      case .stream(let length, _):
+        output.isStream = true
+        output.isChunked = length == nil && minorVersion > 0
+      }
+    }
+    table[index].output = output
+  }
+}

@@ -1,0 +1,181 @@
+internal import CLinux
+internal import Glibc
+internal import Measures
+internal import SystemCalls
+
+extension EventLoop {
+  /// Receives of one connection before the others have their turn.
+  private static let receivesPerTurn = 16
+
+  private enum Received {
+    case bytes(Int)
+    case nothing
+    case ended
+    case broken
+  }
+
+  mutating func wake(_ index: Int, _ events: UInt32) {
+    if events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { return abandon(index) }
+    if events & EPOLLRDHUP.rawValue != 0 { table[index].sawHangUp = true }
+    if events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 { table[index].mayReceive = true }
+    if events & EPOLLOUT.rawValue != 0, table[index].machine.isBlocked { continueOutput(index) }
+    if !table[index].machine.isClosed { continueInput(index) }
+  }
+
+  /// Understands what can be understood: what is buffered, then what the socket has.
+  mutating func continueInput(_ index: Int) {
+    for _ in 0..<EventLoop.receivesPerTurn {
+      guard !table[index].machine.isClosed else { return }
+      if !table[index].input.isEmpty, table[index].machine.takesInput {
+        feedBuffered(index)
+        if table[index].machine.isClosed { return }
+      }
+      let takesInput = table[index].machine.takesInput
+      // While a handler works, one look ahead shows whether its peer is still there.
+      guard takesInput || (table[index].input.isEmpty && table[index].machine.watchesPeer) else { return }
+      guard table[index].mayReceive else { return }
+      let limit = takesInput ? receiveScratch.capacity : limits.headLength
+      switch receive(index, limit) {
+      case .bytes(let count):
+        if count < limit, !table[index].sawHangUp { table[index].mayReceive = false }
+        feedReceived(index, count)
+      case .nothing:
+        table[index].mayReceive = false
+        return
+      case .ended:
+        table[index].mayReceive = false
+        let actions = table[index].machine.handle(.peerEnded)
+        if perform(actions, index) { continue }
+        return
+      case .broken: return abandon(index)
+      }
+    }
+    makeReady(index)
+  }
+
+  private func receive(_ index: Int, _ limit: Int) -> Received {
+    let descriptor = table[index].descriptor
+    do {
+      let count = try SystemCall.runWithoutWaiting("recv") {
+        unsafe recv(descriptor, receiveScratch.base, limit, 0)
+      }
+      guard let count else { return .nothing }
+      return count == 0 ? .ended : .bytes(count)
+    } catch {
+      return .broken
+    }
+  }
+
+  private mutating func feedReceived(_ index: Int, _ count: Int) {
+    let received = unsafe UnsafeBufferPointer(start: receiveScratch.base, count: count)
+    if table[index].input.isEmpty {
+      var used = 0
+      if table[index].machine.takesInput { used = feed(index, unsafe Span(_unsafeElements: received)) }
+      if used < count, !table[index].machine.isClosed {
+        unsafe table[index].input.append(contentsOf: received[used...])
+      }
+    } else {
+      unsafe table[index].input.append(contentsOf: received)
+    }
+  }
+
+  private mutating func feedBuffered(_ index: Int) {
+    let buffered = table[index].input
+    table[index].input = []
+    let used = feed(index, buffered.span)
+    guard used < buffered.count, !table[index].machine.isClosed else { return }
+    table[index].input = used == 0 ? buffered : Array(buffered[used...])
+  }
+
+  /// Understands requests and content as long as the connection takes them; returns the bytes that are done with.
+  private mutating func feed(_ index: Int, _ bytes: Span<UInt8>) -> Int {
+    var used = 0
+    while used < bytes.count, !table[index].machine.isClosed, table[index].machine.takesInput {
+      let rest = bytes.extracting(used...)
+      switch table[index].machine.input {
+      case .idle, .head:
+        if table[index].parser.isUntouched { _ = table[index].machine.handle(.bytesBeforeHead) }
+        switch table[index].parser.parse(rest, limits: limits) {
+        case .needsMore: return used
+        case .invalid(let status):
+          refuse(index, status)
+          return bytes.count
+        case .complete: used += headEnded(index, rest)
+        }
+      case .body, .discarding: used += feedBody(index, rest)
+      case .ended: return bytes.count
+      case .complete: return used
+      }
+    }
+    return used
+  }
+
+  /// Offers a complete request to the handlers; returns the length of its head.
+  private mutating func headEnded(_ index: Int, _ bytes: Span<UInt8>) -> Int {
+    let length = table[index].parser.head.length
+    let content = table[index].parser.head.content
+    if case .length(let count) = content, count > context.configuration.maximumBodyLength.rawValue {
+      refuse(index, .contentTooLarge)
+      return bytes.count
+    }
+    table[index].isTouched = true
+    table[index].requests += 1
+    let isLast = table[index].requests >= context.configuration.maximumRequestsPerConnection || isDraining
+    let actions = table[index].machine.handle(
+      .headEnded(
+        hasContent: content != .none, keepsAlive: table[index].parser.head.keepsAlive && !isLast,
+        expectsContinue: table[index].parser.head.expectsContinue))
+    guard actions.contains(.offer) else { return bytes.count }
+    if content == .none, answerInline(index, bytes) { return length }
+    passOn(index, bytes, content)
+    return length
+  }
+
+  private mutating func feedBody(_ index: Int, _ bytes: Span<UInt8>) -> Int {
+    table[index].isTouched = true
+    _ = table[index].machine.handle(.bodyArrived)
+    if table[index].isChunked { return feedChunks(index, bytes) }
+    let count = Int(min(table[index].bodyCount, Int64(bytes.count)))
+    table[index].bodyCount -= Int64(count)
+    appendBody(index, bytes.extracting(0..<count))
+    if table[index].bodyCount == 0 { endBody(index) }
+    return count
+  }
+
+  private mutating func feedChunks(_ index: Int, _ bytes: Span<UInt8>) -> Int {
+    var position = 0
+    while table[index].machine.takesInput {
+      switch table[index].chunks.next(bytes, from: &position) {
+      case .needsMore: return position
+      case .bytes(let range):
+        table[index].bodyCount += Int64(range.count)
+        guard table[index].bodyCount <= context.configuration.maximumBodyLength.rawValue else {
+          failBody(index, .tooLarge)
+          return bytes.count
+        }
+        appendBody(index, bytes.extracting(range))
+      case .end:
+        endBody(index)
+        return position
+      case .invalid:
+        failBody(index, .malformedChunk)
+        return bytes.count
+      }
+    }
+    return position
+  }
+
+  private mutating func appendBody(_ index: Int, _ bytes: Span<UInt8>) {
+    guard table[index].machine.input == .body, let exchange = table[index].exchange else { return }
+    if !exchange.appendBody(bytes) { _ = table[index].machine.handle(.bodyPiledUp) }
+  }
+
+  private mutating func endBody(_ index: Int) {
+    // What follows in the buffer is understood by the caller's loop.
+    _ = perform(table[index].machine.handle(.bodyEnded), index)
+  }
+
+  private mutating func failBody(_ index: Int, _ code: RequestBodyError.Code) {
+    _ = perform(table[index].machine.handle(.bodyMalformed), index, bodyError: code)
+  }
+}

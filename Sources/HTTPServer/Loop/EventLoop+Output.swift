@@ -1,0 +1,186 @@
+internal import CLinux
+internal import Glibc
+internal import SystemCalls
+
+extension EventLoop {
+  enum Sent {
+    /// Everything is with the kernel.
+    case sent
+    /// The socket takes no more for now.
+    case blocked
+    /// The turn is over.
+    case yielded
+    /// For the handler, or for pages of a file.
+    case waiting
+    /// The peer is gone, or the response cannot be completed.
+    case broken
+  }
+
+  /// Sends on, and goes on with input when the response is out.
+  mutating func continueOutput(_ index: Int) {
+    if advanceOutput(index) { continueInput(index) }
+  }
+
+  /// Sends on; true when the response is out and input may go on.
+  mutating func advanceOutput(_ index: Int) -> Bool {
+    switch send(index) {
+    case .sent:
+      _ = table[index].machine.handle(.unblocked)
+      if table[index].machine.output == .streaming { _ = table[index].machine.handle(.streamEnded) }
+      guard table[index].machine.output == .sending else { return false }
+      table[index].isTouched = true
+      let actions = table[index].machine.handle(.responseSent)
+      let reads = perform(actions, index)
+      if !table[index].machine.isClosed { dropExchange(index) }
+      return reads
+    case .blocked: _ = table[index].machine.handle(.blocked)
+    case .yielded:
+      _ = table[index].machine.handle(.unblocked)
+      makeReady(index)
+    case .waiting: _ = table[index].machine.handle(.unblocked)
+    case .broken: abandon(index)
+    }
+    return false
+  }
+
+  private mutating func send(_ index: Int) -> Sent {
+    guard !table[index].output.isFetching else { return .waiting }
+    var budget = context.configuration.turnLength
+    while true {
+      if table[index].output.sent < table[index].output.bytes.count {
+        let result = sendBytes(index, more: table[index].output.hasMoreThanBytes)
+        guard result == .sent else { return result }
+      }
+      if table[index].output.fileOffset < table[index].output.fileEnd {
+        let result = sendFile(index, &budget)
+        guard result == .sent else { return result }
+      }
+      if table[index].output.nextPart < table[index].output.parts.count {
+        startPart(index)
+      } else if table[index].output.isStream {
+        guard let result = takeStream(index) else { continue }
+        return result
+      } else {
+        return .sent
+      }
+      if budget <= 0 { return .yielded }
+    }
+  }
+
+  /// Sends what is in `output.bytes`.
+  mutating func sendBytes(_ index: Int, more: Bool) -> Sent {
+    let descriptor = table[index].descriptor
+    let flags = Int32(MSG_NOSIGNAL) | (more ? Int32(MSG_MORE) : 0)
+    while table[index].output.sent < table[index].output.bytes.count {
+      let start = table[index].output.sent
+      let count: Int?
+      do {
+        count = try unsafe table[index].output.bytes.withUnsafeBufferPointer { (bytes) throws(SystemError) in
+          try SystemCall.runWithoutWaiting("send") {
+            unsafe Glibc.send(descriptor, bytes.baseAddress! + start, bytes.count - start, flags)
+          }
+        }
+      } catch {
+        return .broken
+      }
+      guard let count else { return .blocked }
+      table[index].isTouched = true
+      table[index].output.sent += count
+      meter(index, from: start, count)
+    }
+    table[index].output.bytes = []
+    table[index].output.sent = 0
+    table[index].output.bodyStart = Int.max
+    return .sent
+  }
+
+  /// Of the bytes just sent, those that belong to a body are counted.
+  private mutating func meter(_ index: Int, from start: Int, _ count: Int) {
+    guard let meter = table[index].meter else { return }
+    let counted = start + count - max(start, table[index].output.bodyStart)
+    if counted > 0 { meter.didSend(counted) }
+  }
+
+  private mutating func sendFile(_ index: Int, _ budget: inout Int) -> Sent {
+    guard let file = table[index].file else { return .broken }
+    let socket = table[index].descriptor
+    while table[index].output.fileOffset < table[index].output.fileEnd {
+      if budget <= 0 { return .yielded }
+      let start = table[index].output.fileOffset
+      let slice = min(Int64(sliceLength), table[index].output.fileEnd - start)
+      if !PageReader.isCached(file, start..<start + slice) {
+        fetch(index, file, start)
+        return .waiting
+      }
+      var offset = off_t(start)
+      let count: Int?
+      do {
+        count = try SystemCall.runWithoutWaiting("sendfile") {
+          unsafe sendfile(socket, file.descriptor.number, &offset, Int(slice))
+        }
+      } catch {
+        return .broken
+      }
+      guard let count else { return .blocked }
+      // The file ends before its range does: padding or a short body would lie, so the connection breaks.
+      if count == 0 { return .broken }
+      table[index].isTouched = true
+      table[index].output.fileOffset += Int64(count)
+      budget -= count
+      table[index].meter?.didSend(count)
+      if count < slice { return .blocked }
+    }
+    return .sent
+  }
+
+  /// Bytes of one sendfile(2), within what the kernel moves at once.
+  private var sliceLength: Int { min(max(context.configuration.sliceLength, 65_536), 0x7fff_f000) }
+
+  private mutating func fetch(_ index: Int, _ file: SharedDescriptor, _ start: Int64) {
+    let end = min(
+      table[index].output.fileEnd, start + Int64(max(context.configuration.turnLength, sliceLength)))
+    table[index].output.isFetching = true
+    context.pages.fetch(
+      PageReader.Job(
+        file: file, range: start..<end,
+        tag: ConnectionTag(index: index, generation: table[index].generation), mailbox: mailbox))
+  }
+
+  private mutating func startPart(_ index: Int) {
+    switch table[index].output.parts[table[index].output.nextPart] {
+    case .bytes(let bytes):
+      table[index].output.bytes = bytes
+      table[index].output.sent = 0
+      table[index].output.bodyStart = 0
+    case .file(let file, let range):
+      table[index].file = file
+      table[index].output.fileOffset = range.lowerBound
+      table[index].output.fileEnd = range.upperBound
+    }
+    table[index].output.nextPart += 1
+    if table[index].output.nextPart == table[index].output.parts.count {
+      table[index].output.parts = []
+      table[index].output.nextPart = 0
+    }
+  }
+
+  /// Takes over what the handler has streamed: nil when there is something to send now.
+  private mutating func takeStream(_ index: Int) -> Sent? {
+    guard let exchange = table[index].exchange else { return .broken }
+    let bytes = exchange.takeStreamed()
+    if !bytes.isEmpty {
+      table[index].output.bytes =
+        table[index].output.isChunked
+        ? Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + Array("\r\n".utf8) : bytes
+      return nil
+    }
+    switch table[index].output.streamEnd {
+    case nil: return .waiting
+    case .failed: return .broken
+    case .complete:
+      table[index].output.isStream = false
+      if table[index].output.isChunked { table[index].output.bytes = Array("0\r\n\r\n".utf8) }
+      return nil
+    }
+  }
+}

@@ -1,0 +1,223 @@
+internal import CLinux
+internal import Glibc
+internal import Measures
+internal import SystemCalls
+
+/// One thread's share of a server: its listening sockets, its connections, its timers. Everything here is touched by that
+/// thread alone; news from elsewhere comes through the mailbox.
+struct EventLoop: ~Copyable {
+  /// Bytes one recv(2) may bring, and bytes of responses written on the loop before they are sent.
+  static let scratchLength = 65_536
+  /// Places for connections beyond the configured maximum, that are only told to come back later.
+  static let spareConnections = 64
+  private static let listenerTag: UInt64 = 1 << 63
+  private static let mailboxTag: UInt64 = 1 << 62
+  private static let eventsPerTurn = 128
+
+  let context: ServerContext
+  let mailbox: LoopMailbox
+  let epoll: FileDescriptor
+  var listeners: [ListeningSocket]
+  var table: ConnectionTable
+  var wheel: TimerWheel
+  let dispatcher: InlineDispatcher?
+  let limits: RequestLimits
+  let receiveScratch: Scratch
+  let sendScratch: Scratch
+  /// Connections whose turn ended before their work.
+  var ready: [ConnectionTag] = []
+  /// Nanoseconds of the context's clock at the last wake-up.
+  var now: UInt64
+  var date: HTTPDateField
+  private var dateDue: UInt64 = 0
+  var isDraining = false
+  private var drainDue: UInt64 = 0
+  /// accept(2) ran out of descriptors; listening goes on when some are free or this time has come.
+  var acceptDue: UInt64 = 0
+
+  /// ``prepare()`` it before it runs.
+  init(
+    context: ServerContext, mailbox: LoopMailbox, listeners: [ListeningSocket],
+    epoll: consuming FileDescriptor
+  ) {
+    self.context = context
+    self.mailbox = mailbox
+    self.listeners = listeners
+    self.epoll = epoll
+    let capacity = max(1, context.configuration.maximumConnections) + EventLoop.spareConnections
+    table = ConnectionTable(capacity: capacity)
+    dispatcher = context.makeDispatcher(capacity)
+    limits = RequestLimits(context.configuration)
+    receiveScratch = Scratch(capacity: EventLoop.scratchLength)
+    sendScratch = Scratch(capacity: EventLoop.scratchLength)
+    now = context.clock.now().nanoseconds
+    wheel = TimerWheel(now: now)
+    date = HTTPDateField(secondsSinceEpoch: context.wallClock.now().secondsSinceEpoch)
+  }
+
+  static func makeEpoll() throws(SystemError) -> FileDescriptor {
+    FileDescriptor(
+      takingOwnershipOf: try SystemCall.run("epoll_create1") { epoll_create1(Int32(EPOLL_CLOEXEC)) })
+  }
+
+  func prepare() throws(SystemError) {
+    try watch(mailbox.event.number, EPOLLIN.rawValue, EventLoop.mailboxTag)
+    try watchListeners()
+  }
+
+  /// Runs until the server is drained and the last connection closed.
+  mutating func run() {
+    var events = unsafe [epoll_event](repeating: epoll_event(), count: EventLoop.eventsPerTurn)
+    while !(isDraining && table.openCount == 0) {
+      let timeout = waitMilliseconds()
+      let count = unsafe events.withUnsafeMutableBufferPointer { events in
+        unsafe epoll_wait(epoll.number, events.baseAddress, Int32(events.count), timeout)
+      }
+      refreshTime()
+      for position in 0..<max(0, Int(count)) {
+        let tag = unsafe clinux_epoll_tag(&events[position])
+        unsafe handle(tag, events[position].events)
+      }
+      takeTurns()
+      passDeadlines()
+    }
+    closeAll()
+  }
+
+  private mutating func handle(_ tag: UInt64, _ events: UInt32) {
+    if tag & EventLoop.listenerTag != 0 {
+      acceptConnections(Int(tag & 0xFFFF))
+    } else if tag & EventLoop.mailboxTag != 0 {
+      readMailbox()
+    } else {
+      let tag = ConnectionTag(rawValue: tag)
+      guard isCurrent(tag) else { return }
+      wake(tag.index, events)
+      settle(tag.index)
+    }
+  }
+
+  func isCurrent(_ tag: ConnectionTag) -> Bool {
+    tag.index < table.end && table[tag.index].generation == tag.generation
+  }
+
+  private mutating func readMailbox() {
+    for message in mailbox.take() {
+      switch message {
+      case .news(let exchange):
+        guard isCurrent(exchange.tag) else { continue }
+        takeNews(exchange)
+        settle(exchange.tag.index)
+      case .pagesReady(let tag):
+        guard isCurrent(tag) else { continue }
+        table[tag.index].output.isFetching = false
+        continueOutput(tag.index)
+        settle(tag.index)
+      case .drain: beginDrain()
+      }
+    }
+  }
+
+  /// Gives each connection whose turn had ended another one.
+  private mutating func takeTurns() {
+    guard !ready.isEmpty else { return }
+    let turn = ready
+    ready.removeAll(keepingCapacity: true)
+    for tag in turn where isCurrent(tag) {
+      table[tag.index].isReady = false
+      if table[tag.index].machine.output != .nothing { continueOutput(tag.index) }
+      if !table[tag.index].machine.isClosed { continueInput(tag.index) }
+      settle(tag.index)
+    }
+  }
+
+  mutating func makeReady(_ index: Int) {
+    guard !table[index].isReady else { return }
+    table[index].isReady = true
+    ready.append(ConnectionTag(index: index, generation: table[index].generation))
+  }
+
+  private mutating func refreshTime() {
+    now = context.clock.now().nanoseconds
+    guard now >= dateDue else { return }
+    let wall = context.wallClock.now()
+    date = HTTPDateField(secondsSinceEpoch: wall.secondsSinceEpoch)
+    let rest = 1000 - (wall.millisecondsSinceEpoch - wall.secondsSinceEpoch * 1000)
+    dateDue = now + UInt64(rest) * 1_000_000
+  }
+
+  /// For epoll_wait: 0 while somebody waits for a turn, -1 while nothing is due.
+  private func waitMilliseconds() -> Int32 {
+    if !ready.isEmpty { return 0 }
+    var wait = wheel.wait(now: now)
+    for due in [acceptDue, drainDue] where due > 0 {
+      let rest = due > now ? due - now : 0
+      wait = min(wait ?? rest, rest)
+    }
+    return wait.map { Int32(min(($0 + 999_999) / 1_000_000, 60_000)) } ?? -1
+  }
+
+  private mutating func passDeadlines() {
+    if acceptDue > 0, now >= acceptDue { resumeAccepting() }
+    while let index = wheel.takeNext(now: now, table) {
+      guard !table[index].machine.isClosed, table[index].timer.due > 0 else { continue }
+      if table[index].timer.due <= now {
+        table[index].timer.due = 0
+        let isBody = table[index].machine.deadline == .body
+        let actions = table[index].machine.handle(.deadlinePassed)
+        if perform(actions, index, bodyError: isBody ? .timedOut : .connectionClosed) { continueInput(index) }
+        table[index].isTouched = true
+        settle(index)
+      } else {
+        wheel.schedule(index, table)
+      }
+    }
+    if drainDue > 0, now >= drainDue {
+      drainDue = 0
+      for index in 0..<table.end where !table[index].machine.isClosed { abandon(index) }
+    }
+  }
+
+  /// Sets the timer that the connection's state asks for now.
+  mutating func settle(_ index: Int) {
+    let deadline = table[index].machine.deadline
+    guard table[index].isTouched || deadline != table[index].deadline else { return }
+    table[index].isTouched = false
+    table[index].deadline = deadline
+    guard let duration = context.duration(of: deadline) else {
+      table[index].timer.due = 0
+      return
+    }
+    table[index].timer.due = now + duration
+    wheel.schedule(index, table)
+  }
+
+  private mutating func beginDrain() {
+    guard !isDraining else { return }
+    isDraining = true
+    drainDue = now + context.drainDuration
+    stopListening()
+    for index in 0..<table.end where !table[index].machine.isClosed {
+      if perform(table[index].machine.handle(.drainBegan), index) { continueInput(index) }
+      settle(index)
+    }
+  }
+
+  private mutating func closeAll() {
+    for index in 0..<table.end where !table[index].machine.isClosed { abandon(index) }
+  }
+
+  func watch(_ descriptor: Int32, _ events: UInt32, _ tag: UInt64) throws(SystemError) {
+    var event = unsafe clinux_epoll_event(events, tag)
+    let number = epoll.number
+    try SystemCall.run("epoll_ctl") { unsafe epoll_ctl(number, EPOLL_CTL_ADD, descriptor, &event) }
+  }
+
+  func watchListeners() throws(SystemError) {
+    for (position, listener) in listeners.enumerated() {
+      // One loop is woken for a shared socket, not all.
+      let events = EPOLLIN.rawValue | (listener.isUnix ? clinux_epoll_exclusive : 0)
+      try watch(listener.descriptor.number, events, EventLoop.listenerTag | UInt64(position))
+    }
+  }
+}

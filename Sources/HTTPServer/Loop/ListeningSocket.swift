@@ -1,0 +1,98 @@
+internal import CLinux
+internal import Glibc
+internal import SystemCalls
+
+/// A socket that accepts connections; of a Unix address all loops share one, of a TCP address each has its own.
+final class ListeningSocket: Sendable {
+  let descriptor: FileDescriptor
+  let isUnix: Bool
+
+  init(_ descriptor: consuming FileDescriptor, isUnix: Bool) {
+    self.descriptor = descriptor
+    self.isUnix = isUnix
+  }
+
+  /// Binds and listens. Returns the socket and the address it really has.
+  static func open(
+    _ address: ServerAddress, configuration: HTTPServerConfiguration
+  ) throws(HTTPServerError) -> (ListeningSocket, ServerAddress) {
+    do {
+      switch address {
+      case .tcp(let host, let port): return try openTCP(host, port, configuration, address)
+      case .unix(let path): return try openUnix(path, configuration, address)
+      }
+    } catch let error as SystemError {
+      let code: HTTPServerError.Code =
+        switch error.number {
+        case EADDRINUSE: .addressInUse
+        case EADDRNOTAVAIL: .addressInvalid
+        default: .systemFailure
+        }
+      throw HTTPServerError(code, "cannot listen on \(address)", cause: error)
+    } catch let error as HTTPServerError {
+      throw error
+    } catch {
+      throw HTTPServerError(.systemFailure, "cannot listen on \(address): \(error)")
+    }
+  }
+
+  private static func openTCP(
+    _ host: String, _ port: UInt16, _ configuration: HTTPServerConfiguration, _ address: ServerAddress
+  ) throws -> (ListeningSocket, ServerAddress) {
+    guard var target = SocketAddress(host: host, port: port) else {
+      throw HTTPServerError(.addressInvalid, "not a numeric address: \(host)")
+    }
+    let socket = try makeSocket(target.family)
+    try setOption(socket, SOL_SOCKET, SO_REUSEADDR, 1)
+    try setOption(socket, SOL_SOCKET, SO_REUSEPORT, 1)
+    if target.family == AF_INET6 { try setOption(socket, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
+    try unsafe target.withPointer { (pointer, length) throws(SystemError) in
+      _ = try SystemCall.run("bind") { unsafe bind(socket.number, pointer, length) }
+    }
+    try SystemCall.run("listen") { listen(socket.number, configuration.backlog) }
+    let bound = try SocketAddress(localOf: socket.number)
+    return (ListeningSocket(socket, isUnix: false), .tcp(host: host, port: bound.port))
+  }
+
+  private static func openUnix(
+    _ path: String, _ configuration: HTTPServerConfiguration, _ address: ServerAddress
+  ) throws -> (ListeningSocket, ServerAddress) {
+    guard var target = SocketAddress(unixPath: path) else {
+      throw HTTPServerError(.addressInvalid, "too long for a Unix socket: \(path)")
+    }
+    let socket = try makeSocket(AF_UNIX)
+    try removeStale(path, &target)
+    try unsafe target.withPointer { (pointer, length) throws(SystemError) in
+      _ = try SystemCall.run("bind", path) { unsafe bind(socket.number, pointer, length) }
+    }
+    try SystemCall.run("chmod", path) { unsafe chmod(path, configuration.unixSocketPermissions) }
+    try SystemCall.run("listen") { listen(socket.number, configuration.backlog) }
+    return (ListeningSocket(socket, isUnix: true), address)
+  }
+
+  /// A socket file whose process was killed is in the way and answers nobody; one that answers is left alone.
+  private static func removeStale(_ path: String, _ address: inout SocketAddress) throws {
+    var status = stat()
+    guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return }
+    let probe = try makeSocket(AF_UNIX)
+    let refused = unsafe address.withPointer { pointer, length in
+      unsafe connect(probe.number, pointer, length) == -1 && errno == ECONNREFUSED
+    }
+    if refused { try SystemCall.run("unlink", path) { unsafe unlink(path) } }
+  }
+
+  private static func makeSocket(_ family: Int32) throws(SystemError) -> FileDescriptor {
+    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    return FileDescriptor(takingOwnershipOf: try SystemCall.run("socket") { socket(family, type, 0) })
+  }
+
+  private static func setOption(
+    _ socket: borrowing FileDescriptor, _ level: Int32, _ option: Int32, _ value: Int32
+  ) throws(SystemError) {
+    var value = value
+    let number = socket.number
+    try SystemCall.run("setsockopt") {
+      unsafe setsockopt(number, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+  }
+}

@@ -1,0 +1,39 @@
+internal import Measures
+internal import Synchronization
+
+/// What the loops of a server share.
+final class ServerContext: Sendable {
+  let configuration: HTTPServerConfiguration
+  let clock: any MonotonicClock
+  let wallClock: any WallClock
+  let makeDispatcher: @Sendable (_ capacity: Int) -> InlineDispatcher?
+  /// Takes requests to the tasks of the async handler.
+  let requests: AsyncStream<PassedRequest>.Continuation
+  let pages: PageReader
+  /// Open connections of all loops.
+  let openCount = Atomic<Int>(0)
+  private let nextRequest = Atomic<UInt64>(1)
+
+  init(
+    configuration: HTTPServerConfiguration, clock: any MonotonicClock, wallClock: any WallClock,
+    makeDispatcher: @escaping @Sendable (_ capacity: Int) -> InlineDispatcher?,
+    requests: AsyncStream<PassedRequest>.Continuation
+  ) {
+    self.configuration = configuration
+    self.clock = clock
+    self.wallClock = wallClock
+    self.makeDispatcher = makeDispatcher
+    self.requests = requests
+    pages = PageReader()
+  }
+
+  func nextRequestIdentifier() -> String {
+    String(nextRequest.add(1, ordering: .relaxed).oldValue, radix: 36)
+  }
+}
+
+/// A request on its way to the async handler.
+struct PassedRequest: Sendable {
+  let exchange: Exchange
+  let request: HTTPRequest
+}

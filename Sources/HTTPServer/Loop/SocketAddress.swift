@@ -1,0 +1,110 @@
+internal import Glibc
+internal import SystemCalls
+
+/// An address as the kernel wants it.
+struct SocketAddress {
+  private var storage = sockaddr_storage()
+  private var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+
+  /// Numeric, or `localhost`, which is 127.0.0.1.
+  init?(host: String, port: UInt16) {
+    var four = sockaddr_in()
+    if unsafe inet_pton(AF_INET, host == "localhost" ? "127.0.0.1" : host, &four.sin_addr) == 1 {
+      four.sin_family = sa_family_t(AF_INET)
+      four.sin_port = port.bigEndian
+      store(four)
+      return
+    }
+    var six = sockaddr_in6()
+    guard unsafe inet_pton(AF_INET6, host, &six.sin6_addr) == 1 else { return nil }
+    six.sin6_family = sa_family_t(AF_INET6)
+    six.sin6_port = port.bigEndian
+    store(six)
+  }
+
+  /// Nil when the path does not fit (107 bytes).
+  init?(unixPath path: String) {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let bytes = Array(path.utf8)
+    guard bytes.count < MemoryLayout.size(ofValue: address.sun_path), !bytes.contains(0) else { return nil }
+    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
+    store(address)
+  }
+
+  init(localOf socket: Int32) throws(SystemError) {
+    try unsafe withMutablePointer { (pointer, length) throws(SystemError) in
+      _ = try SystemCall.run("getsockname") { unsafe getsockname(socket, pointer, length) }
+    }
+  }
+
+  init(peerOf socket: Int32) throws(SystemError) {
+    try unsafe withMutablePointer { (pointer, length) throws(SystemError) in
+      _ = try SystemCall.run("getpeername") { unsafe getpeername(socket, pointer, length) }
+    }
+  }
+
+  var family: Int32 { Int32(storage.ss_family) }
+
+  var port: UInt16 {
+    switch family {
+    case AF_INET: load(as: sockaddr_in.self).sin_port.bigEndian
+    case AF_INET6: load(as: sockaddr_in6.self).sin6_port.bigEndian
+    default: 0
+    }
+  }
+
+  /// `127.0.0.1:8080`, `[::1]:8080`, or `unix`.
+  var text: String {
+    var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+    switch family {
+    case AF_INET:
+      var address = load(as: sockaddr_in.self).sin_addr
+      guard unsafe inet_ntop(AF_INET, &address, &text, socklen_t(text.count)) != nil else { return "unknown" }
+      return "\(SocketAddress.string(text)):\(port)"
+    case AF_INET6:
+      var address = load(as: sockaddr_in6.self).sin6_addr
+      guard unsafe inet_ntop(AF_INET6, &address, &text, socklen_t(text.count)) != nil else {
+        return "unknown"
+      }
+      return "[\(SocketAddress.string(text))]:\(port)"
+    default: return "unix"
+    }
+  }
+
+  mutating func withPointer<Result, Failure: Error>(
+    _ body: (UnsafePointer<sockaddr>, socklen_t) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let length = length
+    return try unsafe withUnsafeMutablePointer(to: &storage) { (pointer) throws(Failure) in
+      try unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { (pointer) throws(Failure) in
+        try unsafe body(pointer, length)
+      }
+    }
+  }
+
+  private mutating func withMutablePointer<Failure: Error>(
+    _ body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) throws(Failure) -> Void
+  ) throws(Failure) {
+    var length = length
+    try unsafe withUnsafeMutablePointer(to: &storage) { (pointer) throws(Failure) in
+      try unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { (pointer) throws(Failure) in
+        try unsafe body(pointer, &length)
+      }
+    }
+    self.length = length
+  }
+
+  private mutating func store<Address>(_ address: Address) {
+    length = socklen_t(MemoryLayout<Address>.size)
+    unsafe withUnsafeMutableBytes(of: &storage) { unsafe $0.storeBytes(of: address, as: Address.self) }
+  }
+
+  private func load<Address>(as type: Address.Type) -> Address {
+    unsafe withUnsafeBytes(of: storage) { unsafe $0.load(as: type) }
+  }
+
+  private static func string(_ text: [CChar]) -> String {
+    String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+}

@@ -1,0 +1,74 @@
+/// Deadlines of connections, hung into 64 slots of 2^26 nanoseconds (67 ms) each. A deadline that moves to a later time, as
+/// nearly all do, costs nothing: the entry is looked at when its old slot comes round, and hung up anew. A deadline passes
+/// up to one slot late, never early.
+struct TimerWheel {
+  static let tickShift: UInt64 = 26
+
+  private var heads = InlineArray<64, Int32>(repeating: -1)
+  private var occupied: UInt64 = 0
+  /// The last tick whose slot was emptied.
+  private var tick: UInt64
+
+  init(now: UInt64) {
+    tick = now >> TimerWheel.tickShift
+  }
+
+  /// Nanoseconds until a slot has to be looked at; nil while none is occupied.
+  func wait(now: UInt64) -> UInt64? {
+    guard occupied != 0 else { return nil }
+    let start = (tick + 1) & 63
+    let rotated = start == 0 ? occupied : occupied >> start | occupied << (64 - start)
+    let due = (tick + 1 + UInt64(rotated.trailingZeroBitCount)) << TimerWheel.tickShift
+    return due > now ? due - now : 0
+  }
+
+  /// Sees to it that the entry is looked at when its time has come.
+  mutating func schedule(_ index: Int, _ table: borrowing ConnectionTable) {
+    let due = table[index].timer.due
+    let wanted = min(max((due >> TimerWheel.tickShift) + 1, tick + 1), tick + 63)
+    if table[index].timer.slot >= 0 {
+      if table[index].timer.scheduledTick <= wanted { return }
+      remove(index, table)
+    }
+    let slot = Int(wanted & 63)
+    let head = heads[slot]
+    table[index].timer.slot = Int8(slot)
+    table[index].timer.scheduledTick = wanted
+    table[index].timer.previous = -1
+    table[index].timer.next = head
+    if head >= 0 { table[Int(head)].timer.previous = Int32(index) }
+    heads[slot] = Int32(index)
+    occupied |= 1 << UInt64(slot)
+  }
+
+  mutating func remove(_ index: Int, _ table: borrowing ConnectionTable) {
+    let entry = table[index].timer
+    guard entry.slot >= 0 else { return }
+    if entry.previous >= 0 {
+      table[Int(entry.previous)].timer.next = entry.next
+    } else {
+      heads[Int(entry.slot)] = entry.next
+      if entry.next < 0 { occupied &= ~(1 << UInt64(entry.slot)) }
+    }
+    if entry.next >= 0 { table[Int(entry.next)].timer.previous = entry.previous }
+    table[index].timer.slot = -1
+  }
+
+  /// Takes the next entry out whose slot has come round by `now`; its deadline may still lie ahead. Nil when there is none.
+  mutating func takeNext(now: UInt64, _ table: borrowing ConnectionTable) -> Int? {
+    let current = now >> TimerWheel.tickShift
+    while true {
+      guard occupied != 0 else {
+        tick = max(tick, current)
+        return nil
+      }
+      guard tick < current else { return nil }
+      let head = heads[Int((tick + 1) & 63)]
+      if head >= 0 {
+        remove(Int(head), table)
+        return Int(head)
+      }
+      tick += 1
+    }
+  }
+}

@@ -1,0 +1,39 @@
+/// A field name of up to 24 bytes in lower case, eight to a word, so that names compare without touching memory.
+struct PackedName: Hashable {
+  private var words: InlineArray<3, UInt64>
+
+  init(_ first: UInt64, _ second: UInt64, _ third: UInt64) {
+    words = [first, second, third]
+  }
+
+  /// Of `length` bytes of `input` at `start`; names longer than 24 bytes equal no known one.
+  init?(_ input: Span<UInt8>, start: Int, length: Int, readsUnderscoreAsHyphen: Bool = false) {
+    guard length <= 24 else { return nil }
+    words = [0, 0, 0]
+    for index in 0..<length {
+      var byte = ASCII.lowercased(input[start + index])
+      if readsUnderscoreAsHyphen, byte == UInt8(ascii: "_") { byte = ASCII.hyphen }
+      words[index >> 3] = words[index >> 3] << 8 | UInt64(byte)
+    }
+  }
+
+  static func == (left: PackedName, right: PackedName) -> Bool {
+    left.words[0] == right.words[0] && left.words[1] == right.words[1] && left.words[2] == right.words[2]
+  }
+
+  func hash(into hasher: inout Hasher) {
+    for index in 0..<3 { hasher.combine(words[index]) }
+  }
+
+  /// As text, without the padding.
+  var text: String {
+    var bytes: [UInt8] = []
+    for index in 0..<3 {
+      for shift in stride(from: 56, through: 0, by: -8) {
+        let byte = UInt8(truncatingIfNeeded: words[index] >> UInt64(shift))
+        if byte != 0 { bytes.append(byte) }
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

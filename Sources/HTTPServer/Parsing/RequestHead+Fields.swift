@@ -1,0 +1,113 @@
+extension RequestHead {
+  /// Records a field and reads it if its meaning concerns the connection. A status refuses the request.
+  mutating func add(_ field: FieldPosition, _ input: Span<UInt8>) -> HTTPStatus? {
+    fields[fieldCount] = field
+    fieldCount += 1
+    let length = Int(field.nameLength)
+    guard let known = KnownField.named(input, start: Int(field.nameStart), length: length) else {
+      return RequestHead.imitatesFraming(input, field.name) ? .badRequest : nil
+    }
+    if firstOfKnown[known.rawValue] == 0 {
+      firstOfKnown[known.rawValue] = UInt8(fieldCount)
+    } else {
+      repeatedKnown |= 1 << UInt16(known.rawValue)
+      // RFC 9112 §3.2, §6.3; one coding in two lines, or one length said twice, helps nobody but an attacker.
+      if known == .host || known == .contentLength || known == .transferEncoding { return .badRequest }
+    }
+    switch known {
+    case .contentLength: return readContentLength(input, field.value)
+    case .transferEncoding: return readTransferEncoding(input, field.value)
+    case .connection: return readConnection(input, field.value)
+    case .expect: return readExpectation(input, field.value)
+    default: return nil
+    }
+  }
+
+  /// What can only be judged when the whole head is known.
+  mutating func finish(_ input: Span<UInt8>) -> HTTPStatus? {
+    let hasLength = firstOfKnown[KnownField.contentLength.rawValue] != 0
+    let hasCoding = firstOfKnown[KnownField.transferEncoding.rawValue] != 0
+    if hasCoding, hasLength || minorVersion == 0 { return .badRequest }
+    if minorVersion == 0 {
+      expectsContinue = false
+      if !asksKeepAlive(input) { keepsAlive = false }
+    }
+    guard let host = value(of: .host) else {
+      return minorVersion == 0 ? nil : .badRequest
+    }
+    guard RequestHead.isAuthority(input, host) else { return .badRequest }
+    if authority.isEmpty {
+      authority = host
+    } else if !RequestHead.areSame(input, authority, host) {
+      return .badRequest
+    }
+    return nil
+  }
+
+  private mutating func readContentLength(_ input: Span<UInt8>, _ value: Range<Int>) -> HTTPStatus? {
+    // A leading zero is legal, and octal to somebody.
+    guard !value.isEmpty, value.count == 1 || input[value.lowerBound] != ASCII.zero else {
+      return .badRequest
+    }
+    var length: Int64 = 0
+    for index in value {
+      guard ASCII.isDigit(input[index]) else { return .badRequest }
+      let (product, overflow) = length.multipliedReportingOverflow(by: 10)
+      let (sum, carry) = product.addingReportingOverflow(Int64(input[index] - ASCII.zero))
+      guard !overflow, !carry else { return .badRequest }
+      length = sum
+    }
+    if content == .none, length > 0 { content = .length(length) }
+    return nil
+  }
+
+  private mutating func readTransferEncoding(_ input: Span<UInt8>, _ value: Range<Int>) -> HTTPStatus? {
+    let chunked = PackedName(0x63_6875_6E6B_6564, 0, 0)
+    var tokens = 0
+    var chunkedTokens = 0
+    var isLastChunked = false
+    var position = value.lowerBound
+    while true {
+      let start = position
+      while position < value.upperBound, ASCII.isToken(input[position]) { position += 1 }
+      guard position > start else { return .badRequest }
+      tokens += 1
+      isLastChunked = PackedName(input, start: start, length: position - start) == chunked
+      if isLastChunked { chunkedTokens += 1 }
+      position = RequestHead.skipWhiteSpace(input, position, value.upperBound)
+      if position == value.upperBound { break }
+      guard input[position] == ASCII.comma else { return .badRequest }
+      position = RequestHead.skipWhiteSpace(input, position + 1, value.upperBound)
+    }
+    guard isLastChunked, chunkedTokens == 1 else { return .badRequest }
+    guard tokens == 1 else { return .notImplemented }
+    content = .chunked
+    return nil
+  }
+
+  private mutating func readConnection(_ input: Span<UInt8>, _ value: Range<Int>) -> HTTPStatus? {
+    if RequestHead.lists(input, value, PackedName(0x63_6C6F_7365, 0, 0)) { keepsAlive = false }
+    return nil
+  }
+
+  private mutating func readExpectation(_ input: Span<UInt8>, _ value: Range<Int>) -> HTTPStatus? {
+    let expected = PackedName(0x3130_302D_636F_6E74, 0x696E_7565, 0)
+    guard PackedName(input, start: value.lowerBound, length: value.count) == expected else {
+      return .expectationFailed
+    }
+    expectsContinue = true
+    return nil
+  }
+
+  private func asksKeepAlive(_ input: Span<UInt8>) -> Bool {
+    for index in 0..<fieldCount {
+      let field = fields[index]
+      guard
+        KnownField.named(input, start: Int(field.nameStart), length: Int(field.nameLength)) == .connection,
+        RequestHead.lists(input, field.value, PackedName(0x6B65_6570_2D61_6C69, 0x7665, 0))
+      else { continue }
+      return true
+    }
+    return false
+  }
+}

@@ -1,0 +1,190 @@
+/// Reads a request head (RFC 9112 §2 to §6), byte by byte and each byte once, however the input is cut. Strict: what two
+/// readers could understand differently is refused. Lines end in CRLF only; no folding; no white space around names; no
+/// control characters; one `Host`; one `Content-Length` of plain digits, or one `Transfer-Encoding: chunked`, never both.
+///
+/// A value without I/O and without allocation. After `.invalid` the connection has to be closed: nothing is known of where
+/// the next request would start.
+struct RequestParser: ~Copyable {
+  enum Answer: Hashable {
+    case needsMore
+    /// ``head`` is complete.
+    case complete
+    case invalid(HTTPStatus)
+  }
+
+  enum Phase {
+    /// Before the request line; one empty line is skipped (RFC 9112 §2.2).
+    case start
+    case leadingLineFeed
+    case afterEmptyLine
+    case method
+    case target
+    case version
+    case requestLineFeed
+    case fieldStart
+    case name
+    case beforeValue
+    case value
+    case fieldLineFeed
+    case lastLineFeed
+    case done
+  }
+
+  private(set) var head = RequestHead()
+  private(set) var phase = Phase.start
+  private var position = 0
+  /// Where the element being read starts.
+  private var mark = 0
+  private var nameStart = 0
+  private var nameLength = 0
+  /// Behind the last byte of the value that is not white space.
+  private var valueEnd = 0
+
+  /// True until the first byte of a request has been seen.
+  var isUntouched: Bool { position == 0 }
+
+  /// Forgets everything, for the next request.
+  mutating func reset() {
+    phase = .start
+    position = 0
+    head.clear()
+  }
+
+  /// `input` is the request from its first byte on, as far as it has arrived: everything of the call before, and more.
+  mutating func parse(_ input: Span<UInt8>, limits: RequestLimits) -> Answer {
+    if phase.isInRequestLine {
+      let end = min(input.count, limits.requestLineLength)
+      if let status = readRequestLine(input, end: end) { return .invalid(status) }
+      if phase.isInRequestLine {
+        return position == limits.requestLineLength ? .invalid(.targetTooLong) : .needsMore
+      }
+    }
+    let end = min(input.count, limits.headLength)
+    if let status = readFields(input, end: end, limit: limits.fields) { return .invalid(status) }
+    guard phase == .done else {
+      return position == limits.headLength ? .invalid(.fieldsTooLarge) : .needsMore
+    }
+    head.length = position
+    if let status = head.finish(input) { return .invalid(status) }
+    return .complete
+  }
+
+  private mutating func readRequestLine(_ input: Span<UInt8>, end: Int) -> HTTPStatus? {
+    while position < end, phase.isInRequestLine {
+      let byte = input[position]
+      switch phase {
+      case .start, .afterEmptyLine:
+        if byte == ASCII.carriageReturn, phase == .start {
+          phase = .leadingLineFeed
+        } else {
+          guard ASCII.isToken(byte) else { return .badRequest }
+          mark = position
+          phase = .method
+        }
+      case .leadingLineFeed:
+        guard byte == ASCII.lineFeed else { return .badRequest }
+        phase = .afterEmptyLine
+      case .method:
+        if byte == ASCII.space {
+          head.setMethod(input, mark..<position)
+          mark = position + 1
+          phase = .target
+        } else {
+          guard ASCII.isToken(byte), position - mark < 32 else { return .badRequest }
+        }
+      case .target:
+        if byte == ASCII.space {
+          if let status = head.setTarget(input, mark..<position) { return status }
+          mark = position + 1
+          phase = .version
+        } else {
+          guard ASCII.isTarget(byte) else { return .badRequest }
+        }
+      case .version:
+        if byte == ASCII.carriageReturn {
+          if let status = head.setVersion(input, mark..<position) { return status }
+          phase = .requestLineFeed
+        } else {
+          guard position - mark < 8 else { return .badRequest }
+        }
+      case .requestLineFeed:
+        guard byte == ASCII.lineFeed else { return .badRequest }
+        phase = .fieldStart
+      default: preconditionFailure("the request line has been read")
+      }
+      position += 1
+    }
+    return nil
+  }
+
+  private mutating func readFields(_ input: Span<UInt8>, end: Int, limit: Int) -> HTTPStatus? {
+    while position < end {
+      switch phase {
+      case .fieldStart:
+        if input[position] == ASCII.carriageReturn {
+          phase = .lastLineFeed
+          position += 1
+        } else {
+          // White space here would be a folded line (RFC 9112 §5.2); it is no token, so the name refuses it.
+          nameStart = position
+          phase = .name
+        }
+      case .name:
+        while position < end, ASCII.isToken(input[position]) { position += 1 }
+        guard position < end else { return nil }
+        nameLength = position - nameStart
+        guard input[position] == ASCII.colon, nameLength > 0 else { return .badRequest }
+        position += 1
+        phase = .beforeValue
+      case .beforeValue:
+        let byte = input[position]
+        if byte == ASCII.space || byte == ASCII.tab {
+          position += 1
+        } else {
+          mark = position
+          valueEnd = position
+          phase = .value
+        }
+      case .value:
+        while position < end {
+          let byte = input[position]
+          guard ASCII.isFieldValue(byte) else { break }
+          position += 1
+          if byte != ASCII.space, byte != ASCII.tab { valueEnd = position }
+        }
+        guard position < end else { return nil }
+        guard input[position] == ASCII.carriageReturn else { return .badRequest }
+        position += 1
+        phase = .fieldLineFeed
+      case .fieldLineFeed:
+        guard input[position] == ASCII.lineFeed else { return .badRequest }
+        position += 1
+        guard head.fieldCount < limit else { return .fieldsTooLarge }
+        if let status = head.add(
+          FieldPosition(
+            nameStart: UInt16(nameStart), nameLength: UInt16(nameLength), valueStart: UInt16(mark),
+            valueLength: UInt16(valueEnd - mark)), input)
+        {
+          return status
+        }
+        phase = .fieldStart
+      case .lastLineFeed:
+        guard input[position] == ASCII.lineFeed else { return .badRequest }
+        position += 1
+        phase = .done
+        return nil
+      default: return nil
+      }
+    }
+    return nil
+  }
+}
+
+extension RequestParser.Phase {
+  fileprivate var isInRequestLine: Bool {
+    switch self {
+    case .start, .leadingLineFeed, .afterEmptyLine, .method, .target, .version, .requestLineFeed: true
+    default: false
+    }
+  }
+}
