@@ -132,7 +132,7 @@ let package = Package(
     .library(name: "PullboxKit", targets: ["PullboxKit"]),
   ],
   targets: systemLibraries + groundwork + plumbing + domain + contract + services + executables
-    + [.target(name: "PullboxTesting", dependencies: ["Measures", "SystemCalls"])] + tests,
+    + [.target(name: "PullboxTesting", dependencies: ["CLinux", "Measures", "SystemCalls"])] + tests,
   swiftLanguageModes: [.v6]
 )
 

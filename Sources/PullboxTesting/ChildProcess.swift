@@ -1,0 +1,89 @@
+internal import Glibc
+internal import SystemCalls
+
+/// A program that a test runs: one thread waits for its end, which any number of callers may await.
+public final class ChildProcess: Sendable {
+  /// How a process ended.
+  public enum Ending: Hashable, Sendable {
+    case exited(Int32)
+    case killed(signal: Int32)
+  }
+
+  public let identifier: Int32
+  private let waiting: Task<Ending, Never>
+
+  /// Starts `executable` (a path) with only `environment`. Standard output and error are appended to files; without
+  /// `errors` both go to `output`.
+  public init(
+    _ executable: String, _ arguments: [String], environment: [String: String], output: String,
+    errors: String? = nil
+  ) throws {
+    let errorFile = try FileDescriptor.open(errors ?? output, .writeOnly, options: [.create, .append])
+    let outputFile = try FileDescriptor.open(output, .writeOnly, options: [.create, .append])
+    let input = try FileDescriptor.open("/dev/null", .readOnly)
+    let identifier = try Self.spawn(
+      executable, [executable] + arguments, environment.map { "\($0)=\($1)" },
+      streams: [input.number, outputFile.number, errorFile.number])
+    self.identifier = identifier
+    let thread = BlockingThread(name: "wait \(identifier)")
+    // Unstructured: the process lives for as long as the test wants, and leaves a zombie unless it is waited for.
+    waiting = Task { await thread.run { Self.wait(for: identifier) } }
+  }
+
+  public func ending() async -> Ending { await waiting.value }
+
+  /// The number of a signal from signal(7). To be called only before ``ending()`` has answered: then the identifier may
+  /// belong to another process.
+  public func send(signal: Int32) {
+    _ = Glibc.kill(identifier, signal)
+  }
+
+  /// SIGKILL, and gone when this returns.
+  public func killAndWait() async {
+    send(signal: SIGKILL)
+    _ = await ending()
+  }
+
+  /// SIGTERM, and how it ended.
+  public func terminateAndWait() async -> Ending {
+    send(signal: SIGTERM)
+    return await ending()
+  }
+
+  private static func spawn(
+    _ executable: String, _ arguments: [String], _ environment: [String], streams: [Int32]
+  ) throws(SystemError) -> Int32 {
+    var actions = unsafe posix_spawn_file_actions_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+    for (number, stream) in streams.enumerated() {
+      unsafe posix_spawn_file_actions_adddup2(&actions, stream, Int32(number))
+    }
+    // The caller's thread may block signals that a program expects to be able to receive.
+    var attributes = posix_spawnattr_t()
+    unsafe posix_spawnattr_init(&attributes)
+    defer { unsafe posix_spawnattr_destroy(&attributes) }
+    var signals = sigset_t()
+    unsafe sigemptyset(&signals)
+    unsafe posix_spawnattr_setsigmask(&attributes, &signals)
+    unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+
+    var words = unsafe (arguments + [nil] as [String?]).map { unsafe $0.flatMap { unsafe strdup($0) } }
+    var variables = unsafe (environment + [nil] as [String?]).map { unsafe $0.flatMap { unsafe strdup($0) } }
+    defer {
+      for unsafeword in unsafe words { unsafe free(word) }
+      for unsafevariable in unsafe variables { unsafe free(variable) }
+    }
+    var identifier: pid_t = 0
+    let result = unsafe posix_spawn(&identifier, executable, &actions, &attributes, &words, &variables)
+    guard result == 0 else { throw SystemError(number: result, call: "posix_spawn", subject: executable) }
+    return identifier
+  }
+
+  private static func wait(for identifier: Int32) -> Ending {
+    var status: Int32 = 0
+    while unsafe waitpid(identifier, &status, 0) == -1, errno == EINTR {}
+    let signal = status & 0x7F
+    return signal == 0 ? .exited((status >> 8) & 0xFF) : .killed(signal: signal)
+  }
+}

@@ -1,0 +1,131 @@
+internal import CLinux
+internal import Glibc
+internal import SystemCalls
+
+/// A TCP socket on 127.0.0.1. Every call blocks.
+final class LoopbackSocket: Sendable {
+  private let descriptor: FileDescriptor
+
+  private init(_ descriptor: consuming FileDescriptor) {
+    self.descriptor = descriptor
+  }
+
+  /// Listens on a free port.
+  static func listening() throws(SystemError) -> LoopbackSocket {
+    let socket = try make()
+    var address = address(port: 0)
+    try SystemCall.run("bind") {
+      unsafe withSocketAddress(&address) { unsafe bind(socket.descriptor.number, $0, $1) }
+    }
+    try SystemCall.run("listen") { listen(socket.descriptor.number, 128) }
+    return socket
+  }
+
+  /// Takes in at most about `receiveBuffer` bytes that nobody has read.
+  static func connected(to port: UInt16, receiveBuffer: Int32) throws(SystemError) -> LoopbackSocket {
+    let socket = try make()
+    // Before connecting: afterwards the window has been offered.
+    try socket.set(SOL_SOCKET, SO_RCVBUF, receiveBuffer)
+    var address = address(port: port)
+    try SystemCall.run("connect") {
+      unsafe withSocketAddress(&address) { unsafe connect(socket.descriptor.number, $0, $1) }
+    }
+    try socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+    return socket
+  }
+
+  func port() throws(SystemError) -> UInt16 {
+    var address = Self.address(port: 0)
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    try SystemCall.run("getsockname") {
+      unsafe Self.withSocketAddress(&address) { pointer, _ in
+        unsafe getsockname(descriptor.number, pointer, &length)
+      }
+    }
+    return UInt16(bigEndian: address.sin_port)
+  }
+
+  /// Throws once the socket was shut down.
+  func accept() throws(SystemError) -> LoopbackSocket {
+    let number = try SystemCall.run("accept4") {
+      clinux_accept4(descriptor.number, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
+    }
+    let socket = LoopbackSocket(FileDescriptor(takingOwnershipOf: number))
+    try socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+    return socket
+  }
+
+  /// What has come, at most `limit` bytes; empty when nothing will come any more, for whatever reason.
+  func receive(upTo limit: Int) -> [UInt8] {
+    let number = descriptor.number
+    return unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+      do {
+        let address = buffer.baseAddress
+        count = try SystemCall.run("recv") { unsafe recv(number, address, limit, 0) }
+      } catch {
+        // A peer that was killed resets its connections: for a relay that is their end.
+        count = 0
+      }
+    }
+  }
+
+  /// False when the peer is gone.
+  func send(_ bytes: ArraySlice<UInt8>) -> Bool {
+    var rest = bytes
+    while !rest.isEmpty {
+      do {
+        let sent = try SystemCall.run("send") {
+          unsafe rest.withUnsafeBytes { bytes in
+            unsafe Glibc.send(descriptor.number, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+          }
+        }
+        rest = rest.dropFirst(sent)
+      } catch {
+        return false
+      }
+    }
+    return true
+  }
+
+  /// Ends both directions; whoever waits in a call here returns.
+  func shutDown() {
+    _ = shutdown(descriptor.number, Int32(SHUT_RDWR))
+  }
+
+  /// Says that nothing more is sent.
+  func finishSending() {
+    _ = shutdown(descriptor.number, Int32(SHUT_WR))
+  }
+
+  private static func make() throws(SystemError) -> LoopbackSocket {
+    let number = try SystemCall.run("socket") {
+      socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    }
+    return LoopbackSocket(FileDescriptor(takingOwnershipOf: number))
+  }
+
+  private func set(_ level: Int32, _ option: Int32, _ value: Int32) throws(SystemError) {
+    var value = value
+    try SystemCall.run("setsockopt") {
+      unsafe setsockopt(descriptor.number, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+  }
+
+  private static func address(port: UInt16) -> sockaddr_in {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    return address
+  }
+
+  private static func withSocketAddress(
+    _ address: inout sockaddr_in, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Int32
+  ) -> Int32 {
+    unsafe withUnsafeMutablePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+        unsafe body(pointer, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+  }
+}

@@ -1,0 +1,84 @@
+internal import Synchronization
+internal import SystemCalls
+
+/// A TCP proxy on loopback between HTTP clients and a server, that knows which of the passing bytes belong to which place
+/// of a package and can hold, change or cut there. Its port stays while the server behind it comes and goes.
+public final class PackageProxy: Sendable {
+  private struct State {
+    var upstream: UInt16?
+    var connections: [UInt64: ProxyConnection] = [:]
+    var nextIdentifier: UInt64 = 0
+    var isClosed = false
+  }
+
+  /// Kept small so that little is under way when something is killed.
+  private static let buffer: Int32 = 65_536
+
+  public let port: UInt16
+  private let listener: LoopbackSocket
+  private let acceptor = BlockingThread(name: "proxy accept")
+  private let rules = ProxyRules()
+  private let state = Mutex(State())
+
+  public init() throws {
+    listener = try LoopbackSocket.listening()
+    port = try listener.port()
+    // Unstructured: accepts until ``close()``.
+    Task { await acceptor.run { self.accept() } }
+  }
+
+  public var url: String { "http://127.0.0.1:\(port)" }
+
+  /// Where connections go from now on; without one they are closed at once.
+  public func setUpstream(port: UInt16?) { state.withLock { $0.upstream = port } }
+
+  /// Changes the byte at that offset of a package, the next time it passes.
+  public func flip(at offset: Int64) { rules.flip(at: offset) }
+
+  /// Ends the connection before the byte at that offset of a package, the next time it would pass.
+  public func cut(at offset: Int64) { rules.cut(at: offset) }
+
+  /// Lets nothing of a package pass from that offset on, until ``release()``.
+  public func hold(at offset: Int64) { rules.hold(at: offset) }
+
+  public func release() { rules.release() }
+
+  /// Returns once a connection stands at the hold: what is before it was forwarded.
+  public func waitUntilHeld() async { await rules.waitUntilHeld() }
+
+  /// Package bytes that went to clients, in order; adjacent ones joined.
+  public var forwarded: [Range<Int64>] { rules.forwarded }
+
+  public func cutConnections() {
+    for connection in state.withLock({ Array($0.connections.values) }) { connection.cut() }
+  }
+
+  /// Ends everything. Called once, by whoever made the proxy.
+  public func close() {
+    state.withLock { $0.isClosed = true }
+    listener.shutDown()
+    cutConnections()
+    release()
+  }
+
+  private func accept() {
+    while let client = try? listener.accept() {  // Throws when closed.
+      guard let upstream = state.withLock({ $0.isClosed ? nil : $0.upstream }) else { continue }
+      // Nobody listens while a server is down: the client finds its connection closed.
+      guard let server = try? LoopbackSocket.connected(to: upstream, receiveBuffer: Self.buffer) else {
+        continue
+      }
+      let connection = ProxyConnection(client: client, server: server, rules: rules)
+      let identifier = state.withLock { state in
+        state.nextIdentifier += 1
+        state.connections[state.nextIdentifier] = connection
+        return state.nextIdentifier
+      }
+      // Unstructured: lives as long as the two sides.
+      Task {
+        await connection.run()
+        state.withLock { _ = $0.connections.removeValue(forKey: identifier) }
+      }
+    }
+  }
+}

@@ -1,0 +1,65 @@
+/// Finds the bytes of a package in what a server sends on one connection. Only partial responses carry package bytes that
+/// matter here: their `Content-Range` tells where the body belongs.
+struct PackageScanner {
+  enum Segment: Equatable {
+    /// Heads, and bodies of other responses.
+    case other(ArraySlice<UInt8>)
+    /// Bytes of a package from that offset on.
+    case package(offset: Int64, ArraySlice<UInt8>)
+  }
+
+  private static let headEnd = Array("\r\n\r\n".utf8)
+  /// A head is shorter than this.
+  private static let longestHead = 8192
+
+  /// The package bytes that are still to come in this response.
+  private var body: Range<Int64>?
+  /// The end of what went by outside package bytes.
+  private var tail: [UInt8] = []
+
+  mutating func scan(_ chunk: [UInt8]) -> [Segment] {
+    var segments: [Segment] = []
+    var rest = chunk[...]
+    while !rest.isEmpty {
+      if let range = body {
+        let part = rest.prefix(Int(clamping: range.count))
+        segments.append(.package(offset: range.lowerBound, part))
+        let next = range.lowerBound + Int64(part.count)
+        body = next == range.upperBound ? nil : next..<range.upperBound
+        rest = rest.dropFirst(part.count)
+      } else {
+        let part = takeOther(&rest)
+        segments.append(.other(part))
+      }
+    }
+    return segments
+  }
+
+  /// Up to the end of a head that announces package bytes, or everything.
+  private mutating func takeOther(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    for index in rest.indices {
+      tail.append(rest[index])
+      guard tail.last == 0x0A, tail.suffix(4).elementsEqual(Self.headEnd) else { continue }
+      let range = Self.contentRange(of: tail)
+      tail.removeAll(keepingCapacity: true)
+      guard let range else { continue }
+      body = range
+      let part = rest[rest.startIndex...index]
+      rest = rest[(index + 1)...]
+      return part
+    }
+    if tail.count > Self.longestHead { tail.removeFirst(tail.count - Self.longestHead) }
+    let part = rest
+    rest = rest[rest.endIndex...]
+    return part
+  }
+
+  /// The range of `Content-Range: bytes 0-99/1000`.
+  private static func contentRange(of head: [UInt8]) -> Range<Int64>? {
+    let lines = String(decoding: head, as: UTF8.self).lowercased().split(separator: "\r\n")
+    guard let line = lines.first(where: { $0.hasPrefix("content-range:") }) else { return nil }
+    let numbers = line.split { !$0.isASCII || !$0.isNumber }.compactMap { Int64($0) }
+    guard numbers.count == 3, numbers[0] <= numbers[1] else { return nil }
+    return numbers[0]..<(numbers[1] + 1)
+  }
+}

@@ -1,0 +1,72 @@
+internal import SystemCalls
+
+/// One connection through a proxy: two threads that copy until either side ends.
+final class ProxyConnection: Sendable {
+  private let client: LoopbackSocket
+  private let server: LoopbackSocket
+  private let rules: ProxyRules
+  private let upward = BlockingThread(name: "proxy up")
+  private let downward = BlockingThread(name: "proxy down")
+
+  init(client: LoopbackSocket, server: LoopbackSocket, rules: ProxyRules) {
+    self.client = client
+    self.server = server
+    self.rules = rules
+  }
+
+  /// Returns when both directions have ended.
+  func run() async {
+    async let up: Void = upward.run { self.copyRequests() }
+    async let down: Void = downward.run { self.copyResponses() }
+    _ = await (up, down)
+  }
+
+  func cut() {
+    client.shutDown()
+    server.shutDown()
+  }
+
+  private func copyRequests() {
+    while true {
+      let bytes = client.receive(upTo: 65_536)
+      guard !bytes.isEmpty, server.send(bytes[...]) else { break }
+    }
+    // A client that is gone must not keep its server busy.
+    cut()
+  }
+
+  private func copyResponses() {
+    var scanner = PackageScanner()
+    reading: while true {
+      let bytes = server.receive(upTo: 65_536)
+      guard !bytes.isEmpty else { break }
+      for segment in scanner.scan(bytes) {
+        switch segment {
+        case .other(let part):
+          guard client.send(part) else { break reading }
+        case .package(let offset, let part):
+          guard forward(part, from: offset) else { break reading }
+        }
+      }
+    }
+    cut()
+  }
+
+  /// False when the connection is to end.
+  private func forward(_ bytes: ArraySlice<UInt8>, from offset: Int64) -> Bool {
+    var rest = bytes
+    var position = offset
+    while !rest.isEmpty {
+      let admitted = rules.admit(position..<(position + Int64(rest.count)))
+      let end = rules.takeCut(in: admitted) ?? admitted.upperBound
+      var part = Array(rest.prefix(Int(end - position)))
+      for flip in rules.takeFlips(in: position..<end) { part[Int(flip - position)] ^= 1 }
+      guard client.send(part[...]) else { return false }
+      rules.note(forwarded: position..<end)
+      if end < admitted.upperBound { return false }
+      rest = rest.dropFirst(part.count)
+      position = end
+    }
+    return true
+  }
+}

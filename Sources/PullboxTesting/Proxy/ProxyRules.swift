@@ -1,0 +1,93 @@
+internal import Dispatch
+internal import Synchronization
+
+/// What a ``PackageProxy`` does to the package bytes that pass, and what it has seen. Relays ask here before they
+/// forward.
+final class ProxyRules: Sendable {
+  private struct State {
+    var flips: Set<Int64> = []
+    var cuts: Set<Int64> = []
+    var hold: Int64?
+    var waiting: [DispatchSemaphore] = []
+    var watchers: [CheckedContinuation<Void, Never>] = []
+    var forwarded: [Range<Int64>] = []
+  }
+
+  private let state = Mutex(State())
+
+  func flip(at offset: Int64) { state.withLock { _ = $0.flips.insert(offset) } }
+
+  func cut(at offset: Int64) { state.withLock { _ = $0.cuts.insert(offset) } }
+
+  func hold(at offset: Int64) { state.withLock { $0.hold = offset } }
+
+  func release() {
+    let waiting = state.withLock { state in
+      state.hold = nil
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for semaphore in waiting { semaphore.signal() }
+  }
+
+  /// Returns once a relay stands at the hold: what is before it was forwarded.
+  func waitUntilHeld() async {
+    await withCheckedContinuation { continuation in
+      let isHeld = state.withLock { state in
+        if !state.waiting.isEmpty { return true }
+        state.watchers.append(continuation)
+        return false
+      }
+      if isHeld { continuation.resume() }
+    }
+  }
+
+  var forwarded: [Range<Int64>] { state.withLock { $0.forwarded } }
+
+  /// The longest beginning of `range` that may be forwarded now, at least one byte; blocks while the hold is at its first.
+  func admit(_ range: Range<Int64>) -> Range<Int64> {
+    while true {
+      let semaphore = DispatchSemaphore(value: 0)
+      let (admitted, watchers) = state.withLock { state in
+        guard let hold = state.hold, hold < range.upperBound else {
+          return (Optional(range), [CheckedContinuation<Void, Never>]())
+        }
+        if hold > range.lowerBound { return (range.lowerBound..<hold, []) }
+        state.waiting.append(semaphore)
+        defer { state.watchers = [] }
+        return (nil, state.watchers)
+      }
+      for watcher in watchers { watcher.resume() }
+      if let admitted { return admitted }
+      semaphore.wait()
+    }
+  }
+
+  /// The first offset in `range` where the connection is to be cut; only once.
+  func takeCut(in range: Range<Int64>) -> Int64? {
+    state.withLock { state in
+      let cut = state.cuts.filter { range.contains($0) }.min()
+      if let cut { state.cuts.remove(cut) }
+      return cut
+    }
+  }
+
+  /// The offsets in `range` whose byte is to be changed; each only once.
+  func takeFlips(in range: Range<Int64>) -> [Int64] {
+    state.withLock { state in
+      let flips = state.flips.filter { range.contains($0) }
+      state.flips.subtract(flips)
+      return Array(flips)
+    }
+  }
+
+  func note(forwarded range: Range<Int64>) {
+    state.withLock { state in
+      if let last = state.forwarded.last, last.upperBound == range.lowerBound {
+        state.forwarded[state.forwarded.count - 1] = last.lowerBound..<range.upperBound
+      } else {
+        state.forwarded.append(range)
+      }
+    }
+  }
+}
