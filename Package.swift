@@ -113,8 +113,8 @@ let tests: [Target] = [
   .testTarget(
     name: "SandboxStoreTests",
     dependencies: [
-      "SandboxStore", "PullboxAPI", "APICalling", "Commerce", "Receipts", "HTTPClient", "HTTPServer", "Database",
-      "Measures", "PullboxTesting",
+      "SandboxStore", "PullboxAPI", "APIServing", "APICalling", "Commerce", "Receipts", "HTTPClient",
+      "HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "Digests", "Measures", "PullboxTesting",
     ]),
   .testTarget(name: "PullboxKitTests", dependencies: ["PullboxKit", "PullboxAPI", "PullboxTesting"]),
   .testTarget(

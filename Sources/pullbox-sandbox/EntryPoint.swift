@@ -1,4 +1,10 @@
+import SandboxStore
+import ServiceRuntime
+
 @main
 enum EntryPoint {
-  static func main() {}
+  static func main() async {
+    let arguments = ArgumentParser.parseOrExit(SandboxCommand.description)
+    await SandboxCommand.run(arguments).exitProcess()
+  }
 }

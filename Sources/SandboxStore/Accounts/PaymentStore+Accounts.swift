@@ -1,0 +1,44 @@
+import Database
+import Digests
+import Measures
+import PullboxAPI
+
+extension PaymentStore {
+  /// Opens an account. The token is told once and kept as its SHA-256 only.
+  func openAccount(_ request: AccountRequest) async throws -> AccountResponse {
+    guard request.territory.utf8.count == 3, request.territory.utf8.allSatisfy({ (0x41...0x5A).contains($0) })
+    else { throw Problem(.requestMalformed, "territory is three capital letters (ISO 3166 alpha-3)") }
+    guard (1...100).contains(request.name.utf8.count) else {
+      throw Problem(.requestMalformed, "name has 1 to 100 bytes")
+    }
+    let response = AccountResponse(
+      account: Hexadecimal.encode(RandomBytes.make(8)), token: RandomBytes.token())
+    let token = SHA256Digest.of(response.token.utf8)
+    try await database.write { [limits, clock] connection in
+      guard try AccountTable.count(connection) < limits.accounts else {
+        throw Problem(.tooManyRequests, "this store has \(limits.accounts) accounts, and takes no more")
+      }
+      try AccountTable.insert(
+        connection, name: response.account, title: request.name, territory: request.territory, token: token,
+        created: clock.now())
+    }
+    return response
+  }
+
+  /// The account a token belongs to. Throws `unauthorized`.
+  func account(token: String?) async throws -> Account {
+    guard let token else { throw Problem(.unauthorized, "an account's token is needed") }
+    let digest = SHA256Digest.of(token.utf8)
+    guard let account = try await database.read({ try AccountTable.find($0, token: digest) }) else {
+      throw Problem(.unauthorized, "no account has this token")
+    }
+    return account
+  }
+
+  /// Test control: the account's next purchase fails.
+  func failNextPurchase(of account: Account) async throws {
+    try await database.write { connection in
+      try AccountTable.setNextFailure(connection, account: account.id, .paymentDeclined)
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import APIServing
+import Commerce
+import Database
+import HTTPServer
+import Measures
+import PullboxAPI
+import Receipts
+import ServiceRuntime
+
+/// What the store answers over HTTP.
+struct StoreRoutes: Sendable {
+  let store: PaymentStore
+  /// What the delivery server shows to finish transactions.
+  private let serverCredential: SecretDigest
+  private let log: Log
+
+  init(store: PaymentStore, serverCredential: SecretDigest, log: Log) {
+    self.store = store
+    self.serverCredential = serverCredential
+    self.log = log
+  }
+
+  func router() -> Router {
+    var routes = ContractRoutes()
+    addCustomerRoutes(to: &routes)
+    addSandboxRoutes(to: &routes)
+    addVerification(to: &routes)
+    routes.on(.post, "/store/v1/transactions/{id}/finish", finish)
+    routes.onHealth { [store] in
+      do {
+        try await store.database.read { _ in }
+        return nil
+      } catch {
+        return "the database does not answer"
+      }
+    }
+    return routes.router { [log] request, error in
+      log.error(
+        "a request failed", ["request": "\(request.id)", "path": "\(request.path)", "error": LogValue(error)])
+    }
+  }
+
+  private func addCustomerRoutes(to routes: inout ContractRoutes) {
+    routes.on(.post, "/store/v1/purchases") { [store, log] request, _ in
+      let account = try await store.account(token: request.bearerToken)
+      let order = try await request.decode(PurchaseRequest.self, upTo: .kibibytes(16))
+      let transaction = try await store.purchase(order, by: account)
+      log.info(
+        "purchase",
+        [
+          "transaction": "\(transaction.id)", "product": "\(transaction.product)",
+          "state": "\(transaction.state.rawValue)", "account": "\(account.name)",
+        ])
+      return try .json(TransactionResponse(transaction: transaction), status: .created)
+    }
+    routes.on(.get, "/store/v1/transactions") { [store] request, _ in
+      let account = try await store.account(token: request.bearerToken)
+      let most = store.limits.transactionsPerPage
+      let transactions = try await store.transactions(
+        of: account, inQueue: try request.flag("unfinished"), after: try request.transaction("after"),
+        limit: try request.number("limit", in: 1...most, default: most))
+      return try .json(TransactionsResponse(transactions: transactions))
+    }
+    routes.on(.get, "/store/v1/receipt") { [store] request, _ in
+      let account = try await store.account(token: request.bearerToken)
+      guard let device = request.queryValue("device").flatMap(DeviceIdentifier.init) else {
+        throw Problem(.requestMalformed, "device names a device")
+      }
+      let bundle = request.queryValue("bundle")
+      // A bundle identifier is spelled like a product's.
+      guard bundle == nil || bundle.flatMap(ProductIdentifier.init) != nil else {
+        throw Problem(.requestMalformed, "bundle is a bundle identifier")
+      }
+      return try await .json(store.receipt(for: account, device: device, bundleIdentifier: bundle))
+    }
+  }
+
+  private func addSandboxRoutes(to routes: inout ContractRoutes) {
+    routes.on(.post, "/sandbox/v1/accounts") { [store, log] request, _ in
+      let response = try await store.openAccount(request.decode(AccountRequest.self, upTo: .kibibytes(16)))
+      log.info("account opened", ["account": "\(response.account)"])
+      return try .json(response, status: .created)
+    }
+    routes.on(.post, "/sandbox/v1/purchases/fail-next") { [store] request, _ in
+      try await store.failNextPurchase(of: store.account(token: request.bearerToken))
+      return HTTPResponse(status: .noContent)
+    }
+  }
+
+  private func finish(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    guard serverCredential.matches(request.bearerToken) else {
+      // Whoever is a customer is told that customers cannot do this; anybody else that a credential is needed.
+      _ = try await store.account(token: request.bearerToken)
+      throw Problem(.forbidden, "only the delivery server finishes transactions")
+    }
+    let transaction = try await store.finish(parameters["id"])
+    log.info("transaction finished", ["transaction": "\(transaction.id)"])
+    return try .json(TransactionResponse(transaction: transaction))
+  }
+}

@@ -1,0 +1,25 @@
+import Commerce
+import Database
+import Digests
+import Measures
+import PullboxAPI
+
+/// The store itself: accounts, their transactions, their receipts. HTTP stands before it, SQLite behind it.
+struct PaymentStore: Sendable {
+  let database: Database
+  let catalogue: any Catalogue
+  let issuer: ReceiptIssuer
+  let clock: any WallClock
+  let limits: StoreLimits
+
+  init(
+    database: Database, catalogue: any Catalogue, issuer: ReceiptIssuer,
+    clock: any WallClock = SystemWallClock(), limits: StoreLimits = StoreLimits()
+  ) {
+    self.database = database
+    self.catalogue = catalogue
+    self.issuer = issuer
+    self.clock = clock
+    self.limits = limits
+  }
+}

@@ -1,0 +1,37 @@
+import HTTPServer
+import ServiceRuntime
+
+/// What `pullbox-sandbox` is told: by its options, `PULLBOX_*` variables and the file of `--config`.
+struct SandboxConfiguration: Decodable, Sendable {
+  /// As ``ServerAddress`` reads them.
+  var listen: [String]
+  /// Directory of everything the store keeps.
+  var state: String
+  /// Base URL of the delivery server, whose public catalogue says what is for sale.
+  var catalogue: String
+  /// What the delivery server shows to finish transactions; made and kept in the state directory when nothing is given.
+  var serverCredential: Redacted<String>?
+  /// Bundle identifier of the application whose purchases are sold here.
+  var bundle: String
+  var logLevel: String
+
+  /// Throws what is wrong, for people.
+  func addresses() throws -> [ServerAddress] {
+    let addresses = try listen.map { text in
+      guard let address = ServerAddress(text) else {
+        throw SandboxStoreError("'\(text)' is no address to listen on, such as 127.0.0.1:8090 or unix:PATH")
+      }
+      return address
+    }
+    guard !addresses.isEmpty else { throw SandboxStoreError("there is no address to listen on") }
+    return addresses
+  }
+
+  /// Throws what is wrong, for people.
+  func level() throws -> LogLevel {
+    guard let level = LogLevel(name: logLevel) else {
+      throw SandboxStoreError("the log level is error, warning, info or debug, not '\(logLevel)'")
+    }
+    return level
+  }
+}

@@ -1,0 +1,45 @@
+import Digests
+import Receipts
+import ServiceRuntime
+import SystemCalls
+import Measures
+
+/// What the store keeps on disk. Every call blocks.
+struct StateDirectory: Sendable {
+  let path: String
+
+  var databasePath: String { "\(path)/store.sqlite" }
+
+  /// Makes the directory and takes it for this process alone.
+  func acquire() throws -> LockFile {
+    try FileSystem.createDirectories(path, permissions: 0o700)
+    guard let lock = try LockFile.acquire("\(path)/lock") else {
+      throw SandboxStoreError("\(path) is in use by another process")
+    }
+    return lock
+  }
+
+  /// The certificates and the key, made at the first start. They lie in one file, so that there is never one without the
+  /// other; the root alone lies beside them for whoever wants to check receipts.
+  func authority(now: Timestamp) throws -> ReceiptAuthority {
+    let directory = "\(path)/pki"
+    try FileSystem.createDirectories(directory, permissions: 0o700)
+    let pem = try SecretFile.readOrCreate("\(directory)/authority.pem") {
+      let authority = try ReceiptAuthority.generate(.init(now: now))
+      return Array((authority.chainPEM + (try authority.keyPEM())).utf8)
+    }
+    let text = String(decoding: pem.revealed, as: UTF8.self)
+    let authority = try ReceiptAuthority(chainPEM: text, keyPEM: text)
+    let root = Array(authority.root.pem.utf8)
+    try DurableFile.write(root.span, to: "\(directory)/root.pem")
+    return authority
+  }
+
+  /// The credential of a delivery server that was given none.
+  func serverCredential() throws -> Redacted<String> {
+    let text = try SecretFile.readOrCreate("\(path)/server-credential") {
+      Array(RandomBytes.token().utf8)
+    }
+    return Redacted(String(decoding: text.revealed, as: UTF8.self))
+  }
+}

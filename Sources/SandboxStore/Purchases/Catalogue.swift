@@ -1,0 +1,33 @@
+import APICalling
+import Commerce
+import HTTPClient
+import PullboxAPI
+
+/// Knows what is for sale.
+protocol Catalogue: Sendable {
+  /// Nil when the product is not for sale. Throws the problem to answer with when nobody could say.
+  func listing(of product: ProductIdentifier, territory: String) async throws(Problem) -> ProductListing?
+}
+
+/// The delivery server's public catalogue.
+struct RemoteCatalogue: Catalogue {
+  private let client: APIClient
+
+  init(baseURL: String, client: HTTPClient) {
+    var client = APIClient(baseURL: baseURL, client: client)
+    client.timeout = .seconds(10)
+    self.client = client
+  }
+
+  func listing(of product: ProductIdentifier, territory: String) async throws(Problem) -> ProductListing? {
+    do {
+      let answer: ProductsResponse = try await client.get(
+        "/v1/products", query: [("id", product.text), ("territory", territory)])
+      return answer.products.first { $0.id == product }
+    } catch {
+      throw Problem(
+        .catalogueUnavailable, "\(error)",
+        retryAfterSeconds: error.retryAfter.map { max(1, Int($0.components.seconds)) } ?? 2)
+    }
+  }
+}

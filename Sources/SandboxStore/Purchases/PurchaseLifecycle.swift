@@ -1,0 +1,62 @@
+import Commerce
+import Measures
+
+/// The life of one transaction: purchasing → purchased → purchased and finished, or purchasing → failed. A pure value:
+/// events in, the new state out; whoever holds it writes it down before acting on it.
+struct PurchaseLifecycle: Hashable, Sendable {
+  /// What was sold, once it is.
+  struct Sale: Hashable, Sendable {
+    var type: ProductType
+    /// The first transaction of this purchase, which may be this one.
+    var originalID: Int64
+    var date: Timestamp
+    var expires: Timestamp?
+  }
+
+  enum State: Hashable, Sendable {
+    case purchasing
+    /// It stays in the queue until it is finished.
+    case purchased(Sale, finished: Timestamp?)
+    /// Nothing is owed: it has left the queue.
+    case failed(PurchaseFailure)
+  }
+
+  enum Event: Hashable, Sendable {
+    case sold(Sale)
+    case refused(PurchaseFailure)
+    /// The delivery server has seen everything delivered that this transaction pays for.
+    case finish(at: Timestamp)
+  }
+
+  enum Outcome: Hashable, Sendable {
+    case changed
+    /// The event had happened before: there is nothing to write down, and the answer is the same.
+    case unchanged
+    /// The event does not fit the state, which stays.
+    case refused
+  }
+
+  private(set) var state: State
+
+  init(_ state: State = .purchasing) {
+    self.state = state
+  }
+
+  mutating func apply(_ event: Event) -> Outcome {
+    switch (state, event) {
+    case (.purchasing, .sold(let sale)):
+      state = .purchased(sale, finished: nil)
+      return .changed
+    case (.purchasing, .refused(let failure)):
+      state = .failed(failure)
+      return .changed
+    case (.purchased(let sale, finished: nil), .finish(let date)):
+      state = .purchased(sale, finished: date)
+      return .changed
+    case (.purchased(_, finished: .some), .finish):
+      return .unchanged
+    case (.purchasing, .finish), (.failed, _), (.purchased, .sold), (.purchased, .refused):
+      return .refused
+    }
+  }
+}

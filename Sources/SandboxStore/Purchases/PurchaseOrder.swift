@@ -1,0 +1,32 @@
+import Commerce
+import PullboxAPI
+
+/// A purchase that may begin: the request with its bounds checked.
+struct PurchaseOrder: Hashable, Sendable {
+  let product: ProductIdentifier
+  let quantity: Int
+  let device: DeviceIdentifier?
+  let applicationUsername: String?
+
+  static let maximumQuantity = 10
+  static let maximumUsernameLength = 255
+
+  /// Throws the problem to answer with.
+  init(_ request: PurchaseRequest) throws(Problem) {
+    let quantity = request.quantity ?? 1
+    guard (1...Self.maximumQuantity).contains(quantity) else {
+      throw Problem(.requestMalformed, "quantity is a number from 1 to \(Self.maximumQuantity)")
+    }
+    guard (request.applicationUsername?.utf8.count ?? 0) <= Self.maximumUsernameLength else {
+      throw Problem(
+        .requestMalformed, "applicationUsername has at most \(Self.maximumUsernameLength) bytes")
+    }
+    guard request.askToBuy != true else {
+      throw Problem(.requestMalformed, "this store has no ask-to-buy yet")
+    }
+    product = request.product
+    self.quantity = quantity
+    device = request.device
+    applicationUsername = request.applicationUsername
+  }
+}

@@ -1,0 +1,70 @@
+import Commerce
+import Database
+import Measures
+import PullboxAPI
+import Receipts
+
+extension PaymentStore {
+  /// A fresh receipt of everything the account has bought.
+  func receipt(
+    for account: Account, device: DeviceIdentifier, bundleIdentifier: String?
+  ) async throws -> ReceiptResponse {
+    let purchases = try await purchases(of: account.id)
+    return ReceiptResponse(
+      receipt: try issuer.issue(
+        purchases, bundleIdentifier: bundleIdentifier ?? issuer.bundleIdentifier, device: device))
+  }
+
+  /// Says whether a receipt is one of this store's own, and what it holds.
+  func verify(_ request: VerifyReceiptRequest) async throws -> VerifyReceiptResponse {
+    let receipt: UnverifiedAppReceipt
+    do {
+      receipt = try UnverifiedAppReceipt(base64: request.receiptData)
+    } catch is ReceiptError {
+      return VerifyReceiptResponse(status: .malformed)
+    }
+    let genuine: AppReceipt
+    do {
+      genuine = try issuer.verify(receipt)
+    } catch is ReceiptError {
+      return VerifyReceiptResponse(status: .notAuthentic)
+    }
+    var response = VerifyReceiptResponse(status: .valid)
+    response.environment = StoreEnvironment.sandbox.rawValue
+    response.receipt = VerifyReceiptResponse.Receipt(genuine, requestDate: clock.now())
+    try await addLatest(to: &response, genuine, excludingOld: request.excludesOldTransactions == true)
+    return response
+  }
+
+  /// What the store knows beyond the receipt, which it tells when there are auto-renewable subscriptions in it.
+  private func addLatest(
+    to response: inout VerifyReceiptResponse, _ receipt: AppReceipt, excludingOld: Bool
+  ) async throws {
+    let subscription = receipt.purchases.first { $0.expiresDate != nil }
+    guard let id = subscription.flatMap({ Int64($0.transactionIdentifier) }),
+      let account = try await database.read({ try TransactionTable.find($0, id: id)?.account })
+    else { return }
+    let purchases = try await purchases(of: account)
+    var latest = purchases.map { purchase in
+      var purchase = purchase
+      purchase.ownershipType = "PURCHASED"
+      return purchase
+    }
+    latest.sort { ($0.purchaseDate, $0.transactionIdentifier) > ($1.purchaseDate, $1.transactionIdentifier) }
+    if excludingOld {
+      var seen: Set<String> = []
+      latest = latest.filter {
+        $0.expiresDate == nil || seen.insert($0.originalTransactionIdentifier).inserted
+      }
+    }
+    response.latestReceiptInfo = latest
+    response.latestReceipt = try issuer.reissue(receipt, purchases)
+  }
+
+  private func purchases(of account: Int64) async throws -> [InAppPurchase] {
+    try await database.read { [limits] connection in
+      try TransactionTable.list(
+        connection, account: account, inQueue: false, after: 0, limit: limits.transactionsPerAccount)
+    }.compactMap(\.receiptEntry)
+  }
+}

@@ -1,0 +1,6 @@
+import Measures
+
+extension Timestamp {
+  /// Receipts know whole seconds only, so the store's dates of purchases are whole too.
+  var wholeSeconds: Timestamp { Timestamp(millisecondsSinceEpoch: secondsSinceEpoch * 1000) }
+}

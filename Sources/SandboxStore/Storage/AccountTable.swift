@@ -1,0 +1,45 @@
+import Database
+import Digests
+import Measures
+
+/// The table of accounts, within one database transaction.
+enum AccountTable {
+  static func insert(
+    _ connection: borrowing Connection, name: String, title: String, territory: String, token: SHA256Digest,
+    created: Timestamp
+  ) throws {
+    try connection.execute(
+      "INSERT INTO accounts (name, title, territory, token_digest, created) VALUES (?, ?, ?, ?, ?)",
+      [.text(name), .text(title), .text(territory), .blob(token.array), .timestamp(created)])
+  }
+
+  static func find(_ connection: borrowing Connection, token: SHA256Digest) throws -> Account? {
+    try connection.first(
+      "SELECT id, name, territory FROM accounts WHERE token_digest = ?", [.blob(token.array)]
+    ).map { row in
+      Account(id: try row.integer("id"), name: try row.text("name"), territory: try row.text("territory"))
+    }
+  }
+
+  static func count(_ connection: borrowing Connection) throws -> Int {
+    Int(try connection.first("SELECT count(*) AS count FROM accounts")?.integer("count") ?? 0)
+  }
+
+  static func setNextFailure(
+    _ connection: borrowing Connection, account: Int64, _ failure: PurchaseFailure?
+  ) throws {
+    try connection.execute(
+      "UPDATE accounts SET next_failure = ? WHERE id = ?",
+      [.optional(failure?.rawValue), .integer(account)])
+  }
+
+  /// What a test asked the account's next purchase to fail with; asked for once.
+  static func takeNextFailure(
+    _ connection: borrowing Connection, account: Int64
+  ) throws -> PurchaseFailure? {
+    let row = try connection.first("SELECT next_failure FROM accounts WHERE id = ?", [.integer(account)])
+    guard let text = try row?.optionalText("next_failure") else { return nil }
+    try setNextFailure(connection, account: account, nil)
+    return PurchaseFailure(rawValue: text)
+  }
+}

@@ -1,0 +1,164 @@
+import APIServing
+import Commerce
+import Database
+import HTTPServer
+import Measures
+import PullboxAPI
+import PullboxTesting
+import Receipts
+import ServiceRuntime
+import Synchronization
+import Testing
+
+@testable import SandboxStore
+
+/// A catalogue in memory.
+final class TestCatalogue: Catalogue {
+  private let listings: [ProductIdentifier: ProductListing]
+  private let reachable = Mutex(true)
+
+  init(_ listings: [ProductListing]) {
+    self.listings = Dictionary(uniqueKeysWithValues: listings.map { ($0.id, $0) })
+  }
+
+  func setReachable(_ reachable: Bool) { self.reachable.withLock { $0 = reachable } }
+
+  func listing(of product: ProductIdentifier, territory: String) async throws(Problem) -> ProductListing? {
+    guard reachable.withLock({ $0 }) else { throw Problem(.catalogueUnavailable, retryAfterSeconds: 2) }
+    return listings[product]
+  }
+}
+
+/// A store in a directory of its own, spoken to as its router hears it.
+final class StoreHarness: Sendable {
+  static let issue = name("com.example.heroes.issue1")
+  static let coins = name("com.example.coins")
+  static let magazine = name("com.example.magazine.monthly")
+  static let credential = "server-credential"
+  /// Making keys takes a good part of a second.
+  static let authority = Result {
+    try ReceiptAuthority.generate(.init(now: Timestamp(millisecondsSinceEpoch: 1_795_249_800_000)))
+  }
+
+  let directory: TemporaryDirectory
+  let clock = ManualWallClock()
+  let catalogue: TestCatalogue
+  let database: Database
+  let store: PaymentStore
+  private let router: Router
+
+  init(in directory: TemporaryDirectory? = nil, limits: StoreLimits = StoreLimits()) throws {
+    self.directory = try directory ?? TemporaryDirectory()
+    catalogue = TestCatalogue([
+      Self.listing(Self.issue, .nonConsumable), Self.listing(Self.coins, .consumable),
+      Self.listing(Self.magazine, .autoRenewableSubscription, period: BillingPeriod("P1M")),
+    ])
+    database = try Database.open(
+      path: self.directory.path("store.sqlite"), migrations: StoreSchema.migrations)
+    store = PaymentStore(
+      database: database, catalogue: catalogue,
+      issuer: ReceiptIssuer(
+        authority: try Self.authority.get(), bundleIdentifier: "com.example.pullbox", clock: clock),
+      clock: clock, limits: limits)
+    router = StoreRoutes(
+      store: store, serverCredential: SecretDigest(of: Self.credential), log: Log(output: { _ in })
+    ).router()
+  }
+
+  static func name(_ text: String) -> ProductIdentifier {
+    guard let name = ProductIdentifier(text) else { preconditionFailure("no identifier: \(text)") }
+    return name
+  }
+
+  private static func listing(
+    _ id: ProductIdentifier, _ type: ProductType, period: BillingPeriod? = nil
+  ) -> ProductListing {
+    ProductListing(id: id, type: type, title: "A title", description: "A description", period: period)
+  }
+
+  /// The answer's status and body.
+  func send(
+    _ method: HTTPMethod, _ target: String, token: String? = nil, body: [UInt8] = []
+  ) async throws -> (status: Int, headers: HTTPFields, body: [UInt8]) {
+    var headers = HTTPFields()
+    if let token { headers["Authorization"] = "Bearer \(token)" }
+    let request = try HTTPRequest(
+      method: method, rawTarget: target, headers: headers, body: RequestBody(body))
+    let response = await router.respond(to: request)
+    guard case .bytes(let bytes) = response.body else {
+      return (response.status.rawValue, response.headers, [])
+    }
+    return (response.status.rawValue, response.headers, bytes)
+  }
+
+  /// Sends `body` as JSON and decodes the answer, which must have `status`.
+  func call<Answer: Decodable>(
+    _ method: HTTPMethod, _ target: String, token: String? = nil, body: (some Encodable)?, status: Int = 200,
+    as type: Answer.Type = Answer.self, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws -> Answer {
+    let answer = try await send(
+      method, target, token: token, body: body.map { try WireJSON.encode($0) } ?? [])
+    #expect(
+      answer.status == status, "\(String(decoding: answer.body, as: UTF8.self))",
+      sourceLocation: sourceLocation)
+    return try WireJSON.decode(type, from: answer.body)
+  }
+
+  func get<Answer: Decodable>(
+    _ target: String, token: String? = nil, as type: Answer.Type = Answer.self,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws -> Answer {
+    try await call(.get, target, token: token, body: String?.none, as: type, sourceLocation: sourceLocation)
+  }
+
+  /// The problem's code of an answer that must be a refusal.
+  func refusal(
+    _ method: HTTPMethod, _ target: String, token: String? = nil, body: [UInt8] = []
+  ) async throws -> ProblemCode? {
+    let answer = try await send(method, target, token: token, body: body)
+    let problem = try WireJSON.decode(Problem.self, from: answer.body)
+    #expect(problem.status == answer.status)
+    #expect(answer.headers["Content-Type"] == "application/problem+json")
+    return problem.code
+  }
+
+  func openAccount() async throws -> String {
+    let response: AccountResponse = try await call(
+      .post, "/sandbox/v1/accounts", body: AccountRequest(territory: "FRA", name: "A reader"), status: 201)
+    return response.token
+  }
+
+  @discardableResult
+  func buy(
+    _ product: ProductIdentifier, token: String, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws -> StoreTransaction {
+    let response: TransactionResponse = try await call(
+      .post, "/store/v1/purchases", token: token,
+      body: PurchaseRequest(product: product, device: DeviceIdentifier("reader-1")), status: 201,
+      sourceLocation: sourceLocation)
+    return response.transaction
+  }
+
+  func queue(_ token: String) async throws -> [StoreTransaction] {
+    try await get("/store/v1/transactions?unfinished=true", token: token, as: TransactionsResponse.self)
+      .transactions
+  }
+
+  func all(_ token: String) async throws -> [StoreTransaction] {
+    try await get("/store/v1/transactions", token: token, as: TransactionsResponse.self).transactions
+  }
+
+  func receipt(_ token: String, query: String = "device=reader-1") async throws -> String {
+    try await get("/store/v1/receipt?\(query)", token: token, as: ReceiptResponse.self).receipt
+  }
+
+  func verify(_ receipt: String) async throws -> VerifyReceiptResponse {
+    try await call(.post, "/verifyReceipt", body: VerifyReceiptRequest(receiptData: receipt))
+  }
+
+  func finish(_ transaction: StoreTransaction, token: String = credential) async throws -> StoreTransaction {
+    let response: TransactionResponse = try await call(
+      .post, "/store/v1/transactions/\(transaction.id)/finish", token: token, body: String?.none)
+    return response.transaction
+  }
+}
