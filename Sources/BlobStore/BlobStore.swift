@@ -53,6 +53,24 @@ public final class BlobStore: Sendable {
     try await run { () throws(SystemError) in try FileSystem.status(of: self.paths.blob(digest))?.length }
   }
 
+  /// What is known of a blob, by reading it once on a thread of its own. Throws `notFound`.
+  public func describe(_ digest: SHA256Digest) async throws(BlobStoreError) -> ReceivedBlob {
+    let thread = BlockingThread(name: "describe")
+    return try await thread.run { [self] () throws(BlobStoreError) in
+      let file = try openBlocking(digest)
+      return try asBlobStoreError { () throws(SystemError) in
+        var digests = PieceDigests()
+        var buffer: [UInt8] = []
+        repeat {
+          buffer.removeAll(keepingCapacity: true)
+          try file.read(upTo: 1 << 20, at: digests.length, into: &buffer)
+          digests.update(buffer.span)
+        } while !buffer.isEmpty
+        return digests.finalize()
+      }
+    }
+  }
+
   /// Takes the name away; who has the blob open goes on reading it. False when there was none.
   @discardableResult
   public func remove(_ digest: SHA256Digest) async throws(BlobStoreError) -> Bool {

@@ -28,6 +28,9 @@ public actor IncomingBlob {
   /// How much was received: where the next bytes belong.
   public var offset: ByteCount { digests.length }
 
+  /// What is known of the bytes so far; once all have come, what ``commit(expecting:)`` will answer.
+  public var received: ReceivedBlob { digests.finalize() }
+
   /// Adds `bytes`, which must continue at `offset`: `wrongOffset` otherwise. `tooLarge` beyond the limit and `outOfSpace`
   /// add nothing. Answers the new offset. A kill afterwards loses nothing; a power cut may, until ``synchronize()``.
   @discardableResult
