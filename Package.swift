@@ -40,7 +40,8 @@ let contract: [Target] = [
   .target(
     name: "PullboxAPI",
     dependencies: ["Commerce", "ContentPackage", "Receipts", "Digests", "Measures"]),
-  .target(name: "APIServing", dependencies: ["PullboxAPI", "HTTPServer", "Digests", "Measures"]),
+  .target(
+    name: "APIServing", dependencies: ["PullboxAPI", "HTTPServer", "CZlib", "Digests", "Measures"]),
   .target(name: "APICalling", dependencies: ["PullboxAPI", "HTTPClient", "Measures"]),
 ]
 
@@ -106,7 +107,10 @@ let tests: [Target] = [
   .testTarget(name: "PullboxAPITests", dependencies: ["PullboxAPI", "Commerce", "Measures"]),
   .testTarget(
     name: "DeliveryServiceTests",
-    dependencies: ["DeliveryService", "PullboxAPI", "HTTPClient", "PullboxTesting"]),
+    dependencies: [
+      "DeliveryService", "PullboxAPI", "Commerce", "Receipts", "Database", "HTTPServer", "HTTPClient", "Digests",
+      "Measures", "ServiceRuntime", "PullboxTesting",
+    ]),
   .testTarget(
     name: "DownloadAgentTests",
     dependencies: ["DownloadAgent", "PullboxAPI", "HTTPServer", "ContentPackage", "PullboxTesting"]),

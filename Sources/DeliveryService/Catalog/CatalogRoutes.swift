@@ -1,0 +1,56 @@
+import APIServing
+import Commerce
+import Digests
+import HTTPServer
+import PullboxAPI
+
+/// The catalogue's HTTP interface: public lists, and the operator's side.
+struct CatalogRoutes: Sendable {
+  /// Identifiers that one request may ask for.
+  static let maximumIdentifiers = 200
+  static let maximumPage = 200
+
+  let catalogue: Catalogue
+  let keys: OperatorKeys
+
+  func add(to routes: inout ContractRoutes) {
+    routes.on(.get, "/products_v1.json") { request, _ in
+      let (identifiers, changed) = try await catalogue.identifiersForSale()
+      return try ConditionalJSON.response(
+        to: request, value: identifiers, lastModified: changed, cacheControl: "public, max-age=60")
+    }
+    routes.on(.get, "/v1/products") { request, _ in
+      let names = request.queryValues("id")
+      guard names.count <= Self.maximumIdentifiers else {
+        throw Problem(.requestMalformed, "at most \(Self.maximumIdentifiers) ids at once")
+      }
+      let presenter = ProductPresenter(
+        locale: request.queryValue("locale"), territory: request.queryValue("territory"))
+      return try .json(try await catalogue.products(names, presenter: presenter))
+    }
+    routes.on(.put, "/v1/operator/products/{id}") { request, parameters in
+      let actor = try keys.authorize(request, for: .publish)
+      let id = try Self.product(parameters)
+      let description = try await request.decode(ProductDescription.self)
+      return try .json(try await catalogue.put(id, description, by: actor))
+    }
+    routes.on(.get, "/v1/operator/products") { request, _ in
+      _ = try keys.authorize(request, for: .read)
+      let limit = try request.number("limit", in: 1...Self.maximumPage, default: 50)
+      return try .json(
+        try await catalogue.operatorProducts(after: request.queryValue("after") ?? "", limit: limit))
+    }
+    routes.on(.get, "/v1/operator/products/{id}") { request, parameters in
+      _ = try keys.authorize(request, for: .read)
+      return try .json(try await catalogue.operatorProduct(try Self.product(parameters)))
+    }
+  }
+
+  /// The product that a route's `{id}` names. Throws `product-unknown` for what cannot be a name.
+  static func product(_ parameters: PathParameters) throws(Problem) -> ProductIdentifier {
+    guard let id = ProductIdentifier(parameters["id"]) else {
+      throw Problem(.productUnknown, "not a product identifier: 1 to 255 of A-Z a-z 0-9 . _ -")
+    }
+    return id
+  }
+}

@@ -1,0 +1,82 @@
+import Commerce
+import PullboxAPI
+
+/// Turns an operator's description into a product, with defaults for what was left out, or lists every fault. Pure.
+enum ProductCheck {
+  static let maximumLocalizations = 200
+  static let maximumTerritories = 400
+  static let maximumTitleLength = 500
+  static let maximumDescriptionLength = 20_000
+
+  /// Throws `product-invalid` with every fault.
+  static func product(
+    _ id: ProductIdentifier, described description: ProductDescription
+  ) throws(Problem) -> Product {
+    let faults = faults(in: description, for: id)
+    guard faults.isEmpty else { throw Problem(.productInvalid, faults: faults) }
+    return Product(
+      id: id, type: description.type ?? .nonConsumable, localizations: description.localizations ?? [:],
+      prices: description.prices ?? [:], publication: description.publication,
+      publicationDate: description.publicationDate, period: description.period)
+  }
+
+  private static func faults(
+    in description: ProductDescription, for id: ProductIdentifier
+  ) -> [Problem.Fault] {
+    var faults: [Problem.Fault] = []
+    func add(_ code: String, _ path: String, _ detail: String) {
+      faults.append(Problem.Fault(code: code, path: path, detail: detail))
+    }
+    if let named = description.id, named != id {
+      add("id-mismatch", "id", "the description is of \(named), the address names \(id)")
+    }
+    let type = description.type ?? .nonConsumable
+    if type == .autoRenewableSubscription, description.period == nil {
+      add("period-missing", "period", "an auto-renewable subscription needs a period, such as P1M")
+    }
+    if !type.isSubscription, description.period != nil {
+      add("period-unexpected", "period", "only subscriptions have a period")
+    }
+    if type.isSubscription, description.publication == nil {
+      add("publication-missing", "publication", "a subscription names the publication it subscribes to")
+    }
+    let localizations = description.localizations ?? [:]
+    if localizations.count > maximumLocalizations {
+      add("too-many", "localizations", "at most \(maximumLocalizations) locales")
+    }
+    for (tag, texts) in localizations.sorted(by: { $0.key < $1.key }) {
+      if !isLanguageTag(tag) { add("locale", "localizations.\(tag)", "not a BCP 47 tag such as fr-FR") }
+      if texts.title.isEmpty || texts.title.utf8.count > maximumTitleLength {
+        add("title", "localizations.\(tag).title", "1 to \(maximumTitleLength) bytes")
+      }
+      if texts.description.utf8.count > maximumDescriptionLength {
+        add("description", "localizations.\(tag).description", "at most \(maximumDescriptionLength) bytes")
+      }
+    }
+    let prices = description.prices ?? [:]
+    if prices.count > maximumTerritories {
+      add("too-many", "prices", "at most \(maximumTerritories) territories")
+    }
+    for territory in prices.keys.sorted() where !isTerritory(territory) {
+      add("territory", "prices.\(territory)", "not an ISO 3166 code of three capital letters, such as FRA")
+    }
+    return faults
+  }
+
+  private static func isLanguageTag(_ tag: String) -> Bool {
+    let parts = tag.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    guard tag.utf8.count <= 35, let language = parts.first, (2...8).contains(language.count) else {
+      return false
+    }
+    return parts.allSatisfy { part in
+      (1...8).contains(part.count)
+        && part.allSatisfy {
+          (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
+        }
+    }
+  }
+
+  private static func isTerritory(_ text: String) -> Bool {
+    text.utf8.count == 3 && text.utf8.allSatisfy { (0x41...0x5A).contains($0) }
+  }
+}

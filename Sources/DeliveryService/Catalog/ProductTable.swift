@@ -1,0 +1,60 @@
+import Commerce
+import Database
+import Measures
+import PullboxAPI
+
+/// The rows of products: each a document of its own, as the operator wrote it.
+enum ProductTable {
+  struct Entry: Sendable {
+    var product: Product
+    var created: Timestamp
+    var changed: Timestamp
+  }
+
+  static func find(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Entry? {
+    try connection.first("SELECT * FROM products WHERE id = ?", [.text(id.text)]).map(entry)
+  }
+
+  /// At most `limit` products after `after`, by identifier.
+  static func page(
+    after: String, limit: Int, in connection: borrowing Connection
+  ) throws -> [Entry] {
+    try connection.query(
+      "SELECT * FROM products WHERE id > ? ORDER BY id LIMIT ?", [.text(after), .integer(limit)]
+    ).map(entry)
+  }
+
+  static func put(_ product: Product, at now: Timestamp, in connection: borrowing Connection) throws {
+    let document = String(decoding: try WireJSON.encode(product), as: UTF8.self)
+    try connection.execute(
+      """
+      INSERT INTO products (id, document, created, changed) VALUES (?, ?, ?, ?)
+      ON CONFLICT (id) DO UPDATE SET document = excluded.document, changed = excluded.changed
+      """, [.text(product.id.text), .text(document), .timestamp(now), .timestamp(now)])
+  }
+
+  /// The products that some proof of these may entitle to: themselves, and everything in their publications.
+  static func related(
+    to ids: [ProductIdentifier], in connection: borrowing Connection
+  ) throws -> [Product] {
+    var found: [ProductIdentifier: Product] = [:]
+    var publications: Set<ProductIdentifier> = []
+    for id in ids {
+      guard let product = try find(id, in: connection)?.product else { continue }
+      found[id] = product
+      if let publication = product.publication { publications.insert(publication) }
+    }
+    for publication in publications {
+      let rows = try connection.query(
+        "SELECT * FROM products WHERE document ->> '$.publication' = ?", [.text(publication.text)])
+      for product in try rows.map({ try entry($0).product }) { found[product.id] = product }
+    }
+    return found.values.sorted { $0.id < $1.id }
+  }
+
+  private static func entry(_ row: Row) throws -> Entry {
+    Entry(
+      product: try WireJSON.decode(Product.self, from: Array(try row.text("document").utf8)),
+      created: try row.timestamp("created"), changed: try row.timestamp("changed"))
+  }
+}

@@ -1,0 +1,37 @@
+import ContentPackage
+import Digests
+import HTTPServer
+import Measures
+
+/// A package that is open for sending: its descriptor, and the head lines that every answer about it carries.
+final class ContentEntry: Sendable {
+  let digest: SHA256Digest
+  let file: SharedDescriptor
+  let entityTag: EntityTag
+  let mediaType: String
+  /// `name: value` lines with their ends, made once.
+  let commonLines: [UInt8]
+  let contentTypeLine: [UInt8]
+
+  init(digest: SHA256Digest, file: SharedDescriptor, mediaType: String) {
+    self.digest = digest
+    self.file = file
+    self.mediaType = mediaType
+    entityTag = EntityTag(digest.hexadecimal)
+    let lines = Self.commonFields(digest).map { "\($0.0): \($0.1)\r\n" }.joined()
+    commonLines = Array(lines.utf8)
+    contentTypeLine = Array("Content-Type: \(mediaType)\r\n".utf8)
+  }
+
+  var length: Int64 { file.length.rawValue }
+
+  /// What a 200, 206, 304 and 416 alike say about the content. The bytes behind a digest never change, so a device may
+  /// keep them for ever; `private`, since they are gated. `X-Accel-Buffering` keeps proxies from cutting long bodies.
+  static func commonFields(_ digest: SHA256Digest) -> [(String, String)] {
+    [
+      ("Accept-Ranges", "bytes"), ("ETag", "\"\(digest.hexadecimal)\""),
+      ("Repr-Digest", "sha-256=:\(Base64.encode(digest.array)):"),
+      ("Cache-Control", "private, max-age=31536000, immutable"), ("X-Accel-Buffering", "no"),
+    ]
+  }
+}

@@ -1,0 +1,66 @@
+import BlobStore
+import ContentPackage
+import Database
+import Digests
+import HTTPServer
+import PullboxAPI
+import Synchronization
+
+/// The packages that can be sent, with a bounded number of open descriptors. What is open is found without waiting; the
+/// rest is opened off the loops.
+final class ContentLibrary: Sendable {
+  static let maximumOpen = 256
+
+  private struct Cache {
+    var entries: [SHA256Digest: ContentEntry] = [:]
+    /// Least recently opened first.
+    var order: [SHA256Digest] = []
+  }
+
+  private let blobs: BlobStore
+  private let database: Database
+  private let cache = Mutex(Cache())
+
+  init(blobs: BlobStore, database: Database) {
+    self.blobs = blobs
+    self.database = database
+  }
+
+  /// An open package; nil when it is not open. A descriptor that falls out of the cache stays open for those who have it.
+  func opened(_ digest: SHA256Digest) -> ContentEntry? {
+    cache.withLock { $0.entries[digest] }
+  }
+
+  /// Throws `content-unknown` when no version refers to it or its bytes are gone.
+  func entry(for digest: SHA256Digest) async throws -> ContentEntry {
+    if let entry = opened(digest) { return entry }
+    let mediaType = try await manifest(of: digest).mediaType.text
+    let entry: ContentEntry
+    do {
+      entry = ContentEntry(
+        digest: digest, file: try SharedDescriptor(try await blobs.open(digest)), mediaType: mediaType)
+    } catch let error as BlobStoreError where error.code == .notFound {
+      throw Problem(.contentUnknown)
+    }
+    return cache.withLock { cache in
+      if let other = cache.entries[digest] { return other }
+      cache.entries[digest] = entry
+      cache.order.append(digest)
+      if cache.order.count > Self.maximumOpen { cache.entries[cache.order.removeFirst()] = nil }
+      return entry
+    }
+  }
+
+  /// Throws `content-unknown`.
+  func manifestBytes(of digest: SHA256Digest) async throws -> [UInt8] {
+    guard let bytes = try await database.read({ try VersionTable.manifest(of: digest, in: $0) }) else {
+      throw Problem(.contentUnknown)
+    }
+    return bytes
+  }
+
+  private func manifest(of digest: SHA256Digest) async throws -> Manifest {
+    // This server checked it before it wrote it down.
+    try UnverifiedManifest(try await manifestBytes(of: digest)).proposed()
+  }
+}

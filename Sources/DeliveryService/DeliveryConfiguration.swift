@@ -1,0 +1,80 @@
+import HTTPServer
+public import PullboxAPI
+public import ServiceRuntime
+
+/// What an operator configures; the keys of `--config` are the members' names.
+public struct DeliveryConfiguration: Decodable, Sendable {
+  /// A key and what it may do.
+  public struct OperatorKey: Decodable, Sendable {
+    public var name: String
+    public var key: Redacted<String>
+    public var scopes: [OperatorScope]
+  }
+
+  /// The payment store whose receipts count.
+  public struct Store: Decodable, Sendable {
+    /// What proofs call it.
+    public var name: String
+    public var url: String
+    /// What the store knows this server by.
+    public var credential: Redacted<String>
+    /// Applications whose receipts count.
+    public var bundles: [String]
+  }
+
+  /// Addresses to listen on: `127.0.0.1:8080`, `unix:/run/pullbox/server.sock`.
+  public var listen: [String]
+  /// The directory of everything that must survive.
+  public var state: String
+  public var store: Store
+  /// An operator key with every scope.
+  public var operatorKey: Redacted<String>?
+  public var operatorKeys: [OperatorKey]?
+  /// Put before addresses in answers; without it they are relative.
+  public var publicURL: String?
+  public var ticketLifetime: ConfigurationDuration
+  /// How long a completion may wait for the store's answer before it is answered 202.
+  public var storePatience: ConfigurationDuration
+  public var maximumConnections: Int
+  public var loops: Int
+  public var drainDeadline: ConfigurationDuration
+  public var logLevel: String
+
+  /// The command line of `pullbox-server`.
+  public static let command = CommandDescription(
+    "pullbox-server",
+    summary: "Delivers content packages to devices whose purchase the payment store confirms",
+    discussion: """
+      Listens for devices, apps and operators. Everything it keeps lies in the state directory: the database, the \
+      packages, the ticket keys. SIGTERM finishes what is being sent and ends it.
+      """,
+    options: [
+      .configurationFile, .readyFile, .logLevel,
+      .list(
+        "listen", "ADDRESS", fallback: "127.0.0.1:8080",
+        help: "HOST:PORT or unix:PATH; port 0 takes a free one; may be repeated"),
+      .value("state", "DIR", fallback: "/var/lib/pullbox-server", help: "Directory of all that must survive"),
+      .value(
+        "public-url", "URL", key: "publicURL",
+        help: "What clients put before addresses; relative addresses without it"),
+      .value("operator-key", "KEY", help: "An operator key with every scope"),
+      .value(
+        "store-name", "NAME", fallback: "sandbox", key: "store.name", help: "What receipts call the store"),
+      .value(
+        "store-url", "URL", environment: "PULLBOX_STORE", fallback: "http://127.0.0.1:8090", key: "store.url",
+        help: "The payment store"),
+      .value(
+        "store-credential", "SECRET", key: "store.credential",
+        help: "What the store knows this server by; needed to finish transactions"),
+      .list(
+        "bundle", "ID", environment: "PULLBOX_BUNDLES", fallback: "com.example.pullbox", key: "store.bundles",
+        help: "Application whose receipts count; may be repeated"),
+      .value("ticket-lifetime", "DURATION", fallback: "15m", help: "How long a ticket opens its content"),
+      .value(
+        "store-patience", "DURATION", fallback: "2s",
+        help: "How long a completion waits for the store before it is answered 202"),
+      .value("maximum-connections", "N", fallback: "4096", help: "Connections beyond are answered 503"),
+      .value("loops", "N", fallback: "0", help: "Event loops; 0 is one per processor"),
+      .value("drain-deadline", "DURATION", fallback: "20s", help: "How long bodies may run on after SIGTERM"),
+    ])
+}

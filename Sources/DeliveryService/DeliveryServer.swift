@@ -1,0 +1,170 @@
+import APIServing
+import BlobStore
+import Commerce
+import Database
+import Digests
+import HTTPClient
+import HTTPServer
+public import Measures
+import PullboxAPI
+import Receipts
+public import ServiceRuntime
+import SystemCalls
+
+/// The delivery server with everything it needs: opened from a configuration, run by a ``ServiceGroup``.
+public final class DeliveryServer: Service {
+  private let lock: LockFile
+  private let database: Database
+  private let client: HTTPClient
+  private let server: HTTPServer
+  private let outbox: Outbox
+  private let recorder: DeliveryRecorder
+  private let clock: any WallClock
+  private let timer: any MonotonicClock
+  private let run: Int64
+  private let log: Log
+
+  public var name: String { "delivery server" }
+
+  /// Opens the state directory, which no other process may hold. Blocks. Throws ``StartError`` for what an operator can
+  /// mend.
+  public init(
+    _ configuration: DeliveryConfiguration, log: Log, clock: any WallClock = SystemWallClock(),
+    timer: any MonotonicClock = SystemMonotonicClock()
+  ) throws {
+    self.clock = clock
+    self.timer = timer
+    self.log = log
+    let state = configuration.state
+    try FileSystem.createDirectories(state, permissions: 0o700)
+    guard let lock = try LockFile.acquire(state + "/lock") else {
+      throw StartError("another process uses the state directory \(state)")
+    }
+    self.lock = lock
+    let addresses = try configuration.listen.map { text in
+      guard let address = ServerAddress(text) else {
+        throw StartError("not an address: \(text); HOST:PORT or unix:PATH is needed")
+      }
+      return address
+    }
+    let keys = try Self.operatorKeys(configuration)
+    let database = try Database.open(path: state + "/server.db", migrations: Schema.migrations)
+    self.database = database
+    let blobs = try BlobStore.open(directory: state)
+    client = try HTTPClient()
+
+    let now = clock.now()
+    let begun = try database.writeBlocking { connection in
+      let run = try RunTable.begin(at: now, in: connection)
+      if run.previousDied { try GrantTable.markCountsIncomplete(in: connection) }
+      return run
+    }
+    run = begun.id
+    if begun.previousDied { log.warning("the last run was not ended: counts of live grants may have a hole") }
+
+    let store = try Self.store(configuration, client: client, timer: timer)
+    let ledger = GrantLedger(database: database, clock: clock)
+    outbox = Outbox(ledger: ledger, stores: [store.name: store], clock: timer, log: log)
+    recorder = DeliveryRecorder(meters: DeliveryMeters(), database: database)
+    let ticketKeys = try TicketKeyFile.load(state + "/ticket-keys.json")
+    let gate = Gate(
+      ledger: ledger, stores: [store.name: store], outbox: outbox,
+      tickets: TicketIssuer(
+        keys: ticketKeys, lifetime: configuration.ticketLifetime.duration, clock: clock),
+      recorder: recorder, rules: EntitlementRules(), publicURL: configuration.publicURL ?? "",
+      storePatience: configuration.storePatience.duration, timer: timer)
+    let uploads = UploadDesk(database: database, blobs: blobs, clock: clock, log: log)
+    let publisher = Publisher(database: database, blobs: blobs, uploads: uploads, clock: clock)
+    let content = ContentLibrary(blobs: blobs, database: database)
+    let access = ContentAccess(keys: ticketKeys, clock: clock)
+
+    var routes = ContractRoutes()
+    CatalogRoutes(catalogue: Catalogue(database: database, clock: clock), keys: keys).add(to: &routes)
+    GateRoutes(gate: gate).add(to: &routes)
+    UploadRoutes(desk: uploads, keys: keys).add(to: &routes)
+    PublishingRoutes(publisher: publisher, keys: keys).add(to: &routes)
+    ContentRoutes(content: content, access: access, meters: recorder.meters).add(to: &routes)
+    OperationsRoutes(database: database, recorder: recorder, keys: keys).add(to: &routes)
+
+    var http = HTTPServerConfiguration(addresses: addresses)
+    http.maximumConnections = configuration.maximumConnections
+    http.loops = configuration.loops
+    http.drainDeadline = configuration.drainDeadline.duration
+    server = HTTPServer(
+      configuration: http,
+      inline: ContentHandler(content: content, access: access, meters: recorder.meters),
+      handler: routes.router { request, error in
+        log.error(
+          "request failed",
+          [
+            "request": LogValue(request.id), "method": LogValue(request.method.rawValue),
+            "path": LogValue(request.path), "error": LogValue(error),
+          ])
+      })
+  }
+
+  /// Where it listens, with the real port where any free one was asked for.
+  public var addresses: [String] { server.boundAddresses.map(\.description) }
+
+  public func start() async throws {
+    try server.start()
+    log.info("listening", ["addresses": LogValue(addresses.joined(separator: " "))])
+  }
+
+  public func run() async throws {
+    try await withThrowingTaskGroup { group in
+      group.addTask { try await self.outbox.run() }
+      group.addTask { try await self.recorder.run(clock: self.timer) }
+      try await group.waitForAll()
+    }
+  }
+
+  public func stop() async {
+    await server.drain()
+    do {
+      try await recorder.record()
+      let run = run
+      let now = clock.now()
+      try await database.write { try RunTable.end(run, at: now, in: $0) }
+    } catch {
+      log.error("the end of this run could not be written down", ["error": LogValue(error)])
+    }
+    client.shutDown()
+  }
+
+  private static func operatorKeys(_ configuration: DeliveryConfiguration) throws -> OperatorKeys {
+    var keys = (configuration.operatorKeys ?? []).map { key in
+      OperatorKeys.Key(name: key.name, secret: SecretDigest(of: key.key.revealed), scopes: Set(key.scopes))
+    }
+    if let key = configuration.operatorKey {
+      keys.append(
+        OperatorKeys.Key(name: "operator", secret: SecretDigest(of: key.revealed), scopes: [.admin]))
+    }
+    guard Set(keys.map(\.secret)).count == keys.count else {
+      throw StartError("two operator keys are the same")
+    }
+    return OperatorKeys(keys: keys)
+  }
+
+  private static func store(
+    _ configuration: DeliveryConfiguration, client: HTTPClient, timer: any MonotonicClock
+  ) throws -> any PaymentStore {
+    guard let name = StoreIdentifier(configuration.store.name) else {
+      throw StartError("not a store's name: \(configuration.store.name)")
+    }
+    return SandboxStoreClient(
+      name: name, url: configuration.store.url, credential: configuration.store.credential.revealed,
+      policy: VerifyReceiptPolicy(
+        bundleIdentifiers: Set(configuration.store.bundles), environments: [.sandbox]), client: client,
+      timer: timer)
+  }
+}
+
+/// Why a server cannot start, in words for its operator.
+public struct StartError: Error, Sendable, CustomStringConvertible {
+  public let description: String
+
+  init(_ description: String) {
+    self.description = description
+  }
+}

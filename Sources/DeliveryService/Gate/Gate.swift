@@ -1,0 +1,186 @@
+import Commerce
+import Database
+import Digests
+import Measures
+import PullboxAPI
+import Receipts
+
+/// Receipt → verdict → grant → ticket, and completion → transaction finished.
+struct Gate: Sendable {
+  let ledger: GrantLedger
+  let stores: [StoreIdentifier: any PaymentStore]
+  let outbox: Outbox
+  let tickets: TicketIssuer
+  let recorder: DeliveryRecorder
+  let rules: EntitlementRules
+  /// Put before content addresses; empty leaves them relative to the server's address as the client knows it.
+  let publicURL: String
+  /// How long an answer to a completion may wait for the store.
+  let storePatience: Duration
+  let timer: any MonotonicClock
+
+  /// A proof that a store has vouched for, held against the catalogue.
+  private struct Finding {
+    var store: StoreIdentifier
+    var transactions: [VerifiedTransaction]
+    var catalogue: [ProductIdentifier: Product]
+    var report: EntitlementReport
+  }
+
+  func entitlements(of request: EntitlementsRequest) async throws -> EntitlementsResponse {
+    let finding = try await verify(request.proof, for: request.device.id, concerning: nil)
+    let device = request.device.id
+    let products = try await ledger.database.read { connection in
+      try finding.report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
+        guard let content = try VersionTable.released(of: product, in: connection) else { return [] }
+        return try (finding.report.claims[product] ?? []).map { claim in
+          let grant = try GrantTable.find(
+            store: finding.store, transaction: claim.transaction, product: product, version: content.version,
+            device: device, in: connection)
+          return EntitledProduct(
+            product: product, version: content.version, length: content.length,
+            because: claim.reason.wireName, transaction: claim.transaction,
+            state: grant?.machine.name.rawValue ?? "not-granted")
+        }
+      }
+    }
+    return EntitlementsResponse(products: products)
+  }
+
+  func grant(_ request: GrantRequest) async throws -> (response: GrantResponse, isNew: Bool) {
+    let content = try await content(of: request.product, version: request.version)
+    let finding = try await verify(request.proof, for: request.device.id, concerning: request.product)
+    let transaction = try Self.transaction(for: request, in: finding)
+    let claim = GrantLedger.Claim(
+      store: finding.store, transaction: transaction, content: content,
+      owed: try await owed(by: transaction, in: finding))
+    let (grant, isNew) = try await ledger.grant(claim, to: request.device)
+    let ticket = tickets.issue(for: grant)
+    let address = "\(publicURL)/v1/content/\(grant.digest.hexadecimal)"
+    let terms = DownloadTerms(
+      product: grant.product, version: grant.version, length: grant.length, digest: grant.digest,
+      manifestDigest: grant.manifestDigest, contentURL: address, manifestURL: address + "/manifest",
+      ticket: ticket.ticket, ticketExpires: ticket.ticketExpires)
+    return (GrantResponse(grant: grant.id, transaction: grant.transaction, download: terms), isNew)
+  }
+
+  func ticket(for id: GrantIdentifier) async throws -> TicketResponse {
+    tickets.issue(for: try await ledger.grantForTicket(id))
+  }
+
+  func status(of id: GrantIdentifier) async throws -> GrantStatus {
+    try await recorder.record()
+    return try await ledger.status(of: id)
+  }
+
+  /// Records the report, then gives the store a moment to finish the transaction, so that the usual answer is final.
+  func complete(_ id: GrantIdentifier, with completion: ReceivedCompletion) async throws -> CompletionResponse
+  {
+    // What was sent a moment ago counts.
+    try await recorder.record()
+    let settlement = try await ledger.complete(id, with: completion, headStart: Outbox.headStart)
+    guard let entry = settlement.outbox else {
+      return CompletionResponse(
+        state: settlement.grant.machine.name,
+        remaining: settlement.remaining.isEmpty ? nil : settlement.remaining)
+    }
+    let finished = try await withThrowingTaskGroup(of: Bool?.self) { group in
+      group.addTask { try await outbox.attempt(entry) }
+      group.addTask {
+        try await timer.sleep(for: storePatience)
+        return nil
+      }
+      let first = try await group.next() ?? nil
+      group.cancelAll()
+      return first
+    }
+    outbox.kick()
+    return CompletionResponse(state: finished == true ? .finished : .completed)
+  }
+
+  private func content(
+    of product: ProductIdentifier, version: ContentVersion?
+  ) async throws -> ReleasedContent {
+    try await ledger.database.read { connection in
+      guard try ProductTable.find(product, in: connection) != nil else {
+        throw Problem(.productUnknown, "no product is named \(product)")
+      }
+      let content =
+        if let version {
+          try VersionTable.available(product, version, in: connection)
+        } else {
+          try VersionTable.released(of: product, in: connection)
+        }
+      if let content { return content }
+      if try VersionTable.isWithdrawn(product, version, in: connection) { throw Problem(.contentWithdrawn) }
+      throw Problem(
+        .versionUnknown,
+        version.map { "\(product) has no released version \($0)" } ?? "\(product) has no content yet")
+    }
+  }
+
+  private func verify(
+    _ proof: Proof, for device: DeviceIdentifier, concerning product: ProductIdentifier?
+  ) async throws -> Finding {
+    let store = try store(named: proof.store)
+    let transactions = try await store.verify(proof, for: device)
+    let ids = transactions.map(\.product) + (product.map { [$0] } ?? [])
+    let catalogue = try await ledger.database.read { try ProductTable.related(to: ids, in: $0) }
+    let report = rules.evaluate(transactions, catalogue: catalogue, now: ledger.clock.now())
+    return Finding(
+      store: store.name, transactions: transactions,
+      catalogue: Dictionary(uniqueKeysWithValues: catalogue.map { ($0.id, $0) }), report: report)
+  }
+
+  private func store(named name: String?) throws(Problem) -> any PaymentStore {
+    guard let name else {
+      guard stores.count == 1, let only = stores.values.first else {
+        throw Problem(.storeUnknown, "store is missing; this server knows \(knownStores)")
+      }
+      return only
+    }
+    guard let identifier = StoreIdentifier(name), let store = stores[identifier] else {
+      throw Problem(.storeUnknown, "this server knows \(knownStores)")
+    }
+    return store
+  }
+
+  private var knownStores: String { stores.keys.map(\.text).sorted().joined(separator: ", ") }
+
+  private static func transaction(
+    for request: GrantRequest, in finding: Finding
+  ) throws(Problem) -> TransactionIdentifier {
+    switch finding.report[request.product] {
+    case .owned(let claim):
+      guard let wanted = request.transaction else { return claim.transaction }
+      let claims = finding.report.claims[request.product] ?? []
+      guard claims.contains(where: { $0.transaction == wanted }) else {
+        throw Problem(.purchaseRequired, "transaction \(wanted) does not pay for \(request.product)")
+      }
+      return wanted
+    case .expired: throw Problem(.entitlementExpired)
+    case .revoked: throw Problem(.entitlementRevoked)
+    case .notOwned: throw Problem(.purchaseRequired, "the receipt holds no purchase of \(request.product)")
+    }
+  }
+
+  /// Everything released that the transaction pays for.
+  private func owed(
+    by transaction: TransactionIdentifier, in finding: Finding
+  ) async throws -> [ProductIdentifier] {
+    let claimed = finding.report.products(claimedBy: transaction)
+    return try await ledger.database.read { connection in
+      try claimed.filter { try VersionTable.released(of: $0, in: connection) != nil }
+    }
+  }
+}
+
+extension EntitlementClaim.Reason {
+  var wireName: String {
+    switch self {
+    case .purchased: "purchased"
+    case .publishedDuringSubscription: "published-during-subscription"
+    case .unlockedAtStart: "unlocked-at-start"
+    }
+  }
+}

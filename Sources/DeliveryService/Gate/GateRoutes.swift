@@ -1,0 +1,43 @@
+import APIServing
+import HTTPServer
+import Measures
+import PullboxAPI
+
+/// The gate's HTTP interface.
+struct GateRoutes: Sendable {
+  /// A store's own bound on receipts, in base 64, and the members around it.
+  static let maximumProofLength = ByteCount.mebibytes(4)
+  static let maximumCompletionLength = ByteCount.kibibytes(16)
+
+  let gate: Gate
+
+  func add(to routes: inout ContractRoutes) {
+    routes.on(.post, "/v1/entitlements") { request, _ in
+      let asked = try await request.decode(EntitlementsRequest.self, upTo: Self.maximumProofLength)
+      return try .json(try await gate.entitlements(of: asked))
+    }
+    routes.on(.post, "/v1/grants") { request, _ in
+      let asked = try await request.decode(GrantRequest.self, upTo: Self.maximumProofLength)
+      let (response, isNew) = try await gate.grant(asked)
+      return try .json(
+        response, status: isNew ? .created : .ok, headers: ["Location": "/v1/grants/\(response.grant)"])
+    }
+    routes.on(.get, "/v1/grants/{grant}") { _, parameters in
+      try .json(try await gate.status(of: try Self.grant(parameters)))
+    }
+    routes.on(.post, "/v1/grants/{grant}/tickets") { _, parameters in
+      try .json(try await gate.ticket(for: try Self.grant(parameters)), status: .created)
+    }
+    routes.on(.post, "/v1/grants/{grant}/completion") { request, parameters in
+      let id = try Self.grant(parameters)
+      let completion = try ReceivedCompletion(try await request.bytes(upTo: Self.maximumCompletionLength))
+      let response = try await gate.complete(id, with: completion)
+      return try .json(response, status: response.state == .finished ? .ok : .accepted)
+    }
+  }
+
+  private static func grant(_ parameters: PathParameters) throws(Problem) -> GrantIdentifier {
+    guard let id = GrantIdentifier(parameters["grant"]) else { throw Problem(.grantUnknown) }
+    return id
+  }
+}

@@ -1,0 +1,173 @@
+import Commerce
+import Database
+import Digests
+import Measures
+import PullboxAPI
+
+/// Makes, finds, completes and finishes grants. Every transition is one database transaction, in which the machine
+/// decides and its state, the history and the outbox are written together.
+struct GrantLedger: Sendable {
+  let database: Database
+  let clock: any WallClock
+
+  /// What a proof led to: the transaction to charge it to, the content, and all that the same transaction owes.
+  struct Claim: Sendable {
+    var store: StoreIdentifier
+    var transaction: TransactionIdentifier
+    var content: ReleasedContent
+    var owed: [ProductIdentifier]
+  }
+
+  /// The grant for that claim and device: the one there is, or a new one. Throws `entitlement-revoked` where it was
+  /// revoked.
+  func grant(_ claim: Claim, to device: Device) async throws -> (grant: GrantRecord, isNew: Bool) {
+    let now = clock.now()
+    return try await database.write { connection in
+      try ObligationTable.add(
+        claim.owed, store: claim.store, transaction: claim.transaction, device: device.id, in: connection)
+      let existing = try GrantTable.find(
+        store: claim.store, transaction: claim.transaction, product: claim.content.product,
+        version: claim.content.version, device: device.id, in: connection)
+      if var existing {
+        if existing.machine.name == .revoked { throw Problem(.entitlementRevoked) }
+        // The receipt was checked again, so this is the owner; a device that lost its key brings a new one.
+        if let key = device.publicKey, key != existing.publicKey, existing.machine.name == .granted {
+          try GrantTable.setPublicKey(key, of: existing.id, in: connection)
+          existing.publicKey = key
+        }
+        return (existing, false)
+      }
+      guard let id = GrantIdentifier(RandomBytes.make(16)) else {
+        preconditionFailure("16 bytes name a grant")
+      }
+      let grant = GrantRecord(
+        id: id, store: claim.store, transaction: claim.transaction, product: claim.content.product,
+        version: claim.content.version, device: device.id, publicKey: device.publicKey,
+        digest: claim.content.digest, length: claim.content.length,
+        manifestDigest: claim.content.manifestDigest, machine: GrantMachine(), delivered: .zero,
+        deliveryCountHasHole: false, created: now)
+      try GrantTable.insert(grant, in: connection)
+      return (grant, true)
+    }
+  }
+
+  func find(_ id: GrantIdentifier) async throws -> GrantRecord {
+    try await database.read { connection in try Self.find(id, in: connection) }
+  }
+
+  func status(of id: GrantIdentifier) async throws -> GrantStatus {
+    try await database.read { connection in
+      let grant = try Self.find(id, in: connection)
+      return GrantStatus(grant, history: try GrantTable.history(of: id, in: connection))
+    }
+  }
+
+  /// Whether the grant lives, so that a ticket may be issued for it.
+  func grantForTicket(_ id: GrantIdentifier) async throws -> GrantRecord {
+    var grant = try await find(id)
+    guard grant.machine.handle(.ticketRequested) == [.issueTicket] else { throw Problem(.entitlementRevoked) }
+    return grant
+  }
+
+  /// What a completion led to.
+  struct Settlement: Sendable {
+    var grant: GrantRecord
+    /// Products the transaction still owes the device.
+    var remaining: [ProductIdentifier]
+    /// The outbox row that will finish the transaction, while the store has not accepted it.
+    var outbox: Int64?
+  }
+
+  /// Checks a report and, if nothing is missing, records it and puts the transaction's end in the outbox once nothing is
+  /// owed any more. Throws `completion-mismatch` with the missing step; then nothing has changed. The new outbox row is
+  /// left alone by the worker for `headStart`, in which the caller may make the call itself.
+  func complete(
+    _ id: GrantIdentifier, with completion: ReceivedCompletion, headStart: Duration
+  ) async throws -> Settlement {
+    let now = clock.now()
+    return try await database.write { connection in
+      var grant = try Self.find(id, in: connection)
+      let delivered = try GrantTable.delivered(of: grant.digest, to: grant.device, in: connection)
+      grant.deliveryCountHasHole = delivered.hasHole
+      let missing = try CompletionCheck(grant: grant, delivered: delivered.bytes).missingStep(in: completion)
+      let before = grant.machine.state
+      var settlement = Settlement(grant: grant, remaining: [], outbox: nil)
+      for action in grant.machine.handle(.completionReported(missing: missing)) {
+        switch action {
+        case .refuseCompletion(let step):
+          throw Problem(.completionMismatch, Self.sentence(for: step), missingStep: step)
+        case .settleTransaction:
+          try GrantTable.update(grant, from: before, at: now, detail: nil, in: connection)
+          settlement = try Self.settle(grant, at: now, headStart: headStart, in: connection)
+        case .answerState, .issueTicket, .refuseRevoked:
+          break
+        }
+      }
+      return settlement
+    }
+  }
+
+  /// The store has finished the transaction: so have all its completed grants.
+  func transactionFinished(
+    _ transaction: TransactionIdentifier, store: StoreIdentifier, outbox: Int64
+  ) async throws {
+    let now = clock.now()
+    try await database.write { connection in
+      try OutboxTable.markDone(outbox, at: now, in: connection)
+      try Self.finishGrants(of: transaction, store: store, at: now, in: connection)
+    }
+  }
+
+  private static func find(
+    _ id: GrantIdentifier, in connection: borrowing Connection
+  ) throws -> GrantRecord {
+    guard let grant = try GrantTable.find(id, in: connection) else { throw Problem(.grantUnknown) }
+    return grant
+  }
+
+  private static func settle(
+    _ grant: GrantRecord, at now: Timestamp, headStart: Duration, in connection: borrowing Connection
+  ) throws -> Settlement {
+    let remaining = try ObligationTable.remaining(
+      store: grant.store, transaction: grant.transaction, device: grant.device, in: connection)
+    guard remaining.isEmpty else { return Settlement(grant: grant, remaining: remaining, outbox: nil) }
+    let entry = try OutboxTable.add(
+      .finish, store: grant.store, subject: grant.transaction, firstAttempt: now + headStart, at: now,
+      in: connection)
+    guard entry.isDone else { return Settlement(grant: grant, remaining: [], outbox: entry.id) }
+    try finishGrants(of: grant.transaction, store: grant.store, at: now, in: connection)
+    return Settlement(grant: try find(grant.id, in: connection), remaining: [], outbox: nil)
+  }
+
+  private static func finishGrants(
+    of transaction: TransactionIdentifier, store: StoreIdentifier, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws {
+    for var grant in try GrantTable.all(store: store, transaction: transaction, in: connection) {
+      let before = grant.machine.state
+      _ = grant.machine.handle(.transactionFinished)
+      try GrantTable.update(grant, from: before, at: now, detail: "the store finished it", in: connection)
+    }
+  }
+
+  private static func sentence(for step: CompletionStep) -> String {
+    switch step {
+    case .deviceSignature: "the report is not signed by the device's key"
+    case .device: "the report names another device than the grant"
+    case .version: "the report names another version than was granted"
+    case .digest: "the report names another digest than was granted"
+    case .length: "the report names another length than was granted"
+    case .delivery: "the package's bytes have not been sent to this device"
+    case .grant: "the grant is revoked, or the report is for another grant"
+    }
+  }
+}
+
+extension GrantStatus {
+  init(_ grant: GrantRecord, history: [GrantStatus.Event]) {
+    self.init(
+      grant: grant.id, state: grant.machine.name, store: grant.store.text, transaction: grant.transaction,
+      product: grant.product, version: grant.version, device: grant.device, digest: grant.digest,
+      length: grant.length, bytesDelivered: grant.delivered, history: history)
+  }
+}

@@ -1,0 +1,92 @@
+import PullboxAPI
+
+/// The one state machine of a grant: events in, actions out, no I/O. Whoever runs it persists the new state in the same
+/// database transaction as the actions' effects.
+struct GrantMachine: Hashable, Sendable {
+  /// A state and, for a revoked grant, what it goes back to when the revocation is reversed.
+  enum State: Hashable, Sendable {
+    case granted
+    case completed
+    case finished
+    indirect case revoked(was: State)
+  }
+
+  enum Event: Hashable, Sendable {
+    case ticketRequested
+    /// A report arrived; `missing` is the first link of the chain that it lacks.
+    case completionReported(missing: CompletionStep?)
+    /// The store has marked the transaction finished.
+    case transactionFinished
+    case revoked
+    case reinstated
+  }
+
+  enum Action: Hashable, Sendable {
+    case issueTicket
+    /// Look whether the transaction has anything left to wait for, and if not, put its end in the outbox.
+    case settleTransaction
+    case answerState
+    case refuseRevoked
+    case refuseCompletion(CompletionStep)
+  }
+
+  private(set) var state: State
+
+  init(state: State = .granted) {
+    self.state = state
+  }
+
+  var name: GrantStateName {
+    switch state {
+    case .granted: .granted
+    case .completed: .completed
+    case .finished: .finished
+    case .revoked: .revoked
+    }
+  }
+
+  mutating func handle(_ event: Event) -> [Action] {
+    switch (state, event) {
+    // A finished grant still opens the content: a device that lost its copy may fetch it again.
+    case (.granted, .ticketRequested), (.completed, .ticketRequested), (.finished, .ticketRequested):
+      return [.issueTicket]
+    case (.revoked, .ticketRequested):
+      return [.refuseRevoked]
+
+    case (.revoked, .completionReported):
+      return [.refuseCompletion(.grant)]
+    case (_, .completionReported(.some(let step))):
+      return [.refuseCompletion(step)]
+    case (.granted, .completionReported(nil)):
+      state = .completed
+      return [.settleTransaction, .answerState]
+    case (.completed, .completionReported(nil)):
+      // The answer to the first report was lost, or another product of the transaction was completed since.
+      return [.settleTransaction, .answerState]
+    case (.finished, .completionReported(nil)):
+      return [.answerState]
+
+    case (.completed, .transactionFinished):
+      state = .finished
+      return []
+    case (.revoked(was: .completed), .transactionFinished):
+      state = .revoked(was: .finished)
+      return []
+    case (.granted, .transactionFinished), (.finished, .transactionFinished),
+      (.revoked, .transactionFinished):
+      // Finished elsewhere before this device was done: the device still owes its own report.
+      return []
+
+    case (.granted, .revoked), (.completed, .revoked), (.finished, .revoked):
+      state = .revoked(was: state)
+      return []
+    case (.revoked, .revoked):
+      return []
+    case (.revoked(was: let before), .reinstated):
+      state = before
+      return []
+    case (.granted, .reinstated), (.completed, .reinstated), (.finished, .reinstated):
+      return []
+    }
+  }
+}

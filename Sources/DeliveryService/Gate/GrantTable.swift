@@ -1,0 +1,165 @@
+import Commerce
+import Database
+import Digests
+import Measures
+import PullboxAPI
+
+/// The rows of grants and of what happened to them.
+enum GrantTable {
+  static func find(_ id: GrantIdentifier, in connection: borrowing Connection) throws -> GrantRecord? {
+    try connection.first("SELECT * FROM grants WHERE id = ?", [.text(id.text)]).map(record)
+  }
+
+  static func find(
+    store: StoreIdentifier, transaction: TransactionIdentifier, product: ProductIdentifier,
+    version: ContentVersion,
+    device: DeviceIdentifier, in connection: borrowing Connection
+  ) throws -> GrantRecord? {
+    try connection.first(
+      """
+      SELECT * FROM grants
+      WHERE store = ? AND transaction_id = ? AND product = ? AND version = ? AND device = ?
+      """,
+      [
+        .text(store.text), .text(transaction.text), .text(product.text), .text(version.text),
+        .text(device.text),
+      ]
+    ).map(record)
+  }
+
+  /// The newest grant of a device for a product paid for by a transaction, whichever its version.
+  static func latest(
+    store: StoreIdentifier, transaction: TransactionIdentifier, product: ProductIdentifier,
+    device: DeviceIdentifier,
+    in connection: borrowing Connection
+  ) throws -> GrantRecord? {
+    try connection.first(
+      """
+      SELECT * FROM grants WHERE store = ? AND transaction_id = ? AND product = ? AND device = ?
+      ORDER BY created DESC, id LIMIT 1
+      """, [.text(store.text), .text(transaction.text), .text(product.text), .text(device.text)]
+    ).map(record)
+  }
+
+  static func all(
+    store: StoreIdentifier, transaction: TransactionIdentifier, in connection: borrowing Connection
+  ) throws -> [GrantRecord] {
+    try connection.query(
+      "SELECT * FROM grants WHERE store = ? AND transaction_id = ?",
+      [.text(store.text), .text(transaction.text)]
+    ).map(record)
+  }
+
+  static func insert(_ grant: GrantRecord, in connection: borrowing Connection) throws {
+    try connection.execute(
+      """
+      INSERT INTO grants (id, store, transaction_id, product, version, device, public_key, digest, length,
+        manifest_digest, state, created)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """,
+      [
+        .text(grant.id.text), .text(grant.store.text), .text(grant.transaction.text),
+        .text(grant.product.text),
+        .text(grant.version.text), .text(grant.device.text), .optional(grant.publicKey?.bytes),
+        .blob(grant.digest.array), .byteCount(grant.length), .blob(grant.manifestDigest.array),
+        .text(grant.machine.state.stored), .timestamp(grant.created),
+      ])
+    try record(grant.machine.name, of: grant.id, at: grant.created, detail: nil, in: connection)
+  }
+
+  /// Writes the machine's state down, with an entry in the history where it changed.
+  static func update(
+    _ grant: GrantRecord, from before: GrantMachine.State, at now: Timestamp, detail: String?,
+    in connection: borrowing Connection
+  ) throws {
+    guard grant.machine.state != before else { return }
+    try connection.execute(
+      "UPDATE grants SET state = ? WHERE id = ?", [.text(grant.machine.state.stored), .text(grant.id.text)])
+    try record(grant.machine.name, of: grant.id, at: now, detail: detail, in: connection)
+  }
+
+  static func setPublicKey(
+    _ key: VerificationKey, of id: GrantIdentifier, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "UPDATE grants SET public_key = ? WHERE id = ?", [.blob(key.bytes), .text(id.text)])
+  }
+
+  static func addDelivered(
+    _ bytes: ByteCount, to id: GrantIdentifier, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "UPDATE grants SET delivered = delivered + ? WHERE id = ?", [.byteCount(bytes), .text(id.text)])
+  }
+
+  /// What a device was sent of a package, over all its grants, and whether the count of any of them has a hole.
+  static func delivered(
+    of digest: SHA256Digest, to device: DeviceIdentifier, in connection: borrowing Connection
+  ) throws -> (bytes: ByteCount, hasHole: Bool) {
+    guard
+      let row = try connection.first(
+        """
+        SELECT coalesce(sum(delivered), 0) AS bytes, coalesce(max(count_has_hole), 0) AS hole
+        FROM grants WHERE device = ? AND digest = ?
+        """, [.text(device.text), .blob(digest.array)])
+    else { return (.zero, false) }
+    return (try row.byteCount("bytes"), try row.boolean("hole"))
+  }
+
+  static func markCountsIncomplete(in connection: borrowing Connection) throws {
+    try connection.execute("UPDATE grants SET count_has_hole = 1 WHERE state = 'granted'")
+  }
+
+  static func history(
+    of id: GrantIdentifier, in connection: borrowing Connection
+  ) throws -> [GrantStatus.Event] {
+    try connection.query("SELECT * FROM grant_events WHERE grant_id = ? ORDER BY id", [.text(id.text)]).map {
+      GrantStatus.Event(
+        state: try $0.choice("state"), at: try $0.timestamp("at"), detail: try $0.optionalText("detail"))
+    }
+  }
+
+  /// At most `limit` grants, newest first, older than the one that `after` names.
+  static func page(
+    after: GrantIdentifier?, product: ProductIdentifier?, limit: Int, in connection: borrowing Connection
+  ) throws -> [GrantRecord] {
+    var conditions: [String] = []
+    var values: [SQLValue] = []
+    if let after {
+      conditions.append("(created, id) < (SELECT created, id FROM grants WHERE id = ?)")
+      values.append(.text(after.text))
+    }
+    if let product {
+      conditions.append("product = ?")
+      values.append(.text(product.text))
+    }
+    let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
+    return try connection.query(
+      "SELECT * FROM grants \(filter) ORDER BY created DESC, id DESC LIMIT ?", values + [.integer(limit)]
+    ).map(record)
+  }
+
+  private static func record(
+    _ state: GrantStateName, of id: GrantIdentifier, at: Timestamp, detail: String?,
+    in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "INSERT INTO grant_events (grant_id, state, at, detail) VALUES (?, ?, ?, ?)",
+      [.text(id.text), .text(state.rawValue), .timestamp(at), .optional(detail)])
+  }
+
+  private static func record(_ row: Row) throws -> GrantRecord {
+    guard let state = GrantMachine.State(stored: try row.text("state")) else {
+      throw row.unexpected("state", "a grant's state")
+    }
+    return GrantRecord(
+      id: try row.identifier("id"), store: try row.identifier("store"),
+      transaction: try row.identifier("transaction_id"), product: try row.identifier("product"),
+      version: try row.identifier("version"), device: try row.identifier("device"),
+      publicKey: try row.optionalBlob("public_key").flatMap { VerificationKey($0) },
+      digest: try row.digest("digest"), length: try row.byteCount("length"),
+      manifestDigest: try row.digest("manifest_digest"), machine: GrantMachine(state: state),
+      delivered: try row.byteCount("delivered"), deliveryCountHasHole: try row.boolean("count_has_hole"),
+      created: try row.timestamp("created"))
+  }
+}

@@ -1,0 +1,106 @@
+import Commerce
+import Database
+import Measures
+import ServiceRuntime
+
+/// Makes the calls that stores still have to hear, one after the other, until each was accepted. They survive the
+/// process; any of them may be made twice, so every one is idempotent at the store.
+final class Outbox: Sendable {
+  private let ledger: GrantLedger
+  private let stores: [StoreIdentifier: any PaymentStore]
+  private let log: Log
+  private let timer: any MonotonicClock
+  private let wakeUp = WakeUp()
+
+  /// How long a caller that makes a call itself keeps the worker away from it.
+  static let headStart: Duration = .seconds(10)
+  private static let batch = 32
+
+  init(
+    ledger: GrantLedger, stores: [StoreIdentifier: any PaymentStore], clock: any MonotonicClock, log: Log
+  ) {
+    self.ledger = ledger
+    self.stores = stores
+    timer = clock
+    self.log = log
+  }
+
+  /// Makes the call now if it still waits; true when the store has accepted it.
+  func attempt(_ id: Int64) async throws -> Bool {
+    guard let entry = try await ledger.database.read({ try OutboxTable.find(id, in: $0) }) else {
+      return true
+    }
+    return try await attempt(entry)
+  }
+
+  /// Works until the task is cancelled.
+  func run() async throws {
+    while !Task.isCancelled {
+      while try await workOnce() {}
+      await wakeUp.wait(atMost: try await pauseUntilNext(), clock: timer)
+    }
+  }
+
+  /// Something was added.
+  func kick() {
+    wakeUp.signal()
+  }
+
+  /// True when there may be more to do at once.
+  private func workOnce() async throws -> Bool {
+    let now = ledger.clock.now()
+    let entries = try await ledger.database.read { connection in
+      try OutboxTable.due(at: now, limit: Self.batch, in: connection)
+    }
+    for entry in entries {
+      try Task.checkCancellation()
+      _ = try await attempt(entry)
+    }
+    return entries.count == Self.batch
+  }
+
+  private func pauseUntilNext() async throws -> Duration? {
+    guard let next = try await ledger.database.read({ try OutboxTable.nextAttempt(in: $0) }) else {
+      return nil
+    }
+    return max(next - ledger.clock.now(), .milliseconds(10))
+  }
+
+  private func attempt(_ entry: OutboxEntry) async throws -> Bool {
+    guard let store = stores[entry.store] else {
+      try await postpone(entry, .refused, "the configuration knows no store \(entry.store)")
+      return false
+    }
+    let reply =
+      switch entry.kind {
+      case .finish: await store.finish(entry.subject)
+      }
+    if reply.answer == .accepted {
+      try await ledger.transactionFinished(entry.subject, store: entry.store, outbox: entry.id)
+      log.info(
+        "transaction finished at the store",
+        ["store": LogValue(entry.store), "transaction": LogValue(entry.subject)])
+      return true
+    }
+    try await postpone(entry, reply.answer, reply.detail ?? "no answer")
+    return false
+  }
+
+  private func postpone(_ entry: OutboxEntry, _ answer: OutboxMachine.Answer, _ detail: String) async throws {
+    let machine = OutboxMachine(attempts: entry.attempts + 1)
+    guard case .retry(let delay) = machine.decide(answer, jitter: Double.random(in: 0...1)) else { return }
+    let next = ledger.clock.now() + delay
+    try await ledger.database.write { connection in
+      try OutboxTable.postpone(entry.id, until: next, because: detail, in: connection)
+    }
+    log.warning(
+      "store call postponed",
+      [
+        "store": LogValue(entry.store), "kind": LogValue(entry.kind.rawValue),
+        "transaction": LogValue(entry.subject), "attempts": LogValue(machine.attempts),
+        "next": LogValue(next),
+        "error": LogValue(detail),
+      ])
+    kick()
+  }
+}

@@ -1,0 +1,87 @@
+import Commerce
+import Database
+import Measures
+
+/// A call that a store still has to hear.
+struct OutboxEntry: Sendable {
+  enum Kind: String, Sendable {
+    /// The transaction is finished: all it pays for was delivered.
+    case finish
+  }
+
+  var id: Int64
+  var store: StoreIdentifier
+  var kind: Kind
+  /// The transaction.
+  var subject: TransactionIdentifier
+  var attempts: Int
+}
+
+/// The outbox's rows: written in the same transaction as what they follow from, kept until the store has answered.
+enum OutboxTable {
+  /// Adds the call unless it is there already; answers its row and whether the store has accepted it before.
+  static func add(
+    _ kind: OutboxEntry.Kind, store: StoreIdentifier, subject: TransactionIdentifier, firstAttempt: Timestamp,
+    at now: Timestamp, in connection: borrowing Connection
+  ) throws -> (id: Int64, isDone: Bool) {
+    try connection.execute(
+      """
+      INSERT OR IGNORE INTO outbox (store, kind, subject, next_attempt, created) VALUES (?, ?, ?, ?, ?)
+      """,
+      [
+        .text(store.text), .text(kind.rawValue), .text(subject.text), .timestamp(firstAttempt),
+        .timestamp(now),
+      ])
+    guard
+      let row = try connection.first(
+        "SELECT id, done FROM outbox WHERE store = ? AND kind = ? AND subject = ?",
+        [.text(store.text), .text(kind.rawValue), .text(subject.text)])
+    else { preconditionFailure("the row was just written, in this transaction") }
+    return (try row.integer("id"), try row.optionalTimestamp("done") != nil)
+  }
+
+  static func find(_ id: Int64, in connection: borrowing Connection) throws -> OutboxEntry? {
+    try connection.first("SELECT * FROM outbox WHERE id = ? AND done IS NULL", [.integer(id)]).map(entry)
+  }
+
+  /// At most `limit` calls whose time has come.
+  static func due(
+    at now: Timestamp, limit: Int, in connection: borrowing Connection
+  ) throws -> [OutboxEntry] {
+    try connection.query(
+      "SELECT * FROM outbox WHERE done IS NULL AND next_attempt <= ? ORDER BY next_attempt LIMIT ?",
+      [.timestamp(now), .integer(limit)]
+    ).map(entry)
+  }
+
+  /// When the next call's time comes; nil when none waits.
+  static func nextAttempt(in connection: borrowing Connection) throws -> Timestamp? {
+    try connection.first("SELECT min(next_attempt) AS next FROM outbox WHERE done IS NULL")?
+      .optionalTimestamp("next")
+  }
+
+  static func depth(in connection: borrowing Connection) throws -> Int {
+    Int(
+      try connection.first("SELECT count(*) AS depth FROM outbox WHERE done IS NULL")?.integer("depth") ?? 0)
+  }
+
+  static func markDone(_ id: Int64, at now: Timestamp, in connection: borrowing Connection) throws {
+    try connection.execute(
+      "UPDATE outbox SET done = ?, attempts = attempts + 1, last_error = NULL WHERE id = ?",
+      [.timestamp(now), .integer(id)])
+  }
+
+  static func postpone(
+    _ id: Int64, until next: Timestamp, because error: String, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "UPDATE outbox SET next_attempt = ?, attempts = attempts + 1, last_error = ? WHERE id = ?",
+      [.timestamp(next), .text(error), .integer(id)])
+  }
+
+  private static func entry(_ row: Row) throws -> OutboxEntry {
+    OutboxEntry(
+      id: try row.integer("id"), store: try row.identifier("store"), kind: try row.choice("kind"),
+      subject: try row.identifier("subject"), attempts: Int(try row.integer("attempts")))
+  }
+}

@@ -1,0 +1,65 @@
+import Digests
+
+/// The keys that tickets are sealed with. New tickets use the newest; older ones are kept until no ticket of theirs can
+/// still be valid, so that rotation refuses nobody. A value: the delivery plane holds a copy, so checking takes no lock.
+struct TicketKeys: Sendable {
+  struct Key: Sendable {
+    var identifier: UInt32
+    var secret: MessageAuthenticationKey
+  }
+
+  /// Newest first; never empty.
+  private let keys: [Key]
+
+  /// Nil for an empty list.
+  init?(_ keys: [Key]) {
+    guard !keys.isEmpty else { return nil }
+    self.keys = keys
+  }
+
+  var newest: Key { keys[0] }
+
+  enum Refusal: Error, Equatable {
+    case invalid
+    case expired
+  }
+
+  /// Reads and checks a ticket for the content of `digest`, at `now` in seconds since the epoch. No allocation. A ticket
+  /// whose code is wrong is ``Refusal/invalid`` whatever else it says; only a genuine one can be expired.
+  func open(_ text: Span<UInt8>, for digest: SHA256Digest, now: UInt64) throws(Refusal) -> Ticket {
+    guard text.count == Ticket.textLength else { throw .invalid }
+    var bytes = InlineArray<54, UInt8>(repeating: 0)
+    var output = bytes.mutableSpan
+    guard Base64.decode(text, .url, into: &output) == Ticket.length, bytes[0] == Ticket.layout else {
+      throw .invalid
+    }
+    let sealed = bytes.span
+    let keyIdentifier = UInt32(truncatingIfNeeded: sealed.bigEndian(at: 2, count: 4))
+    guard let index = keys.firstIndex(where: { $0.identifier == keyIdentifier }) else { throw .invalid }
+    let content = digest.bytes
+    let code = keys[index].secret.authenticate(
+      sealed.extracting(0..<Ticket.authenticatedLength), content.span
+    ).bytes
+    let codeLength = Ticket.length - Ticket.authenticatedLength
+    guard
+      equalInConstantTime(
+        sealed.extracting(Ticket.authenticatedLength..<Ticket.length), code.span.extracting(0..<codeLength))
+    else { throw .invalid }
+    let ticket = Ticket(
+      rateClass: sealed[1], keyIdentifier: keyIdentifier, expiry: sealed.bigEndian(at: 6, count: 8),
+      grant: Ticket.InlineGrant(
+        high: sealed.bigEndian(at: 14, count: 8), low: sealed.bigEndian(at: 22, count: 8)),
+      device: sealed.bigEndian(at: 30, count: 8))
+    guard now < ticket.expiry else { throw .expired }
+    return ticket
+  }
+}
+
+extension Span<UInt8> {
+  /// `count` bytes from `offset` as one number; at most 8.
+  fileprivate func bigEndian(at offset: Int, count: Int) -> UInt64 {
+    var value: UInt64 = 0
+    for index in offset..<offset + count { value = value << 8 | UInt64(self[index]) }
+    return value
+  }
+}

@@ -1,0 +1,30 @@
+import APIServing
+import HTTPServer
+import PullboxAPI
+
+/// Who may operate this server. Keys are compared by digest and never kept or logged.
+struct OperatorKeys: Sendable {
+  struct Key: Sendable {
+    /// What the audit log calls its holder.
+    var name: String
+    var secret: SecretDigest
+    var scopes: Set<OperatorScope>
+  }
+
+  let keys: [Key]
+
+  /// The name of the key that the request carries. Throws `unauthorized` without a known key, `forbidden` where it lacks
+  /// the scope.
+  func authorize(_ request: HTTPRequest, for scope: OperatorScope) throws(Problem) -> String {
+    guard let offered = request.bearerToken else {
+      throw Problem(.unauthorized, "an operator key is needed in Authorization: Bearer")
+    }
+    guard let key = keys.first(where: { $0.secret.matches(offered) }) else {
+      throw Problem(.unauthorized, "the operator key is not known")
+    }
+    guard key.scopes.contains(scope) || key.scopes.contains(.admin) else {
+      throw Problem(.forbidden, "the key \(key.name) lacks the scope \(scope.rawValue)")
+    }
+    return key.name
+  }
+}

@@ -1,0 +1,190 @@
+import BlobStore
+import Commerce
+import ContentPackage
+import Database
+import Digests
+import Measures
+import PullboxAPI
+import SystemCalls
+
+/// From a complete upload to a released version: check, review, release. Every step is in the audit log.
+struct Publisher: Sendable {
+  let database: Database
+  let blobs: BlobStore
+  let uploads: UploadDesk
+  let clock: any WallClock
+
+  /// Makes a version of an upload. The same version with the same bytes again is the one there is (`isNew` false); with
+  /// other bytes, `version-conflict`. Throws `package-rejected` with every fault.
+  func createVersion(
+    of product: ProductIdentifier, from submission: VersionSubmission, by actor: String
+  ) async throws -> (record: VersionRecord, isNew: Bool) {
+    guard try await database.read({ try ProductTable.find(product, in: $0) }) != nil else {
+      throw Problem(.productUnknown, "no product is named \(product)")
+    }
+    let manifestBytes = try Self.manifestBytes(of: submission)
+    let (upload, received) = try await uploads.takeOver(submission.upload)
+    let manifest: Manifest
+    do {
+      manifest = try await check(
+        received, against: manifestBytes, name: Self.fileName(of: upload), product: product,
+        version: submission.version)
+    } catch let refusal as PackageRefusal {
+      try await discard(upload, received)
+      throw Problem(
+        .packageRejected, "\(refusal.faults.count) found",
+        faults: refusal.faults.map { fault in
+          Problem.Fault(code: fault.code.rawValue, path: fault.path, detail: fault.detail)
+        })
+    }
+    return try await record(manifest, upload: upload, by: actor)
+  }
+
+  /// Takes a review step. Repeating one that was taken changes nothing.
+  func take(
+    _ step: VersionMachine.Step, _ product: ProductIdentifier, _ version: ContentVersion, reason: String?,
+    by actor: String
+  ) async throws -> VersionRecord {
+    let now = clock.now()
+    return try await database.write { connection in
+      var record = try Self.find(product, version, in: connection)
+      var machine = VersionMachine(state: record.state)
+      guard machine.take(step) else {
+        throw Problem(
+          .stateConflict, "a version that is \(record.state.rawValue) cannot take the step \(step.rawValue)")
+      }
+      guard machine.state != record.state else { return record }
+      if step == .release { try Self.supersede(of: product, by: actor, at: now, in: connection) }
+      record.state = machine.state
+      if step == .release { record.released = now }
+      record.reason = step == .reject || step == .withdraw ? reason : nil
+      try VersionTable.update(record, in: connection)
+      try AuditTable.add(
+        AuditEntry(
+          at: now, actor: actor, action: "version.\(step.rawValue)",
+          subject: "\(product) \(record.version)", detail: reason), in: connection)
+      return record
+    }
+  }
+
+  func version(_ product: ProductIdentifier, _ version: ContentVersion) async throws -> VersionRecord {
+    try await database.read { try Self.find(product, version, in: $0) }
+  }
+
+  func versions(of product: ProductIdentifier) async throws -> [VersionRecord] {
+    try await database.read { connection in
+      guard try ProductTable.find(product, in: connection) != nil else { throw Problem(.productUnknown) }
+      return try VersionTable.all(of: product, in: connection)
+    }
+  }
+
+  /// Reads the package against its manifest, or describes a finished file that came without one.
+  private func check(
+    _ received: ReceivedBlob, against manifestBytes: [UInt8]?, name: String?, product: ProductIdentifier,
+    version: ContentVersion
+  ) async throws -> Manifest {
+    let shared = try await SharedFile(blobs.open(received.digest))
+    return try await BlockingPool.shared.run {
+      guard let manifestBytes else {
+        return try Manifest.describing(
+          finishedFile: shared.file, name: name ?? "\(product).bin", product: product, version: version,
+          length: received.length, digest: received.digest, pieces: received.pieces)
+      }
+      let manifest = try UnverifiedManifest(manifestBytes).proposed()
+      var faults: [PackageFault] = []
+      if manifest.product != product {
+        faults.append(PackageFault(.manifestMemberInvalid, path: "product", "it names \(manifest.product)"))
+      }
+      if manifest.version != version {
+        faults.append(PackageFault(.manifestMemberInvalid, path: "version", "it names \(manifest.version)"))
+      }
+      faults += try PackageInspector().faults(
+        in: shared.file,
+        received: ReceivedPackage(
+          length: received.length, digest: received.digest, pieces: received.pieces), against: manifest)
+      guard faults.isEmpty else { throw PackageRefusal(faults) }
+      return manifest
+    }
+  }
+
+  private func record(
+    _ manifest: Manifest, upload: Upload, by actor: String
+  ) async throws -> (record: VersionRecord, isNew: Bool) {
+    let now = clock.now()
+    return try await database.write { connection in
+      if let existing = try VersionTable.find(manifest.product, manifest.version, in: connection) {
+        guard existing.digest == manifest.digest else {
+          throw Problem(
+            .versionConflict, "\(manifest.product) \(existing.version) has the digest \(existing.digest)")
+        }
+        try UploadTable.remove(upload.id, in: connection)
+        return (existing, false)
+      }
+      let record = VersionRecord(
+        product: manifest.product, version: manifest.version, state: .draft, length: manifest.length,
+        digest: manifest.digest, manifestDigest: manifest.manifestDigest, pieces: manifest.pieces.count,
+        files: manifest.files.count, created: now)
+      try VersionTable.insert(
+        record, manifest: manifest.canonicalBytes(), cover: manifest.cover?.text, title: manifest.title,
+        in: connection)
+      try UploadTable.remove(upload.id, in: connection)
+      try AuditTable.add(
+        AuditEntry(
+          at: now, actor: actor, action: "version.create", subject: "\(manifest.product) \(manifest.version)",
+          detail: manifest.digest.hexadecimal), in: connection)
+      return (record, true)
+    }
+  }
+
+  /// A refused package is of no use to anybody, unless a version holds the same bytes.
+  private func discard(_ upload: Upload, _ received: ReceivedBlob) async throws {
+    let isUsed = try await database.write { connection in
+      try UploadTable.remove(upload.id, in: connection)
+      return try VersionTable.manifest(of: received.digest, in: connection) != nil
+    }
+    if !isUsed { try await blobs.remove(received.digest) }
+  }
+
+  private static func supersede(
+    of product: ProductIdentifier, by actor: String, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    for var other in try VersionTable.all(of: product, in: connection) where other.state == .released {
+      other.state = .superseded
+      try VersionTable.update(other, in: connection)
+      try AuditTable.add(
+        AuditEntry(
+          at: now, actor: actor, action: "version.supersede", subject: "\(product) \(other.version)"),
+        in: connection)
+    }
+  }
+
+  private static func find(
+    _ product: ProductIdentifier, _ version: ContentVersion, in connection: borrowing Connection
+  ) throws -> VersionRecord {
+    guard let record = try VersionTable.find(product, version, in: connection) else {
+      throw Problem(.versionUnknown, "\(product) has no version \(version)")
+    }
+    return record
+  }
+
+  private static func manifestBytes(of submission: VersionSubmission) throws(Problem) -> [UInt8]? {
+    guard let text = submission.manifest else { return nil }
+    guard let bytes = Base64.decode(text) else {
+      throw Problem(.requestMalformed, "manifest is not base 64")
+    }
+    return bytes
+  }
+
+  private static func fileName(of upload: Upload) -> String? {
+    UploadMetadata(upload.metadata)?["filename"]
+  }
+}
+
+/// Carries a descriptor, which cannot be copied, into a closure that can.
+private final class SharedFile: Sendable {
+  let file: FileDescriptor
+
+  init(_ file: consuming FileDescriptor) {
+    self.file = file
+  }
+}

@@ -1,0 +1,32 @@
+import Commerce
+import Database
+import Digests
+
+/// A column holds what this program never writes there.
+struct ForeignValue: Error, CustomStringConvertible {
+  var column: String
+  var expected: String
+  var description: String { "column \(column) does not hold \(expected)" }
+}
+
+/// Reads columns as the domain's types. Throws ``ForeignValue``, or what the column's own accessor throws.
+extension Row {
+  func identifier<Value: TextCodable>(_ column: String) throws -> Value {
+    guard let value = Value(try text(column)) else { throw unexpected(column, "\(Value.self)") }
+    return value
+  }
+
+  func digest(_ column: String) throws -> SHA256Digest {
+    guard let digest = SHA256Digest(try blob(column)) else { throw unexpected(column, "a SHA-256") }
+    return digest
+  }
+
+  func choice<Value: RawRepresentable<String>>(_ column: String) throws -> Value {
+    guard let value = Value(rawValue: try text(column)) else { throw unexpected(column, "\(Value.self)") }
+    return value
+  }
+
+  func unexpected(_ column: String, _ expected: String) -> ForeignValue {
+    ForeignValue(column: column, expected: expected)
+  }
+}
