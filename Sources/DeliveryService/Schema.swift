@@ -9,11 +9,13 @@ enum Schema {
         CREATE TABLE products (
           id TEXT PRIMARY KEY,
           document TEXT NOT NULL,
+          type TEXT NOT NULL,
+          publication TEXT,
           created INTEGER NOT NULL,
           changed INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
 
-        CREATE INDEX products_by_publication ON products (document ->> '$.publication');
+        CREATE INDEX products_by_publication ON products (publication);
 
         CREATE TABLE versions (
           product TEXT NOT NULL REFERENCES products (id),

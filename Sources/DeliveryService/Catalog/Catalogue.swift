@@ -17,7 +17,7 @@ struct Catalogue: Sendable {
         """
         SELECT id, max(changed, coalesce((SELECT max(released) FROM versions WHERE product = id), 0)) AS changed
         FROM products
-        WHERE document ->> '$.type' IN (?, ?)
+        WHERE type IN (?, ?)
           OR EXISTS (SELECT 1 FROM versions WHERE product = id AND state = 'released')
         ORDER BY id
         """,

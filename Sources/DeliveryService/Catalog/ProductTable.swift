@@ -3,7 +3,7 @@ import Database
 import Measures
 import PullboxAPI
 
-/// The rows of products: each a document of its own, as the operator wrote it.
+/// The rows of products: each a document, with the columns by which products are found beside it.
 enum ProductTable {
   struct Entry: Sendable {
     var product: Product
@@ -28,9 +28,15 @@ enum ProductTable {
     let document = String(decoding: try WireJSON.encode(product), as: UTF8.self)
     try connection.execute(
       """
-      INSERT INTO products (id, document, created, changed) VALUES (?, ?, ?, ?)
-      ON CONFLICT (id) DO UPDATE SET document = excluded.document, changed = excluded.changed
-      """, [.text(product.id.text), .text(document), .timestamp(now), .timestamp(now)])
+      INSERT INTO products (id, document, type, publication, created, changed) VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT (id) DO UPDATE SET
+        document = excluded.document, type = excluded.type, publication = excluded.publication,
+        changed = excluded.changed
+      """,
+      [
+        .text(product.id.text), .text(document), .text(product.type.rawValue),
+        .optional(product.publication?.text), .timestamp(now), .timestamp(now),
+      ])
   }
 
   /// The products that some proof of these may entitle to: themselves, and everything in their publications.
@@ -46,7 +52,7 @@ enum ProductTable {
     }
     for publication in publications {
       let rows = try connection.query(
-        "SELECT * FROM products WHERE document ->> '$.publication' = ?", [.text(publication.text)])
+        "SELECT * FROM products WHERE publication = ?", [.text(publication.text)])
       for product in try rows.map({ try entry($0).product }) { found[product.id] = product }
     }
     return found.values.sorted { $0.id < $1.id }

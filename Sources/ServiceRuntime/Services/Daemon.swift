@@ -1,0 +1,60 @@
+import Dispatch
+import Synchronization
+
+/// The whole life of a daemon's process: command line, signals, configuration, log, services, exit code.
+public enum Daemon {
+  /// What a daemon runs, made from its configuration.
+  public struct Parts: Sendable {
+    /// In the order of their start.
+    public var services: [any Service]
+    /// Asked once everything has started, for the ready file.
+    public var addresses: @Sendable () -> [String]
+    /// At every SIGHUP.
+    public var reload: @Sendable () async -> Void
+
+    public init(
+      services: [any Service], addresses: @escaping @Sendable () -> [String],
+      reload: @escaping @Sendable () async -> Void = {}
+    ) {
+      self.services = services
+      self.addresses = addresses
+      self.reload = reload
+    }
+  }
+
+  /// Call it from a synchronous `main`, so that signals are blocked before there is a second thread. The configuration's
+  /// `logLevel` is that of `--log-level`. Never returns: the process ends with the code that the services' group gives,
+  /// and with ``ExitCode/failed`` where `make` throws.
+  public static func main<Configuration: Decodable & Sendable>(
+    _ command: CommandDescription, configuration type: Configuration.Type,
+    make: @escaping @Sendable (Configuration, Log) throws -> Parts
+  ) -> Never {
+    let arguments = ArgumentParser.parseOrExit(command)
+    let log = Log()
+    let code = Mutex(ExitCode.failed)
+    do {
+      let environment = try GroupEnvironment.process()
+      if let level = arguments.value(CommandOption.logLevel.name).flatMap(LogLevel.init(name:)) {
+        log.level = level
+      }
+      let configuration = try ConfigurationLoader.load(type, arguments: arguments)
+      let readyFile = arguments.value(CommandOption.readyFile.name).map(ReadyFile.init(path:))
+      try readyFile?.removeStale()
+      let parts = try make(configuration, log)
+      let group = ServiceGroup(
+        parts.services, log: log, environment: environment,
+        whenReady: { try readyFile?.write(addresses: parts.addresses()) }, whenReloading: parts.reload)
+      let done = DispatchSemaphore(value: 0)
+      // The root of everything: there is no task yet that could be its parent.
+      Task {
+        let result = await group.run()
+        code.withLock { $0 = result }
+        done.signal()
+      }
+      done.wait()
+    } catch {
+      log.error("\(command.name) cannot start", ["error": LogValue(error)])
+    }
+    code.withLock { $0 }.exitProcess()
+  }
+}
