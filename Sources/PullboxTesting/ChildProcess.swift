@@ -71,8 +71,8 @@ public final class ChildProcess: Sendable {
     var words = unsafe (arguments + [nil] as [String?]).map { unsafe $0.flatMap { unsafe strdup($0) } }
     var variables = unsafe (environment + [nil] as [String?]).map { unsafe $0.flatMap { unsafe strdup($0) } }
     defer {
-      for unsafeword in unsafe words { unsafe free(word) }
-      for unsafevariable in unsafe variables { unsafe free(variable) }
+      unsafe words.forEach { unsafe free($0) }
+      unsafe variables.forEach { unsafe free($0) }
     }
     var identifier: pid_t = 0
     let result = unsafe posix_spawn(&identifier, executable, &actions, &attributes, &words, &variables)
