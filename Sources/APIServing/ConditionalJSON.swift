@@ -14,19 +14,21 @@ public enum ConditionalJSON {
     let plain = try WireJSON.encode(value)
     let compressed = acceptsGzip(request) ? try Gzip.compress(plain) : nil
     let body = compressed ?? plain
-    let tag = SHA256Digest.of(body).hexadecimal
+    let tag = "\"\(SHA256Digest.of(body))\""
     var headers: HTTPFields = [
-      "ETag": "\"\(tag)\"", "Last-Modified": HTTPDate.format(lastModified),
+      "ETag": tag, "Last-Modified": HTTPDate.format(lastModified),
       "Cache-Control": cacheControl, "Vary": "Accept-Encoding",
     ]
-    if matches(request, tag: tag) { return HTTPResponse(status: .notModified, headers: headers) }
-    headers["Content-Type"] = "application/json"
-    if compressed != nil { headers["Content-Encoding"] = "gzip" }
-    return HTTPResponse(status: .ok, headers: headers, body: .bytes(body))
-  }
-
-  private static func matches(_ request: HTTPRequest, tag: String) -> Bool {
-    request.headers.values(of: "If-None-Match").contains { $0.contains(tag) }
+    switch Preconditions(request, entityTag: tag, lastModified: lastModified).verdict {
+    case .notModified:
+      return HTTPResponse(status: .notModified, headers: headers)
+    case .failed:
+      return HTTPResponse(status: .preconditionFailed, headers: headers)
+    case .proceed, .proceedWithoutRange:
+      headers["Content-Type"] = "application/json"
+      if compressed != nil { headers["Content-Encoding"] = "gzip" }
+      return HTTPResponse(status: .ok, headers: headers, body: .bytes(body))
+    }
   }
 
   /// RFC 9110 §12.5.3: `gzip`, `x-gzip` or `*` listed with a weight above zero.

@@ -7,7 +7,9 @@ import Measures
 final class ContentEntry: Sendable {
   let digest: SHA256Digest
   let file: SharedDescriptor
-  let entityTag: EntityTag
+  /// As it stands in `ETag`, with quotes.
+  let entityTag: String
+  let entityTagBytes: [UInt8]
   let mediaType: String
   /// `name: value` lines with their ends, made once.
   let commonLines: [UInt8]
@@ -17,7 +19,8 @@ final class ContentEntry: Sendable {
     self.digest = digest
     self.file = file
     self.mediaType = mediaType
-    entityTag = EntityTag(digest.hexadecimal)
+    entityTag = "\"\(digest.hexadecimal)\""
+    entityTagBytes = Array(entityTag.utf8)
     let lines = Self.commonFields(digest).map { "\($0.0): \($0.1)\r\n" }.joined()
     commonLines = Array(lines.utf8)
     contentTypeLine = Array("Content-Type: \(mediaType)\r\n".utf8)

@@ -36,10 +36,10 @@ struct ContentHandler: InlineHandler {
       return .passOn
     }
 
-    let verdict = ContentConditions.verdict(on: head, bytes, about: entry)
-    let range =
-      head.method == .get ? ContentConditions.range(of: head, bytes, in: entry) : RangeSet.ignore
-    switch ContentAnswer(verdict, range) {
+    let tag = entry.entityTagBytes
+    let conditions = Preconditions(head: head, bytes: bytes, entityTag: tag.span)
+    let range = RangeSet.requested(head: head, bytes: bytes, length: entry.length)
+    switch ContentAnswer(conditions.verdict, range) {
     case .whole:
       start(.ok, entry, &response)
       response.finish(file: entry.file, range: 0..<entry.length, meter: meter)

@@ -34,12 +34,12 @@ struct ContentRoutes: Sendable {
   private func answer(
     _ request: HTTPRequest, from entry: ContentEntry, for grant: Ticket.InlineGrant
   ) -> HTTPResponse {
-    let verdict = ContentConditions.verdict(on: request, about: entry)
-    let range = request.method == .get ? ContentConditions.range(of: request, in: entry) : .ignore
+    let conditions = Preconditions(request, entityTag: entry.entityTag)
+    let range = RangeSet.requested(request, length: entry.length)
     var headers = HTTPFields()
     for (name, value) in ContentEntry.commonFields(entry.digest) { headers.append(name, value) }
     let meter = meters.meter(for: grant)
-    switch ContentAnswer(verdict, range) {
+    switch ContentAnswer(conditions.verdict, range) {
     case .whole:
       headers["Content-Type"] = entry.mediaType
       return HTTPResponse(
@@ -49,11 +49,11 @@ struct ContentRoutes: Sendable {
       headers["Content-Range"] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(entry.length)"
       return HTTPResponse(
         status: .partialContent, headers: headers, body: .file(entry.file, range, meter: meter))
-    case .parts:
-      // Several ranges may always be answered by the whole (RFC 9110 §14.2).
-      headers["Content-Type"] = entry.mediaType
+    case .parts(let ranges):
+      let multipart = MultipartRanges(ranges, of: entry.file, partType: entry.mediaType)
+      headers["Content-Type"] = multipart.contentType
       return HTTPResponse(
-        status: .ok, headers: headers, body: .file(entry.file, 0..<entry.length, meter: meter))
+        status: .partialContent, headers: headers, body: .parts(multipart.parts, meter: meter))
     case .unsatisfiable:
       headers["Content-Range"] = "bytes */\(entry.length)"
       return HTTPResponse(status: .rangeNotSatisfiable, headers: headers)
