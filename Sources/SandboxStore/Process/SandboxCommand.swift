@@ -1,5 +1,5 @@
+import HTTPServer
 public import ServiceRuntime
-import SystemCalls
 
 /// The program `pullbox-sandbox`.
 public enum SandboxCommand {
@@ -31,27 +31,12 @@ public enum SandboxCommand {
       .configurationFile, .readyFile, .logLevel,
     ])
 
-  /// Runs until a signal ends it. Says on standard error what it cannot work with.
-  public static func run(_ arguments: ParsedArguments) async -> ExitCode {
-    let log = Log()
-    do {
-      // Before any thread exists: each takes over which signals are blocked.
-      let environment = try GroupEnvironment.process()
-      let configuration = try ConfigurationLoader.load(SandboxConfiguration.self, arguments: arguments)
-      log.level = try configuration.level()
+  /// The process: ends with the code that says how it went.
+  public static func main() -> Never {
+    Daemon.main(description, configuration: SandboxConfiguration.self) { configuration, log in
       _ = try configuration.addresses()
-      let readyFile = arguments.value("ready-file").map { ReadyFile(path: $0) }
-      let service = SandboxService(configuration, readyFile: readyFile, log: log)
-      return await ServiceGroup(
-        [service], log: log, environment: environment, whenReady: { try await service.announce() }
-      ).run()
-    } catch let error as SystemError {
-      log.error("cannot start", ["error": LogValue(error)])
-      return .failed
-    } catch {
-      // Everything else up to here is about what the program was told.
-      log.error("cannot start", ["error": LogValue(error)])
-      return .usage
+      let service = SandboxService(configuration, log: log)
+      return Daemon.Parts(services: [service], addresses: { service.addresses.map(\.description) })
     }
   }
 }

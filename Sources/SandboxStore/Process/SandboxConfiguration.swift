@@ -26,12 +26,4 @@ struct SandboxConfiguration: Decodable, Sendable {
     guard !addresses.isEmpty else { throw SandboxStoreError("there is no address to listen on") }
     return addresses
   }
-
-  /// Throws what is wrong, for people.
-  func level() throws -> LogLevel {
-    guard let level = LogLevel(name: logLevel) else {
-      throw SandboxStoreError("the log level is error, warning, info or debug, not '\(logLevel)'")
-    }
-    return level
-  }
 }

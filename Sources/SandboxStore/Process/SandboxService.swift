@@ -8,7 +8,6 @@ import SystemCalls
 /// The store as a service: opens its state, answers, drains.
 final class SandboxService: Service {
   private let configuration: SandboxConfiguration
-  private let readyFile: ReadyFile?
   private let log: Log
   private let clock: any WallClock
   /// Nil before the start and after the stop.
@@ -17,11 +16,9 @@ final class SandboxService: Service {
   var name: String { "sandbox-store" }
 
   init(
-    _ configuration: SandboxConfiguration, readyFile: ReadyFile? = nil, log: Log,
-    clock: any WallClock = SystemWallClock()
+    _ configuration: SandboxConfiguration, log: Log, clock: any WallClock = SystemWallClock()
   ) {
     self.configuration = configuration
-    self.readyFile = readyFile
     self.log = log
     self.clock = clock
   }
@@ -29,8 +26,7 @@ final class SandboxService: Service {
   /// Opens the state, settles what a former process left behind, and answers from then on.
   func start() async throws {
     let opened = try await BlockingPool.shared.run { [self] in
-      try readyFile?.removeStale()
-      return try OpenStore(configuration, clock: clock, log: log)
+      try OpenStore(configuration, clock: clock, log: log)
     }
     do {
       let interrupted = try await opened.store.settleInterrupted()
@@ -57,11 +53,5 @@ final class SandboxService: Service {
   /// Where it listens; empty while it does not.
   var addresses: [ServerAddress] {
     open.withLock { $0?.server.boundAddresses ?? [] }
-  }
-
-  /// Writes the ready file, if there is to be one.
-  func announce() async throws {
-    let texts = addresses.map(\.description)
-    try await BlockingPool.shared.run { [readyFile] in try readyFile?.write(addresses: texts) }
   }
 }

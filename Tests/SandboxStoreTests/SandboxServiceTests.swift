@@ -1,0 +1,157 @@
+import APICalling
+import Commerce
+import HTTPClient
+import HTTPServer
+import Measures
+import PullboxAPI
+import PullboxTesting
+import Receipts
+import ServiceRuntime
+import Testing
+
+@testable import SandboxStore
+
+/// The whole store behind its own port, with a delivery server's catalogue behind another.
+@Suite("The store as a service")
+struct SandboxServiceTests {
+  let directory: TemporaryDirectory
+  let client: HTTPClient
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    client = try HTTPClient()
+  }
+
+  func service(catalogue: String) -> SandboxService {
+    SandboxService(
+      SandboxConfiguration(
+        listen: ["127.0.0.1:0"], state: directory.path("state"), catalogue: catalogue,
+        serverCredential: Redacted("server-credential"), bundle: "com.example.pullbox", logLevel: "error"),
+      log: Log(output: { _ in }))
+  }
+
+  func api(_ service: SandboxService, _ credential: String? = nil) throws -> APIClient {
+    let address = try #require(service.addresses.first)
+    return APIClient(baseURL: "http://\(address)", credential: credential, client: client)
+  }
+
+  /// Answers as `GET /v1/products` does, with one issue for sale.
+  func catalogueServer() throws -> HTTPServer {
+    let router = Router { table in
+      table.on(.get, "/v1/products") { request, _ in
+        var response = ProductsResponse(products: [], invalidProductIdentifiers: [])
+        if let id = request.queryValue("id"), id == StoreHarness.issue.text {
+          response.products = [
+            ProductListing(
+              id: StoreHarness.issue, type: .nonConsumable, title: "Issue 1", description: "The first")
+          ]
+        }
+        guard let body = try? WireJSON.encode(response) else {
+          return HTTPResponse(status: .internalServerError)
+        }
+        return HTTPResponse(status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(body))
+      }
+    }
+    var configuration = HTTPServerConfiguration(addresses: [.tcp(host: "127.0.0.1", port: 0)])
+    configuration.loops = 1
+    let server = HTTPServer(configuration: configuration, handler: router)
+    try server.start()
+    return server
+  }
+
+  @Test("a purchase is listed, proven, verified and finished, and a restart keeps the rest")
+  func chain() async throws {
+    let catalogue = try catalogueServer()
+    let url = "http://\(try #require(catalogue.boundAddresses.first))"
+    let service = service(catalogue: url)
+    try await service.start()
+
+    let opened: AccountResponse = try await api(service).call(
+      "POST", "/sandbox/v1/accounts", body: AccountRequest(territory: "FRA", name: "A reader")
+    ).value
+    let customer = try api(service, opened.token)
+    func buy() async throws -> StoreTransaction {
+      try await customer.call(
+        "POST", "/store/v1/purchases", body: PurchaseRequest(product: StoreHarness.issue),
+        as: TransactionResponse.self
+      ).value.transaction
+    }
+    let first = try await buy()
+    let second = try await buy()
+    let receipt: ReceiptResponse = try await customer.get(
+      "/store/v1/receipt", query: [("device", "reader-1")])
+    let verdict: VerifyReceiptResponse = try await api(service).call(
+      "POST", "/verifyReceipt", body: VerifyReceiptRequest(receiptData: receipt.receipt)
+    ).value
+    #expect(verdict.status == .valid)
+    #expect(
+      Set(verdict.receipt?.purchases.map(\.transactionIdentifier) ?? []) == [first.id.text, second.id.text])
+
+    let path = "/store/v1/transactions/\(first.id)/finish"
+    await #expect(throws: APICallError.self) {
+      try await customer.call("POST", path, body: Nothing?.none, as: TransactionResponse.self)
+    }
+    let server = try api(service, "server-credential")
+    let finished: TransactionResponse = try await server.call("POST", path, body: Nothing?.none).value
+    #expect(finished.transaction.finishedDate != nil)
+    await service.stop()
+
+    let again = self.service(catalogue: url)
+    try await again.start()
+    let queue: TransactionsResponse = try await api(again, opened.token).get(
+      "/store/v1/transactions", query: [("unfinished", "true")])
+    #expect(queue.transactions.map(\.id) == [second.id])
+    let later: VerifyReceiptResponse = try await api(again).call(
+      "POST", "/verifyReceipt", body: VerifyReceiptRequest(receiptData: receipt.receipt)
+    ).value
+    #expect(later.status == .valid, "the certificates are the same after a restart")
+    await again.stop()
+    await catalogue.drain()
+  }
+
+  @Test("a second store in the same directory does not start, nor does one on a port that is taken")
+  func exclusive() async throws {
+    let service = service(catalogue: "http://127.0.0.1:1")
+    try await service.start()
+    await #expect(throws: SandboxStoreError.self) {
+      try await self.service(catalogue: "http://127.0.0.1:1").start()
+    }
+    await service.stop()
+    let again = self.service(catalogue: "http://127.0.0.1:1")
+    try await again.start()
+    #expect(again.addresses.count == 1)
+    await again.stop()
+    #expect(again.addresses.isEmpty)
+  }
+
+  @Test("a delivery server that does not answer makes the catalogue unavailable, with a time to try again")
+  func unreachableCatalogue() async throws {
+    let service = service(catalogue: "http://127.0.0.1:1")
+    try await service.start()
+    let opened: AccountResponse = try await api(service).call(
+      "POST", "/sandbox/v1/accounts", body: AccountRequest(territory: "FRA", name: "A reader")
+    ).value
+    let error = await #expect(throws: APICallError.self) {
+      try await api(service, opened.token).call(
+        "POST", "/store/v1/purchases", body: PurchaseRequest(product: StoreHarness.issue),
+        as: TransactionResponse.self)
+    }
+    guard case .problem(let problem) = error else {
+      Issue.record("no problem: \(String(describing: error))")
+      return
+    }
+    #expect(problem.code == .catalogueUnavailable)
+    #expect(problem.retryAfterSeconds == 2)
+    await service.stop()
+  }
+
+  @Test(
+    "an address that is none is refused before anything is made",
+    arguments: [[], ["nonsense"], ["127.0.0.1:8090", "unix:"]])
+  func badAddress(listen: [String]) throws {
+    let configuration = SandboxConfiguration(
+      listen: listen, state: directory.path("state"), catalogue: "http://127.0.0.1:1", serverCredential: nil,
+      bundle: "com.example.pullbox", logLevel: "error")
+    #expect(throws: SandboxStoreError.self) { try configuration.addresses() }
+  }
+}
