@@ -103,7 +103,8 @@ let tests: [Target] = [
       "ContentPackage", "Commerce", "Digests", "SystemCalls", "Measures", "PullboxTesting",
     ]),
   .testTarget(
-    name: "ReceiptsTests", dependencies: ["Receipts", "Commerce", "Digests", "Measures", "PullboxTesting"]),
+    name: "ReceiptsTests",
+    dependencies: ["Receipts", "Commerce", "Digests", "SystemCalls", "Measures", "PullboxTesting"]),
   .testTarget(name: "PullboxAPITests", dependencies: ["PullboxAPI", "Commerce", "Measures"]),
   .testTarget(
     name: "DeliveryServiceTests",

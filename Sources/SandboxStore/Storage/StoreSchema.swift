@@ -1,6 +1,6 @@
 import Database
 
-/// The tables, step by step. `docs/formats.md` describes them.
+/// The tables, step by step. Dates are milliseconds since the epoch.
 enum StoreSchema {
   static let migrations = [
     Migration(
