@@ -89,13 +89,16 @@ let tests: [Target] = [
   .testTarget(name: "DigestsTests", dependencies: ["Digests"]),
   .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "SystemCalls", "PullboxTesting"]),
   .testTarget(
-    name: "HTTPClientTests", dependencies: ["HTTPClient", "HTTPServer", "SystemCalls", "PullboxTesting"]),
+    name: "HTTPClientTests",
+    dependencies: ["HTTPClient", "ServiceRuntime", "CLinux", "SystemCalls", "Measures", "PullboxTesting"]),
   .testTarget(
     name: "DatabaseTests", dependencies: ["Database", "SystemCalls", "Measures", "PullboxTesting"]),
   .testTarget(
     name: "BlobStoreTests",
     dependencies: ["BlobStore", "SystemCalls", "Digests", "Measures", "PullboxTesting"]),
-  .testTarget(name: "ServiceRuntimeTests", dependencies: ["ServiceRuntime", "PullboxTesting"]),
+  .testTarget(
+    name: "ServiceRuntimeTests",
+    dependencies: ["ServiceRuntime", "CLinux", "SystemCalls", "Measures", "PullboxTesting"]),
   .testTarget(name: "CommerceTests", dependencies: ["Commerce", "Measures", "PullboxTesting"]),
   .testTarget(
     name: "ContentPackageTests",

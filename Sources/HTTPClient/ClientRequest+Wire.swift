@@ -12,9 +12,14 @@ extension ClientRequest {
     return true
   }
 
+  /// What stands between the scheme and the path, in lower case.
+  var authority: String {
+    guard let colon = url.firstIndex(of: ":") else { return "" }
+    return url[colon...].dropFirst(3).prefix { $0 != "/" && $0 != "?" && $0 != "#" }.lowercased()
+  }
+
   var isForLoopback: Bool {
-    guard let colon = url.firstIndex(of: ":") else { return false }
-    let host = url[colon...].dropFirst(3).prefix { $0 != "/" && $0 != "?" && $0 != "#" }.lowercased()
+    let host = authority
     return ["127.0.0.1", "localhost", "[::1]"].contains { host == $0 || host.hasPrefix($0 + ":") }
   }
 

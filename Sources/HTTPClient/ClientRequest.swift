@@ -36,7 +36,7 @@ public struct ClientRequest: Sendable {
   public var maximumRedirects = 0
   /// How much is read from the socket at once: 1 KiB to 10 MiB. Nil means 512 KiB for streams, 16 KiB otherwise.
   public var receiveBufferLength: ByteCount?
-  /// Bytes per second; nil is no cap.
+  /// Bytes per second, kept over a few seconds; short transfers may pass at full speed. Nil is no cap.
   public var maximumReceiveSpeed: ByteCount?
 
   public init(

@@ -38,6 +38,8 @@ extension EasyHandle {
         try set(CURLOPT_INFILESIZE_LARGE, offset: request.body.length.rawValue)
         if request.body.length > .kibibytes(64) { try set(CURLOPT_UPLOAD_BUFFERSIZE, 512 << 10) }
       }
+      // A peer that knows nothing of expectations costs this once per upload; a slow one is not overrun.
+      try set(CURLOPT_EXPECT_100_TIMEOUT_MS, 5000)
       try set(CURLOPT_CUSTOMREQUEST, request.method)
     }
   }

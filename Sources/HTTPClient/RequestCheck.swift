@@ -8,6 +8,11 @@ enum RequestCheck {
     guard request.url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
       throw invalid("the URL contains a space or a control character")
     }
+    guard !request.authority.contains("@") else { throw invalid("the URL contains user information") }
+    // sun_path holds 108 bytes, the last of them zero.
+    if let path = request.unixSocketPath, path.utf8.count > 107 || path.utf8.contains(0) {
+      throw invalid("the Unix socket's path is too long, or holds a zero byte")
+    }
     guard isToken(request.method) else { throw invalid("the method is not a token") }
     for (name, value) in request.headers {
       guard isToken(name) else { throw invalid("a field's name is not a token") }

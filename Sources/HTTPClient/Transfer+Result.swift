@@ -52,7 +52,9 @@ extension Transfer {
       CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT, CURLE_USE_SSL_FAILED:
       (.secureConnectionFailed, false)
     case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_HTTP2,
-      CURLE_HTTP2_STREAM, CURLE_CHUNK_FAILED:
+      CURLE_HTTP2_STREAM, CURLE_CHUNK_FAILED,
+      // A redirect to a URL with user information.
+      CURLE_LOGIN_DENIED:
       (.protocolViolation, false)
     case CURLE_TOO_MANY_REDIRECTS: (.tooManyRedirects, false)
     case CURLE_FILESIZE_EXCEEDED: (.tooLarge, false)

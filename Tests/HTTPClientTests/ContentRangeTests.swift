@@ -1,0 +1,52 @@
+import HTTPClient
+import Measures
+import Testing
+
+/// Vectors from RFC 9110 section 14.4.
+struct ContentRangeTests {
+  @Test("the forms of the RFC are read")
+  func forms() {
+    #expect(ContentRange("bytes 42-1233/1234") == ContentRange(range: 42..<1234, completeLength: 1234))
+    #expect(ContentRange("bytes 42-1233/*") == ContentRange(range: 42..<1234, completeLength: nil))
+    #expect(ContentRange("bytes */1234") == ContentRange(range: nil, completeLength: 1234))
+    #expect(ContentRange("Bytes 0-0/1") == ContentRange(range: 0..<1, completeLength: 1))
+    #expect(
+      ContentRange("bytes 2147483648-4294967295/4294967296")
+        == ContentRange(range: 2_147_483_648..<4_294_967_296, completeLength: 4_294_967_296))
+  }
+
+  @Test(
+    "what the RFC calls invalid is nil",
+    arguments: [
+      "", "bytes", "bytes ", "bytes 0-9", "bytes 9-0/10", "bytes 0-10/10", "bytes */*", "items 0-9/10",
+      "bytes -9/10", "bytes 0-/10", "bytes 0-9/10/11", "bytes +0-9/10", "bytes 0 - 9/10",
+      "bytes 0-9223372036854775807/*", "bytes 0-99999999999999999999/*",
+    ])
+  func invalid(text: String) {
+    #expect(ContentRange(text) == nil)
+  }
+
+  @Test("a Content-Length that contradicts itself is none")
+  func contentLength() {
+    func head(_ values: String...) -> ResponseHead {
+      ResponseHead(
+        status: 200,
+        headers: ResponseFields(values.map { .init(name: "Content-Length", value: $0) }))
+    }
+    #expect(head("17").contentLength == ByteCount(17))
+    #expect(head("17", "17").contentLength == ByteCount(17))
+    #expect(head("17", "18").contentLength == nil)
+    #expect(head("-1").contentLength == nil)
+    #expect(head().contentLength == nil)
+  }
+
+  @Test("Retry-After counts in its form of seconds")
+  func retryAfter() {
+    func head(_ value: String) -> ResponseHead {
+      ResponseHead(status: 503, headers: ResponseFields([.init(name: "Retry-After", value: value)]))
+    }
+    #expect(head("120").retryAfter == .seconds(120))
+    #expect(head("Fri, 31 Dec 1999 23:59:59 GMT").retryAfter == nil)
+    #expect(head("-1").retryAfter == nil)
+  }
+}

@@ -1,0 +1,208 @@
+import CLinux
+import Glibc
+import Synchronization
+import SystemCalls
+
+/// A server that says exactly what a test tells it to say: one script per connection, one connection after the other.
+final class ScriptedPeer: Sendable {
+  enum Step: Sendable {
+    /// Reads one request, with its body where it has a `Content-Length`, and records it.
+    case readRequest
+    /// Reads only up to the end of the head.
+    case readHead
+    /// Reads exactly so many bytes and records them.
+    case readBytes(Int)
+    case send(String)
+    case sendBytes([UInt8])
+    /// Goes on when the test opens the gate.
+    case pass(Gate)
+    /// Waits until the client has closed.
+    case untilClosed
+    /// Closes so that the client sees a reset instead of an end.
+    case reset
+  }
+
+  let port: UInt16
+  private let listener: FileDescriptor
+  private let scripts: [[Step]]
+  private let state = Mutex(State())
+
+  private struct State {
+    var requests: [String] = []
+    var connections = 0
+    var sawClose = 0
+    var current: Int32?
+    var isClosed = false
+  }
+
+  init(_ scripts: [[Step]], unixSocket path: String? = nil) throws {
+    self.scripts = scripts
+    let family = path == nil ? AF_INET : AF_UNIX
+    listener = FileDescriptor(
+      takingOwnershipOf: try SystemCall.run("socket") {
+        socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+      })
+    let number = listener.number
+    if let path {
+      var address = sockaddr_un()
+      address.sun_family = sa_family_t(AF_UNIX)
+      unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: Array(path.utf8)) }
+      try SystemCall.run("bind", path) {
+        unsafe withUnsafePointer(to: &address) { address in
+          unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+            unsafe bind(number, address, socklen_t(MemoryLayout<sockaddr_un>.size))
+          }
+        }
+      }
+      port = 0
+    } else {
+      port = try Self.bindToLoopback(number)
+    }
+    try SystemCall.run("listen") { listen(number, 16) }
+  }
+
+  private static func bindToLoopback(_ number: Int32) throws -> UInt16 {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    try SystemCall.run("bind") {
+      unsafe withUnsafeMutablePointer(to: &address) { address in
+        unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+          let result = unsafe bind(number, address, length)
+          return result == 0 ? unsafe getsockname(number, address, &length) : result
+        }
+      }
+    }
+    return UInt16(bigEndian: address.sin_port)
+  }
+
+  var url: String { "http://127.0.0.1:\(port)/" }
+  var requests: [String] { state.withLock { $0.requests } }
+  var connections: Int { state.withLock { $0.connections } }
+  /// How many scripts waited for the client's close and saw it.
+  var sawClose: Int { state.withLock { $0.sawClose } }
+
+  /// Ends a running ``serve()``, wherever it stands.
+  func close() {
+    state.withLock { state in
+      state.isClosed = true
+      if let current = state.current { _ = shutdown(current, Int32(SHUT_RDWR)) }
+      _ = shutdown(listener.number, Int32(SHUT_RDWR))
+    }
+  }
+
+  /// Blocks until all scripts are through, or ``close()``.
+  func serve() {
+    for script in scripts {
+      let number = clinux_accept4(listener.number, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
+      guard number >= 0 else { return }
+      let connection = FileDescriptor(takingOwnershipOf: number)
+      let goesOn = state.withLock { state in
+        state.current = number
+        state.connections += 1
+        return !state.isClosed
+      }
+      if goesOn { run(script, connection) }
+      state.withLock { $0.current = nil }
+    }
+  }
+
+  private func run(_ script: [Step], _ connection: borrowing FileDescriptor) {
+    var pending: [UInt8] = []
+    for step in script {
+      switch step {
+      case .readRequest:
+        guard let request = readRequest(connection, &pending, withBody: true) else { return }
+        state.withLock { $0.requests.append(request) }
+      case .readHead:
+        guard let request = readRequest(connection, &pending, withBody: false) else { return }
+        state.withLock { $0.requests.append(request) }
+      case .readBytes(let count):
+        while pending.count < count {
+          guard let bytes = read(connection) else { return }
+          pending += bytes
+        }
+        let text = String(decoding: pending.prefix(count), as: UTF8.self)
+        pending.removeFirst(count)
+        state.withLock { $0.requests.append(text) }
+      case .send(let text):
+        guard write(Array(text.utf8), connection) else { return }
+      case .sendBytes(let bytes):
+        guard write(bytes, connection) else { return }
+      case .pass(let gate):
+        gate.wait()
+      case .untilClosed:
+        while read(connection) != nil {}
+        state.withLock { $0.sawClose += 1 }
+      case .reset:
+        var option = linger(l_onoff: 1, l_linger: 0)
+        _ = unsafe setsockopt(
+          connection.number, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        return
+      }
+    }
+  }
+
+  private func readRequest(
+    _ connection: borrowing FileDescriptor, _ pending: inout [UInt8], withBody: Bool
+  ) -> String? {
+    while true {
+      let text = String(decoding: pending, as: UTF8.self)
+      if let end = text.firstRange(ofBreak: "\r\n\r\n") {
+        let head = text.utf8.prefix(end)
+        let length = withBody ? contentLength(String(decoding: head, as: UTF8.self)) : 0
+        if pending.count >= end + length {
+          let request = String(decoding: pending.prefix(end + length), as: UTF8.self)
+          pending.removeFirst(end + length)
+          return request
+        }
+      }
+      guard let bytes = read(connection) else { return nil }
+      pending += bytes
+    }
+  }
+
+  private func contentLength(_ head: String) -> Int {
+    for line in head.split(separator: "\r\n") {
+      let parts = line.split(separator: ":", maxSplits: 1)
+      if parts.count == 2, parts[0].lowercased() == "content-length" {
+        return Int(parts[1].drop { $0 == " " }) ?? 0
+      }
+    }
+    return 0
+  }
+
+  private func read(_ connection: borrowing FileDescriptor) -> [UInt8]? {
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    let count = unsafe recv(connection.number, &buffer, buffer.count, 0)
+    return count > 0 ? Array(buffer.prefix(count)) : nil
+  }
+
+  private func write(_ bytes: [UInt8], _ connection: borrowing FileDescriptor) -> Bool {
+    var sent = 0
+    while sent < bytes.count {
+      let count = unsafe bytes.withUnsafeBytes { bytes in
+        unsafe send(
+          connection.number, bytes.baseAddress! + sent, bytes.count - sent, Int32(MSG_NOSIGNAL))
+      }
+      guard count > 0 else { return false }
+      sent += count
+    }
+    return true
+  }
+}
+
+extension String {
+  /// The number of UTF-8 bytes up to and with the first `mark`.
+  fileprivate func firstRange(ofBreak mark: String) -> Int? {
+    let bytes = Array(utf8)
+    let pattern = Array(mark.utf8)
+    guard bytes.count >= pattern.count else { return nil }
+    for start in 0...(bytes.count - pattern.count)
+    where Array(bytes[start..<start + pattern.count]) == pattern {
+      return start + pattern.count
+    }
+    return nil
+  }
+}
