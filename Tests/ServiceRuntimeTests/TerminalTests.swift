@@ -1,0 +1,84 @@
+import Measures
+import Testing
+
+@testable import ServiceRuntime
+
+struct TerminalTests {
+  private static let progress = ProgressLine(
+    label: "Heroes 42", fraction: 0.625, done: .kibibytes(640), total: .mebibytes(1), speed: .kibibytes(64),
+    timeRemaining: .seconds(6))
+
+  @Test("a plain line says everything")
+  func plain() {
+    #expect(Self.progress.plain == "Heroes 42: 62 %, 640.0 KiB of 1.0 MiB, 64.0 KiB/s, 6 s left")
+    #expect(ProgressLine(label: "x", done: .kibibytes(1)).plain == "x: 1.0 KiB")
+    var waiting = Self.progress
+    waiting.note = "no network"
+    #expect(waiting.plain == "Heroes 42: 62 %, 640.0 KiB of 1.0 MiB, no network")
+  }
+
+  @Test("a wide terminal gets a bar")
+  func wide() {
+    #expect(
+      Self.progress.line(columns: 100)
+        == "Heroes 42  [##################------------]   62 %  640.0 KiB of 1.0 MiB  64.0 KiB/s  6 s left")
+    #expect(
+      Self.progress.line(columns: 80)
+        == "Heroes 42  [##########------]   62 %  640.0 KiB of 1.0 MiB  64.0 KiB/s  6 s left")
+  }
+
+  @Test("as the terminal gets narrower the bar goes, then the end, then the label")
+  func narrow() {
+    #expect(
+      Self.progress.line(columns: 70) == "Heroes 42   62 %  640.0 KiB of 1.0 MiB  64.0 KiB/s  6 s left")
+    #expect(Self.progress.line(columns: 50) == "Heroes 42   62 %  640.0 KiB of 1.0 MiB  64.0 KiB/s")
+    #expect(Self.progress.line(columns: 40) == "Heroes 42   62 %  640.0 KiB of 1.0 MiB")
+    #expect(Self.progress.line(columns: 12) == "Hero…   62 %")
+  }
+
+  @Test("no line is wider than the terminal", arguments: 0...120)
+  func fits(columns: Int) {
+    var lines = [Self.progress]
+    lines.append(
+      ProgressLine(label: "英雄第四十二号と長い題名の漫画", fraction: 1, done: .gibibytes(2), total: .gibibytes(2)))
+    lines.append(ProgressLine(label: "", done: .zero, note: "waiting for the store to answer"))
+    for line in lines { #expect(TextWidth.of(line.line(columns: columns)) <= columns) }
+  }
+
+  @Test("only what is done is a hundred per cent and a full bar")
+  func rounding() {
+    let almost = ProgressLine(label: "x", fraction: 0.9999, done: .zero)
+    #expect(almost.plain == "x: 99 %, 0 B")
+    #expect(almost.line(columns: 60).contains("-]"))
+    let done = ProgressLine(label: "x", fraction: 1, done: .zero)
+    #expect(done.plain == "x: 100 %, 0 B")
+    #expect(done.line(columns: 60).contains("#]  100 %"))
+  }
+
+  @Test("a label cannot move the cursor")
+  func control() {
+    #expect(ProgressLine(label: "a\u{1b}[2Jb\nc", done: .zero).plain == "a[2Jbc: 0 B")
+  }
+
+  @Test(
+    "durations are told in two units",
+    arguments: [
+      (Duration.seconds(-5), "0 s"), (.milliseconds(999), "0 s"), (.seconds(12), "12 s"),
+      (.seconds(60), "1 min"),
+      (.seconds(185), "3 min 5 s"), (.seconds(7440), "2 h 4 min"), (.seconds(7200), "2 h"),
+      (.seconds(273_600), "3 d 4 h"),
+    ])
+  func durations(duration: Duration, text: String) {
+    #expect(DurationText.short(duration) == text)
+  }
+
+  @Test("wide characters take two columns, and a cut never splits one")
+  func width() {
+    #expect(TextWidth.of("abc") == 3)
+    #expect(TextWidth.of("漫画") == 4)
+    #expect(TextWidth.of("e\u{301}") == 1)
+    #expect(TextWidth.cut("漫画です", to: 8) == "漫画です")
+    #expect(TextWidth.cut("漫画です", to: 6) == "漫画…")
+    #expect(TextWidth.cut("abc", to: 0) == "")
+  }
+}
