@@ -5,8 +5,9 @@ extension KeyedDecodingContainer {
   /// A string, or a number or boolean as its text. Nil when absent or null.
   func lenientText(_ key: Key) throws -> String? {
     guard contains(key), try !decodeNil(forKey: key) else { return nil }
-    if let integer = try? decode(Int64.self, forKey: key) { return String(integer) }  // another spelling follows
-    if let flag = try? decode(Bool.self, forKey: key) { return flag ? "true" : "false" }  // and another
+    // A failed try only means that the value has one of the other spellings.
+    if let integer = try? decode(Int64.self, forKey: key) { return String(integer) }
+    if let flag = try? decode(Bool.self, forKey: key) { return flag ? "true" : "false" }
     return try decode(String.self, forKey: key)
   }
 
