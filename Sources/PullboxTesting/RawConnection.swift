@@ -166,7 +166,7 @@ public final class RawConnection: Sendable {
     if head["Transfer-Encoding"]?.lowercased() == "chunked" {
       while true {
         let line = try await receive(through: "\r\n")
-        guard let count = Int(line.dropLast(2), radix: 16) else {
+        guard let count = Int(String(decoding: line.utf8.dropLast(2), as: UTF8.self), radix: 16) else {
           throw Failure(description: "not a chunk size: \(line)")
         }
         response.body += try await receive(exactly: count)

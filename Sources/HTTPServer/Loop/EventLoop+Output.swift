@@ -128,7 +128,6 @@ extension EventLoop {
       table[index].output.fileOffset += Int64(count)
       budget -= count
       table[index].meter?.didSend(count)
-      if count < slice { return .blocked }
     }
     return .sent
   }

@@ -12,14 +12,15 @@ final class ListeningSocket: Sendable {
     self.isUnix = isUnix
   }
 
-  /// Binds and listens. Returns the socket and the address it really has.
+  /// Binds and listens. Returns the socket and the address it really has. Only those that follow the first of an address
+  /// share its port; a server that runs already is not joined by accident.
   static func open(
-    _ address: ServerAddress, configuration: HTTPServerConfiguration
+    _ address: ServerAddress, configuration: HTTPServerConfiguration, isFirst: Bool
   ) throws(HTTPServerError) -> (ListeningSocket, ServerAddress) {
     do {
       switch address {
-      case .tcp(let host, let port): return try openTCP(host, port, configuration, address)
-      case .unix(let path): return try openUnix(path, configuration, address)
+      case .tcp(let host, let port): return try openTCP(host, port, configuration, isFirst)
+      case .unix(let path): return try openUnix(path, configuration)
       }
     } catch let error as SystemError {
       let code: HTTPServerError.Code =
@@ -37,25 +38,26 @@ final class ListeningSocket: Sendable {
   }
 
   private static func openTCP(
-    _ host: String, _ port: UInt16, _ configuration: HTTPServerConfiguration, _ address: ServerAddress
+    _ host: String, _ port: UInt16, _ configuration: HTTPServerConfiguration, _ isFirst: Bool
   ) throws -> (ListeningSocket, ServerAddress) {
     guard var target = SocketAddress(host: host, port: port) else {
       throw HTTPServerError(.addressInvalid, "not a numeric address: \(host)")
     }
     let socket = try makeSocket(target.family)
     try setOption(socket, SOL_SOCKET, SO_REUSEADDR, 1)
-    try setOption(socket, SOL_SOCKET, SO_REUSEPORT, 1)
+    if !isFirst { try setOption(socket, SOL_SOCKET, SO_REUSEPORT, 1) }
     if target.family == AF_INET6 { try setOption(socket, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
     try unsafe target.withPointer { (pointer, length) throws(SystemError) in
       _ = try SystemCall.run("bind") { unsafe bind(socket.number, pointer, length) }
     }
+    if isFirst { try setOption(socket, SOL_SOCKET, SO_REUSEPORT, 1) }
     try SystemCall.run("listen") { listen(socket.number, configuration.backlog) }
     let bound = try SocketAddress(localOf: socket.number)
     return (ListeningSocket(socket, isUnix: false), .tcp(host: host, port: bound.port))
   }
 
   private static func openUnix(
-    _ path: String, _ configuration: HTTPServerConfiguration, _ address: ServerAddress
+    _ path: String, _ configuration: HTTPServerConfiguration
   ) throws -> (ListeningSocket, ServerAddress) {
     guard var target = SocketAddress(unixPath: path) else {
       throw HTTPServerError(.addressInvalid, "too long for a Unix socket: \(path)")
@@ -67,7 +69,7 @@ final class ListeningSocket: Sendable {
     }
     try SystemCall.run("chmod", path) { unsafe chmod(path, configuration.unixSocketPermissions) }
     try SystemCall.run("listen") { listen(socket.number, configuration.backlog) }
-    return (ListeningSocket(socket, isUnix: true), address)
+    return (ListeningSocket(socket, isUnix: true), .unix(path: path))
   }
 
   /// A socket file whose process was killed is in the way and answers nobody; one that answers is left alone.

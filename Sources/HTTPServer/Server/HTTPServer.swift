@@ -128,13 +128,15 @@ public final class HTTPServer: Sendable {
     var sockets = [[ListeningSocket]](repeating: [], count: loops)
     var addresses: [ServerAddress] = []
     for address in configuration.addresses {
-      let (first, bound) = try ListeningSocket.open(address, configuration: configuration)
+      let (first, bound) = try ListeningSocket.open(address, configuration: configuration, isFirst: true)
       addresses.append(bound)
       sockets[0].append(first)
       for loop in 1..<max(1, loops) where loop < loops {
         switch bound {
         case .unix: sockets[loop].append(first)
-        case .tcp: sockets[loop].append(try ListeningSocket.open(bound, configuration: configuration).0)
+        case .tcp:
+          sockets[loop].append(
+            try ListeningSocket.open(bound, configuration: configuration, isFirst: false).0)
         }
       }
     }

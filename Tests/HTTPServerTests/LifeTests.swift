@@ -1,0 +1,257 @@
+@testable import HTTPServer
+import Measures
+import PullboxTesting
+import SystemCalls
+import Testing
+
+/// Deadlines, capacity, refusals, drain, addresses.
+@Suite(.timeLimit(.minutes(1)))
+struct LifeTests {
+  @Test("a head that does not come in time is answered 408, however it trickles")
+  func slowHead() async throws {
+    try await withServer(configure: { $0.headDeadline = .milliseconds(100) }) { server in
+      let connection = try server.connect()
+      try await connection.send("GET / HTTP/1.1\r\nHost:")
+      let response = try await connection.receiveResponse()
+      #expect(response.status == 408)
+      #expect(response["Connection"] == "close")
+    }
+  }
+
+  @Test("a connection without a request is closed without a word")
+  func idle() async throws {
+    try await withServer(configure: { $0.idleDeadline = .milliseconds(100) }, respond: echo) { server in
+      let fresh = try server.connect()
+      #expect(try await fresh.receiveToEnd() == [])
+      let used = try server.connect()
+      try await used.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await used.receiveResponse().status == 200)
+      #expect(try await used.receiveToEnd() == [])
+    }
+  }
+
+  @Test("deadlines follow the clock that was injected")
+  func injectedClock() async throws {
+    let clock = ManualMonotonicClock()
+    try await withServer(clock: clock, respond: echo) { server in
+      let connection = try server.connect()
+      try await connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await connection.receiveResponse().status == 200)
+      clock.advance(by: .seconds(59))
+      server.server.clockDidMove()
+      try await connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await connection.receiveResponse().status == 200)
+      clock.advance(by: .seconds(61))
+      server.server.clockDidMove()
+      #expect(try await connection.receiveToEnd() == [])
+    }
+  }
+
+  @Test("a client that takes nothing of its response is dropped")
+  func slowReader() async throws {
+    let ended = Gate()
+    try await withServer(
+      configure: { $0.sendDeadline = .milliseconds(100) },
+      respond: { _ in
+        HTTPResponse(
+          status: .ok,
+          body: .stream { writer in
+            do {
+              while true { try await writer.write([UInt8](repeating: 1, count: 65_536)) }
+            } catch {
+              await ended.open()
+              throw error
+            }
+          })
+      }
+    ) { server in
+      let connection = try server.connect(receiveBuffer: 4096)
+      try await connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+      await ended.wait()
+      _ = connection
+    }
+  }
+
+  @Test("a connection beyond the bound is told to come back, and one that ends makes room")
+  func capacity() async throws {
+    try await withServer(configure: { $0.maximumConnections = 2 }, respond: echo) { server in
+      let first = try server.connect()
+      let second = try server.connect()
+      for connection in [first, second] {
+        try await connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(try await connection.receiveResponse().status == 200)
+      }
+      let third = try server.connect()
+      let refused = try await third.receiveResponse()
+      #expect(refused.status == 503)
+      #expect(refused["Retry-After"] == "1")
+      #expect(refused["Connection"] == "close")
+      third.endSending()
+      #expect(try await third.receiveToEnd() == [])
+      first.endSending()
+      #expect(try await first.receiveToEnd() == [])
+      let fourth = try server.connect()
+      try await fourth.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await fourth.receiveResponse().status == 200)
+    }
+  }
+
+  @Test("after a refused head nothing more of the connection is read")
+  func refusal() async throws {
+    try await withServer(
+      configure: {
+        $0.refusal = {
+          HTTPResponse(status: $0, headers: ["X-Refused": "yes"], body: .bytes(Array("no".utf8)))
+        }
+      }, respond: echo
+    ) { server in
+      let connection = try server.connect()
+      try await connection.send("GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n")
+      let response = try await connection.receiveResponse()
+      #expect(response.status == 400)
+      #expect(response["X-Refused"] == "yes")
+      #expect(response.text == "no")
+      connection.endSending()
+      #expect(try await connection.receiveToEnd() == [])
+    }
+  }
+
+  @Test("after a request that closes, no further one is answered")
+  func closeRequest() async throws {
+    let paths = Locked<[String]>([])
+    try await withServer(respond: { request in
+      paths.withLock { $0.append(request.path) }
+      return HTTPResponse(status: .ok)
+    }) { server in
+      let connection = try server.connect()
+      try await connection.send(
+        "GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n")
+      let response = try await connection.receiveResponse()
+      #expect(response["Connection"] == "close")
+      connection.endSending()
+      #expect(try await connection.receiveToEnd() == [])
+      #expect(paths.current == ["/a"])
+    }
+  }
+
+  @Test("requests of a client that has closed its sending half are answered")
+  func halfClosed() async throws {
+    try await withServer(respond: { HTTPResponse(status: .ok, body: .bytes(Array($0.path.utf8))) }) {
+      server in
+      let connection = try server.connect()
+      try await connection.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n")
+      connection.endSending()
+      #expect(try await connection.receiveResponse().text == "/a")
+      #expect(try await connection.receiveResponse().text == "/b")
+      #expect(try await connection.receiveToEnd() == [])
+    }
+  }
+
+  @Test("HTTP/1.0 closes by default and keeps when asked")
+  func oldClient() async throws {
+    try await withServer(respond: echo) { server in
+      let connection = try server.connect()
+      try await connection.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+      #expect(try await connection.receiveResponse()["Connection"] == "keep-alive")
+      try await connection.send("GET / HTTP/1.0\r\n\r\n")
+      #expect(try await connection.receiveResponse()["Connection"] == "close")
+      #expect(try await connection.receiveToEnd() == [])
+    }
+  }
+
+  @Test("a drain lets work in progress finish and closes idle connections at once")
+  func drain() async throws {
+    let begun = Gate()
+    let gate = Gate()
+    let server = try TestServer(respond: { _ in
+      await begun.open()
+      await gate.wait()
+      return HTTPResponse(status: .ok, body: .bytes(Array("done".utf8)))
+    })
+    let busy = try server.connect()
+    let idle = try server.connect()
+    try await busy.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+    await begun.wait()
+    async let drained: Void = server.server.drain()
+    #expect(try await idle.receiveToEnd() == [])
+    await gate.open()
+    let response = try await busy.receiveResponse()
+    #expect(response.text == "done")
+    #expect(response["Connection"] == "close")
+    busy.endSending()
+    await drained
+    #expect(throws: (any Error).self) { try server.connect() }
+  }
+
+  @Test("a drain does not wait beyond its deadline")
+  func drainDeadline() async throws {
+    let begun = Gate()
+    let server = try TestServer(
+      configure: { $0.drainDeadline = .milliseconds(100) },
+      respond: { _ in
+        await begun.open()
+        for await _ in AsyncStream<Never>(unfolding: { nil }) {}
+        let stream = AsyncStream<Never> { _ in }
+        for await _ in stream {}
+        return HTTPResponse(status: .ok)
+      })
+    let connection = try server.connect()
+    try await connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+    await begun.wait()
+    await server.server.drain()
+    #expect(try await connection.receiveToEnd() == [])
+  }
+
+  @Test("a Unix socket has its permissions, serves, and is gone after the drain")
+  func unixSocket() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("agent.sock")
+    var configuration = HTTPServerConfiguration(addresses: [.unix(path: path)])
+    configuration.loops = 2
+    for _ in 0..<2 {
+      let server = HTTPServer(
+        configuration: configuration,
+        handler: ClosureHandler { HTTPResponse(status: .ok, body: .bytes(Array($0.remoteAddress.utf8))) })
+      try server.start()
+      #expect(server.boundAddresses == [.unix(path: path)])
+      let connection = try RawConnection.unix(path: path)
+      try await connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await connection.receiveResponse().text == "unix")
+      await server.drain()
+      #expect(throws: SystemError.self) { _ = try RawConnection.unix(path: path) }
+    }
+  }
+
+  @Test("an address that is taken is said so, and a wrong one too")
+  func addresses() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("taken.sock")
+    func start(_ address: ServerAddress) throws -> HTTPServer {
+      let server = HTTPServer(
+        configuration: HTTPServerConfiguration(addresses: [address]), handler: ClosureHandler(body: echo))
+      try server.start()
+      return server
+    }
+    let first = try start(.unix(path: path))
+    let taken = #expect(throws: HTTPServerError.self) { try start(.unix(path: path)) }
+    #expect(taken?.code == .addressInUse)
+    await first.drain()
+    for address in [
+      ServerAddress.tcp(host: "example.com", port: 0), .unix(path: String(repeating: "a", count: 200)),
+    ] {
+      let invalid = #expect(throws: HTTPServerError.self) { try start(address) }
+      #expect(invalid?.code == .addressInvalid)
+    }
+  }
+
+  @Test("a port on which another server listens is taken, even one of ours")
+  func takenPort() async throws {
+    try await withServer { server in
+      let other = HTTPServer(
+        configuration: HTTPServerConfiguration(addresses: [.tcp(host: "127.0.0.1", port: server.port)]),
+        handler: ClosureHandler(body: echo))
+      let error = #expect(throws: HTTPServerError.self) { try other.start() }
+      #expect(error?.code == .addressInUse)
+    }
+  }
+}
