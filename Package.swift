@@ -112,8 +112,8 @@ let tests: [Target] = [
   .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [
-      "DeliveryService", "PullboxAPI", "Commerce", "Receipts", "Database", "HTTPServer", "HTTPClient", "Digests",
-      "Measures", "ServiceRuntime", "PullboxTesting",
+      "DeliveryService", "PullboxAPI", "APIServing", "APICalling", "Commerce", "Receipts", "Database",
+      "HTTPServer", "HTTPClient", "Digests", "Measures", "ServiceRuntime", "PullboxTesting",
     ]),
   .testTarget(
     name: "DownloadAgentTests",

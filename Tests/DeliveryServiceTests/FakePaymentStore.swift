@@ -1,0 +1,91 @@
+import APIServing
+import Commerce
+import HTTPServer
+import Measures
+import PullboxAPI
+import PullboxTesting
+import Receipts
+import Synchronization
+
+/// A payment store of the test's own: it signs receipts, judges them, and can be switched off.
+final class FakePaymentStore: Sendable {
+  struct State {
+    var isDown = false
+    var finished: [String] = []
+    var verifications = 0
+  }
+
+  static let credential = "the server's credential"
+
+  /// Three RSA keys take a while; one set serves all tests.
+  private static let authority = Result {
+    try ReceiptAuthority.generate(ReceiptAuthority.Options(now: ServerHarness.start))
+  }
+
+  let state = Mutex(State())
+  let clock: ManualWallClock
+  private let authority: ReceiptAuthority
+  private let server: Mutex<HTTPServer?> = Mutex(nil)
+
+  init(clock: ManualWallClock) throws {
+    self.clock = clock
+    authority = try Self.authority.get()
+    var routes = ContractRoutes()
+    routes.on(.post, "/verifyReceipt") { [unowned self] request, _ in
+      try refuseWhenDown()
+      state.withLock { $0.verifications += 1 }
+      return try .json(verify(try await request.decode(VerifyReceiptRequest.self, upTo: .mebibytes(4))))
+    }
+    routes.on(.post, "/store/v1/transactions/{id}/finish") { [unowned self] request, parameters in
+      try refuseWhenDown()
+      guard request.bearerToken == Self.credential else { throw Problem(.forbidden) }
+      state.withLock { $0.finished.append(parameters["id"]) }
+      return try .json(Nothing())
+    }
+    var configuration = HTTPServerConfiguration(addresses: [.tcp(host: "127.0.0.1", port: 0)])
+    configuration.loops = 1
+    let server = HTTPServer(configuration: configuration, handler: routes.router { _, _ in })
+    try server.start()
+    self.server.withLock { $0 = server }
+  }
+
+  var url: String {
+    "http://" + (server.withLock { $0?.boundAddresses.first?.description } ?? "")
+  }
+
+  func stop() async {
+    await server.withLock { $0.take() }?.drain()
+  }
+
+  /// A genuine receipt in base 64.
+  func receipt(
+    of purchases: [InAppPurchase], device: DeviceIdentifier, bundle: String = "com.example.pullbox",
+    environment: String = "ProductionSandbox"
+  ) throws -> String {
+    var receipt = AppReceipt(
+      environmentName: environment, bundleIdentifier: bundle, applicationVersion: "1",
+      creationDate: Timestamp(millisecondsSinceEpoch: clock.now().secondsSinceEpoch * 1000),
+      purchases: purchases)
+    receipt.bind(to: device)
+    return try authority.signer.signBase64(receipt)
+  }
+
+  private func refuseWhenDown() throws {
+    if state.withLock({ $0.isDown }) { throw Problem(.unavailable, retryAfterSeconds: 7) }
+  }
+
+  private func verify(_ request: VerifyReceiptRequest) -> VerifyReceiptResponse {
+    guard let receipt = try? UnverifiedAppReceipt(base64: request.receiptData) else {
+      return VerifyReceiptResponse(status: .malformed)
+    }
+    guard let genuine = try? receipt.verified(trusting: [authority.root], now: clock.now()) else {
+      return VerifyReceiptResponse(status: .notAuthentic)
+    }
+    var response = VerifyReceiptResponse(status: .valid)
+    response.environment = StoreEnvironment.sandbox.rawValue
+    response.receipt = VerifyReceiptResponse.Receipt(genuine.receipt, requestDate: clock.now())
+    return response
+  }
+
+  private struct Nothing: Encodable {}
+}

@@ -1,0 +1,177 @@
+import APICalling
+import Commerce
+import Digests
+import HTTPClient
+import Measures
+import PullboxAPI
+import PullboxTesting
+import Receipts
+import ServiceRuntime
+import Testing
+
+@testable import DeliveryService
+
+/// A delivery server on a port of its own, with a payment store it can ask, and clocks that the test moves.
+final class ServerHarness: Sendable {
+  /// The wall clock's first time.
+  static let start = Timestamp(millisecondsSinceEpoch: 1_790_000_000_000)
+
+  let directory: TemporaryDirectory
+  let clock: ManualWallClock
+  let store: FakePaymentStore
+  let server: DeliveryServer
+  let client: HTTPClient
+  let api: APIClient
+  let operatorAPI: APIClient
+  let device: Device
+
+  /// Runs `body` with a server that answers, and drains it afterwards.
+  static func run(
+    options: [String] = [], _ body: (ServerHarness) async throws -> Void
+  ) async throws {
+    let harness = try await ServerHarness(options: options)
+    try await withThrowingTaskGroup { group in
+      group.addTask { try await harness.server.run() }
+      do {
+        try await body(harness)
+      } catch {
+        Issue.record(error)
+      }
+      await harness.server.stop()
+      await harness.store.stop()
+      harness.client.shutDown()
+      group.cancelAll()
+      while let result = await group.nextResult() {
+        if case .failure(let error) = result, !(error is CancellationError) { throw error }
+      }
+    }
+  }
+
+  private init(options: [String]) async throws {
+    directory = try TemporaryDirectory()
+    clock = ManualWallClock(Self.start)
+    store = try FakePaymentStore(clock: clock)
+    let arguments =
+      [
+        "--listen", "127.0.0.1:0", "--state", directory.path + "/state", "--store-url", store.url,
+        "--store-credential", FakePaymentStore.credential, "--operator-key", "operator", "--loops", "1",
+      ] + options
+    let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
+    guard case .run(let parsed) = try parser.parse(arguments) else { throw Unparsed() }
+    let configuration = try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed)
+    server = try DeliveryServer(configuration, log: Log(level: .error), clock: clock)
+    try await server.start()
+    client = try HTTPClient()
+    let url = "http://" + (server.addresses.first ?? "")
+    api = APIClient(baseURL: url, client: client)
+    operatorAPI = APIClient(baseURL: url, credential: "operator", client: client)
+    device = Device(id: try #require(DeviceIdentifier("2b1f0c1e-7d3a-4c53-9b52-0a53f3f4b7aa")))
+  }
+
+  private struct Unparsed: Error {}
+
+  /// Uploads `bytes` as a finished file and releases it as that version; answers the record.
+  @discardableResult
+  func publish(
+    _ bytes: [UInt8], as product: String = "com.example.issue1", version: String = "1.0",
+    description: ProductDescription = ProductDescription()
+  ) async throws -> VersionRecord {
+    _ = try await operatorAPI.call(
+      "PUT", "/v1/operator/products/\(product)", body: description, as: OperatorProduct.self)
+    let record = try await submit(bytes, as: product, version: version)
+    for step in ["submit", "approve", "release"] {
+      _ = try await operatorAPI.call(
+        "POST", "/v1/operator/products/\(product)/versions/\(version)/\(step)", body: ReviewDecision(),
+        as: VersionRecord.self)
+    }
+    return record
+  }
+
+  func submit(_ bytes: [UInt8], as product: String, version: String) async throws -> VersionRecord {
+    let upload = try await upload(bytes)
+    let submission = VersionSubmission(upload: upload, version: try #require(ContentVersion(version)))
+    return try await operatorAPI.call(
+      "POST", "/v1/operator/products/\(product)/versions", body: submission, as: VersionRecord.self
+    ).value
+  }
+
+  /// The upload's identifier.
+  func upload(_ bytes: [UInt8], name: String = "issue.cbz") async throws -> String {
+    let response = try await operatorAPI.exchange(
+      "POST", "/v1/operator/uploads", bytes: bytes, mediaType: "application/offset+octet-stream",
+      headers: [
+        ("Tus-Resumable", "1.0.0"), ("Upload-Length", String(bytes.count)),
+        ("Upload-Metadata", "filename " + Base64.encode(Array(name.utf8))),
+      ])
+    #expect(response.headers["Upload-Offset"] == String(bytes.count))
+    let location = try #require(response.headers["Location"])
+    return try #require(location.split(separator: "/").last.map(String.init))
+  }
+
+  func purchase(
+    of product: String = "com.example.issue1", id: String = "2000000000000001", expires: Timestamp? = nil,
+    cancelled: Timestamp? = nil
+  ) -> InAppPurchase {
+    let date = Timestamp(millisecondsSinceEpoch: clock.now().secondsSinceEpoch * 1000)
+    var purchase = InAppPurchase(
+      productIdentifier: product, transactionIdentifier: id, originalTransactionIdentifier: id,
+      purchaseDate: date, originalPurchaseDate: date)
+    purchase.expiresDate = expires
+    purchase.cancellationDate = cancelled
+    return purchase
+  }
+
+  func grant(
+    _ product: String = "com.example.issue1", receipt: String, device: Device? = nil,
+    transaction: String? = nil
+  ) async throws -> APIAnswer<GrantResponse> {
+    let request = GrantRequest(
+      proof: Proof(store: "sandbox", receipt: receipt), product: try #require(ProductIdentifier(product)),
+      device: device ?? self.device, transaction: transaction.flatMap { TransactionIdentifier($0) })
+    return try await api.call("POST", "/v1/grants", body: request, as: GrantResponse.self)
+  }
+
+  /// A grant for a purchase of the product just made.
+  func grantForPurchase(device: Device? = nil) async throws -> GrantResponse {
+    let device = device ?? self.device
+    let receipt = try store.receipt(of: [purchase()], device: device.id)
+    return try await grant(receipt: receipt, device: device).value
+  }
+
+  func fetch(
+    _ grant: GrantResponse, ticket: String? = nil, headers: [(String, String)] = []
+  ) async throws -> ClientResponse {
+    let url = api.url(grant.download.contentURL, query: [("ticket", ticket ?? grant.download.ticket)])
+    return try await client.send(ClientRequest("GET", url, headers: headers))
+  }
+
+  func report(_ grant: GrantResponse) -> CompletionReport {
+    CompletionReport(
+      digest: grant.download.digest, version: grant.download.version, length: grant.download.length,
+      placedAt: clock.now(), grant: grant.grant, device: device.id)
+  }
+
+  func complete(
+    _ grant: GrantResponse, _ report: CompletionReport? = nil
+  ) async throws -> APIAnswer<CompletionResponse> {
+    try await api.call(
+      "POST", "/v1/grants/\(grant.grant)/completion", body: report ?? self.report(grant),
+      as: CompletionResponse.self)
+  }
+
+  func status(_ grant: GrantResponse) async throws -> GrantStatus {
+    try await api.get("/v1/grants/\(grant.grant)", as: GrantStatus.self)
+  }
+
+  /// The problem that `body` is refused with.
+  func problem(_ body: () async throws -> Void) async throws -> Problem {
+    do {
+      try await body()
+    } catch let error as APICallError {
+      if case .problem(let problem) = error { return problem }
+      throw error
+    }
+    Issue.record("nothing was refused")
+    return Problem(.internalError)
+  }
+}
