@@ -117,7 +117,10 @@ let tests: [Target] = [
     ]),
   .testTarget(
     name: "DownloadAgentTests",
-    dependencies: ["DownloadAgent", "PullboxAPI", "HTTPServer", "ContentPackage", "PullboxTesting"]),
+    dependencies: [
+      "DownloadAgent", "PullboxAPI", "APIServing", "APICalling", "HTTPServer", "HTTPClient", "Commerce",
+      "ContentPackage", "Receipts", "ServiceRuntime", "SystemCalls", "Digests", "Measures", "PullboxTesting",
+    ]),
   .testTarget(
     name: "SandboxStoreTests",
     dependencies: [

@@ -1,0 +1,247 @@
+import PullboxAPI
+
+/// The one state machine of a download: events in, actions out, no I/O. Whoever runs it persists the new value before
+/// it acts. The phase says which step of the chain comes next and survives everything; state and reason say what is
+/// happening about it.
+struct DownloadMachine: Hashable, Sendable {
+  typealias State = DownloadStatus.State
+
+  /// In order; each needs what the one before has brought.
+  enum Phase: String, CaseIterable, Hashable, Sendable {
+    case grant
+    case manifest
+    case transfer
+    case place
+    case report
+  }
+
+  enum Event: Hashable, Sendable {
+    /// The scheduler has a place for it.
+    case started
+    case granted(libraryHoldsContent: Bool)
+    case manifestVerified
+    case transferCompleted
+    case placed
+    /// The server has recorded the completion; the transaction's end is no longer this download's matter.
+    case reportAccepted
+    /// The running step ended without success. `madeProgress`: pieces were verified meanwhile.
+    case setback(Setback, madeProgress: Bool)
+    case ticketRenewed
+    case retryDue
+    /// The library lost what had been placed before the server knew of it.
+    case contentLost
+    case pauseRequested
+    case resumeRequested
+    case cancelRequested
+    /// The agent starts again with what was persisted.
+    case restored
+  }
+
+  enum Action: Hashable, Sendable {
+    /// Run the step of that phase and report how it ended.
+    case run(Phase)
+    case renewTicket
+    /// End the running step; what it has verified stays.
+    case stop
+    /// Send ``Event/retryDue`` after the retry policy's delay for that many failures in a row.
+    case scheduleRetry(failures: Int, notBefore: Duration?)
+    /// Ask the scheduler: a place has become free, or another download wants one.
+    case reschedule
+    /// Remove what lies in the staging folder.
+    case discardStaging
+    /// Tell the transaction.
+    case settle
+    /// The request does not fit the state.
+    case reject
+  }
+
+  /// Fresh tickets asked for in a row without a verified piece between them, at most.
+  static let maximumRenewals = 3
+  /// Setbacks in a row that speak against the server's bytes, without a verified piece between them, at most.
+  static let maximumViolations = 8
+
+  private(set) var phase: Phase
+  private(set) var state: State
+  private(set) var reason: DownloadReason
+  /// What the last setback brought; gone when the step succeeds.
+  private(set) var problem: Problem?
+  /// Setbacks in a row.
+  private(set) var failures: Int
+  private(set) var renewals: Int
+
+  /// As it is created, or as it was persisted.
+  init(
+    phase: Phase = .grant, state: State = .waiting, reason: DownloadReason = .queued,
+    problem: Problem? = nil, failures: Int = 0, renewals: Int = 0
+  ) {
+    self.phase = phase
+    self.state = state
+    self.reason = reason
+    self.problem = problem
+    self.failures = failures
+    self.renewals = renewals
+  }
+
+  /// Whether the scheduler may start it.
+  var isReady: Bool { state == .waiting && reason == .queued }
+
+  mutating func handle(_ event: Event) -> [Action] {
+    switch event {
+    case .pauseRequested, .resumeRequested, .cancelRequested: request(event)
+    case .restored: restore()
+    default:
+      switch state {
+      case .waiting: whileWaiting(event)
+      case .active: whileActive(event)
+      // A step that was stopped may still report; what it brought is found again when its phase runs next.
+      case .paused, .finished, .failed, .cancelled: []
+      }
+    }
+  }
+}
+
+extension DownloadMachine {
+  private mutating func whileWaiting(_ event: Event) -> [Action] {
+    switch event {
+    case .started where isReady:
+      become(.active, Self.reason(while: phase))
+      return [.run(phase)]
+    case .retryDue where !isReady:
+      become(.waiting, .queued)
+      return [.reschedule]
+    default:
+      return []
+    }
+  }
+
+  private mutating func whileActive(_ event: Event) -> [Action] {
+    switch (phase, event) {
+    case (.grant, .granted(libraryHoldsContent: false)): return advance(to: .manifest)
+    case (.grant, .granted(libraryHoldsContent: true)): return advance(to: .report)
+    case (.manifest, .manifestVerified): return advance(to: .transfer)
+    case (.transfer, .transferCompleted): return advance(to: .place)
+    case (.place, .placed): return advance(to: .report)
+    case (.place, .contentLost), (.report, .contentLost):
+      // Nothing of it is left, so it comes anew; the grant may have changed meanwhile.
+      phase = .grant
+      become(.waiting, .queued)
+      return [.discardStaging, .reschedule]
+    case (.report, .reportAccepted):
+      become(.finished, .placed)
+      succeed()
+      return [.discardStaging, .settle, .reschedule]
+    case (.manifest, .ticketRenewed), (.transfer, .ticketRenewed):
+      become(.active, Self.reason(while: phase))
+      return [.run(phase)]
+    case (_, .setback(let setback, let madeProgress)):
+      return meet(setback, madeProgress: madeProgress)
+    default:
+      return []
+    }
+  }
+
+  private mutating func meet(_ setback: Setback, madeProgress: Bool) -> [Action] {
+    if madeProgress { succeed() }
+    problem = setback.problem
+    switch setback.remedy {
+    case .renewTicket:
+      guard phase == .manifest || phase == .transfer, renewals < Self.maximumRenewals else {
+        return fail(setback.reason)
+      }
+      renewals += 1
+      become(.active, .renewingTicket)
+      return [.renewTicket]
+    case .requestGrant:
+      // Before there is a grant, or once what it was for is placed, a new one would not mend anything.
+      guard phase != .grant, phase != .report else { return fail(setback.reason) }
+      failures += 1
+      phase = .grant
+      become(.waiting, setback.reason)
+      return [.scheduleRetry(failures: failures, notBefore: nil), .reschedule]
+    case .retry(let notBefore):
+      failures += 1
+      if setback.reason == .protocolViolation, failures >= Self.maximumViolations {
+        return fail(.integrity)
+      }
+      become(.waiting, setback.reason)
+      return [.scheduleRetry(failures: failures, notBefore: notBefore), .reschedule]
+    case .none:
+      return fail(setback.reason)
+    }
+  }
+
+  private mutating func request(_ event: Event) -> [Action] {
+    switch (event, state) {
+    case (.pauseRequested, .waiting), (.pauseRequested, .active):
+      let wasActive = state == .active
+      become(.paused, .user)
+      return wasActive ? [.stop, .reschedule] : [.reschedule]
+    case (.pauseRequested, .paused): return []
+    case (.resumeRequested, .paused), (.resumeRequested, .failed):
+      become(.waiting, .queued)
+      succeed()
+      return [.reschedule]
+    case (.resumeRequested, .cancelled):
+      become(.waiting, .queued)
+      succeed()
+      phase = .grant
+      return [.reschedule]
+    case (.resumeRequested, .waiting):
+      // An impatient user need not wait for the timer.
+      become(.waiting, .queued)
+      return [.reschedule]
+    case (.resumeRequested, .active): return []
+    case (.cancelRequested, .waiting), (.cancelRequested, .active), (.cancelRequested, .paused),
+      (.cancelRequested, .failed):
+      // What is placed belongs to the library: removing it is another request.
+      guard phase != .report else { return [.reject] }
+      let wasActive = state == .active
+      become(.cancelled, .user)
+      problem = nil
+      return (wasActive ? [.stop] : []) + [.discardStaging, .settle, .reschedule]
+    case (.cancelRequested, .cancelled): return []
+    default: return [.reject]
+    }
+  }
+
+  private mutating func restore() -> [Action] {
+    guard state == .waiting || state == .active else { return [] }
+    become(.waiting, .queued)
+    failures = 0
+    renewals = 0
+    return [.reschedule]
+  }
+
+  private mutating func advance(to phase: Phase) -> [Action] {
+    self.phase = phase
+    succeed()
+    become(.active, Self.reason(while: phase))
+    return [.run(phase)]
+  }
+
+  private mutating func fail(_ reason: DownloadReason) -> [Action] {
+    become(.failed, reason)
+    return [.settle, .reschedule]
+  }
+
+  private mutating func succeed() {
+    failures = 0
+    renewals = 0
+    problem = nil
+  }
+
+  private mutating func become(_ state: State, _ reason: DownloadReason) {
+    self.state = state
+    self.reason = reason
+  }
+
+  private static func reason(while phase: Phase) -> DownloadReason {
+    switch phase {
+    case .grant: .requestingGrant
+    case .manifest: .fetchingManifest
+    case .transfer: .transferring
+    case .place: .placing
+    case .report: .reporting
+    }
+  }
+}

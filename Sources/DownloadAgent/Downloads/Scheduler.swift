@@ -1,0 +1,42 @@
+import Commerce
+
+/// Decides which waiting downloads are started. Pure: it is shown everything and answers at once.
+struct Scheduler: Hashable, Sendable {
+  /// A download as far as the choice depends on it.
+  struct Candidate: Hashable, Sendable {
+    var identifier: DownloadIdentifier
+    var product: ProductIdentifier
+    /// Higher goes first.
+    var priority: Int
+    /// Order of creation.
+    var sequence: Int64
+    var isReady: Bool
+    /// Its step runs, or has been stopped and is not over yet.
+    var isBusy: Bool
+    /// What is left costs next to nothing: it needs no place.
+    var needsPlace: Bool
+  }
+
+  /// Downloads that transfer at the same time, at least 1.
+  var maximumActive: Int
+
+  /// The ones to start now, in that order. Two downloads of one product never run at once: the second finds in the library
+  /// what the first has placed. Nothing that runs is interrupted for a higher priority.
+  func selection(from candidates: [Candidate]) -> [DownloadIdentifier] {
+    let busy = candidates.filter(\.isBusy)
+    var products = Set(busy.map(\.product))
+    var places = maximumActive - busy.count { $0.needsPlace }
+    var selected: [DownloadIdentifier] = []
+    let waiting = candidates.filter { $0.isReady && !$0.isBusy }
+      .sorted { ($0.priority, $1.sequence) > ($1.priority, $0.sequence) }
+    for candidate in waiting where !products.contains(candidate.product) {
+      if candidate.needsPlace {
+        guard places > 0 else { continue }
+        places -= 1
+      }
+      products.insert(candidate.product)
+      selected.append(candidate.identifier)
+    }
+    return selected
+  }
+}

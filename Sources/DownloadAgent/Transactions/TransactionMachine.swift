@@ -1,0 +1,188 @@
+import Commerce
+import PullboxAPI
+
+/// The one state machine of a transaction on this device: events in, actions out, no I/O. It ends only when the server
+/// says that the store has finished the transaction, or the store no longer lists one that needed nothing from here.
+struct TransactionMachine: Hashable, Sendable {
+  enum Step: String, CaseIterable, Hashable, Sendable {
+    /// In the queue, not paid: `purchasing` or `deferred`.
+    case observed
+    /// Paid; what it entitles to is to be asked.
+    case planning
+    /// Its downloads are under way, or one of them ended without success.
+    case delivering
+    /// Everything is delivered and reported; the server has yet to hear from the store.
+    case waitingForServer = "waiting-for-server"
+    case finished
+    /// The store says the payment failed: there is nothing to deliver.
+    case failed
+  }
+
+  /// How a download ended, as far as the transaction depends on it.
+  enum Outcome: Hashable, Sendable {
+    case pending
+    case delivered
+    case failed
+    case cancelled
+  }
+
+  enum Event: Hashable, Sendable {
+    /// The store's queue lists it, in that state.
+    case observed(StoreTransaction.State)
+    /// A complete answer of the store no longer lists it.
+    case vanished
+    /// The server told what this transaction entitles to.
+    case planned([ProductIdentifier])
+    /// Asking failed.
+    case setback(Setback)
+    /// How its downloads stand now.
+    case downloads([Outcome])
+    /// What the server says of a grant of this transaction.
+    case serverAnswered(GrantStateName)
+    case retryDue
+  }
+
+  enum Action: Hashable, Sendable {
+    case plan
+    case createDownloads([ProductIdentifier])
+    /// Ask the server for the state of a grant of this transaction.
+    case askServer
+    /// Send ``Event/retryDue`` after the retry policy's delay for that many tries in a row.
+    case scheduleRetry(tries: Int, notBefore: Duration?)
+  }
+
+  private(set) var step: Step
+  private(set) var reason: DownloadReason?
+  private(set) var problem: Problem?
+  /// Tries in a row that did not bring the transaction to its next step.
+  private(set) var tries: Int
+
+  init(step: Step = .observed, reason: DownloadReason? = nil, problem: Problem? = nil, tries: Int = 0) {
+    self.step = step
+    self.reason = reason
+    self.problem = problem
+    self.tries = tries
+  }
+
+  var isOver: Bool { step == .finished || step == .failed }
+
+  mutating func handle(_ event: Event) -> [Action] {
+    switch event {
+    case .observed(let state): observe(state)
+    case .vanished: vanish()
+    case .planned(let products): plan(products)
+    case .setback(let setback): meet(setback)
+    case .downloads(let outcomes): deliver(outcomes)
+    case .serverAnswered(let state): hear(state)
+    case .retryDue: retry()
+    }
+  }
+}
+
+extension TransactionMachine {
+  private mutating func observe(_ state: StoreTransaction.State) -> [Action] {
+    switch (step, state) {
+    case (.observed, .purchased), (.observed, .restored):
+      become(.planning)
+      return [.plan]
+    case (.observed, .purchasing), (.observed, .deferred):
+      reason = state == .deferred ? .awaitingApproval : .awaitingPayment
+      return []
+    case (.observed, .failed):
+      become(.failed, .paymentFailed)
+      return []
+    case (.finished, .purchased), (.finished, .restored):
+      // The store takes the end back, or our record is older than the truth: what is owed is owed again.
+      become(.planning)
+      return [.plan]
+    case (.planning, _), (.delivering, _), (.waitingForServer, _), (.finished, _), (.failed, _):
+      return []
+    }
+  }
+
+  private mutating func vanish() -> [Action] {
+    switch step {
+    case .observed, .planning:
+      become(.finished, .finishedElsewhere)
+      return []
+    case .waitingForServer:
+      // The server has the last word; it is asked without delay.
+      return [.askServer]
+    case .delivering, .finished, .failed:
+      return []
+    }
+  }
+
+  private mutating func plan(_ products: [ProductIdentifier]) -> [Action] {
+    guard step == .planning else { return [] }
+    if products.isEmpty {
+      reason = .contentNotReleased
+      problem = nil
+      tries += 1
+      return [.scheduleRetry(tries: tries, notBefore: nil)]
+    }
+    become(.delivering)
+    return [.createDownloads(products)]
+  }
+
+  private mutating func meet(_ setback: Setback) -> [Action] {
+    guard step == .planning || step == .waitingForServer else { return [] }
+    reason = setback.reason
+    problem = setback.problem
+    tries += 1
+    // A refusal that repeating does not change today (refunded, wrong application) may change at the store: the
+    // transaction is still in its queue, so it is asked again, ever more rarely.
+    guard case .retry(let notBefore) = setback.remedy else {
+      return [.scheduleRetry(tries: tries, notBefore: nil)]
+    }
+    return [.scheduleRetry(tries: tries, notBefore: notBefore)]
+  }
+
+  private mutating func deliver(_ outcomes: [Outcome]) -> [Action] {
+    guard step == .delivering || step == .waitingForServer else { return [] }
+    if outcomes.isEmpty {
+      // The agent did not live to create them.
+      become(.planning)
+      return [.plan]
+    }
+    if outcomes.allSatisfy({ $0 == .delivered }) {
+      guard step == .delivering else { return [] }
+      become(.waitingForServer)
+      return [.askServer]
+    }
+    let blocked: DownloadReason? =
+      outcomes.contains(.failed) ? .downloadFailed : outcomes.contains(.cancelled) ? .downloadCancelled : nil
+    become(.delivering, blocked)
+    return []
+  }
+
+  private mutating func hear(_ state: GrantStateName) -> [Action] {
+    guard step == .delivering || step == .waitingForServer else { return [] }
+    switch state {
+    case .finished:
+      become(.finished)
+      return []
+    case .granted, .completed, .revoked:
+      guard step == .waitingForServer else { return [] }
+      reason = state == .revoked ? .grantRevoked : .storeNotAnswered
+      problem = nil
+      tries += 1
+      return [.scheduleRetry(tries: tries, notBefore: nil)]
+    }
+  }
+
+  private func retry() -> [Action] {
+    switch step {
+    case .planning: [.plan]
+    case .waitingForServer: [.askServer]
+    case .observed, .delivering, .finished, .failed: []
+    }
+  }
+
+  private mutating func become(_ step: Step, _ reason: DownloadReason? = nil) {
+    if self.step != step { tries = 0 }
+    self.step = step
+    self.reason = reason
+    problem = nil
+  }
+}

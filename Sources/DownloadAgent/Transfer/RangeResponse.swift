@@ -1,0 +1,51 @@
+import Digests
+import HTTPClient
+import Measures
+
+/// What a content response means for the pieces that were asked for. Pure; the bytes are believed by their digests alone,
+/// this only decides where they would belong.
+enum RangeResponse: Hashable, Sendable {
+  /// The body starts at this byte of the package and ends before `end`, or with the package where that is nil.
+  case body(start: Int64, end: Int64?)
+  /// Other content than the grant's, or bytes from another place than asked: not one of them may be used.
+  case foreign
+  /// A refusal, or something that is no answer to a ranged request; its body may say why.
+  case refusal
+
+  /// `asked` is the range of the request; it is not empty.
+  static func classify(
+    _ head: ResponseHead, asked: Range<Int64>, length: ByteCount, digest: SHA256Digest
+  ) -> RangeResponse {
+    switch head.status {
+    case 200, 206: break
+    case 416: return .foreign
+    default: return .refusal
+    }
+    // A content coding would move every offset. A missing validator is made up for by the digests of the pieces.
+    guard isIdentity(head.headers["Content-Encoding"]), isOurs(head.headers["ETag"], digest: digest) else {
+      return .foreign
+    }
+    guard head.status == 206 else {
+      guard head.contentLength.map({ $0 == length }) ?? true else { return .foreign }
+      return .body(start: 0, end: nil)
+    }
+    guard let contentRange = head.contentRange, let range = contentRange.range,
+      contentRange.completeLength.map({ $0 == length.rawValue }) ?? true,
+      range.upperBound <= length.rawValue, range.contains(asked.lowerBound),
+      head.contentLength.map({ $0.rawValue == range.upperBound - range.lowerBound }) ?? true
+    else { return .foreign }
+    return .body(start: range.lowerBound, end: range.upperBound)
+  }
+
+  private static func isIdentity(_ coding: String?) -> Bool {
+    coding.map { $0.lowercased() == "identity" } ?? true
+  }
+
+  /// A weak tag may be what a compressing proxy made of ours: it promises nothing, so it is not ours.
+  private static func isOurs(_ entityTag: String?, digest: SHA256Digest) -> Bool {
+    entityTag.map { $0 == entityTagText(digest) } ?? true
+  }
+
+  /// The strong entity tag of a package: its digest in quotes.
+  static func entityTagText(_ digest: SHA256Digest) -> String { "\"\(digest.hexadecimal)\"" }
+}

@@ -1,0 +1,56 @@
+import Commerce
+import Testing
+
+@testable import DownloadAgent
+
+@Suite struct SchedulerTests {
+  private func candidate(
+    _ number: Int64, product: String? = nil, priority: Int = 0, isReady: Bool = true, isBusy: Bool = false,
+    needsPlace: Bool = true
+  ) throws -> Scheduler.Candidate {
+    Scheduler.Candidate(
+      identifier: try #require(DownloadIdentifier("000000000000000\(number)")),
+      product: try #require(ProductIdentifier(product ?? "product\(number)")), priority: priority,
+      sequence: number, isReady: isReady, isBusy: isBusy, needsPlace: needsPlace)
+  }
+
+  private func selection(_ maximum: Int, _ candidates: [Scheduler.Candidate]) -> [String] {
+    Scheduler(maximumActive: maximum).selection(from: candidates).map { String($0.text.suffix(1)) }
+  }
+
+  @Test("no more than the maximum run, the oldest first") func maximum() throws {
+    let all = try (1...5).map { try candidate(Int64($0)) }.reversed()
+    #expect(selection(3, Array(all)) == ["1", "2", "3"])
+    #expect(selection(1, Array(all)) == ["1"])
+  }
+
+  @Test("a higher priority goes first and interrupts nothing") func priority() throws {
+    let all = [
+      try candidate(1, isReady: false, isBusy: true), try candidate(2), try candidate(3, priority: 5),
+    ]
+    #expect(selection(2, all) == ["3"])
+    #expect(selection(1, all) == [])
+  }
+
+  @Test("two downloads of one product never run at once") func sameProduct() throws {
+    let all = [
+      try candidate(1, product: "a"), try candidate(2, product: "a"), try candidate(3, product: "b"),
+    ]
+    #expect(selection(3, all) == ["1", "3"])
+    let busy = [try candidate(1, product: "a", isReady: false, isBusy: true), try candidate(2, product: "a")]
+    #expect(selection(3, busy) == [])
+  }
+
+  @Test("what costs next to nothing needs no place") func reports() throws {
+    let all = [
+      try candidate(1, isReady: false, isBusy: true), try candidate(2, needsPlace: false), try candidate(3),
+    ]
+    #expect(selection(1, all) == ["2"])
+  }
+
+  @Test("one that was stopped keeps its place until its step is over") func stopped() throws {
+    let all = [try candidate(1, isReady: true, isBusy: true), try candidate(2)]
+    #expect(selection(1, all) == [])
+    #expect(selection(2, all) == ["2"])
+  }
+}

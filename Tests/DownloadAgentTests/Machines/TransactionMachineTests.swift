@@ -1,0 +1,126 @@
+import Commerce
+import PullboxAPI
+import Testing
+
+@testable import DownloadAgent
+
+private typealias Machine = TransactionMachine
+
+@Suite struct TransactionMachineTests {
+  private static let product = ProductIdentifier("com.example.heroes.issue42")
+  private static let retry = Setback.retry(.serverUnreachable)
+
+  private var products: [ProductIdentifier] { [Self.product].compactMap { $0 } }
+
+  private static let events: [Machine.Event] =
+    [StoreTransaction.State.purchasing, .purchased, .failed, .restored, .deferred].map { .observed($0) }
+    + GrantStateName.allCases.map { .serverAnswered($0) }
+    + [
+      .vanished, .planned([]), .planned([product].compactMap { $0 }), .setback(retry),
+      .setback(.permanent(.integrity)), .downloads([]), .downloads([.pending]), .downloads([.delivered]),
+      .downloads([.delivered, .failed]), .downloads([.cancelled]), .retryDue,
+    ]
+
+  private func forEach(_ body: (Machine, Machine.Event, Machine, [Machine.Action]) -> Void) {
+    for step in Machine.Step.allCases {
+      for event in Self.events {
+        let before = Machine(step: step)
+        var after = before
+        let actions = after.handle(event)
+        body(before, event, after, actions)
+      }
+    }
+  }
+
+  @Test("it is finished only by the server's word, or when it left the queue before anything was owed")
+  func finishing() {
+    forEach { before, event, after, _ in
+      guard before.step != .finished, after.step == .finished else { return }
+      switch (before.step, event) {
+      case (.delivering, .serverAnswered(.finished)), (.waitingForServer, .serverAnswered(.finished)): break
+      case (.observed, .vanished), (.planning, .vanished): break
+      default: Issue.record("\(before.step) finished by \(event)")
+      }
+    }
+  }
+
+  @Test("a download that is under way, failed or was cancelled keeps it unfinished") func downloadsCount() {
+    forEach { before, event, after, _ in
+      guard case .downloads(let outcomes) = event, after.step == .waitingForServer, before.step == .delivering
+      else { return }
+      #expect(!outcomes.isEmpty && outcomes.allSatisfy { $0 == .delivered })
+    }
+  }
+
+  @Test("nothing is asked or created for a transaction that is over, failed or unpaid") func quiet() {
+    forEach { before, event, _, actions in
+      guard before.step == .failed || before.step == .observed else { return }
+      switch event {
+      case .observed(.purchased), .observed(.restored): return
+      default: #expect(actions.isEmpty, "\(before.step) \(event)")
+      }
+    }
+  }
+
+  @Test("every step that waits for somebody has its next try scheduled or its question asked") func liveness()
+  {
+    forEach { before, event, after, actions in
+      guard before.step != after.step, after.step == .planning || after.step == .waitingForServer else {
+        return
+      }
+      #expect(actions == [after.step == .planning ? .plan : .askServer], "\(before.step) \(event)")
+    }
+    for step in [Machine.Step.planning, .waitingForServer] {
+      var machine = Machine(step: step)
+      #expect(machine.handle(.setback(Self.retry)) == [.scheduleRetry(tries: 1, notBefore: nil)])
+      #expect(machine.handle(.retryDue) == [step == .planning ? .plan : .askServer])
+    }
+  }
+
+  @Test("the way without trouble") func straightWay() {
+    var machine = Machine()
+    #expect(machine.handle(.observed(.purchasing)) == [])
+    #expect(machine.reason == .awaitingPayment)
+    #expect(machine.handle(.observed(.purchased)) == [.plan])
+    #expect(machine.handle(.planned(products)) == [.createDownloads(products)])
+    #expect(machine.handle(.downloads([.pending])) == [])
+    #expect(machine.handle(.downloads([.delivered])) == [.askServer])
+    #expect(machine.handle(.serverAnswered(.completed)) == [.scheduleRetry(tries: 1, notBefore: nil)])
+    #expect(machine.step == .waitingForServer && machine.reason == .storeNotAnswered)
+    #expect(machine.handle(.retryDue) == [.askServer])
+    #expect(machine.handle(.serverAnswered(.finished)) == [])
+    #expect(machine.step == .finished)
+  }
+
+  @Test("without released content it stays unfinished and is asked about again") func nothingReleased() {
+    var machine = Machine(step: .planning)
+    #expect(machine.handle(.planned([])) == [.scheduleRetry(tries: 1, notBefore: nil)])
+    #expect(machine.step == .planning && machine.reason == .contentNotReleased)
+    #expect(machine.handle(.retryDue) == [.plan])
+    #expect(machine.handle(.planned([])) == [.scheduleRetry(tries: 2, notBefore: nil)])
+    #expect(machine.handle(.planned(products)) == [.createDownloads(products)])
+  }
+
+  @Test("a refusal is kept for whoever looks, and asked about again") func refusal() {
+    var machine = Machine(step: .planning)
+    let problem = Problem(.receiptWrongApplication)
+    #expect(machine.handle(.setback(Setback(problem))) == [.scheduleRetry(tries: 1, notBefore: nil)])
+    #expect(machine.problem == problem && machine.reason?.rawValue == "receipt-wrong-application")
+  }
+
+  @Test("a download that ended badly shows, and a second try that works is enough") func secondTry() {
+    var machine = Machine(step: .delivering)
+    _ = machine.handle(.downloads([.delivered, .failed]))
+    #expect(machine.step == .delivering && machine.reason == .downloadFailed)
+    _ = machine.handle(.downloads([.delivered, .pending]))
+    #expect(machine.reason == nil)
+    #expect(machine.handle(.downloads([.delivered, .delivered])) == [.askServer])
+  }
+
+  @Test("downloads that were planned and not created, for want of time, are planned again") func interrupted()
+  {
+    var machine = Machine(step: .delivering)
+    #expect(machine.handle(.downloads([])) == [.plan])
+    #expect(machine.step == .planning)
+  }
+}
