@@ -1,0 +1,43 @@
+import Synchronization
+
+/// The buffers that pieces are received into, shared by all transfers so that their number bounds the agent's memory. A
+/// transfer that finds none waits its turn and is told when one is free.
+final class BufferBudget: Sendable {
+  private struct State {
+    var free: [[UInt8]] = []
+    var remaining: Int
+    var waiting: [@Sendable () -> Void] = []
+  }
+
+  private let state: Mutex<State>
+
+  /// `limit` is the number of buffers that exist at once, at least one for each transfer.
+  init(limit: Int) {
+    precondition(limit > 0)
+    state = Mutex(State(remaining: limit))
+  }
+
+  /// Nil when all are out; then `wake` is called once, when it is worth another try.
+  func take(otherwise wake: @escaping @Sendable () -> Void) -> [UInt8]? {
+    state.withLock { state in
+      guard state.remaining > 0 else {
+        state.waiting.append(wake)
+        return nil
+      }
+      state.remaining -= 1
+      return state.free.popLast() ?? []
+    }
+  }
+
+  /// `buffer` should have no other owner left, so that the next one need not copy it; nil when it got lost.
+  func giveBack(_ buffer: consuming [UInt8]?) {
+    let wake = state.withLock { state in
+      if let buffer { state.free.append(buffer) }
+      state.remaining += 1
+      return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
+    }
+    wake?()
+  }
+
+  var available: Int { state.withLock { $0.remaining } }
+}

@@ -1,0 +1,129 @@
+import ContentPackage
+import Digests
+import HTTPClient
+import Measures
+import Synchronization
+
+/// Cuts one content response into pieces. Runs on the HTTP client's thread: it copies bytes into buffers of the budget,
+/// hands whole pieces on, and pauses the transfer while there is no buffer.
+final class PieceReceiver: TransferReceiver {
+  /// What became of the response's head.
+  enum Verdict: Hashable, Sendable {
+    case none
+    case accepted
+    case foreign
+    case refused
+  }
+
+  private struct State {
+    var handle: TransferHandle?
+    var verdict = Verdict.none
+    /// Where in the package the next byte of the body belongs.
+    var position: Int64 = 0
+    var current: ReceivedPiece?
+    var spare: [UInt8]?
+  }
+
+  private let asked: Range<Int64>
+  private let manifest: Manifest
+  /// What was there when the request was made: its pieces are passed over.
+  private let known: PieceMap
+  private let budget: BufferBudget
+  private let queue: PieceQueue
+  private let progress: TransferProgress
+  private let state = Mutex(State())
+
+  /// `asked` starts at the beginning of a piece that `known` lacks.
+  init(
+    asked: Range<Int64>, manifest: Manifest, known: PieceMap, budget: BufferBudget, queue: PieceQueue,
+    progress: TransferProgress
+  ) {
+    self.asked = asked
+    self.manifest = manifest
+    self.known = known
+    self.budget = budget
+    self.queue = queue
+    self.progress = progress
+  }
+
+  var verdict: Verdict { state.withLock { $0.verdict } }
+
+  func start(_ handle: TransferHandle) {
+    state.withLock { $0.handle = handle }
+  }
+
+  /// Ends the transfer from another thread; what has been handed on stays.
+  func cancel() {
+    state.withLock { $0.handle }?.cancel()
+  }
+
+  func receive(head: ResponseHead) -> TransferDecision {
+    let response = RangeResponse.classify(
+      head, asked: asked, length: manifest.length, digest: manifest.digest)
+    return state.withLock { state in
+      switch response {
+      case .body(let start, _):
+        state.position = start
+        state.verdict = .accepted
+        return .accept
+      case .foreign:
+        state.verdict = .foreign
+        return .refuse
+      case .refusal:
+        state.verdict = .refused
+        return .refuse
+      }
+    }
+  }
+
+  func receive(_ bytes: Span<UInt8>) -> ReceiveDecision {
+    state.withLock { state in
+      // A span is far shorter than a piece, so that it can start at most one; the buffer for it is secured before any byte
+      // is taken, since a paused transfer hands the same bytes out again.
+      if state.spare == nil, (state.current?.missingCount ?? 0) < bytes.count {
+        let handle = state.handle
+        guard let buffer = budget.take(otherwise: { handle?.resume() }) else { return .pause }
+        state.spare = buffer
+      }
+      var offset = 0
+      while offset < bytes.count {
+        let rest = bytes.extracting(droppingFirst: offset)
+        if state.current != nil {
+          let count = state.current?.append(rest) ?? 0
+          offset += count
+          state.position += Int64(count)
+          if state.current?.isWhole == true, let piece = state.current.take() { queue.append(piece) }
+          continue
+        }
+        guard let next = nextWanted(from: state.position) else {
+          // Nothing that follows is needed. An answer that was cut to size ends here by itself.
+          progress.addReceived(offset)
+          return offset == 0 ? .stop : .consumed
+        }
+        let start = manifest.layout.range(of: next).lowerBound
+        let skipped = min(Int64(rest.count), start - state.position)
+        offset += Int(skipped)
+        state.position += skipped
+        guard state.position == start, offset < bytes.count else { continue }
+        guard let spare = state.spare.take() else { preconditionFailure("a span starts one piece") }
+        state.current = ReceivedPiece(index: next, layout: manifest.layout, reusing: spare)
+      }
+      progress.addReceived(bytes.count)
+      return .consumed
+    }
+  }
+
+  /// After the transfer's end: gives the buffers of what stayed incomplete back.
+  func abandonRest() {
+    let (current, spare) = state.withLock { ($0.current.take(), $0.spare.take()) }
+    if let current { budget.giveBack(current.bytes) }
+    if let spare { budget.giveBack(spare) }
+  }
+
+  /// The first piece that is not there yet and starts at or behind `position`.
+  private func nextWanted(from position: Int64) -> Int? {
+    let length = PieceLayout.pieceLength.rawValue
+    let first = Int((position + length - 1) / length)
+    return known.nextMissingRun(from: first, maximumCount: 1)?.lowerBound
+  }
+}

@@ -1,0 +1,92 @@
+import APICalling
+import ContentPackage
+import HTTPClient
+import Measures
+import PullboxAPI
+
+/// Fetches the pieces of one package that are missing: range by range, each piece believed by its digest alone. What was
+/// verified stays, however this ends.
+struct PieceTransfer: Sendable {
+  struct Limits: Sendable {
+    /// A piece that came damaged so often fails the download.
+    var corruptTries = 5
+    /// A transfer slower than one byte a second for so long has stalled. Whole seconds.
+    var stallAfter: Duration = .seconds(30)
+    var connectTimeout: Duration = .seconds(10)
+  }
+
+  let client: HTTPClient
+  let session: StagingSession
+  let budget: BufferBudget
+  let progress: TransferProgress
+  let limits: Limits
+
+  /// Returns when every piece is written; throws ``Setback``, or `CancellationError` once the task is cancelled. `url`
+  /// is absolute.
+  func run(url: String, ticket: String) async throws {
+    var pieces = try await session.open()
+    progress.setVerified(pieces.bytesVerified)
+    var corruptTries: [Int: Int] = [:]
+    var position = 0
+    while !pieces.isComplete {
+      guard let run = pieces.nextMissingRun(from: position) ?? pieces.nextMissingRun(from: 0) else { break }
+      position = run.upperBound
+      let harvest = try await fetch(run, lacking: pieces, url: url, ticket: ticket)
+      pieces = harvest.pieces
+      for piece in harvest.corrupt {
+        corruptTries[piece, default: 0] += 1
+        if corruptTries[piece, default: 0] >= limits.corruptTries { throw Setback.permanent(.integrity) }
+      }
+      // An answer that ended properly and brought nothing would be asked for again for ever.
+      if harvest.verifiedCount == 0, harvest.corrupt.isEmpty { throw Setback.retry(.protocolViolation) }
+    }
+  }
+
+  /// One request for a run of missing pieces.
+  private func fetch(
+    _ run: Range<Int>, lacking known: PieceMap, url: String, ticket: String
+  ) async throws -> StagingSession.Harvest {
+    let manifest = session.manifest
+    let asked = manifest.layout.range(of: run)
+    let queue = PieceQueue()
+    let receiver = PieceReceiver(
+      asked: asked, manifest: manifest, known: known, budget: budget, queue: queue, progress: progress)
+    async let harvesting = session.harvest(
+      queue, budget: budget, progress: progress, stop: { receiver.cancel() })
+    var failure: HTTPClientError?
+    do throws(HTTPClientError) {
+      _ = try await client.stream(request(asked, of: manifest, url: url, ticket: ticket), to: receiver)
+    } catch {
+      failure = error
+    }
+    receiver.abandonRest()
+    queue.close()
+    let harvest = try await harvesting
+    if let error = harvest.failure { throw error }
+    try Task.checkCancellation()
+    if let failure, failure.code != .stopped { throw setback(failure, receiver.verdict) }
+    return harvest
+  }
+
+  private func request(
+    _ asked: Range<Int64>, of manifest: Manifest, url: String, ticket: String
+  ) -> ClientRequest {
+    var request = ClientRequest(
+      "GET", url,
+      headers: [
+        ("Range", "bytes=\(asked.lowerBound)-\(asked.upperBound - 1)"),
+        ("If-Range", RangeResponse.entityTagText(manifest.digest)),
+        ("Authorization", "Bearer \(ticket)"),
+      ])
+    request.connectTimeout = limits.connectTimeout
+    request.lowSpeed = ClientRequest.LowSpeedLimit(
+      bytesPerSecond: ByteCount(1), duration: limits.stallAfter)
+    return request
+  }
+
+  private func setback(_ error: HTTPClientError, _ verdict: PieceReceiver.Verdict) -> Setback {
+    guard error.code == .refused, let head = error.head else { return Setback(error, from: .server) }
+    if verdict == .foreign { return .retry(.protocolViolation, notBefore: head.retryAfter) }
+    return Setback(APIClient.refusal(head: head, body: error.body), from: .server)
+  }
+}

@@ -1,0 +1,92 @@
+import ContentPackage
+import SystemCalls
+
+/// Owns the staging area and the journal of one download while it is worked on, on a thread of its own: everything here
+/// blocks. Lives from the transfer to the placing, so that what is open and known stays so.
+actor StagingSession {
+  /// How a queue of received pieces ended.
+  struct Harvest: Sendable {
+    var pieces: PieceMap
+    /// Pieces whose bytes were not the manifest's, in the order they came.
+    var corrupt: [Int] = []
+    var verifiedCount = 0
+    /// What stopped the writing; the pieces that came after it were dropped.
+    var failure: (any Error)?
+  }
+
+  private let thread = BlockingThread(name: "pieces")
+  nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
+
+  let manifest: Manifest
+  private let paths: DownloadPaths
+  private var area: StagingArea?
+  private var journal: PieceJournal?
+
+  init(manifest: Manifest, paths: DownloadPaths) {
+    self.manifest = manifest
+    self.paths = paths
+  }
+
+  /// Opens what an earlier process left, or starts afresh; answers what is there. Opening again changes nothing.
+  func open() throws -> PieceMap {
+    if let pieces = area?.pieces { return pieces }
+    try FileSystem.createDirectories(paths.state, permissions: 0o700)
+    try FileSystem.createDirectories(FileSystem.parent(of: paths.staging), permissions: 0o700)
+    let boot = try FileSystem.bootIdentifier()
+    let earlier = try PieceJournal.read(paths.journal, manifest: manifest, boot: boot)
+    let opened = try StagingArea.open(
+      at: paths.staging, manifest: manifest, pieces: earlier?.pieces,
+      resumption: earlier?.resumption ?? .sameBoot)
+    let pieces = opened.pieces
+    journal = try PieceJournal(creating: paths.journal, manifest: manifest, pieces: pieces, boot: boot)
+    area = consume opened
+    return pieces
+  }
+
+  /// Checks and writes what comes through `queue` until it is closed. Blocks this session's thread meanwhile; the first
+  /// failure calls `stop` and lets the rest pass by. Every buffer goes back to `budget`.
+  func harvest(
+    _ queue: PieceQueue, budget: BufferBudget, progress: TransferProgress, stop: @Sendable () -> Void
+  ) throws -> Harvest {
+    var harvest = Harvest(pieces: try open())
+    while let piece = queue.next() {
+      guard harvest.failure == nil else {
+        budget.giveBack(piece.bytes)
+        continue
+      }
+      let index = piece.index
+      do {
+        budget.giveBack(try keep(piece))
+        harvest.verifiedCount += 1
+        if let pieces = area?.pieces { progress.setVerified(pieces.bytesVerified) }
+      } catch is PieceRejection {
+        budget.giveBack(nil)
+        harvest.corrupt.append(index)
+      } catch {
+        budget.giveBack(nil)
+        harvest.failure = error
+        stop()
+      }
+    }
+    if let pieces = area?.pieces { harvest.pieces = pieces }
+    return harvest
+  }
+
+  /// Verifies, writes and notes a piece, in this order; answers its buffer.
+  private func keep(_ piece: consuming ReceivedPiece) throws -> [UInt8] {
+    let verified = try VerifiedPiece(piece, of: manifest)
+    try area?.write(verified)
+    try journal?.record(verified.index)
+    return verified.bytes
+  }
+
+  /// Makes everything durable and visible at `path`; every piece must be there.
+  func place(at path: String) throws -> PlacedContent {
+    _ = try open()
+    guard let area = area.take(), area.pieces.isComplete else {
+      throw Setback.retry(.storageFailure)
+    }
+    journal = nil
+    return try area.finish().place(at: path)
+  }
+}
