@@ -1,4 +1,9 @@
+import DownloadAgent
+
+/// Arguments and wiring, nothing else.
 @main
 enum EntryPoint {
-  static func main() {}
+  static func main() {
+    AgentCommand.main()
+  }
 }

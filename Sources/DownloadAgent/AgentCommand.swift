@@ -1,0 +1,32 @@
+public import ServiceRuntime
+
+/// `pullbox-agent`: its command line, and its life as a process.
+public enum AgentCommand {
+  public static let description = CommandDescription(
+    "pullbox-agent",
+    summary: "Collects what was bought: watches the store's queue, downloads, places, reports",
+    options: [
+      .configurationFile,
+      .value("state", "DIR", environment: "PULLBOX_AGENT_STATE", help: "Directory of the agent's own state"),
+      .value(
+        "library", "DIR", environment: "PULLBOX_AGENT_LIBRARY",
+        help: "Where content is placed; library in the state directory unless given"),
+      .value("server", "URL", help: "Address of the delivery server"),
+      .value("store", "URL", help: "Address of the payment store"),
+      .value("account-token", "TOKEN", help: "Bearer token of the store's account"),
+      .value(
+        "socket", "PATH", environment: "PULLBOX_AGENT_SOCKET",
+        help: "Unix socket of the control interface; agent.sock in the state directory unless given"),
+      .value("poll-interval", "SECONDS", fallback: "5", help: "How often the store's queue is asked"),
+      .value("maximum-downloads", "N", fallback: "3", help: "Downloads that transfer at once, 1 to 8"),
+      .readyFile, .logLevel,
+    ])
+
+  /// Never returns. To be called from a synchronous `main`.
+  public static func main() -> Never {
+    Daemon.main(description, configuration: AgentConfiguration.self) { configuration, log in
+      let service = try AgentService(configuration: configuration, log: log)
+      return Daemon.Parts(services: [service], addresses: { service.boundAddresses })
+    }
+  }
+}

@@ -1,0 +1,54 @@
+public import ServiceRuntime
+
+/// What the agent is told by its file, its variables and its options.
+public struct AgentConfiguration: Sendable, Decodable {
+  /// The delivery server's address.
+  public var server: String
+  /// The payment store's address.
+  public var store: String
+  /// The bearer token of the store's account.
+  public var accountToken: String
+  /// A directory of the agent's own.
+  public var state: String
+  /// Where content is placed; `library` in the state directory unless given.
+  public var library: String?
+  /// The control interface's Unix socket; `agent.sock` in the state directory unless given.
+  public var socket: String?
+  public var pollInterval: ConfigurationDuration?
+  /// 1 to 8.
+  public var maximumDownloads: Int?
+  /// Read by whoever makes the log; `info` unless given.
+  public var logLevel: String?
+
+  public init(
+    server: String, store: String, accountToken: String, state: String, library: String? = nil,
+    socket: String? = nil, pollInterval: ConfigurationDuration? = nil, maximumDownloads: Int? = nil
+  ) {
+    self.server = server
+    self.store = store
+    self.accountToken = accountToken
+    self.state = state
+    self.library = library
+    self.socket = socket
+    self.pollInterval = pollInterval
+    self.maximumDownloads = maximumDownloads
+  }
+
+  var paths: StatePaths { StatePaths(state: state, library: library ?? "\(state)/library") }
+  /// Where the control interface listens.
+  public var socketPath: String { socket ?? "\(state)/agent.sock" }
+
+  /// Throws ``ConfigurationError`` for what cannot work.
+  func check() throws(ConfigurationError) {
+    for (name, address) in [("server", server), ("store", store)]
+    where !address.hasPrefix("http://") && !address.hasPrefix("https://") {
+      throw ConfigurationError(subject: name, message: "an http or https address is expected")
+    }
+    if let maximumDownloads, !(1...8).contains(maximumDownloads) {
+      throw ConfigurationError(subject: "maximumDownloads", message: "a number from 1 to 8 is expected")
+    }
+    if let pollInterval, pollInterval.duration <= .zero {
+      throw ConfigurationError(subject: "pollInterval", message: "more than no time is expected")
+    }
+  }
+}

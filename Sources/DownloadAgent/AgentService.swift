@@ -1,0 +1,126 @@
+import APICalling
+import HTTPClient
+import HTTPServer
+import Measures
+public import ServiceRuntime
+import SystemCalls
+
+/// The whole agent as one service: takes up its state, watches the store's queue, downloads, answers on its socket.
+public final class AgentService: Service {
+  /// What a test sets otherwise.
+  struct Tuning: Sendable {
+    var transfer = PieceTransfer.Limits()
+    var downloadRetry = RetryPolicy()
+    var transactionRetry = RetryPolicy(
+      backoff: Backoff(initial: .milliseconds(500), factor: 2, cap: .seconds(30), jitter: 0.3))
+    var heartbeat: Duration = .seconds(15)
+    /// Pieces in memory at once, of 1 MiB each.
+    var buffers = 12
+  }
+
+  public let name = "agent"
+
+  private let lock: LockFile
+  private let database: AgentDatabase
+  private let client: HTTPClient
+  private let downloads: DownloadCenter
+  private let transactions: TransactionCenter
+  let hub: EventHub
+  private let server: HTTPServer
+  private let log: Log
+
+  /// Opens the state directory and makes it this process's own. Blocks. Throws ``ConfigurationError`` for a configuration
+  /// that cannot work or a state directory that another agent uses, `SystemError`, or what the database throws.
+  public convenience init(configuration: AgentConfiguration, log: Log) throws {
+    try self.init(
+      configuration: configuration, log: log, clock: SystemMonotonicClock(), wallClock: SystemWallClock(),
+      tuning: Tuning())
+  }
+
+  init(
+    configuration: AgentConfiguration, log: Log, clock: any MonotonicClock, wallClock: any WallClock,
+    tuning: Tuning
+  ) throws {
+    try configuration.check()
+    let paths = configuration.paths
+    try FileSystem.createDirectories(paths.state, permissions: 0o700)
+    guard let lock = try LockFile.acquire(paths.lock) else {
+      throw ConfigurationError(subject: "state", message: "another agent uses \(paths.state)")
+    }
+    self.lock = lock
+    self.log = log
+    let identity = try DeviceIdentity.load(from: paths.state)
+    database = try AgentDatabase(path: paths.database)
+    client = try HTTPClient(configuration: Self.clientConfiguration)
+
+    let serverMonitor = PeerMonitor(url: configuration.server, clock: wallClock)
+    let storeMonitor = PeerMonitor(url: configuration.store, clock: wallClock)
+    let delivery = DeliveryClient(
+      api: APIClient(baseURL: configuration.server, client: client), monitor: serverMonitor,
+      identity: identity)
+    let store = StoreQueueClient(
+      api: APIClient(baseURL: configuration.store, credential: configuration.accountToken, client: client),
+      monitor: storeMonitor, device: identity.identifier)
+    hub = EventHub()
+    let inbox = TransactionInbox(wakeUp: WakeUp())
+    let library = Library(paths: paths, database: database)
+    downloads = DownloadCenter(
+      database: database,
+      steps: DownloadSteps(
+        server: delivery, store: store, client: client, library: library,
+        budget: BufferBudget(limit: tuning.buffers), clock: wallClock, limits: tuning.transfer),
+      maximumActive: configuration.maximumDownloads ?? 3, retryPolicy: tuning.downloadRetry, hub: hub,
+      inbox: inbox, clock: clock, log: log)
+    transactions = TransactionCenter(
+      database: database, store: store, server: delivery, downloads: downloads, hub: hub, inbox: inbox,
+      pollInterval: configuration.pollInterval?.duration ?? .seconds(5),
+      retryPolicy: tuning.transactionRetry, clock: clock, log: log)
+    let control = ControlInterface(
+      downloads: downloads, transactions: transactions, library: library, hub: hub, identity: identity,
+      server: serverMonitor, store: storeMonitor, started: wallClock.now(), clock: clock, log: log,
+      heartbeat: tuning.heartbeat)
+    server = HTTPServer(
+      configuration: Self.serverConfiguration(socket: configuration.socketPath), handler: control.router(),
+      clock: clock)
+  }
+
+  /// Where the control interface answers; empty before the start.
+  public var boundAddresses: [String] { server.boundAddresses.map(\.description) }
+
+  public func start() async throws {
+    try await downloads.restore()
+    try await transactions.restore()
+    try server.start()
+  }
+
+  /// Until the task is cancelled.
+  public func run() async throws {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { [downloads] in await downloads.run() }
+      group.addTask { [transactions] in await transactions.run() }
+    }
+  }
+
+  /// Ends event streams and connections, then transfers: what they have verified is recorded when this returns.
+  public func stop() async {
+    hub.close()
+    await server.drain()
+    await downloads.stop()
+    client.shutDown()
+    await BlockingPool.shared.run { [database] in database.close() }
+  }
+
+  private static var clientConfiguration: HTTPClientConfiguration {
+    var configuration = HTTPClientConfiguration()
+    configuration.userAgent = "pullbox-agent"
+    return configuration
+  }
+
+  private static func serverConfiguration(socket: String) -> HTTPServerConfiguration {
+    var configuration = HTTPServerConfiguration(addresses: [.unix(path: socket)])
+    configuration.loops = 1
+    configuration.maximumConnections = 256
+    configuration.maximumBodyLength = .mebibytes(1)
+    return configuration
+  }
+}

@@ -1,0 +1,108 @@
+import APIServing
+import Commerce
+import HTTPServer
+import Measures
+import PullboxAPI
+import ServiceRuntime
+import SystemCalls
+
+/// The agent's API on its Unix socket: who may open the socket may use all of it.
+struct ControlInterface: Sendable {
+  let downloads: DownloadCenter
+  let transactions: TransactionCenter
+  let library: Library
+  let hub: EventHub
+  let identity: DeviceIdentity
+  let server: PeerMonitor
+  let store: PeerMonitor
+  let started: Timestamp
+  let clock: any MonotonicClock
+  let log: Log
+  /// Between two comment lines of a resting event stream.
+  var heartbeat: Duration = .seconds(15)
+
+  private static let maximumBody = ByteCount.kibibytes(64)
+
+  func router() -> Router {
+    var routes = ContractRoutes()
+    routes.onHealth(ready: { nil })
+    addLists(to: &routes)
+    addDownloads(to: &routes)
+    addLibrary(to: &routes)
+    routes.on(.get, "/v1/events") { _, _ in try events() }
+    return routes.router { request, error in
+      log.error(
+        "a request failed", ["request": "\(request.method) \(request.path)", "error": LogValue(error)])
+    }
+  }
+
+  private func addLists(to routes: inout ContractRoutes) {
+    routes.on(.get, "/v1/status") { _, _ in try .json(try await status()) }
+    routes.on(.get, "/v1/transactions") { _, _ in
+      try .json(AgentTransactionsResponse(transactions: await transactions.statuses()))
+    }
+    routes.on(.post, "/v1/purchases") { request, _ in
+      let purchase = try await request.decode(AgentPurchaseRequest.self, upTo: Self.maximumBody)
+      return try .json(try await transactions.purchase(purchase), status: .created)
+    }
+    routes.on(.post, "/v1/restore") { _, _ in
+      let started = try await transactions.restorePurchases()
+      return try .json(AgentRestoreResponse(products: started), status: .accepted)
+    }
+  }
+
+  private func addDownloads(to routes: inout ContractRoutes) {
+    routes.on(.get, "/v1/downloads") { _, _ in
+      try .json(DownloadsResponse(downloads: await downloads.statuses()))
+    }
+    routes.on(.get, "/v1/downloads/{id}") { _, parameters in
+      try .json(try await downloads.status(parameters["id"]))
+    }
+    let requests: [(String, DownloadMachine.Event)] = [
+      ("pause", .pauseRequested), ("resume", .resumeRequested), ("cancel", .cancelRequested),
+    ]
+    for (name, event) in requests {
+      routes.on(.post, "/v1/downloads/{id}/\(name)") { _, parameters in
+        try .json(try await downloads.request(event, parameters["id"]))
+      }
+    }
+    routes.on(.patch, "/v1/downloads/{id}") { request, parameters in
+      let change = try await request.decode(AgentDownloadChange.self, upTo: Self.maximumBody)
+      guard let priority = change.priority else {
+        return try .json(try await downloads.status(parameters["id"]))
+      }
+      guard AgentDownloadChange.priorities.contains(priority) else {
+        throw Problem(.requestMalformed, "priority is a number from -1000 to 1000")
+      }
+      return try .json(try await downloads.setPriority(priority, parameters["id"]))
+    }
+  }
+
+  private func addLibrary(to routes: inout ContractRoutes) {
+    routes.on(.get, "/v1/library") { _, _ in
+      let items = try await BlockingPool.shared.run { try library.database.libraryItems() }
+      return try .json(LibraryResponse(items: items))
+    }
+    routes.on(.delete, "/v1/library/{product}") { _, parameters in
+      guard let product = ProductIdentifier(parameters["product"]) else {
+        throw Problem(.libraryItemUnknown, "that is no product's identifier")
+      }
+      let removed = try await BlockingPool.shared.run { try library.remove(product) }
+      guard !removed.isEmpty else {
+        throw Problem(.libraryItemUnknown, "the library does not hold \(product)")
+      }
+      for item in removed { hub.publish(.library(LibraryEvent(change: .removed, item: item))) }
+      return HTTPResponse(status: .noContent)
+    }
+  }
+
+  private func status() async throws -> AgentStatus {
+    let free = try await BlockingPool.shared.run { () throws(SystemError) in try library.freeSpace() }
+    var counts: [String: Int] = [:]
+    for download in await downloads.statuses() { counts[download.state.rawValue, default: 0] += 1 }
+    return AgentStatus(
+      device: identity.identifier, server: server.status, store: store.status, started: started,
+      libraryPath: library.paths.library, freeSpace: free, downloads: counts,
+      unfinishedTransactions: await transactions.unfinishedCount)
+  }
+}

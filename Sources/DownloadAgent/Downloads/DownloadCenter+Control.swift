@@ -1,0 +1,87 @@
+import Commerce
+import Measures
+import PullboxAPI
+
+extension DownloadCenter {
+  /// Every download, oldest first.
+  func statuses() -> [DownloadStatus] {
+    entries.values.sorted { $0.record.sequence < $1.record.sequence }.map { status(of: $0) }
+  }
+
+  /// Throws the ``Problem`` for a download there is not.
+  func status(_ identifier: String) throws -> DownloadStatus {
+    status(of: try entry(identifier))
+  }
+
+  /// Pause, resume or cancel; answers the status after it. Throws `download-unknown`, or `state-conflict` for what does
+  /// not fit the state.
+  func request(_ event: DownloadMachine.Event, _ identifier: String) throws -> DownloadStatus {
+    let entry = try entry(identifier)
+    let before = entry.record.machine.state
+    guard let actions = apply(event, to: entry.record.identifier) else {
+      throw Problem(.internalError, "the agent's state cannot be saved")
+    }
+    if actions.contains(.reject) {
+      throw Problem(.stateConflict, "the download is \(before.rawValue)")
+    }
+    inbox.noteChange(of: entry.record.transaction)
+    return status(of: try self.entry(identifier))
+  }
+
+  func setPriority(_ priority: Int, _ identifier: String) throws -> DownloadStatus {
+    var record = try entry(identifier).record
+    record.priority = priority
+    try database.save(record)
+    entries[record.identifier]?.record = record
+    publish(record.identifier)
+    schedule()
+    return try status(identifier)
+  }
+
+  /// How the downloads of a transaction stand, in the order of their creation.
+  func outcomes(of transaction: TransactionIdentifier) -> [TransactionMachine.Outcome] {
+    records(of: transaction).map(\.outcome)
+  }
+
+  func downloads(of transaction: TransactionIdentifier) -> [DownloadIdentifier] {
+    records(of: transaction).map(\.identifier)
+  }
+
+  /// A grant of the transaction that was reported, to ask the server about.
+  func grant(of transaction: TransactionIdentifier) -> GrantIdentifier? {
+    records(of: transaction).last { $0.machine.state == .finished }?.grant
+  }
+
+  func publish(_ identifier: DownloadIdentifier) {
+    guard let entry = entries[identifier] else { return }
+    hub.publish(.download(status(of: entry)))
+  }
+
+  func sample(_ identifier: DownloadIdentifier, at now: MonotonicInstant) {
+    guard let received = entries[identifier]?.progress.bytesReceived else { return }
+    entries[identifier]?.estimator.record(received: received, at: now)
+  }
+
+  private func status(of entry: Entry) -> DownloadStatus {
+    var record = entry.record
+    entry.progress.copy(into: &record)
+    let remaining = record.terms.map { $0.length - record.bytesVerified }
+    let isTransferring = record.machine.isTransferring
+    let estimate =
+      isTransferring
+      ? entry.estimator.estimate(remaining: remaining, at: clock.now())
+      : ProgressEstimator.Estimate(speed: 0, timeRemaining: record.machine.state == .finished ? 0 : nil)
+    return record.status(estimate)
+  }
+
+  private func records(of transaction: TransactionIdentifier) -> [DownloadRecord] {
+    entries.values.map(\.record).filter { $0.transaction == transaction }.sorted { $0.sequence < $1.sequence }
+  }
+
+  private func entry(_ identifier: String) throws -> Entry {
+    guard let identifier = DownloadIdentifier(identifier), let entry = entries[identifier] else {
+      throw Problem(.downloadUnknown, "no download is called \(identifier)")
+    }
+    return entry
+  }
+}

@@ -1,0 +1,55 @@
+import Commerce
+import Measures
+import PullboxAPI
+
+/// Everything the agent remembers of a download.
+struct DownloadRecord: Sendable {
+  let identifier: DownloadIdentifier
+  /// Order of creation.
+  let sequence: Int64
+  let transaction: TransactionIdentifier
+  let product: ProductIdentifier
+  var machine = DownloadMachine()
+  /// Higher goes first.
+  var priority = 0
+  var grant: GrantIdentifier?
+  var terms: DownloadTerms?
+  /// As of the last time it was persisted; a running transfer knows better.
+  var bytesVerified = ByteCount.zero
+  var bytesReceived = ByteCount.zero
+  var placedAt: Timestamp?
+  /// What a reader opens.
+  var contentPath: String?
+
+  init(
+    identifier: DownloadIdentifier, sequence: Int64, transaction: TransactionIdentifier,
+    product: ProductIdentifier
+  ) {
+    self.identifier = identifier
+    self.sequence = sequence
+    self.transaction = transaction
+    self.product = product
+  }
+
+  /// How it ended, as far as its transaction depends on it.
+  var outcome: TransactionMachine.Outcome {
+    switch machine.state {
+    case .waiting, .active, .paused: .pending
+    case .finished: .delivered
+    case .failed: .failed
+    case .cancelled: .cancelled
+    }
+  }
+
+  /// As the control interface shows it.
+  func status(_ estimate: ProgressEstimator.Estimate) -> DownloadStatus {
+    DownloadStatus(
+      id: identifier.text, product: product, version: terms?.version, transaction: transaction,
+      state: machine.state, reason: machine.reason.rawValue, bytesVerified: bytesVerified,
+      bytesTotal: terms?.length, bytesReceived: bytesReceived,
+      progress: machine.state == .finished
+        ? 1 : ProgressEstimator.fraction(verified: bytesVerified, of: terms?.length),
+      timeRemaining: estimate.timeRemaining, speed: estimate.speed, error: machine.problem,
+      contentPath: machine.state == .finished ? contentPath : nil)
+  }
+}

@@ -1,0 +1,196 @@
+import APICalling
+import ContentPackage
+import HTTPClient
+import Measures
+import PullboxAPI
+import SystemCalls
+
+/// Runs one step of a download: does the I/O, knows nothing of states. Each ends in one event and the changes to the
+/// record that belong to it.
+struct DownloadSteps: Sendable {
+  struct Outcome: Sendable {
+    var event: DownloadMachine.Event
+    /// What the record has to take over together with the event.
+    var change: @Sendable (inout DownloadRecord) -> Void = { _ in }
+    /// Kept for the step that follows.
+    var session: StagingSession?
+    var placed: LibraryItem?
+    /// What the server said of the grant when it took the completion.
+    var grantState: GrantStateName?
+  }
+
+  let server: DeliveryClient
+  let store: StoreQueueClient
+  let client: HTTPClient
+  let library: Library
+  let budget: BufferBudget
+  let clock: any WallClock
+  var limits = PieceTransfer.Limits()
+  /// What must stay free beside the content.
+  var spaceReserve = ByteCount.mebibytes(32)
+
+  /// Never throws: what goes wrong is a setback. Nil when the task was cancelled.
+  func run(
+    _ action: DownloadMachine.Action, _ record: DownloadRecord, session: StagingSession?,
+    progress: TransferProgress
+  ) async -> Outcome? {
+    let before = progress.bytesVerified
+    do {
+      switch action {
+      case .run(.grant): return try await grant(record)
+      case .run(.manifest): return try await manifest(record)
+      case .run(.transfer): return try await transfer(record, progress)
+      case .run(.place): return try await place(record, session)
+      case .run(.report): return try await report(record)
+      case .renewTicket: return try await renewTicket(record)
+      default: preconditionFailure("\(action) is no step")
+      }
+    } catch {
+      if Task.isCancelled { return nil }
+      return Outcome(event: .setback(Setback(error), madeProgress: progress.bytesVerified > before))
+    }
+  }
+
+  private func grant(_ record: DownloadRecord) async throws -> Outcome {
+    let proof: Proof
+    do {
+      proof = try await store.receipt()
+    } catch {
+      throw Setback(error, from: .store)
+    }
+    let response = try await server.grant(record.product, for: record.transaction, proof: proof)
+    let terms = response.download
+    guard terms.product == record.product else { throw Setback.permanent(.protocolViolation) }
+    let now = clock.now()
+    let held = try await BlockingPool.shared.run { [library] in
+      try library.reuse(terms, as: record.identifier, now: now)
+    }
+    return Outcome(
+      event: .granted(libraryHoldsContent: held != nil),
+      change: { record in
+        // Other content than before: what was counted of it is void.
+        if record.terms?.digest != terms.digest { record.bytesVerified = .zero }
+        record.grant = response.grant
+        record.terms = terms
+        guard let held else { return }
+        record.bytesVerified = terms.length
+        record.placedAt = now
+        record.contentPath = held.path
+      },
+      placed: held)
+  }
+
+  private func manifest(_ record: DownloadRecord) async throws -> Outcome {
+    guard let terms = record.terms else { throw Setback(.queued, .requestGrant) }
+    let received = try await server.manifest(terms)
+    let manifest = try received.verified(against: terms.manifestDigest)
+    guard manifest.digest == terms.digest, manifest.length == terms.length,
+      manifest.product == terms.product, manifest.version == terms.version
+    else { throw Setback.permanent(.integrity) }
+    let paths = library.paths.paths(of: record.identifier)
+    try await BlockingPool.shared.run {
+      try FileSystem.createDirectories(paths.state, permissions: 0o700)
+      try DurableFile.write(received.bytes.span, to: paths.manifest, permissions: 0o600)
+    }
+    return Outcome(event: .manifestVerified)
+  }
+
+  private func transfer(_ record: DownloadRecord, _ progress: TransferProgress) async throws -> Outcome {
+    guard let terms = record.terms else { throw Setback(.queued, .requestGrant) }
+    let session = try await openSession(record, terms)
+    let pieces = try await session.open()
+    try await checkSpace(session.manifest, pieces)
+    let transfer = PieceTransfer(
+      client: client, session: session, budget: budget, progress: progress, limits: limits)
+    try await transfer.run(url: server.api.url(terms.contentURL), ticket: terms.ticket)
+    return Outcome(
+      event: .transferCompleted, change: { $0.bytesVerified = terms.length }, session: session)
+  }
+
+  private func place(_ record: DownloadRecord, _ known: StagingSession?) async throws -> Outcome {
+    guard let terms = record.terms else { throw Setback(.queued, .requestGrant) }
+    let session: StagingSession
+    if let known { session = known } else { session = try await openSession(record, terms) }
+    let target = library.directory(of: terms.product, terms.version)
+    let manifest = session.manifest
+    let contentPath: String
+    if try await session.open().isComplete {
+      // Something there that no record speaks of has no claim to the name.
+      try await BlockingPool.shared.run { [library] in try library.moveAside(target) }
+      contentPath = try await session.place(at: target).contentPath
+    } else if let found = try await found(at: target, manifest) {
+      // An earlier process had renamed it and not lived to say so.
+      contentPath = found.contentPath
+    } else {
+      return Outcome(event: .contentLost)
+    }
+    let item = LibraryItem(
+      product: terms.product, version: terms.version, path: contentPath, digest: terms.digest,
+      length: manifest.unpackedLength, placedAt: clock.now(), title: manifest.title)
+    try await BlockingPool.shared.run { [library] in try library.database.saveLibraryItem(item) }
+    return Outcome(
+      event: .placed,
+      change: { record in
+        record.placedAt = item.placedAt
+        record.contentPath = item.path
+      },
+      placed: item)
+  }
+
+  private func report(_ record: DownloadRecord) async throws -> Outcome {
+    guard let terms = record.terms, let grant = record.grant, let placedAt = record.placedAt,
+      let path = record.contentPath
+    else { return Outcome(event: .contentLost) }
+    guard try await BlockingPool.shared.run({ try FileSystem.status(of: path) }) != nil else {
+      return Outcome(event: .contentLost)
+    }
+    let response = try await server.complete(grant, terms, placedAt: placedAt)
+    return Outcome(event: .reportAccepted, grantState: response.state)
+  }
+
+  private func renewTicket(_ record: DownloadRecord) async throws -> Outcome {
+    guard let grant = record.grant else { throw Setback(.queued, .requestGrant) }
+    let fresh = try await server.renewTicket(of: grant)
+    return Outcome(
+      event: .ticketRenewed,
+      change: { record in
+        record.terms?.ticket = fresh.ticket
+        record.terms?.ticketExpires = fresh.ticketExpires
+      })
+  }
+}
+
+extension DownloadSteps {
+  /// Reads the manifest that was verified before; its digest is compared again, since it comes from a disk.
+  private func openSession(
+    _ record: DownloadRecord, _ terms: DownloadTerms
+  ) async throws -> StagingSession {
+    let paths = library.paths.paths(of: record.identifier)
+    let manifest = try await BlockingPool.shared.run { () -> Manifest? in
+      guard try FileSystem.status(of: paths.manifest) != nil else { return nil }
+      let bytes = try FileSystem.read(paths.manifest, upTo: PackageLimits.standard.maximumManifestLength)
+      // A manifest that was damaged on disk is fetched again, as one that is gone.
+      return try? UnverifiedManifest(bytes).verified(against: terms.manifestDigest)
+    }
+    guard let manifest else { throw Setback(.queued, .requestGrant) }
+    return StagingSession(manifest: manifest, paths: paths)
+  }
+
+  private func checkSpace(_ manifest: Manifest, _ pieces: PieceMap) async throws {
+    let free = try await BlockingPool.shared.run { [library] in try library.freeSpace() }
+    let staged = pieces.bytesVerified
+    let missing = manifest.unpackedLength - min(staged, manifest.unpackedLength)
+    if free < missing + spaceReserve { throw Setback.retry(.insufficientSpace) }
+  }
+
+  private func found(at target: String, _ manifest: Manifest) async throws -> PlacedContent? {
+    try await BlockingPool.shared.run {
+      do {
+        return try PlacedContent.find(at: target, manifest: manifest)
+      } catch is PackageRefusal {
+        // Something is there, and it is not this content.
+        return nil
+      }
+    }
+  }
+}

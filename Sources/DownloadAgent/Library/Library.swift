@@ -1,0 +1,95 @@
+import Commerce
+import ContentPackage
+import Measures
+import PullboxAPI
+import SystemCalls
+
+/// The placed content: `PRODUCT/VERSION/` in one directory, and its records. Content comes in by a rename and goes out by
+/// one, so that nobody ever sees half of it. Every call blocks.
+struct Library: Sendable {
+  let paths: StatePaths
+  let database: AgentDatabase
+
+  /// The directory that a version is placed as.
+  func directory(of product: ProductIdentifier, _ version: ContentVersion) -> String {
+    "\(paths.library)/\(product.text)/\(version.text)"
+  }
+
+  /// Makes the directories; forgets items that somebody took away; removes what was on its way out.
+  func recover() throws {
+    try FileSystem.createDirectories(paths.library)
+    try FileSystem.createDirectories(paths.staging, permissions: 0o700)
+    try FileSystem.removeRecursively(paths.trash)
+    for item in try database.libraryItems() where try FileSystem.status(of: item.path) == nil {
+      try database.removeLibraryItem(item)
+    }
+  }
+
+  /// Removes staging areas and small files of downloads that are not in `live`.
+  func discardLeftovers(except live: Set<DownloadIdentifier>) throws {
+    for directory in [paths.staging, paths.downloads]
+    where try FileSystem.status(of: directory) != nil {
+      for entry in try FileSystem.list(directory) {
+        if let identifier = DownloadIdentifier(entry.name), live.contains(identifier) { continue }
+        try FileSystem.removeRecursively("\(directory)/\(entry.name)")
+      }
+    }
+  }
+
+  func discard(_ download: DownloadIdentifier) throws {
+    let paths = paths.paths(of: download)
+    try FileSystem.removeRecursively(paths.staging)
+    try FileSystem.removeRecursively(paths.state)
+  }
+
+  /// The item that holds the content of `terms`, if it is really there: the product's own, or one made by linking the
+  /// files of another product that came in the same package.
+  func reuse(_ terms: DownloadTerms, as download: DownloadIdentifier, now: Timestamp) throws -> LibraryItem? {
+    guard let item = try database.libraryItem(digest: terms.digest) else { return nil }
+    guard try FileSystem.status(of: item.path) != nil else {
+      try database.removeLibraryItem(item)
+      return nil
+    }
+    if item.product == terms.product, item.version == terms.version { return item }
+    let source = directory(of: item.product, item.version)
+    let target = directory(of: terms.product, terms.version)
+    let staging = paths.paths(of: download).staging
+    try FileSystem.removeRecursively(staging)
+    try FileSystem.createDirectories(FileSystem.parent(of: target))
+    try LinkedTree.make(at: staging, from: source)
+    try moveAside(target)
+    try FileSystem.rename(staging, to: target, ifPresent: .refuse)
+    try FileSystem.synchronizeDirectory(FileSystem.parent(of: target))
+    var linked = item
+    linked.product = terms.product
+    linked.version = terms.version
+    linked.path = target + item.path.dropFirst(source.count)
+    linked.placedAt = now
+    try database.saveLibraryItem(linked)
+    return linked
+  }
+
+  /// Takes every version of the product out; answers what that was.
+  func remove(_ product: ProductIdentifier) throws -> [LibraryItem] {
+    let items = try database.libraryItems().filter { $0.product == product }
+    for item in items {
+      try moveAside(directory(of: item.product, item.version))
+      try database.removeLibraryItem(item)
+    }
+    try FileSystem.removeRecursively(paths.trash)
+    return items
+  }
+
+  /// Frees the name; what had it is removed with the trash.
+  func moveAside(_ path: String) throws(SystemError) {
+    guard try FileSystem.status(of: path) != nil else { return }
+    try FileSystem.createDirectories(paths.trash, permissions: 0o700)
+    try FileSystem.rename(path, to: "\(paths.trash)/\(DownloadIdentifier.random())")
+    try FileSystem.synchronizeDirectory(FileSystem.parent(of: path))
+  }
+
+  /// How much may be written to the library's file system.
+  func freeSpace() throws(SystemError) -> ByteCount {
+    try FileSystem.freeSpace(at: paths.library)
+  }
+}

@@ -1,0 +1,40 @@
+import APICalling
+import Commerce
+import PullboxAPI
+
+/// The payment store, as one of its customers sees it.
+struct StoreQueueClient: Sendable {
+  private let api: APIClient
+  private let monitor: PeerMonitor
+  private let device: DeviceIdentifier
+
+  /// `api` carries the account's token.
+  init(api: APIClient, monitor: PeerMonitor, device: DeviceIdentifier) {
+    self.api = api
+    self.monitor = monitor
+    self.device = device
+  }
+
+  /// The queue: every transaction that is not finished.
+  func unfinishedTransactions() async throws(APICallError) -> [StoreTransaction] {
+    try await monitor.observe { () async throws(APICallError) in
+      try await api.get(
+        "/store/v1/transactions", query: [("unfinished", "true")], as: TransactionsResponse.self)
+    }.transactions
+  }
+
+  /// The account's receipt, bound to this device.
+  func receipt() async throws(APICallError) -> Proof {
+    let response = try await monitor.observe { () async throws(APICallError) in
+      try await api.get("/store/v1/receipt", query: [("device", device.text)], as: ReceiptResponse.self)
+    }
+    return Proof(receipt: response.receipt)
+  }
+
+  func purchase(_ request: AgentPurchaseRequest) async throws(APICallError) -> StoreTransaction {
+    let body = PurchaseRequest(product: request.product, quantity: request.quantity, device: device)
+    return try await monitor.observe { () async throws(APICallError) in
+      try await api.call("POST", "/store/v1/purchases", body: body, as: TransactionResponse.self).value
+    }.transaction
+  }
+}

@@ -1,0 +1,109 @@
+import Commerce
+import Database
+import Measures
+import PullboxAPI
+
+extension AgentDatabase {
+  /// Creates a download for each of `products` that this transaction has none for, in that order.
+  func createDownloads(
+    for transaction: TransactionIdentifier, products: [ProductIdentifier]
+  ) throws -> [DownloadRecord] {
+    try database.writeBlocking { connection in
+      try products.compactMap { product in
+        let known = try connection.first(
+          "SELECT 1 FROM downloads WHERE transaction_id = ? AND product = ? LIMIT 1",
+          [.text(transaction.text), .text(product.text)])
+        guard known == nil else { return nil }
+        return try Self.insert(connection, transaction, product)
+      }
+    }
+  }
+
+  /// One more download, whatever others there are.
+  func createDownload(
+    for transaction: TransactionIdentifier, product: ProductIdentifier
+  ) throws -> DownloadRecord {
+    try database.writeBlocking { connection in try Self.insert(connection, transaction, product) }
+  }
+
+  private static func insert(
+    _ connection: borrowing Connection, _ transaction: TransactionIdentifier, _ product: ProductIdentifier
+  ) throws -> DownloadRecord {
+    let identifier = DownloadIdentifier.random()
+    let new = DownloadRecord(
+      identifier: identifier, sequence: 0, transaction: transaction, product: product)
+    try connection.execute(
+      """
+      INSERT INTO downloads (id, transaction_id, product, phase, state, reason, failures, renewals, priority,
+        bytes_verified, bytes_received)
+      VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, 0, 0)
+      """,
+      [
+        .text(identifier.text), .text(transaction.text), .text(product.text),
+        .text(new.machine.phase.rawValue), .text(new.machine.state.rawValue),
+        .text(new.machine.reason.rawValue), .integer(new.priority),
+      ])
+    return DownloadRecord(
+      identifier: identifier, sequence: connection.lastInsertedRowID, transaction: transaction,
+      product: product)
+  }
+
+  func save(_ record: DownloadRecord) throws {
+    try database.writeBlocking { connection in try Self.save(record, connection) }
+  }
+
+  static func save(_ record: DownloadRecord, _ connection: borrowing Connection) throws {
+    let machine = record.machine
+    try connection.execute(
+      """
+      UPDATE downloads SET phase = ?, state = ?, reason = ?, problem = ?, failures = ?, renewals = ?,
+        priority = ?, grant_id = ?, terms = ?, bytes_verified = ?, bytes_received = ?, placed_at = ?,
+        content_path = ?
+      WHERE id = ?
+      """,
+      [
+        .text(machine.phase.rawValue), .text(machine.state.rawValue), .text(machine.reason.rawValue),
+        .optional(try machine.problem.map { try text($0) }), .integer(machine.failures),
+        .integer(machine.renewals), .integer(record.priority), .optional(record.grant?.text),
+        .optional(try record.terms.map { try text($0) }), .byteCount(record.bytesVerified),
+        .byteCount(record.bytesReceived), .optional(record.placedAt), .optional(record.contentPath),
+        .text(record.identifier.text),
+      ])
+  }
+
+  /// All of them, oldest first.
+  func downloads() throws -> [DownloadRecord] {
+    try database.readBlocking { connection in
+      var records: [DownloadRecord] = []
+      try connection.forEach("SELECT * FROM downloads ORDER BY sequence") { row in
+        records.append(try Self.download(row))
+      }
+      return records
+    }
+  }
+
+  private static func download(_ row: Row) throws -> DownloadRecord {
+    var record = DownloadRecord(
+      identifier: try require(DownloadIdentifier(try row.text("id")), "downloads.id"),
+      sequence: try row.integer("sequence"),
+      transaction: try require(
+        TransactionIdentifier(try row.text("transaction_id")), "downloads.transaction_id"),
+      product: try require(ProductIdentifier(try row.text("product")), "downloads.product"))
+    record.machine = DownloadMachine(
+      phase: try require(DownloadMachine.Phase(rawValue: try row.text("phase")), "downloads.phase"),
+      state: try require(DownloadMachine.State(rawValue: try row.text("state")), "downloads.state"),
+      reason: DownloadReason(rawValue: try row.text("reason")),
+      problem: try value(Problem.self, try row.optionalText("problem")),
+      failures: Int(try row.integer("failures")), renewals: Int(try row.integer("renewals")))
+    record.priority = Int(try row.integer("priority"))
+    record.grant = try row.optionalText("grant_id").map {
+      try require(GrantIdentifier($0), "downloads.grant_id")
+    }
+    record.terms = try value(DownloadTerms.self, try row.optionalText("terms"))
+    record.bytesVerified = try row.byteCount("bytes_verified")
+    record.bytesReceived = try row.byteCount("bytes_received")
+    record.placedAt = try row.optionalTimestamp("placed_at")
+    record.contentPath = try row.optionalText("content_path")
+    return record
+  }
+}

@@ -1,0 +1,64 @@
+import Commerce
+import Database
+import Digests
+import Measures
+import PullboxAPI
+
+extension AgentDatabase {
+  /// What is placed, by product and version.
+  func libraryItems() throws -> [LibraryItem] {
+    try database.readBlocking { connection in
+      var items: [LibraryItem] = []
+      try connection.forEach("SELECT * FROM library") { row in items.append(try Self.item(row)) }
+      return items.sorted { ($0.product.text, $0.version) < ($1.product.text, $1.version) }
+    }
+  }
+
+  /// The item, if the library holds that version of the product.
+  func libraryItem(_ product: ProductIdentifier, _ version: ContentVersion) throws -> LibraryItem? {
+    try libraryItems().first { $0.product == product && $0.version == version }
+  }
+
+  /// Any item that came in the package of that digest.
+  func libraryItem(digest: SHA256Digest) throws -> LibraryItem? {
+    try database.readBlocking { connection in
+      try connection.first("SELECT * FROM library WHERE digest = ? LIMIT 1", [.text(digest.hexadecimal)])
+        .map { try Self.item($0) }
+    }
+  }
+
+  func saveLibraryItem(_ item: LibraryItem) throws {
+    try database.writeBlocking { connection in
+      try connection.execute(
+        """
+        INSERT INTO library (product, version, path, digest, length, placed_at, title)
+        VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (product, version) DO UPDATE SET path = excluded.path, digest = excluded.digest,
+          length = excluded.length, placed_at = excluded.placed_at, title = excluded.title
+        """,
+        [
+          .text(item.product.text), .text(item.version.text), .text(item.path),
+          .text(item.digest.hexadecimal),
+          .byteCount(item.length), .timestamp(item.placedAt), .optional(item.title),
+        ])
+    }
+  }
+
+  func removeLibraryItem(_ item: LibraryItem) throws {
+    try database.writeBlocking { connection in
+      try connection.execute(
+        "DELETE FROM library WHERE product = ? AND version = ?",
+        [.text(item.product.text), .text(item.version.text)])
+    }
+  }
+
+  private static func item(_ row: Row) throws -> LibraryItem {
+    LibraryItem(
+      product: try require(ProductIdentifier(try row.text("product")), "library.product"),
+      version: try require(ContentVersion(try row.text("version")), "library.version"),
+      path: try row.text("path"),
+      digest: try require(SHA256Digest(hexadecimal: try row.text("digest")), "library.digest"),
+      length: try row.byteCount("length"), placedAt: try row.timestamp("placed_at"),
+      title: try row.optionalText("title"))
+  }
+}

@@ -1,0 +1,83 @@
+import Commerce
+import Database
+import Measures
+import PullboxAPI
+
+/// What the agent must not forget, in SQLite: transactions, downloads, the library (docs/formats/agent-state.md). Every
+/// call blocks and ends with the change on the device: call it on threads of our own.
+struct AgentDatabase: Sendable {
+  let database: Database
+
+  /// Throws what `Database.open` throws.
+  init(path: String) throws {
+    database = try Database.open(path: path, migrations: Self.migrations)
+  }
+
+  func close() {
+    database.close()
+  }
+
+  static let migrations = [
+    Migration(
+      "transactions, downloads, library",
+      script: """
+        CREATE TABLE transactions (
+          id TEXT PRIMARY KEY,
+          product TEXT NOT NULL,
+          store_state TEXT NOT NULL,
+          step TEXT NOT NULL,
+          reason TEXT,
+          problem TEXT,
+          tries INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE downloads (
+          sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+          id TEXT NOT NULL UNIQUE,
+          transaction_id TEXT NOT NULL,
+          product TEXT NOT NULL,
+          phase TEXT NOT NULL,
+          state TEXT NOT NULL,
+          reason TEXT NOT NULL,
+          problem TEXT,
+          failures INTEGER NOT NULL,
+          renewals INTEGER NOT NULL,
+          priority INTEGER NOT NULL,
+          grant_id TEXT,
+          terms TEXT,
+          bytes_verified INTEGER NOT NULL,
+          bytes_received INTEGER NOT NULL,
+          placed_at INTEGER,
+          content_path TEXT
+        ) STRICT;
+        CREATE INDEX downloads_by_transaction ON downloads (transaction_id);
+
+        CREATE TABLE library (
+          product TEXT NOT NULL,
+          version TEXT NOT NULL,
+          path TEXT NOT NULL,
+          digest TEXT NOT NULL,
+          length INTEGER NOT NULL,
+          placed_at INTEGER NOT NULL,
+          title TEXT,
+          PRIMARY KEY (product, version)
+        ) STRICT, WITHOUT ROWID;
+        """)
+  ]
+
+  /// JSON of a value that always encodes or was written by us; text, so that people can read the file.
+  static func text(_ value: some Encodable) throws -> String {
+    String(decoding: try WireJSON.encode(value), as: UTF8.self)
+  }
+
+  static func value<Value: Decodable>(_ type: Value.Type, _ text: String?) throws -> Value? {
+    guard let text else { return nil }
+    return try WireJSON.decode(type, from: Array(text.utf8))
+  }
+
+  /// A value that a column must hold; anything else means the file was changed by another hand.
+  static func require<Value>(_ value: Value?, _ column: String) throws -> Value {
+    guard let value else { throw StateError(path: "agent.sqlite", message: "\(column) is not readable") }
+    return value
+  }
+}

@@ -1,0 +1,17 @@
+/// Where the agent keeps what.
+struct StatePaths: Hashable, Sendable {
+  let state: String
+  let library: String
+
+  var database: String { "\(state)/agent.sqlite" }
+  var lock: String { "\(state)/lock" }
+  var downloads: String { "\(state)/downloads" }
+  /// On the library's file system, so that placing and discarding are renames; hidden from whoever lists the library.
+  var staging: String { "\(library)/.staging" }
+  /// What is on its way out.
+  var trash: String { "\(library)/.trash" }
+
+  func paths(of download: DownloadIdentifier) -> DownloadPaths {
+    DownloadPaths(state: "\(downloads)/\(download)", staging: "\(staging)/\(download)")
+  }
+}

@@ -1,0 +1,44 @@
+import APICalling
+import Commerce
+import PullboxAPI
+
+extension TransactionCenter {
+  /// Every transaction the agent knows, by identifier.
+  func statuses() async -> [AgentTransaction] {
+    var statuses: [AgentTransaction] = []
+    for identifier in entries.keys.sorted(by: { $0.text < $1.text }) {
+      let identifiers = await downloads.downloads(of: identifier)
+      if let record = entries[identifier]?.record { statuses.append(record.status(downloads: identifiers)) }
+    }
+    return statuses
+  }
+
+  var unfinishedCount: Int { entries.values.count { !$0.record.machine.isOver } }
+
+  /// Starts a download for everything that is owned and not in the library; answers for how many products. Throws the
+  /// ``Problem`` that stands in the way.
+  func restorePurchases() async throws -> [ProductIdentifier] {
+    let owned: [EntitledProduct]
+    do {
+      owned = try await entitlements()
+    } catch {
+      throw error.problem
+        ?? Problem(.unavailable, "a service could not be asked: \(error.reason)", retryAfterSeconds: 5)
+    }
+    let held = try database.libraryItems()
+    var started: [ProductIdentifier] = []
+    for item in owned where !started.contains(item.product) {
+      if held.contains(where: { $0.product == item.product && $0.version == item.version }) { continue }
+      if try await downloads.addMissing(item.product, for: item.transaction) { started.append(item.product) }
+    }
+    return started
+  }
+}
+
+extension APICallError {
+  /// What the agent answers when it passes a failed call on.
+  func problem(of peer: Setback.Peer) -> Problem {
+    if case .problem(let problem) = self { return problem }
+    return Problem(peer == .store ? .storeUnavailable : .unavailable, description, retryAfterSeconds: 5)
+  }
+}
