@@ -6,6 +6,8 @@ public enum SystemCall {
   /// Runs `body` until it is not interrupted; throws ``SystemError`` when it answers -1.
   @discardableResult
   @inline(__always)
+  @specialized(where Result == Int)
+  @specialized(where Result == Int32)
   public static func run<Result: FixedWidthInteger & SignedInteger>(
     _ call: StaticString, _ subject: @autoclosure () -> String = "", _ body: () -> Result
   ) throws(SystemError) -> Result {
@@ -21,6 +23,8 @@ public enum SystemCall {
 
   /// As ``run(_:_:_:)``, but nil where the call would have to wait (`EAGAIN`): that is an answer, not an error.
   @inline(__always)
+  @specialized(where Result == Int)
+  @specialized(where Result == Int32)
   public static func runWithoutWaiting<Result: FixedWidthInteger & SignedInteger>(
     _ call: StaticString, _ body: () -> Result
   ) throws(SystemError) -> Result? {

@@ -22,7 +22,7 @@ struct BodyTests {
       }
     ) { server in
       let connection = try server.connect()
-      let length = 64 << 20
+      let length = 24 << 20
       try await connection.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: \(length)\r\n\r\n")
       let block = [UInt8](repeating: 1, count: 65_536)
       var sent = 0

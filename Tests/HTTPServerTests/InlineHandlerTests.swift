@@ -1,3 +1,4 @@
+import Glibc
 import HTTPServer
 import Measures
 import PullboxTesting
@@ -87,6 +88,23 @@ struct InlineHandlerTests {
       #expect(try await connection.receiveResponse().body == mark)
       try await connection.send("HEAD /file HTTP/1.1\r\nHost: h\r\n\r\n")
       #expect(try await connection.receiveResponse(toHead: true)["Content-Length"] == "\(length)")
+    }
+  }
+
+  @Test("pages that are not in memory are fetched, and the loop answers others meanwhile")
+  func coldPages() async throws {
+    let file = handler.file
+    let reader = try FileDescriptor.open(directory.path("content"), .readOnly)
+    try reader.synchronize()
+    #expect(posix_fadvise(reader.number, 0, 0, POSIX_FADV_DONTNEED) == 0)
+    try await withServer(inline: handler) { server in
+      let cold = try server.connect()
+      let other = try server.connect()
+      try await cold.send("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+      try await other.send("GET /count HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await other.receiveResponse().status == 200)
+      #expect(try await cold.receiveResponse().body == content)
+      #expect(handler.meter.total == file.length)
     }
   }
 

@@ -202,6 +202,30 @@ struct LifeTests {
     #expect(try await connection.receiveToEnd() == [])
   }
 
+  @Test("several loops share one port, and all of them answer")
+  func severalLoops() async throws {
+    try await withServer(configure: { $0.loops = 4 }, respond: echo) { server in
+      try await withThrowingTaskGroup(of: Int.self) { group in
+        for _ in 0..<40 {
+          group.addTask {
+            let connection = try server.connect()
+            try await connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            return try await connection.receiveResponse().status + connection.receiveResponse().status
+          }
+        }
+        for try await sum in group { #expect(sum == 400) }
+      }
+    }
+  }
+
+  @Test("a drain of a server that never started returns")
+  func drainWithoutStart() async {
+    let server = HTTPServer(
+      configuration: HTTPServerConfiguration(addresses: []), handler: ClosureHandler(body: echo))
+    await server.drain()
+    #expect(server.boundAddresses == [])
+  }
+
   @Test("a Unix socket has its permissions, serves, and is gone after the drain")
   func unixSocket() async throws {
     let directory = try TemporaryDirectory()

@@ -14,6 +14,8 @@ struct Connection: ~Copyable {
   /// The peer has closed its sending half; bytes may still lie before that end.
   var sawHangUp = false
   var requests = 0
+  /// One of the configured maximum; a connection beyond it is not.
+  var isCounted = true
 
   var isChunked = false
   /// Bytes of content still to come; those seen so far if chunked.

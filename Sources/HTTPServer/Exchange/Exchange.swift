@@ -22,7 +22,7 @@ final class Exchange: Sendable {
   /// Adds content; false when so much waits now that the socket should rest.
   func appendBody(_ bytes: Span<UInt8>) -> Bool {
     let (mayGoOn, waiter) = state.withLock { state in
-      for index in bytes.indices { state.body.append(bytes[index]) }
+      unsafe bytes.withUnsafeBufferPointer { unsafe state.body.append(contentsOf: $0) }
       return (state.body.count < bodyLimit, state[.body].take())
     }
     waiter?.resume()

@@ -34,7 +34,6 @@ extension EventLoop {
       _ = Glibc.close(descriptor)
       return
     }
-    if !isUnix { configure(descriptor) }
     let index = table.add(descriptor: descriptor, isUnix: isUnix)
     dispatcher?.open(index)
     let tag = ConnectionTag(index: index, generation: table[index].generation)
@@ -44,21 +43,12 @@ extension EventLoop {
     } catch {
       return abandon(index)
     }
-    if open > context.configuration.maximumConnections { refuse(index, .serviceUnavailable) }
+    if open > context.configuration.maximumConnections {
+      table[index].isCounted = false
+      context.openCount.subtract(1, ordering: .relaxed)
+      refuse(index, .serviceUnavailable)
+    }
     settle(index)
-  }
-
-  private func configure(_ descriptor: Int32) {
-    setOption(descriptor, TCP_NODELAY, 1)
-    let lowWater = context.configuration.notSentLowWater
-    if lowWater > 0 { setOption(descriptor, TCP_NOTSENT_LOWAT, lowWater) }
-  }
-
-  private func setOption(_ descriptor: Int32, _ option: Int32, _ value: Int32) {
-    var value = value
-    // Both options only make things faster; a socket that broke already says so when it is used.
-    _ = unsafe setsockopt(
-      descriptor, Int32(IPPROTO_TCP), option, &value, socklen_t(MemoryLayout<Int32>.size))
   }
 
   /// Leaves the listening sockets alone for a tenth of a second, or until a connection closes.

@@ -76,7 +76,7 @@ extension EventLoop {
     _ = Glibc.close(table[index].descriptor)
     table[index].descriptor = -1
     table.remove(index)
-    context.openCount.subtract(1, ordering: .relaxed)
+    if table[index].isCounted { context.openCount.subtract(1, ordering: .relaxed) }
     if acceptDue > 0 { resumeAccepting() }
   }
 }

@@ -29,9 +29,9 @@ struct EventLoop: ~Copyable {
   /// Nanoseconds of the context's clock at the last wake-up.
   var now: UInt64
   var date: HTTPDateField
-  private var dateDue: UInt64 = 0
+  var dateDue: UInt64 = 0
   var isDraining = false
-  private var drainDue: UInt64 = 0
+  var drainDue: UInt64 = 0
   /// accept(2) ran out of descriptors; listening goes on when some are free or this time has come.
   var acceptDue: UInt64 = 0
 
@@ -135,76 +135,6 @@ struct EventLoop: ~Copyable {
     guard !table[index].isReady else { return }
     table[index].isReady = true
     ready.append(ConnectionTag(index: index, generation: table[index].generation))
-  }
-
-  private mutating func refreshTime() {
-    now = context.clock.now().nanoseconds
-    guard now >= dateDue else { return }
-    let wall = context.wallClock.now()
-    date = HTTPDateField(secondsSinceEpoch: wall.secondsSinceEpoch)
-    let rest = 1000 - (wall.millisecondsSinceEpoch - wall.secondsSinceEpoch * 1000)
-    dateDue = now + UInt64(rest) * 1_000_000
-  }
-
-  /// For epoll_wait: 0 while somebody waits for a turn, -1 while nothing is due.
-  private func waitMilliseconds() -> Int32 {
-    if !ready.isEmpty { return 0 }
-    var wait = wheel.wait(now: now)
-    for due in [acceptDue, drainDue] where due > 0 {
-      let rest = due > now ? due - now : 0
-      wait = min(wait ?? rest, rest)
-    }
-    return wait.map { Int32(min(($0 + 999_999) / 1_000_000, 60_000)) } ?? -1
-  }
-
-  private mutating func passDeadlines() {
-    if acceptDue > 0, now >= acceptDue { resumeAccepting() }
-    while let index = wheel.takeNext(now: now, table) {
-      guard !table[index].machine.isClosed, table[index].timer.due > 0 else { continue }
-      if table[index].timer.due <= now {
-        table[index].timer.due = 0
-        let isBody = table[index].machine.deadline == .body
-        let actions = table[index].machine.handle(.deadlinePassed)
-        if perform(actions, index, bodyError: isBody ? .timedOut : .connectionClosed) { continueInput(index) }
-        table[index].isTouched = true
-        settle(index)
-      } else {
-        wheel.schedule(index, table)
-      }
-    }
-    if drainDue > 0, now >= drainDue {
-      drainDue = 0
-      for index in 0..<table.end where !table[index].machine.isClosed { abandon(index) }
-    }
-  }
-
-  /// Sets the timer that the connection's state asks for now.
-  mutating func settle(_ index: Int) {
-    let deadline = table[index].machine.deadline
-    guard table[index].isTouched || deadline != table[index].deadline else { return }
-    table[index].isTouched = false
-    table[index].deadline = deadline
-    guard let duration = context.duration(of: deadline) else {
-      table[index].timer.due = 0
-      return
-    }
-    table[index].timer.due = now + duration
-    wheel.schedule(index, table)
-  }
-
-  private mutating func beginDrain() {
-    guard !isDraining else { return }
-    isDraining = true
-    drainDue = now + context.drainDuration
-    stopListening()
-    for index in 0..<table.end where !table[index].machine.isClosed {
-      if perform(table[index].machine.handle(.drainBegan), index) { continueInput(index) }
-      settle(index)
-    }
-  }
-
-  private mutating func closeAll() {
-    for index in 0..<table.end where !table[index].machine.isClosed { abandon(index) }
   }
 
   func watch(_ descriptor: Int32, _ events: UInt32, _ tag: UInt64) throws(SystemError) {

@@ -46,6 +46,7 @@ final class ListeningSocket: Sendable {
     let socket = try makeSocket(target.family)
     try setOption(socket, SOL_SOCKET, SO_REUSEADDR, 1)
     if !isFirst { try setOption(socket, SOL_SOCKET, SO_REUSEPORT, 1) }
+    try prepareConnections(socket, configuration)
     if target.family == AF_INET6 { try setOption(socket, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
     try unsafe target.withPointer { (pointer, length) throws(SystemError) in
       _ = try SystemCall.run("bind") { unsafe bind(socket.number, pointer, length) }
@@ -81,6 +82,21 @@ final class ListeningSocket: Sendable {
       unsafe connect(probe.number, pointer, length) == -1 && errno == ECONNREFUSED
     }
     if refused { try SystemCall.run("unlink", path) { unsafe unlink(path) } }
+  }
+
+  /// Accepted connections inherit these. Keep-alive probes find peers that went without a word while nothing is sent.
+  private static func prepareConnections(
+    _ socket: borrowing FileDescriptor, _ configuration: HTTPServerConfiguration
+  ) throws(SystemError) {
+    let protocolLevel = Int32(IPPROTO_TCP)
+    try setOption(socket, protocolLevel, TCP_NODELAY, 1)
+    if configuration.notSentLowWater > 0 {
+      try setOption(socket, protocolLevel, TCP_NOTSENT_LOWAT, configuration.notSentLowWater)
+    }
+    try setOption(socket, SOL_SOCKET, SO_KEEPALIVE, 1)
+    try setOption(socket, protocolLevel, TCP_KEEPIDLE, 60)
+    try setOption(socket, protocolLevel, TCP_KEEPINTVL, 15)
+    try setOption(socket, protocolLevel, TCP_KEEPCNT, 4)
   }
 
   private static func makeSocket(_ family: Int32) throws(SystemError) -> FileDescriptor {

@@ -42,6 +42,7 @@ final class LoopThread: Sendable {
   }
 
   fileprivate func run() {
+    blockSignals()
     body()
     let waiters = state.withLock { state in
       state.hasEnded = true
@@ -49,6 +50,16 @@ final class LoopThread: Sendable {
     }
     for waiter in waiters { waiter.resume() }
   }
+}
+
+/// Signals to the process are for the thread that waits for them; a loop would only lose time.
+private func blockSignals() {
+  var signals = sigset_t()
+  unsafe sigemptyset(&signals)
+  for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD, SIGALRM] {
+    unsafe sigaddset(&signals, signal)
+  }
+  unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
 }
 
 private func runLoopThread(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {

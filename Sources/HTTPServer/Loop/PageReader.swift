@@ -5,8 +5,8 @@ internal import SystemCalls
 
 /// Brings cold pages of files into memory on threads of its own, so that no loop waits for a disk.
 ///
-/// A loop asks ``isCached(_:at:)`` before each slice: preadv2(2) with `RWF_NOWAIT` answers at once whether the slice's first
-/// and last page are in the page cache. If not, the loop gives the slice to a thread here, which reads it (that is what
+/// A loop asks ``isCached(_:_:)`` before each slice: preadv2(2) with `RWF_NOWAIT` answers at once whether the slice's last
+/// page, and of a long slice the first as well, is in the page cache. If not, the loop gives the slice to a thread here, which reads it (that is what
 /// waits), and goes on with other connections; a note in the loop's mailbox brings the connection back. Where the file
 /// system does not know `RWF_NOWAIT`, everything counts as cached.
 final class PageReader: Sendable {
@@ -26,10 +26,10 @@ final class PageReader: Sendable {
   private let wakeUp = Semaphore()
 
   static func isCached(_ file: SharedDescriptor, _ range: Range<Int64>) -> Bool {
-    guard clinux_is_cached(file.descriptor.number, off_t(range.lowerBound)) else { return false }
-    // Within a page or two of the first, the second question has the same answer.
-    guard range.upperBound - range.lowerBound > 8192 else { return true }
-    return clinux_is_cached(file.descriptor.number, off_t(range.upperBound - 1))
+    guard clinux_is_cached(file.descriptor.number, off_t(range.upperBound - 1)) else { return false }
+    // The kernel reads ahead by at least as much, so a short slice is cached as a whole or not at all.
+    guard range.upperBound - range.lowerBound > 131_072 else { return true }
+    return clinux_is_cached(file.descriptor.number, off_t(range.lowerBound))
   }
 
   func fetch(_ job: Job) {

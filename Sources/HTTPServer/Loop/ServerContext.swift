@@ -10,7 +10,7 @@ final class ServerContext: Sendable {
   /// Takes requests to the tasks of the async handler.
   let requests: AsyncStream<PassedRequest>.Continuation
   let pages: PageReader
-  /// Open connections of all loops.
+  /// Open connections of all loops, but for those that were refused for want of room.
   let openCount = Atomic<Int>(0)
   private let nextRequest = Atomic<UInt64>(1)
 

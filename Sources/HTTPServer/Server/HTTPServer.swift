@@ -59,7 +59,6 @@ public final class HTTPServer: Sendable {
         stopThreads(&state)
         throw HTTPServerError(.systemFailure, "cannot start the event loops", cause: error)
       }
-      let context = context
       let handler = handler
       let passed = passed
       // Unstructured: the server outlives the call that starts it. One task for all requests, ended by drain(); the
@@ -70,7 +69,6 @@ public final class HTTPServer: Sendable {
             group.addTask { await request.exchange.run(request.request, with: handler) }
           }
         }
-        _ = context
       }
     }
   }
@@ -82,7 +80,9 @@ public final class HTTPServer: Sendable {
   /// what is left; returns when every thread and task of the server has ended. Removes the files of its Unix sockets.
   public func drain() async {
     let (mailboxes, threads, requests, paths) = state.withLock { state in
-      (state.mailboxes, state.threads, state.requests, state.unixPaths)
+      let paths = state.unixPaths
+      state.unixPaths = []
+      return (state.mailboxes, state.threads, state.requests, paths)
     }
     // New clients find nothing there rather than a socket that nobody accepts from.
     for path in paths { _ = unsafe unlink(path) }
@@ -90,7 +90,7 @@ public final class HTTPServer: Sendable {
     for thread in threads where thread.isLoop { await thread.end() }
     context.requests.finish()
     await requests?.value
-    context.pages.stop(threads: context.configuration.readers)
+    context.pages.stop(threads: readers)
     for thread in threads where !thread.isLoop { await thread.end() }
   }
 
@@ -98,6 +98,8 @@ public final class HTTPServer: Sendable {
   func clockDidMove() {
     for mailbox in state.withLock({ $0.mailboxes }) { mailbox.ring() }
   }
+
+  private var readers: Int { max(1, context.configuration.readers) }
 
   private func startThreads(_ sockets: [[ListeningSocket]], _ state: inout State) throws(SystemError) {
     let context = context
@@ -110,14 +112,14 @@ public final class HTTPServer: Sendable {
       state.mailboxes.append(mailbox)
       state.threads.append(try LoopThread(isLoop: true) { loop.run() })
     }
-    for _ in 0..<max(1, context.configuration.readers) {
+    for _ in 0..<readers {
       state.threads.append(try LoopThread(isLoop: false) { context.pages.run() })
     }
   }
 
   private func stopThreads(_ state: inout State) {
     for mailbox in state.mailboxes { mailbox.post(.drain) }
-    context.pages.stop(threads: max(1, context.configuration.readers))
+    context.pages.stop(threads: readers)
     context.requests.finish()
   }
 

@@ -1,0 +1,70 @@
+/// Responses of async handlers, and what their streams bring.
+extension EventLoop {
+  /// Content left unread by a handler that is read and dropped rather than the connection closed.
+  private static let discardLimit: Int64 = 65_536
+
+  /// News from a handler.
+  mutating func takeNews(_ exchange: Exchange) {
+    let index = exchange.tag.index
+    guard table[index].exchange === exchange else { return }
+    let news = exchange.takeNews()
+    var reads = false
+    if news.wantsBody { reads = perform(table[index].machine.handle(.bodyWanted), index) }
+    if table[index].machine.isClosed { return }
+    if let response = news.response {
+      respond(index, response, isHead: table[index].isHead, minorVersion: table[index].minorVersion)
+      reads = true
+    }
+    if table[index].machine.output == .streaming, news.hasStreamed || news.streamEnd != nil {
+      table[index].output.streamEnd = news.streamEnd
+      if advanceOutput(index) { reads = true }
+    }
+    if reads, !table[index].machine.isClosed { continueInput(index) }
+  }
+
+  /// Begins the response of an async handler. Input is left to the caller.
+  mutating func respond(_ index: Int, _ response: HTTPResponse, isHead: Bool, minorVersion: UInt8) {
+    var streams = false
+    var endsByClosing = false
+    if case .stream(let length, _) = response.body, !isHead, !response.status.forbidsContent {
+      streams = true
+      endsByClosing = length == nil && minorVersion == 0
+    }
+    let left = table[index].isChunked ? Int64.max : table[index].bodyCount
+    _ = table[index].machine.handle(
+      .responseBegan(
+        closes: endsByClosing || response.closesConnection, streams: streams,
+        canDiscard: left <= EventLoop.discardLimit))
+    put(response, index, isHead: isHead, minorVersion: minorVersion)
+    _ = advanceOutput(index)
+  }
+
+  /// Makes a response ready for sending.
+  mutating func put(_ response: HTTPResponse, _ index: Int, isHead: Bool, minorVersion: UInt8) {
+    let head = ResponseHead(
+      response, date: date, closes: table[index].machine.closes, minorVersion: minorVersion)
+    var output = OutputState()
+    // An interim response may not be out yet.
+    output.bytes = Array(table[index].output.bytes.dropFirst(table[index].output.sent)) + head.bytes
+    output.bodyStart = output.bytes.count
+    table[index].meter = nil
+    if !isHead, !response.status.forbidsContent {
+      switch response.body {
+      case .none: break
+      case .bytes(let bytes): output.bytes += bytes
+      case .file(let file, let range, let meter):
+        table[index].file = file
+        table[index].meter = meter
+        output.fileOffset = range.lowerBound
+        output.fileEnd = range.upperBound
+      case .parts(let parts, let meter):
+        table[index].meter = meter
+        output.parts = parts
+      case .stream(let length, _):
+        output.isStream = true
+        output.isChunked = length == nil && minorVersion > 0
+      }
+    }
+    table[index].output = output
+  }
+}
