@@ -67,7 +67,8 @@ let services: [Target] = [
   .target(
     name: "PullboxKit",
     dependencies: [
-      "PullboxAPI", "APICalling", "Commerce", "ContentPackage", "HTTPClient", "Digests", "Measures",
+      "PullboxAPI", "APICalling", "Commerce", "ContentPackage", "HTTPClient", "ServiceRuntime", "SystemCalls",
+      "Digests", "Measures",
     ]),
 ]
 
@@ -78,8 +79,8 @@ let executables: [Target] = [
   .executableTarget(
     name: "pullbox",
     dependencies: [
-      "PullboxKit", "PullboxAPI", "Commerce", "ContentPackage", "ServiceRuntime", "SystemCalls", "Digests",
-      "Measures",
+      "PullboxKit", "PullboxAPI", "APICalling", "Commerce", "ContentPackage", "HTTPClient", "ServiceRuntime",
+      "SystemCalls", "Digests", "Measures",
     ]),
 ]
 
@@ -127,7 +128,12 @@ let tests: [Target] = [
       "SandboxStore", "PullboxAPI", "APIServing", "APICalling", "Commerce", "Receipts", "HTTPClient",
       "HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "Digests", "Measures", "PullboxTesting",
     ]),
-  .testTarget(name: "PullboxKitTests", dependencies: ["PullboxKit", "PullboxAPI", "PullboxTesting"]),
+  .testTarget(
+    name: "PullboxKitTests",
+    dependencies: [
+      "PullboxKit", "pullbox", "PullboxAPI", "APICalling", "Commerce", "ContentPackage", "HTTPClient",
+      "HTTPServer", "ServiceRuntime", "SystemCalls", "Digests", "Measures", "PullboxTesting",
+    ]),
   .testTarget(
     name: "BlackBoxTests",
     dependencies: ["PullboxAPI", "HTTPClient", "ContentPackage", "Digests", "Measures", "PullboxTesting"]),

@@ -43,6 +43,11 @@ int clinux_terminal_columns(int descriptor) {
   return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+int clinux_terminal_rows(int descriptor) {
+  struct winsize size;
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
 const unsigned int clinux_rename_noreplace = RENAME_NOREPLACE;
 const unsigned int clinux_rename_exchange = RENAME_EXCHANGE;
 const unsigned int clinux_sync_file_range_write = SYNC_FILE_RANGE_WRITE;

@@ -38,6 +38,7 @@ bool clinux_is_cached(int descriptor, off_t offset);
 
 // ioctl is variadic.
 int clinux_terminal_columns(int descriptor);
+int clinux_terminal_rows(int descriptor);
 
 extern const unsigned int clinux_rename_noreplace;
 extern const unsigned int clinux_rename_exchange;

@@ -13,13 +13,20 @@ public final class StandardStream: Sendable {
   }
 
   /// Blocks while the reader is slow. A stream that nobody reads any more takes the text and loses it: there is nobody
-  /// to tell.
-  public func write(_ text: String) {
+  /// to tell. False then, for those that write on and on.
+  @discardableResult
+  public func write(_ text: String) -> Bool {
     write(Array(text.utf8))
   }
 
-  public func write(_ bytes: [UInt8]) {
-    // See above: the loss is deliberate.
-    try? descriptor.write(bytes.span)
+  @discardableResult
+  public func write(_ bytes: [UInt8]) -> Bool {
+    do throws(SystemError) {
+      try descriptor.write(bytes.span)
+      return true
+    } catch {
+      // See above: the loss is deliberate.
+      return false
+    }
   }
 }

@@ -23,4 +23,16 @@ public struct Terminal: Sendable {
     let columns = Int(clinux_terminal_columns(descriptor))
     return columns > 0 ? columns : 80
   }
+
+  /// Its height now, 24 where it does not tell; nil where this is no terminal.
+  public var rows: Int? {
+    guard isTerminal else { return nil }
+    let rows = Int(clinux_terminal_rows(descriptor))
+    return rows > 0 ? rows : 24
+  }
+
+  /// Whether to write in colours: on a terminal, unless `NO_COLOR` (https://no-color.org) is set to anything.
+  public var showsColour: Bool {
+    isTerminal && (ProcessEnvironment.variables["NO_COLOR"] ?? "").isEmpty
+  }
 }

@@ -1,6 +1,6 @@
 /// How many columns of a terminal a text takes.
-enum TextWidth {
-  static func of(_ text: String) -> Int {
+public enum TextWidth {
+  public static func of(_ text: String) -> Int {
     text.reduce(0) { $0 + of($1) }
   }
 
@@ -18,7 +18,7 @@ enum TextWidth {
   }
 
   /// At most `columns` wide; what is cut ends in an ellipsis. Control characters are left out.
-  static func cut(_ text: String, to columns: Int) -> String {
+  public static func cut(_ text: String, to columns: Int) -> String {
     let text = text.filter { of($0) > 0 }
     guard of(text) > columns else { return text }
     var result = ""

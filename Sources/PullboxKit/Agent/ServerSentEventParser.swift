@@ -1,0 +1,99 @@
+public import Measures
+
+/// Reads a `text/event-stream` as it arrives, by the rules of the WHATWG HTML standard, §9.2.6. Pure; where the bytes are
+/// split makes no difference. An event is there as soon as the empty line after it is.
+public struct ServerSentEventParser: Sendable {
+  /// What breaks off the reading: the stream is longer in one place than this client takes.
+  public enum Refusal: Error, Hashable, Sendable {
+    case lineTooLong(limit: ByteCount)
+    case eventTooLong(limit: ByteCount)
+  }
+
+  /// Bytes of one line, without its end.
+  public let maximumLineLength: ByteCount
+  /// Bytes of one event's data.
+  public let maximumDataLength: ByteCount
+  /// What the stream asked for with `retry`; nil when it did not.
+  public private(set) var retryDelay: Duration?
+
+  private var line: [UInt8] = []
+  private var name: [UInt8] = []
+  private var data: [UInt8] = []
+  private var hasData = false
+  private var lastIdentifier = ""
+  /// The last byte was a carriage return, which ended a line: a line feed now belongs to it.
+  private var afterCarriageReturn = false
+  private var isFirstLine = true
+
+  public init(maximumLineLength: ByteCount = .mebibytes(1), maximumDataLength: ByteCount = .mebibytes(1)) {
+    self.maximumLineLength = maximumLineLength
+    self.maximumDataLength = maximumDataLength
+  }
+
+  /// The events that `bytes` complete. After it threw, the parser is of no more use.
+  public mutating func read(_ bytes: Span<UInt8>) throws(Refusal) -> [ServerSentEvent] {
+    var events: [ServerSentEvent] = []
+    for index in bytes.indices {
+      let byte = bytes[index]
+      let wasAfterCarriageReturn = afterCarriageReturn
+      afterCarriageReturn = byte == 0x0D
+      switch byte {
+      case 0x0A where wasAfterCarriageReturn: continue
+      case 0x0A, 0x0D:
+        if let event = try endLine() { events.append(event) }
+      default:
+        guard line.count < maximumLineLength.rawValue else { throw .lineTooLong(limit: maximumLineLength) }
+        line.append(byte)
+      }
+    }
+    return events
+  }
+
+  private mutating func endLine() throws(Refusal) -> ServerSentEvent? {
+    defer { line.removeAll(keepingCapacity: true) }
+    if isFirstLine {
+      isFirstLine = false
+      if line.starts(with: [0xEF, 0xBB, 0xBF]) { line.removeFirst(3) }
+    }
+    guard !line.isEmpty else { return dispatch() }
+    let colon = line.firstIndex(of: 0x3A)
+    let field = line[..<(colon ?? line.endIndex)]
+    var value = colon.map { line[($0 + 1)...] } ?? []
+    if value.first == 0x20 { value.removeFirst() }
+    try take(field: field, value: value)
+    return nil
+  }
+
+  /// An empty field is a comment; fields that are not known are ignored.
+  private mutating func take(field: ArraySlice<UInt8>, value: ArraySlice<UInt8>) throws(Refusal) {
+    switch String(decoding: field, as: UTF8.self) {
+    case "event": name = Array(value)
+    case "data":
+      guard data.count + value.count < maximumDataLength.rawValue else {
+        throw .eventTooLong(limit: maximumDataLength)
+      }
+      if hasData { data.append(0x0A) }
+      data += value
+      hasData = true
+    case "id" where !value.contains(0): lastIdentifier = String(decoding: value, as: UTF8.self)
+    case "retry":
+      guard (1...9).contains(value.count), value.allSatisfy({ (0x30...0x39).contains($0) }),
+        let milliseconds = Int64(String(decoding: value, as: UTF8.self))
+      else { return }
+      retryDelay = .milliseconds(milliseconds)
+    default: break
+    }
+  }
+
+  private mutating func dispatch() -> ServerSentEvent? {
+    defer {
+      name.removeAll()
+      data.removeAll()
+      hasData = false
+    }
+    guard hasData else { return nil }
+    return ServerSentEvent(
+      name: name.isEmpty ? "message" : String(decoding: name, as: UTF8.self), data: data,
+      lastIdentifier: lastIdentifier)
+  }
+}

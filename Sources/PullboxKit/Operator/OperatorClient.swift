@@ -1,0 +1,96 @@
+public import APICalling
+public import Commerce
+public import HTTPClient
+import Measures
+public import PullboxAPI
+
+/// The operator's side of a delivery server. Every call throws `APICallError`.
+public struct OperatorClient: Sendable {
+  /// How long the server may take to check a package of 2 GiB.
+  static let inspectionTimeout = Duration.seconds(1800)
+  static let pageLength = 200
+
+  public var serverURL: String { api.baseURL }
+  let client: HTTPClient
+  let api: APIClient
+
+  /// Without a key the server refuses everything with `unauthorized`. Throws when the HTTP client cannot be made.
+  public init(server: String, key: String?) throws(HTTPClientError) {
+    client = try HTTPClient()
+    api = APIClient(baseURL: server, credential: key, client: client)
+  }
+
+  // Products.
+
+  /// Nil when the server does not know the product.
+  public func product(_ id: ProductIdentifier) async throws(APICallError) -> OperatorProduct? {
+    do {
+      return try await api.get("/v1/operator/products/\(id)", as: OperatorProduct.self)
+    } catch .problem(let problem) where problem.code == .productUnknown {
+      return nil
+    }
+  }
+
+  /// Creates the product or changes all of it. The description's `version` is a folder's own and not sent.
+  @discardableResult
+  public func put(
+    _ id: ProductIdentifier, _ description: ProductDescription
+  ) async throws(APICallError) -> OperatorProduct {
+    var description = description
+    description.id = id
+    description.version = nil
+    return try await api.call("PUT", "/v1/operator/products/\(id)", body: description).value
+  }
+
+  /// One page, `after` being the `next` of the one before.
+  public func products(after: String? = nil) async throws(APICallError) -> Page<OperatorProduct> {
+    try await api.get("/v1/operator/products", query: Self.page(after))
+  }
+
+  // Versions.
+
+  /// The newest first.
+  public func versions(of product: ProductIdentifier) async throws(APICallError) -> [VersionRecord] {
+    try await api.get("/v1/operator/products/\(product)/versions", as: Page<VersionRecord>.self).items
+  }
+
+  /// Makes a complete upload a version. The server checks the package against its manifest first: `package-rejected` lists
+  /// every fault. The same content under the same version again is no error.
+  public func createVersion(
+    of product: ProductIdentifier, _ submission: VersionSubmission
+  ) async throws(APICallError) -> VersionRecord {
+    var api = api
+    api.timeout = Self.inspectionTimeout
+    return try await api.call("POST", "/v1/operator/products/\(product)/versions", body: submission).value
+  }
+
+  /// One step of review or release; the steps taken before are no error.
+  @discardableResult
+  public func take(
+    _ step: ReviewStep, _ product: ProductIdentifier, _ version: ContentVersion, reason: String? = nil
+  ) async throws(APICallError) -> VersionRecord {
+    try await api.call(
+      "POST", "/v1/operator/products/\(product)/versions/\(version)/\(step.rawValue)",
+      body: ReviewDecision(reason: reason)
+    ).value
+  }
+
+  // Deliveries.
+
+  /// The grants the server recorded, of one product or all.
+  public func deliveries(
+    of product: ProductIdentifier? = nil, after: String? = nil
+  ) async throws(APICallError) -> Page<GrantStatus> {
+    let filter = product.map { [("product", $0.text)] } ?? []
+    return try await api.get("/v1/operator/deliveries", query: filter + Self.page(after))
+  }
+
+  /// Sends packages to this server.
+  public func uploader(ledger: UploadLedger?) -> Uploader {
+    Uploader(server: TusServer(api: api, client: client), ledger: ledger)
+  }
+
+  private static func page(_ after: String?) -> [(String, String)] {
+    [("limit", String(pageLength))] + (after.map { [("after", $0)] } ?? [])
+  }
+}

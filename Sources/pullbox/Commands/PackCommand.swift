@@ -1,0 +1,44 @@
+import Commerce
+import ContentPackage
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+import SystemCalls
+
+enum PackCommand: Command {
+  static let peer = CommandPeer.nobody
+  static let description = CommandDescription(
+    "pack", summary: "Make a package of a folder, and its manifest beside it",
+    discussion: """
+      The same files give the same bytes. The manifest is written to FILE.manifest.json; its product and
+      version are the description's unless given.
+      """,
+    operands: [.init("DIR")],
+    options: [
+      .value("output", "FILE", abbreviation: "o", environment: .some(nil), help: "The package to write"),
+      .value("product", "ID", environment: .some(nil), help: "Which product"),
+      .value("version", "V", environment: .some(nil), help: "Which version; 1 unless given or described"),
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let path = try context.operand(0)
+    let output = try context.arguments.required("output")
+    let source = try await BlockingPool.shared.run { try PublishSource(inspecting: path) }
+    guard source.form == .folder else {
+      throw CommandFailure(.failed, "\(path) is no folder of files; a finished file is a package as it is")
+    }
+    let product = try context.arguments.value("product").map(CommandContext.product) ?? source.description?.id
+    guard let product = product ?? ProductIdentifier(source.name) else {
+      throw UsageError("which product is this? give --product: '\(source.name)' cannot be its identifier")
+    }
+    let version =
+      try context.arguments.value("version").map(CommandContext.version) ?? source.description?.version
+      ?? CommandContext.version("1")
+    let package = try await MadePackage.make(from: source, product: product, version: version, output: output)
+    let manifest = package.packed.manifest
+    try await BlockingPool.shared.run {
+      try StoredManifest.write(manifest, to: StoredManifest.path(beside: output))
+    }
+    try ManifestReport.print(manifest, listsFiles: false, context.console)
+  }
+}

@@ -1,0 +1,38 @@
+import Commerce
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+
+enum StatusCommand: Command {
+  static let peer = CommandPeer.agent
+  static let description = CommandDescription("status", summary: "Show how this device's agent stands")
+
+  static func run(_ context: CommandContext) async throws {
+    let status = try await context.agent().status()
+    if context.console.printsJSON {
+      try context.console.print(json: status)
+      return
+    }
+    let downloads = status.downloads.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+    let rows = [
+      ("agent", "running since \(status.started)"),
+      ("device", status.device.text),
+      ("server", describe(status.server)),
+      ("store", describe(status.store)),
+      ("library", "\(status.libraryPath), \(status.freeSpace) free"),
+      ("downloads", downloads.isEmpty ? "none" : downloads.joined(separator: ", ")),
+      ("transactions", "\(status.unfinishedTransactions) unfinished"),
+    ]
+    for (name, text) in rows {
+      context.console.print(name + String(repeating: " ", count: 14 - name.count) + text)
+    }
+  }
+
+  private static func describe(_ peer: AgentStatus.Peer) -> String {
+    switch peer.reachable {
+    case true: "\(peer.url), answers"
+    case false: "\(peer.url), does not answer\(peer.lastError.map { ": \($0)" } ?? "")"
+    case nil: "\(peer.url), not asked yet"
+    }
+  }
+}

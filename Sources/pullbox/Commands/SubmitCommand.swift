@@ -1,0 +1,15 @@
+import PullboxKit
+import ServiceRuntime
+
+enum SubmitCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "submit", summary: "Hand a version in for review",
+    operands: [.init("ID"), .init("VERSION")])
+
+  static func run(_ context: CommandContext) async throws {
+    let record = try await context.operatorClient().take(
+      .submit, try context.product(0), try context.version(1))
+    try VersionsCommand.print([record], context.console)
+  }
+}

@@ -1,0 +1,39 @@
+import PullboxAPI
+import ServiceRuntime
+
+/// Results go to standard output, in the form that was asked for; everything said on the way goes to standard error.
+struct Console: Sendable {
+  let printsJSON: Bool
+
+  /// One object on a line of its own.
+  @discardableResult
+  func print(json value: some Encodable) throws -> Bool {
+    StandardStream.output.write(try WireJSON.encode(value) + [0x0A])
+  }
+
+  /// False when nobody reads any more.
+  @discardableResult
+  func print(_ line: String) -> Bool {
+    StandardStream.output.write(line + "\n")
+  }
+
+  func note(_ line: String) {
+    StandardStream.error.write(line + "\n")
+  }
+
+  /// As a table, or as JSON when that was asked for. An empty table is `whenEmpty`, on standard error.
+  func print<Item: Encodable>(
+    _ items: [Item], columns: [TextTable.Column], whenEmpty: String, row: (Item) -> [String]
+  ) throws {
+    if printsJSON {
+      for item in items { try print(json: item) }
+      return
+    }
+    guard !items.isEmpty else {
+      note(whenEmpty)
+      return
+    }
+    let table = TextTable(columns: columns, rows: items.map(row))
+    for line in table.lines(width: Terminal.standardOutput.columns) { print(line) }
+  }
+}

@@ -1,0 +1,102 @@
+import Measures
+import PullboxKit
+import ServiceRuntime
+import Synchronization
+
+/// One bar on standard error for something that this process does itself. Whoever reports never waits for the terminal.
+final class TransferBar: Sendable {
+  private struct Values {
+    var done = ByteCount.zero
+    var total: ByteCount?
+    var note: String?
+    var rate = TransferRate()
+  }
+
+  private struct Screen {
+    var lines = LiveLines()
+    var plainTenth = 0
+    var plainNote: String?
+    var isOver = false
+  }
+
+  private static let frameInterval = Duration.milliseconds(100)
+  /// What is over sooner needs no line in a log.
+  private static let lineInterval = Duration.seconds(1)
+
+  private let label: String
+  private let terminal = Terminal.standardError
+  private let clock: any MonotonicClock
+  private let values = Mutex(Values())
+  /// Locked while the terminal is written to, for as long as that takes.
+  private let screen = Mutex(Screen())
+
+  private init(_ label: String, clock: any MonotonicClock) {
+    self.label = label
+    self.clock = clock
+  }
+
+  /// Shows a bar while `body` runs.
+  static func show<Value: Sendable>(
+    _ label: String, clock: any MonotonicClock = SystemMonotonicClock(),
+    _ body: (TransferBar) async throws -> Value
+  ) async throws -> Value {
+    let bar = TransferBar(label, clock: clock)
+    async let _: Void = bar.drawRepeatedly()
+    defer { bar.clear() }
+    return try await body(bar)
+  }
+
+  /// `note` stands in the place of speed and time.
+  func report(_ done: ByteCount, of total: ByteCount, note: String? = nil) {
+    let now = clock.now()
+    values.withLock { values in
+      values.done = done
+      values.total = total
+      values.note = note
+      values.rate.add(done, at: now)
+    }
+  }
+
+  private func drawRepeatedly() async {
+    while !Task.isCancelled {
+      // Cancelled: the loop's condition ends it.
+      try? await clock.sleep(for: terminal.isTerminal ? Self.frameInterval : Self.lineInterval)
+      if !Task.isCancelled { draw() }
+    }
+  }
+
+  private func draw() {
+    screen.withLock { screen in
+      guard !screen.isOver else { return }
+      let line = values.withLock { Self.line(label, $0) }
+      if let columns = terminal.columns {
+        let bar = line.line(columns: columns)
+        StandardStream.error.write(screen.lines.frame([bar], columns: columns))
+        return
+      }
+      let tenth = Int((line.fraction ?? 0) * 10)
+      guard tenth > screen.plainTenth || line.note != screen.plainNote else { return }
+      screen.plainTenth = tenth
+      screen.plainNote = line.note
+      StandardStream.error.write(line.plain + "\n")
+    }
+  }
+
+  /// The bar leaves the screen: what came of it is said by whoever showed it.
+  private func clear() {
+    screen.withLock { screen in
+      screen.isOver = true
+      guard let columns = terminal.columns else { return }
+      StandardStream.error.write(screen.lines.frame([], columns: columns))
+    }
+  }
+
+  private static func line(_ label: String, _ values: Values) -> ProgressLine {
+    let fraction = values.total.map { total in
+      total > .zero ? Double(values.done.rawValue) / Double(total.rawValue) : 1
+    }
+    return ProgressLine(
+      label: label, fraction: fraction, done: values.done, total: values.total, speed: values.rate.speed,
+      timeRemaining: values.total.flatMap { values.rate.timeRemaining(to: $0) }, note: values.note)
+  }
+}

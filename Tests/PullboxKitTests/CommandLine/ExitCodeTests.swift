@@ -1,0 +1,86 @@
+import APICalling
+import ContentPackage
+import HTTPClient
+@testable import pullbox
+import PullboxAPI
+import ServiceRuntime
+import SystemCalls
+import Testing
+
+@Suite("What a failed command ends with")
+struct ExitCodeTests {
+  @Test(
+    "a refusal ends with the code of its kind",
+    arguments: [
+      (ProblemCode.purchaseRequired, 3), (.entitlementExpired, 3), (.entitlementRevoked, 3),
+      (.deviceLimit, 3),
+      (.receiptNotAuthentic, 3), (.receiptWrongApplication, 3), (.receiptWrongEnvironment, 3),
+      (.verificationUndetermined, 4), (.tooManyRequests, 4), (.catalogueUnavailable, 4),
+      (.storeUnavailable, 4),
+      (.unavailable, 4), (.uploadLocked, 4), (.outOfSpace, 5), (.insufficientStorage, 5),
+      (.checksumMismatch, 6),
+      (.completionMismatch, 6), (.productUnknown, 1), (.unauthorized, 1), (.forbidden, 1),
+      (.internalError, 1),
+      (.versionConflict, 1), (.packageRejected, 1), (.contentWithdrawn, 1), (.receiptMalformed, 1),
+    ])
+  func problems(code: ProblemCode, expected: Int) {
+    #expect(ExitCode(Problem(code)).rawValue == Int32(expected))
+  }
+
+  @Test("a rejected package whose bytes are not the manifest's is a matter of integrity")
+  func rejectedPackage() {
+    let fault = Problem.Fault(code: "piece-mismatch", detail: "piece 3")
+    #expect(ExitCode(Problem(.packageRejected, faults: [fault])) == .integrity)
+    #expect(ExitCode(PackageRefusal(.digestMismatch, "other bytes")) == .integrity)
+    #expect(ExitCode(PackageRefusal(.packageTooLarge, "too long")) == .failed)
+  }
+
+  @Test("an unknown code goes by its status")
+  func unknownCode() {
+    var problem = Problem(.internalError)
+    problem.type = "about:blank"
+    for (status, expected) in [
+      (402, ExitCode.notEntitled), (403, .failed), (503, .undetermined), (507, .noSpace),
+    ] {
+      problem.status = status
+      #expect(ExitCode(problem) == expected)
+    }
+  }
+
+  private func failure(_ error: any Error, _ peer: CommandPeer) -> CommandFailure {
+    CommandFailure(error, server: "http://shop", agentSocket: "/run/a.sock", peer: peer)
+  }
+
+  private static let refused = APICallError.unreachable(
+    HTTPClientError(code: .connectionFailed, message: "connection refused", isRetryable: true))
+
+  @Test("an agent that is not there is named with its socket and what to do")
+  func noAgent() {
+    let failure = failure(Self.refused, .agent)
+    #expect(failure.exitCode == .undetermined)
+    #expect(
+      failure.message
+        == "no agent answers at /run/a.sock (connection refused); start pullbox-agent, or name its socket with "
+        + "--agent-socket or PULLBOX_AGENT_SOCKET")
+  }
+
+  @Test("a server that is not there is named with its address")
+  func noServer() {
+    let failure = failure(Self.refused, .server)
+    #expect(failure.exitCode == .undetermined)
+    #expect(failure.message.contains("no server answers at http://shop"))
+  }
+
+  @Test("a missing key says how to give one")
+  func noKey() {
+    let message = failure(APICallError.problem(Problem(.unauthorized)), .server).message
+    #expect(message.contains("--operator-key") && message.contains("PULLBOX_OPERATOR_KEY"))
+  }
+
+  @Test("a full disk is no space, a wrong command line is wrong usage")
+  func others() {
+    #expect(failure(SystemError(number: 28, call: "pwrite"), .nobody).exitCode == .noSpace)
+    #expect(failure(SystemError(number: 2, call: "openat"), .nobody).exitCode == .failed)
+    #expect(failure(UsageError("what?"), .nobody).exitCode == .usage)
+  }
+}

@@ -1,0 +1,78 @@
+import Commerce
+import Measures
+import PullboxAPI
+import PullboxTesting
+import SystemCalls
+import Testing
+@testable import PullboxKit
+
+@Suite("A folder's product.json5")
+struct ProductDescriptionFileTests {
+  private func description(_ text: String) throws -> ProductDescriptionFile {
+    let directory = try TemporaryDirectory()
+    let bytes = Array(text.utf8)
+    try DurableFile.write(bytes.span, to: directory.path("product.json5"))
+    return try ProductDescriptionFile(reading: directory.path("product.json5"))
+  }
+
+  @Test("comments, bare keys, single quotes and trailing commas are read")
+  func json5() throws {
+    let description = try description(
+      """
+      // Read by `pullbox publish`.
+      {
+        id: 'com.example.heroes.issue42', type: "non-consumable", version: "1.10",
+        /* the series */ publication: "com.example.heroes",
+        publicationDate: "2026-09-01T00:00:00.000Z",
+        localizations: { "fr-FR": { title: "Héros nº 42", description: "…", }, },
+        prices: { FRA: { amount: "2.99", currency: "EUR" }, },
+      }
+      """
+    ).description
+    #expect(description.id == ProductIdentifier("com.example.heroes.issue42"))
+    #expect(description.type == .nonConsumable)
+    #expect(description.version == ContentVersion("1.10"))
+    #expect(description.localizations?["fr-FR"]?.title == "Héros nº 42")
+    #expect(description.prices?["FRA"] == Price(amount: "2.99", currency: "EUR"))
+    #expect(description.publicationDate?.description == "2026-09-01T00:00:00.000Z")
+  }
+
+  @Test("every description that this project sells can be read")
+  func ownContent() throws {
+    let content = "\(FileSystem.parent(of: #filePath))/../../content"
+    var found: [String] = []
+    for entry in try FileSystem.list(content) where entry.kind == .directory {
+      if let file = try ProductDescriptionFile(readingIfPresent: "\(content)/\(entry.name)/product.json5") {
+        #expect(file.description.id != nil)
+        found.append(entry.name)
+      }
+    }
+    #expect(found.count >= 6)
+  }
+
+  @Test("a member that is misspelt is named, not ignored")
+  func unknownMember() throws {
+    #expect { try description("{ id: 'a', verison: '1' }") } throws: { error in
+      (error as? ProductDescriptionFile.Refusal)?.message == "'verison' is no member of a product description"
+    }
+  }
+
+  @Test(
+    "what is no description is refused with the member's name",
+    arguments: [
+      ("{ id: '.hidden' }", "id"), ("{ version: '01' }", "version"), ("{ type: 'comic' }", "type"),
+      ("{ prices: { FRA: { amount: '2,99', currency: 'EUR' } } }", "prices.FRA"), ("[]", ""), ("{", ""),
+      ("", ""),
+    ])
+  func refused(text: String, member: String) throws {
+    #expect { try description(text) } throws: { error in
+      (error as? ProductDescriptionFile.Refusal)?.message.hasPrefix(member) == true
+    }
+  }
+
+  @Test("a file longer than 1 MiB is not read")
+  func tooLong() throws {
+    let text = "{ id: 'a' } //" + String(repeating: "x", count: 1 << 20)
+    #expect(throws: SystemError.self) { try description(text) }
+  }
+}
