@@ -5,8 +5,9 @@ public import Measures
 public enum ClientBody: Sendable {
   case none
   case bytes([UInt8])
-  /// That range of a file, read while it is sent. `progress` gets the bytes read so far, on the client's thread; it
-  /// must not block. A repeated request (a kept connection that was gone) starts again from a lower number.
+  /// That range of a file, read while it is sent. `progress` gets the bytes read so far, on the client's
+  /// thread; it must not block. A repeated request (a kept connection that was gone) starts again from a
+  /// lower number.
   case file(UploadFile, Range<Int64>, progress: (@Sendable (ByteCount) -> Void)? = nil)
 
   /// Zero for ``none``.

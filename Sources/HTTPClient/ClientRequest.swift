@@ -2,8 +2,8 @@ public import Measures
 
 /// One HTTP request, with the bounds of its transfer.
 public struct ClientRequest: Sendable {
-  /// A floor under a transfer's speed. A transfer slower than this for so long (whole seconds, at least one) fails as
-  /// timed out; one that is paused is not measured.
+  /// A floor under a transfer's speed. A transfer slower than this for so long (whole seconds, at least one)
+  /// fails as timed out; one that is paused is not measured.
   public struct LowSpeedLimit: Hashable, Sendable {
     public var bytesPerSecond: ByteCount
     public var duration: Duration
@@ -17,8 +17,8 @@ public struct ClientRequest: Sendable {
   public var method: String
   /// Absolute, `http` or `https`, without user information.
   public var url: String
-  /// Sent in this order. `Accept-Encoding` is `identity` unless given: bodies are never decoded here, since a content
-  /// coding would move the offsets of ranges.
+  /// Sent in this order. `Accept-Encoding` is `identity` unless given: bodies are never decoded here, since a
+  /// content coding would move the offsets of ranges.
   public var headers: [(String, String)]
   public var body: ClientBody
   /// Connects there instead of to the URL's host, which still goes into `Host`. Redirects are then results.
@@ -26,15 +26,17 @@ public struct ClientRequest: Sendable {
   public var connectTimeout: Duration = .seconds(10)
   /// From the start to the last byte, pauses included.
   public var totalTimeout: Duration?
-  /// One byte a second over 60 seconds unless changed; nil for streams that may rest, such as server-sent events.
+  /// One byte a second over 60 seconds unless changed; nil for streams that may rest, such as server-sent
+  /// events.
   public var lowSpeed: LowSpeedLimit? = LowSpeedLimit(bytesPerSecond: ByteCount(1), duration: .seconds(60))
   /// A longer body ends the transfer as ``HTTPClientError/Code/tooLarge``. Nil means 1 MiB for
   /// ``HTTPClient/send(_:)`` and no bound for ``HTTPClient/stream(_:to:)``.
   public var maximumResponseLength: ByteCount?
-  /// Redirects to follow (GET and HEAD only; `https` never leads to `http`). Zero makes a redirect a result. On the way
-  /// to another origin `Authorization` and `Cookie` are left out.
+  /// Redirects to follow (GET and HEAD only; `https` never leads to `http`). Zero makes a redirect a result.
+  /// On the way to another origin `Authorization` and `Cookie` are left out.
   public var maximumRedirects = 0
-  /// How much is read from the socket at once: 1 KiB to 10 MiB. Nil means 512 KiB for streams, 16 KiB otherwise.
+  /// How much is read from the socket at once: 1 KiB to 10 MiB. Nil means 512 KiB for streams, 16 KiB
+  /// otherwise.
   public var receiveBufferLength: ByteCount?
   /// Bytes per second, kept over a few seconds; short transfers may pass at full speed. Nil is no cap.
   public var maximumReceiveSpeed: ByteCount?

@@ -1,7 +1,7 @@
 import CCurl
 
-/// The one place that reads libcurl's results of calls that are not transfers: handles that are not ours trap (it can
-/// only be a defect), everything else is thrown with the call's name.
+/// The one place that reads libcurl's results of calls that are not transfers: handles that are not ours trap
+/// (it can only be a defect), everything else is thrown with the call's name.
 enum CurlCall {
   static func check(_ result: CURLMcode, _ call: StaticString) throws(HTTPClientError) {
     guard result != CURLM_OK else { return }

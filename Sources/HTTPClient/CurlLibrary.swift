@@ -8,7 +8,8 @@ enum CurlLibrary {
   /// What the options in use were first offered by: 7.85.0, for protocols by name.
   private static let minimumVersion: UInt32 = 0x07_55_00
 
-  /// Checked once per client, so that a library that lacks something says so at the start instead of in a transfer.
+  /// Checked once per client, so that a library that lacks something says so at the start instead of in a
+  /// transfer.
   static func prepare() throws(HTTPClientError) {
     try CurlCall.check(initialization, "curl_global_init")
     guard let information = unsafe curl_version_info(CURLVERSION_FIRST) else {

@@ -1,6 +1,7 @@
 import CCurl
 
-/// Owns one `CURL`, the buffer for its error text and the list of its request's fields. Belongs to the loop's thread.
+/// Owns one `CURL`, the buffer for its error text and the list of its request's fields. Belongs to the loop's
+/// thread.
 @safe
 final class EasyHandle {
   // Owned here alone, freed in deinit alone; valid as long as this object.
@@ -70,7 +71,8 @@ final class EasyHandle {
     try CurlCall.check(unsafe ccurl_easy_setopt_seek_callback(pointer, callback), "curl_easy_setopt")
   }
 
-  /// `lines` as libcurl takes them: `Name: value`, `Name;` for an empty value, `Name:` to leave its own field out.
+  /// `lines` as libcurl takes them: `Name: value`, `Name;` for an empty value, `Name:` to leave its own field
+  /// out.
   func setFields(_ lines: [String]) throws(HTTPClientError) {
     for line in lines {
       guard let list = unsafe curl_slist_append(fields, line) else {

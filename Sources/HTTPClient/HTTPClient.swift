@@ -1,13 +1,13 @@
 import Measures
 
-/// Sends HTTP/1.1 requests over libcurl, on one thread of its own and with one pool of kept connections. Requests of
-/// any number of tasks run side by side. Cancelling the task cancels its transfer.
+/// Sends HTTP/1.1 requests over libcurl, on one thread of its own and with one pool of kept connections.
+/// Requests of any number of tasks run side by side. Cancelling the task cancels its transfer.
 public final class HTTPClient: Sendable {
   private let configuration: HTTPClientConfiguration
   private let mailbox: TransferMailbox
 
-  /// Throws ``HTTPClientError/Code/internalFailure`` when libcurl lacks something this client needs, or the thread
-  /// cannot be started.
+  /// Throws ``HTTPClientError/Code/internalFailure`` when libcurl lacks something this client needs, or the
+  /// thread cannot be started.
   public init(configuration: HTTPClientConfiguration = HTTPClientConfiguration()) throws(HTTPClientError) {
     self.configuration = configuration
     mailbox = try TransferLoop.start(configuration: configuration)
@@ -17,7 +17,8 @@ public final class HTTPClient: Sendable {
     mailbox.close()
   }
 
-  /// The response with its whole body, of at most ``ClientRequest/maximumResponseLength`` (1 MiB unless given).
+  /// The response with its whole body, of at most ``ClientRequest/maximumResponseLength`` (1 MiB unless
+  /// given).
   public func send(_ request: ClientRequest) async throws(HTTPClientError) -> ClientResponse {
     var request = request
     request.maximumResponseLength = request.maximumResponseLength ?? .mebibytes(1)
@@ -48,8 +49,8 @@ public final class HTTPClient: Sendable {
     return try result.get()
   }
 
-  /// Ends every transfer as ``HTTPClientError/Code/shutDown`` and lets the thread go; does not wait for it. Later
-  /// requests fail the same way.
+  /// Ends every transfer as ``HTTPClientError/Code/shutDown`` and lets the thread go; does not wait for it.
+  /// Later requests fail the same way.
   public func shutDown() {
     mailbox.close()
   }

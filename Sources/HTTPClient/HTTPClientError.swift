@@ -29,7 +29,8 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
     public static let connectionFailed = Code(name: .connectionFailed)
     /// TLS could not be agreed on, or the peer's certificate is not trusted.
     public static let secureConnectionFailed = Code(name: .secureConnectionFailed)
-    /// The connection broke after it was made: no response, or part of one (see ``HTTPClientError/bytesReceived``).
+    /// The connection broke after it was made: no response, or part of one (see
+    /// ``HTTPClientError/bytesReceived``).
     public static let connectionLost = Code(name: .connectionLost)
     /// A time-out of the request passed, or the transfer stayed below its lowest speed.
     public static let timedOut = Code(name: .timedOut)

@@ -1,5 +1,5 @@
-/// Puts response heads together from the lines libcurl hands over, one after the other: interim heads and those of
-/// followed redirects come out like any other, and whoever asks decides.
+/// Puts response heads together from the lines libcurl hands over, one after the other: interim heads and
+/// those of followed redirects come out like any other, and whoever asks decides.
 struct HeadParser {
   enum Outcome: Equatable {
     case incomplete

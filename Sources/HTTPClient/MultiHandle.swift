@@ -3,8 +3,8 @@ import CCurl
 /// Owns one `CURLM`. Everything but ``wake()`` belongs to the loop's thread.
 @safe
 final class MultiHandle: Sendable {
-  // The pointer itself never changes. curl_multi_wakeup may be called from any thread while the handle lives; the
-  // mailbox sees to that. All other calls come from one thread.
+  // The pointer itself never changes. curl_multi_wakeup may be called from any thread while the handle lives;
+  // the mailbox sees to that. All other calls come from one thread.
   nonisolated(unsafe) private let pointer: UnsafeMutableRawPointer
 
   init(configuration: HTTPClientConfiguration) throws(HTTPClientError) {

@@ -1,9 +1,9 @@
 import Measures
 import SystemCalls
 
-/// One transfer while it runs: what has come, what was decided, why it has to end. Belongs to the loop's thread; the
-/// callbacks of libcurl reach it through an unretained pointer, which is valid because the loop keeps the transfer
-/// until its easy handle is out of the multi handle.
+/// One transfer while it runs: what has come, what was decided, why it has to end. Belongs to the loop's
+/// thread; the callbacks of libcurl reach it through an unretained pointer, which is valid because the loop
+/// keeps the transfer until its easy handle is out of the multi handle.
 final class Transfer {
   let order: TransferOrder
   let easy: EasyHandle

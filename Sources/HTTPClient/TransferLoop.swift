@@ -2,8 +2,8 @@ import CCurl
 import Glibc
 import Measures
 
-/// Runs all transfers of a client on one thread. Everything here belongs to that thread; others reach it through its
-/// mailbox.
+/// Runs all transfers of a client on one thread. Everything here belongs to that thread; others reach it
+/// through its mailbox.
 final class TransferLoop {
   private let configuration: HTTPClientConfiguration
   private let multi: MultiHandle

@@ -1,5 +1,6 @@
-/// Takes a response as it arrives. Everything is called on the client's thread, which all its transfers share: nothing
-/// here may block. After the call to ``HTTPClient/stream(_:to:)`` has returned nothing is called any more.
+/// Takes a response as it arrives. Everything is called on the client's thread, which all its transfers
+/// share: nothing here may block. After the call to ``HTTPClient/stream(_:to:)`` has returned nothing is
+/// called any more.
 public protocol TransferReceiver: AnyObject, Sendable {
   /// Called first, once; the handle may be kept and used from any thread.
   func start(_ handle: TransferHandle)
@@ -16,16 +17,16 @@ extension TransferReceiver {
 /// What to do with a response whose head is known.
 public enum TransferDecision: Hashable, Sendable {
   case accept
-  /// The transfer ends as ``HTTPClientError/Code/refused``, with the head and up to 64 KiB of the body (which often
-  /// says why) in the error.
+  /// The transfer ends as ``HTTPClientError/Code/refused``, with the head and up to 64 KiB of the body (which
+  /// often says why) in the error.
   case refuse
 }
 
 /// What became of bytes.
 public enum ReceiveDecision: Hashable, Sendable {
   case consumed
-  /// Nothing was consumed: the same bytes come again after ``TransferHandle/resume()``. A call to it that happens
-  /// after the receiver has decided, even before it has returned, is never lost.
+  /// Nothing was consumed: the same bytes come again after ``TransferHandle/resume()``. A call to it that
+  /// happens after the receiver has decided, even before it has returned, is never lost.
   case pause
   /// Nothing was consumed and nothing more is wanted: the transfer ends as ``HTTPClientError/Code/stopped``.
   case stop

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Names one transfer across threads, and remembers whether it was cancelled, possibly before the loop knew of it.
+/// Names one transfer across threads, and remembers whether it was cancelled, possibly before the loop knew
+/// of it.
 final class TransferTicket: Sendable {
   private let cancelled = Atomic(false)
 

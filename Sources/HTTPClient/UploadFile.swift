@@ -1,6 +1,7 @@
 public import SystemCalls
 
-/// An open file that requests send from; it may serve several at once, and is closed when the last one lets go.
+/// An open file that requests send from; it may serve several at once, and is closed when the last one lets
+/// go.
 public final class UploadFile: Sendable {
   let descriptor: FileDescriptor
 

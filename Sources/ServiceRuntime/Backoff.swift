@@ -1,7 +1,7 @@
 import Measures
 
-/// How long to wait after failures in a row: doubled each time up to a cap, less a random part so that many clients
-/// do not come back in step.
+/// How long to wait after failures in a row: doubled each time up to a cap, less a random part so that many
+/// clients do not come back in step.
 public struct Backoff: Hashable, Sendable {
   public var initial: Duration
   public var factor: Double

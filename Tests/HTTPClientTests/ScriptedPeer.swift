@@ -3,7 +3,8 @@ import Glibc
 import Synchronization
 import SystemCalls
 
-/// A server that says exactly what a test tells it to say: one script per connection, one connection after the other.
+/// A server that says exactly what a test tells it to say: one script per connection, one connection after
+/// the other.
 final class ScriptedPeer: Sendable {
   enum Step: Sendable {
     /// Reads one request, with its body where it has a `Content-Length`, and records it.

@@ -187,4 +187,11 @@ struct ArgumentParserTests {
 
         """)
   }
+
+  @Test("a discussion is wrapped, its paragraphs kept apart")
+  func discussion() {
+    let command = CommandDescription(
+      "c", summary: "Do", discussion: "one two three four five six\n\nseven")
+    #expect(command.help(columns: 20).contains("\n\none two three four\nfive six\n\nseven\n\nOptions:\n"))
+  }
 }

@@ -9,8 +9,8 @@ struct BackoffTests {
     mutating func next() -> UInt64 { value }
   }
 
-  // Numbers that the standard library does not reject for the sake of evenness: a generator that always gives one
-  // that it does would be asked for ever.
+  // Numbers that the standard library does not reject for the sake of evenness: a generator that always gives
+  // one that it does would be asked for ever.
   private static let least: UInt64 = 1 << 10
   private static let middle: UInt64 = 1 << 63
 

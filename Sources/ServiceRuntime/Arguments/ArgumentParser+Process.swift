@@ -2,8 +2,9 @@ import Glibc
 import SystemCalls
 
 extension ArgumentParser {
-  /// Reads this process's own command line and environment. Help that was asked for is printed and ends the process
-  /// with ``ExitCode/done``; a wrong command line with ``ExitCode/usage`` and one line on standard error.
+  /// Reads this process's own command line and environment. Help that was asked for is printed and ends the
+  /// process with ``ExitCode/done``; a wrong command line with ``ExitCode/usage`` and one line on standard
+  /// error.
   public static func parseOrExit(_ command: CommandDescription) -> ParsedArguments {
     do throws(UsageError) {
       let parser = ArgumentParser(command, environment: ProcessEnvironment.variables)

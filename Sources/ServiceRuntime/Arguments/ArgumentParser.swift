@@ -1,5 +1,5 @@
-/// Reads a command line by its description: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`, flags, operands,
-/// subcommands; `--` ends the options.
+/// Reads a command line by its description: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`, flags,
+/// operands, subcommands; `--` ends the options.
 public struct ArgumentParser: Sendable {
   public enum Outcome: Sendable {
     case run(ParsedArguments)

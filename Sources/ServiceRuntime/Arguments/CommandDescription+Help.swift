@@ -3,7 +3,10 @@ extension CommandDescription {
   public func help(parents: [CommandDescription] = [], columns: Int = 80) -> String {
     let path = (parents.map(\.name) + [name]).joined(separator: " ")
     var sections = ["Usage: \(usage(path))", summary + "."]
-    if !discussion.isEmpty { sections.append(discussion) }
+    if !discussion.isEmpty {
+      let lines = discussion.split(separator: "\n", omittingEmptySubsequences: false)
+      sections.append(lines.flatMap { Self.wrapped(String($0), to: columns) }.joined(separator: "\n"))
+    }
     if !subcommands.isEmpty {
       let rows = subcommands.map { command in
         (([command.name] + command.operands.map(\.notation)).joined(separator: " "), command.summary)

@@ -1,5 +1,5 @@
-/// A command and its subcommands: what it takes, and what `--help` says. Options of a command also count in its
-/// subcommands.
+/// A command and its subcommands: what it takes, and what `--help` says. Options of a command also count in
+/// its subcommands.
 public struct CommandDescription: Sendable {
   /// What is given by its place.
   public struct Operand: Sendable {

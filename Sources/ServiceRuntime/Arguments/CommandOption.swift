@@ -17,13 +17,14 @@ public struct CommandOption: Sendable {
   public let environment: String?
   /// What counts when nothing else is given.
   public let fallback: String?
-  /// Where the value goes in a configuration, parts separated by dots; nil for options that are not configuration.
+  /// Where the value goes in a configuration, parts separated by dots; nil for options that are not
+  /// configuration.
   public let key: String?
   /// A sentence or two, without a full stop at the end.
   public let help: String
 
-  /// `environment` is `PULLBOX_` and the name in capitals unless given; pass nil for none. `key` is the name in camel
-  /// case unless given.
+  /// `environment` is `PULLBOX_` and the name in capitals unless given; pass nil for none. `key` is the name
+  /// in camel case unless given.
   public init(
     _ name: String, _ kind: Kind, abbreviation: Character? = nil, environment: String?? = .none,
     fallback: String? = nil, key: String?? = .none, help: String

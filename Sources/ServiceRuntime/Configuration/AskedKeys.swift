@@ -1,4 +1,5 @@
-/// Remembers which keys of a configuration there are and which were asked for. Used by one decoding, on one thread.
+/// Remembers which keys of a configuration there are and which were asked for. Used by one decoding, on one
+/// thread.
 final class AskedKeys {
   private var present: Set<String> = []
   private var asked: Set<String> = []

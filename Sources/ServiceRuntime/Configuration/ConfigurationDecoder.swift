@@ -1,5 +1,5 @@
-/// Decodes a ``ConfigurationValue``. Text from variables and options is read as whatever type is asked for; whole
-/// numbers may end in `KiB`, `MiB` or `GiB`.
+/// Decodes a ``ConfigurationValue``. Text from variables and options is read as whatever type is asked for;
+/// whole numbers may end in `KiB`, `MiB` or `GiB`.
 struct ConfigurationDecoder: Decoder {
   let value: ConfigurationValue
   let codingPath: [any CodingKey]

@@ -1,8 +1,9 @@
 public import Measures
 import Synchronization
 
-/// Writes lines that operators read: JSON, or short plain text where a person watches. A line is written with one
-/// write(2) before the call returns. Copies share level and output. Secrets go in as ``Redacted``, or not at all.
+/// Writes lines that operators read: JSON, or short plain text where a person watches. A line is written with
+/// one write(2) before the call returns. Copies share level and output. Secrets go in as ``Redacted``, or not
+/// at all.
 public struct Log: Sendable {
   public enum Format: Sendable {
     /// ``plain`` where standard error is a terminal, ``json`` elsewhere.

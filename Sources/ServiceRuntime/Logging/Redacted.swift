@@ -1,4 +1,5 @@
-/// A secret: a key, a token, a receipt. However it is printed, logged, dumped or interpolated, it says `<redacted>`.
+/// A secret: a key, a token, a receipt. However it is printed, logged, dumped or interpolated, it says
+/// `<redacted>`.
 public struct Redacted<Value: Sendable>: Sendable {
   /// The secret itself; for the one place that needs it.
   public let revealed: Value

@@ -22,9 +22,9 @@ public enum Daemon {
     }
   }
 
-  /// Call it from a synchronous `main`, so that signals are blocked before there is a second thread. The configuration's
-  /// `logLevel` is that of `--log-level`. Never returns: the process ends with the code that the services' group gives,
-  /// and with ``ExitCode/failed`` where `make` throws.
+  /// Call it from a synchronous `main`, so that signals are blocked before there is a second thread. The
+  /// configuration's `logLevel` is that of `--log-level`. Never returns: the process ends with the code that
+  /// the services' group gives, and with ``ExitCode/failed`` where `make` throws.
   public static func main<Configuration: Decodable & Sendable>(
     _ command: CommandDescription, configuration type: Configuration.Type,
     make: @escaping @Sendable (Configuration, Log) throws -> Parts

@@ -1,15 +1,15 @@
 import Glibc
 public import SystemCalls
 
-/// Turns the process's signals into values. They are blocked in every thread and taken, one after the other, by a
-/// thread that does nothing else, so that no code ever runs inside a signal handler.
+/// Turns the process's signals into values. They are blocked in every thread and taken, one after the other,
+/// by a thread that does nothing else, so that no code ever runs inside a signal handler.
 public enum ProcessSignals {
   private static let numbers: [(Int32, ProcessSignal)] = [
     (SIGTERM, .terminate), (SIGINT, .interrupt), (SIGHUP, .reload),
   ]
 
-  /// To be called once, first thing in `main`: threads inherit what is blocked from the one that starts them. From
-  /// then on SIGPIPE is ignored, too; a closed peer is an error of write(2).
+  /// To be called once, first thing in `main`: threads inherit what is blocked from the one that starts them.
+  /// From then on SIGPIPE is ignored, too; a closed peer is an error of write(2).
   public static func install() throws(SystemError) -> AsyncStream<ProcessSignal> {
     var set = sigset_t()
     unsafe sigemptyset(&set)

@@ -5,8 +5,8 @@ import SystemCalls
 public enum SecretFile {
   public static let maximumLength = ByteCount.kibibytes(64)
 
-  /// The file's bytes; where there is no file, `make`'s, once they are durable. Two processes that start at once get
-  /// the same. Blocks.
+  /// The file's bytes; where there is no file, `make`'s, once they are durable. Two processes that start at
+  /// once get the same. Blocks.
   public static func readOrCreate(
     _ path: String, make: () throws -> [UInt8]
   ) throws(SecretFileError) -> Redacted<[UInt8]> {
@@ -23,7 +23,8 @@ public enum SecretFile {
     }
   }
 
-  /// Nil where there is no file. A file that others may read or write is refused: its secret may be known. Blocks.
+  /// Nil where there is no file. A file that others may read or write is refused: its secret may be known.
+  /// Blocks.
   public static func read(_ path: String) throws(SecretFileError) -> Redacted<[UInt8]>? {
     do {
       let file = try FileDescriptor.open(path, .readOnly, options: .doNotFollow)

@@ -2,15 +2,15 @@
 public protocol Service: Sendable {
   /// For the log.
   var name: String { get }
-  /// Returns when the service does its work; only then is the next one started. When it throws, the services before
-  /// are stopped and the process fails.
+  /// Returns when the service does its work; only then is the next one started. When it throws, the services
+  /// before are stopped and the process fails.
   func start() async throws
-  /// Runs until the task is cancelled, which happens after ``stop()``. Returning earlier says the work is done, and
-  /// does not stop the others; throwing (but for a `CancellationError` after a stop) stops the whole group, which then
-  /// fails.
+  /// Runs until the task is cancelled, which happens after ``stop()``. Returning earlier says the work is
+  /// done, and does not stop the others; throwing (but for a `CancellationError` after a stop) stops the
+  /// whole group, which then fails.
   func run() async throws
-  /// Finishes work in progress; returns when that is done. Called once, after everything that was started later has
-  /// stopped.
+  /// Finishes work in progress; returns when that is done. Called once, after everything that was started
+  /// later has stopped.
   func stop() async
 }
 

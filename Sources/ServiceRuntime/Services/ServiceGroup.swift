@@ -1,7 +1,7 @@
 import Measures
 
-/// Runs the services of a daemon: starts them in order, stops them in reverse order when a signal asks for it or one
-/// of them fails.
+/// Runs the services of a daemon: starts them in order, stops them in reverse order when a signal asks for it
+/// or one of them fails.
 public struct ServiceGroup: Sendable {
   private let services: [any Service]
   private let log: Log
@@ -9,8 +9,8 @@ public struct ServiceGroup: Sendable {
   private let whenReady: @Sendable () async throws -> Void
   private let whenReloading: @Sendable () async -> Void
 
-  /// `whenReady` runs once everything has started, before the service manager is told; when it throws, the group
-  /// fails. `whenReloading` runs at every SIGHUP, one at a time.
+  /// `whenReady` runs once everything has started, before the service manager is told; when it throws, the
+  /// group fails. `whenReloading` runs at every SIGHUP, one at a time.
   public init(
     _ services: [any Service], log: Log, environment: GroupEnvironment,
     whenReady: @escaping @Sendable () async throws -> Void = {},
@@ -23,9 +23,9 @@ public struct ServiceGroup: Sendable {
     self.whenReloading = whenReloading
   }
 
-  /// Returns when everything has stopped: ``ExitCode/done`` after a clean stop, ``ExitCode/failed`` when a service
-  /// failed. When stopping takes longer than its deadline, or a second SIGTERM or SIGINT comes, the process ends there
-  /// and then.
+  /// Returns when everything has stopped: ``ExitCode/done`` after a clean stop, ``ExitCode/failed`` when a
+  /// service failed. When stopping takes longer than its deadline, or a second SIGTERM or SIGINT comes, the
+  /// process ends there and then.
   public func run() async -> ExitCode {
     let state = GroupState(log: log, serviceCount: services.count)
     await withTaskGroup(of: Void.self) { group in

@@ -33,7 +33,8 @@ public struct ServiceManagerNotifier: Sendable {
     }
   }
 
-  /// A leading `@` names an abstract socket, whose name starts with a zero byte and has no end but its length.
+  /// A leading `@` names an abstract socket, whose name starts with a zero byte and has no end but its
+  /// length.
   private func fill(_ address: inout sockaddr_un) throws(SystemError) -> socklen_t {
     address.sun_family = sa_family_t(AF_UNIX)
     var name = Array(path.utf8)

@@ -21,8 +21,8 @@ public final class WakeUp: Sendable {
     waiter?.resume()
   }
 
-  /// Returns at a signal (one given since the last wait included), after `duration` where given, or when the task is
-  /// cancelled. One task waits at a time.
+  /// Returns at a signal (one given since the last wait included), after `duration` where given, or when the
+  /// task is cancelled. One task waits at a time.
   public func wait(atMost duration: Duration?, clock: any MonotonicClock) async {
     await withTaskGroup { group in
       group.addTask { await self.wait() }

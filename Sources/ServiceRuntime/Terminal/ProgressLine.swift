@@ -32,8 +32,8 @@ public struct ProgressLine: Hashable, Sendable {
       + (([percentage].compactMap { $0 }) + details).joined(separator: ", ")
   }
 
-  /// For a terminal, never wider than `columns`. As room shrinks the bar goes first, then what stands at the end; the
-  /// label is cut last.
+  /// For a terminal, never wider than `columns`. As room shrinks the bar goes first, then what stands at the
+  /// end; the label is cut last.
   public func line(columns: Int) -> String {
     var details = details
     let percentage = percentage.map { String(repeating: " ", count: max(0, 5 - $0.count)) + $0 }
