@@ -1,3 +1,5 @@
+// Whichever of the two modules the compiler finds the socket addresses in first.
+internal import CLinux
 internal import Glibc
 internal import SystemCalls
 
