@@ -14,7 +14,7 @@ extension FileDescriptor {
     upTo count: Int, at offset: ByteCount, into buffer: inout [UInt8]
   ) throws(SystemError) {
     let start = buffer.count
-    buffer.append(contentsOf: repeatElement(0, count: count))
+    buffer.append(contentsOf: [UInt8](repeating: 0, count: count))
     var filled = 0
     // Also when it throws: what was not read is not in the buffer.
     defer { buffer.removeLast(count - filled) }
