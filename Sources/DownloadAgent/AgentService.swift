@@ -14,7 +14,7 @@ public final class AgentService: Service {
     var transactionRetry = RetryPolicy(
       backoff: Backoff(initial: .milliseconds(500), factor: 2, cap: .seconds(30), jitter: 0.3))
     var heartbeat: Duration = .seconds(15)
-    /// Pieces in memory at once, of 1 MiB each.
+    /// Pieces in memory at once, of 1 MiB each; two for each download where that is more.
     var buffers = 12
   }
 
@@ -23,8 +23,8 @@ public final class AgentService: Service {
   private let lock: LockFile
   private let database: AgentDatabase
   private let client: HTTPClient
-  private let downloads: DownloadCenter
-  private let transactions: TransactionCenter
+  let downloads: DownloadCenter
+  let transactions: TransactionCenter
   let hub: EventHub
   private let server: HTTPServer
   private let log: Log
@@ -63,13 +63,15 @@ public final class AgentService: Service {
       monitor: storeMonitor, device: identity.identifier)
     hub = EventHub()
     let inbox = TransactionInbox(wakeUp: WakeUp())
+    let maximumDownloads = configuration.maximumDownloads ?? 3
     let library = Library(paths: paths, database: database)
     downloads = DownloadCenter(
       database: database,
       steps: DownloadSteps(
         server: delivery, store: store, client: client, library: library,
-        budget: BufferBudget(limit: tuning.buffers), clock: wallClock, limits: tuning.transfer),
-      maximumActive: configuration.maximumDownloads ?? 3, retryPolicy: tuning.downloadRetry, hub: hub,
+        budget: BufferBudget(limit: max(tuning.buffers, 2 * maximumDownloads)), clock: wallClock,
+        limits: tuning.transfer),
+      maximumActive: maximumDownloads, retryPolicy: tuning.downloadRetry, hub: hub,
       inbox: inbox, clock: clock, log: log)
     transactions = TransactionCenter(
       database: database, store: store, server: delivery, downloads: downloads, hub: hub, inbox: inbox,

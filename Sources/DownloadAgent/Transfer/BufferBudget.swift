@@ -1,7 +1,7 @@
 import Synchronization
 
 /// The buffers that pieces are received into, shared by all transfers so that their number bounds the agent's memory. A
-/// transfer that finds none waits its turn and is told when one is free.
+/// transfer that finds none waits and is told when one is free.
 final class BufferBudget: Sendable {
   private struct State {
     var free: [[UInt8]] = []
@@ -11,7 +11,8 @@ final class BufferBudget: Sendable {
 
   private let state: Mutex<State>
 
-  /// `limit` is the number of buffers that exist at once, at least one for each transfer.
+  /// `limit` is the number of buffers that exist at once: at least two for each transfer, which may hold one that fills and
+  /// one for what comes behind it.
   init(limit: Int) {
     precondition(limit > 0)
     state = Mutex(State(remaining: limit))
@@ -31,12 +32,15 @@ final class BufferBudget: Sendable {
 
   /// `buffer` should have no other owner left, so that the next one need not copy it; nil when it got lost.
   func giveBack(_ buffer: consuming [UInt8]?) {
-    let wake = state.withLock { state in
+    // All of them: the one that waits longest may have ended meanwhile, and would not pass the turn on.
+    let waiting = state.withLock { state in
       if let buffer { state.free.append(buffer) }
       state.remaining += 1
-      return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
+      let waiting = state.waiting
+      state.waiting = []
+      return waiting
     }
-    wake?()
+    for wake in waiting { wake() }
   }
 
   var available: Int { state.withLock { $0.remaining } }

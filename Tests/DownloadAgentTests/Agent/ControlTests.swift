@@ -1,0 +1,256 @@
+import Commerce
+import ContentPackage
+import HTTPClient
+import Measures
+import PullboxAPI
+import PullboxTesting
+import Synchronization
+import SystemCalls
+import Testing
+
+@testable import DownloadAgent
+
+/// The control interface as an app on the device uses it: over its socket.
+@Suite(.serialized, .timeLimit(.minutes(1))) struct ControlTests {
+  private static let mebibyte = 1 << 20
+
+  @Test("a purchase through the agent is under way at once") func purchase() async throws {
+    let goods = try Goods.file(length: 1000)
+    let shop = Shop([goods])
+    let harness = try AgentHarness()
+    try await shop.open { url in
+      try await harness.run(server: url) { agent in
+        let answer = try await harness.ask("POST", "/v1/purchases", #"{"product":"\#(Goods.product)"}"#)
+        #expect(answer.status == 201)
+        let bought = try WireJSON.decode(AgentTransaction.self, from: answer.body)
+        #expect(bought.state == "purchased" && bought.product.text == Goods.product)
+        _ = try await agent.transaction("finished")
+        let known = try #require(try await harness.transactions().first)
+        #expect(known.id == bought.id && known.step == "finished" && known.downloads.count == 1)
+      }
+    }
+  }
+
+  @Test("what the store refuses to sell comes through") func refusedPurchase() async throws {
+    let shop = Shop()
+    shop.change { $0.refusals["POST /store/v1/purchases"] = [Problem(.productUnknown)] }
+    let harness = try AgentHarness()
+    try await shop.open { url in
+      try await harness.run(server: url) { _ in
+        let answer = try await harness.ask("POST", "/v1/purchases", #"{"product":"nothing"}"#)
+        #expect(answer.status == 404)
+        #expect(try WireJSON.decode(Problem.self, from: answer.body).code == .productUnknown)
+        #expect(try await harness.ask("POST", "/v1/purchases", "{").status == 400)
+      }
+    }
+  }
+
+  @Test("pausing keeps what is verified, resuming fetches the rest") func pausing() async throws {
+    let goods = try Goods.file(length: 4 * Self.mebibyte)
+    let shop = Shop([goods])
+    shop.change { $0.contentFaults = [.stall(after: 2 * Self.mebibyte + 100)] }
+    let harness = try AgentHarness()
+    try await shop.open { url in
+      try await harness.run(server: url) { agent in
+        try shop.sell()
+        let active = try await agent.download(.active, "transferring")
+        _ = try await agent.event { event in
+          guard case .download(let status) = event else { return false }
+          return status.bytesVerified == .mebibytes(2)
+        }
+        let answer = try await harness.ask("POST", "/v1/downloads/\(active.id)/pause")
+        let paused = try WireJSON.decode(DownloadStatus.self, from: answer.body)
+        #expect(paused.state == .paused && paused.reason == "user" && paused.bytesVerified == .mebibytes(2))
+        #expect(paused.timeRemaining == nil && paused.speed == 0)
+        #expect(try await harness.ask("POST", "/v1/downloads/\(active.id)/resume").status == 200)
+        _ = try await agent.transaction("finished")
+      }
+    }
+    #expect(shop.timesSent(goods).allSatisfy { $0 == 1 })
+    #expect(try harness.placed(goods))
+  }
+
+  @Test("a paused download stays paused over a restart") func pausedRestart() async throws {
+    let goods = try Goods.file(length: 1000)
+    let shop = Shop([goods])
+    shop.change { $0.refusals["POST /v1/grants"] = [Problem(.unavailable)] }
+    let harness = try AgentHarness()
+    try await shop.open { url in
+      try shop.sell()
+      let identifier = try await harness.run(server: url) { agent in
+        let waiting = try await agent.download(.waiting, "server-unavailable")
+        #expect(try await harness.ask("POST", "/v1/downloads/\(waiting.id)/pause").status == 200)
+        return waiting.id
+      }
+      shop.change { $0.refusals = [:] }
+      try await harness.run(server: url) { agent in
+        #expect(try await agent.download(.paused).id == identifier)
+        #expect(try await harness.ask("POST", "/v1/downloads/\(identifier)/resume").status == 200)
+        _ = try await agent.transaction("finished")
+      }
+    }
+  }
+
+  @Test("cancelling gives the staged bytes up and leaves the transaction unfinished") func cancelling()
+    async throws
+  {
+    let goods = try Goods.file(length: 4 * Self.mebibyte)
+    let shop = Shop([goods])
+    shop.change { $0.contentFaults = [.stall(after: 2 * Self.mebibyte)] }
+    let harness = try AgentHarness()
+    try await shop.open { url in
+      try await harness.run(server: url) { agent in
+        try shop.sell()
+        let active = try await agent.download(.active, "transferring")
+        let answer = try await harness.ask("POST", "/v1/downloads/\(active.id)/cancel")
+        #expect(try WireJSON.decode(DownloadStatus.self, from: answer.body).state == .cancelled)
+        _ = try await agent.transaction("delivering", "download-cancelled")
+        #expect(try await harness.ask("POST", "/v1/downloads/\(active.id)/pause").status == 409)
+        #expect(try await harness.ask("POST", "/v1/downloads/\(active.id)/resume").status == 200)
+        _ = try await agent.transaction("finished")
+        #expect(try await harness.ask("POST", "/v1/downloads/\(active.id)/cancel").status == 409)
+      }
+    }
+  }
+
+  @Test("the library gives a product up, and a restore brings it back") func removing() async throws {
+    let goods = try Goods.folder()
+    let shop = Shop([goods])
+    let harness = try AgentHarness()
+    try await shop.open { url in
+      try await harness.run(server: url) { agent in
+        try shop.sell()
+        _ = try await agent.transaction("finished")
+        #expect(try await harness.ask("DELETE", "/v1/library/\(Goods.product)").status == 204)
+        #expect(try await harness.ask("DELETE", "/v1/library/\(Goods.product)").status == 404)
+        #expect(try await harness.get("/v1/library", as: LibraryResponse.self).items.isEmpty)
+        #expect(try !harness.placed(goods))
+        #expect(try await harness.ask("POST", "/v1/restore").status == 202)
+        _ = try await agent.event { event in
+          guard case .library(let event) = event else { return false }
+          return event.change == .placed
+        }
+        #expect(try harness.placed(goods))
+      }
+    }
+  }
+
+  @Test("unknown things are told by name") func unknown() async throws {
+    let harness = try AgentHarness()
+    let shop = Shop()
+    try await shop.open { url in
+      try await harness.run(server: url) { _ in
+        for (method, path) in [
+          ("POST", "/v1/downloads/0011223344556677/pause"), ("POST", "/v1/downloads/x/cancel"),
+          ("PATCH", "/v1/downloads/0011223344556677"),
+        ] {
+          let answer = try await harness.ask(method, path, #"{"priority":1}"#)
+          #expect(try WireJSON.decode(Problem.self, from: answer.body).code == .downloadUnknown)
+        }
+        #expect(try await harness.ask("GET", "/v1/nothing").status == 404)
+        #expect(try await harness.ask("DELETE", "/v1/status").status == 405)
+      }
+    }
+  }
+
+  @Test("a priority is taken within its bounds") func priority() async throws {
+    let goods = try Goods.file(length: 1000)
+    let shop = Shop([goods])
+    shop.change { $0.refusals["POST /v1/grants"] = [Problem(.unavailable)] }
+    let harness = try AgentHarness()
+    try await shop.open { url in
+      try await harness.run(server: url) { agent in
+        try shop.sell()
+        let identifier = try await agent.download(.waiting, "server-unavailable").id
+        let path = "/v1/downloads/\(identifier)"
+        #expect(try await harness.ask("PATCH", path, #"{"priority":5}"#).status == 200)
+        #expect(try await harness.ask("PATCH", path, #"{"priority":5000}"#).status == 400)
+      }
+    }
+  }
+
+  @Test("an observer gets the live downloads first, then changes, and a sign of life") func events()
+    async throws
+  {
+    let goods = try Goods.file(length: 3000)
+    let shop = Shop([goods])
+    shop.change { $0.refusals["POST /v1/grants"] = [Problem(.unavailable)] }
+    let harness = try AgentHarness()
+    try await shop.open { url in
+      try await harness.run(server: url) { agent in
+        try shop.sell()
+        _ = try await agent.download(.waiting, "server-unavailable")
+        let reader = StreamReader(until: "\"step\":\"finished\"")
+        var request = ClientRequest("GET", "http://agent/v1/events")
+        request.unixSocketPath = harness.directory.path("agent.sock")
+        let sent = request
+        async let reading: Void = reader.run(sent, harness.client)
+        await reader.hasSeen("\n:\n\n")
+        #expect(reader.text.contains("event: transaction\ndata: {"))
+        #expect(reader.text.contains("event: download\ndata: {"))
+        shop.change { $0.refusals = [:] }
+        await reading
+        #expect(reader.text.contains("event: library\ndata: {\"change\":\"placed\""))
+        #expect(reader.text.contains("\"timeRemaining\":null"))
+      }
+    }
+  }
+
+  @Test("a second agent cannot use the same state") func locked() async throws {
+    let harness = try AgentHarness()
+    try await Shop().open { url in
+      _ = try await harness.run(server: url) { _ in
+        await #expect(throws: (any Error).self) { try await harness.run(server: url) { _ in } }
+      }
+    }
+  }
+}
+
+/// Collects an event stream until a text has come.
+private final class StreamReader: TransferReceiver {
+  private struct State {
+    var text = ""
+    var waiting: [(String, CheckedContinuation<Void, Never>)] = []
+  }
+
+  private let end: String
+  private let state = Mutex(State())
+
+  init(until end: String) {
+    self.end = end
+  }
+
+  var text: String { state.withLock { $0.text } }
+
+  func run(_ request: ClientRequest, _ client: HTTPClient) async {
+    // Ends by refusing more, which the client reports as an error.
+    _ = try? await client.stream(request, to: self)
+  }
+
+  func hasSeen(_ part: String) async {
+    await withCheckedContinuation { continuation in
+      let isThere = state.withLock { state in
+        if state.text.contains(part) { return true }
+        state.waiting.append((part, continuation))
+        return false
+      }
+      if isThere { continuation.resume() }
+    }
+  }
+
+  func receive(head: ResponseHead) -> TransferDecision { head.status == 200 ? .accept : .refuse }
+
+  func receive(_ bytes: Span<UInt8>) -> ReceiveDecision {
+    let piece = (0..<bytes.count).map { bytes[$0] }
+    let (due, isOver) = state.withLock { state in
+      if state.text.contains(end) { return ([CheckedContinuation<Void, Never>](), true) }
+      state.text += String(decoding: piece, as: UTF8.self)
+      let text = state.text
+      let due = state.waiting.filter { text.contains($0.0) }.map(\.1)
+      state.waiting.removeAll { text.contains($0.0) }
+      return (due, false)
+    }
+    for continuation in due { continuation.resume() }
+    return isOver ? .stop : .consumed
+  }
+}

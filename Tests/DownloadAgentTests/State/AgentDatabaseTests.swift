@@ -1,0 +1,170 @@
+import Commerce
+import Digests
+import Measures
+import PullboxAPI
+import PullboxTesting
+import SystemCalls
+import Testing
+
+@testable import DownloadAgent
+
+@Suite struct AgentDatabaseTests {
+  private let directory: TemporaryDirectory
+  private let transaction: TransactionIdentifier
+  private let product: ProductIdentifier
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    transaction = try #require(TransactionIdentifier("2000000000000001"))
+    product = try #require(ProductIdentifier(Goods.product))
+  }
+
+  private func open() throws -> AgentDatabase { try AgentDatabase(path: directory.path("agent.sqlite")) }
+
+  private func terms() throws -> DownloadTerms {
+    DownloadTerms(
+      product: product, version: try #require(ContentVersion("1.10")), length: ByteCount(77),
+      digest: .of([1]), manifestDigest: .of([2]), contentURL: "/v1/content/x", manifestURL: "/m",
+      ticket: "t", ticketExpires: Timestamp(millisecondsSinceEpoch: 5))
+  }
+
+  @Test("a download is read back as it was saved") func downloads() throws {
+    let database = try open()
+    var record = try #require(try database.createDownloads(for: transaction, products: [product]).first)
+    record.machine = DownloadMachine(
+      phase: .report, state: .failed, reason: DownloadReason(rawValue: "completion-mismatch"),
+      problem: Problem(.completionMismatch, missingStep: .version), failures: 3, renewals: 2)
+    record.priority = -7
+    record.grant = GrantIdentifier("00112233445566778899aabbccddeeff")
+    record.terms = try terms()
+    record.bytesVerified = ByteCount(11)
+    record.bytesReceived = ByteCount(22)
+    record.placedAt = Timestamp(millisecondsSinceEpoch: 33)
+    record.contentPath = "/somewhere/else"
+    try database.save(record)
+    database.close()
+    let read = try #require(try open().downloads().first)
+    #expect(read.machine == record.machine && read.identifier == record.identifier)
+    #expect(read.sequence == record.sequence && read.priority == -7 && read.grant == record.grant)
+    #expect(read.terms?.digest == .of([1]) && read.terms?.version.text == "1.10")
+    #expect(read.bytesVerified == ByteCount(11) && read.bytesReceived == ByteCount(22))
+    #expect(read.placedAt == record.placedAt && read.contentPath == "/somewhere/else")
+  }
+
+  @Test("a transaction gets one download for each product, however often it is planned") func once() throws {
+    let database = try open()
+    let other = try #require(ProductIdentifier("other"))
+    #expect(try database.createDownloads(for: transaction, products: [product]).count == 1)
+    #expect(
+      try database.createDownloads(for: transaction, products: [product, other]).map(\.product) == [other])
+    #expect(try database.downloads().map(\.product) == [product, other])
+  }
+
+  @Test("a transaction is read back as it was saved, the last word counts") func transactions() throws {
+    let database = try open()
+    var record = TransactionRecord(identifier: transaction, product: product, storeState: .purchasing)
+    try database.save(record)
+    record.storeState = .purchased
+    record.machine = TransactionMachine(
+      step: .planning, reason: .contentNotReleased, problem: Problem(.unavailable), tries: 4)
+    try database.save(record)
+    database.close()
+    let read = try open().transactions()
+    #expect(read.map(\.machine) == [record.machine] && read.map(\.storeState) == [.purchased])
+  }
+}
+
+@Suite struct LibraryTests {
+  private let directory: TemporaryDirectory
+  private let library: Library
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    let paths = StatePaths(state: directory.path("state"), library: directory.path("library"))
+    try FileSystem.createDirectories(paths.state)
+    library = Library(paths: paths, database: try AgentDatabase(path: paths.database))
+    try library.recover()
+  }
+
+  private func terms(_ product: String, _ version: String = "1.0") throws -> DownloadTerms {
+    DownloadTerms(
+      product: try #require(ProductIdentifier(product)), version: try #require(ContentVersion(version)),
+      length: ByteCount(4), digest: .of([1]), manifestDigest: .of([2]), contentURL: "", manifestURL: "",
+      ticket: "", ticketExpires: Timestamp(millisecondsSinceEpoch: 0))
+  }
+
+  private func place(_ terms: DownloadTerms) throws -> LibraryItem {
+    let target = library.directory(of: terms.product, terms.version)
+    try FileSystem.createDirectories("\(target)/pages")
+    try DurableFile.write([1, 2, 3].span, to: "\(target)/pages/1.jpg")
+    let item = LibraryItem(
+      product: terms.product, version: terms.version, path: target, digest: terms.digest,
+      length: ByteCount(3), placedAt: Timestamp(millisecondsSinceEpoch: 1))
+    try library.database.saveLibraryItem(item)
+    return item
+  }
+
+  @Test("content that is here for another product is linked, not fetched") func linking() throws {
+    _ = try place(try terms("first"))
+    let now = Timestamp(millisecondsSinceEpoch: 9)
+    let item = try #require(try library.reuse(try terms("second"), as: .random(), now: now))
+    #expect(item.path == directory.path("library/second/1.0") && item.placedAt == now)
+    let one = try FileSystem.status(of: directory.path("library/first/1.0/pages/1.jpg"))
+    let two = try FileSystem.status(of: directory.path("library/second/1.0/pages/1.jpg"))
+    #expect(one?.inode == two?.inode)
+    #expect(try library.database.libraryItems().count == 2)
+  }
+
+  @Test("content that somebody took away is not reused, and forgotten") func vanished() throws {
+    let item = try place(try terms("first"))
+    try FileSystem.removeRecursively(item.path)
+    #expect(try library.reuse(try terms("first"), as: .random(), now: item.placedAt) == nil)
+    #expect(try library.database.libraryItems().isEmpty)
+    _ = try place(try terms("second"))
+    try FileSystem.removeRecursively(directory.path("library/second"))
+    try library.recover()
+    #expect(try library.database.libraryItems().isEmpty)
+  }
+
+  @Test("removing takes every version, and leaves the others") func removing() throws {
+    _ = try place(try terms("first"))
+    _ = try place(try terms("first", "1.1"))
+    _ = try place(try terms("second"))
+    let product = try #require(ProductIdentifier("first"))
+    #expect(try library.remove(product).map(\.version.text) == ["1.0", "1.1"])
+    #expect(try library.database.libraryItems().map(\.product.text) == ["second"])
+    #expect(try FileSystem.status(of: directory.path("library/first/1.1")) == nil)
+    #expect(try library.remove(product).isEmpty)
+  }
+
+  @Test("at the start, staged bytes without a live download go") func leftovers() throws {
+    let live = DownloadIdentifier.random()
+    let dead = DownloadIdentifier.random()
+    for identifier in [live, dead] {
+      try FileSystem.createDirectories(library.paths.paths(of: identifier).staging)
+      try FileSystem.createDirectories(library.paths.paths(of: identifier).state)
+    }
+    try library.discardLeftovers(except: [live])
+    #expect(try FileSystem.status(of: library.paths.paths(of: live).staging) != nil)
+    #expect(try FileSystem.status(of: library.paths.paths(of: dead).staging) == nil)
+    #expect(try FileSystem.status(of: library.paths.paths(of: dead).state) == nil)
+  }
+}
+
+@Suite struct DeviceIdentityTests {
+  @Test("a device keeps its name and key, for its owner's eyes only") func lasting() throws {
+    let directory = try TemporaryDirectory()
+    let first = try DeviceIdentity.load(from: directory.path)
+    let second = try DeviceIdentity.load(from: directory.path)
+    #expect(first.identifier == second.identifier)
+    #expect(first.key.verificationKey == second.key.verificationKey)
+    #expect(try FileSystem.status(of: directory.path("device-key"))?.permissions == 0o600)
+  }
+
+  @Test("a damaged key is reported, never replaced") func damaged() throws {
+    let directory = try TemporaryDirectory()
+    _ = try DeviceIdentity.load(from: directory.path)
+    try DurableFile.write(Array("short".utf8).span, to: directory.path("device-key"))
+    #expect(throws: StateError.self) { try DeviceIdentity.load(from: directory.path) }
+  }
+}

@@ -1,0 +1,142 @@
+import Commerce
+import ContentPackage
+import Digests
+import HTTPClient
+import Measures
+import PullboxAPI
+import PullboxTesting
+import ServiceRuntime
+import SystemCalls
+import Testing
+
+@testable import DownloadAgent
+
+/// A whole agent in the test's process, with a state directory that outlives it, and short waits.
+final class AgentHarness: Sendable {
+  let directory: TemporaryDirectory
+  let client: HTTPClient
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    client = try HTTPClient()
+  }
+
+  var library: String { directory.path("state/library") }
+  private var socket: String { directory.path("agent.sock") }
+
+  /// Runs an agent for as long as `body` takes; it is stopped as by SIGTERM, and gone when this returns.
+  func run<Result: Sendable>(
+    server: String, store: String? = nil, maximumDownloads: Int? = nil,
+    _ body: @escaping @Sendable (AgentService) async throws -> Result
+  ) async throws -> Result {
+    let configuration = AgentConfiguration(
+      server: server, store: store ?? server, accountToken: "token", state: directory.path("state"),
+      socket: socket, pollInterval: ConfigurationDuration(.milliseconds(40)),
+      maximumDownloads: maximumDownloads)
+    var tuning = AgentService.Tuning()
+    let quick = Backoff(initial: .milliseconds(20), factor: 1, cap: .milliseconds(20), jitter: 0)
+    tuning.downloadRetry = RetryPolicy(backoff: quick, longestRequestedDelay: .milliseconds(40))
+    tuning.transactionRetry = tuning.downloadRetry
+    tuning.transfer.stallAfter = .seconds(20)
+    tuning.heartbeat = .milliseconds(50)
+    let agent = try AgentService(
+      configuration: configuration, log: Log(level: .error), clock: SystemMonotonicClock(),
+      wallClock: SystemWallClock(), tuning: tuning)
+    try await agent.start()
+    return try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await agent.run() }
+      do {
+        let result = try await body(agent)
+        await agent.stop()
+        group.cancelAll()
+        return result
+      } catch {
+        await agent.stop()
+        group.cancelAll()
+        throw error
+      }
+    }
+  }
+
+  /// One request to the control interface.
+  func ask(_ method: String, _ path: String, _ body: String? = nil) async throws -> ClientResponse {
+    var request = ClientRequest(method, "http://agent\(path)")
+    request.unixSocketPath = socket
+    if let body {
+      request.headers = [("Content-Type", "application/json")]
+      request.body = .bytes(Array(body.utf8))
+    }
+    return try await client.send(request)
+  }
+
+  func get<Value: Decodable>(_ path: String, as type: Value.Type) async throws -> Value {
+    let response = try await ask("GET", path)
+    #expect(response.status == 200, "\(path)")
+    return try WireJSON.decode(type, from: response.body)
+  }
+
+  func downloads() async throws -> [DownloadStatus] {
+    try await get("/v1/downloads", as: DownloadsResponse.self).downloads
+  }
+
+  func transactions() async throws -> [AgentTransaction] {
+    try await get("/v1/transactions", as: AgentTransactionsResponse.self).transactions
+  }
+
+  /// The placed files of the one product in the library, by path.
+  func placed(_ goods: Goods) throws -> Bool {
+    let root = "\(library)/\(goods.manifest.product)/\(goods.manifest.version)"
+    return try goods.files.allSatisfy { path, bytes in
+      guard try FileSystem.status(of: "\(root)/\(path)") != nil else { return false }
+      return try FileSystem.read("\(root)/\(path)", upTo: .gibibytes(1)) == bytes
+    }
+  }
+}
+
+extension AgentService {
+  /// Returns with the first event that fits; everything that is not over counts as an event at the beginning.
+  func event(_ fits: (AgentEvent) -> Bool) async throws -> AgentEvent {
+    let observer = try #require(hub.subscribe())
+    defer { hub.unsubscribe(observer) }
+    return try await observer.first(fits)
+  }
+
+  /// Until a download is in that state, for that reason where one is given.
+  func download(_ state: DownloadStatus.State, _ reason: String? = nil) async throws -> DownloadStatus {
+    func fits(_ status: DownloadStatus) -> Bool {
+      status.state == state && reason.map { $0 == status.reason } ?? true
+    }
+    let observer = try #require(hub.subscribe())
+    defer { hub.unsubscribe(observer) }
+    // What is over is not told to a new observer.
+    if let status = await downloads.statuses().first(where: fits) { return status }
+    let event = try await observer.first { event in
+      if case .download(let status) = event { fits(status) } else { false }
+    }
+    guard case .download(let status) = event else { throw CancellationError() }
+    return status
+  }
+
+  func transaction(_ step: String, _ reason: String? = nil) async throws -> AgentTransaction {
+    func fits(_ status: AgentTransaction) -> Bool {
+      status.step == step && reason.map { $0 == status.reason } ?? true
+    }
+    let observer = try #require(hub.subscribe())
+    defer { hub.unsubscribe(observer) }
+    if let status = await transactions.statuses().first(where: fits) { return status }
+    let event = try await observer.first { event in
+      if case .transaction(let status) = event { fits(status) } else { false }
+    }
+    guard case .transaction(let status) = event else { throw CancellationError() }
+    return status
+  }
+}
+
+extension EventObserver {
+  func first(_ fits: (AgentEvent) -> Bool) async throws -> AgentEvent {
+    while let item = await next() {
+      if case .event(let event) = item, fits(event) { return event }
+    }
+    throw CancellationError()
+  }
+}

@@ -1,0 +1,195 @@
+import ContentPackage
+import Digests
+import HTTPClient
+import Measures
+import PullboxAPI
+import PullboxTesting
+import SystemCalls
+import Testing
+
+@testable import DownloadAgent
+
+/// The transfer over a real connection into a real staging area, with a server that misbehaves as told.
+@Suite(.serialized, .timeLimit(.minutes(1))) struct PieceTransferTests {
+  private static let mebibyte = 1 << 20
+
+  private final class Bench: Sendable {
+    let directory: TemporaryDirectory
+    let goods: Goods
+    let shop: Shop
+    let client: HTTPClient
+    let progress = TransferProgress(received: .zero, verified: .zero)
+    let budget = BufferBudget(limit: 4)
+
+    init(_ goods: Goods, _ faults: [Shop.ContentFault] = []) throws {
+      directory = try TemporaryDirectory()
+      self.goods = goods
+      shop = Shop([goods])
+      client = try HTTPClient()
+      shop.change { $0.contentFaults = faults }
+    }
+
+    var paths: DownloadPaths {
+      DownloadPaths(state: directory.path("state"), staging: directory.path("staging/area"))
+    }
+
+    func session() -> StagingSession { StagingSession(manifest: goods.manifest, paths: paths) }
+
+    /// One try; the setback that ended it, or nil when every piece is there.
+    func transfer(_ url: String, stallAfter: Duration = .seconds(10)) async throws -> Setback? {
+      var limits = PieceTransfer.Limits()
+      limits.stallAfter = stallAfter
+      let transfer = PieceTransfer(
+        client: client, session: session(), budget: budget, progress: progress, limits: limits
+      )
+      do {
+        try await transfer.run(
+          url: "\(url)/v1/content/\(goods.manifest.digest)", ticket: shop.state.current.ticket)
+        return nil
+      } catch let setback as Setback {
+        return setback
+      }
+    }
+
+    /// Places what is staged and compares every file.
+    func expectPlaced() async throws {
+      let target = directory.path("placed")
+      _ = try await session().place(at: target)
+      for (path, bytes) in goods.files {
+        #expect(try FileSystem.read("\(target)/\(path)", upTo: .gibibytes(1)) == bytes, "\(path)")
+      }
+      #expect(budget.available == 4, "every buffer came back")
+    }
+  }
+
+  private func goods(_ pieces: Double) throws -> Goods {
+    try Goods.file(length: Int(pieces * Double(Self.mebibyte)))
+  }
+
+  @Test("everything in one request, each piece once", arguments: [0.001, 1, 5.5])
+  func straight(pieces: Double) async throws {
+    let bench = try Bench(try goods(pieces))
+    try await bench.shop.open { url async throws in #expect(try await bench.transfer(url) == nil) }
+    #expect(bench.shop.state.current.sent == [0..<bench.goods.bytes.count])
+    #expect(bench.progress.bytesVerified == bench.goods.manifest.length)
+    #expect(bench.progress.bytesReceived == bench.goods.manifest.length)
+    try await bench.expectPlaced()
+  }
+
+  @Test("a folder's files are written as their bytes come") func folder() async throws {
+    let bench = try Bench(try Goods.folder())
+    try await bench.shop.open { url async throws in #expect(try await bench.transfer(url) == nil) }
+    try await bench.expectPlaced()
+  }
+
+  @Test("after a lost connection the next request starts behind the last whole piece") func cut() async throws
+  {
+    let bench = try Bench(try goods(6), [.cut(after: 2 * Self.mebibyte + 300_000)])
+    try await bench.shop.open { url async throws in
+      #expect(try await bench.transfer(url)?.reason == .connectionLost)
+      #expect(bench.progress.bytesVerified == .mebibytes(2))
+      #expect(try await bench.transfer(url) == nil)
+    }
+    #expect(bench.shop.state.current.sent.last == 2 * Self.mebibyte..<6 * Self.mebibyte)
+    try await bench.expectPlaced()
+  }
+
+  @Test("of a damaged byte's piece a second copy is fetched, and nothing else") func damaged() async throws {
+    let bench = try Bench(try goods(5), [.flip(at: 2 * Self.mebibyte + 17)])
+    try await bench.shop.open { url async throws in #expect(try await bench.transfer(url) == nil) }
+    #expect(
+      bench.shop.state.current.sent
+        == [0..<5 * Self.mebibyte, 2 * Self.mebibyte..<3 * Self.mebibyte])
+    try await bench.expectPlaced()
+  }
+
+  @Test("a piece that always comes damaged fails the download") func alwaysDamaged() async throws {
+    let bench = try Bench(try goods(2), Array(repeating: .flip(at: 5), count: 20))
+    try await bench.shop.open { url async throws in
+      #expect(try await bench.transfer(url) == .permanent(.integrity))
+    }
+    #expect(bench.shop.state.current.sent.count == 5)
+    #expect(bench.progress.bytesVerified == .mebibytes(1), "the good piece stays")
+  }
+
+  @Test("200 to a ranged request is read from its first byte, never appended") func whole() async throws {
+    let bench = try Bench(try goods(4), [.cut(after: Self.mebibyte + 5), .whole])
+    try await bench.shop.open { url async throws in
+      #expect(try await bench.transfer(url)?.reason == .connectionLost)
+      #expect(try await bench.transfer(url) == nil)
+    }
+    #expect(bench.shop.state.current.sent.last == 0..<4 * Self.mebibyte)
+    try await bench.expectPlaced()
+  }
+
+  @Test("a 206 that starts earlier is cut to what is missing", arguments: [1, 300_000, 2_000_000])
+  func early(by count: Int) async throws {
+    let bench = try Bench(try goods(4), [.cut(after: 2 * Self.mebibyte + 5), .early(by: count)])
+    try await bench.shop.open { url async throws in
+      #expect(try await bench.transfer(url)?.reason == .connectionLost)
+      #expect(try await bench.transfer(url) == nil)
+    }
+    try await bench.expectPlaced()
+  }
+
+  @Test("of an answer with another validator not one byte is used") func otherTag() async throws {
+    let bench = try Bench(try goods(2), [.otherTag])
+    try await bench.shop.open { url async throws in
+      #expect(try await bench.transfer(url) == .retry(.protocolViolation))
+      #expect(bench.progress.bytesVerified == .zero)
+      #expect(try await bench.transfer(url) == nil)
+    }
+    try await bench.expectPlaced()
+  }
+
+  @Test(
+    "a refusal's problem comes through",
+    arguments: [ProblemCode.ticketExpired, .contentWithdrawn, .tooManyRequests])
+  func refusals(_ code: ProblemCode) async throws {
+    let bench = try Bench(try goods(2), [.cut(after: Self.mebibyte), .problem(code)])
+    try await bench.shop.open { url async throws in
+      _ = try await bench.transfer(url)
+      #expect(try await bench.transfer(url) == Setback(Problem(code)))
+      #expect(bench.progress.bytesVerified == .mebibytes(1))
+    }
+  }
+
+  @Test("a transfer that stands still is given up") func stalled() async throws {
+    let bench = try Bench(try goods(3), [.stall(after: Self.mebibyte + 1000)])
+    try await bench.shop.open { url async throws in
+      #expect(try await bench.transfer(url, stallAfter: .seconds(1))?.reason == .connectionLost)
+      #expect(bench.progress.bytesVerified == .mebibytes(1))
+    }
+  }
+
+  @Test("nobody listening is a reason to wait") func unreachable() async throws {
+    let bench = try Bench(try goods(1))
+    let url = try await bench.shop.open { $0 }
+    #expect(try await bench.transfer(url) == .retry(.serverUnreachable))
+  }
+
+  @Test("stopping keeps what was verified, and the next try fetches only the rest") func stopping()
+    async throws
+  {
+    let bench = try Bench(try goods(4), [.stall(after: 2 * Self.mebibyte + 10)])
+    try await bench.shop.open { url async throws in
+      await withThrowingTaskGroup(of: Setback?.self) { group in
+        group.addTask { try await bench.transfer(url) }
+        while bench.progress.bytesVerified < .mebibytes(2) { await Task.yield() }
+        group.cancelAll()
+        await #expect(throws: CancellationError.self) { _ = try await group.next() }
+      }
+      #expect(try await bench.transfer(url) == nil)
+    }
+    #expect(bench.shop.state.current.sent.last == 2 * Self.mebibyte..<4 * Self.mebibyte)
+    try await bench.expectPlaced()
+  }
+
+  @Test("with two buffers everything still comes") func twoBuffers() async throws {
+    let bench = try Bench(try goods(5))
+    let held = (0..<2).compactMap { _ in bench.budget.take(otherwise: {}) }
+    try await bench.shop.open { url async throws in #expect(try await bench.transfer(url) == nil) }
+    for buffer in held { bench.budget.giveBack(buffer) }
+    try await bench.expectPlaced()
+  }
+}
