@@ -102,6 +102,10 @@ import Testing
       try await harness.run(server: url) { agent in
         try shop.sell()
         let active = try await agent.download(.active, "transferring")
+        _ = try await agent.event { event in
+          guard case .download(let status) = event else { return false }
+          return status.bytesVerified == .mebibytes(2)
+        }
         let answer = try await harness.ask("POST", "/v1/downloads/\(active.id)/cancel")
         #expect(try WireJSON.decode(DownloadStatus.self, from: answer.body).state == .cancelled)
         _ = try await agent.transaction("delivering", "download-cancelled")
