@@ -13,22 +13,20 @@ extension FileDescriptor {
   public func read(
     upTo count: Int, at offset: ByteCount, into buffer: inout [UInt8]
   ) throws(SystemError) {
-    let start = buffer.count
-    buffer.append(contentsOf: [UInt8](repeating: 0, count: count))
-    var filled = 0
-    // Also when it throws: what was not read is not in the buffer.
-    defer { buffer.removeLast(count - filled) }
-    while filled < count {
-      let position = filled
-      let received = try SystemCall.run("pread") {
-        unsafe buffer.withUnsafeMutableBytes { bytes in
-          unsafe pread(
-            number, bytes.baseAddress! + start + position, count - position,
-            off_t(offset.rawValue) + off_t(position))
+    // The bytes go where they will stay: nothing is cleared first only to be overwritten.
+    try buffer.append(addingCapacity: count) { output throws(SystemError) in
+      while output.freeCapacity > 0 {
+        let position = off_t(offset.rawValue) + off_t(output.count)
+        let received = try SystemCall.run("pread") {
+          unsafe output.withUnsafeMutableBufferPointer { bytes, initializedCount in
+            let received = unsafe pread(
+              number, bytes.baseAddress! + initializedCount, bytes.count - initializedCount, position)
+            if received > 0 { initializedCount += received }
+            return received
+          }
         }
+        if received == 0 { return }
       }
-      if received == 0 { return }
-      filled += received
     }
   }
 
