@@ -1,0 +1,163 @@
+import Digests
+import Glibc
+import Measures
+import PullboxTesting
+import SystemCalls
+import Testing
+
+@testable import ContentPackage
+
+@Suite("Staging and placing")
+struct StagingAreaTests {
+  @Test("all orders of the pieces give the same files")
+  func orders() throws {
+    let count = try Sample.shared.get().manifest.pieces.count
+    #expect(count == 4)
+    for order in permutations(Array(0..<count)) {
+      let staging = try Staging()
+      let pieces = try staging.write(order)
+      #expect(pieces.isComplete)
+      #expect(try staging.finish(pieces) == [], "\(order)")
+    }
+  }
+
+  @Test("placed files are 0644, folders 0755, whatever the umask, and nothing of the staging is left")
+  func permissions() throws {
+    let staging = try Staging()
+    let before = umask(0o077)
+    defer { umask(before) }
+    #expect(try staging.finish(nil) == [])
+    for (path, permissions) in [
+      ("001.jpg", 0o644), ("story.txt", 0o644), ("empty.jpg", 0o644), ("chapter", 0o755),
+      ("chapter/deep/er", 0o755), ("", 0o755),
+    ] as [(String, UInt32)] {
+      #expect(
+        try FileSystem.status(of: "\(staging.placePath)/\(path)")?.permissions == permissions, "\(path)")
+    }
+    #expect(try FileSystem.status(of: staging.areaPath) == nil)
+  }
+
+  @Test("nothing is overwritten: a place that is taken stays as it is, and the content stays staged")
+  func taken() throws {
+    let staging = try Staging()
+    try FileSystem.createDirectories(staging.placePath)
+    let file = try FileDescriptor.open("\(staging.placePath)/mine", .writeOnly, options: .create)
+    try file.write([1].span, at: .zero)
+    let pieces = try staging.write([0, 1, 2, 3])
+    let error = try #require(throws: SystemError.self) {
+      _ = try staging.open(pieces).finish().place(at: staging.placePath)
+    }
+    #expect(error.isFileInTheWay)
+    #expect(try contents(of: "\(staging.placePath)/mine") == [1])
+    #expect(try staging.differences(in: "\(staging.areaPath)/tree") == [])
+  }
+
+  @Test("what was placed is found again, and a file that somebody cut is named")
+  func find() throws {
+    let staging = try Staging()
+    let manifest = staging.sample.manifest
+    #expect(try PlacedContent.find(at: staging.placePath, manifest: manifest) == nil)
+    _ = try staging.finish(nil)
+    let placed = try #require(try PlacedContent.find(at: staging.placePath, manifest: manifest))
+    #expect(placed.contentPath == staging.placePath)
+    #expect(try placed.verify().isEmpty)
+
+    let file = try FileDescriptor.open("\(staging.placePath)/001.jpg", .writeOnly)
+    try file.write([0, 1, 2].span, at: ByteCount(5))
+    #expect(try placed.verify().map(\.path) == ["001.jpg"])
+    try file.truncate(to: ByteCount(5))
+    let refusal = try #require(throws: PackageRefusal.self) {
+      try PlacedContent.find(at: staging.placePath, manifest: manifest)
+    }
+    #expect(refusal.faults.map(\.path) == ["001.jpg"])
+  }
+
+  @Test("a finished file is placed under its name, byte by byte")
+  func finishedFile() throws {
+    let folder = try Folder()
+    let bytes = noise(2_500_000, seed: 9)
+    try folder.write(bytes, to: "Issue 1.cbz")
+    let manifest = try Sample.builder.describe(file: "\(folder.path)/Issue 1.cbz").manifest
+    var area = try StagingArea.open(at: folder.directory.path("staging"), manifest: manifest)
+    for index in [2, 0, 1] {
+      var piece = ReceivedPiece(index: index, layout: manifest.layout)
+      let range = manifest.layout.range(of: index)
+      let part = Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
+      _ = piece.append(part.span)
+      try area.write(try VerifiedPiece(piece, of: manifest))
+    }
+    let placed = try area.finish().place(at: folder.directory.path("library/issue"))
+    #expect(placed.contentPath == folder.directory.path("library/issue/Issue 1.cbz"))
+    #expect(try contents(of: placed.contentPath) == bytes)
+  }
+
+  @Test("bytes that do not unpack to the manifest's file are refused and never become visible")
+  func lyingManifest() throws {
+    let staging = try Staging()
+    var draft = staging.sample.manifest.draft
+    let index = try #require(
+      draft.files.firstIndex { $0.path.text == "ComicInfo.xml" || $0.method == .deflated })
+    let file = draft.files[index]
+    draft.files[index] = ManifestFile(
+      path: file.path, offset: file.offset, storedLength: file.storedLength, length: file.length,
+      method: file.method, digest: .of([0]))
+    let manifest = try Manifest(draft, limits: .standard)
+    var area = try StagingArea.open(at: staging.areaPath, manifest: manifest)
+    let plan = UnpackPlan(manifest)
+    let pieces = Array(plan.pieces(of: index))
+    for piece in pieces.dropLast() {
+      try area.write(try VerifiedPiece(staging.sample.receivedPiece(piece), of: manifest))
+    }
+    let last = try VerifiedPiece(staging.sample.receivedPiece(try #require(pieces.last)), of: manifest)
+    var codes: [PackageFault.Code] = []
+    do {
+      try area.write(last)
+    } catch let refusal as PackageRefusal {
+      codes = refusal.faults.map(\.code)
+    }
+    #expect(codes == [.fileDigestMismatch])
+    #expect(!area.pieces.isVerified(last.index))
+  }
+
+  @Test("a link that somebody put into the staging area is not followed")
+  func link() throws {
+    let staging = try Staging()
+    _ = try staging.open()
+    let outside = staging.directory.path("outside")
+    try FileSystem.createDirectory(outside)
+    try SystemCall.run("symlink") { unsafe symlink(outside, "\(staging.areaPath)/tree/chapter") }
+    var area = try staging.open()
+    var failures = 0
+    for index in 0..<4 {
+      do {
+        try area.write(try staging.sample.verifiedPiece(index))
+      } catch is SystemError {
+        failures += 1
+      }
+    }
+    #expect(failures > 0)
+    #expect(try FileSystem.list(outside).isEmpty)
+  }
+
+  @Test("thousands of small files need no more than 64 descriptors")
+  func manyFiles() throws {
+    let folder = try Folder()
+    for index in 0..<300 { try folder.write(noise(4000, seed: UInt64(index + 1)), to: "p\(index).jpg") }
+    let output = folder.directory.path("package")
+    let manifest = try Sample.builder.pack(folder: folder.path, to: output).manifest
+    let package = try contents(of: output)
+    let before = try FileSystem.list("/proc/self/fd").count
+    var area = try StagingArea.open(at: folder.directory.path("staging"), manifest: manifest)
+    for index in manifest.pieces.indices {
+      var piece = ReceivedPiece(index: index, layout: manifest.layout)
+      let range = manifest.layout.range(of: index)
+      let part = Array(package[Int(range.lowerBound)..<Int(range.upperBound)])
+      _ = piece.append(part.span)
+      try area.write(try VerifiedPiece(piece, of: manifest))
+    }
+    // Other tests of this process open files too.
+    #expect(try FileSystem.list("/proc/self/fd").count <= before + OpenFiles.limit + 60)
+    let placed = try area.finish().place(at: folder.directory.path("placed"))
+    #expect(try placed.verify().isEmpty)
+  }
+}

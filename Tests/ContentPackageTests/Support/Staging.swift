@@ -1,0 +1,71 @@
+import Glibc
+import Measures
+import PullboxTesting
+import SystemCalls
+
+@testable import ContentPackage
+
+/// A staging area and a library of a test's own.
+struct Staging {
+  let directory: TemporaryDirectory
+  let sample: Sample
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    sample = try Sample.shared.get()
+  }
+
+  var areaPath: String { directory.path("staging") }
+  var placePath: String { directory.path("library/com.example.sample/1.0") }
+
+  func open(
+    _ pieces: PieceMap? = nil, resumption: StagingArea.Resumption = .sameBoot
+  ) throws -> StagingArea {
+    try StagingArea.open(at: areaPath, manifest: sample.manifest, pieces: pieces, resumption: resumption)
+  }
+
+  /// Writes `indices`, in this order, into an area that is opened for it; answers the map.
+  func write(_ indices: [Int], resuming pieces: PieceMap? = nil) throws -> PieceMap {
+    var area = try open(pieces)
+    for index in indices { try area.write(try sample.verifiedPiece(index)) }
+    return area.pieces
+  }
+
+  /// Fetches what is missing, places it, and answers where the files differ from the source.
+  func finish(_ pieces: PieceMap?, resumption: StagingArea.Resumption = .sameBoot) throws -> [String] {
+    var area = try open(pieces, resumption: resumption)
+    for run in area.pieces.missingRuns {
+      for index in run { try area.write(try sample.verifiedPiece(index)) }
+    }
+    let placed = try area.finish().place(at: placePath)
+    return try differences(in: placed.path)
+  }
+
+  /// The sample's files that are not in `path` as they were packed, and anything else that is there.
+  func differences(in path: String) throws -> [String] {
+    var differences: [String] = []
+    for file in Sample.files where try contents(of: "\(path)/\(file.path)") != file.bytes {
+      differences.append(file.path)
+    }
+    let expected = Set(Sample.files.map(\.path))
+    return differences + (try paths(in: path, prefix: "").filter { !expected.contains($0) })
+  }
+
+  private func paths(in path: String, prefix: String) throws -> [String] {
+    try FileSystem.list(path).flatMap { entry in
+      entry.kind == .directory
+        ? try paths(in: "\(path)/\(entry.name)", prefix: "\(prefix)\(entry.name)/")
+        : ["\(prefix)\(entry.name)"]
+    }
+  }
+}
+
+/// All orders of `elements`.
+func permutations(_ elements: [Int]) -> [[Int]] {
+  guard elements.count > 1 else { return [elements] }
+  return elements.indices.flatMap { index in
+    var rest = elements
+    let first = rest.remove(at: index)
+    return permutations(rest).map { [first] + $0 }
+  }
+}
