@@ -6,7 +6,24 @@ import SystemCalls
 /// `pullbox`: for publishers and for people at a device.
 @main
 enum EntryPoint {
-  /// Synchronous, so that signals are blocked before there is a second thread.
+  /// What the process ends with, and the wait for it.
+  private final class Outcome: Sendable {
+    private let code = Mutex(ExitCode.failed)
+    private let done = DispatchSemaphore(value: 0)
+
+    func end(with code: ExitCode) {
+      self.code.withLock { $0 = code }
+      done.signal()
+    }
+
+    func wait() -> ExitCode {
+      done.wait()
+      return code.withLock { $0 }
+    }
+  }
+
+  /// Synchronous, so that signals are blocked before there is a second thread. The main thread waits, and the main actor
+  /// with it: nothing may run there.
   static func main() {
     let signals: AsyncStream<ProcessSignal>
     do throws(SystemError) {
@@ -16,23 +33,14 @@ enum EntryPoint {
       ExitCode.failed.exitProcess()
     }
     let arguments = ArgumentParser.parseOrExit(CommandLineInterface.description)
-    let result = Mutex(ExitCode.failed)
-    let done = DispatchSemaphore(value: 0)
+    let outcome = Outcome()
     // The root of everything: there is no task yet that could be its parent. Whichever of the two ends first is the end:
     // a command that an interruption finds inside a long call is not waited for.
-    Task {
-      let code = await CommandLineInterface.run(arguments)
-      result.withLock { $0 = code }
-      done.signal()
-    }
+    Task.detached { outcome.end(with: await CommandLineInterface.run(arguments)) }
     // As above.
-    Task {
-      let code = await Interruption.wait(for: signals)
-      result.withLock { $0 = code }
-      done.signal()
-    }
-    done.wait()
+    Task.detached { outcome.end(with: await Interruption.wait(for: signals)) }
+    let code = outcome.wait()
     Interruption.removeTemporaryFiles()
-    result.withLock { $0 }.exitProcess()
+    code.exitProcess()
   }
 }
