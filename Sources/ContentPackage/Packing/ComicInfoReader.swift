@@ -19,10 +19,13 @@ final class ComicInfoReader: NSObject, XMLParserDelegate {
     parser.shouldResolveExternalEntities = false
     let reader = ComicInfoReader()
     parser.delegate = reader
-    return parser.parse() && reader.isComicInfo ? reader.info : nil
+    // parse() can answer true for a document that it mended on the way.
+    let isWellFormed = parser.parse() && parser.parserError == nil && !reader.hasFailed
+    return isWellFormed && reader.isComicInfo ? reader.info : nil
   }
 
   private var isComicInfo = false
+  private var hasFailed = false
 
   func parser(
     _ parser: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?,
@@ -34,6 +37,10 @@ final class ComicInfoReader: NSObject, XMLParserDelegate {
     if path == ["ComicInfo", "Pages", "Page"], attributes["Type"] == "FrontCover", info.coverPage == nil {
       info.coverPage = attributes["Image"].flatMap { Int($0) }
     }
+  }
+
+  func parser(_ parser: XMLParser, parseErrorOccurred error: any Error) {
+    hasFailed = true
   }
 
   func parser(_ parser: XMLParser, foundCharacters characters: String) {

@@ -33,10 +33,10 @@ struct ZipCentralRecord: Sendable {
       let short: UInt32 = bytes.littleEndian(at: offset)
       return short == ZipFormat.elsewhere32 ? values.popFirst() : UInt64(short)
     }
-    guard let length = value(at: 24), let storedLength = value(at: 20), let headerOffset = value(at: 42)
-    else {
-      return nil
-    }
+    guard let length = value(at: 24), let storedLength = value(at: 20), let headerOffset = value(at: 42),
+      // Sums of them cannot overflow then.
+      [length, storedLength, headerOffset].allSatisfy({ $0 < 1 << 62 })
+    else { return nil }
     self.bytes = bytes
     self.length = length
     self.storedLength = storedLength
