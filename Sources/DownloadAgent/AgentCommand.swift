@@ -19,6 +19,7 @@ public enum AgentCommand {
         help: "Unix socket of the control interface; agent.sock in the state directory unless given"),
       .value("poll-interval", "SECONDS", fallback: "5", help: "How often the store's queue is asked"),
       .value("maximum-downloads", "N", fallback: "3", help: "Downloads that transfer at once, 1 to 8"),
+      .value("maximum-speed", "BYTES", help: "Bytes a second that each download takes at most"),
       .readyFile, .logLevel,
     ])
 

@@ -17,6 +17,8 @@ public struct AgentConfiguration: Sendable, Decodable {
   public var pollInterval: ConfigurationDuration?
   /// 1 to 8.
   public var maximumDownloads: Int?
+  /// Bytes a second of each download; no cap unless given.
+  public var maximumSpeed: Int64?
   /// Read by whoever makes the log; `info` unless given.
   public var logLevel: String?
 
@@ -46,6 +48,9 @@ public struct AgentConfiguration: Sendable, Decodable {
     }
     if let maximumDownloads, !(1...8).contains(maximumDownloads) {
       throw ConfigurationError(subject: "maximumDownloads", message: "a number from 1 to 8 is expected")
+    }
+    if let maximumSpeed, maximumSpeed <= 0 {
+      throw ConfigurationError(subject: "maximumSpeed", message: "more than no byte a second is expected")
     }
     if let pollInterval, pollInterval.duration <= .zero {
       throw ConfigurationError(subject: "pollInterval", message: "more than no time is expected")

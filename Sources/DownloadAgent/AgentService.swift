@@ -65,12 +65,14 @@ public final class AgentService: Service {
     let inbox = TransactionInbox(wakeUp: WakeUp())
     let maximumDownloads = configuration.maximumDownloads ?? 3
     let library = Library(paths: paths, database: database)
+    var limits = tuning.transfer
+    if let speed = configuration.maximumSpeed { limits.maximumSpeed = ByteCount(speed) }
     downloads = DownloadCenter(
       database: database,
       steps: DownloadSteps(
         server: delivery, store: store, client: client, library: library,
         budget: BufferBudget(limit: max(tuning.buffers, 2 * maximumDownloads)), clock: wallClock,
-        limits: tuning.transfer),
+        limits: limits),
       maximumActive: maximumDownloads, retryPolicy: tuning.downloadRetry, hub: hub,
       inbox: inbox, clock: clock, log: log)
     transactions = TransactionCenter(

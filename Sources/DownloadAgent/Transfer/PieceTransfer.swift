@@ -13,6 +13,8 @@ struct PieceTransfer: Sendable {
     /// A transfer slower than one byte a second for so long has stalled. Whole seconds.
     var stallAfter: Duration = .seconds(30)
     var connectTimeout: Duration = .seconds(10)
+    /// A second; nil is no cap.
+    var maximumSpeed: ByteCount?
   }
 
   let client: HTTPClient
@@ -79,6 +81,7 @@ struct PieceTransfer: Sendable {
         ("Authorization", "Bearer \(ticket)"),
       ])
     request.connectTimeout = limits.connectTimeout
+    request.maximumReceiveSpeed = limits.maximumSpeed
     request.lowSpeed = ClientRequest.LowSpeedLimit(
       bytesPerSecond: ByteCount(1), duration: limits.stallAfter)
     return request
