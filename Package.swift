@@ -136,7 +136,10 @@ let tests: [Target] = [
     ]),
   .testTarget(
     name: "BlackBoxTests",
-    dependencies: ["PullboxAPI", "HTTPClient", "ContentPackage", "Digests", "Measures", "PullboxTesting"]),
+    dependencies: [
+      "PullboxAPI", "HTTPClient", "Commerce", "SystemCalls", "Digests", "Measures", "PullboxTesting",
+      "pullbox", "pullbox-server", "pullbox-agent", "pullbox-sandbox",
+    ]),
 ]
 
 let package = Package(

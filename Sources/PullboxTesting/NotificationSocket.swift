@@ -1,0 +1,62 @@
+internal import CLinux
+internal import Glibc
+public import SystemCalls
+
+/// The socket on which a service manager hears from its services (sd_notify(3)): a test that starts a daemon plays the
+/// manager and learns without polling when the daemon answers, or that it has ended.
+public final class NotificationSocket: Sendable {
+  public let path: String
+  private let descriptor: FileDescriptor
+  private let thread = BlockingThread(name: "notifications")
+
+  /// `path` must not exist; the file stays.
+  public init(path: String) throws(SystemError) {
+    self.path = path
+    let number = try SystemCall.run("socket") {
+      socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    }
+    descriptor = FileDescriptor(takingOwnershipOf: number)
+    try SystemCall.run("bind", path) {
+      unsafe Self.withAddress(of: path) { unsafe bind(number, $0, $1) }
+    }
+  }
+
+  /// The next text that was sent here.
+  public func next() async -> String {
+    await thread.run { self.receive() }
+  }
+
+  /// Lets ``next()`` answer `text`.
+  public func post(_ text: String) {
+    let bytes = Array(text.utf8)
+    let number = descriptor.number
+    _ = unsafe Self.withAddress(of: path) { address, length in
+      Int32(unsafe sendto(number, bytes, bytes.count, Int32(MSG_NOSIGNAL), address, length))
+    }
+  }
+
+  private func receive() -> String {
+    let number = descriptor.number
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
+      let address = buffer.baseAddress
+      repeat { count = unsafe recv(number, address, 4096, 0) } while count == -1 && errno == EINTR
+      count = max(0, count)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func withAddress(
+    of path: String, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Int32
+  ) -> Int32 {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let name = Array(path.utf8)
+    precondition(name.count < MemoryLayout.size(ofValue: address.sun_path), "too long for a socket: \(path)")
+    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: name) }
+    return unsafe withUnsafeMutablePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+        unsafe body(pointer, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+  }
+}

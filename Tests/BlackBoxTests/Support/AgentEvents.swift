@@ -1,0 +1,48 @@
+import HTTPClient
+import PullboxAPI
+import Synchronization
+
+/// Reads a stream of server-sent events (WHATWG HTML §9.2) as the agent's events.
+final class AgentEvents: TransferReceiver {
+  private struct State {
+    var line: [UInt8] = []
+    var name = ""
+    var data: [UInt8] = []
+  }
+
+  let events: AsyncStream<AgentEvent>
+  private let continuation: AsyncStream<AgentEvent>.Continuation
+  private let state = Mutex(State())
+
+  init() {
+    (events, continuation) = AsyncStream.makeStream()
+  }
+
+  func finish() { continuation.finish() }
+
+  func receive(head: ResponseHead) -> TransferDecision { head.status == 200 ? .accept : .refuse }
+
+  func receive(_ bytes: Span<UInt8>) -> ReceiveDecision {
+    state.withLock { state in
+      for index in bytes.indices {
+        if bytes[index] == 0x0A { take(&state) } else { state.line.append(bytes[index]) }
+      }
+    }
+    return .consumed
+  }
+
+  private func take(_ state: inout State) {
+    let line = String(decoding: state.line, as: UTF8.self)
+    state.line = []
+    if line.isEmpty {
+      // A name that this version does not know, or data it cannot read, shows as an event that never comes.
+      if let event = try? AgentEvent(name: state.name, data: state.data) { continuation.yield(event) }
+      state.name = ""
+      state.data = []
+    } else if line.hasPrefix("event:") {
+      state.name = String(line.dropFirst(6).drop { $0 == " " })
+    } else if line.hasPrefix("data:") {
+      state.data += line.dropFirst(5).drop { $0 == " " }.utf8
+    }
+  }
+}

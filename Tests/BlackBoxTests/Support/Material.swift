@@ -1,0 +1,67 @@
+import Digests
+import Measures
+import PullboxTesting
+import SystemCalls
+
+/// Test packages of exact size.
+enum Material {
+  struct Failure: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  /// A finished file (`.cbz`) of exactly that many bytes.
+  static func file(_ name: String, length: Int64, seed: Int = 1, in directory: TemporaryDirectory)
+    async throws -> String
+  {
+    let path = directory.path(name)
+    try await generate(["--size", "\(length)", "--seed", "\(seed)", path], in: directory)
+    return path
+  }
+
+  /// A folder of images that together have that many bytes, with a product description.
+  static func folder(
+    _ name: String, product: String, length: Int64, images: Int, in directory: TemporaryDirectory
+  ) async throws -> String {
+    let path = directory.path(name)
+    try await generate(
+      ["--size", "\(length)", "--files", "\(images)", "--product", product, path], in: directory)
+    return path
+  }
+
+  private static func generate(_ arguments: [String], in directory: TemporaryDirectory) async throws {
+    let outcome = try await Executables.run(
+      "/usr/bin/python3", ["-B", Executables.root + "/content/generate", "package"] + arguments, in: directory
+    )
+    guard outcome.succeeded else { throw Failure(description: outcome.errors) }
+  }
+
+  /// Relative paths of the regular files below `path` with their bytes' digests; of a file, one entry with an empty path.
+  static func digests(of path: String) throws -> [String: SHA256Digest] {
+    var digests: [String: SHA256Digest] = [:]
+    for file in try files(below: path) {
+      digests[String(file.dropFirst(path.count + 1))] = try digest(ofFile: file)
+    }
+    return digests
+  }
+
+  private static func files(below path: String) throws -> [String] {
+    guard let status = try FileSystem.status(of: path) else {
+      throw Failure(description: "\(path) is not there")
+    }
+    guard status.kind == .directory else { return [path] }
+    return try FileSystem.list(path).flatMap { try files(below: "\(path)/\($0.name)") }
+  }
+
+  static func digest(ofFile path: String) throws -> SHA256Digest {
+    let file = try FileDescriptor.open(path, .readOnly)
+    var hasher = SHA256Hasher()
+    var offset: Int64 = 0
+    while true {
+      var bytes: [UInt8] = []
+      try file.read(upTo: 1 << 20, at: .init(offset), into: &bytes)
+      guard !bytes.isEmpty else { return hasher.finalize() }
+      hasher.update(bytes.span)
+      offset += Int64(bytes.count)
+    }
+  }
+}

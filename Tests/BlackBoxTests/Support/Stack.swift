@@ -1,0 +1,261 @@
+import Commerce
+import Foundation
+import HTTPClient
+import Measures
+import PullboxAPI
+import PullboxTesting
+import SystemCalls
+
+/// Sandbox store, delivery server and agent as processes of their own, each on a free port, with a proxy before the two
+/// servers: their addresses stay while they come and go, and what passes can be held, cut and changed.
+actor Stack {
+  enum Part: String, Sendable, CaseIterable {
+    case store
+    case server
+    case agent
+  }
+
+  /// What differs from test to test.
+  struct Options: Sendable {
+    var parts: Set<Part> = [.store, .server, .agent]
+    /// `--ticket-lifetime` of the server.
+    var ticketLifetime = "15m"
+  }
+
+  struct Failure: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  nonisolated let directory: TemporaryDirectory
+  nonisolated let serverProxy: PackageProxy
+  nonisolated let storeProxy: PackageProxy
+  nonisolated let client: HTTPClient
+  private let options: Options
+  private let operatorKey = "operator-key-of-a-test"
+  private let storeCredential = "store-credential-of-a-test"
+  private(set) var account = ""
+  private var daemons: [Part: Daemon] = [:]
+
+  /// Runs `body` with a started stack; nothing of it is left afterwards.
+  static func with<Value: Sendable>(
+    _ options: Options = Options(), _ body: @Sendable (Stack) async throws -> Value
+  ) async throws -> Value {
+    let stack = try Stack(options)
+    do {
+      try await stack.startAll()
+      let value = try await body(stack)
+      await stack.tearDown()
+      return value
+    } catch {
+      let logs = await stack.tearDown()
+      // Shown only for a test that failed, where it is what one wants to see first.
+      FileHandle.standardError.write(Data("---- logs of a stack whose test threw \(error)\n\(logs)\n".utf8))
+      throw error
+    }
+  }
+
+  private init(_ options: Options) throws {
+    self.options = options
+    directory = try TemporaryDirectory()
+    serverProxy = try PackageProxy()
+    storeProxy = try PackageProxy()
+    var configuration = HTTPClientConfiguration()
+    configuration.usesProxyOfEnvironment = false
+    client = try HTTPClient(configuration: configuration)
+  }
+
+  private func startAll() async throws {
+    for part in Part.allCases where options.parts.contains(part) { try await start(part) }
+  }
+
+  /// The end of every log.
+  @discardableResult
+  private func tearDown() async -> String {
+    serverProxy.close()
+    storeProxy.close()
+    for daemon in daemons.values { await daemon.process.killAndWait() }
+    client.shutDown()
+    return Part.allCases.compactMap { part in
+      // A part that was never started has no log.
+      (try? Executables.text(directory.path("\(part).log"))).map { "\(part): \($0.suffix(4000))" }
+    }.joined(separator: "\n")
+  }
+
+  // MARK: Starting and stopping
+
+  /// Starts a part that does not run, with the state it had.
+  func start(_ part: Part) async throws {
+    switch part {
+    case .store:
+      let daemon = try await Daemon.start(
+        "pullbox-sandbox",
+        [
+          "--listen", "127.0.0.1:0", "--state", directory.path("store"), "--catalogue", serverProxy.url,
+          "--server-credential", storeCredential,
+        ], name: part.rawValue, in: directory)
+      daemons[part] = daemon
+      storeProxy.setUpstream(port: daemon.port)
+      if account.isEmpty { account = try await makeAccount() }
+    case .server:
+      let daemon = try await Daemon.start(
+        "pullbox-server",
+        [
+          "--listen", "127.0.0.1:0", "--state", directory.path("server"), "--store-url", storeProxy.url,
+          "--store-credential", storeCredential, "--operator-key", operatorKey, "--ticket-lifetime",
+          options.ticketLifetime,
+        ], name: part.rawValue, in: directory)
+      daemons[part] = daemon
+      serverProxy.setUpstream(port: daemon.port)
+    case .agent:
+      daemons[part] = try await Daemon.start(
+        "pullbox-agent",
+        [
+          "--state", directory.path("agent"), "--server", serverProxy.url, "--store", storeProxy.url,
+          "--account-token", account, "--socket", agentSocket, "--poll-interval", "1",
+        ], name: part.rawValue, in: directory)
+    }
+  }
+
+  /// SIGKILL.
+  func kill(_ part: Part) async {
+    guard let daemon = daemons.removeValue(forKey: part) else { return }
+    await daemon.process.killAndWait()
+  }
+
+  /// SIGTERM; how it ended.
+  func terminate(_ part: Part) async throws -> ChildProcess.Ending {
+    guard let daemon = daemons.removeValue(forKey: part) else {
+      throw Failure(description: "\(part) does not run")
+    }
+    return await daemon.process.terminateAndWait()
+  }
+
+  func restart(_ part: Part) async throws {
+    await kill(part)
+    try await start(part)
+  }
+
+  /// A second account at the store.
+  func makeAccount() async throws -> String {
+    let answer = try await store().post(
+      "/sandbox/v1/accounts", AccountRequest(territory: "USA", name: "Reader"))
+    guard answer.status == 200 || answer.status == 201 else { throw Failure(description: answer.text) }
+    return try answer.decoded(AccountResponse.self).token
+  }
+
+  // MARK: Talking to it
+
+  nonisolated var agentSocket: String { directory.path("agent.sock") }
+
+  /// The server without a credential, through the proxy as a device reaches it.
+  nonisolated var server: Web { Web(base: serverProxy.url, client: client) }
+
+  nonisolated var agent: AgentClient { AgentClient(socket: agentSocket, client: client) }
+
+  var operatorWeb: Web { Web(base: serverProxy.url, credential: operatorKey, client: client) }
+
+  /// The store as the account of the agent, or without an account.
+  func store() -> Web {
+    Web(base: storeProxy.url, credential: account.isEmpty ? nil : account, client: client)
+  }
+
+  func logged(by part: Part) throws -> String { try Executables.text(directory.path("\(part).log")) }
+
+  /// Runs `pullbox` with the stack's addresses and key.
+  nonisolated func pullbox(_ arguments: String...) async throws -> Executables.Outcome {
+    var environment = Executables.environment
+    environment["PULLBOX_SERVER"] = serverProxy.url
+    environment["PULLBOX_STORE"] = storeProxy.url
+    environment["PULLBOX_AGENT_SOCKET"] = agentSocket
+    environment["PULLBOX_OPERATOR_KEY"] = operatorKey
+    environment["HOME"] = directory.path
+    return try await Executables.run(
+      Executables.path("pullbox"), arguments, environment: environment, in: directory)
+  }
+
+  /// Puts a finished file on sale as version 1.0 of `product`, by the operator's interface alone.
+  func publish(_ path: String, as product: String) async throws {
+    let web = operatorWeb
+    let bytes = try FileSystem.read(path, upTo: .mebibytes(64))
+    try await Self.require(
+      web.send(
+        "PUT", "/v1/operator/products/\(product)", headers: [("Content-Type", "application/json")],
+        body: Array("{}".utf8)))
+    let upload = try await Self.require(
+      web.send(
+        "POST", "/v1/operator/uploads",
+        headers: [
+          ("Tus-Resumable", "1.0.0"), ("Upload-Length", "\(bytes.count)"),
+          ("Content-Type", "application/offset+octet-stream"),
+        ], body: bytes))
+    guard let location = upload.headers["Location"], let identifier = location.split(separator: "/").last
+    else {
+      throw Failure(description: "an upload without a Location")
+    }
+    let versions = "/v1/operator/products/\(product)/versions"
+    try await Self.require(web.post(versions, ["upload": String(identifier), "version": "1.0"]))
+    for step in ["submit", "approve", "release"] {
+      try await Self.require(web.post("\(versions)/1.0/\(step)"))
+    }
+  }
+
+  @discardableResult
+  private static func require(_ answer: Answer) throws -> Answer {
+    guard (200..<300).contains(answer.status) else { throw Failure(description: answer.text) }
+    return answer
+  }
+
+  /// Puts a folder or file on sale as an operator would.
+  nonisolated func publishByCommand(_ path: String, as product: String) async throws {
+    let outcome = try await pullbox("publish", path, "--product", product, "--version", "1.0", "--release")
+    guard outcome.succeeded else {
+      throw Failure(description: "publish: \(outcome.ending) \(outcome.output) \(outcome.errors)")
+    }
+  }
+
+  /// Every grant of a product, as the operator sees it.
+  func deliveries(of product: String) async throws -> [GrantStatus] {
+    try await operatorWeb.get("/v1/operator/deliveries?product=\(product)").decoded(Page<GrantStatus>.self)
+      .items
+  }
+
+  /// What the store's queue still holds for the account.
+  func unfinishedTransactions() async throws -> [StoreTransaction] {
+    try await store().get("/store/v1/transactions?unfinished=true").decoded(TransactionsResponse.self)
+      .transactions
+  }
+
+  // MARK: The chain by hand, as an app without the agent would
+
+  /// Buys at the store; the transaction.
+  func buy(_ product: String, device: String) async throws -> StoreTransaction {
+    let answer = try await store().post("/store/v1/purchases", ["product": product, "device": device])
+    guard (200..<300).contains(answer.status) else { throw Failure(description: answer.text) }
+    return try answer.decoded(TransactionResponse.self).transaction
+  }
+
+  func receipt(device: String, bundle: String? = nil) async throws -> String {
+    let answer = try await store().get(
+      "/store/v1/receipt?device=\(device)" + (bundle.map { "&bundle=\($0)" } ?? ""))
+    guard answer.status == 200 else { throw Failure(description: answer.text) }
+    return try answer.decoded(ReceiptResponse.self).receipt
+  }
+
+  nonisolated func askForGrant(of product: String, receipt: String, device: String) async throws -> Answer {
+    guard let identifier = ProductIdentifier(product), let device = DeviceIdentifier(device) else {
+      throw Failure(description: "not identifiers: \(product), \(device)")
+    }
+    return try await server.post(
+      "/v1/grants",
+      GrantRequest(proof: Proof(receipt: receipt), product: identifier, device: Device(id: device)))
+  }
+
+  /// Buys, and asks for a grant with the receipt.
+  func grant(of product: String, device: String) async throws -> GrantResponse {
+    _ = try await buy(product, device: device)
+    let answer = try await askForGrant(
+      of: product, receipt: try await receipt(device: device), device: device)
+    guard answer.status == 201 else { throw Failure(description: answer.text) }
+    return try answer.decoded()
+  }
+}
