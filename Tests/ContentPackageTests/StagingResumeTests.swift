@@ -135,4 +135,30 @@ struct StagingResumeTests {
     #expect(confirmed.isVerified(0))
     #expect(!confirmed.isVerified(1))
   }
+
+  @Test("after a restart of the machine, a file that lost its end keeps the pieces before it")
+  func lostEnd() throws {
+    let folder = try Folder()
+    let bytes = noise(3_000_000, seed: 12)
+    try folder.write(bytes, to: "a.pdf")
+    let manifest = try Sample.builder.describe(file: "\(folder.path)/a.pdf").manifest
+    let path = folder.directory.path("staging")
+    var map = PieceMap(manifest)
+    do {
+      var area = try StagingArea.open(at: path, manifest: manifest)
+      for index in [0, 1] {
+        var piece = ReceivedPiece(index: index, layout: manifest.layout)
+        let part = Array(bytes[index << 20..<(index + 1) << 20])
+        _ = piece.append(part.span)
+        try area.write(try VerifiedPiece(piece, of: manifest))
+      }
+      map = area.pieces
+    }
+    try FileDescriptor.open("\(path)/tree/a.pdf", .writeOnly).truncate(to: ByteCount(1_500_000))
+    let confirmed = try StagingArea.open(
+      at: path, manifest: manifest, pieces: map, resumption: .afterRestart
+    ).pieces
+    #expect(confirmed.isVerified(0))
+    #expect(!confirmed.isVerified(1))
+  }
 }

@@ -23,7 +23,7 @@ extension StagingArea {
   private mutating func reconcileStored(_ index: Int, _ range: Range<Int>, _ resumption: Resumption) throws {
     let file = manifest.files[index]
     let length = try tree.lengthOfFile(at: file.path) ?? -1
-    guard length >= neededLength(of: index, range), length <= file.length.rawValue else {
+    guard length <= file.length.rawValue, keepWhatIsThere(range, of: index, length: length, resumption) else {
       return forget(range)
     }
     guard resumption == .afterRestart else { return }
@@ -41,7 +41,7 @@ extension StagingArea {
     let file = manifest.files[index]
     let name = String(index)
     if let length = try spool.lengthOfFile(named: name) {
-      guard length >= neededLength(of: index, range) else { return forget(range) }
+      guard keepWhatIsThere(range, of: index, length: length, resumption) else { return forget(range) }
       if resumption == .afterRestart, !pieces.areAllVerified(range) {
         try confirmPieces(range, of: index, in: try spool.open(name, .readOnly))
       }
@@ -52,6 +52,21 @@ extension StagingArea {
       try FileDigest.of(try tree.openFile(at: file.path), in: 0..<file.length.rawValue) == file.digest
     else { return forget(range) }
     isUnpacked[index] = true
+  }
+
+  /// Whether the file is as long as its pieces need. After a restart of the machine a file that is too short was cut where
+  /// it was not synced: the pieces behind the cut count as missing, and those before it are still worth a look.
+  private mutating func keepWhatIsThere(
+    _ range: Range<Int>, of index: Int, length: Int64, _ resumption: Resumption
+  ) -> Bool {
+    if length >= neededLength(of: index, range) { return true }
+    guard resumption == .afterRestart, length > 0 else { return false }
+    let stored = manifest.files[index].storedRange
+    for piece in range
+    where stored.clamped(to: pieces.layout.range(of: piece)).upperBound - stored.lowerBound > length {
+      pieces.markMissing(piece)
+    }
+    return true
   }
 
   /// Pieces that lie in this file alone are compared with their digests; those it shares cannot be, their other bytes
