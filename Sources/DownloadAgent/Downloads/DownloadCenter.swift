@@ -24,6 +24,8 @@ actor DownloadCenter {
 
   /// How often the progress of running transfers is published.
   static let tick: Duration = .milliseconds(250)
+  /// How often it is persisted, so that the counts shown after a sudden end are not far off.
+  static let saveInterval: Duration = .seconds(5)
 
   private let thread = BlockingThread(name: "downloads")
   nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
@@ -40,6 +42,7 @@ actor DownloadCenter {
 
   var entries: [DownloadIdentifier: Entry] = [:]
   private(set) var isStopping = false
+  private var nextSave: MonotonicInstant
 
   init(
     database: AgentDatabase, steps: DownloadSteps, maximumActive: Int, retryPolicy: RetryPolicy,
@@ -53,6 +56,7 @@ actor DownloadCenter {
     self.inbox = inbox
     self.clock = clock
     self.log = log
+    nextSave = clock.now() + Self.saveInterval
   }
 
   /// Takes up what was persisted. Throws when the state cannot be read.
@@ -114,6 +118,8 @@ actor DownloadCenter {
 
   private func handleDue() {
     let now = clock.now()
+    let isSaveDue = nextSave <= now
+    if isSaveDue { nextSave = now + Self.saveInterval }
     for (identifier, entry) in entries {
       if let due = entry.retryAt, due <= now {
         entries[identifier]?.retryAt = nil
@@ -121,6 +127,7 @@ actor DownloadCenter {
       }
       if entry.record.machine.isTransferring {
         sample(identifier, at: now)
+        if isSaveDue { saveProgress(of: identifier) }
         publish(identifier)
       }
     }
