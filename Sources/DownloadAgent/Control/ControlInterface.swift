@@ -45,6 +45,9 @@ struct ControlInterface: Sendable {
       let purchase = try await request.decode(AgentPurchaseRequest.self, upTo: Self.maximumBody)
       return try .json(try await transactions.purchase(purchase), status: .created)
     }
+    routes.on(.get, "/v1/restore") { _, _ in
+      try .json(EntitlementsResponse(products: try await transactions.owned()))
+    }
     routes.on(.post, "/v1/restore") { _, _ in
       let started = try await transactions.restorePurchases()
       return try .json(AgentRestoreResponse(products: started), status: .accepted)

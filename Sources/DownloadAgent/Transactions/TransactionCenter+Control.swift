@@ -15,16 +15,20 @@ extension TransactionCenter {
 
   var unfinishedCount: Int { entries.values.count { !$0.record.machine.isOver } }
 
-  /// Starts a download for everything that is owned and not in the library; answers for how many products. Throws the
-  /// ``Problem`` that stands in the way.
-  func restorePurchases() async throws -> [ProductIdentifier] {
-    let owned: [EntitledProduct]
+  /// Everything the account owns. Throws the ``Problem`` that stands in the way.
+  func owned() async throws -> [EntitledProduct] {
     do {
-      owned = try await entitlements()
+      return try await entitlements()
     } catch {
       throw error.problem
         ?? Problem(.unavailable, "a service could not be asked: \(error.reason)", retryAfterSeconds: 5)
     }
+  }
+
+  /// Starts a download for everything that is owned and not in the library; answers for how many products. Throws the
+  /// ``Problem`` that stands in the way.
+  func restorePurchases() async throws -> [ProductIdentifier] {
+    let owned = try await owned()
     let held = try database.libraryItems()
     var started: [ProductIdentifier] = []
     for item in owned where !started.contains(item.product) {

@@ -129,6 +129,8 @@ import Testing
         #expect(try await harness.ask("DELETE", "/v1/library/\(Goods.product)").status == 404)
         #expect(try await harness.get("/v1/library", as: LibraryResponse.self).items.isEmpty)
         #expect(try !harness.placed(goods))
+        let plan = try await harness.get("/v1/restore", as: EntitlementsResponse.self).products
+        #expect(plan.map(\.product.text) == [Goods.product])
         #expect(try await harness.ask("POST", "/v1/restore").status == 202)
         _ = try await agent.event { event in
           guard case .library(let event) = event else { return false }
