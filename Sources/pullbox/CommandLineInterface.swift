@@ -18,8 +18,8 @@ enum CommandLineInterface {
     "pullbox",
     summary: "Publish digital comics and magazines, and collect what was bought",
     discussion: """
-      Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not entitled; 4 undetermined, try again;
-      5 no space; 6 integrity.
+      Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not entitled; 4 undetermined,
+      try again; 5 no space; 6 integrity.
       """,
     options: [
       .value(

@@ -9,8 +9,9 @@ enum BuyCommand: Command {
   static let description = CommandDescription(
     "buy", summary: "Buy a product with the agent's store account",
     discussion: """
-      The agent fetches what was bought whether this command waits or not. With --wait it ends when the
-      transaction is finished: everything is on this device, verified, and the store has closed it.
+      The agent fetches what was bought whether this command waits or not. With
+      --wait it ends when the transaction is finished: everything is on this device,
+      verified, and the store has closed it.
       """,
     operands: [.init("ID")],
     options: [

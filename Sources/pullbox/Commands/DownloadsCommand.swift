@@ -9,8 +9,9 @@ enum DownloadsCommand: Command {
   static let description = CommandDescription(
     "downloads", summary: "Show what is being fetched",
     discussion: """
-      With --watch, bars on a terminal and lines anywhere else, until nothing is under way any more or
-      the command is interrupted. Downloads go on in the background either way.
+      With --watch, bars on a terminal and lines anywhere else, until nothing is
+      under way any more or the command is interrupted. Downloads go on in the
+      background either way.
       """,
     options: [
       .flag("watch", abbreviation: "w", environment: .some(nil), help: "Go on showing")

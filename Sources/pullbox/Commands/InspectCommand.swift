@@ -8,8 +8,8 @@ enum InspectCommand: Command {
   static let description = CommandDescription(
     "inspect", summary: "Show what a package is",
     discussion: """
-      A package that 'pack' made is shown by the manifest beside it, without reading the package. Any other
-      file is read and shown as the package it would be.
+      A package that 'pack' made is shown by the manifest beside it, without reading
+      the package. Any other file is read and shown as the package it would be.
       """,
     operands: [.init("FILE")])
 

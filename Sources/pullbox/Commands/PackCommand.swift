@@ -10,8 +10,9 @@ enum PackCommand: Command {
   static let description = CommandDescription(
     "pack", summary: "Make a package of a folder, and its manifest beside it",
     discussion: """
-      The same files give the same bytes. The manifest is written to FILE.manifest.json; its product and
-      version are the description's unless given.
+      The same files give the same bytes. The manifest is written to
+      FILE.manifest.json; its product and version are the description's unless
+      given.
       """,
     operands: [.init("DIR")],
     options: [

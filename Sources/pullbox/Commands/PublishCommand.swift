@@ -13,10 +13,11 @@ enum PublishCommand: Command {
   static let description = CommandDescription(
     "publish", summary: "Pack, send and hand in a content version",
     discussion: """
-      A folder's product.json5 says which product and version it is. A product that the server does not
-      know is created, from that description or as a free product of the folder's name. A folder with
-      nothing but a description (a subscription) only creates or changes the product. An upload that was
-      broken off goes on where it stood when the same command is given again.
+      A folder's product.json5 says which product and version it is. A product that
+      the server does not know is created, from that description or as a free
+      product of the folder's name. A folder with nothing but a description (a
+      subscription) only creates or changes the product. An upload that was broken
+      off goes on where it stood when the same command is given again.
       """,
     operands: [.init("DIR|FILE")],
     options: [

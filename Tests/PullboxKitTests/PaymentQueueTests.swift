@@ -1,0 +1,81 @@
+import Commerce
+import HTTPServer
+import PullboxAPI
+@testable import PullboxKit
+import PullboxTesting
+import Synchronization
+import Testing
+
+@Suite("The payment queue")
+struct PaymentQueueTests {
+  private final class Shelf: PaymentQueueObserver {
+    let story = Mutex<[String]>([])
+
+    private func note(_ text: String) { story.withLock { $0.append(text) } }
+
+    func paymentQueue(_ queue: PaymentQueue, updated transactions: [PaymentTransaction]) async {
+      for transaction in transactions { note("\(transaction.id.text) \(transaction.state)") }
+    }
+
+    func paymentQueue(_ queue: PaymentQueue, removed transactions: [PaymentTransaction]) async {
+      for transaction in transactions {
+        note("\(transaction.id.text) removed, \(queue.transactions.count) left")
+      }
+    }
+
+    func paymentQueue(_ queue: PaymentQueue, updated downloads: [ContentDownload]) async {
+      for download in downloads {
+        note("\(download.id) \(download.state.rawValue) \(Int(download.progress * 100)) %")
+      }
+    }
+
+    func paymentQueue(_ queue: PaymentQueue, isConnected: Bool) async {
+      note(isConnected ? "connected" : "disconnected")
+    }
+  }
+
+  @Test("observers hear every transaction from purchase to its end, with its downloads, each change once")
+  func observers() async throws {
+    let double = AgentDouble()
+    let done = try Sample.transaction("19", step: "finished")
+    double.list(transactions: [done, try Sample.transaction(step: "planning", downloads: [])])
+    let finished = try Sample.download(.finished, "placed", verified: 10 << 20)
+    double.script([
+      [
+        try AgentDouble.text(.transaction(try Sample.transaction(step: "planning", downloads: []))),
+        try AgentDouble.text(.download(try Sample.download(verified: 5 << 20))),
+        try AgentDouble.text(.download(finished)), try AgentDouble.text(.download(finished)),
+        try AgentDouble.text(.transaction(try Sample.transaction(step: "finished"))),
+      ]
+    ])
+    let directory = try TemporaryDirectory()
+    let path = directory.path("agent.sock")
+    let shelf = Shelf()
+    try await withServer(double, at: .unix(path: path)) { _ in
+      let queue = PaymentQueue(try AgentConnection(socketPath: path))
+      queue.add(observer: shelf)
+      // The double has no second script: the queue ends with its refusal.
+      await #expect(throws: (any Error).self) { try await queue.run() }
+      #expect(queue.transactions.isEmpty)
+      #expect(queue.downloads.map(\.contentPath) == ["/library/x"])
+    }
+    #expect(
+      shelf.story.withLock { $0 } == [
+        "connected", "20 purchased", "d1 active 50 %", "d1 finished 100 %", "20 finished",
+        "20 removed, 0 left", "disconnected",
+      ])
+  }
+
+  @Test(
+    "a transaction's state is the store's until the agent has finished it",
+    arguments: [
+      ("purchasing", "observed", "purchasing"), ("deferred", "observed", "deferred"),
+      ("purchased", "delivering", "purchased"), ("restored", "planning", "restored"),
+      ("failed", "failed", "failed"), ("purchased", "waiting-for-server", "purchased"),
+      ("purchased", "finished", "finished"), ("something-new", "observed", "purchasing"),
+    ])
+  func states(store: String, step: String, expected: String) throws {
+    let transaction = PaymentTransaction(try Sample.transaction(state: store, step: step))
+    #expect("\(transaction.state)" == expected)
+  }
+}

@@ -1,0 +1,70 @@
+import HTTPServer
+import PullboxAPI
+import Synchronization
+
+/// Answers as the agent does: what a test puts in is listed, and each connection to the events gets the next script.
+final class AgentDouble: AsyncHandler {
+  private struct State {
+    var transactions: [AgentTransaction] = []
+    var downloads: [DownloadStatus] = []
+    var scripts: [[String]] = []
+    var requests: [String] = []
+    var eventsRefusal = Problem(.forbidden)
+  }
+
+  private let state = Mutex(State())
+
+  func list(transactions: [AgentTransaction] = [], downloads: [DownloadStatus] = []) {
+    state.withLock { state in
+      state.transactions = transactions
+      state.downloads = downloads
+    }
+  }
+
+  /// Each script is what one connection to the events gets, text by text; then it ends.
+  func script(_ scripts: [[String]]) { state.withLock { $0.scripts = scripts } }
+  /// What connections to the events get when there is no script left.
+  func refuseEvents(with problem: Problem) { state.withLock { $0.eventsRefusal = problem } }
+
+  var requests: [String] { state.withLock { $0.requests } }
+
+  func respond(to request: HTTPRequest) async -> HTTPResponse {
+    let (state, script) = self.state.withLock { state in
+      state.requests.append("\(request.method) \(request.path)")
+      let script =
+        request.path == "/v1/events" && !state.scripts.isEmpty ? state.scripts.removeFirst() : nil
+      return (state, script)
+    }
+    switch request.path {
+    case "/v1/transactions": return Self.json(AgentTransactionsResponse(transactions: state.transactions))
+    case "/v1/downloads": return Self.json(DownloadsResponse(downloads: state.downloads))
+    case "/v1/events":
+      guard let script else { return Self.problem(state.eventsRefusal) }
+      return HTTPResponse(
+        status: .ok, headers: ["Content-Type": "text/event-stream"],
+        body: .stream { writer in
+          for text in script { try await writer.write(text) }
+        })
+    case let path where path.hasSuffix("/pause"):
+      guard let download = state.downloads.first else { return Self.problem(Problem(.downloadUnknown)) }
+      return Self.json(download)
+    default: return Self.problem(Problem(.notFound))
+    }
+  }
+
+  static func text(_ event: AgentEvent) throws -> String {
+    "event: \(event.name)\ndata: \(String(decoding: try event.encodedData(), as: UTF8.self))\n\n"
+  }
+
+  private static func json(_ value: some Encodable) -> HTTPResponse {
+    guard let bytes = try? WireJSON.encode(value) else { return HTTPResponse(status: .internalServerError) }
+    return HTTPResponse(status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(bytes))
+  }
+
+  private static func problem(_ problem: Problem) -> HTTPResponse {
+    let bytes = (try? WireJSON.encode(problem)) ?? []
+    return HTTPResponse(
+      status: HTTPStatus(rawValue: problem.status), headers: ["Content-Type": "application/problem+json"],
+      body: .bytes(bytes))
+  }
+}
