@@ -32,7 +32,7 @@ let domain: [Target] = [
   .target(name: "Commerce", dependencies: ["Measures"]),
   .target(
     name: "ContentPackage",
-    dependencies: ["Commerce", "CLinux", "CZlib", "Digests", "SystemCalls", "Measures"]),
+    dependencies: ["Commerce", "CArchive", "CLinux", "CZlib", "Digests", "SystemCalls", "Measures"]),
   .target(name: "Receipts", dependencies: ["Commerce", "COpenSSL", "Digests", "Measures"]),
 ]
 

@@ -90,6 +90,7 @@ public final class DeliveryServer: Service {
     http.maximumConnections = configuration.maximumConnections
     http.loops = configuration.loops
     http.drainDeadline = configuration.drainDeadline.duration
+    http.refuseWithProblems()
     server = HTTPServer(
       configuration: http,
       inline: ContentHandler(content: content, access: access, meters: recorder.meters),

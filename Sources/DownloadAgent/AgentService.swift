@@ -1,4 +1,5 @@
 import APICalling
+import APIServing
 import HTTPClient
 import HTTPServer
 import Measures
@@ -125,6 +126,7 @@ public final class AgentService: Service {
     configuration.loops = 1
     configuration.maximumConnections = 256
     configuration.maximumBodyLength = .mebibytes(1)
+    configuration.refuseWithProblems()
     return configuration
   }
 }

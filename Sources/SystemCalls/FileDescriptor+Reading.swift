@@ -2,6 +2,11 @@ internal import Glibc
 public import Measures
 
 extension FileDescriptor {
+  /// lseek(2) to the start, for libraries that read where the descriptor stands.
+  public func rewind() throws(SystemError) {
+    try SystemCall.run("lseek") { lseek(number, 0, SEEK_SET) }
+  }
+
   /// fstat(2).
   public func status() throws(SystemError) -> FileStatus {
     var status = stat()

@@ -11,7 +11,7 @@ struct ArchiveInspection {
   private(set) var checksums: [PackagePath: UInt32] = [:]
 
   init(_ file: borrowing FileDescriptor, length: ByteCount, limits: PackageLimits) throws(SystemError) {
-    guard let found = try ZipEnd.find(in: file, length: length, allowingComment: false) else {
+    guard let found = try ZipEnd.find(in: file, length: length) else {
       faults.append(
         PackageFault(.archiveMalformed, "the package does not end with an archive's closing record"))
       return

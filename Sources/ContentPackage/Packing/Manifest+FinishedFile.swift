@@ -26,7 +26,7 @@ extension Manifest {
     let mediaType = MediaType.guess(forFileNamed: name)
     let metadata =
       mediaType == .comicBook
-      ? try ForeignArchive.metadata(of: file, length: length, limits: limits) : PublicationMetadata.none
+      ? try ForeignArchive.metadata(of: file, limits: limits) : PublicationMetadata.none
     let entry = ManifestFile(
       path: path, offset: .zero, storedLength: length, length: length, method: .stored, digest: digest)
     return try Manifest(

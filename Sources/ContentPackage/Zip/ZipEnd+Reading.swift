@@ -9,27 +9,19 @@ extension ZipEnd {
     let offset: UInt64
   }
 
-  private static let maximumCommentLength = 65_535
-
-  /// Looks for the closing records at the end of a file of `length` bytes; nil when there are none. A comment behind them
-  /// is looked over only where `allowingComment` says so.
+  /// The closing records at the very end of a file of `length` bytes; nil when there are none, or a comment follows them.
   static func find(
-    in file: borrowing FileDescriptor, length: ByteCount, allowingComment: Bool
+    in file: borrowing FileDescriptor, length: ByteCount
   ) throws(SystemError) -> Found? {
-    let wanted = ZipFormat.endLength + (allowingComment ? maximumCommentLength : 0)
-    let count = Int(min(Int64(wanted), length.rawValue))
-    guard count >= ZipFormat.endLength else { return nil }
-    var tail: [UInt8] = []
-    try file.read(upTo: count, at: length - ByteCount(count), into: &tail)
-    guard tail.count == count else { return nil }
-    for position in stride(from: count - ZipFormat.endLength, through: 0, by: -1)
-    where tail.littleEndian(at: position) == ZipFormat.endSignature {
-      let commentLength = Int(tail.littleEndian(at: position + 20, as: UInt16.self))
-      guard position + ZipFormat.endLength + commentLength == count else { continue }
-      let record = Array(tail[position..<position + ZipFormat.endLength])
-      return try read(record, at: UInt64(length.rawValue) - UInt64(count - position), in: file)
-    }
-    return nil
+    let count = ZipFormat.endLength
+    guard length >= ByteCount(count) else { return nil }
+    let offset = length - ByteCount(count)
+    var record: [UInt8] = []
+    try file.read(upTo: count, at: offset, into: &record)
+    guard record.count == count, record.littleEndian(at: 0) == ZipFormat.endSignature,
+      record.littleEndian(at: 20, as: UInt16.self) == 0
+    else { return nil }
+    return try read(record, at: UInt64(offset.rawValue), in: file)
   }
 
   private static func read(

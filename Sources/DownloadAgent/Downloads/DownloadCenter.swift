@@ -91,7 +91,7 @@ actor DownloadCenter {
   func run() async {
     while !Task.isCancelled {
       handleDue()
-      await wakeUp.wait(atMost: timeToNextTurn, on: clock)
+      await wakeUp.wait(atMost: timeToNextTurn, clock: clock)
     }
   }
 

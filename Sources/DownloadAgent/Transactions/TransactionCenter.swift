@@ -73,7 +73,7 @@ actor TransactionCenter {
       await hearNews()
       if nextPoll <= clock.now() { await poll() }
       await askServer()
-      await inbox.wakeUp.wait(atMost: timeToNextTurn, on: clock)
+      await inbox.wakeUp.wait(atMost: timeToNextTurn, clock: clock)
     }
   }
 

@@ -1,3 +1,4 @@
+import ServiceRuntime
 import Commerce
 import PullboxAPI
 import Synchronization

@@ -54,6 +54,12 @@ public struct ProblemCode: Hashable, Sendable {
     "request-malformed", 400, "The request cannot be understood")
   public static let requestTooLarge = ProblemCode(
     "request-too-large", 413, "The request is larger than allowed")
+  public static let requestTimeout = ProblemCode("request-timeout", 408, "The request did not arrive in time")
+  public static let targetTooLong = ProblemCode("target-too-long", 414, "The request's address is too long")
+  public static let fieldsTooLarge = ProblemCode("fields-too-large", 431, "The request's header is too large")
+  public static let notImplemented = ProblemCode(
+    "not-implemented", 501, "The request asks for what is not known here")
+  public static let versionNotSupported = ProblemCode("version-not-supported", 505, "HTTP/1.1 is spoken here")
   public static let notFound = ProblemCode("not-found", 404, "There is nothing at this address")
   public static let methodNotAllowed = ProblemCode(
     "method-not-allowed", 405, "This address does not support the method")
@@ -105,7 +111,8 @@ public struct ProblemCode: Hashable, Sendable {
     entitlementExpired, entitlementRevoked, deviceLimit, productUnknown, versionUnknown, contentWithdrawn,
     verificationUndetermined, ticketMissing, ticketInvalid, ticketExpired, completionMismatch,
     completionMalformed, tooManyRequests, grantUnknown, contentUnknown, storeUnknown, requestMalformed,
-    requestTooLarge, notFound, methodNotAllowed, unauthorized, forbidden, internalError, unavailable,
+    requestTooLarge, requestTimeout, targetTooLong, fieldsTooLarge, notImplemented, versionNotSupported,
+    notFound, methodNotAllowed, unauthorized, forbidden, internalError, unavailable,
     uploadUnknown, uploadOffsetMismatch, uploadLocked, uploadIncomplete, uploadTooLarge,
     uploadVersionUnsupported, uploadTypeUnsupported, checksumMismatch, outOfSpace, packageRejected,
     productInvalid, versionConflict, stateConflict, catalogueUnavailable, transactionUnknown,
