@@ -40,7 +40,7 @@ extension ClientRequest {
   /// With a bound, so that a broken client fails a test instead of hanging it.
   static func test(_ method: String = "GET", _ url: String) -> ClientRequest {
     var request = ClientRequest(method, url)
-    request.totalTimeout = .seconds(20)
+    request.totalTimeout = .seconds(120)
     return request
   }
 }
