@@ -113,10 +113,9 @@ public final class DeliveryServer: Service {
   }
 
   public func run() async throws {
-    try await withThrowingTaskGroup { group in
-      group.addTask { try await self.outbox.run() }
-      group.addTask { try await self.recorder.run(clock: self.timer) }
-      try await group.waitForAll()
+    await withTaskGroup { group in
+      group.addTask { await self.outbox.run() }
+      group.addTask { await self.recorder.run(clock: self.timer, log: self.log) }
     }
   }
 

@@ -81,7 +81,7 @@ public final class RawConnection: Sendable {
         sent += try SystemCall.run("send") {
           unsafe bytes.withUnsafeBytes { bytes in
             unsafe Glibc.send(
-              self.socket.number, bytes.baseAddress! + start, bytes.count - start,
+              self.socket.number, bytes.baseAddress?.advanced(by: start), bytes.count - start,
               Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
           }
         }

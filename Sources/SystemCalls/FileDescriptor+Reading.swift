@@ -25,7 +25,8 @@ extension FileDescriptor {
         let received = try SystemCall.run("pread") {
           unsafe output.withUnsafeMutableBufferPointer { bytes, initializedCount in
             let received = unsafe pread(
-              number, bytes.baseAddress! + initializedCount, bytes.count - initializedCount, position)
+              number, bytes.baseAddress?.advanced(by: initializedCount), bytes.count - initializedCount,
+              position)
             if received > 0 { initializedCount += received }
             return received
           }
@@ -43,7 +44,7 @@ extension FileDescriptor {
       let received = try SystemCall.run("pread") {
         unsafe bytes.withUnsafeMutableBufferPointer { bytes in
           unsafe pread(
-            number, bytes.baseAddress! + position, bytes.count - position,
+            number, bytes.baseAddress?.advanced(by: position), bytes.count - position,
             off_t(offset.rawValue) + off_t(position))
         }
       }

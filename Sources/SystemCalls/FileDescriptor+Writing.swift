@@ -11,7 +11,7 @@ extension FileDescriptor {
       written += try SystemCall.run("pwrite") {
         unsafe bytes.withUnsafeBufferPointer { bytes in
           unsafe pwrite(
-            number, bytes.baseAddress! + position, bytes.count - position,
+            number, bytes.baseAddress?.advanced(by: position), bytes.count - position,
             off_t(offset.rawValue) + off_t(position))
         }
       }
@@ -25,7 +25,7 @@ extension FileDescriptor {
       let position = written
       written += try SystemCall.run("write") {
         unsafe bytes.withUnsafeBufferPointer { bytes in
-          unsafe Glibc.write(number, bytes.baseAddress! + position, bytes.count - position)
+          unsafe Glibc.write(number, bytes.baseAddress?.advanced(by: position), bytes.count - position)
         }
       }
     }

@@ -71,7 +71,7 @@ struct ArchiveReader: ~Copyable {
     while count < bytes.count {
       let position = count
       let received = unsafe bytes.withUnsafeMutableBytes { buffer in
-        unsafe archive_read_data(reader, buffer.baseAddress! + position, buffer.count - position)
+        unsafe archive_read_data(reader, buffer.baseAddress?.advanced(by: position), buffer.count - position)
       }
       if received == Int(ARCHIVE_RETRY) { continue }
       guard received >= 0 else { return nil }

@@ -54,7 +54,10 @@ final class DeliveryMeters: Sendable {
   }
 
   private func isUnused(_ meter: inout Meter?) -> Bool {
-    guard meter != nil else { return true }
-    return isKnownUniquelyReferenced(&meter!)
+    // Taken out, so that the dictionary's own reference is the one that is counted.
+    guard var taken = meter.take() else { return true }
+    let isUnused = isKnownUniquelyReferenced(&taken)
+    meter = taken
+    return isUnused
   }
 }

@@ -1,6 +1,7 @@
 import Database
 import Measures
 import PullboxAPI
+import ServiceRuntime
 
 /// Writes down what was sent for each grant: now and then, before anybody asks for it, and at the end.
 struct DeliveryRecorder: Sendable {
@@ -15,21 +16,31 @@ struct DeliveryRecorder: Sendable {
   func record() async throws {
     let taken = meters.take()
     guard !taken.isEmpty else { return }
-    try await database.write { connection in
-      for (grant, bytes) in taken {
-        guard let id = grant.identifier else { continue }
-        try GrantTable.addDelivered(bytes, to: id, in: connection)
+    do {
+      try await database.write { connection in
+        for (grant, bytes) in taken {
+          guard let id = grant.identifier else { continue }
+          try GrantTable.addDelivered(bytes, to: id, in: connection)
+        }
       }
+    } catch {
+      // Not written down, so not forgotten either.
+      for (grant, bytes) in taken { meters.meter(for: grant).didSend(Int(bytes.rawValue)) }
+      throw error
     }
     for (_, bytes) in taken { meters.addToTotal(bytes) }
   }
 
-  /// Works until the task is cancelled, and records once more then.
-  func run(clock: any MonotonicClock) async throws {
+  /// Works until the task is cancelled. What cannot be written down now is kept and logged: deliveries go on.
+  func run(clock: any MonotonicClock, log: Log) async {
     while !Task.isCancelled {
-      // Cancelled: the last record follows.
+      // Cancelled: the server records once more when it stops.
       try? await clock.sleep(for: Self.interval)
-      try await record()
+      do {
+        try await record()
+      } catch {
+        log.error("what was sent cannot be written down", ["error": LogValue(error)])
+      }
     }
   }
 }

@@ -33,11 +33,18 @@ final class Outbox: Sendable {
     return try await attempt(entry)
   }
 
-  /// Works until the task is cancelled.
-  func run() async throws {
+  /// Works until the task is cancelled. What fails here (a full disk, say) is logged and tried again: deliveries go on.
+  func run() async {
     while !Task.isCancelled {
-      while try await workOnce() {}
-      await wakeUp.wait(atMost: try await pauseUntilNext(), clock: timer)
+      var pause: Duration? = .seconds(5)
+      do {
+        while try await workOnce() {}
+        pause = try await pauseUntilNext()
+      } catch {
+        if Task.isCancelled { return }
+        log.error("the outbox cannot work", ["error": LogValue(error)])
+      }
+      await wakeUp.wait(atMost: pause, clock: timer)
     }
   }
 

@@ -23,7 +23,9 @@ struct Publisher: Sendable {
       throw Problem(.productUnknown, "no product is named \(product)")
     }
     let manifestBytes = try Self.manifestBytes(of: submission)
-    let (upload, received) = try await uploads.takeOver(submission.upload)
+    // The upload's address, as tus gave it, names it as well as its last part does.
+    let name = submission.upload.split(separator: "/").last.map(String.init) ?? submission.upload
+    let (upload, received) = try await uploads.takeOver(name)
     let manifest: Manifest
     do {
       manifest = try await check(

@@ -77,7 +77,7 @@ extension EventLoop {
       do {
         count = try unsafe table[index].output.bytes.withUnsafeBufferPointer { (bytes) throws(SystemError) in
           try SystemCall.runWithoutWaiting("send") {
-            unsafe Glibc.send(descriptor, bytes.baseAddress! + start, bytes.count - start, flags)
+            unsafe Glibc.send(descriptor, bytes.baseAddress?.advanced(by: start), bytes.count - start, flags)
           }
         }
       } catch {

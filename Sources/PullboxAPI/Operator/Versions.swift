@@ -4,7 +4,7 @@ public import Measures
 
 /// `POST /v1/operator/products/{id}/versions`.
 public struct VersionSubmission: Codable, Sendable {
-  /// The identifier of a complete upload.
+  /// A complete upload: its address as `Location` gave it, or the last part of that.
   public var upload: String
   public var version: ContentVersion
   /// The manifest's exact bytes in base 64. Without one, the package must be a finished file, and the server describes
