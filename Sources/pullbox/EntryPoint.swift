@@ -25,6 +25,7 @@ enum EntryPoint {
   /// Synchronous, so that signals are blocked before there is a second thread. The main thread waits, and the main actor
   /// with it: nothing may run there.
   static func main() {
+    StandardStream.reserve()
     let signals: AsyncStream<ProcessSignal>
     do throws(SystemError) {
       signals = try ProcessSignals.install()

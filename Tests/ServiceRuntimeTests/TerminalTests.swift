@@ -27,13 +27,50 @@ struct TerminalTests {
         == "Heroes 42  [##########------]   62 %  640.0 KiB of 1.0 MiB  64.0 KiB/s  6 s left")
   }
 
-  @Test("as the terminal gets narrower the bar goes, then the end, then the label")
+  @Test("as the terminal gets narrower the amount goes, then the speed, then the time, then the bar")
   func narrow() {
     #expect(
-      Self.progress.line(columns: 70) == "Heroes 42   62 %  640.0 KiB of 1.0 MiB  64.0 KiB/s  6 s left")
-    #expect(Self.progress.line(columns: 50) == "Heroes 42   62 %  640.0 KiB of 1.0 MiB  64.0 KiB/s")
-    #expect(Self.progress.line(columns: 40) == "Heroes 42   62 %  640.0 KiB of 1.0 MiB")
-    #expect(Self.progress.line(columns: 12) == "Hero…   62 %")
+      Self.progress.line(columns: 70)
+        == "Heroes 42  [#################-----------]   62 %  64.0 KiB/s  6 s left")
+    #expect(Self.progress.line(columns: 49) == "Heroes 42  [###########--------]   62 %  6 s left")
+    #expect(Self.progress.line(columns: 37) == "Heroes 42  [##########-------]   62 %")
+    #expect(Self.progress.line(columns: 27) == "Heroes 42   62 %  6 s left")
+    #expect(Self.progress.line(columns: 12) == "H… 42   62 %")
+  }
+
+  @Test("a long label loses its middle before the bar goes")
+  func longLabel() {
+    var progress = Self.progress
+    progress.label = "com.example.heroes.issue42 1.10"
+    #expect(progress.line(columns: 60) == "com.ex…issue42 1.10  [#####---]   62 %  64.0 KiB/s  6 s left")
+    progress.note = "waiting (server-unreachable)"
+    #expect(progress.line(columns: 60) == "com.exa…es.issue42 1.10   62 %  waiting (server-unreachable)")
+    #expect(progress.line(columns: 45) == "com.e…sue42 1.10   62 %  waiting (server-unr…")
+  }
+
+  @Test("several lines stand in columns")
+  func columns() {
+    let other = ProgressLine(label: "Moss & Mallow 3", done: .kibibytes(3), note: "waiting (queued)")
+    #expect(
+      ProgressLine.lines([Self.progress, other], columns: 80) == [
+        "Heroes 42        [#####---]   62 %  640.0 KiB of 1.0 MiB  64.0 KiB/s  6 s left",
+        "Moss & Mallow 3                     3.0 KiB  waiting (queued)",
+      ])
+    #expect(
+      ProgressLine.lines([Self.progress, other], columns: 62) == [
+        "Heroes 42        [#####---]   62 %  64.0 KiB/s  6 s left",
+        "Moss & Mallow 3                     3.0 KiB  waiting (queued)",
+      ])
+  }
+
+  @Test("no columns are wider than the terminal", arguments: 0...120)
+  func columnsFit(columns: Int) {
+    var waiting = Self.progress
+    waiting.label = "com.example.a-long-name.issue42 1.0"
+    waiting.note = "waiting (server-unreachable)"
+    for line in ProgressLine.lines([Self.progress, waiting], columns: columns) {
+      #expect(TextWidth.of(line) <= columns)
+    }
   }
 
   @Test("no line is wider than the terminal", arguments: 0...120)
@@ -80,5 +117,9 @@ struct TerminalTests {
     #expect(TextWidth.cut("漫画です", to: 8) == "漫画です")
     #expect(TextWidth.cut("漫画です", to: 6) == "漫画…")
     #expect(TextWidth.cut("abc", to: 0) == "")
+    #expect(TextWidth.cutMiddle("com.example.issue42", to: 10) == "com…ssue42")
+    #expect(TextWidth.cutMiddle("漫画です漫画", to: 7) == "漫…漫画")
+    #expect(TextWidth.cutMiddle("abc", to: 3) == "abc")
+    #expect(TextWidth.cutMiddle("abcd", to: 1) == "…")
   }
 }

@@ -32,53 +32,74 @@ public struct ProgressLine: Hashable, Sendable {
       + (([percentage].compactMap { $0 }) + details).joined(separator: ", ")
   }
 
-  /// For a terminal, never wider than `columns`. As room shrinks the bar goes first, then what stands at the
-  /// end; the label is cut last.
+  /// For a terminal, never wider than `columns`. As room shrinks the amount goes first, then the speed; the label loses
+  /// its middle, down to 16 columns; then the bar goes.
   public func line(columns: Int) -> String {
-    var details = details
+    let label = TextWidth.cut(label, to: .max)
+    let shortest = min(TextWidth.of(label), Self.shortestLabel)
     let percentage = percentage.map { String(repeating: " ", count: max(0, 5 - $0.count)) + $0 }
-    while true {
-      let end = ([percentage].compactMap { $0 } + details).joined(separator: "  ")
-      let room = columns - TextWidth.of(end) - (end.isEmpty ? 0 : 2)
-      let label = TextWidth.cut(label, to: .max)
-      if room >= min(TextWidth.of(label), Self.shortestLabel) || details.isEmpty {
-        return assemble(label, end, room: room, columns: columns)
+    let ends = choices.map { ([percentage].compactMap { $0 } + $0).joined(separator: Self.gap) }
+    if fraction != nil {
+      // Three gaps: before the bar, behind it, and its brackets.
+      let fixed = shortest + 3 * Self.gap.count + Self.shortestBar
+      if let end = ends.first(where: { fixed + TextWidth.of($0) <= columns }) {
+        return barred(label, end, columns: columns)
       }
-      details.removeLast()
     }
+    guard let end = ends.first(where: { shortest + Self.gap.count + TextWidth.of($0) <= columns }) else {
+      return cutToFit(label, ends.last ?? "", shortestLabel: shortest, columns: columns)
+    }
+    guard !end.isEmpty else { return TextWidth.cutMiddle(label, to: columns) }
+    return TextWidth.cutMiddle(label, to: columns - Self.gap.count - TextWidth.of(end)) + Self.gap + end
   }
 
-  private static let shortestLabel = 16
-  private static let shortestBar = 8
-  private static let longestBar = 30
+  static let gap = "  "
+  static let shortestLabel = 16
+  static let shortestBar = 8
+  /// With the percentage.
+  private static let shortestNote = 16
+  static let longestBar = 30
 
-  private func assemble(_ label: String, _ end: String, room: Int, columns: Int) -> String {
-    guard room > 0 else { return TextWidth.cut(end, to: columns) }
-    let left = room - min(TextWidth.of(label), room)
-    // Two for the space before the bar, two for its brackets.
-    let barLength = min(left - 4, Self.longestBar)
-    let separator = end.isEmpty ? "" : "  "
-    guard barLength >= Self.shortestBar, let fraction else {
-      return TextWidth.cut(label, to: room) + separator + end
-    }
-    return "\(label)  [\(Self.bar(fraction, length: barLength))]\(separator)\(end)"
+  /// The label has its room before the bar grows.
+  private func barred(_ label: String, _ end: String, columns: Int) -> String {
+    let room = columns - 3 * Self.gap.count - TextWidth.of(end)
+    let label = TextWidth.cutMiddle(label, to: room - Self.shortestBar)
+    let length = min(room - TextWidth.of(label), Self.longestBar)
+    let bar = Self.bar(fraction ?? 0, length: length)
+    return "\(label)\(Self.gap)[\(bar)]\(Self.gap)\(end)"
+  }
+
+  /// Not even the least fits: a note is cut, then the label, and the percentage goes last.
+  private func cutToFit(_ label: String, _ end: String, shortestLabel: Int, columns: Int) -> String {
+    let room = max(
+      columns - shortestLabel - Self.gap.count, note == nil ? TextWidth.of(end) : Self.shortestNote)
+    let end = TextWidth.cut(end, to: room)
+    let left = columns - TextWidth.of(end) - Self.gap.count
+    if left > 0 { return TextWidth.cutMiddle(label, to: left) + Self.gap + end }
+    return TextWidth.cut(end, to: columns)
   }
 
   /// Full only when all is done.
-  private static func bar(_ fraction: Double, length: Int) -> String {
+  static func bar(_ fraction: Double, length: Int) -> String {
     let filled = Int(min(1, max(0, fraction)) * Double(length))
     return String(repeating: "#", count: filled) + String(repeating: "-", count: length - filled)
   }
 
   /// Rounded down: 100 only when all is done.
-  private var percentage: String? {
+  var percentage: String? {
     fraction.map { "\(Int(min(1, max(0, $0)) * 100)) %" }
   }
 
-  private var details: [String] {
-    let amount = total.map { "\(done) of \($0)" } ?? "\(done)"
-    if let note { return [amount, note] }
-    return [amount]
-      + [speed.map { "\($0)/s" }, timeRemaining.map { "\(DurationText.short($0)) left" }].compactMap { $0 }
+  private var amount: String { total.map { "\(done) of \($0)" } ?? "\(done)" }
+
+  private var details: [String] { choices.first ?? [] }
+
+  /// What stands at the end, from all there is to say to the least.
+  var choices: [[String]] {
+    if let note { return [[amount, note], [note]] }
+    let speed = speed.map { "\($0)/s" }
+    let time = timeRemaining.map { "\(DurationText.short($0)) left" }
+    guard speed != nil || time != nil else { return [[amount], []] }
+    return [[amount, speed, time], [speed, time], [time], []].map { $0.compactMap { $0 } }
   }
 }

@@ -31,4 +31,25 @@ public enum TextWidth {
     }
     return columns > 0 ? result + "…" : ""
   }
+
+  /// As ``cut(_:to:)``, but what is left out is the middle, and more of the end stays than of the beginning: names in
+  /// reverse domain order differ at their ends.
+  public static func cutMiddle(_ text: String, to columns: Int) -> String {
+    let text = text.filter { of($0) > 0 }
+    guard of(text) > columns else { return text }
+    guard columns > 2 else { return cut(text, to: columns) }
+    let head = take(text, (columns - 1) / 3)
+    let tail = take(String(text.reversed()), columns - 1 - of(head))
+    return head + "…" + String(tail.reversed())
+  }
+
+  /// The longest beginning that fits.
+  private static func take(_ text: String, _ columns: Int) -> String {
+    var width = 0
+    return String(
+      text.prefix { character in
+        width += of(character)
+        return width <= columns
+      })
+  }
 }

@@ -50,14 +50,13 @@ enum BuyCommand: Command {
   private static func wait(for transaction: AgentTransaction, _ agent: AgentConnection) async throws {
     var display = DownloadDisplay(.error, .standardError)
     var watch = PurchaseWatch(transaction.id)
+    var absence = AgentAbsence()
     var obstacle: String?
     var failure: CommandFailure?
     try await agent.follow { update in
       let (news, verdict) = watch.take(update)
       for download in news { display.show(download) }
-      if case .lost(_, let delay) = update {
-        display.note("the agent does not answer; trying again in \(DurationText.short(delay))")
-      }
+      if let note = absence.note(on: update) { display.note(note) }
       switch verdict {
       case .finished: return .stop
       case .failed(let reason):

@@ -48,11 +48,10 @@ enum DownloadsCommand: Command {
   private static func watch(_ agent: AgentConnection, _ console: Console) async throws {
     var display = DownloadDisplay(.output, .standardOutput)
     var work = OpenWork()
+    var absence = AgentAbsence()
     try await agent.follow { update in
       for download in work.take(update) { display.show(download) }
-      if case .lost(_, let delay) = update {
-        console.note("the agent does not answer; trying again in \(DurationText.short(delay))")
-      }
+      if let note = absence.note(on: update) { display.note(note) }
       return work.isOver || !display.isRead ? .stop : .goOn
     }
     display.finish()

@@ -66,7 +66,7 @@ enum PublishCommand: Command {
   ) throws(UsageError) -> ProductIdentifier {
     if let given = context.arguments.value("product") { return try CommandContext.product(given) }
     if let described = source.description?.id { return described }
-    throw UsageError("which product is this? give --product, or an id in \(source.path)/product.json5")
+    throw UsageError("which product is this? give --product\(alternative("an id", source))")
   }
 
   private static func version(
@@ -74,7 +74,11 @@ enum PublishCommand: Command {
   ) throws(UsageError) -> ContentVersion {
     if let given = context.arguments.value("version") { return try CommandContext.version(given) }
     if let described = source.description?.version { return described }
-    throw UsageError("which version is this? give --version, or a version in \(source.path)/product.json5")
+    throw UsageError("which version is this? give --version\(alternative("a version", source))")
+  }
+
+  private static func alternative(_ member: String, _ source: PublishSource) -> String {
+    source.form == .file ? "" : ", or \(member) in \(source.path)/\(SourceFolder.productDescriptionName)"
   }
 
   /// The version at the server; nothing is sent when it is there with these bytes.
@@ -95,7 +99,7 @@ enum PublishCommand: Command {
       path: package.path, length: manifest.length, digest: manifest.digest,
       name: manifest.name ?? "\(product)-\(version).zip")
     let uploader = client.uploader(ledger: StateDirectory().ledger)
-    let upload = try await TransferBar.show("sending \(product) \(version)") { bar in
+    let upload = try await TransferBar.show("sending \(source.name)") { bar in
       try await uploader.upload(source) { bar.report($0) }
     }
     let record = try await client.createVersion(
@@ -159,7 +163,8 @@ extension TransferBar {
       switch progress.activity {
       case .asking: "asking the server"
       case .sending: progress.sent == progress.total ? "the server checks it" : nil
-      case .waiting(let error, let delay): "\(error); trying again in \(DurationText.short(delay))"
+      case .waiting(.problem(let problem), let delay): "\(problem.title); again in \(SecondsText.of(delay))"
+      case .waiting(_, let delay): "the server does not answer; again in \(SecondsText.of(delay))"
       }
     report(progress.sent, of: progress.total, note: note)
   }

@@ -1,5 +1,6 @@
 import PullboxAPI
 import ServiceRuntime
+import ServiceRuntime
 
 /// Several downloads on a terminal, a line each, in the order they were first seen.
 struct DownloadBoard {
@@ -26,9 +27,8 @@ struct DownloadBoard {
       let live = shown.filter { !$0.state.isFinal }
       shown = Array((live + shown.filter(\.state.isFinal)).prefix(max(1, room - 1)))
     }
-    var lines = shown.map { download in
-      let line = download.line.line(columns: columns)
-      return inColour ? download.colour?.paint(line) ?? line : line
+    var lines = zip(shown, ProgressLine.lines(shown.map(\.line), columns: columns)).map { download, line in
+      inColour ? download.colour?.paint(line) ?? line : line
     }
     if shown.count < downloads.count, room > 1 { lines.append("… \(downloads.count - shown.count) more") }
     return lines

@@ -35,10 +35,10 @@ struct DownloadDisplay {
     }
   }
 
-  /// A line that stays, above the bars.
+  /// A line that stays, above the bars; on standard error where there are none.
   mutating func note(_ line: String) {
     guard let columns = terminal.columns else {
-      write(line + "\n")
+      StandardStream.error.write(line + "\n")
       return
     }
     write(screen.above(TextWidth.cut(line, to: columns), columns: columns))
