@@ -35,8 +35,8 @@ public struct ClientRequest: Sendable {
   /// Redirects to follow (GET and HEAD only; `https` never leads to `http`). Zero makes a redirect a result.
   /// On the way to another origin `Authorization` and `Cookie` are left out.
   public var maximumRedirects = 0
-  /// How much is read from the socket at once: 1 KiB to 10 MiB. Nil means 512 KiB for streams, 16 KiB
-  /// otherwise.
+  /// How much is read from the socket at once: 1 KiB to 10 MiB. Nil means 512 KiB for streams, less
+  /// under a speed cap, and 16 KiB otherwise.
   public var receiveBufferLength: ByteCount?
   /// Bytes per second, kept over a few seconds; short transfers may pass at full speed. Nil is no cap.
   public var maximumReceiveSpeed: ByteCount?

@@ -14,7 +14,7 @@ extension EasyHandle {
     try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     try set(CURLOPT_TCP_KEEPALIVE, 1)
     try set(CURLOPT_USERAGENT, configuration.userAgent)
-    try set(CURLOPT_BUFFERSIZE, Int((request.receiveBufferLength ?? .kibibytes(512)).rawValue))
+    try set(CURLOPT_BUFFERSIZE, Int(receiveBufferLength(for: request).rawValue))
     if let file = configuration.certificateAuthorityFile { try set(CURLOPT_CAINFO, file) }
     if let path = request.unixSocketPath { try set(CURLOPT_UNIX_SOCKET_PATH, path) }
     if !configuration.usesProxyOfEnvironment || request.unixSocketPath != nil || request.isForLoopback {
@@ -60,6 +60,14 @@ extension EasyHandle {
       try set(CURLOPT_LOW_SPEED_TIME, Int(max(1, limit.duration.components.seconds)))
     }
     try limitReceiveSpeed(to: request.maximumReceiveSpeed)
+  }
+
+  /// libcurl 7.88 reads up to a hundred times before it looks at its cap: under one, those are a quarter of a second's
+  /// bytes together.
+  private func receiveBufferLength(for request: ClientRequest) -> ByteCount {
+    if let length = request.receiveBufferLength { return length }
+    guard let speed = request.maximumReceiveSpeed else { return .kibibytes(512) }
+    return max(.kibibytes(1), min(.kibibytes(512), ByteCount(speed.rawValue / 400)))
   }
 
   func limitReceiveSpeed(to speed: ByteCount?) throws(HTTPClientError) {
