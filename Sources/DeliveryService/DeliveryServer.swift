@@ -73,7 +73,7 @@ public final class DeliveryServer: Service {
         keys: ticketKeys, lifetime: configuration.ticketLifetime.duration, clock: clock),
       recorder: recorder, rules: EntitlementRules(), publicURL: configuration.publicURL ?? "",
       storePatience: configuration.storePatience.duration, timer: timer)
-    let uploads = UploadDesk(database: database, blobs: blobs, clock: clock, log: log)
+    let uploads = UploadDesk(database: database, blobs: blobs, clock: clock)
     let publisher = Publisher(database: database, blobs: blobs, uploads: uploads, clock: clock)
     let content = ContentLibrary(blobs: blobs, database: database)
     let access = ContentAccess(keys: ticketKeys, clock: clock)

@@ -8,7 +8,7 @@ import SystemCalls
 struct ArchiveReader: ~Copyable {
   /// What became of asking for the next entry. A damaged entry is a result, not an error: the rest may be readable.
   enum Step {
-    case entry(name: String?, length: Int64?)
+    case entry(name: String?)
     case end
     /// Nothing more can be read.
     case broken
@@ -39,7 +39,7 @@ struct ArchiveReader: ~Copyable {
     _ = unsafe archive_read_free(reader)
   }
 
-  /// `name` is nil where it is no UTF-8, `length` where the archive does not say it ahead.
+  /// `name` is nil where it is no UTF-8.
   mutating func next() -> Step {
     var entry: OpaquePointer?
     var tries = 0
@@ -50,9 +50,7 @@ struct ArchiveReader: ~Copyable {
         guard let entry = unsafe entry else { return .broken }
         let name =
           unsafe archive_entry_pathname_utf8(entry) ?? archive_entry_pathname(entry)
-        return unsafe .entry(
-          name: name.flatMap { unsafe String(validatingCString: $0) },
-          length: archive_entry_size_is_set(entry) != 0 ? archive_entry_size(entry) : nil)
+        return .entry(name: unsafe name.flatMap { unsafe String(validatingCString: $0) })
       case ARCHIVE_EOF:
         return .end
       case ARCHIVE_RETRY where tries < 3:

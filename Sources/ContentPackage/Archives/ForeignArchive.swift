@@ -12,7 +12,7 @@ enum ForeignArchive {
     var paths: [PackagePath] = []
     var comicInfo: ComicInfo?
     var count = 0
-    while count < limits.maximumFiles, case .entry(let name, _) = archive.next() {
+    while count < limits.maximumFiles, case .entry(let name) = archive.next() {
       count += 1
       // Names that are no safe paths are no pages; nothing is unpacked from here.
       guard let name, let path = try? PackagePath(name) else { continue }

@@ -22,8 +22,6 @@ struct Gate: Sendable {
   /// A proof that a store has vouched for, held against the catalogue.
   private struct Finding {
     var store: StoreIdentifier
-    var transactions: [VerifiedTransaction]
-    var catalogue: [ProductIdentifier: Product]
     var report: EntitlementReport
   }
 
@@ -127,9 +125,7 @@ struct Gate: Sendable {
     let ids = transactions.map(\.product) + (product.map { [$0] } ?? [])
     let catalogue = try await ledger.database.read { try ProductTable.related(to: ids, in: $0) }
     let report = rules.evaluate(transactions, catalogue: catalogue, now: ledger.clock.now())
-    return Finding(
-      store: store.name, transactions: transactions,
-      catalogue: Dictionary(uniqueKeysWithValues: catalogue.map { ($0.id, $0) }), report: report)
+    return Finding(store: store.name, report: report)
   }
 
   private func store(named name: String?) throws(Problem) -> any PaymentStore {

@@ -27,20 +27,6 @@ enum GrantTable {
     ).map(record)
   }
 
-  /// The newest grant of a device for a product paid for by a transaction, whichever its version.
-  static func latest(
-    store: StoreIdentifier, transaction: TransactionIdentifier, product: ProductIdentifier,
-    device: DeviceIdentifier,
-    in connection: borrowing Connection
-  ) throws -> GrantRecord? {
-    try connection.first(
-      """
-      SELECT * FROM grants WHERE store = ? AND transaction_id = ? AND product = ? AND device = ?
-      ORDER BY created DESC, id LIMIT 1
-      """, [.text(store.text), .text(transaction.text), .text(product.text), .text(device.text)]
-    ).map(record)
-  }
-
   static func all(
     store: StoreIdentifier, transaction: TransactionIdentifier, in connection: borrowing Connection
   ) throws -> [GrantRecord] {

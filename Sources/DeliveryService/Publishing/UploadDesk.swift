@@ -4,7 +4,6 @@ import Digests
 import HTTPServer
 import Measures
 import PullboxAPI
-import ServiceRuntime
 
 /// Receives uploads: the rules of tus 1.0.0 over incoming files. One request at a time holds an upload; others are refused
 /// `upload-locked`, so that two clients never mix bytes.
@@ -17,16 +16,14 @@ actor UploadDesk {
   private let database: Database
   private let blobs: BlobStore
   private let clock: any WallClock
-  private let log: Log
   /// Open files, the least recently used first.
   private var open: [(id: String, blob: IncomingBlob)] = []
   private var held: Set<String> = []
 
-  init(database: Database, blobs: BlobStore, clock: any WallClock, log: Log) {
+  init(database: Database, blobs: BlobStore, clock: any WallClock) {
     self.database = database
     self.blobs = blobs
     self.clock = clock
-    self.log = log
   }
 
   /// Begins an upload. Throws `upload-too-large` and `out-of-space` before a byte was taken.
