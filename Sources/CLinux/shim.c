@@ -38,6 +38,11 @@ bool clinux_is_cached(int descriptor, off_t offset) {
   return preadv2(descriptor, &vector, 1, offset, RWF_NOWAIT) != -1 || errno != EAGAIN;
 }
 
+int clinux_queued_output(int socket) {
+  int count = 0;
+  return ioctl(socket, TIOCOUTQ, &count) == 0 ? count : 0;
+}
+
 int clinux_terminal_columns(int descriptor) {
   struct winsize size;
   return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;

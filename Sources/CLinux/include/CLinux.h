@@ -36,7 +36,10 @@ void clinux_name_thread(const char *name);
 // preadv2 needs _GNU_SOURCE. False only when the page at that offset would have to be read from a device.
 bool clinux_is_cached(int descriptor, off_t offset);
 
-// ioctl is variadic.
+// ioctl is variadic. Bytes that were sent and not acknowledged yet; 0 where the socket cannot tell.
+int clinux_queued_output(int socket);
+
+// As above.
 int clinux_terminal_columns(int descriptor);
 int clinux_terminal_rows(int descriptor);
 

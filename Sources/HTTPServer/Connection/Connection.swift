@@ -30,6 +30,10 @@ struct Connection: ~Copyable {
   /// The file and the meter of the last inline response, kept so that the next response from the same costs no counting.
   var file: SharedDescriptor?
   var meter: (any BodyMeter)?
+  /// A body that carries ``meter`` is being sent.
+  var isMetered = false
+  /// Bytes per second the kernel lets leave; `.max` is no bound.
+  var pacing = UInt64.max
 
   var timer = TimerEntry()
   var deadline = ConnectionMachine.Deadline.none

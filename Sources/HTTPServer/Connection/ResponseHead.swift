@@ -25,6 +25,19 @@ struct ResponseHead {
     put("\r\n")
   }
 
+  /// A whole interim response.
+  static func interim(_ status: HTTPStatus, _ headers: HTTPFields) -> [UInt8] {
+    var head = ResponseHead()
+    head.put("HTTP/1.1 \(status)\r\n")
+    for field in headers where !isEngines(field.name) && isValid(field) {
+      head.put("\(field.name): \(field.value)\r\n")
+    }
+    head.put("\r\n")
+    return head.bytes
+  }
+
+  private init() {}
+
   private mutating func put(_ text: String) {
     bytes.append(contentsOf: text.utf8)
   }

@@ -8,13 +8,18 @@ final class Exchange: Sendable {
   private let mailbox: LoopMailbox
   private let bodyLimit: Int
   private let streamLimit: Int
+  /// RFC 9110 §15.2: no interim responses to HTTP/1.0.
+  private let takesInterim: Bool
   private let state = Mutex(ExchangeState())
 
-  init(tag: ConnectionTag, mailbox: LoopMailbox, bodyLimit: Int, streamLimit: Int) {
+  init(
+    tag: ConnectionTag, mailbox: LoopMailbox, bodyLimit: Int, streamLimit: Int, takesInterim: Bool = true
+  ) {
     self.tag = tag
     self.mailbox = mailbox
     self.bodyLimit = bodyLimit
     self.streamLimit = streamLimit
+    self.takesInterim = takesInterim
   }
 
   // MARK: The loop's side
@@ -63,10 +68,11 @@ final class Exchange: Sendable {
     state.withLock { state in
       state.isPosted = false
       let news = ExchangeNews(
-        wantsBody: state.wantsBody, response: state.response.take(),
+        wantsBody: state.wantsBody, interim: state.interim, response: state.response.take(),
         hasStreamed: state.streamed.isEmpty == false,
         streamEnd: state.streamEnd)
       state.wantsBody = false
+      state.interim = []
       return news
     }
   }
@@ -96,6 +102,11 @@ final class Exchange: Sendable {
       }
       if Task.isCancelled { throw RequestBodyError(.cancelled) }
     }
+  }
+
+  func sendInterim(_ bytes: [UInt8]) {
+    guard takesInterim else { return }
+    if state.withLock({ $0.acceptInterim(bytes, limit: streamLimit) }) { mailbox.post(.news(self)) }
   }
 
   func write(_ bytes: [UInt8]) async throws(ResponseWriterError) {
@@ -134,6 +145,7 @@ final class Exchange: Sendable {
     if case .stream(let contentLength, _) = response.body { length = contentLength }
     let posts = state.withLock { state in
       state.response = response
+      state.hasAnswered = true
       state.streamRemaining = length
       return state.postOnce()
     }

@@ -1,6 +1,8 @@
 /// What a loop learns of an ``Exchange``.
 struct ExchangeNews {
   let wantsBody: Bool
+  /// Whole interim responses, to be sent before anything else.
+  let interim: [UInt8]
   /// Once, when the handler has answered.
   let response: HTTPResponse?
   let hasStreamed: Bool

@@ -36,6 +36,8 @@ struct ExchangeState {
   var body: [UInt8] = []
   var bodyEnd: BodyEnd?
   var wantsBody = false
+  var interim: [UInt8] = []
+  var hasAnswered = false
   var response: HTTPResponse?
   var streamed: [UInt8] = []
   /// Bytes a stream of known length still has to write.
@@ -77,6 +79,13 @@ struct ExchangeState {
       wantsBody = true
       return (.wait, postOnce())
     }
+  }
+
+  /// The flag: whether the loop has to be told.
+  mutating func acceptInterim(_ bytes: [UInt8], limit: Int) -> Bool {
+    guard !hasAnswered, !isAbandoned, interim.count + bytes.count <= limit else { return false }
+    interim += bytes
+    return postOnce()
   }
 
   mutating func accept(_ bytes: [UInt8]) -> WriteVerdict {

@@ -24,12 +24,11 @@ public struct InlineResponse: ~Copyable {
   /// Bytes that head and inline body bytes may take.
   public let capacity: Int
   private(set) var count = 0
-  /// Bytes up to the content.
-  private(set) var headLength = 0
   private(set) var state = State.unfinished
   private(set) var content = Content.none
   private(set) var status = HTTPStatus.ok
   private(set) var closes: Bool
+  private(set) var pacing = UInt64.max
   private let date: HTTPDateField
   private let isHead: Bool
   private let minorVersion: UInt8
@@ -107,6 +106,12 @@ public struct InlineResponse: ~Copyable {
     put("\r\n")
   }
 
+  /// Lets the response leave at no more than this (`SO_MAX_PACING_RATE`); without a call, and with `.max`, as fast as it
+  /// can. Costs a system call where the connection's last response was paced differently.
+  public mutating func pace(bytesPerSecond: UInt64) {
+    pacing = bytesPerSecond
+  }
+
   /// Closes the connection after this response.
   public mutating func closeConnection() {
     closes = true
@@ -152,7 +157,6 @@ public struct InlineResponse: ~Copyable {
       put("Connection: keep-alive\r\n")
     }
     put("\r\n")
-    headLength = count
     if state == .unfinished { state = .finished }
   }
 

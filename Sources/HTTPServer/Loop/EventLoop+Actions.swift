@@ -35,13 +35,7 @@ extension EventLoop {
   }
 
   private mutating func sendContinue(_ index: Int) {
-    // Comes before the response, so nothing can be waiting to be sent.
-    table[index].output.bytes = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
-    table[index].output.sent = 0
-    switch sendBytes(index, more: false) {
-    case .broken: abandon(index)
-    case .sent, .blocked, .yielded, .waiting: break
-    }
+    sendInterim(index, Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
   }
 
   private mutating func sendRefusal(_ index: Int, _ status: HTTPStatus) {
@@ -65,6 +59,7 @@ extension EventLoop {
   }
 
   private mutating func close(_ index: Int) {
+    endMetering(index)
     dropExchange(index)
     dispatcher?.close(index)
     wheel.remove(index, table)

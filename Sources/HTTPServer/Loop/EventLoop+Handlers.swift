@@ -23,6 +23,7 @@ extension EventLoop {
     }
     _ = table[index].machine.handle(
       .responseBegan(closes: response.closes, streams: false, canDiscard: true))
+    pace(index, response.pacing)
     switch response.content {
     case .none: break
     case .file(let range):
@@ -30,12 +31,13 @@ extension EventLoop {
       table[index].output.fileEnd = range.upperBound
     case .parts(let parts): table[index].output.parts = parts
     }
-    sendScratch(index, count: response.count, headLength: response.headLength)
+    if table[index].output.hasMoreThanBytes { beginMetering(index) }
+    sendScratch(index, count: response.count)
     return true
   }
 
   /// Sends the response that lies in the send scratch; only what the socket does not take at once is copied.
-  private mutating func sendScratch(_ index: Int, count: Int, headLength: Int) {
+  private mutating func sendScratch(_ index: Int, count: Int) {
     let descriptor = table[index].descriptor
     let more = table[index].output.hasMoreThanBytes ? Int32(MSG_MORE) : 0
     var sent = 0
@@ -47,12 +49,11 @@ extension EventLoop {
     } catch {
       return abandon(index)
     }
-    if sent > headLength { table[index].meter?.didSend(sent - headLength) }
     if sent < count {
       let rest = unsafe UnsafeBufferPointer(start: sendScratch.base + sent, count: count - sent)
       table[index].output.bytes = unsafe Array(rest)
       table[index].output.sent = 0
-      table[index].output.bodyStart = max(0, headLength - sent)
+      table[index].output.bodyStart = Int.max
     }
     // The caller's loop goes on with input.
     _ = advanceOutput(index)
@@ -63,7 +64,8 @@ extension EventLoop {
     let configuration = context.configuration
     let exchange = Exchange(
       tag: ConnectionTag(index: index, generation: table[index].generation), mailbox: mailbox,
-      bodyLimit: configuration.bodyBufferLength, streamLimit: configuration.streamBufferLength)
+      bodyLimit: configuration.bodyBufferLength, streamLimit: configuration.streamBufferLength,
+      takesInterim: table[index].parser.head.minorVersion > 0)
     table[index].isHead = table[index].parser.head.method == .head
     table[index].minorVersion = table[index].parser.head.minorVersion
     table[index].isChunked = content == .chunked
@@ -99,11 +101,13 @@ extension EventLoop {
       case .length(let count): ByteCount(count)
       case .chunked: nil
       }
-    return try HTTPRequest(
+    var request = try HTTPRequest(
       method: HTTPMethod(rawValue: EventLoop.text(bytes, table[index].parser.head.methodPosition)),
       rawTarget: EventLoop.text(bytes, table[index].parser.head.target), headers: headers,
       body: RequestBody(exchange, expectedLength: expectedLength), remoteAddress: remoteAddress(index),
       id: context.nextRequestIdentifier())
+    request.exchange = exchange
+    return request
   }
 
   private func remoteAddress(_ index: Int) -> String {

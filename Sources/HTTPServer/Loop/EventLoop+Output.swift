@@ -29,6 +29,7 @@ extension EventLoop {
       if table[index].machine.output == .streaming { _ = table[index].machine.handle(.streamEnded) }
       guard table[index].machine.output == .sending else { return false }
       table[index].isTouched = true
+      endMetering(index)
       let actions = table[index].machine.handle(.responseSent)
       let reads = perform(actions, index)
       if !table[index].machine.isClosed { dropExchange(index) }
@@ -96,7 +97,7 @@ extension EventLoop {
 
   /// Of the bytes just sent, those that belong to a body are counted.
   private mutating func meter(_ index: Int, from start: Int, _ count: Int) {
-    guard let meter = table[index].meter else { return }
+    guard table[index].isMetered, let meter = table[index].meter else { return }
     let counted = start + count - max(start, table[index].output.bodyStart)
     if counted > 0 { meter.didSend(counted) }
   }
@@ -127,7 +128,7 @@ extension EventLoop {
       table[index].isTouched = true
       table[index].output.fileOffset += Int64(count)
       budget -= count
-      table[index].meter?.didSend(count)
+      if table[index].isMetered { table[index].meter?.didSend(count) }
     }
     return .sent
   }

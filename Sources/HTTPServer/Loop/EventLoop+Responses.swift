@@ -8,6 +8,8 @@ extension EventLoop {
     let index = exchange.tag.index
     guard table[index].exchange === exchange else { return }
     let news = exchange.takeNews()
+    if !news.interim.isEmpty { sendInterim(index, news.interim) }
+    if table[index].machine.isClosed { return }
     var reads = false
     if news.wantsBody { reads = perform(table[index].machine.handle(.bodyWanted), index) }
     if table[index].machine.isClosed { return }
@@ -48,6 +50,7 @@ extension EventLoop {
     output.bytes = Array(table[index].output.bytes.dropFirst(table[index].output.sent)) + head.bytes
     output.bodyStart = output.bytes.count
     table[index].meter = nil
+    pace(index, response.pacing ?? .max)
     if !isHead, !response.status.forbidsContent {
       switch response.body {
       case .none: break
@@ -66,5 +69,18 @@ extension EventLoop {
       }
     }
     table[index].output = output
+    if output.hasMoreThanBytes { beginMetering(index) }
+  }
+
+  /// Sends an interim response, if the final one has not begun.
+  mutating func sendInterim(_ index: Int, _ bytes: [UInt8]) {
+    guard table[index].machine.output == .handling else { return }
+    let waiting = table[index].output.bytes.count - table[index].output.sent
+    // A peer that takes none of them does not need to know.
+    guard waiting + bytes.count <= context.configuration.streamBufferLength else { return }
+    table[index].output.bytes = Array(table[index].output.bytes.dropFirst(table[index].output.sent)) + bytes
+    table[index].output.sent = 0
+    table[index].output.bodyStart = Int.max
+    _ = advanceOutput(index)
   }
 }

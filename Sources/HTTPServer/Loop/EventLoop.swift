@@ -113,6 +113,7 @@ struct EventLoop: ~Copyable {
         table[tag.index].output.isFetching = false
         continueOutput(tag.index)
         settle(tag.index)
+      case .abortBodies(let meter): abortBodies(meteredBy: meter)
       case .drain: beginDrain()
       }
     }

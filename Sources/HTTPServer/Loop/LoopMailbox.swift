@@ -10,6 +10,8 @@ final class LoopMailbox: Sendable {
     case news(Exchange)
     /// The pages a connection waits for are in memory.
     case pagesReady(ConnectionTag)
+    /// Connections whose running body carries the meter are to be reset.
+    case abortBodies(any BodyMeter)
     case drain
   }
 

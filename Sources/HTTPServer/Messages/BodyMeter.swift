@@ -1,5 +1,14 @@
-/// Learns how many bytes of a response body the kernel has taken, as it takes them. Called on a loop's thread: return at
-/// once.
+/// Learns of a response body: that its sending begins, how many of its bytes the kernel has taken, as it takes them, and
+/// that it is over. Called on a loop's thread: return at once.
 public protocol BodyMeter: AnyObject, Sendable {
+  /// A body with content that carries this meter is about to be sent. Not for `HEAD`, nor for an empty range.
+  func didBegin()
   func didSend(_ count: Int)
+  /// Once for each ``didBegin()``, whether the body was sent to its end or not.
+  func didEnd()
+}
+
+extension BodyMeter {
+  public func didBegin() {}
+  public func didEnd() {}
 }

@@ -17,6 +17,8 @@ public struct HTTPRequest: Sendable {
   public var remoteAddress: String
   /// Unique within the life of the process; put it into logs.
   public var id: String
+  /// Its way back to the connection; nil for a request that no connection brought.
+  var exchange: Exchange?
 
   public init(
     method: HTTPMethod, rawTarget: String, headers: HTTPFields = [:], body: RequestBody = .empty,
@@ -32,6 +34,15 @@ public struct HTTPRequest: Sendable {
     self.body = body
     self.remoteAddress = remoteAddress
     self.id = id
+  }
+
+  /// Sends an interim response (RFC 9110 §15.2) at once: 102 to 199. Does nothing for an HTTP/1.0 client, once a response
+  /// was returned, when the peer is gone, or when it takes so little that interim responses pile up.
+  /// The engine sends 100 by itself when a body is read.
+  public func sendInterim(_ status: HTTPStatus, _ headers: HTTPFields = [:]) async {
+    precondition(
+      (102...199).contains(status.rawValue), "\(status) is not an interim response for a handler to send")
+    exchange?.sendInterim(ResponseHead.interim(status, headers))
   }
 
   /// The first parameter of that name in the query.

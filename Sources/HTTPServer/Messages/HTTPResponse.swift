@@ -4,6 +4,8 @@ public struct HTTPResponse: Sendable {
   public var status: HTTPStatus
   public var headers: HTTPFields
   public var body: ResponseBody
+  /// Bytes per second at which the kernel lets this response leave (`SO_MAX_PACING_RATE`); nil for as fast as it can.
+  public var pacing: UInt64?
 
   public init(status: HTTPStatus, headers: HTTPFields = [:], body: ResponseBody = .none) {
     self.status = status

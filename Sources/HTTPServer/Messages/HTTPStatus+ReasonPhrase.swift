@@ -3,6 +3,9 @@ extension HTTPStatus {
   public var reasonPhrase: StaticString {
     switch rawValue {
     case 100: "Continue"
+    case 102: "Processing"
+    case 103: "Early Hints"
+    case 104: "Upload Resumption Supported"
     case 200: "OK"
     case 201: "Created"
     case 202: "Accepted"

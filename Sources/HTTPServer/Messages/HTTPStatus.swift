@@ -8,6 +8,10 @@ public struct HTTPStatus: RawRepresentable, Hashable, Sendable, CustomStringConv
     self.rawValue = rawValue
   }
 
+  /// RFC 8297.
+  public static let earlyHints = HTTPStatus(rawValue: 103)
+  /// draft-ietf-httpbis-resumable-upload.
+  public static let uploadResumptionSupported = HTTPStatus(rawValue: 104)
   public static let ok = HTTPStatus(rawValue: 200)
   public static let created = HTTPStatus(rawValue: 201)
   public static let accepted = HTTPStatus(rawValue: 202)

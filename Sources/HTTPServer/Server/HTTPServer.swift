@@ -94,6 +94,12 @@ public final class HTTPServer: Sendable {
     for thread in threads where !thread.isLoop { await thread.end() }
   }
 
+  /// Resets every connection whose running body carries `meter`, and those whose last body did and has not left the
+  /// kernel yet: what the kernel queued is dropped. Returns when all loops were told, which is before they have acted.
+  public func abortBodies(meteredBy meter: any BodyMeter) {
+    for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.abortBodies(meter)) }
+  }
+
   /// Makes the loops look at their clock: for tests that own it.
   func clockDidMove() {
     for mailbox in state.withLock({ $0.mailboxes }) { mailbox.ring() }

@@ -1,0 +1,45 @@
+internal import CLinux
+internal import Glibc
+
+/// Bodies of responses: their meters, their pace, their end before the end.
+extension EventLoop {
+  /// The response being put together has content and, maybe, a meter for it.
+  mutating func beginMetering(_ index: Int) {
+    guard let meter = table[index].meter else { return }
+    table[index].isMetered = true
+    meter.didBegin()
+  }
+
+  mutating func endMetering(_ index: Int) {
+    guard table[index].isMetered else { return }
+    table[index].isMetered = false
+    table[index].meter?.didEnd()
+  }
+
+  mutating func pace(_ index: Int, _ bytesPerSecond: UInt64) {
+    guard table[index].pacing != bytesPerSecond else { return }
+    table[index].pacing = bytesPerSecond
+    var rate = bytesPerSecond
+    // A socket that cannot be paced (a Unix one on some kernels) is a local one, and not worth a lost response.
+    _ = unsafe setsockopt(
+      table[index].descriptor, SOL_SOCKET, SO_MAX_PACING_RATE, &rate,
+      socklen_t(MemoryLayout<UInt64>.size))
+  }
+
+  mutating func abortBodies(meteredBy meter: any BodyMeter) {
+    for index in 0..<table.end where !table[index].machine.isClosed && table[index].meter === meter {
+      // A body that is sent, as far as this server goes, may still wait in the kernel for a slow or paced client.
+      guard table[index].isMetered || clinux_queued_output(table[index].descriptor) > 0 else { continue }
+      reset(index)
+    }
+  }
+
+  /// Ends a connection so that nothing the kernel holds for it is sent any more.
+  mutating func reset(_ index: Int) {
+    var option = linger(l_onoff: 1, l_linger: 0)
+    // Fails only for a socket that is broken already.
+    _ = unsafe setsockopt(
+      table[index].descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    abandon(index)
+  }
+}
