@@ -3,7 +3,7 @@
 struct Connection: ~Copyable {
   var descriptor: Int32
   var generation: UInt32
-  let isUnix: Bool
+  let peer: PeerAddress
   var machine = ConnectionMachine()
 
   var parser = RequestParser()
@@ -35,6 +35,17 @@ struct Connection: ~Copyable {
   /// Bytes per second the kernel lets leave; `.max` is no bound.
   var pacing = UInt64.max
 
+  /// Bytes the kernel has ever taken.
+  var sent: UInt64 = 0
+  /// ``sent`` when the response's head is out; `.max` before there is a response.
+  var bodyFrom = UInt64.max
+  var sentAtFirstByte: UInt64 = 0
+  var awaitsFirstByte = false
+  /// Of the request in progress, while ``isRecording``.
+  var record = AccessRecord()
+  var recordStart: UInt64 = 0
+  var isRecording = false
+
   var timer = TimerEntry()
   var deadline = ConnectionMachine.Deadline.none
   /// Something happened for which the running deadline starts anew.
@@ -42,9 +53,9 @@ struct Connection: ~Copyable {
   /// Waits in the loop's ready list for its next turn.
   var isReady = false
 
-  init(descriptor: Int32, generation: UInt32, isUnix: Bool) {
+  init(descriptor: Int32, generation: UInt32, peer: PeerAddress) {
     self.descriptor = descriptor
     self.generation = generation
-    self.isUnix = isUnix
+    self.peer = peer
   }
 }

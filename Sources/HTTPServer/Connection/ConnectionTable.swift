@@ -37,17 +37,17 @@ struct ConnectionTable: ~Copyable {
   }
 
   /// Takes a place; there must be one.
-  mutating func add(descriptor: Int32, isUnix: Bool) -> Int {
+  mutating func add(descriptor: Int32, peer: PeerAddress) -> Int {
     precondition(!isFull)
     openCount += 1
     if let index = free.popLast() {
       let generation = self[index].generation &+ 1
-      self[index] = Connection(descriptor: descriptor, generation: generation, isUnix: isUnix)
+      self[index] = Connection(descriptor: descriptor, generation: generation, peer: peer)
       return index
     }
     let index = used
     used += 1
-    unsafe (base + index).initialize(to: Connection(descriptor: descriptor, generation: 0, isUnix: isUnix))
+    unsafe (base + index).initialize(to: Connection(descriptor: descriptor, generation: 0, peer: peer))
     return index
   }
 

@@ -28,7 +28,11 @@ public struct InlineResponse: ~Copyable {
   private(set) var content = Content.none
   private(set) var status = HTTPStatus.ok
   private(set) var closes: Bool
+  /// Bytes up to the content.
+  private(set) var headLength = 0
   private(set) var pacing = UInt64.max
+  /// The number behind ``AccessRecord/identifierText``: for a log, or a field that a client may quote.
+  public let requestIdentifier: UInt64
   private let date: HTTPDateField
   private let isHead: Bool
   private let minorVersion: UInt8
@@ -38,7 +42,8 @@ public struct InlineResponse: ~Copyable {
 
   init(
     base: UnsafeMutablePointer<UInt8>, capacity: Int, date: HTTPDateField, isHead: Bool, minorVersion: UInt8,
-    closes: Bool, file: consuming SharedDescriptor?, meter: consuming (any BodyMeter)?
+    closes: Bool, requestIdentifier: UInt64, file: consuming SharedDescriptor?,
+    meter: consuming (any BodyMeter)?
   ) {
     unsafe self.base = base
     self.capacity = capacity
@@ -46,6 +51,7 @@ public struct InlineResponse: ~Copyable {
     self.isHead = isHead
     self.minorVersion = minorVersion
     self.closes = closes
+    self.requestIdentifier = requestIdentifier
     self.file = file
     self.meter = meter
   }
@@ -157,6 +163,7 @@ public struct InlineResponse: ~Copyable {
       put("Connection: keep-alive\r\n")
     }
     put("\r\n")
+    headLength = count
     if state == .unfinished { state = .finished }
   }
 

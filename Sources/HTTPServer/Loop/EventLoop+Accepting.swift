@@ -1,3 +1,4 @@
+// Whichever of the two modules the compiler finds the socket addresses in first.
 internal import CLinux
 internal import Glibc
 internal import Synchronization
@@ -11,10 +12,16 @@ extension EventLoop {
     let listener = listeners[position]
     for _ in 0..<EventLoop.acceptsPerTurn {
       let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+      var address = sockaddr_storage()
+      var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
       let descriptor: Int32?
       do {
         descriptor = try SystemCall.runWithoutWaiting("accept4") {
-          clinux_accept4(listener.descriptor.number, nil, nil, flags)
+          unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+              unsafe clinux_accept4(listener.descriptor.number, pointer, &length, flags)
+            }
+          }
         }
       } catch {
         // A connection that broke while it waited is not worth a word; without descriptors, waiting is all there is.
@@ -22,19 +29,22 @@ extension EventLoop {
         return
       }
       guard let descriptor else { return }
-      admit(descriptor, isUnix: listener.isUnix)
+      admit(descriptor, listener.isUnix ? .unix : PeerAddress(address))
     }
   }
 
-  private mutating func admit(_ descriptor: Int32, isUnix: Bool) {
+  private mutating func admit(_ descriptor: Int32, _ peer: PeerAddress) {
+    counters.add(Counter.accepted)
     let open = context.openCount.add(1, ordering: .relaxed).newValue
     guard !table.isFull else {
       context.openCount.subtract(1, ordering: .relaxed)
       // Not even a place to say so from.
       _ = Glibc.close(descriptor)
+      countRefusal(.overflow)
+      counters.add(Counter.closed)
       return
     }
-    let index = table.add(descriptor: descriptor, isUnix: isUnix)
+    let index = table.add(descriptor: descriptor, peer: peer)
     dispatcher?.open(index)
     let tag = ConnectionTag(index: index, generation: table[index].generation)
     let events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | clinux_epoll_edge_triggered
@@ -46,15 +56,21 @@ extension EventLoop {
     if open > context.configuration.maximumConnections {
       table[index].isCounted = false
       context.openCount.subtract(1, ordering: .relaxed)
+      countRefusal(.capacity)
       refuse(index, .serviceUnavailable)
     }
     settle(index)
+  }
+
+  private func countRefusal(_ refusal: HTTPServerStatistics.Refusal) {
+    counters.add(Counter.refusals + refusal.rawValue)
   }
 
   /// Leaves the listening sockets alone for a tenth of a second, or until a connection closes.
   private mutating func pauseAccepting() {
     guard acceptDue == 0 else { return }
     acceptDue = now + 100_000_000
+    counters.add(Counter.acceptPauses)
     unwatchListeners()
   }
 

@@ -43,6 +43,7 @@ extension EventLoop {
     if status == .serviceUnavailable, response.headers["Retry-After"] == nil {
       response.headers["Retry-After"] = "1"
     }
+    if !table[index].isRecording { beginRecord(index) }
     put(response, index, isHead: false, minorVersion: 1)
     continueOutput(index)
   }
@@ -60,6 +61,8 @@ extension EventLoop {
 
   private mutating func close(_ index: Int) {
     endMetering(index)
+    endRecord(index, isComplete: false)
+    counters.add(Counter.closed)
     dropExchange(index)
     dispatcher?.close(index)
     wheel.remove(index, table)

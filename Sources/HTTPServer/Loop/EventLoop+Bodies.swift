@@ -30,6 +30,7 @@ extension EventLoop {
     for index in 0..<table.end where !table[index].machine.isClosed && table[index].meter === meter {
       // A body that is sent, as far as this server goes, may still wait in the kernel for a slow or paced client.
       guard table[index].isMetered || clinux_queued_output(table[index].descriptor) > 0 else { continue }
+      counters.add(Counter.abortedBodies)
       reset(index)
     }
   }

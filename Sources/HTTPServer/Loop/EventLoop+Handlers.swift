@@ -10,7 +10,9 @@ extension EventLoop {
     var response = unsafe InlineResponse(
       base: sendScratch.base, capacity: sendScratch.capacity, date: date,
       isHead: table[index].parser.head.method == .head, minorVersion: table[index].parser.head.minorVersion,
-      closes: table[index].machine.closes, file: table[index].file.take(), meter: table[index].meter.take())
+      closes: table[index].machine.closes,
+      requestIdentifier: table[index].record.identifier, file: table[index].file.take(),
+      meter: table[index].meter.take())
     let outcome = dispatcher.respond(
       index, head: table[index].parser.head, bytes: bytes, response: &response)
     table[index].file = response.file.take()
@@ -32,6 +34,7 @@ extension EventLoop {
     case .parts(let parts): table[index].output.parts = parts
     }
     if table[index].output.hasMoreThanBytes { beginMetering(index) }
+    recordResponse(index, response.status, headLength: response.headLength)
     sendScratch(index, count: response.count)
     return true
   }
@@ -49,6 +52,7 @@ extension EventLoop {
     } catch {
       return abandon(index)
     }
+    recordSent(index, sent, isHeldBack: more != 0 || sent == 0)
     if sent < count {
       let rest = unsafe UnsafeBufferPointer(start: sendScratch.base + sent, count: count - sent)
       table[index].output.bytes = unsafe Array(rest)
@@ -104,20 +108,11 @@ extension EventLoop {
     var request = try HTTPRequest(
       method: HTTPMethod(rawValue: EventLoop.text(bytes, table[index].parser.head.methodPosition)),
       rawTarget: EventLoop.text(bytes, table[index].parser.head.target), headers: headers,
-      body: RequestBody(exchange, expectedLength: expectedLength), remoteAddress: remoteAddress(index),
-      id: context.nextRequestIdentifier())
+      body: RequestBody(exchange, expectedLength: expectedLength),
+      remoteAddress: table[index].peer.description,
+      id: AccessRecord.text(of: table[index].record.identifier))
     request.exchange = exchange
     return request
-  }
-
-  private func remoteAddress(_ index: Int) -> String {
-    if table[index].isUnix { return "unix" }
-    do {
-      return try SocketAddress(peerOf: table[index].descriptor).text
-    } catch {
-      // The peer is gone already, and with it the interest in its address.
-      return "unknown"
-    }
   }
 
   private static func text(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String {

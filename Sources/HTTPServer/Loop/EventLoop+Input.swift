@@ -114,6 +114,7 @@ extension EventLoop {
   private mutating func headEnded(_ index: Int, _ bytes: Span<UInt8>) -> Int {
     let length = table[index].parser.head.length
     let content = table[index].parser.head.content
+    beginRecord(index, bytes)
     if case .length(let count) = content, count > context.configuration.maximumBodyLength.rawValue {
       refuse(index, .contentTooLarge)
       return bytes.count
@@ -137,6 +138,7 @@ extension EventLoop {
     if table[index].isChunked { return feedChunks(index, bytes) }
     let count = Int(min(table[index].bodyCount, Int64(bytes.count)))
     table[index].bodyCount -= Int64(count)
+    table[index].record.bytesReceived += UInt64(count)
     appendBody(index, bytes.extracting(0..<count))
     if table[index].bodyCount == 0 { endBody(index) }
     return count
@@ -149,6 +151,7 @@ extension EventLoop {
       case .needsMore: return position
       case .bytes(let range):
         table[index].bodyCount += Int64(range.count)
+        table[index].record.bytesReceived += UInt64(range.count)
         guard table[index].bodyCount <= context.configuration.maximumBodyLength.rawValue else {
           failBody(index, .tooLarge)
           return bytes.count

@@ -30,6 +30,7 @@ extension EventLoop {
       guard table[index].machine.output == .sending else { return false }
       table[index].isTouched = true
       endMetering(index)
+      endRecord(index, isComplete: true)
       let actions = table[index].machine.handle(.responseSent)
       let reads = perform(actions, index)
       if !table[index].machine.isClosed { dropExchange(index) }
@@ -87,6 +88,7 @@ extension EventLoop {
       guard let count else { return .blocked }
       table[index].isTouched = true
       table[index].output.sent += count
+      recordSent(index, count, isHeldBack: more)
       meter(index, from: start, count)
     }
     table[index].output.bytes = []
@@ -127,6 +129,7 @@ extension EventLoop {
       if count == 0 { return .broken }
       table[index].isTouched = true
       table[index].output.fileOffset += Int64(count)
+      recordSent(index, count)
       budget -= count
       if table[index].isMetered { table[index].meter?.didSend(count) }
     }

@@ -49,6 +49,7 @@ extension EventLoop {
     // An interim response may not be out yet.
     output.bytes = Array(table[index].output.bytes.dropFirst(table[index].output.sent)) + head.bytes
     output.bodyStart = output.bytes.count
+    recordResponse(index, response.status, headLength: output.bytes.count)
     table[index].meter = nil
     pace(index, response.pacing ?? .max)
     if !isHead, !response.status.forbidsContent {

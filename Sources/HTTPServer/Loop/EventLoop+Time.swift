@@ -7,6 +7,8 @@ extension EventLoop {
     guard now >= dateDue else { return }
     let wall = context.wallClock.now()
     date = HTTPDateField(secondsSinceEpoch: wall.secondsSinceEpoch)
+    wallBase = wall.millisecondsSinceEpoch
+    wallBaseInstant = now
     let rest = 1000 - (wall.millisecondsSinceEpoch - wall.secondsSinceEpoch * 1000)
     dateDue = now + UInt64(rest) * 1_000_000
   }
@@ -29,6 +31,7 @@ extension EventLoop {
       if table[index].timer.due <= now {
         table[index].timer.due = 0
         let isBody = table[index].machine.deadline == .body
+        countDeadline(table[index].machine.deadline)
         let actions = table[index].machine.handle(.deadlinePassed)
         if perform(actions, index, bodyError: isBody ? .timedOut : .connectionClosed) { continueInput(index) }
         table[index].isTouched = true
@@ -39,7 +42,10 @@ extension EventLoop {
     }
     if drainDue > 0, now >= drainDue {
       drainDue = 0
-      for index in 0..<table.end where !table[index].machine.isClosed { abandon(index) }
+      for index in 0..<table.end where !table[index].machine.isClosed {
+        counters.add(Counter.deadlines + HTTPServerStatistics.Deadline.drain.rawValue)
+        abandon(index)
+      }
     }
   }
 

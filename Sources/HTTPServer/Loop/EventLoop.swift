@@ -17,6 +17,11 @@ struct EventLoop: ~Copyable {
   let context: ServerContext
   let mailbox: LoopMailbox
   let epoll: FileDescriptor
+  /// Of the server's loops, from 0.
+  let number: Int
+  let counters: CounterBlock
+  /// Where access records go; nil when nobody wants any.
+  let ring: AccessRing?
   var listeners: [ListeningSocket]
   var table: ConnectionTable
   var wheel: TimerWheel
@@ -30,6 +35,11 @@ struct EventLoop: ~Copyable {
   var now: UInt64
   var date: HTTPDateField
   var dateDue: UInt64 = 0
+  /// The wall clock's milliseconds at ``wallBaseInstant``.
+  var wallBase: Int64
+  var wallBaseInstant: UInt64
+  /// Requests of this loop.
+  var sequence: UInt64 = 0
   var isDraining = false
   var drainDue: UInt64 = 0
   /// accept(2) ran out of descriptors; listening goes on when some are free or this time has come.
@@ -37,9 +47,13 @@ struct EventLoop: ~Copyable {
 
   /// ``prepare()`` it before it runs.
   init(
-    context: ServerContext, mailbox: LoopMailbox, listeners: [ListeningSocket],
+    number: Int, context: ServerContext, counters: CounterBlock, ring: AccessRing?, mailbox: LoopMailbox,
+    listeners: [ListeningSocket],
     epoll: consuming FileDescriptor
   ) {
+    self.number = number
+    self.counters = counters
+    self.ring = ring
     self.context = context
     self.mailbox = mailbox
     self.listeners = listeners
@@ -52,7 +66,10 @@ struct EventLoop: ~Copyable {
     sendScratch = Scratch(capacity: EventLoop.scratchLength)
     now = context.clock.now().nanoseconds
     wheel = TimerWheel(now: now)
-    date = HTTPDateField(secondsSinceEpoch: context.wallClock.now().secondsSinceEpoch)
+    let wall = context.wallClock.now()
+    date = HTTPDateField(secondsSinceEpoch: wall.secondsSinceEpoch)
+    wallBase = wall.millisecondsSinceEpoch
+    wallBaseInstant = now
   }
 
   static func makeEpoll() throws(SystemError) -> FileDescriptor {

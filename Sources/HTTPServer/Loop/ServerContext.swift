@@ -12,7 +12,6 @@ final class ServerContext: Sendable {
   let pages: PageReader
   /// Open connections of all loops, but for those that were refused for want of room.
   let openCount = Atomic<Int>(0)
-  private let nextRequest = Atomic<UInt64>(1)
 
   init(
     configuration: HTTPServerConfiguration, clock: any MonotonicClock, wallClock: any WallClock,
@@ -25,10 +24,6 @@ final class ServerContext: Sendable {
     self.makeDispatcher = makeDispatcher
     self.requests = requests
     pages = PageReader()
-  }
-
-  func nextRequestIdentifier() -> String {
-    String(nextRequest.add(1, ordering: .relaxed).oldValue, radix: 36)
   }
 }
 

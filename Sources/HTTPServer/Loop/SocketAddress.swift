@@ -40,12 +40,6 @@ struct SocketAddress {
     }
   }
 
-  init(peerOf socket: Int32) throws(SystemError) {
-    try unsafe withMutablePointer { (pointer, length) throws(SystemError) in
-      _ = try SystemCall.run("getpeername") { unsafe getpeername(socket, pointer, length) }
-    }
-  }
-
   var family: Int32 { Int32(storage.ss_family) }
 
   var port: UInt16 {
@@ -53,24 +47,6 @@ struct SocketAddress {
     case AF_INET: load(as: sockaddr_in.self).sin_port.bigEndian
     case AF_INET6: load(as: sockaddr_in6.self).sin6_port.bigEndian
     default: 0
-    }
-  }
-
-  /// `127.0.0.1:8080`, `[::1]:8080`, or `unix`.
-  var text: String {
-    var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-    switch family {
-    case AF_INET:
-      var address = load(as: sockaddr_in.self).sin_addr
-      guard unsafe inet_ntop(AF_INET, &address, &text, socklen_t(text.count)) != nil else { return "unknown" }
-      return "\(SocketAddress.string(text)):\(port)"
-    case AF_INET6:
-      var address = load(as: sockaddr_in6.self).sin6_addr
-      guard unsafe inet_ntop(AF_INET6, &address, &text, socklen_t(text.count)) != nil else {
-        return "unknown"
-      }
-      return "[\(SocketAddress.string(text))]:\(port)"
-    default: return "unix"
     }
   }
 
@@ -104,9 +80,5 @@ struct SocketAddress {
 
   private func load<Address>(as type: Address.Type) -> Address {
     unsafe withUnsafeBytes(of: storage) { unsafe $0.load(as: type) }
-  }
-
-  private static func string(_ text: [CChar]) -> String {
-    String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 }

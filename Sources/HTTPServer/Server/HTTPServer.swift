@@ -12,6 +12,8 @@ public final class HTTPServer: Sendable {
     var mailboxes: [LoopMailbox] = []
     var unixPaths: [String] = []
     var threads: [LoopThread] = []
+    var counters: [CounterBlock] = []
+    var rings: [AccessRing] = []
     var requests: Task<Void, Never>?
     var wasStarted = false
   }
@@ -94,6 +96,15 @@ public final class HTTPServer: Sendable {
     for thread in threads where !thread.isLoop { await thread.end() }
   }
 
+  /// What was counted until now, on all loops together; afterwards too.
+  public func statistics() -> HTTPServerStatistics {
+    let (counters, rings) = state.withLock { ($0.counters, $0.rings) }
+    var statistics = HTTPServerStatistics()
+    for block in counters { statistics.add(block) }
+    statistics.droppedRecords = rings.reduce(0) { $0 + $1.dropped }
+    return statistics
+  }
+
   /// Resets every connection whose running body carries `meter`, and those whose last body did and has not left the
   /// kernel yet: what the kernel queued is dropped. Returns when all loops were told, which is before they have acted.
   public func abortBodies(meteredBy meter: any BodyMeter) {
@@ -109,13 +120,23 @@ public final class HTTPServer: Sendable {
 
   private func startThreads(_ sockets: [[ListeningSocket]], _ state: inout State) throws(SystemError) {
     let context = context
-    for listeners in sockets {
+    let recorder = context.configuration.recorder
+    if let recorder {
+      state.rings = sockets.map { _ in AccessRing(capacity: recorder.ringCapacity) }
+      recorder.begin(state.rings)
+    }
+    for (number, listeners) in sockets.enumerated() {
+      let counters = CounterBlock()
       let mailbox = try LoopMailbox()
       let epoll = try EventLoop.makeEpoll()
       let loop = LoopBox(
-        EventLoop(context: context, mailbox: mailbox, listeners: listeners, epoll: epoll))
+        EventLoop(
+          number: number, context: context, counters: counters,
+          ring: recorder == nil ? nil : state.rings[number], mailbox: mailbox, listeners: listeners,
+          epoll: epoll))
       try loop.prepare()
       state.mailboxes.append(mailbox)
+      state.counters.append(counters)
       state.threads.append(try LoopThread(isLoop: true) { loop.run() })
     }
     for _ in 0..<readers {

@@ -57,6 +57,9 @@ public struct HTTPServerConfiguration: Sendable {
   /// room for another connection, a broken inline response. The server ends the connection after them.
   public var refusal: @Sendable (HTTPStatus) -> HTTPResponse = { HTTPResponse(status: $0) }
 
+  /// Gets a record of every request; nil when nobody wants them.
+  public var recorder: (any ExchangeRecorder)?
+
   public init(addresses: [ServerAddress]) {
     self.addresses = addresses
   }

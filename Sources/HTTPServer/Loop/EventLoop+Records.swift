@@ -1,0 +1,90 @@
+internal import Measures
+
+/// What is counted and remembered of each request.
+extension EventLoop {
+  /// A request begins: its head is complete, or refused and then without `bytes`.
+  mutating func beginRecord(_ index: Int, _ bytes: Span<UInt8>? = nil) {
+    sequence += 1
+    table[index].isRecording = true
+    table[index].awaitsFirstByte = false
+    table[index].recordStart = now
+    table[index].record.identifier = sequence << 8 | UInt64(number)
+    table[index].record.status = 0
+    table[index].record.isComplete = false
+    table[index].record.timeToFirstByte = 0
+    table[index].record.bytesReceived = 0
+    table[index].bodyFrom = .max
+    guard ring != nil else { return }
+    table[index].record.start = Timestamp(
+      millisecondsSinceEpoch: wallBase + Int64((now - wallBaseInstant) / 1_000_000))
+    table[index].record.peer = table[index].peer
+    if let bytes {
+      table[index].record.method = table[index].parser.head.method
+      table[index].record.setPath(bytes, table[index].parser.head.path)
+    } else {
+      table[index].record.method = .other
+      table[index].record.clearPath()
+    }
+  }
+
+  /// A final response is about to be sent; `headLength` bytes come before its content.
+  mutating func recordResponse(_ index: Int, _ status: HTTPStatus, headLength: Int) {
+    counters.add(Counter.responses(status.rawValue))
+    counters.add(Counter.responsesBegun)
+    table[index].record.status = UInt16(truncatingIfNeeded: status.rawValue)
+    table[index].bodyFrom = table[index].sent + UInt64(headLength)
+    table[index].awaitsFirstByte = true
+  }
+
+  /// Bytes have left, or are held back by nothing but the system.
+  @inline(__always)
+  mutating func recordSent(_ index: Int, _ count: Int, isHeldBack: Bool = false) {
+    table[index].sent += UInt64(count)
+    if table[index].awaitsFirstByte, !isHeldBack { recordFirstByte(index) }
+  }
+
+  private mutating func recordFirstByte(_ index: Int) {
+    table[index].awaitsFirstByte = false
+    table[index].sentAtFirstByte = table[index].sent
+    let time = context.clock.now().nanoseconds - table[index].recordStart
+    table[index].record.timeToFirstByte = max(1, time)
+    counters.add(Counter.firstByteNanoseconds, time)
+    counters.add(Counter.firstByte + LatencyHistogram.bucket(time))
+  }
+
+  /// The request is done with, and its response if there was one.
+  mutating func endRecord(_ index: Int, isComplete: Bool) {
+    guard table[index].isRecording else { return }
+    table[index].isRecording = false
+    let bodyFrom = table[index].bodyFrom
+    let bytesSent = table[index].sent > bodyFrom ? table[index].sent - bodyFrom : 0
+    if bodyFrom != .max {
+      counters.add(Counter.responsesEnded)
+      counters.add(Counter.bytesSent, bytesSent)
+    }
+    counters.add(Counter.bytesReceived, table[index].record.bytesReceived)
+    // A connection that was refused for want of room asked for nothing yet.
+    guard let ring, table[index].isCounted else { return }
+    let firstByte = table[index].record.timeToFirstByte
+    let isAtOnce = firstByte > 0 && table[index].sent == table[index].sentAtFirstByte
+    table[index].record.duration =
+      isAtOnce ? firstByte : context.clock.now().nanoseconds - table[index].recordStart
+    table[index].record.bytesSent = bytesSent
+    table[index].record.isComplete = isComplete
+    ring.append(table[index].record)
+  }
+
+  /// One of the deadlines has passed and ends a connection.
+  func countDeadline(_ deadline: ConnectionMachine.Deadline) {
+    let kind: HTTPServerStatistics.Deadline? =
+      switch deadline {
+      case .none: nil
+      case .idle: .idle
+      case .head: .head
+      case .body: .body
+      case .send: .send
+      case .linger: .linger
+      }
+    if let kind { counters.add(Counter.deadlines + kind.rawValue) }
+  }
+}

@@ -1,0 +1,62 @@
+public import Measures
+
+/// What is remembered of one request and its response, in a fixed number of bytes.
+public struct AccessRecord: Sendable {
+  /// Bytes of a path that are kept.
+  public static let pathCapacity = 160
+
+  /// The number behind ``HTTPRequest/id`` and ``InlineResponse/requestIdentifier``.
+  public internal(set) var identifier: UInt64 = 0
+  /// When the head was complete.
+  public internal(set) var start = Timestamp(millisecondsSinceEpoch: 0)
+  public internal(set) var method = RequestHead.Method.other
+  /// 0 when the connection ended before there was a response.
+  public internal(set) var status: UInt16 = 0
+  /// False when the connection ended before the response did.
+  public internal(set) var isComplete = false
+  public internal(set) var peer = PeerAddress.unix
+  /// Nanoseconds from the complete head to the first bytes of the response that left; 0 when none did.
+  public internal(set) var timeToFirstByte: UInt64 = 0
+  /// Nanoseconds from the complete head to the end of the response.
+  public internal(set) var duration: UInt64 = 0
+  /// Bytes of the response behind its head that the kernel took.
+  public internal(set) var bytesSent: UInt64 = 0
+  /// Bytes of content that came with the request.
+  public internal(set) var bytesReceived: UInt64 = 0
+  /// The path was longer than ``pathCapacity``.
+  public internal(set) var isPathCut = false
+  private var pathLength: UInt8 = 0
+  private var pathBytes = InlineArray<160, UInt8>(repeating: 0)
+
+  init() {}
+
+  /// As the client sent it, percent-encoded, without the query. Empty when the head was refused.
+  public var path: String {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(Int(pathLength))
+    for index in 0..<Int(pathLength) { bytes.append(pathBytes[index]) }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// The request's identifier as ``HTTPRequest/id`` spells it.
+  public var identifierText: String { AccessRecord.text(of: identifier) }
+
+  /// An identifier as it is spelled for people.
+  public static func text(of identifier: UInt64) -> String { String(identifier, radix: 36) }
+
+  mutating func setPath(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+    let count = min(range.count, AccessRecord.pathCapacity)
+    isPathCut = range.count > count
+    pathLength = UInt8(count)
+    unsafe withUnsafeMutableBytes(of: &pathBytes) { target in
+      unsafe bytes.extracting(range.lowerBound..<range.lowerBound + count).withUnsafeBytes { source in
+        unsafe target.copyMemory(from: source)
+      }
+    }
+  }
+
+  mutating func clearPath() {
+    pathLength = 0
+    isPathCut = false
+  }
+}

@@ -1,0 +1,76 @@
+// Whichever of the two modules the compiler finds the socket addresses in first.
+internal import CLinux
+internal import Glibc
+
+/// Who is at the other end of a connection.
+public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
+  public enum Family: UInt8, Hashable, Sendable {
+    /// A Unix socket, whose other end has no address.
+    case unix
+    case version4
+    case version6
+  }
+
+  public let family: Family
+  public let port: UInt16
+  /// The address's bits in network order; of version 4 the lower 32 bits of ``low``.
+  public let high: UInt64
+  public let low: UInt64
+
+  public static let unix = PeerAddress(family: .unix, port: 0, high: 0, low: 0)
+
+  public init(family: Family, port: UInt16, high: UInt64, low: UInt64) {
+    self.family = family
+    self.port = port
+    self.high = high
+    self.low = low
+  }
+
+  /// A version 4 address that came through a version 6 socket is a version 4 address.
+  init(_ storage: sockaddr_storage) {
+    switch Int32(storage.ss_family) {
+    case AF_INET:
+      let address = unsafe withUnsafeBytes(of: storage) { unsafe $0.load(as: sockaddr_in.self) }
+      self.init(
+        family: .version4, port: UInt16(bigEndian: address.sin_port), high: 0,
+        low: UInt64(UInt32(bigEndian: address.sin_addr.s_addr)))
+    case AF_INET6:
+      let address = unsafe withUnsafeBytes(of: storage) { unsafe $0.load(as: sockaddr_in6.self) }
+      var bits = address.sin6_addr
+      let (high, low) = unsafe withUnsafeBytes(of: &bits) {
+        unsafe (
+          UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
+          UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        )
+      }
+      let isMapped = high == 0 && low >> 32 == 0xFFFF
+      self.init(
+        family: isMapped ? .version4 : .version6, port: UInt16(bigEndian: address.sin6_port), high: high,
+        low: isMapped ? low & 0xFFFF_FFFF : low)
+    default: self = .unix
+    }
+  }
+
+  /// `127.0.0.1:8080`, `[::1]:8080`, or `unix`.
+  public var description: String {
+    switch family {
+    case .unix: "unix"
+    case .version4: "\(host):\(port)"
+    case .version6: "[\(host)]:\(port)"
+    }
+  }
+
+  /// Without port and brackets.
+  public var host: String {
+    var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+    switch family {
+    case .unix: return "unix"
+    case .version4:
+      return (0..<4).map { String(low >> UInt64(24 - $0 * 8) & 0xFF) }.joined(separator: ".")
+    case .version6:
+      var bits = (high.bigEndian, low.bigEndian)
+      guard unsafe inet_ntop(AF_INET6, &bits, &text, socklen_t(text.count)) != nil else { return "unknown" }
+      return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+  }
+}
