@@ -113,8 +113,8 @@ let tests: [Target] = [
   .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [
-      "DeliveryService", "PullboxAPI", "APIServing", "APICalling", "Commerce", "Receipts", "Database",
-      "HTTPServer", "HTTPClient", "Digests", "Measures", "ServiceRuntime", "PullboxTesting",
+      "DeliveryService", "PullboxAPI", "APIServing", "APICalling", "Commerce", "ContentPackage", "Receipts",
+      "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Digests", "Measures", "ServiceRuntime", "PullboxTesting",
     ]),
   .testTarget(
     name: "DownloadAgentTests",

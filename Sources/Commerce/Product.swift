@@ -25,11 +25,13 @@ public struct Product: Hashable, Sendable, Codable {
   public var publicationDate: Timestamp?
   /// Subscriptions only.
   public var period: BillingPeriod?
+  /// Whose signatures its content needs; nil where content may come unsigned, never empty.
+  public var publisherKeys: [PublisherKeyIdentifier]?
 
   public init(
     id: ProductIdentifier, type: ProductType, localizations: [String: Localization] = [:],
     prices: [String: Price] = [:], publication: ProductIdentifier? = nil, publicationDate: Timestamp? = nil,
-    period: BillingPeriod? = nil
+    period: BillingPeriod? = nil, publisherKeys: [PublisherKeyIdentifier]? = nil
   ) {
     self.id = id
     self.type = type
@@ -38,5 +40,6 @@ public struct Product: Hashable, Sendable, Codable {
     self.publication = publication
     self.publicationDate = publicationDate
     self.period = period
+    self.publisherKeys = publisherKeys
   }
 }

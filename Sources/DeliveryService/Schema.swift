@@ -114,6 +114,7 @@ enum Schema {
           subject TEXT NOT NULL,
           detail TEXT
         ) STRICT;
-        """)
+        """),
+    signatures,
   ]
 }

@@ -20,6 +20,9 @@ public enum AgentCommand {
       .value("poll-interval", "SECONDS", fallback: "5", help: "How often the store's queue is asked"),
       .value("maximum-downloads", "N", fallback: "3", help: "Downloads that transfer at once, 1 to 8"),
       .value("maximum-speed", "BYTES", help: "Bytes a second that each download takes at most"),
+      .list(
+        "trusted-publisher-keys", "ID",
+        help: "A publisher's key; content that none of these signed is refused"),
       .readyFile, .logLevel,
     ])
 

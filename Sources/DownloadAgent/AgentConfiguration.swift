@@ -1,3 +1,4 @@
+public import Commerce
 public import ServiceRuntime
 
 /// What the agent is told by its file, its variables and its options.
@@ -19,6 +20,8 @@ public struct AgentConfiguration: Sendable, Decodable {
   public var maximumDownloads: Int?
   /// Bytes a second of each download; no cap unless given.
   public var maximumSpeed: Int64?
+  /// Keys of publishers; content that none of them signed is refused. Any unless given.
+  public var trustedPublisherKeys: [PublisherKeyIdentifier]?
   /// Read by whoever makes the log; `info` unless given.
   public var logLevel: String?
 

@@ -73,7 +73,7 @@ public final class AgentService: Service {
       steps: DownloadSteps(
         server: delivery, store: store, client: client, library: library,
         budget: BufferBudget(limit: max(tuning.buffers, 2 * maximumDownloads)), clock: wallClock,
-        limits: limits),
+        trustedKeys: Set(configuration.trustedPublisherKeys ?? []), limits: limits),
       maximumActive: maximumDownloads, retryPolicy: tuning.downloadRetry, hub: hub,
       inbox: inbox, clock: clock, log: log)
     transactions = TransactionCenter(

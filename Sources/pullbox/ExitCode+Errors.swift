@@ -14,7 +14,8 @@ extension ExitCode {
   private static let integrityFaults: Set<PackageFault.Code> = [
     .manifestDigestMismatch, .lengthMismatch, .digestMismatch, .pieceMismatch, .fileDigestMismatch,
     .fileLengthMismatch, .fileChecksumMismatch, .compressedDataInvalid, .archiveDisagreesWithManifest,
-    .archiveEntryMissing, .archiveEntryUnlisted, .archiveMalformed,
+    .archiveEntryMissing, .archiveEntryUnlisted, .archiveMalformed, .signatureMissing, .signatureInvalid,
+    .signatureKeyUnknown, .signatureKeyChanged, .signatureKeyUntrusted,
   ]
 
   /// By the problem's code; by its status where the code says no more than "not now" or "no room".
@@ -63,7 +64,7 @@ extension ExitCode {
       return
     }
     switch download.reason {
-    case "integrity": self = .integrity
+    case "integrity", "publisher-signature": self = .integrity
     case "insufficient-space", "insufficient-storage": self = .noSpace
     default: self = .failed
     }

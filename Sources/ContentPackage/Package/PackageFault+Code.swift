@@ -47,6 +47,13 @@ extension PackageFault.Code {
   public static let fileChecksumMismatch = Self(rawValue: "file-checksum-mismatch")
   public static let compressedDataInvalid = Self(rawValue: "compressed-data-invalid")
 
+  // The publisher's signature of the manifest.
+  public static let signatureMissing = Self(rawValue: "signature-missing")
+  public static let signatureInvalid = Self(rawValue: "signature-invalid")
+  public static let signatureKeyUnknown = Self(rawValue: "signature-key-unknown")
+  public static let signatureKeyChanged = Self(rawValue: "signature-key-changed")
+  public static let signatureKeyUntrusted = Self(rawValue: "signature-key-untrusted")
+
   // The archive's own order.
   public static let archiveMalformed = Self(rawValue: "archive-malformed")
   public static let archiveFeatureUnsupported = Self(rawValue: "archive-feature-unsupported")

@@ -32,7 +32,9 @@ struct CatalogRoutes: Sendable {
       let actor = try keys.authorize(request, for: .publish)
       let id = try Self.product(parameters)
       let description = try await request.decode(ProductDescription.self)
-      return try .json(try await catalogue.put(id, description, by: actor))
+      return try .json(
+        try await catalogue.put(
+          id, description, by: actor, mayChangeKeys: keys.allows(request, .admin)))
     }
     routes.on(.get, "/v1/operator/products") { request, _ in
       _ = try keys.authorize(request, for: .read)

@@ -52,15 +52,22 @@ struct Catalogue: Sendable {
     }
   }
 
-  /// Creates or changes a product. Throws `product-invalid` with every fault.
+  /// Creates or changes a product. Throws `product-invalid` with every fault, and `forbidden` when the publisher's keys
+  /// would change and the actor may not do that.
   func put(
-    _ id: ProductIdentifier, _ description: ProductDescription, by actor: String
+    _ id: ProductIdentifier, _ description: ProductDescription, by actor: String, mayChangeKeys: Bool
   ) async throws -> OperatorProduct {
-    let product = try ProductCheck.product(id, described: description)
+    let described = try ProductCheck.product(id, described: description)
     let now = clock.now()
     return try await database.write { connection in
       let before = try ProductTable.find(id, in: connection)
+      var product = described
+      if description.publisherKeys == nil { product.publisherKeys = before?.product.publisherKeys }
+      if let keysBefore = before?.product.publisherKeys, keysBefore != product.publisherKeys, !mayChangeKeys {
+        throw Problem(.forbidden, "changing a product's publisher keys takes the scope admin")
+      }
       if before?.product != product {
+        try Self.recordKeys(of: product, before: before?.product, by: actor, at: now, in: connection)
         try ProductTable.put(product, at: now, in: connection)
         try AuditTable.add(
           AuditEntry(
@@ -69,6 +76,22 @@ struct Catalogue: Sendable {
       }
       return try Self.operatorProduct(id, in: connection)
     }
+  }
+
+  /// Whose signatures count is worth an entry of its own in the audit log.
+  private static func recordKeys(
+    of product: Product, before: Product?, by actor: String, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws {
+    let (old, new) = (Set(before?.publisherKeys ?? []), Set(product.publisherKeys ?? []))
+    guard old != new else { return }
+    let changes =
+      new.subtracting(old).sorted().map { "added \($0)" }
+      + old.subtracting(new).sorted().map { "removed \($0)" }
+    try AuditTable.add(
+      AuditEntry(
+        at: now, actor: actor, action: "product.keys", subject: product.id.text,
+        detail: changes.joined(separator: ", ")), in: connection)
   }
 
   func operatorProduct(_ id: ProductIdentifier) async throws -> OperatorProduct {

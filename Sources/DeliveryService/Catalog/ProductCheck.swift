@@ -7,6 +7,7 @@ enum ProductCheck {
   static let maximumTerritories = 400
   static let maximumTitleLength = 500
   static let maximumDescriptionLength = 20_000
+  static let maximumPublisherKeys = 8
 
   /// Throws `product-invalid` with every fault.
   static func product(
@@ -17,7 +18,8 @@ enum ProductCheck {
     return Product(
       id: id, type: description.type ?? .nonConsumable, localizations: description.localizations ?? [:],
       prices: description.prices ?? [:], publication: description.publication,
-      publicationDate: description.publicationDate, period: description.period)
+      publicationDate: description.publicationDate, period: description.period,
+      publisherKeys: description.publisherKeys.flatMap { $0.isEmpty ? nil : $0.sorted() })
   }
 
   private static func faults(
@@ -53,6 +55,11 @@ enum ProductCheck {
         add("description", "localizations.\(tag).description", "at most \(maximumDescriptionLength) bytes")
       }
     }
+    let keys = description.publisherKeys ?? []
+    if keys.count > maximumPublisherKeys {
+      add("too-many", "publisherKeys", "at most \(maximumPublisherKeys) keys")
+    }
+    if Set(keys).count < keys.count { add("publisher-key", "publisherKeys", "a key is named twice") }
     let prices = description.prices ?? [:]
     if prices.count > maximumTerritories {
       add("too-many", "prices", "at most \(maximumTerritories) territories")

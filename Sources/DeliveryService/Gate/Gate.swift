@@ -54,11 +54,18 @@ struct Gate: Sendable {
       owed: try await owed(by: transaction, in: finding))
     let (grant, isNew) = try await ledger.grant(claim, to: request.device)
     let ticket = tickets.issue(for: grant)
+    let (keys, signatures) = try await ledger.database.read { connection in
+      let keys = try ProductTable.find(grant.product, in: connection)?.product.publisherKeys
+      return (
+        keys, try SignatureTable.all(of: grant.product, grant.version, by: keys, in: connection)
+      )
+    }
     let address = "\(publicURL)/v1/content/\(grant.digest.hexadecimal)"
     let terms = DownloadTerms(
       product: grant.product, version: grant.version, length: grant.length, digest: grant.digest,
       manifestDigest: grant.manifestDigest, contentURL: address, manifestURL: address + "/manifest",
-      ticket: ticket.ticket, ticketExpires: ticket.ticketExpires)
+      ticket: ticket.ticket, ticketExpires: ticket.ticketExpires, publisherKeys: keys,
+      signatures: signatures.isEmpty ? nil : signatures)
     return (GrantResponse(grant: grant.id, transaction: grant.transaction, download: terms), isNew)
   }
 

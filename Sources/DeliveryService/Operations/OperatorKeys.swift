@@ -13,6 +13,12 @@ struct OperatorKeys: Sendable {
 
   let keys: [Key]
 
+  /// Whether the request carries a key with that scope.
+  func allows(_ request: HTTPRequest, _ scope: OperatorScope) -> Bool {
+    // Why not is of no matter here: authorize has been asked before for what the request needs at least.
+    (try? authorize(request, for: scope)) != nil
+  }
+
   /// The name of the key that the request carries. Throws `unauthorized` without a known key, `forbidden` where it lacks
   /// the scope.
   func authorize(_ request: HTTPRequest, for scope: OperatorScope) throws(Problem) -> String {

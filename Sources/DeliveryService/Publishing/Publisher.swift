@@ -19,18 +19,19 @@ struct Publisher: Sendable {
   func createVersion(
     of product: ProductIdentifier, from submission: VersionSubmission, by actor: String
   ) async throws -> (record: VersionRecord, isNew: Bool) {
-    guard try await database.read({ try ProductTable.find(product, in: $0) }) != nil else {
+    guard let known = try await database.read({ try ProductTable.find(product, in: $0) })?.product else {
       throw Problem(.productUnknown, "no product is named \(product)")
     }
     let manifestBytes = try Self.manifestBytes(of: submission)
     // The upload's address, as tus gave it, names it as well as its last part does.
     let name = submission.upload.split(separator: "/").last.map(String.init) ?? submission.upload
     let (upload, received) = try await uploads.takeOver(name)
+    let signatures = submission.signatures ?? []
     let manifest: Manifest
     do {
       manifest = try await check(
-        received, against: manifestBytes, name: Self.fileName(of: upload), product: product,
-        version: submission.version)
+        received, against: manifestBytes, signatures: signatures, name: Self.fileName(of: upload),
+        product: known, version: submission.version)
     } catch let refusal as PackageRefusal {
       try await discard(upload, received)
       throw Problem(
@@ -39,7 +40,7 @@ struct Publisher: Sendable {
           Problem.Fault(code: fault.code.rawValue, path: fault.path, detail: fault.detail)
         })
     }
-    return try await record(manifest, upload: upload, by: actor)
+    return try await record(manifest, signatures: signatures, upload: upload, by: actor)
   }
 
   /// Takes a review step. Repeating one that was taken changes nothing.
@@ -80,21 +81,40 @@ struct Publisher: Sendable {
     }
   }
 
-  /// Reads the package against its manifest, or describes a finished file that came without one.
+  /// Reads the package against its manifest, or describes a finished file that came without one; and the signatures
+  /// against what the product asks for.
   private func check(
-    _ received: ReceivedBlob, against manifestBytes: [UInt8]?, name: String?, product: ProductIdentifier,
-    version: ContentVersion
+    _ received: ReceivedBlob, against manifestBytes: [UInt8]?, signatures: [PublisherSignature],
+    name: String?, product: Product, version: ContentVersion
   ) async throws -> Manifest {
     let shared = try await SharedFile(blobs.open(received.digest))
     return try await BlockingPool.shared.run {
-      guard let manifestBytes else {
-        return try Manifest.describing(
-          finishedFile: shared.file, name: name ?? "\(product).bin", product: product, version: version,
-          length: received.length, digest: received.digest, pieces: received.pieces)
-      }
-      let manifest = try UnverifiedManifest(manifestBytes).proposed()
       var faults: [PackageFault] = []
-      if manifest.product != product {
+      do throws(PackageRefusal) {
+        // What the server writes itself nobody has signed.
+        _ = try PublisherTrust(named: Set(product.publisherKeys ?? [])).signers(
+          of: manifestBytes ?? [], signatures: signatures)
+      } catch {
+        faults += error.faults
+      }
+      guard let manifestBytes else {
+        do {
+          let manifest = try Manifest.describing(
+            finishedFile: shared.file, name: name ?? "\(product.id).bin", product: product.id,
+            version: version, length: received.length, digest: received.digest, pieces: received.pieces)
+          guard faults.isEmpty else { throw PackageRefusal(faults) }
+          return manifest
+        } catch let refusal as PackageRefusal where refusal.faults != faults {
+          throw PackageRefusal(faults + refusal.faults)
+        }
+      }
+      let manifest: Manifest
+      do throws(PackageRefusal) {
+        manifest = try UnverifiedManifest(manifestBytes).proposed()
+      } catch {
+        throw PackageRefusal(faults + error.faults)
+      }
+      if manifest.product != product.id {
         faults.append(PackageFault(.manifestMemberInvalid, path: "product", "it names \(manifest.product)"))
       }
       if manifest.version != version {
@@ -110,7 +130,7 @@ struct Publisher: Sendable {
   }
 
   private func record(
-    _ manifest: Manifest, upload: Upload, by actor: String
+    _ manifest: Manifest, signatures: [PublisherSignature], upload: Upload, by actor: String
   ) async throws -> (record: VersionRecord, isNew: Bool) {
     let now = clock.now()
     return try await database.write { connection in
@@ -129,6 +149,7 @@ struct Publisher: Sendable {
       try VersionTable.insert(
         record, manifest: manifest.canonicalBytes(), cover: manifest.cover?.text, title: manifest.title,
         in: connection)
+      try SignatureTable.insert(signatures, of: record.product, record.version, in: connection)
       try UploadTable.remove(upload.id, in: connection)
       try AuditTable.add(
         AuditEntry(

@@ -39,6 +39,8 @@ struct DownloadReason: RawRepresentable, Hashable, Sendable, CustomStringConvert
   // Failed.
   /// What the server sends is not, time and again, what the grant promised.
   static let integrity = DownloadReason("integrity")
+  /// The manifest is not signed by a publisher's key that counts here.
+  static let publisherSignature = DownloadReason("publisher-signature")
   /// The server's answers break HTTP's or the interface's rules.
   static let protocolViolation = DownloadReason("protocol-violation")
 

@@ -1,4 +1,5 @@
 import APICalling
+import Commerce
 import ContentPackage
 import HTTPClient
 import Measures
@@ -25,6 +26,8 @@ struct DownloadSteps: Sendable {
   let library: Library
   let budget: BufferBudget
   let clock: any WallClock
+  /// Of publishers; none trusts whatever keys products name.
+  var trustedKeys: Set<PublisherKeyIdentifier> = []
   var limits = PieceTransfer.Limits()
   /// What must stay free beside the content.
   var spaceReserve = ByteCount.mebibytes(32)
@@ -62,8 +65,10 @@ struct DownloadSteps: Sendable {
     let terms = response.download
     guard terms.product == record.product else { throw Setback.permanent(.protocolViolation) }
     let now = clock.now()
-    let held = try await BlockingPool.shared.run { [library] in
-      try library.reuse(terms, as: record.identifier, now: now)
+    let held = try await BlockingPool.shared.run { [library, trustedKeys] in
+      let trust = try library.database.trust(in: terms, trustedKeys)
+      return try library.reuse(
+        terms, as: record.identifier, now: now, fromOthers: trust.asksForNothing)
     }
     return Outcome(
       event: .granted(libraryHoldsContent: held != nil),
@@ -88,11 +93,33 @@ struct DownloadSteps: Sendable {
       manifest.product == terms.product, manifest.version == terms.version
     else { throw Setback.permanent(.integrity) }
     let paths = library.paths.paths(of: record.identifier)
-    try await BlockingPool.shared.run {
+    try await BlockingPool.shared.run { [library, trustedKeys] in
+      try Self.checkSignature(received, terms, library.database, trustedKeys)
       try FileSystem.createDirectories(paths.state, permissions: 0o700)
       try DurableFile.write(received.bytes.span, to: paths.manifest, permissions: 0o600)
     }
     return Outcome(event: .manifestVerified)
+  }
+
+  /// Judges the manifest's signatures, and remembers whose they are. Throws a setback for good when they do not do.
+  private static func checkSignature(
+    _ received: UnverifiedManifest, _ terms: DownloadTerms, _ database: AgentDatabase,
+    _ trustedKeys: Set<PublisherKeyIdentifier>
+  ) throws {
+    let trust = try database.trust(in: terms, trustedKeys)
+    let signers: Set<PublisherKeyIdentifier>
+    do {
+      signers = try trust.signers(of: received.bytes, signatures: terms.signatures ?? [])
+    } catch {
+      let faults = error.faults.map {
+        Problem.Fault(code: $0.code.rawValue, path: $0.path, detail: $0.detail)
+      }
+      throw Setback.permanent(
+        .publisherSignature,
+        problem: Problem(
+          .packageRejected, error.faults.map(\.detail).joined(separator: "; "), faults: faults))
+    }
+    try database.pin(signers.subtracting(trust.pinned), to: terms.product)
   }
 
   private func transfer(_ record: DownloadRecord, _ progress: TransferProgress) async throws -> Outcome {

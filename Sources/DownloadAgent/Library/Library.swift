@@ -43,8 +43,17 @@ struct Library: Sendable {
   }
 
   /// The item that holds the content of `terms`, if it is really there: the product's own, or one made by linking the
-  /// files of another product that came in the same package.
-  func reuse(_ terms: DownloadTerms, as download: DownloadIdentifier, now: Timestamp) throws -> LibraryItem? {
+  /// files of another product that came in the same package, where `fromOthers` allows that: who may publish one product
+  /// need not be who may publish the other.
+  func reuse(
+    _ terms: DownloadTerms, as download: DownloadIdentifier, now: Timestamp, fromOthers: Bool
+  ) throws -> LibraryItem? {
+    if let own = try database.libraryItem(terms.product, terms.version), own.digest == terms.digest,
+      try FileSystem.status(of: own.path) != nil
+    {
+      return own
+    }
+    guard fromOthers else { return nil }
     guard let item = try database.libraryItem(digest: terms.digest) else { return nil }
     guard try FileSystem.status(of: item.path) != nil else {
       try database.removeLibraryItem(item)

@@ -62,7 +62,8 @@ struct AgentDatabase: Sendable {
           title TEXT,
           PRIMARY KEY (product, version)
         ) STRICT, WITHOUT ROWID;
-        """)
+        """),
+    publisherKeys,
   ]
 
   /// JSON of a value that always encodes or was written by us; text, so that people can read the file.

@@ -1,4 +1,5 @@
 public import Commerce
+public import ContentPackage
 public import Digests
 public import Measures
 
@@ -29,11 +30,16 @@ public struct DownloadTerms: Codable, Sendable {
   public var manifestURL: String
   public var ticket: String
   public var ticketExpires: Timestamp
+  /// The keys that the product names; absent where it names none.
+  public var publisherKeys: [PublisherKeyIdentifier]?
+  /// The manifest's signatures by these keys, or by any where the product names none.
+  public var signatures: [PublisherSignature]?
 
   public init(
     product: ProductIdentifier, version: ContentVersion, length: ByteCount, digest: SHA256Digest,
     manifestDigest: SHA256Digest, contentURL: String, manifestURL: String, ticket: String,
-    ticketExpires: Timestamp
+    ticketExpires: Timestamp, publisherKeys: [PublisherKeyIdentifier]? = nil,
+    signatures: [PublisherSignature]? = nil
   ) {
     self.product = product
     self.version = version
@@ -44,6 +50,8 @@ public struct DownloadTerms: Codable, Sendable {
     self.manifestURL = manifestURL
     self.ticket = ticket
     self.ticketExpires = ticketExpires
+    self.publisherKeys = publisherKeys
+    self.signatures = signatures
   }
 }
 

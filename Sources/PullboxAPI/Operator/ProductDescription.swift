@@ -15,11 +15,15 @@ public struct ProductDescription: Codable, Sendable {
   public var publication: ProductIdentifier?
   public var publicationDate: Timestamp?
   public var period: BillingPeriod?
+  /// The keys whose signatures the product's content needs. Left out, they stay as they are; an empty list lets content
+  /// come unsigned.
+  public var publisherKeys: [PublisherKeyIdentifier]?
 
   public init(
     id: ProductIdentifier? = nil, type: ProductType? = nil, version: ContentVersion? = nil,
     localizations: [String: Product.Localization]? = nil, prices: [String: Price]? = nil,
-    publication: ProductIdentifier? = nil, publicationDate: Timestamp? = nil, period: BillingPeriod? = nil
+    publication: ProductIdentifier? = nil, publicationDate: Timestamp? = nil, period: BillingPeriod? = nil,
+    publisherKeys: [PublisherKeyIdentifier]? = nil
   ) {
     self.id = id
     self.type = type
@@ -29,5 +33,6 @@ public struct ProductDescription: Codable, Sendable {
     self.publication = publication
     self.publicationDate = publicationDate
     self.period = period
+    self.publisherKeys = publisherKeys
   }
 }

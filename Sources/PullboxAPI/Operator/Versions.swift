@@ -1,4 +1,5 @@
 public import Commerce
+public import ContentPackage
 public import Digests
 public import Measures
 
@@ -10,11 +11,16 @@ public struct VersionSubmission: Codable, Sendable {
   /// The manifest's exact bytes in base 64. Without one, the package must be a finished file, and the server describes
   /// it itself.
   public var manifest: String?
+  /// Of that manifest; needed when the product names keys.
+  public var signatures: [PublisherSignature]?
 
-  public init(upload: String, version: ContentVersion, manifest: String? = nil) {
+  public init(
+    upload: String, version: ContentVersion, manifest: String? = nil, signatures: [PublisherSignature]? = nil
+  ) {
     self.upload = upload
     self.version = version
     self.manifest = manifest
+    self.signatures = signatures
   }
 }
 

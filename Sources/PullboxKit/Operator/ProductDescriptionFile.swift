@@ -57,6 +57,7 @@ public struct ProductDescriptionFile: Sendable {
 
   private static let knownMembers: Set<String> = [
     "id", "type", "version", "localizations", "prices", "publication", "publicationDate", "period",
+    "publisherKeys",
   ]
 
   struct UnknownMember: Error, CustomStringConvertible {

@@ -12,13 +12,14 @@ enum PackCommand: Command {
     discussion: """
       The same files give the same bytes. The manifest is written to
       FILE.manifest.json; its product and version are the description's unless
-      given.
+      given. Its signatures are written to FILE.signatures.json.
       """,
     operands: [.init("DIR")],
     options: [
       .value("output", "FILE", abbreviation: "o", environment: .some(nil), help: "The package to write"),
       .value("product", "ID", environment: .some(nil), help: "Which product"),
       .value("version", "V", environment: .some(nil), help: "Which version; 1 unless given or described"),
+      SigningKeys.option,
     ])
 
   static func run(_ context: CommandContext) async throws {
@@ -35,9 +36,11 @@ enum PackCommand: Command {
     let version =
       try context.arguments.value("version").map(CommandContext.version) ?? source.description?.version
       ?? CommandContext.version("1")
+    let keys = try await BlockingPool.shared.run { try SigningKeys(context.arguments) }
     let package = try await MadePackage.make(from: source, product: product, version: version, output: output)
     let manifest = package.packed.manifest
     try await BlockingPool.shared.run {
+      try StoredSignatures.write(keys.signatures(of: manifest), to: StoredSignatures.path(beside: output))
       try StoredManifest.write(manifest, to: StoredManifest.path(beside: output))
     }
     try ManifestReport.print(manifest, listsFiles: false, context.console)

@@ -23,6 +23,7 @@ enum PublishCommand: Command {
     options: [
       .value("product", "ID", environment: .some(nil), help: "Which product, whatever the description says"),
       .value("version", "V", environment: .some(nil), help: "Which version, whatever the description says"),
+      SigningKeys.option,
       .flag("release", environment: .some(nil), help: "Also approve and release it"),
       .flag("draft", environment: .some(nil), help: "Do not hand it in for review"),
       .flag(
@@ -41,6 +42,7 @@ enum PublishCommand: Command {
     }
     let version = try version(of: source, context)
     let isKnown = try await client.product(product) != nil
+    let keys = try await BlockingPool.shared.run { try SigningKeys(context.arguments) }
 
     // Held to the end: the package lies there until it is sent.
     let work = try await BlockingPool.shared.run { try StateDirectory().makeWorkDirectory() }
@@ -50,11 +52,14 @@ enum PublishCommand: Command {
       context.console.note("not packed: \(skipped.path) (\(skipped.reason.rawValue))")
     }
     if !isKnown || context.arguments.isSet("update") {
-      try await client.put(product, source.description ?? source.defaultDescription)
+      var description = source.description ?? source.defaultDescription
+      // Content of a product that is new here is signed from the first version on.
+      if !isKnown, description.publisherKeys == nil { description.publisherKeys = keys.identifiers }
+      try await client.put(product, description)
     }
     let clock = SystemMonotonicClock()
     let start = clock.now()
-    var record = try await deliver(package, product, version, client)
+    var record = try await deliver(package, product, version, keys, client)
     let sent = clock.now() - start
     record = try await advance(record, client, context)
     try report(record, package, sent: sent, context.console)
@@ -83,7 +88,8 @@ enum PublishCommand: Command {
 
   /// The version at the server; nothing is sent when it is there with these bytes.
   private static func deliver(
-    _ package: MadePackage, _ product: ProductIdentifier, _ version: ContentVersion, _ client: OperatorClient
+    _ package: MadePackage, _ product: ProductIdentifier, _ version: ContentVersion,
+    _ keys: SigningKeys, _ client: OperatorClient
   ) async throws -> VersionRecord {
     let manifest = package.packed.manifest
     if let existing = try await client.versions(of: product).first(where: { $0.version == version }) {
@@ -104,7 +110,9 @@ enum PublishCommand: Command {
     }
     let record = try await client.createVersion(
       of: product,
-      VersionSubmission(upload: upload, version: version, manifest: Base64.encode(manifest.canonicalBytes())))
+      VersionSubmission(
+        upload: upload, version: version, manifest: Base64.encode(manifest.canonicalBytes()),
+        signatures: keys.signatures(of: manifest)))
     await uploader.forget(source)
     return record
   }

@@ -16,6 +16,9 @@ struct StateDirectory: Sendable {
     }
   }
 
+  /// The key that this user's packages are signed with.
+  var signingKey: PublisherKeyFile { PublisherKeyFile(path: path + "/signing-key.pem") }
+
   var ledger: UploadLedger { UploadLedger(path: path + "/uploads.json") }
 
   /// A directory of this run's own for packages that are being made; removed at the end. What runs left that were killed

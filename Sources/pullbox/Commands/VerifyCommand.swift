@@ -8,6 +8,9 @@ enum VerifyCommand: Command {
   static let peer = CommandPeer.nobody
   static let description = CommandDescription(
     "verify", summary: "Compare a package with its manifest, down to every byte of every file",
+    discussion: """
+      The signatures in FILE.signatures.json are checked too, where there are any.
+      """,
     operands: [.init("FILE")],
     options: [
       .value(
@@ -22,6 +25,11 @@ enum VerifyCommand: Command {
       throw CommandFailure(
         .failed, "there is no manifest at \(manifestPath) to compare with; name it with --manifest")
     }
+    let signatures = try await BlockingPool.shared.run {
+      try StoredSignatures.read(StoredSignatures.path(beside: path))
+    }
+    let signers = try PublisherTrust(named: []).signers(
+      of: manifest.canonicalBytes(), signatures: signatures)
     let faults = try await TransferBar.show("reading \(FileSystem.lastPart(of: path))") { bar in
       try await BlockingPool.shared.run { () throws -> [PackageFault] in
         let builder = PackageBuilder(product: manifest.product, version: manifest.version)
@@ -41,6 +49,7 @@ enum VerifyCommand: Command {
     }
     if !context.console.printsJSON {
       context.console.print("\(path): whole, \(manifest.length), \(manifest.pieces.count) pieces")
+      for key in signers.sorted() { context.console.print("signed by \(key)") }
     }
   }
 }

@@ -27,12 +27,14 @@ final class AgentHarness: Sendable {
   /// Runs an agent for as long as `body` takes; it is stopped as by SIGTERM, and gone when this returns.
   func run<Result: Sendable>(
     server: String, store: String? = nil, maximumDownloads: Int? = nil,
+    trusting keys: [PublisherKeyIdentifier]? = nil,
     _ body: @escaping @Sendable (AgentService) async throws -> Result
   ) async throws -> Result {
-    let configuration = AgentConfiguration(
+    var configuration = AgentConfiguration(
       server: server, store: store ?? server, accountToken: "token", state: directory.path("state"),
       socket: socket, pollInterval: ConfigurationDuration(.milliseconds(40)),
       maximumDownloads: maximumDownloads)
+    configuration.trustedPublisherKeys = keys
     var tuning = AgentService.Tuning()
     let quick = Backoff(initial: .milliseconds(20), factor: 1, cap: .milliseconds(20), jitter: 0)
     tuning.downloadRetry = RetryPolicy(backoff: quick, longestRequestedDelay: .milliseconds(40))

@@ -108,7 +108,18 @@ extension Shop {
         product: request.product, version: goods.manifest.version, length: goods.manifest.length,
         digest: digest, manifestDigest: goods.manifest.manifestDigest, contentURL: "/v1/content/\(digest)",
         manifestURL: "/v1/content/\(digest)/manifest", ticket: ticket,
-        ticketExpires: Timestamp(millisecondsSinceEpoch: 1_895_249_800_000)))
+        ticketExpires: Timestamp(millisecondsSinceEpoch: 1_895_249_800_000),
+        publisherKeys: state.current.publisherKeys, signatures: signatures(of: goods.manifest)))
+  }
+
+  private func signatures(of manifest: Manifest) -> [PublisherSignature]? {
+    let state = state.current
+    guard !state.signingKeys.isEmpty else { return nil }
+    return state.signingKeys.map { key in
+      var signature = PublisherSignature(signing: manifest.canonicalBytes(), with: key)
+      state.spoilSignature(&signature)
+      return signature
+    }
   }
 
   private func status(_ name: String) throws -> GrantStatus {

@@ -47,6 +47,10 @@ final class Shop: Sendable {
     var reports: [CompletionReport] = []
     var ticket = "ticket-1"
     var receiptsGiven = 0
+    /// The product's keys, those that sign its manifests, and what is done to a signature on its way.
+    var publisherKeys: [PublisherKeyIdentifier]?
+    var signingKeys: [SigningKey] = []
+    var spoilSignature: @Sendable (inout PublisherSignature) -> Void = { _ in }
   }
 
   struct GrantState: Sendable {

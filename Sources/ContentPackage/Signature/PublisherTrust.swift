@@ -1,0 +1,68 @@
+public import Commerce
+
+/// Whose signature a manifest needs. Pure; the server asks with what the product names, a device also with what it has
+/// seen before and what it was told. Each empty set asks for nothing.
+public struct PublisherTrust: Hashable, Sendable {
+  /// The keys that the product names.
+  public var named: Set<PublisherKeyIdentifier>
+  /// The keys that signed what this device accepted of the product before.
+  public var pinned: Set<PublisherKeyIdentifier>
+  /// The keys that the device's owner trusts, for every product; one of them stands in for a pinned one.
+  public var trusted: Set<PublisherKeyIdentifier>
+
+  public init(
+    named: Set<PublisherKeyIdentifier>, pinned: Set<PublisherKeyIdentifier> = [],
+    trusted: Set<PublisherKeyIdentifier> = []
+  ) {
+    self.named = named
+    self.pinned = pinned
+    self.trusted = trusted
+  }
+
+  /// Whether content may come without any signature.
+  public var asksForNothing: Bool { named.isEmpty && pinned.isEmpty && trusted.isEmpty }
+
+  /// The keys that signed `manifest` and count, for a device to remember. Throws ``PackageRefusal`` with every fault.
+  public func signers(
+    of manifest: [UInt8], signatures: [PublisherSignature]
+  ) throws(PackageRefusal) -> Set<PublisherKeyIdentifier> {
+    guard signatures.count <= PublisherSignature.maximumCount else {
+      throw PackageRefusal(
+        .signatureInvalid,
+        "\(signatures.count) signatures, at most \(PublisherSignature.maximumCount) are allowed")
+    }
+    if signatures.isEmpty, !asksForNothing {
+      throw PackageRefusal(.signatureMissing, "the manifest is not signed by its publisher")
+    }
+    var faults: [PackageFault] = []
+    var valid: Set<PublisherKeyIdentifier> = []
+    for signature in signatures {
+      if signature.isValid(for: manifest) {
+        valid.insert(signature.keyId)
+      } else {
+        faults.append(
+          PackageFault(
+            .signatureInvalid, "the signature by key \(signature.keyId) is not one of this manifest"))
+      }
+    }
+    let known = named.isEmpty ? valid : valid.intersection(named)
+    for key in valid.subtracting(known).sorted() {
+      faults.append(PackageFault(.signatureKeyUnknown, "the product does not name the key \(key)"))
+    }
+    if faults.isEmpty { faults += deviceFaults(known) }
+    guard faults.isEmpty else { throw PackageRefusal(faults) }
+    return known
+  }
+
+  private func deviceFaults(_ signers: Set<PublisherKeyIdentifier>) -> [PackageFault] {
+    guard signers.isDisjoint(with: trusted) else { return [] }
+    if !trusted.isEmpty {
+      return [PackageFault(.signatureKeyUntrusted, "it is signed by no key that this device trusts")]
+    }
+    guard !pinned.isEmpty, signers.isDisjoint(with: pinned) else { return [] }
+    return [
+      PackageFault(
+        .signatureKeyChanged, "it is signed by no key that signed an earlier version of this product here")
+    ]
+  }
+}

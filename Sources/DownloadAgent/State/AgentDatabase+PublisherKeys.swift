@@ -1,0 +1,48 @@
+import Commerce
+import ContentPackage
+import Database
+import PullboxAPI
+
+extension AgentDatabase {
+  static let publisherKeys = Migration(
+    "publishers' keys",
+    script: """
+      CREATE TABLE publisher_keys (
+        product TEXT NOT NULL,
+        key_id TEXT NOT NULL,
+        PRIMARY KEY (product, key_id)
+      ) STRICT, WITHOUT ROWID;
+      """)
+
+  /// Whose signature content of these terms needs here.
+  func trust(
+    in terms: DownloadTerms, _ trusted: Set<PublisherKeyIdentifier>
+  ) throws -> PublisherTrust {
+    PublisherTrust(
+      named: Set(terms.publisherKeys ?? []), pinned: try pinnedKeys(of: terms.product), trusted: trusted)
+  }
+
+  /// The keys that signed what was accepted of the product.
+  func pinnedKeys(of product: ProductIdentifier) throws -> Set<PublisherKeyIdentifier> {
+    try database.readBlocking { connection in
+      var keys: Set<PublisherKeyIdentifier> = []
+      try connection.forEach("SELECT key_id FROM publisher_keys WHERE product = ?", [.text(product.text)]) {
+        row in
+        keys.insert(try Self.require(PublisherKeyIdentifier(try row.text("key_id")), "publisher_keys.key_id"))
+      }
+      return keys
+    }
+  }
+
+  /// Remembers them for good.
+  func pin(_ keys: Set<PublisherKeyIdentifier>, to product: ProductIdentifier) throws {
+    guard !keys.isEmpty else { return }
+    try database.writeBlocking { connection in
+      for key in keys {
+        try connection.execute(
+          "INSERT INTO publisher_keys (product, key_id) VALUES (?, ?) ON CONFLICT DO NOTHING",
+          [.text(product.text), .text(key.text)])
+      }
+    }
+  }
+}

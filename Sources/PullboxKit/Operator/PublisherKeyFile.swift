@@ -1,0 +1,38 @@
+public import Digests
+import ServiceRuntime
+import SystemCalls
+
+/// A publisher's signing key in a file that only its owner may read: PKCS #8 PEM, as `openssl genpkey -algorithm ed25519`
+/// writes it. Every call blocks, and throws `SecretFileError` or `SystemError`.
+public struct PublisherKeyFile: Sendable {
+  public let path: String
+
+  public init(path: String) {
+    self.path = path
+  }
+
+  /// Nil where there is no file.
+  public func read() throws -> SigningKey? {
+    try SecretFile.read(path).map { try key(in: $0.revealed) }
+  }
+
+  /// A fresh key, durable, where there is no file yet.
+  public func readOrMake() throws -> SigningKey {
+    try FileSystem.createDirectories(FileSystem.parent(of: path), permissions: 0o700)
+    return try key(in: SecretFile.readOrCreate(path) { Array(SigningKey().pem.utf8) }.revealed)
+  }
+
+  /// Durable; the directory is made where it is missing. A file that is there is never overwritten.
+  public func write(_ key: SigningKey) throws {
+    try FileSystem.createDirectories(FileSystem.parent(of: path), permissions: 0o700)
+    let bytes = Array(key.pem.utf8)
+    try DurableFile.write(bytes.span, to: path, permissions: 0o600, ifPresent: .refuse)
+  }
+
+  private func key(in bytes: [UInt8]) throws -> SigningKey {
+    guard let text = String(validating: bytes, as: UTF8.self), let key = SigningKey(pem: text) else {
+      throw SecretFileError(path: path, reason: "it holds no Ed25519 private key (PKCS #8, PEM)")
+    }
+    return key
+  }
+}

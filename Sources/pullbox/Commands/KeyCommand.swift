@@ -1,0 +1,75 @@
+import Commerce
+import ContentPackage
+import Digests
+import PullboxKit
+import ServiceRuntime
+import SystemCalls
+
+enum KeyCommand: Command {
+  static let peer = CommandPeer.nobody
+  static let description = CommandDescription(
+    "key", summary: "Show the key that packages are signed with, or take one in",
+    discussion: """
+      The key is made when it is first needed. Keep a copy (--export): without it no
+      further version of a product that names it can be published. Files are
+      Ed25519 keys in PEM, as 'openssl genpkey -algorithm ed25519' makes them.
+      """,
+    options: [
+      .value("import", "FILE", environment: .some(nil), help: "Sign with this key from now on"),
+      .value(
+        "export", "FILE", environment: .some(nil), help: "Write a copy of the secret key, for safe keeping"),
+      .flag("public", environment: .some(nil), help: "Print the public key in PEM and nothing else"),
+    ])
+
+  private struct Report: Encodable {
+    var keyId: PublisherKeyIdentifier
+    var publicKey: VerificationKey
+    var file: String
+  }
+
+  static func run(_ context: CommandContext) async throws {
+    let arguments = context.arguments
+    let (imported, exported) = (arguments.value("import"), arguments.value("export"))
+    let file = StateDirectory().signingKey
+    let key = try await BlockingPool.shared.run {
+      let key = try imported.map { try take($0, as: file) } ?? file.readOrMake()
+      if let exported { try write(key, to: exported) }
+      return key.verificationKey
+    }
+    let report = Report(keyId: key.publisherKeyIdentifier, publicKey: key, file: file.path)
+    if context.console.printsJSON {
+      try context.console.print(json: report)
+    } else if arguments.isSet("public") {
+      StandardStream.output.write(key.pem)
+    } else {
+      context.console.print("id      \(report.keyId)")
+      context.console.print("public  \(report.publicKey.text)")
+      context.console.print("file    \(report.file)")
+    }
+  }
+
+  private static func take(_ path: String, as file: PublisherKeyFile) throws -> SigningKey {
+    guard let key = try PublisherKeyFile(path: path).read() else {
+      throw CommandFailure(.failed, "there is no key at \(path)")
+    }
+    guard let own = try file.read() else {
+      try file.write(key)
+      return key
+    }
+    guard own.verificationKey == key.verificationKey else {
+      throw CommandFailure(
+        .failed,
+        "there is another key at \(file.path), which published content may depend on; keep it elsewhere "
+          + "(--export) and remove it first")
+    }
+    return own
+  }
+
+  private static func write(_ key: SigningKey, to path: String) throws {
+    do {
+      try PublisherKeyFile(path: path).write(key)
+    } catch let error as SystemError where error.isFileInTheWay {
+      throw CommandFailure(.failed, "\(path) is there already, and is not overwritten")
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import Commerce
+import ContentPackage
+import Digests
+import PullboxKit
+import ServiceRuntime
+import SystemCalls
+
+/// The keys that a publisher signs with: those that `--signing-key` names, else this user's own, made at first use.
+struct SigningKeys: Sendable {
+  static let option = CommandOption.list(
+    "signing-key", "FILE",
+    help: "The key to sign with, Ed25519 in PEM; this user's own unless given (see 'key'). "
+      + "Given twice, both sign, as while a new key takes over")
+
+  let keys: [SigningKey]
+
+  /// Blocks.
+  init(_ arguments: ParsedArguments) throws {
+    let paths = arguments.values("signing-key")
+    guard !paths.isEmpty else {
+      keys = [try StateDirectory().signingKey.readOrMake()]
+      return
+    }
+    guard paths.count <= PublisherSignature.maximumCount else {
+      throw UsageError("--signing-key is given at most \(PublisherSignature.maximumCount) times")
+    }
+    keys = try paths.map { path in
+      guard let key = try PublisherKeyFile(path: path).read() else {
+        throw CommandFailure(.failed, "there is no signing key at \(path)")
+      }
+      return key
+    }
+  }
+
+  var identifiers: [PublisherKeyIdentifier] {
+    keys.map(\.verificationKey.publisherKeyIdentifier).sorted()
+  }
+
+  func signatures(of manifest: Manifest) -> [PublisherSignature] {
+    let bytes = manifest.canonicalBytes()
+    return keys.map { PublisherSignature(signing: bytes, with: $0) }.sorted { $0.keyId < $1.keyId }
+  }
+}
