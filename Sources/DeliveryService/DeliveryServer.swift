@@ -19,6 +19,7 @@ public final class DeliveryServer: Service {
   private let server: HTTPServer
   private let outbox: Outbox
   private let recorder: DeliveryRecorder
+  let stops: Stops
   private let clock: any WallClock
   private let timer: any MonotonicClock
   private let run: Int64
@@ -65,25 +66,37 @@ public final class DeliveryServer: Service {
     let store = try Self.store(configuration, client: client, timer: timer)
     let ledger = GrantLedger(database: database, clock: clock)
     outbox = Outbox(ledger: ledger, stores: [store.name: store], clock: timer, log: log)
-    recorder = DeliveryRecorder(meters: DeliveryMeters(), database: database)
-    let ticketKeys = try TicketKeyFile.load(state + "/ticket-keys.json")
+    let meters = DeliveryMeters()
+    recorder = DeliveryRecorder(meters: meters, database: database, timer: timer)
+    let changes = ChangeCount()
+    let settings = CurrentSettings(
+      GateSettings(
+        keys: try TicketKeyFile.load(state + "/ticket-keys.json"),
+        ticketLifetime: configuration.ticketLifetime.duration, classes: RateClasses(standard: .none)),
+      changes: changes)
+    let stops = Stops(meters: meters, changes: changes)
+    self.stops = stops
+    try database.readBlocking { connection in
+      stops.restore(
+        grants: try GrantTable.revoked(in: connection), contents: try ContentStopTable.all(in: connection))
+    }
     let gate = Gate(
       ledger: ledger, stores: [store.name: store], outbox: outbox,
-      tickets: TicketIssuer(
-        keys: ticketKeys, lifetime: configuration.ticketLifetime.duration, clock: clock),
-      recorder: recorder, rules: EntitlementRules(), publicURL: configuration.publicURL ?? "",
+      tickets: TicketIssuer(settings: settings, clock: clock), stops: stops, recorder: recorder,
+      rules: EntitlementRules(), publicURL: configuration.publicURL ?? "",
       storePatience: configuration.storePatience.duration, timer: timer)
     let uploads = UploadDesk(database: database, blobs: blobs, clock: clock)
     let publisher = Publisher(database: database, blobs: blobs, uploads: uploads, clock: clock)
     let content = ContentLibrary(blobs: blobs, database: database)
-    let access = ContentAccess(keys: ticketKeys, clock: clock)
+    let access = ContentAccess(settings: settings, stops: stops, clock: clock)
 
     var routes = ContractRoutes()
     CatalogRoutes(catalogue: Catalogue(database: database, clock: clock), keys: keys).add(to: &routes)
     GateRoutes(gate: gate).add(to: &routes)
     UploadRoutes(desk: uploads, keys: keys).add(to: &routes)
     PublishingRoutes(publisher: publisher, keys: keys).add(to: &routes)
-    ContentRoutes(content: content, access: access, meters: recorder.meters).add(to: &routes)
+    GrantRoutes(gate: gate, keys: keys).add(to: &routes)
+    ContentRoutes(content: content, access: access, meters: meters, timer: timer).add(to: &routes)
     OperationsRoutes(database: database, recorder: recorder, keys: keys).add(to: &routes)
 
     var http = HTTPServerConfiguration(addresses: addresses)
@@ -93,7 +106,7 @@ public final class DeliveryServer: Service {
     http.refuseWithProblems()
     server = HTTPServer(
       configuration: http,
-      inline: ContentHandler(content: content, access: access, meters: recorder.meters),
+      inline: ContentHandler(content: content, access: access, meters: meters, timer: timer),
       handler: routes.router { request, error in
         log.error(
           "request failed",
@@ -102,6 +115,8 @@ public final class DeliveryServer: Service {
             "path": LogValue(request.path), "error": LogValue(error),
           ])
       })
+    let server = server
+    stops.abortBodies { [weak server] meter in server?.abortBodies(meteredBy: meter) }
   }
 
   /// Where it listens, with the real port where any free one was asked for.
@@ -115,7 +130,8 @@ public final class DeliveryServer: Service {
   public func run() async throws {
     await withTaskGroup { group in
       group.addTask { await self.outbox.run() }
-      group.addTask { await self.recorder.run(clock: self.timer, log: self.log) }
+      group.addTask { await self.recorder.run(log: self.log) }
+      group.addTask { await self.stops.run(clock: self.timer) }
     }
   }
 

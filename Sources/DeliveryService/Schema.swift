@@ -116,5 +116,6 @@ enum Schema {
         ) STRICT;
         """),
     signatures,
+    stops,
   ]
 }

@@ -27,9 +27,10 @@ final class ServerHarness: Sendable {
 
   /// Runs `body` with a server that answers, and drains it afterwards.
   static func run(
-    options: [String] = [], _ body: (ServerHarness) async throws -> Void
+    options: [String] = [], in directory: TemporaryDirectory? = nil,
+    _ body: (ServerHarness) async throws -> Void
   ) async throws {
-    let harness = try await ServerHarness(options: options)
+    let harness = try await ServerHarness(options: options, directory: directory)
     try await withThrowingTaskGroup { group in
       group.addTask { try await harness.server.run() }
       do {
@@ -47,13 +48,13 @@ final class ServerHarness: Sendable {
     }
   }
 
-  private init(options: [String]) async throws {
-    directory = try TemporaryDirectory()
+  private init(options: [String], directory: TemporaryDirectory?) async throws {
+    self.directory = try directory ?? TemporaryDirectory()
     clock = ManualWallClock(Self.start)
     store = try FakePaymentStore(clock: clock)
     let arguments =
       [
-        "--listen", "127.0.0.1:0", "--state", directory.path + "/state", "--store-url", store.url,
+        "--listen", "127.0.0.1:0", "--state", self.directory.path + "/state", "--store-url", store.url,
         "--store-credential", FakePaymentStore.credential, "--operator-key", "operator", "--loops", "1",
       ] + options
     let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
@@ -143,6 +144,18 @@ final class ServerHarness: Sendable {
   ) async throws -> ClientResponse {
     let url = api.url(grant.download.contentURL, query: [("ticket", ticket ?? grant.download.ticket)])
     return try await client.send(ClientRequest("GET", url, headers: headers))
+  }
+
+  /// A connection that asked for the content and read the head and the first bytes of the answer, and no more.
+  func slowReader(of grant: GrantResponse) async throws -> RawConnection {
+    let port = try #require(server.addresses.first?.split(separator: ":").last.flatMap { UInt16($0) })
+    let connection = try RawConnection.tcp(port: port, receiveBuffer: 65_536)
+    try await connection.send(
+      "GET \(grant.download.contentURL)?ticket=\(grant.download.ticket) HTTP/1.1\r\nHost: a\r\n\r\n")
+    let head = try await connection.receive(through: "\r\n\r\n")
+    #expect(head.hasPrefix("HTTP/1.1 200 "))
+    _ = try await connection.receive(exactly: 1000)
+    return connection
   }
 
   func report(_ grant: GrantResponse) -> CompletionReport {

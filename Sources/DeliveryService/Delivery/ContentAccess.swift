@@ -4,27 +4,35 @@ import HTTPServer
 import Measures
 import PullboxAPI
 
-/// Checks the tickets that requests for content carry.
+/// Checks the tickets that requests for content carry, against keys and stops.
 struct ContentAccess: Sendable {
-  let keys: TicketKeys
+  let settings: CurrentSettings
+  let stops: Stops
   let clock: any WallClock
 
   /// Seconds since the epoch.
   var now: UInt64 { UInt64(max(0, clock.now().secondsSinceEpoch)) }
 
-  /// The ticket of a request for that content. Throws `ticket-missing`, `ticket-invalid`, `ticket-expired`.
+  /// Changes whenever a ticket that was let in might not be any more.
+  var changes: UInt64 { settings.changes.current }
+
+  /// The ticket of a request for that content. Throws `ticket-missing`, `ticket-invalid`, `ticket-expired`,
+  /// `entitlement-revoked`, `content-withdrawn`.
   func ticket(of request: HTTPRequest, for digest: SHA256Digest) throws(Problem) -> Ticket {
     guard let text = request.queryValue("ticket") ?? request.bearerToken else {
       throw Problem(.ticketMissing, "a ticket is needed, as ?ticket= or Authorization: Bearer")
     }
     let bytes = Array(text.utf8)
+    let ticket: Ticket
     do {
-      return try keys.open(bytes.span, for: digest, now: now)
+      ticket = try settings.value.keys.open(bytes.span, for: digest, now: now)
     } catch {
       switch error {
       case .invalid: throw Problem(.ticketInvalid)
       case .expired: throw Problem(.ticketExpired)
       }
     }
+    if let reason = stops.reason(ticket.grant, digest) { throw Problem(reason) }
+    return ticket
   }
 }

@@ -9,6 +9,14 @@ enum ContentAnswer: Hashable, Sendable {
   case notModified
   case preconditionFailed
 
+  /// Whether bytes of the content are sent.
+  var hasBody: Bool {
+    switch self {
+    case .whole, .part, .parts: true
+    case .unsatisfiable, .notModified, .preconditionFailed: false
+    }
+  }
+
   /// Preconditions come before ranges (§13.2.2), and a range counts only where the whole would have been answered 200.
   init(_ verdict: Preconditions.Verdict, _ range: RangeSet) {
     switch (verdict, range) {

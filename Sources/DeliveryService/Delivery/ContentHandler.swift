@@ -1,17 +1,27 @@
 import Digests
 import HTTPServer
+import Measures
 
-/// Answers `GET` and `HEAD /v1/content/{digest}` on the loop that read the request: ticket, preconditions, range, head,
-/// and the descriptor handed to the kernel. No database, no lock and no allocation for the content and ticket that the
-/// connection asked for last; everything it cannot answer at once is passed on to ``ContentRoutes``.
+/// Answers `GET` and `HEAD /v1/content/{digest}` on the loop that read the request: ticket, preconditions, range, limits,
+/// head, and the descriptor handed to the kernel. No database, no lock and no allocation for tickets that the loop knows;
+/// everything it cannot answer at once is passed on to ``ContentRoutes``.
 struct ContentHandler: InlineHandler {
-  /// What a connection asked for last.
-  struct Last {
+  /// A ticket that was let in, and what its next request needs. Empty to begin with.
+  struct Admission {
     var ticket = InlineArray<72, UInt8>(repeating: 0)
-    /// Seconds since the epoch; zero before the first request.
+    /// Seconds since the epoch.
     var expiry: UInt64 = 0
+    /// The ``ContentAccess/changes`` it was checked under.
+    var changes: UInt64 = 0
     var entry: ContentEntry?
-    var meter: DeliveryMeters.Meter?
+    var meter: GrantMeter?
+    var limits = RateLimits.none
+
+    @inline(__always)
+    func covers(_ text: Span<UInt8>, _ digest: SHA256Digest, now: UInt64, changes: UInt64) -> Bool {
+      guard self.changes == changes, now < expiry, let entry, entry.digest == digest else { return false }
+      return equalInConstantTime(text, ticket.span)
+    }
   }
 
   private static let pathLength = 12 + 64
@@ -19,11 +29,26 @@ struct ContentHandler: InlineHandler {
   let content: ContentLibrary
   let access: ContentAccess
   let meters: DeliveryMeters
+  let timer: any MonotonicClock
+  private let memory = TicketMemory()
 
-  func makeConnectionState() -> Last { Last() }
+  init(
+    content: ContentLibrary, access: ContentAccess, meters: DeliveryMeters, timer: any MonotonicClock
+  ) {
+    self.content = content
+    self.access = access
+    self.meters = meters
+    self.timer = timer
+  }
+
+  func copyForLoop() -> ContentHandler {
+    ContentHandler(content: content, access: access, meters: meters, timer: timer)
+  }
+
+  func makeConnectionState() -> Admission { Admission() }
 
   func respond(
-    head: borrowing RequestHead, bytes: Span<UInt8>, state: inout Last, response: inout InlineResponse
+    head: borrowing RequestHead, bytes: Span<UInt8>, state: inout Admission, response: inout InlineResponse
   ) -> InlineOutcome {
     guard head.method == .get || head.method == .head, head.path.count == Self.pathLength,
       bytes.hasPrefix("/v1/content/", at: head.path.lowerBound),
@@ -41,9 +66,11 @@ struct ContentHandler: InlineHandler {
     let range = RangeSet.requested(head: head, bytes: bytes, length: entry.length)
     switch ContentAnswer(conditions.verdict, range) {
     case .whole:
+      guard begin(meter, state.limits, &response) else { return .passOn }
       start(.ok, entry, &response)
       response.finish(file: entry.file, range: 0..<entry.length, meter: meter)
     case .part(let range):
+      guard begin(meter, state.limits, &response) else { return .passOn }
       start(.partialContent, entry, &response)
       response.appendContentRange(range, of: entry.length)
       response.finish(file: entry.file, range: range, meter: meter)
@@ -72,21 +99,34 @@ struct ContentHandler: InlineHandler {
     response.append(lines: contentType.span)
   }
 
-  /// Whether the ticket opens that content now. The one that opened it last is compared, not computed again.
-  private func admit(_ text: Span<UInt8>, to digest: SHA256Digest, _ state: inout Last) -> Bool {
+  /// Whether the limits allow another body now; if so, paces it.
+  private func begin(_ meter: GrantMeter, _ limits: RateLimits, _ response: inout InlineResponse) -> Bool {
+    guard meter.delay(under: limits, now: { timer.now().nanoseconds }) == 0 else { return false }
+    if let pace = meter.pace(under: limits) { response.pace(bytesPerSecond: pace) }
+    return true
+  }
+
+  /// Whether the ticket opens that content now. One that the connection or the loop knows is compared, not computed again.
+  private func admit(_ text: Span<UInt8>, to digest: SHA256Digest, _ state: inout Admission) -> Bool {
     let now = access.now
-    if now < state.expiry, let entry = state.entry, entry.digest == digest,
-      equalInConstantTime(text, state.ticket.span)
-    {
+    let changes = access.changes
+    if state.covers(text, digest, now: now, changes: changes) { return true }
+    if let known = memory.admission(for: text), known.covers(text, digest, now: now, changes: changes) {
+      state = known
       return true
     }
+    let settings = memory.settings(of: access.settings, changes: changes)
     guard let entry = content.opened(digest),
-      let ticket = try? access.keys.open(text, for: digest, now: now)
+      let ticket = try? settings.keys.open(text, for: digest, now: now),
+      access.stops.reason(ticket.grant, digest) == nil
     else { return false }
     for index in 0..<Ticket.textLength { state.ticket[index] = text[index] }
     state.expiry = ticket.expiry
+    state.changes = changes
     state.entry = entry
-    state.meter = meters.meter(for: ticket.grant)
+    state.meter = meters.meter(for: ticket.grant, device: ticket.device, content: digest)
+    state.limits = settings.classes.limits(of: ticket.rateClass)
+    memory.remember(state, for: text)
     return true
   }
 

@@ -1,6 +1,7 @@
 import APIServing
 import Digests
 import HTTPServer
+import Measures
 import PullboxAPI
 
 /// Content as the loops do not answer it: refusals with their documents, packages that have first to be opened, and
@@ -9,13 +10,14 @@ struct ContentRoutes: Sendable {
   let content: ContentLibrary
   let access: ContentAccess
   let meters: DeliveryMeters
+  let timer: any MonotonicClock
 
   func add(to routes: inout ContractRoutes) {
     routes.on(.get, "/v1/content/{digest}") { request, parameters in
       let digest = try Self.digest(parameters)
       let ticket = try access.ticket(of: request, for: digest)
       let entry = try await content.entry(for: digest)
-      return answer(request, from: entry, for: ticket.grant)
+      return try answer(request, from: entry, for: ticket)
     }
     routes.on(.get, "/v1/content/{digest}/manifest") { request, parameters in
       let digest = try Self.digest(parameters)
@@ -32,36 +34,53 @@ struct ContentRoutes: Sendable {
   }
 
   private func answer(
-    _ request: HTTPRequest, from entry: ContentEntry, for grant: Ticket.InlineGrant
-  ) -> HTTPResponse {
+    _ request: HTTPRequest, from entry: ContentEntry, for ticket: Ticket
+  ) throws(Problem) -> HTTPResponse {
     let conditions = Preconditions(request, entityTag: entry.entityTag)
     let range = RangeSet.requested(request, length: entry.length)
     var headers = HTTPFields()
     for (name, value) in ContentEntry.commonFields(entry.digest) { headers.append(name, value) }
-    let meter = meters.meter(for: grant)
-    switch ContentAnswer(conditions.verdict, range) {
+    let meter = meters.meter(for: ticket.grant, device: ticket.device, content: entry.digest)
+    let content = ContentAnswer(conditions.verdict, range)
+    let limits = access.settings.value.classes.limits(of: ticket.rateClass)
+    let pacing = content.hasBody ? try begin(meter, limits) : nil
+    var response = HTTPResponse(status: .ok, headers: headers)
+    switch content {
     case .whole:
-      headers["Content-Type"] = entry.mediaType
-      return HTTPResponse(
-        status: .ok, headers: headers, body: .file(entry.file, 0..<entry.length, meter: meter))
+      response.headers["Content-Type"] = entry.mediaType
+      response.body = .file(entry.file, 0..<entry.length, meter: meter)
     case .part(let range):
-      headers["Content-Type"] = entry.mediaType
-      headers["Content-Range"] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(entry.length)"
-      return HTTPResponse(
-        status: .partialContent, headers: headers, body: .file(entry.file, range, meter: meter))
+      response.status = .partialContent
+      response.headers["Content-Type"] = entry.mediaType
+      response.headers["Content-Range"] =
+        "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(entry.length)"
+      response.body = .file(entry.file, range, meter: meter)
     case .parts(let ranges):
       let multipart = MultipartRanges(ranges, of: entry.file, partType: entry.mediaType)
-      headers["Content-Type"] = multipart.contentType
-      return HTTPResponse(
-        status: .partialContent, headers: headers, body: .parts(multipart.parts, meter: meter))
+      response.status = .partialContent
+      response.headers["Content-Type"] = multipart.contentType
+      response.body = .parts(multipart.parts, meter: meter)
     case .unsatisfiable:
-      headers["Content-Range"] = "bytes */\(entry.length)"
-      return HTTPResponse(status: .rangeNotSatisfiable, headers: headers)
+      response.status = .rangeNotSatisfiable
+      response.headers["Content-Range"] = "bytes */\(entry.length)"
     case .notModified:
-      return HTTPResponse(status: .notModified, headers: headers)
+      response.status = .notModified
     case .preconditionFailed:
-      return HTTPResponse(status: .preconditionFailed, headers: headers)
+      response.status = .preconditionFailed
     }
+    response.pacing = pacing
+    return response
+  }
+
+  /// The pace of a body that may begin now. Throws `too-many-requests` where it may not.
+  private func begin(_ meter: GrantMeter, _ limits: RateLimits) throws(Problem) -> UInt64? {
+    let delay = meter.delay(under: limits) { timer.now().nanoseconds }
+    guard delay == 0 else {
+      let seconds = Int((delay + 999_999_999) / 1_000_000_000)
+      throw Problem(
+        .tooManyRequests, "this purchase or device has all it may have at once", retryAfterSeconds: seconds)
+    }
+    return meter.pace(under: limits)
   }
 
   private static func digest(_ parameters: PathParameters) throws(Problem) -> SHA256Digest {

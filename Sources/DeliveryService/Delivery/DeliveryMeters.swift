@@ -1,63 +1,85 @@
-import HTTPServer
+import Digests
 import Measures
 import PullboxAPI
 import Synchronization
 
-/// Counts the body bytes sent for each grant since they were last written down. The loops add to a grant's meter without
-/// a lock; only finding the meter takes one, once a connection and grant.
+/// The meters of the grants and devices that content is sent to. The loops add to a meter without a lock; only finding it
+/// takes one, once a loop and ticket.
 final class DeliveryMeters: Sendable {
-  final class Meter: BodyMeter {
-    private let unrecorded = Atomic<Int64>(0)
+  /// How long the meter of somebody who is gone is kept, so that going and coming back pays no debt.
+  static let memory: Duration = .seconds(60)
 
-    func didSend(_ count: Int) {
-      unrecorded.add(Int64(count), ordering: .relaxed)
-    }
-
-    func take() -> ByteCount {
-      ByteCount(unrecorded.exchange(0, ordering: .relaxed))
-    }
+  private struct Entry {
+    var meter: GrantMeter
+    /// Of the meter's bytes, those that were taken to be written down.
+    var recorded: Int64 = 0
+    /// Since when nobody else holds the meter.
+    var unusedSince: MonotonicInstant?
   }
 
-  private let meters = Mutex<[Ticket.InlineGrant: Meter]>([:])
-  private let total = Atomic<Int64>(0)
+  private struct State {
+    var grants: [Ticket.InlineGrant: Entry] = [:]
+    var devices: [UInt64: DeviceMeter] = [:]
+    var recorded: Int64 = 0
+  }
 
-  func meter(for grant: Ticket.InlineGrant) -> Meter {
-    meters.withLock { meters in
-      if let meter = meters[grant] { return meter }
-      let meter = Meter()
-      meters[grant] = meter
+  private let state = Mutex(State())
+
+  /// `device` is the tag that stands for it in tickets.
+  func meter(for grant: Ticket.InlineGrant, device: UInt64, content: SHA256Digest) -> GrantMeter {
+    state.withLock { state in
+      if let entry = state.grants[grant] { return entry.meter }
+      let shared = state.devices[device] ?? DeviceMeter()
+      state.devices[device] = shared
+      let meter = GrantMeter(grant: grant, content: content, device: shared)
+      state.grants[grant] = Entry(meter: meter)
       return meter
     }
   }
 
-  /// What has been added since the last call. A meter that nobody else holds and that counted nothing is forgotten.
-  func take() -> [(grant: Ticket.InlineGrant, bytes: ByteCount)] {
-    meters.withLock { meters in
+  func all(where isWanted: (GrantMeter) -> Bool) -> [GrantMeter] {
+    state.withLock { state in state.grants.values.map(\.meter).filter(isWanted) }
+  }
+
+  /// What has been sent since the last call. Meters that nobody else holds any more are forgotten after a while.
+  func take(now: MonotonicInstant) -> [(grant: Ticket.InlineGrant, bytes: ByteCount)] {
+    state.withLock { state in
       var taken: [(Ticket.InlineGrant, ByteCount)] = []
-      for grant in Array(meters.keys) {
-        guard let bytes = meters[grant]?.take() else { continue }
-        if bytes > .zero {
-          taken.append((grant, bytes))
-        } else if isUnused(&meters[grant]) {
-          meters[grant] = nil
+      for grant in Array(state.grants.keys) {
+        guard var entry = state.grants.removeValue(forKey: grant) else { continue }
+        let total = entry.meter.rate.total
+        if total > entry.recorded {
+          taken.append((grant, ByteCount(total - entry.recorded)))
+          state.recorded += total - entry.recorded
+          entry.recorded = total
         }
+        // The entry is out of the dictionary: its own reference is the only one that this class has.
+        if taken.last?.0 == grant || !isKnownUniquelyReferenced(&entry.meter) {
+          entry.unusedSince = nil
+        } else if entry.unusedSince == nil {
+          entry.unusedSince = now
+        }
+        if let since = entry.unusedSince, now - since > Self.memory { continue }
+        state.grants[grant] = entry
+      }
+      for device in Array(state.devices.keys) {
+        guard var meter = state.devices.removeValue(forKey: device) else { continue }
+        if !isKnownUniquelyReferenced(&meter) { state.devices[device] = meter }
       }
       return taken
     }
   }
 
-  /// Everything taken so far, for the metrics.
-  var totalRecorded: ByteCount { ByteCount(total.load(ordering: .relaxed)) }
-
-  func addToTotal(_ bytes: ByteCount) {
-    total.add(bytes.rawValue, ordering: .relaxed)
+  /// Gives back what could not be written down; the next call takes it again.
+  func putBack(_ taken: [(grant: Ticket.InlineGrant, bytes: ByteCount)]) {
+    state.withLock { state in
+      for (grant, bytes) in taken {
+        state.grants[grant]?.recorded -= bytes.rawValue
+        state.recorded -= bytes.rawValue
+      }
+    }
   }
 
-  private func isUnused(_ meter: inout Meter?) -> Bool {
-    // Taken out, so that the dictionary's own reference is the one that is counted.
-    guard var taken = meter.take() else { return true }
-    let isUnused = isKnownUniquelyReferenced(&taken)
-    meter = taken
-    return isUnused
-  }
+  /// Everything taken and not given back, for the metrics.
+  var totalRecorded: ByteCount { ByteCount(state.withLock { $0.recorded }) }
 }

@@ -10,11 +10,12 @@ struct DeliveryRecorder: Sendable {
 
   let meters: DeliveryMeters
   let database: Database
+  let timer: any MonotonicClock
 
   /// After this call the database counts everything that was sent before it. Calls may overlap: the database takes them
   /// in order.
   func record() async throws {
-    let taken = meters.take()
+    let taken = meters.take(now: timer.now())
     guard !taken.isEmpty else { return }
     do {
       try await database.write { connection in
@@ -25,17 +26,16 @@ struct DeliveryRecorder: Sendable {
       }
     } catch {
       // Not written down, so not forgotten either.
-      for (grant, bytes) in taken { meters.meter(for: grant).didSend(Int(bytes.rawValue)) }
+      meters.putBack(taken)
       throw error
     }
-    for (_, bytes) in taken { meters.addToTotal(bytes) }
   }
 
   /// Works until the task is cancelled. What cannot be written down now is kept and logged: deliveries go on.
-  func run(clock: any MonotonicClock, log: Log) async {
+  func run(log: Log) async {
     while !Task.isCancelled {
       // Cancelled: the server records once more when it stops.
-      try? await clock.sleep(for: Self.interval)
+      try? await timer.sleep(for: Self.interval)
       do {
         try await record()
       } catch {

@@ -11,6 +11,7 @@ struct Gate: Sendable {
   let stores: [StoreIdentifier: any PaymentStore]
   let outbox: Outbox
   let tickets: TicketIssuer
+  let stops: Stops
   let recorder: DeliveryRecorder
   let rules: EntitlementRules
   /// Put before content addresses; empty leaves them relative to the server's address as the client knows it.
@@ -47,6 +48,7 @@ struct Gate: Sendable {
 
   func grant(_ request: GrantRequest) async throws -> (response: GrantResponse, isNew: Bool) {
     let content = try await content(of: request.product, version: request.version)
+    if stops.isStopped(content: content.digest) { throw Problem(.contentWithdrawn) }
     let finding = try await verify(request.proof, for: request.device.id, concerning: request.product)
     let transaction = try Self.transaction(for: request, in: finding)
     let claim = GrantLedger.Claim(
@@ -70,7 +72,9 @@ struct Gate: Sendable {
   }
 
   func ticket(for id: GrantIdentifier) async throws -> TicketResponse {
-    tickets.issue(for: try await ledger.grantForTicket(id))
+    let grant = try await ledger.grantForTicket(id)
+    if stops.isStopped(content: grant.digest) { throw Problem(.contentWithdrawn) }
+    return tickets.issue(for: grant)
   }
 
   func status(of id: GrantIdentifier) async throws -> GrantStatus {
@@ -129,6 +133,7 @@ struct Gate: Sendable {
   ) async throws -> Finding {
     let store = try store(named: proof.store)
     let transactions = try await store.verify(proof, for: device)
+    try await settle(transactions)
     let ids = transactions.map(\.product) + (product.map { [$0] } ?? [])
     let catalogue = try await ledger.database.read { try ProductTable.related(to: ids, in: $0) }
     let report = rules.evaluate(transactions, catalogue: catalogue, now: ledger.clock.now())

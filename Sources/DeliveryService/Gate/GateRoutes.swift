@@ -36,7 +36,7 @@ struct GateRoutes: Sendable {
     }
   }
 
-  private static func grant(_ parameters: PathParameters) throws(Problem) -> GrantIdentifier {
+  static func grant(_ parameters: PathParameters) throws(Problem) -> GrantIdentifier {
     guard let id = GrantIdentifier(parameters["grant"]) else { throw Problem(.grantUnknown) }
     return id
   }

@@ -134,7 +134,7 @@ enum GrantTable {
       [.text(id.text), .text(state.rawValue), .timestamp(at), .optional(detail)])
   }
 
-  private static func record(_ row: Row) throws -> GrantRecord {
+  static func record(_ row: Row) throws -> GrantRecord {
     guard let state = GrantMachine.State(stored: try row.text("state")) else {
       throw row.unexpected("state", "a grant's state")
     }

@@ -1,22 +1,35 @@
+import Commerce
 import Digests
 import Measures
 import PullboxAPI
+import Synchronization
 
-/// Seals tickets for grants that live.
-struct TicketIssuer: Sendable {
-  let keys: TicketKeys
-  let lifetime: Duration
-  let clock: any WallClock
+/// Seals tickets for grants that live, with the newest key.
+final class TicketIssuer: Sendable {
+  private let settings: CurrentSettings
+  private let clock: any WallClock
+  private let total = Atomic<Int>(0)
+
+  init(settings: CurrentSettings, clock: any WallClock) {
+    self.settings = settings
+    self.clock = clock
+  }
+
+  /// Tickets since the start, for the metrics.
+  var count: Int { total.load(ordering: .relaxed) }
 
   /// Expiries are whole seconds; the last one is rounded up, so that a ticket is never shorter than promised.
   func issue(for grant: GrantRecord) -> TicketResponse {
-    let expires = clock.now() + lifetime + .milliseconds(999)
+    let settings = settings.value
+    let expires = clock.now() + settings.ticketLifetime + .milliseconds(999)
     let seconds = max(0, expires.secondsSinceEpoch)
+    let key = settings.keys.newest
     let ticket = Ticket(
-      keyIdentifier: keys.newest.identifier, expiry: UInt64(seconds), grant: Ticket.InlineGrant(grant.id),
-      device: Ticket.tag(of: grant.device))
+      rateClass: settings.classes.number(for: grant.product.text), keyIdentifier: key.identifier,
+      expiry: UInt64(seconds), grant: Ticket.InlineGrant(grant.id), device: Ticket.tag(of: grant.device))
+    total.add(1, ordering: .relaxed)
     return TicketResponse(
-      ticket: ticket.sealed(with: keys.newest.secret, for: grant.digest),
+      ticket: ticket.sealed(with: key.secret, for: grant.digest),
       ticketExpires: Timestamp(millisecondsSinceEpoch: seconds * 1000))
   }
 }

@@ -4,6 +4,9 @@ public protocol InlineHandler: Sendable {
   /// Remembered for a connection between its requests (such as the ticket verified last); touched by one thread only.
   associatedtype ConnectionState
 
+  /// For one event loop: a copy of its own where the handler remembers something that no other loop is to touch.
+  func copyForLoop() -> Self
+
   /// For a connection just accepted.
   func makeConnectionState() -> ConnectionState
 
@@ -13,4 +16,8 @@ public protocol InlineHandler: Sendable {
     head: borrowing RequestHead, bytes: Span<UInt8>, state: inout ConnectionState,
     response: inout InlineResponse
   ) -> InlineOutcome
+}
+
+extension InlineHandler {
+  public func copyForLoop() -> Self { self }
 }

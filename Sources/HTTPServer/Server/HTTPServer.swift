@@ -38,7 +38,7 @@ public final class HTTPServer: Sendable {
   }
 
   private static func makeDispatcher(_ handler: some InlineHandler, _ capacity: Int) -> InlineDispatcher {
-    TypedInlineDispatcher(handler, capacity: capacity)
+    TypedInlineDispatcher(handler.copyForLoop(), capacity: capacity)
   }
 
   /// Binds every address and starts the loops. Throws ``HTTPServerError``; then nothing is left open. Ignores `SIGPIPE`

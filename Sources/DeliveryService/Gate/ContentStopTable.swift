@@ -1,0 +1,22 @@
+import Database
+import Digests
+import Measures
+
+/// The packages that are not sent any more although versions of theirs were granted; ``Stops`` is its image in memory.
+enum ContentStopTable {
+  static func add(
+    _ digest: SHA256Digest, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "INSERT OR IGNORE INTO content_stops (digest, at) VALUES (?, ?)",
+      [.blob(digest.array), .timestamp(now)])
+  }
+
+  static func remove(_ digest: SHA256Digest, in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM content_stops WHERE digest = ?", [.blob(digest.array)])
+  }
+
+  static func all(in connection: borrowing Connection) throws -> [SHA256Digest] {
+    try connection.query("SELECT digest FROM content_stops").map { try $0.digest("digest") }
+  }
+}

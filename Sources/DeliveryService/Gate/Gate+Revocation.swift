@@ -1,0 +1,41 @@
+import Commerce
+import Database
+import PullboxAPI
+
+extension Gate {
+  /// Takes a grant back: from now on there are no tickets for it and none opens anything, and bodies that are running for
+  /// it end. Throws `grant-unknown`.
+  func revoke(_ id: GrantIdentifier, by actor: String, reason: String?) async throws -> GrantStatus {
+    let status = try await ledger.setRevoked(true, id, by: actor, reason: reason)
+    try await enforce([id])
+    return status
+  }
+
+  /// Gives a grant back; tickets that are still out are good again.
+  func reinstate(_ id: GrantIdentifier, by actor: String, reason: String?) async throws -> GrantStatus {
+    let status = try await ledger.setRevoked(false, id, by: actor, reason: reason)
+    try await enforce([id])
+    return status
+  }
+
+  /// Lets what a store said of transactions take effect on all their grants.
+  func settle(_ transactions: [VerifiedTransaction]) async throws {
+    let changed = try await ledger.settle(transactions)
+    if !changed.isEmpty { try await enforce(changed) }
+  }
+
+  /// Brings the stops in line with the database. On its thread, one after the other: when a grant is taken back and given
+  /// back at the same moment, the stop that stays is that of the state that stays.
+  private func enforce(_ ids: [GrantIdentifier]) async throws {
+    let stops = stops
+    try await ledger.database.read { connection in
+      for id in ids {
+        if try GrantTable.revocationSource(of: id, in: connection) == nil {
+          stops.allow(grant: id)
+        } else {
+          stops.stop(grant: id)
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import Commerce
+import Database
+import Measures
+import PullboxAPI
+
+extension GrantLedger {
+  /// Takes a grant back, or gives it back, on an operator's word; in the audit log. Nothing changes, and nothing is noted,
+  /// where it stands so already. Throws `grant-unknown`.
+  func setRevoked(
+    _ isRevoked: Bool, _ id: GrantIdentifier, by actor: String, reason: String?
+  ) async throws -> GrantStatus {
+    let now = clock.now()
+    return try await database.write { connection in
+      guard var grant = try GrantTable.find(id, in: connection) else { throw Problem(.grantUnknown) }
+      let changed = try Self.setRevoked(
+        isRevoked, &grant, source: .operator, detail: reason ?? "by \(actor)", at: now, in: connection)
+      if changed {
+        try AuditTable.add(
+          AuditEntry(
+            at: now, actor: actor, action: isRevoked ? "grant.revoke" : "grant.reinstate", subject: id.text,
+            detail: reason), in: connection)
+      } else if isRevoked {
+        // The operator's word now stands behind a revocation that a store began.
+        try GrantTable.setRevocationSource(.operator, of: id, in: connection)
+      }
+      return GrantStatus(grant, history: try GrantTable.history(of: id, in: connection))
+    }
+  }
+
+  /// Brings all grants of these transactions in line with what the store says of them now: a cancelled one revokes its
+  /// grants, on every device; a good one gives back what an earlier check revoked, and leaves an operator's revocations
+  /// alone. Answers the grants that changed.
+  func settle(_ transactions: [VerifiedTransaction]) async throws -> [GrantIdentifier] {
+    let isSettled = try await database.read { connection in
+      try transactions.allSatisfy { try Self.outdated($0, in: connection).isEmpty }
+    }
+    guard !isSettled else { return [] }
+    let now = clock.now()
+    return try await database.write { connection in
+      var changed: [GrantIdentifier] = []
+      for transaction in transactions {
+        let isCancelled = transaction.revokedDate != nil
+        for var grant in try Self.outdated(transaction, in: connection)
+        where try Self.setRevoked(
+          isCancelled, &grant, source: .store,
+          detail: isCancelled ? "the store cancelled the purchase" : "the store vouches for it again",
+          at: now, in: connection)
+        {
+          changed.append(grant.id)
+        }
+      }
+      return changed
+    }
+  }
+
+  private static func outdated(
+    _ transaction: VerifiedTransaction, in connection: borrowing Connection
+  ) throws -> [GrantRecord] {
+    try GrantTable.outdated(
+      store: transaction.store, transaction: transaction.id, isCancelled: transaction.revokedDate != nil,
+      in: connection)
+  }
+
+  /// Whether anything changed.
+  private static func setRevoked(
+    _ isRevoked: Bool, _ grant: inout GrantRecord, source: RevocationSource, detail: String,
+    at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> Bool {
+    let before = grant.machine.state
+    _ = grant.machine.handle(isRevoked ? .revoked : .reinstated)
+    guard grant.machine.state != before else { return false }
+    try GrantTable.update(grant, from: before, at: now, detail: detail, in: connection)
+    try GrantTable.setRevocationSource(isRevoked ? source : nil, of: grant.id, in: connection)
+    return true
+  }
+}

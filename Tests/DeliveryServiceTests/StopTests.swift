@@ -1,0 +1,199 @@
+import APICalling
+import Commerce
+import Digests
+import HTTPClient
+import Measures
+import PullboxAPI
+import PullboxTesting
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Stops")
+struct StopTests {
+  /// More than all buffers between the server and a slow reader hold together.
+  let large = [UInt8](repeating: 7, count: 24 << 20)
+  let small = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }
+
+  private func device(_ name: String) throws -> Device {
+    Device(id: try #require(DeviceIdentifier(name)))
+  }
+
+  private func change(_ grant: GrantResponse, _ step: String, _ server: ServerHarness) async throws {
+    let status = try await server.operatorAPI.call(
+      "POST", "/v1/operator/grants/\(grant.grant)/\(step)", body: ReviewDecision(reason: "refund"),
+      as: GrantStatus.self
+    ).value
+    #expect(status.state == (step == "revoke" ? .revoked : .granted))
+  }
+
+  private func code(_ response: ClientResponse) throws -> ProblemCode? {
+    try WireJSON.decode(Problem.self, from: response.body).code
+  }
+
+  @Test("a revocation ends the grant's running bodies within 1 MiB, and nobody else's")
+  func runningBodies() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(large)
+      let revoked = try await server.grantForPurchase()
+      let other = try await server.grantForPurchase(device: try device("another-device"))
+      #expect(revoked.grant != other.grant)
+      let readers = [
+        try await server.slowReader(of: revoked), try await server.slowReader(of: revoked),
+      ]
+      let otherReader = try await server.slowReader(of: other)
+      try await change(revoked, "revoke", server)
+      for reader in readers {
+        var afterwards = 0
+        await #expect(throws: (any Error).self) {
+          while true {
+            let bytes = try await reader.receive()
+            guard !bytes.isEmpty else { throw EndOfBody() }
+            afterwards += bytes.count
+          }
+        }
+        #expect(afterwards <= 1 << 20)
+      }
+      let rest = try await otherReader.receive(exactly: large.count - 1000)
+      #expect(rest.count == large.count - 1000)
+    }
+  }
+
+  private struct EndOfBody: Error {}
+
+  @Test(
+    "a revoked grant's valid ticket opens nothing and is not renewed; reinstated, both work from the same byte"
+  )
+  func requests() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      #expect(try await server.fetch(grant, headers: [("Range", "bytes=0-999")]).status == 206)
+      try await change(grant, "revoke", server)
+      for _ in 0..<2 {
+        let refused = try await server.fetch(grant, headers: [("Range", "bytes=1000-")])
+        #expect(refused.status == 403)
+        #expect(try code(refused) == .entitlementRevoked)
+      }
+      let renewal = try await server.problem {
+        _ = try await server.api.exchange("POST", "/v1/grants/\(grant.grant)/tickets")
+      }
+      #expect(renewal.code == .entitlementRevoked)
+      try await change(grant, "reinstate", server)
+      let rest = try await server.fetch(grant, headers: [("Range", "bytes=1000-")])
+      #expect(rest.body == Array(small[1000...]))
+      let renewed = try await server.api.exchange("POST", "/v1/grants/\(grant.grant)/tickets")
+      #expect(renewed.status == 201)
+    }
+  }
+
+  @Test("only a key that may administrate revokes, and the audit log tells who did")
+  func audit() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      let refused = try await server.problem {
+        _ = try await server.api.exchange("POST", "/v1/operator/grants/\(grant.grant)/revoke")
+      }
+      #expect(refused.code == .unauthorized)
+      try await change(grant, "revoke", server)
+      try await change(grant, "revoke", server)
+      let entries = try await server.operatorAPI.get("/v1/operator/audit", as: Page<AuditEntry>.self).items
+      let revocations = entries.filter { $0.action == "grant.revoke" }
+      #expect(revocations.map(\.subject) == [grant.grant.text])
+      #expect(revocations.first?.actor == "operator")
+      #expect(revocations.first?.detail == "refund")
+    }
+  }
+
+  @Test(
+    "a check that finds the purchase cancelled revokes all its grants; one that finds it good reinstates them"
+  )
+  func receiptCheck() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(small)
+      let second = try device("another-device")
+      let grants = [
+        try await server.grantForPurchase(), try await server.grantForPurchase(device: second),
+      ]
+      let others = try await server.grant(
+        receipt: try server.store.receipt(
+          of: [server.purchase(id: "2000000000000002")], device: server.device.id)
+      ).value
+      let cancelled = try server.store.receipt(
+        of: [server.purchase(cancelled: server.clock.now())], device: server.device.id)
+      try await check(cancelled, server)
+      for grant in grants {
+        #expect(try code(try await server.fetch(grant)) == .entitlementRevoked)
+        #expect(try await server.status(grant).state == .revoked)
+      }
+      #expect(try await server.fetch(others).status == 200)
+      let good = try server.store.receipt(of: [server.purchase()], device: second.id)
+      try await check(good, server, second)
+      for grant in grants { #expect(try await server.fetch(grant).status == 200) }
+    }
+  }
+
+  @Test("what an operator revoked, no receipt gives back")
+  func operatorPrevails() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      try await change(grant, "revoke", server)
+      let good = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      try await check(good, server)
+      #expect(try code(try await server.fetch(grant)) == .entitlementRevoked)
+    }
+  }
+
+  private func check(
+    _ receipt: String, _ server: ServerHarness, _ device: Device? = nil
+  ) async throws {
+    _ = try await server.api.call(
+      "POST", "/v1/entitlements",
+      body: EntitlementsRequest(
+        proof: Proof(store: "sandbox", receipt: receipt), device: device ?? server.device),
+      as: EntitlementsResponse.self)
+  }
+
+  @Test("withdrawn content is 410 for every ticket, and comes back when that is taken back")
+  func content() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      #expect(try await server.fetch(grant).status == 200)
+      server.server.stops.stop(content: grant.download.digest)
+      let refused = try await server.fetch(grant)
+      #expect(refused.status == 410)
+      #expect(try code(refused) == .contentWithdrawn)
+      let manifest = try await server.client.send(
+        ClientRequest(
+          "GET", server.api.url(grant.download.manifestURL, query: [("ticket", grant.download.ticket)])))
+      #expect(manifest.status == 410)
+      let renewal = try await server.problem {
+        _ = try await server.api.exchange("POST", "/v1/grants/\(grant.grant)/tickets")
+      }
+      #expect(renewal.code == .contentWithdrawn)
+      server.server.stops.allow(content: grant.download.digest)
+      #expect(try await server.fetch(grant).status == 200)
+    }
+  }
+
+  @Test("a revocation outlives the server's process")
+  func restart() async throws {
+    let directory = try TemporaryDirectory()
+    let kept = Locked<GrantResponse?>(nil)
+    try await ServerHarness.run(in: directory) { server in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      try await change(grant, "revoke", server)
+      kept.withLock { $0 = grant }
+    }
+    let grant = try #require(kept.withLock { $0 })
+    try await ServerHarness.run(in: directory) { server in
+      #expect(try code(try await server.fetch(grant)) == .entitlementRevoked)
+      try await change(grant, "reinstate", server)
+      #expect(try await server.fetch(grant).status == 200)
+    }
+  }
+}
