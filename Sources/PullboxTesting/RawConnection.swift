@@ -22,8 +22,11 @@ public final class RawConnection: Sendable {
     self.socket = socket
   }
 
-  /// Connects to a port of 127.0.0.1. A small `receiveBuffer` makes the peer's socket fill up early.
-  public static func tcp(port: UInt16, receiveBuffer: Int32? = nil) throws -> RawConnection {
+  /// Connects to a port of 127.0.0.1. A small `receiveBuffer` makes the peer's socket fill up early. `beforeConnecting` gets
+  /// the socket's number.
+  public static func tcp(
+    port: UInt16, receiveBuffer: Int32? = nil, beforeConnecting: (Int32) -> Void = { _ in }
+  ) throws -> RawConnection {
     let socket = FileDescriptor(
       takingOwnershipOf: try SystemCall.run("socket") {
         Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -38,6 +41,7 @@ public final class RawConnection: Sendable {
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
     address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    beforeConnecting(socket.number)
     try connect(socket.number, &address)
     return RawConnection(socket)
   }

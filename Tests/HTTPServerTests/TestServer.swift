@@ -25,8 +25,10 @@ struct TestServer {
     self.port = port
   }
 
-  func connect(receiveBuffer: Int32? = nil) throws -> RawConnection {
-    try RawConnection.tcp(port: port, receiveBuffer: receiveBuffer)
+  func connect(
+    receiveBuffer: Int32? = nil, beforeConnecting: (Int32) -> Void = { _ in }
+  ) throws -> RawConnection {
+    try RawConnection.tcp(port: port, receiveBuffer: receiveBuffer, beforeConnecting: beforeConnecting)
   }
 }
 

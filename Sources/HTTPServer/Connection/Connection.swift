@@ -16,6 +16,8 @@ struct Connection: ~Copyable {
   var requests = 0
   /// One of the configured maximum; a connection beyond it is not.
   var isCounted = true
+  /// One of those that its address may have.
+  var isAddressCounted = false
 
   var isChunked = false
   /// Bytes of content still to come; those seen so far if chunked.
@@ -35,6 +37,10 @@ struct Connection: ~Copyable {
   /// Bytes per second the kernel lets leave; `.max` is no bound.
   var pacing = UInt64.max
 
+  /// Bytes of content that ever arrived.
+  var received: UInt64 = 0
+  /// Bytes that had come or gone when the running deadline's rate began to be measured.
+  var windowBase: UInt64 = 0
   /// Bytes the kernel has ever taken.
   var sent: UInt64 = 0
   /// ``sent`` when the response's head is out; `.max` before there is a response.

@@ -35,6 +35,9 @@ struct ConnectionMachine: Hashable, Sendable {
     case body
     case send
     case linger
+
+    /// A rate is measured, over a window that activity does not begin anew.
+    var isRate: Bool { self == .body || self == .send }
   }
 
   private(set) var input = Input.idle

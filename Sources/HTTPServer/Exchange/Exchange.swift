@@ -98,9 +98,11 @@ final class Exchange: Sendable {
       case .bytes(let bytes): return bytes
       case .end: return nil
       case .failed(let error): throw error
-      case .wait: await waitForBody()
+      case .wait:
+        // What the connection knows goes first: a body that broke off cancels the task, too.
+        if Task.isCancelled { throw RequestBodyError(.cancelled) }
+        await waitForBody()
       }
-      if Task.isCancelled { throw RequestBodyError(.cancelled) }
     }
   }
 

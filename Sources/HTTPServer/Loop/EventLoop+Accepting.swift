@@ -54,12 +54,23 @@ extension EventLoop {
       return abandon(index)
     }
     if open > context.configuration.maximumConnections {
-      table[index].isCounted = false
-      context.openCount.subtract(1, ordering: .relaxed)
-      countRefusal(.capacity)
-      refuse(index, .serviceUnavailable)
+      turnAway(index, .capacity)
+    } else if context.addresses.limits(peer) {
+      if context.addresses.admit(peer) {
+        table[index].isAddressCounted = true
+      } else {
+        turnAway(index, .address)
+      }
     }
     settle(index)
+  }
+
+  /// Tells a connection to come back later; it takes nobody's place while it hears that.
+  private mutating func turnAway(_ index: Int, _ reason: HTTPServerStatistics.Refusal) {
+    table[index].isCounted = false
+    context.openCount.subtract(1, ordering: .relaxed)
+    countRefusal(reason)
+    refuse(index, .serviceUnavailable)
   }
 
   private func countRefusal(_ refusal: HTTPServerStatistics.Refusal) {

@@ -74,6 +74,7 @@ extension EventLoop {
     _ = Glibc.close(table[index].descriptor)
     table[index].descriptor = -1
     table.remove(index)
+    if table[index].isAddressCounted { context.addresses.release(table[index].peer) }
     if table[index].isCounted { context.openCount.subtract(1, ordering: .relaxed) }
     if acceptDue > 0 { resumeAccepting() }
   }

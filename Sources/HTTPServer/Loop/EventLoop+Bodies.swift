@@ -37,10 +37,15 @@ extension EventLoop {
 
   /// Ends a connection so that nothing the kernel holds for it is sent any more.
   mutating func reset(_ index: Int) {
+    dropQueue(index)
+    abandon(index)
+  }
+
+  /// Closing the connection will drop what the kernel holds for it, and tell the peer so.
+  func dropQueue(_ index: Int) {
     var option = linger(l_onoff: 1, l_linger: 0)
     // Fails only for a socket that is broken already.
     _ = unsafe setsockopt(
       table[index].descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
-    abandon(index)
   }
 }

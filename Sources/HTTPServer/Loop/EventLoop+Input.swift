@@ -138,6 +138,7 @@ extension EventLoop {
     if table[index].isChunked { return feedChunks(index, bytes) }
     let count = Int(min(table[index].bodyCount, Int64(bytes.count)))
     table[index].bodyCount -= Int64(count)
+    table[index].received += UInt64(count)
     table[index].record.bytesReceived += UInt64(count)
     appendBody(index, bytes.extracting(0..<count))
     if table[index].bodyCount == 0 { endBody(index) }
@@ -151,6 +152,7 @@ extension EventLoop {
       case .needsMore: return position
       case .bytes(let range):
         table[index].bodyCount += Int64(range.count)
+        table[index].received += UInt64(range.count)
         table[index].record.bytesReceived += UInt64(range.count)
         guard table[index].bodyCount <= context.configuration.maximumBodyLength.rawValue else {
           failBody(index, .tooLarge)

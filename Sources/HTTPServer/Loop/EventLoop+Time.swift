@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Measures
 
 /// Time, deadlines and the end.
@@ -29,10 +30,12 @@ extension EventLoop {
     while let index = wheel.takeNext(now: now, table) {
       guard !table[index].machine.isClosed, table[index].timer.due > 0 else { continue }
       if table[index].timer.due <= now {
+        if keepsPace(index) { continue }
         table[index].timer.due = 0
         let isBody = table[index].machine.deadline == .body
         countDeadline(table[index].machine.deadline)
         let actions = table[index].machine.handle(.deadlinePassed)
+        if actions.contains(.close), table[index].deadline == .send { dropQueue(index) }
         if perform(actions, index, bodyError: isBody ? .timedOut : .connectionClosed) { continueInput(index) }
         table[index].isTouched = true
         settle(index)
@@ -54,13 +57,49 @@ extension EventLoop {
     let deadline = table[index].machine.deadline
     guard table[index].isTouched || deadline != table[index].deadline else { return }
     table[index].isTouched = false
+    // What comes or goes within a rate's window counts for its average, and does not begin a new one.
+    if deadline == table[index].deadline, deadline.isRate { return }
     table[index].deadline = deadline
     guard let duration = context.duration(of: deadline) else {
       table[index].timer.due = 0
       return
     }
+    if deadline.isRate { table[index].windowBase = progress(index, deadline) }
     table[index].timer.due = now + duration
     wheel.schedule(index, table)
+  }
+
+  /// Whether the connection whose rate's window has ended was fast enough; then another window begins.
+  private mutating func keepsPace(_ index: Int) -> Bool {
+    let deadline = table[index].deadline
+    guard deadline.isRate, deadline == table[index].machine.deadline,
+      let duration = context.duration(of: deadline)
+    else { return false }
+    let progress = progress(index, deadline)
+    let count = progress > table[index].windowBase ? progress - table[index].windowBase : 0
+    let rate =
+      deadline == .body
+      ? context.configuration.minimumReceiveRate
+      : min(context.configuration.minimumSendRate, table[index].pacing / 2)
+    guard count >= max(1, EventLoop.bytes(rate, in: duration)) else { return false }
+    table[index].windowBase = progress
+    table[index].timer.due = now + duration
+    wheel.schedule(index, table)
+    return true
+  }
+
+  private static func bytes(_ rate: UInt64, in nanoseconds: UInt64) -> UInt64 {
+    let product = rate.multipliedFullWidth(by: nanoseconds)
+    guard product.high < 1_000_000_000 else { return .max }
+    return UInt64(1_000_000_000).dividingFullWidth(product).quotient
+  }
+
+  /// Bytes of content that have arrived, or of responses that the peer has acknowledged: what the kernel has taken says
+  /// little of a slow peer, for it takes a mebibyte at a time.
+  private func progress(_ index: Int, _ deadline: ConnectionMachine.Deadline) -> UInt64 {
+    if deadline == .body { return table[index].received }
+    let queued = UInt64(clamping: clinux_queued_output(table[index].descriptor))
+    return table[index].sent > queued ? table[index].sent - queued : 0
   }
 
   mutating func beginDrain() {

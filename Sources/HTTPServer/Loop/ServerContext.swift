@@ -10,6 +10,7 @@ final class ServerContext: Sendable {
   /// Takes requests to the tasks of the async handler.
   let requests: AsyncStream<PassedRequest>.Continuation
   let pages: PageReader
+  let addresses: AddressTable
   /// Open connections of all loops, but for those that were refused for want of room.
   let openCount = Atomic<Int>(0)
 
@@ -24,6 +25,8 @@ final class ServerContext: Sendable {
     self.makeDispatcher = makeDispatcher
     self.requests = requests
     pages = PageReader()
+    addresses = AddressTable(
+      limit: configuration.maximumConnectionsPerAddress, exempt: configuration.unlimitedAddresses)
   }
 }
 

@@ -7,6 +7,11 @@ public struct HTTPServerConfiguration: Sendable {
   public var loops = 0
   /// Connections of the whole server, idle ones included; those beyond are answered 503 with `Retry-After` and closed.
   public var maximumConnections = 4096
+  /// Connections of one address, counted by the whole address in version 4 and by its first 64 bits in version 6; those
+  /// beyond are answered 503 like those beyond ``maximumConnections``. 0 is no limit. Unix sockets have no addresses.
+  public var maximumConnectionsPerAddress = 256
+  /// Addresses that may have as many connections as there are: those of proxies, which stand for many.
+  public var unlimitedAddresses: [PeerNetwork] = [.loopback4, .loopback6]
   /// listen(2)'s backlog.
   public var backlog: Int32 = 1024
 
@@ -31,10 +36,15 @@ public struct HTTPServerConfiguration: Sendable {
   public var headDeadline = Duration.seconds(15)
   /// Between requests of a kept-alive connection, and before the first.
   public var idleDeadline = Duration.seconds(60)
-  /// Longest pause while a body that a handler wants is arriving.
+  /// The time over which ``minimumReceiveRate`` is averaged, while a body that a handler wants is arriving.
   public var bodyDeadline = Duration.seconds(30)
-  /// Longest time in which a client takes not a single byte of a response that is ready for it.
+  /// Bytes per second of a request body; a client that sends less is cut off. At least one byte in ``bodyDeadline``.
+  public var minimumReceiveRate: UInt64 = 256
+  /// The time over which ``minimumSendRate`` is averaged, while a response waits for its client to take it.
   public var sendDeadline = Duration.seconds(60)
+  /// Bytes per second of a response that its client acknowledges; a client that takes less is reset. Of a response with a
+  /// pace, at most half of that. At least one byte in ``sendDeadline``.
+  public var minimumSendRate: UInt64 = 1024
   /// After a response that ends the connection: how long the peer may take to close its side.
   public var lingerDeadline = Duration.seconds(2)
   /// From ``HTTPServer/drain()`` to the end of patience with work in progress.

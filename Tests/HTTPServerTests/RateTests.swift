@@ -1,0 +1,136 @@
+import Glibc
+@testable import HTTPServer
+import Measures
+import PullboxTesting
+import SystemCalls
+import Testing
+
+/// The rates that clients must keep.
+@Suite(.timeLimit(.minutes(1)))
+struct RateTests {
+  /// Returns when the server's loop has seen everything that happened before, the clock included: a first answer may be
+  /// of the same turn, before its deadlines; the second is of a later one.
+  private func roundTrip(_ connection: RawConnection) async throws {
+    for _ in 0..<2 {
+      try await connection.send("GET /count HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await connection.receiveResponse().status == 200)
+    }
+  }
+
+  @Test("a reader above the minimum rate is served on, one that falls below it is reset")
+  func slowReader() async throws {
+    let clock = ManualMonotonicClock()
+    let meter = CountingMeter()
+    try await withFile(
+      meter, isInline: true, length: 64 << 20, clock: clock,
+      configure: {
+        $0.sendDeadline = .seconds(10)
+        $0.minimumSendRate = 1000
+        $0.idleDeadline = .seconds(3600)
+      }
+    ) { server, length in
+      let slow = try server.connect(receiveBuffer: 4096)
+      let other = try server.connect()
+      try await slow.send("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+      _ = try await slow.receive(exactly: 100)
+      try await roundTrip(other)
+      for _ in 0..<3 {
+        _ = try await slow.receive(exactly: 100_000)
+        try await roundTrip(other)
+        clock.advance(by: .seconds(11))
+        server.server.clockDidMove()
+        try await roundTrip(other)
+        #expect(server.server.statistics().deadlinesPassed[.send] == 0)
+      }
+      // A few bytes are not enough, though they are more than none.
+      _ = try await slow.receive(exactly: 2000)
+      clock.advance(by: .seconds(11))
+      server.server.clockDidMove()
+      let error = await #expect(throws: SystemError.self) { try await slow.receiveToEnd() }
+      #expect(error?.number == ECONNRESET)
+      #expect(server.server.statistics().deadlinesPassed[.send] == 1)
+      await meter.waitForEnds(1)
+      try await roundTrip(other)
+    }
+  }
+
+  @Test("a body above the minimum rate is read on, one that falls below it is cut off")
+  func slowWriter() async throws {
+    let clock = ManualMonotonicClock()
+    let arrived = Tally()
+    try await withServer(
+      clock: clock,
+      configure: {
+        $0.bodyDeadline = .seconds(10)
+        $0.minimumReceiveRate = 10
+        $0.idleDeadline = .seconds(3600)
+      },
+      respond: { request in
+        guard request.path == "/slow" else { return HTTPResponse(status: .ok) }
+        var iterator = request.body.makeAsyncIterator()
+        do throws(RequestBodyError) {
+          while let bytes = try await iterator.next() { await arrived.add(bytes.count) }
+          return HTTPResponse(status: .ok)
+        } catch {
+          return HTTPResponse(status: error.code == .timedOut ? .requestTimeout : .internalServerError)
+        }
+      }
+    ) { server in
+      let slow = try server.connect()
+      let other = try server.connect()
+      try await slow.send("POST /slow HTTP/1.1\r\nHost: h\r\nContent-Length: 10000\r\n\r\n")
+      try await slow.send([1])
+      await arrived.wait(for: 1)
+      for round in 1...3 {
+        try await slow.send([UInt8](repeating: 1, count: 100))
+        await arrived.wait(for: 1 + round * 100)
+        clock.advance(by: .seconds(10.1))
+        server.server.clockDidMove()
+        try await roundTrip(other)
+        #expect(server.server.statistics().deadlinesPassed[.body] == 0)
+      }
+      try await slow.send([UInt8](repeating: 1, count: 99))
+      await arrived.wait(for: 400)
+      clock.advance(by: .seconds(10.1))
+      server.server.clockDidMove()
+      let response = try await slow.receiveResponse()
+      #expect(response.status == 408)
+      #expect(response["Connection"] == "close")
+      #expect(server.server.statistics().deadlinesPassed[.body] == 1)
+    }
+  }
+
+  @Test("a response with a pace is not dropped for keeping it")
+  func paced() async throws {
+    let meter = CountingMeter()
+    try await withFile(
+      meter, isInline: true, length: 4 << 20,
+      configure: {
+        $0.minimumSendRate = 1 << 30
+        $0.sendDeadline = .milliseconds(200)
+      }
+    ) { server, length in
+      let connection = try server.connect()
+      try await connection.send("GET /paced HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await connection.receiveResponse().body.count == length)
+      #expect(server.server.statistics().deadlinesPassed[.send] == 0)
+    }
+  }
+}
+
+/// A sum that tests wait for.
+actor Tally {
+  private var sum = 0
+  private var waiting: [(sum: Int, continuation: CheckedContinuation<Void, Never>)] = []
+
+  func add(_ count: Int) {
+    sum += count
+    for waiter in waiting where waiter.sum <= sum { waiter.continuation.resume() }
+    waiting.removeAll { $0.sum <= sum }
+  }
+
+  func wait(for wanted: Int) async {
+    if sum >= wanted { return }
+    await withCheckedContinuation { waiting.append((wanted, $0)) }
+  }
+}
