@@ -4,24 +4,23 @@ Run through scripts/bench main-job. Each figure is measured beside its peer in t
 medians: absolute numbers of a shared machine mean little, ratios more.
 """
 import argparse
-import contextlib
 import datetime
 import json
 import os
-import platform
 import shutil
 import signal
 import statistics
 import subprocess
-import sys
 import time
-import urllib.request
 from pathlib import Path
+
+import peers
+from measuring import GIGABYTE, machine, peak_memory, processor_time, run, say
+from services import buy, request
 
 LARGEST_PACKAGE = 2_147_483_648
 # A folder's package also holds its directory: a little less, so that both fit.
 FOLDER_MARGIN = 1_500_000
-GIGABYTE = 1e9
 RANGE = 65_536
 
 
@@ -35,36 +34,6 @@ def parse_arguments():
     parser.add_argument("--bin", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--work", type=Path, required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
-def run(*command, **options):
-    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
-    if result.returncode != 0:
-        raise RuntimeError(f"{command[0]} {command[1]}: exit code {result.returncode}\n{result.stderr}{result.stdout}")
-    return result.stdout
-
-
-def peak_memory(pid):
-    """VmHWM in bytes."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"process {pid} tells no VmHWM")
-
-
-def processor_time(pids):
-    """Seconds that the threads of these processes have run, user and system together, to the nanosecond."""
-    nanoseconds = 0
-    for pid in pids:
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            # A thread may end between being listed and being read.
-            with contextlib.suppress(FileNotFoundError):
-                nanoseconds += int((task / "schedstat").read_text().split()[0])
-    return nanoseconds / 1e9
 
 
 class Stack:
@@ -93,26 +62,12 @@ class Stack:
     def pullbox(self, *words, **variables):
         return run(self.arguments.bin / "pullbox", *words, env=self.environment | variables)
 
-    def request(self, url, body=None, token=None):
-        headers = {"Content-Type": "application/json"}
-        if token:
-            headers["Authorization"] = f"Bearer {token}"
-        data = None if body is None else json.dumps(body).encode()
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(urllib.request.Request(url, data, headers), timeout=60) as response:
-            return json.load(response)
-
     def account(self):
         url = self.description["store"] + "/sandbox/v1/accounts"
-        return self.request(url, {"territory": "USA", "name": "Bench"})["token"]
+        return request(url, {"territory": "USA", "name": "Bench"})["token"]
 
     def grant(self, product):
-        """A grant for a reader without an agent: where the bytes are, and their ticket."""
-        store, token, device = self.description["store"], self.account(), "bench"
-        self.request(store + "/store/v1/purchases", {"product": product, "device": device}, token)
-        receipt = self.request(store + f"/store/v1/receipt?device={device}", token=token)["receipt"]
-        body = {"receipt": receipt, "product": product, "device": {"id": device}}
-        return self.request(self.description["server"] + "/v1/grants", body)["download"]
+        return buy(self.description["store"], self.description["server"], product)
 
     def history(self, transaction):
         for line in self.pullbox("deliveries", "--json").splitlines():
@@ -199,102 +154,40 @@ def measure_server_memory(stack, product):
     return peak_memory(stack.server_pid)
 
 
-NGINX = """
-daemon off;
-pid {work}/nginx.pid;
-error_log {work}/nginx.log warn;
-worker_processes auto;
-events {{ worker_connections 1024; }}
-http {{
-  access_log off;
-  sendfile on;
-  tcp_nopush on;
-  keepalive_requests 100000000;
-  open_file_cache max=100;
-  client_body_temp_path {work}/nginx-body;
-  proxy_temp_path {work}/nginx-proxy;
-  fastcgi_temp_path {work}/nginx-fastcgi;
-  uwsgi_temp_path {work}/nginx-uwsgi;
-  scgi_temp_path {work}/nginx-scgi;
-  server {{
-    listen 127.0.0.1:{port} reuseport;
-    root {work}/www;
-    location /gated/ {{
-      alias {work}/www/;
-      secure_link $arg_md5,$arg_expires;
-      secure_link_md5 "$secure_link_expires$uri secret";
-      if ($secure_link = "") {{ return 403; }}
-      if ($secure_link = "0") {{ return 410; }}
-    }}
-  }}
-}}
-"""
-
-
-class Nginx:
-    def __init__(self, arguments, package):
-        self.port = arguments.port_base + 20
-        www = arguments.work / "www"
-        www.mkdir()
-        os.link(package, www / "package")
-        # Workers give up root for a user who must be able to get here.
-        for directory in (arguments.work, www):
-            directory.chmod(0o755)
-        package.chmod(0o644)
-        configuration = arguments.work / "nginx.conf"
-        configuration.write_text(NGINX.format(work=arguments.work, port=self.port))
-        executable = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
-        self.process = subprocess.Popen([executable, "-c", configuration], stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 10
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        while time.monotonic() < deadline:
-            self.workers = [int(pid) for pid in children.read_text().split()]
-            if len(self.workers) >= os.cpu_count():
-                return
-            time.sleep(0.05)
-        raise RuntimeError((arguments.work / "nginx.log").read_text())
-
-    def gated_path(self):
-        import base64
-        import hashlib
-        expires = 4_000_000_000
-        digest = hashlib.md5(f"{expires}/gated/package secret".encode()).digest()
-        return f"/gated/package?md5={base64.urlsafe_b64encode(digest).decode().rstrip('=')}&expires={expires}"
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(30)
-
-
-def load(arguments, pids, port, path, connections, requests, length, span, field=None):
-    """Processor seconds of the server, body bytes, wall seconds."""
+def load(arguments, pids, port, path, fields, connections, requests, length, span):
+    """Processor seconds of the server, and body bytes."""
     before = processor_time(pids)
-    words = [port, path, connections, requests, length, span] + ([field] if field else [])
-    count, seconds = run(arguments.work / "ranges", *words).split()
-    return processor_time(pids) - before, int(count), float(seconds)
+    words = ["--port", port, "--path", path, "--connections", connections, "--requests", requests, "--length", length,
+             "--range", span] + (["--fields", fields] if fields else [])
+    told = json.loads(run(arguments.work / "load", *words))
+    return processor_time(pids) - before, told["bytes"]
 
 
 def measure_serving(stack, product, package):
     arguments = stack.arguments
-    nginx = Nginx(arguments, package)
+    www = arguments.work / "www"
+    www.mkdir()
+    os.link(package, www / "package")
+    nginx = peers.Nginx("main-job", arguments.port_base + 20, www, arguments.work, workers=os.cpu_count())
+    fields = arguments.work / "ticket.fields"
     ours, theirs, our_ranges, their_ranges = [], [], [], []
     try:
         length = package.stat().st_size
         whole = max(4, int(8 * GIGABYTE // length) // 4 * 4)
         ranges = 40_000
-        pids = [stack.server_pid]
-        port = arguments.port_base
+        pids, workers = [stack.server_pid], nginx.pids
+        port, gated = arguments.port_base, peers.Nginx.secure_link("package")
         for _ in range(arguments.pairs + 2):
             terms = stack.grant(product)
-            ticket = f"Authorization: Bearer {terms['ticket']}"
+            fields.write_text(f"Authorization: Bearer {terms['ticket']}\n")
             path = terms["contentURL"]
-            cost, count, _ = load(arguments, pids, port, path, 4, whole, length, 0, ticket)
+            cost, count = load(arguments, pids, port, path, fields, 4, whole, length, 0)
             ours.append(cost / count * GIGABYTE)
-            cost, count, _ = load(arguments, nginx.workers, nginx.port, "/package", 4, whole, length, 0)
+            cost, count = load(arguments, workers, nginx.port, "/package", None, 4, whole, length, 0)
             theirs.append(cost / count * GIGABYTE)
-            cost, _, _ = load(arguments, pids, port, path, 8, ranges, length, RANGE, ticket)
+            cost, _ = load(arguments, pids, port, path, fields, 8, ranges, length, RANGE)
             our_ranges.append(cost / ranges * 1e6)
-            cost, _, _ = load(arguments, nginx.workers, nginx.port, nginx.gated_path(), 8, ranges, length, RANGE)
+            cost, _ = load(arguments, workers, nginx.port, gated, None, 8, ranges, length, RANGE)
             their_ranges.append(cost / ranges * 1e6)
             say(f"  CPU a GB: {ours[-1]:.3f} s, nginx {theirs[-1]:.3f} s; "
                 f"a range: {our_ranges[-1]:.1f} us, nginx secure_link {their_ranges[-1]:.1f} us")
@@ -324,7 +217,7 @@ class Report:
             "benchmark": "main-job", "command": "scripts/bench main-job",
             "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "bytes": arguments.bytes, "images": arguments.images, "pairs": arguments.pairs,
-            "machine": {"kernel": platform.release(), "processors": os.cpu_count(), "model": model()},
+            "machine": machine(),
             "figures": self.figures}, indent=2) + "\n")
 
     def show(self):
@@ -334,13 +227,6 @@ class Report:
             verdict = "" if figure["held"] else "  MISSED"
             print(f"{figure['name']:{width}}  {figure['value']:9.2f}  {figure['target']:7.2f}  "
                   f"{figure['measure']}{verdict}")
-
-
-def model():
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor()
 
 
 def main():

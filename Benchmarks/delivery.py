@@ -1,0 +1,385 @@
+"""The delivery plane beside its peers, row by row. Run through scripts/bench delivery.
+
+Every row alternates between its contenders, each answering the same client for the same file, with one event loop or
+worker. Processor time is what the kernel accounts to the server's threads, so that a busy machine disturbs it less than
+wall time; latencies are the client's.
+"""
+import argparse
+import contextlib
+import json
+import os
+import resource
+import signal
+import subprocess
+from pathlib import Path
+
+import peers
+from measuring import GIGABYTE, memory, processor_time, run, say
+from reporting import Results, Target, row
+from services import Services
+
+HOT, COLD = "com.example.bench.hot", "com.example.bench.cold"
+KIBIBYTE, MEBIBYTE = 1024, 1024 * 1024
+CIPHERS = "TLS_AES_128_GCM_SHA256"
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="scripts/bench delivery")
+    parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW",
+                        help=f"measure only this row; may be repeated. Rows: {', '.join(ROWS)}")
+    parser.add_argument("--pairs", type=int, default=7, metavar="N", help="times each contender is measured")
+    parser.add_argument("--scale", type=float, default=1, metavar="X", help="factor on the length of every run")
+    parser.add_argument("--quick", action="store_true", help="two pairs of short runs, for trying")
+    parser.add_argument("--bytes", type=int, default=2_147_483_648, metavar="N", help="size of the package")
+    parser.add_argument("--port-base", type=int, default=28080, metavar="N")
+    parser.add_argument("--root", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--bin", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--work", type=Path, required=True, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.pairs, arguments.scale = 2, 0.2
+    return arguments
+
+
+class Contender:
+    """Whom the client asks: a name, a port, a path, and the processes that count."""
+
+    def __init__(self, name, port, path, pids, fields=None):
+        self.name, self.port, self.path, self.pids, self.fields = name, port, path, pids, fields
+
+    def words(self):
+        words = ["--port", self.port, "--path", self.path]
+        return words + (["--fields", self.fields] if self.fields else [])
+
+
+class Bench:
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.work = arguments.work
+        self.running = contextlib.ExitStack()
+        self.servers = {}
+        with self.running:
+            self.prepare()
+            self.running = self.running.pop_all()
+
+    # ---- who serves
+
+    def prepare(self):
+        self.services = Services(self.arguments, **SETTINGS)
+        self.running.callback(self.services.stop)
+        self.www = self.work / "www"
+        self.www.mkdir(exist_ok=True)
+        self.hot = self.share(HOT, self.arguments.bytes)
+        # Read once, so that it lies in the page cache.
+        run("sha256sum", self.hot)
+
+    def share(self, product, length):
+        """Publishes a package of that length, and gives the peers the very file that our server sends."""
+        package = self.work / f"{product}.cbz"
+        file = self.www / product
+        if not file.exists():
+            say(f"Making and publishing {product}, {length:,} bytes")
+            run("python3", "-B", self.arguments.root / "content/generate", "package", "--size", length, package)
+            self.services.publish(product, package)
+            package.unlink()
+            os.link(self.services.blob(self.services.buy(product)["digest"]), file)
+        return file
+
+    def start(self, name, make):
+        if name not in self.servers:
+            self.servers[name] = make()
+            self.running.callback(self.servers[name].stop)
+        return self.servers[name]
+
+    def port(self, offset):
+        return self.arguments.port_base + 20 + offset
+
+    def pullbox(self, product=HOT, grants=1, name="pullbox"):
+        """Our server; the connections take turns with that many grants."""
+        fields = self.work / f"{product}-{grants}.fields"
+        terms = [self.services.buy(product, f"bench-{number}") for number in range(grants)]
+        fields.write_text("".join(f"Authorization: Bearer {one['ticket']}\n" for one in terms))
+        return Contender(name, self.arguments.port_base, terms[0]["contentURL"], [self.services.server.pid], fields)
+
+    def limit(self):
+        server = self.start("limit", lambda: peers.Limit(self.port(0), self.work, [self.hot]))
+        return Contender("limit", server.port, "/0", server.pids)
+
+    def nginx(self, path, name="nginx", **settings):
+        key, offset = settings.pop("key", "nginx"), settings.pop("offset", 1)
+        server = self.start(key, lambda: peers.Nginx(key, self.port(offset), self.www, self.work, **settings))
+        return Contender(name, server.port, path, server.pids)
+
+    def plain_nginx(self, **settings):
+        return self.nginx(f"/{HOT}", **settings)
+
+    def secure_link(self, product=HOT, **settings):
+        return self.nginx(peers.Nginx.secure_link(product), **{"name": "nginx secure_link"} | settings)
+
+    def auth_request(self):
+        """Asks the limit, which answers 204 to everything it does not know; both processes count."""
+        backend = self.limit()
+        contender = self.nginx(
+            f"/asked/{HOT}", name="nginx auth_request", key="nginx-asking", offset=2, backend=backend.port)
+        contender.pids = contender.pids + backend.pids
+        return contender
+
+    def lighttpd(self):
+        server = self.start("lighttpd", lambda: peers.Lighttpd(self.port(3), self.www, self.work))
+        return Contender("lighttpd", server.port, f"/{HOT}", server.pids)
+
+    # ---- the client
+
+    def load(self, contender, *words):
+        """What the client tells, with the processor seconds that the server took."""
+        before = processor_time(contender.pids)
+        told = json.loads(run(self.work / "load", *contender.words(), *words))
+        return told | {"processor": processor_time(contender.pids) - before}
+
+    @contextlib.contextmanager
+    def held(self, contender, kind, connections, *words):
+        """Connections that are kept by a client in the background, idle or slow."""
+        client = subprocess.Popen(
+            [str(word) for word in (self.work / "load", *contender.words(), "--hold", kind, "--connections",
+                                    connections, *words)], stdout=subprocess.PIPE, text=True)
+        try:
+            if client.stdout.readline() != "ready\n":
+                raise RuntimeError(f"the {kind} connections ended")
+            yield
+            if client.poll() is not None:
+                raise RuntimeError(f"the {kind} connections ended")
+        finally:
+            client.send_signal(signal.SIGTERM)
+            client.wait(30)
+            client.stdout.close()
+
+    def length(self):
+        return self.arguments.bytes
+
+    def count(self, requests, connections):
+        return max(connections, round(requests * self.arguments.scale))
+
+    def alternate(self, contenders, measure):
+        """A list of samples for each contender; the order turns, so that nobody always follows the same one."""
+        samples = {contender.name: [] for contender in contenders}
+        for pair in range(self.arguments.pairs):
+            start = pair % len(contenders)
+            for contender in contenders[start:] + contenders[:start]:
+                samples[contender.name].append(measure(contender))
+        return samples
+
+    # ---- rows
+
+    def ranges(self, name, work, length, connections, requests, contenders, targets):
+        count = self.count(requests, connections)
+
+        def measure(contender):
+            told = self.load(contender, "--length", min(self.length(), 1 << 28), "--range", length,
+                             "--connections", connections, "--requests", count)
+            return told["processor"] / told["requests"] * 1e6
+
+        return row(name, work, "µs of CPU a request", self.alternate(contenders, measure), targets,
+                   connections=connections, requests=count)
+
+    def row_4k(self):
+        contenders = [self.pullbox(grants=64), self.limit(), self.lighttpd(), self.secure_link(), self.auth_request()]
+        return self.ranges("4k", "4 KiB ranges, 64 connections", 4 * KIBIBYTE, 64, 60_000, contenders, [
+            Target("nginx secure_link", 0.8), Target("nginx auth_request", 0.3), Target("lighttpd", 1.0),
+            Target("limit", 1.1)])
+
+    def row_64k(self):
+        contenders = [self.pullbox(grants=64), self.limit(), self.lighttpd(), self.secure_link()]
+        return self.ranges("64k", "64 KiB ranges, 64 connections", 64 * KIBIBYTE, 64, 50_000, contenders, [
+            Target("nginx secure_link", 0.65), Target("lighttpd", 0.95), Target("limit", 1.05)])
+
+    def large(self, name, work, length, requests, bound):
+        contenders = [self.pullbox(grants=8), self.limit(), self.lighttpd(), self.secure_link()]
+        return self.ranges(name, work, length, 8, requests, contenders, [
+            Target("nginx secure_link", bound), Target("lighttpd", 0.9), Target("limit", 1.05)])
+
+    def row_1m(self):
+        return self.large("1m", "1 MiB ranges, 8 connections", MEBIBYTE, 5_000, 0.7)
+
+    def row_16m(self):
+        return self.large("16m", "16 MiB ranges, 8 connections", 16 * MEBIBYTE, 320, 1.0)
+
+    def whole(self, name, clients, downloads):
+        contenders = [self.pullbox(grants=clients), self.limit(), self.plain_nginx()]
+        speeds = {contender.name: [] for contender in contenders}
+        # Whole files: the scale can only make them fewer.
+        count = max(clients, round(downloads * self.arguments.scale / clients) * clients)
+
+        def measure(contender):
+            told = self.load(contender, "--length", self.length(), "--connections", clients, "--requests", count)
+            speeds[contender.name].append(told["bytes"] / told["seconds"] / 1e6)
+            return told["processor"] / told["bytes"] * GIGABYTE
+
+        costs = self.alternate(contenders, measure)
+        title = f"whole file, {clients} client{'s' if clients > 1 else ''}"
+        return [row(name, title, "s of CPU a GB", costs, [Target("nginx", 1.0)], downloads=count),
+                row(name + "-speed", title + ", throughput", "MB/s", speeds, [Target("nginx", 1.0, "at least")],
+                    downloads=count)]
+
+    def row_whole_1(self):
+        return self.whole("whole-1", 1, 4)
+
+    def row_whole_8(self):
+        return self.whole("whole-8", 8, 8)
+
+    def row_tls(self):
+        certificate, key = self.certificate()
+        self.services.restart(**SETTINGS, tlsListen=[f"127.0.0.1:{self.port(9)}"], tlsCertificate=str(certificate),
+                              tlsKey=str(key))
+        ours = self.pullbox(grants=64)
+        ours.port = self.port(9)
+        listen = (f"listen 127.0.0.1:{self.port(4)} ssl reuseport; ssl_certificate {certificate}; "
+                  f"ssl_certificate_key {key}; ssl_protocols TLSv1.2 TLSv1.3; ssl_session_cache shared:a:1m;")
+        theirs = self.secure_link(key="nginx-tls", offset=5, listen=listen, name="nginx with TLS")
+        theirs.port = self.port(4)
+        count = self.count(30_000, 64)
+
+        def measure(contender):
+            told = self.load(contender, "--length", min(self.length(), 1 << 28), "--range", 64 * KIBIBYTE,
+                             "--connections", 64, "--requests", count, "--tls", "--ciphers", CIPHERS)
+            return told["processor"] / told["requests"] * 1e6
+
+        result = row("tls", "64 KiB ranges over TLS, 64 connections", "µs of CPU a request",
+                     self.alternate([ours, theirs], measure), [Target("nginx with TLS", 1.1)], ciphers=CIPHERS,
+                     requests=count)
+        self.services.restart(**SETTINGS)
+        return result
+
+    def certificate(self):
+        certificate, key = self.work / "certificate.pem", self.work / "key.pem"
+        if not certificate.exists():
+            run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                "-keyout", key, "-out", certificate, "-subj", "/CN=localhost", "-days", "30")
+        return certificate, key
+
+    def latency(self, contender, seconds=4):
+        """The 99th percentile in microseconds of ranges that are due at a fixed rate, from when they are due."""
+        told = self.load(contender, "--length", min(self.length(), 1 << 28), "--range", 64 * KIBIBYTE,
+                         "--connections", 32, "--rate", 1000, "--seconds", max(1, seconds * self.arguments.scale))
+        return told["p99"]
+
+    def row_slow_readers(self):
+        def measure(contender):
+            with self.held(contender, "slow", 200, "--length", self.length(), "--drip", 65_536):
+                return self.latency(contender)
+
+        contenders = [self.pullbox(grants=200), self.secure_link()]
+        return row("slow-readers", "p99 of 64 KiB ranges, 1,000 a second, beside 200 slow readers", "µs",
+                   self.alternate(contenders, measure), [Target("nginx secure_link", 1.0)], readers=200)
+
+    def row_cold(self):
+        cold = self.share(COLD, self.arguments.bytes // 2)
+        length = cold.stat().st_size
+        streams = {"pullbox": self.pullbox(COLD, grants=8)}
+        quiet = [self.pullbox(grants=32, name="pullbox alone"), self.secure_link(name="nginx alone")]
+        busy = [self.pullbox(grants=32), self.secure_link(name="nginx"),
+                self.secure_link(key="nginx-threads", offset=6, extra="aio threads;", name="nginx aio threads")]
+        streams["nginx"] = self.secure_link(COLD)
+        streams["nginx aio threads"] = self.secure_link(COLD, key="nginx-threads")
+
+        def measure(contender):
+            if contender.name not in streams:
+                return self.latency(contender)
+            # Eight readers of 32 MB/s each.
+            with self.held(streams[contender.name], "slow", 8, "--length", length, "--range", 64 * MEBIBYTE,
+                           "--cold", cold, "--drip", 32_000_000):
+                return self.latency(contender)
+
+        return row("cold", "p99 of hot 64 KiB ranges, 1,000 a second, beside 8 downloads from the disk", "µs",
+                   self.alternate(busy + quiet, measure), [Target("pullbox alone", 1.2)], streams=8)
+
+    def row_two_loops(self):
+        def measure(contender):
+            if contender.name.startswith("pullbox"):
+                self.services.restart(**SETTINGS | {"loops": 2 if contender.name == "pullbox" else 1})
+                contender.pids = [self.services.server.pid]
+            told = self.load(contender, "--length", min(self.length(), 1 << 28), "--range", 64 * KIBIBYTE,
+                             "--connections", 64, "--rate", 8000, "--seconds", max(1, 4 * self.arguments.scale))
+            return told["processor"] / told["requests"] * 1e6
+
+        ours = self.pullbox(grants=64)
+        one = Contender("one loop", ours.port, ours.path, ours.pids, ours.fields)
+        one.name = "pullbox, one loop"
+        contenders = [ours, one, self.secure_link(name="nginx, two workers", key="nginx-2", offset=7, workers=2),
+                      self.secure_link(name="nginx, one worker")]
+        samples = self.alternate(contenders, measure)
+        self.services.restart(**SETTINGS)
+        return row("two-loops", "two loops, 64 KiB ranges, 8,000 a second, 64 connections", "µs of CPU a request",
+                   samples, [Target("pullbox, one loop", 1.05)])
+
+    def held_memory(self, name, work, kind, connections, target, *words):
+        def measure(contender):
+            if contender.name == "pullbox":
+                self.services.server.stop()
+                self.services.restart(**SETTINGS)
+                contender.pids = [self.services.server.pid]
+            # What the first requests allocate is no connection's.
+            self.load(contender, "--length", self.length(), "--range", 65_536, "--connections", 4, "--requests", 400)
+            before = sum(memory(pid, "RssAnon") for pid in contender.pids)
+            with self.held(contender, kind, connections, "--length", self.length(), *words):
+                after = sum(memory(pid, "RssAnon") for pid in contender.pids)
+            return (after - before) / connections
+
+        theirs = self.secure_link()
+        samples = {"pullbox": [], "nginx secure_link": []}
+        ours = self.pullbox(grants=min(connections, 500))
+        for _ in range(min(3, self.arguments.pairs)):
+            samples["pullbox"].append(measure(ours))
+            # A worker that has served as many before has the memory already.
+            fresh = peers.Nginx("memory", self.port(8), self.www, self.work)
+            try:
+                samples["nginx secure_link"].append(
+                    measure(Contender("nginx", fresh.port, theirs.path, fresh.pids)))
+            finally:
+                fresh.stop()
+        return row(name, work, "bytes a connection", samples, [Target("nginx secure_link", target)],
+                   connections=connections)
+
+    def row_idle_memory(self):
+        return self.held_memory("idle-memory", "memory of an idle connection, 5,000 of them", "idle", 5000, 1.5,
+                                "--range", 65_536)
+
+    def row_slow_memory(self):
+        return self.held_memory("slow-memory", "memory of a slow download, 2,000 of them", "slow", 2000, 1.5,
+                                "--drip", 8192)
+
+    def run(self, names):
+        results = Results(self.arguments.root / "Benchmarks/results/delivery.json", "delivery",
+                          {"pairs": self.arguments.pairs, "scale": self.arguments.scale, "bytes": self.arguments.bytes})
+        for name in names:
+            measured = getattr(self, "row_" + name.replace("-", "_"))()
+            for one in measured if isinstance(measured, list) else [measured]:
+                results.add(one)
+                show(one)
+
+
+def show(measured):
+    say(f"{measured['work']} ({measured['unit']})")
+    for peer, samples in measured["samples"].items():
+        say(f"    {peer:20} {sorted(samples)[len(samples) // 2]:12.2f}   {' '.join(f'{one:.1f}' for one in samples)}")
+    for target in measured["targets"]:
+        say(f"  {target['measured']:.3f} × {target['peer']}, {target['sense']} {target['target']}: "
+            f"{'held' if target['held'] else 'MISSED'}")
+
+
+# One loop beside one worker; the other processor is the client's.
+SETTINGS = {"loops": 1, "maximumConnections": 8192, "logLevel": "warning", "ticketLifetime": "12h"}
+ROWS = ["4k", "64k", "1m", "16m", "whole-1", "whole-8", "tls", "slow-readers", "cold", "idle-memory", "slow-memory",
+        "two-loops"]
+
+
+def main():
+    arguments = parse_arguments()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    bench = Bench(arguments)
+    with bench.running:
+        bench.run(arguments.only or ROWS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""What the benchmarks share: running commands, and what processes have used."""
+import contextlib
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+GIGABYTE = 1e9
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def run(*command, **options):
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
+    if result.returncode != 0:
+        raise RuntimeError(f"{command[0]} {command[1]}: exit code {result.returncode}\n{result.stderr}{result.stdout}")
+    return result.stdout
+
+
+def wait_until(condition, what, seconds=60):
+    """The first true value of `condition`; asks a hundred times a second."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if value := condition():
+            return value
+        time.sleep(0.01)
+    raise RuntimeError(f"{what} did not happen within {seconds} s")
+
+
+def memory(pid, field):
+    """A field of /proc/PID/status in bytes: VmHWM is the peak, RssAnon what is no file's."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"process {pid} tells no {field}")
+
+
+def peak_memory(pid):
+    return memory(pid, "VmHWM")
+
+
+def processor_time(pids):
+    """Seconds that the threads of these processes have run, user and system together, to the nanosecond."""
+    nanoseconds = 0
+    for pid in pids:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            # A thread may end between being listed and being read.
+            with contextlib.suppress(FileNotFoundError):
+                nanoseconds += int((task / "schedstat").read_text().split()[0])
+    return nanoseconds / 1e9
+
+
+def median_ratio(ours, peers):
+    """The median of the ratios of pairs that were measured right after each other."""
+    return statistics.median(our / peer for our, peer in zip(ours, peers, strict=True))
+
+
+def machine():
+    return {"kernel": platform.release(), "processors": os.cpu_count(), "model": processor_model()}
+
+
+def processor_model():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor()

@@ -1,0 +1,52 @@
+"""Results with every sample as JSON, and as a table."""
+import datetime
+import json
+
+from measuring import machine, median_ratio
+
+
+class Target:
+    """Ours against a peer's samples, or against a bound. `sense` is "at most" or "at least"."""
+
+    def __init__(self, peer, bound, sense="at most"):
+        self.peer, self.bound, self.sense = peer, bound, sense
+
+    def judge(self, value):
+        return value <= self.bound if self.sense == "at most" else value >= self.bound
+
+
+def row(name, work, unit, samples, targets, ours="pullbox", **details):
+    """A row of results: `samples` holds a list a contender, `targets` name those that ours is measured against."""
+    judged = []
+    for target in targets:
+        if target.peer in samples:
+            value = round(median_ratio(samples[ours], samples[target.peer]), 3)
+            judged.append({"peer": target.peer, "sense": target.sense, "target": target.bound, "measured": value,
+                           "held": target.judge(value)})
+    return {"name": name, "work": work, "unit": unit, "ours": ours,
+            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "targets": judged, "samples": {peer: [round(one, 4) for one in all] for peer, all in samples.items()},
+            **details}
+
+
+class Results:
+    """A results file: rows measured again take the place of their predecessors."""
+
+    def __init__(self, path, benchmark, settings):
+        self.path, self.benchmark, self.settings = path, benchmark, settings
+        self.rows = json.loads(path.read_text())["rows"] if path.exists() else []
+
+    def add(self, row):
+        for position, old in enumerate(self.rows):
+            if old["name"] == row["name"]:
+                self.rows[position] = row
+                break
+        else:
+            self.rows.append(row)
+        self.write()
+
+    def write(self):
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(json.dumps({
+            "benchmark": self.benchmark, "command": f"scripts/bench {self.benchmark}", "machine": machine(),
+            "settings": self.settings, "rows": self.rows}, indent=1) + "\n")
