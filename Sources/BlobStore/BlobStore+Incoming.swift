@@ -14,32 +14,52 @@ extension BlobStore {
 
   /// Goes on with a file begun before, perhaps by a process that was killed. Reads what is there once, on the file's own
   /// thread, to have its digests; at the rate of the disk or of SHA-256, whichever is slower. Keep the object between the
-  /// requests of one upload to spare that. Throws `notFound`, `inUse`, `tooLarge`, `outOfSpace`.
-  public func resume(
-    _ identifier: String, expectedLength: ByteCount?, limit: ByteCount
-  ) async throws(BlobStoreError) -> IncomingBlob {
+  /// requests of one upload to spare that. Throws `notFound`, `inUse`.
+  public func resume(_ identifier: String, limit: ByteCount) async throws(BlobStoreError) -> IncomingBlob {
     let incoming = try incoming(identifier, limit: limit)
-    try await incoming.resume(expectedLength: expectedLength)
+    try await incoming.resume()
     return incoming
   }
 
-  /// Removes every incoming file that nobody receives into now and that has not been written to since `moment`; answers their
-  /// identifiers.
-  @discardableResult
-  public func sweep(untouchedSince moment: Timestamp) async throws(BlobStoreError) -> [String] {
-    try await run { () throws(SystemError) in
-      let directory = try Directory(opening: self.paths.incoming)
-      var removed: [String] = []
-      for entry in try directory.entries() where entry.kind == .regular {
-        guard BlobStorePaths.isIdentifier(entry.name) else { continue }
-        let file = try directory.open(entry.name, .readWrite)
-        guard try file.status().modified < moment, try file.lock() else { continue }
-        try directory.removeFile(entry.name)
-        try FileSystem.removeFile(self.paths.durableLength(entry.name))
-        removed.append(entry.name)
+  /// Removes an incoming file and what was written down about it; false while somebody receives into it.
+  public func removeIncoming(_ identifier: String) async throws(BlobStoreError) -> Bool {
+    _ = try incoming(identifier, limit: .zero)
+    return try await run { () throws(SystemError) in
+      let path = self.paths.incomingFile(identifier)
+      do throws(SystemError) {
+        let file = try FileDescriptor.open(path, .readWrite, options: .doNotFollow)
+        guard try file.lock() else { return false }
+        try self.operations.remove(path)
+      } catch {
+        guard error.isFileMissing else { throw error }
       }
-      return removed
+      try self.operations.remove(self.paths.durableLength(identifier))
+      return true
     }
+  }
+
+  /// Every incoming file and how many of its bytes count, in no order; also one of which only what was written down is
+  /// left.
+  public func listIncoming() async throws(BlobStoreError) -> [String: ByteCount] {
+    try await run { () throws(SystemError) in try self.listIncomingBlocking() }
+  }
+
+  /// As ``listIncoming()``, on the caller's thread: for starting.
+  public func incomingLengthsBlocking() throws(BlobStoreError) -> [String: ByteCount] {
+    try asBlobStoreError { () throws(SystemError) in try listIncomingBlocking() }
+  }
+
+  private func listIncomingBlocking() throws(SystemError) -> [String: ByteCount] {
+    var lengths: [String: ByteCount] = [:]
+    for entry in try FileSystem.list(paths.incoming) where entry.kind == .regular {
+      if entry.name.hasSuffix(BlobStorePaths.durableLengthSuffix) {
+        let identifier = String(entry.name.dropLast(BlobStorePaths.durableLengthSuffix.count))
+        if BlobStorePaths.isIdentifier(identifier) { lengths[identifier, default: .zero] += .zero }
+      } else if BlobStorePaths.isIdentifier(entry.name) {
+        lengths[entry.name] = try IncomingBlob.trustedLength(of: entry.name, in: paths)
+      }
+    }
+    return lengths
   }
 
   private func incoming(

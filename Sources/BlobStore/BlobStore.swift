@@ -1,5 +1,6 @@
 public import Digests
 public import Measures
+import Synchronization
 public import SystemCalls
 
 /// A directory of immutable files named by the SHA-256 of their bytes, and of files that are being received:
@@ -10,26 +11,40 @@ public final class BlobStore: Sendable {
   let operations: any FileOperations
   private let reserve: ByteCount
   private let pool = BlockingPool.shared
+  /// Of all blobs together; nil unless it was to be known.
+  private let stored: Mutex<ByteCount?>
 
-  private init(paths: BlobStorePaths, reserve: ByteCount, operations: any FileOperations) {
+  private init(
+    paths: BlobStorePaths, reserve: ByteCount, stored: ByteCount?, operations: any FileOperations
+  ) {
     self.paths = paths
     self.reserve = reserve
+    self.stored = Mutex(stored)
     self.operations = operations
   }
 
   /// Makes the directories where they are missing and clears what a killed process left half-written beside the incoming
-  /// files. Blocks. `reserve` is the free space that no incoming file may take.
+  /// files. Blocks. `reserve` is the free space that no incoming file may take. With `measures` every blob is looked at
+  /// once, and ``storedLength`` is known from then on.
   public static func open(
-    directory: String, reserve: ByteCount = .mebibytes(64),
+    directory: String, reserve: ByteCount = .mebibytes(64), measures: Bool = false,
     operations: any FileOperations = SystemFileOperations()
   ) throws(BlobStoreError) -> BlobStore {
     let paths = BlobStorePaths(directory)
-    try asBlobStoreError { () throws(SystemError) in
+    let stored: ByteCount? = try asBlobStoreError { () throws(SystemError) in
       try FileSystem.createDirectories(paths.blobs, permissions: 0o700)
       try FileSystem.createDirectories(paths.incoming, permissions: 0o700)
       try DurableFile.removeLeftovers(in: paths.incoming)
+      return measures ? try blobs(in: paths).values.reduce(.zero, +) : nil
     }
-    return BlobStore(paths: paths, reserve: reserve, operations: operations)
+    return BlobStore(paths: paths, reserve: reserve, stored: stored, operations: operations)
+  }
+
+  /// What all blobs hold together; nil unless the store was opened to measure it.
+  public var storedLength: ByteCount? { stored.withLock { $0 } }
+
+  func count(_ length: ByteCount) {
+    stored.withLock { if let before = $0 { $0 = before + length } }
   }
 
   /// The blob, for reading. Throws `notFound`.
@@ -74,25 +89,37 @@ public final class BlobStore: Sendable {
   /// Takes the name away; who has the blob open goes on reading it. False when there was none.
   @discardableResult
   public func remove(_ digest: SHA256Digest) async throws(BlobStoreError) -> Bool {
-    try await run { () throws(SystemError) in
-      let path = self.paths.blob(digest)
-      guard try FileSystem.removeFile(path) else { return false }
-      try FileSystem.synchronizeDirectory(FileSystem.parent(of: path))
+    try await pool.run { () throws(BlobStoreError) in try self.removeBlocking(digest) }
+  }
+
+  /// As ``remove(_:)``, on the caller's thread: for threads of our own.
+  @discardableResult
+  public func removeBlocking(_ digest: SHA256Digest) throws(BlobStoreError) -> Bool {
+    try asBlobStoreError { () throws(SystemError) in
+      let path = paths.blob(digest)
+      guard let status = try FileSystem.status(of: path) else { return false }
+      try operations.remove(path)
+      count(.zero - status.length)
+      try operations.synchronizeDirectory(FileSystem.parent(of: path))
       return true
     }
   }
 
-  /// Every blob, in no order.
-  public func list() async throws(BlobStoreError) -> [SHA256Digest] {
-    try await run { () throws(SystemError) in
-      var digests: [SHA256Digest] = []
-      for directory in try FileSystem.list(self.paths.blobs) where directory.kind == .directory {
-        for entry in try FileSystem.list("\(self.paths.blobs)/\(directory.name)") {
-          if let digest = SHA256Digest(hexadecimal: directory.name + entry.name) { digests.append(digest) }
-        }
+  /// Every blob and its length, in no order.
+  public func list() async throws(BlobStoreError) -> [SHA256Digest: ByteCount] {
+    try await run { () throws(SystemError) in try Self.blobs(in: self.paths) }
+  }
+
+  private static func blobs(in paths: BlobStorePaths) throws(SystemError) -> [SHA256Digest: ByteCount] {
+    var lengths: [SHA256Digest: ByteCount] = [:]
+    for directory in try FileSystem.list(paths.blobs) where directory.kind == .directory {
+      for entry in try FileSystem.list("\(paths.blobs)/\(directory.name)") {
+        guard let digest = SHA256Digest(hexadecimal: directory.name + entry.name) else { continue }
+        // One that is gone by now is none.
+        lengths[digest] = try FileSystem.status(of: paths.blob(digest))?.length
       }
-      return digests
     }
+    return lengths
   }
 
   /// What incoming files may still take: the free space less the reserve, never negative.

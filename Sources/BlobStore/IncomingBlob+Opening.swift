@@ -26,7 +26,7 @@ extension IncomingBlob {
     }
   }
 
-  func resume(expectedLength: ByteCount?) throws(BlobStoreError) {
+  func resume() throws(BlobStoreError) {
     let opened: FileDescriptor = try asBlobStoreError { () throws(SystemError) in
       try FileDescriptor.open(
         store.paths.incomingFile(identifier), .readWrite, options: .doNotFollow)
@@ -37,28 +37,30 @@ extension IncomingBlob {
     guard status.linkCount > 0 else {
       throw BlobStoreError(.notFound, "\(identifier) was removed meanwhile")
     }
-    let length = try asBlobStoreError { () throws(SystemError) in
-      try trustedLength(of: status.length)
-    }
-    try checkLimit(length, expectedLength)
-    try checkSpace(for: expectedLength.map { $0 - length })
     try asBlobStoreError { () throws(SystemError) in
+      let recorded = try DurableLength.read(store.paths.durableLength(identifier))
+      let length =
+        recorded?.trusted(fileLength: status.length, bootIdentifier: try FileSystem.bootIdentifier()) ?? .zero
       if length < status.length { try opened.truncate(to: length) }
+      synchronized = min(recorded?.length ?? .zero, length)
+      // What waited for a verdict is gone; what comes now must not be taken for it.
+      if recorded?.ceiling != nil { try record(synchronized) }
       digests = try PieceDigests(reading: opened, upTo: length)
     }
     file = consume opened
   }
 
-  private func trustedLength(of fileLength: ByteCount) throws(SystemError) -> ByteCount {
-    let recorded = try DurableLength.read(store.paths.durableLength(identifier))
-    return recorded?.trusted(fileLength: fileLength, bootIdentifier: try FileSystem.bootIdentifier())
-      ?? .zero
+  /// How many bytes of an incoming file a resumption would find; zero when it is gone.
+  static func trustedLength(of identifier: String, in paths: BlobStorePaths) throws(SystemError) -> ByteCount
+  {
+    guard let length = try FileSystem.status(of: paths.incomingFile(identifier))?.length else { return .zero }
+    let recorded = try DurableLength.read(paths.durableLength(identifier))
+    return recorded?.trusted(fileLength: length, bootIdentifier: try FileSystem.bootIdentifier()) ?? .zero
   }
 
-  private func checkLimit(_ lengths: ByteCount?...) throws(BlobStoreError) {
-    for case let length? in lengths where length > limit {
-      throw BlobStoreError(.tooLarge, "more than \(limit.rawValue) bytes")
-    }
+  private func checkLimit(_ length: ByteCount?) throws(BlobStoreError) {
+    guard let length, length > limit else { return }
+    throw BlobStoreError(.tooLarge, "more than \(limit.rawValue) bytes")
   }
 
   /// `length` is what is still to come; nil when nobody knows.

@@ -13,6 +13,10 @@ public actor IncomingBlob {
   // The file's own lock keeps everybody else away from it.
   var file: FileDescriptor?
   var digests = PieceDigests()
+  /// What was last written down as being on the device.
+  var synchronized = ByteCount.zero
+  /// Bytes that do not count until their checksum is known to be right.
+  var check: UncheckedBytes?
   private var committed: ReceivedBlob?
 
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -32,7 +36,8 @@ public actor IncomingBlob {
   public var received: ReceivedBlob { digests.finalize() }
 
   /// Adds `bytes`, which must continue at `offset`: `wrongOffset` otherwise. `tooLarge` beyond the limit and `outOfSpace`
-  /// add nothing. Answers the new offset. A kill afterwards loses nothing; a power cut may, until ``synchronize()``.
+  /// add nothing; `outOfSpace` also where the next piece would eat into the store's reserve. Answers the new offset. A kill
+  /// afterwards loses nothing; a power cut may, until ``synchronize()``.
   @discardableResult
   public func append(_ bytes: [UInt8], at offset: ByteCount) throws(BlobStoreError) -> ByteCount {
     let length = digests.length
@@ -42,6 +47,7 @@ public actor IncomingBlob {
     guard ByteCount(bytes.count) <= limit - length else {
       throw BlobStoreError(.tooLarge, "more than \(limit.rawValue) bytes")
     }
+    try checkReserve(adding: bytes.count)
     try withFile { file throws(SystemError) in
       do throws(SystemError) {
         try store.operations.write(bytes.span, to: file, at: length)
@@ -52,12 +58,14 @@ public actor IncomingBlob {
       }
     }
     digests.update(bytes.span)
+    check?.hasher.update(bytes.span)
     try startWriteback(from: length)
     return digests.length
   }
 
   /// Returns when everything received is on the device and will count after a power cut.
   public func synchronize() throws(BlobStoreError) {
+    precondition(check == nil, "the verdict on these bytes is still to come")
     let length = digests.length
     try withFile { file throws(SystemError) in
       try store.operations.synchronize(file)
@@ -74,12 +82,14 @@ public actor IncomingBlob {
     guard expected == nil || expected == blob.digest else {
       throw BlobStoreError(.digestMismatch, "the bytes received have the digest \(blob.digest)")
     }
+    precondition(check == nil, "the verdict on these bytes is still to come")
     try withFile { file throws(SystemError) in
       let path = store.paths.blob(blob.digest)
       try FileSystem.createDirectories(FileSystem.parent(of: path), permissions: 0o700)
       do throws(SystemError) {
         try DurableFile.publish(
           file, at: store.paths.incomingFile(identifier), as: path, operations: store.operations)
+        store.count(blob.length)
       } catch {
         guard error.isFileInTheWay else { throw error }
         // The bytes are there already. Whoever put them there may have been killed before the last sync.
@@ -119,10 +129,23 @@ public actor IncomingBlob {
     return try asBlobStoreError(result.get)
   }
 
-  /// Writes down how much is on the device.
-  func record(_ length: ByteCount) throws(SystemError) {
-    try DurableLength(bootIdentifier: try FileSystem.bootIdentifier(), length: length)
+  /// Writes down how much is on the device, and from where on nothing counts.
+  func record(_ length: ByteCount, ceiling: ByteCount? = nil) throws(SystemError) {
+    try DurableLength(bootIdentifier: try FileSystem.bootIdentifier(), length: length, ceiling: ceiling)
       .write(to: store.paths.durableLength(identifier), operations: store.operations)
+    synchronized = length
+  }
+
+  /// Asks for the free space once a piece: others write to the same device.
+  private func checkReserve(adding count: Int) throws(BlobStoreError) {
+    let (length, pieceLength) = (digests.length.rawValue, PieceDigests.pieceLength.rawValue)
+    guard length % pieceLength == 0 || (length + Int64(count)) / pieceLength > length / pieceLength else {
+      return
+    }
+    let free = try asBlobStoreError { () throws(SystemError) in try store.freeSpaceBlocking() }
+    guard ByteCount(count) <= free else {
+      throw BlobStoreError(.outOfSpace, "\(ByteCount(count)) are to come, \(free) are free")
+    }
   }
 
   /// Lets the kernel write each finished piece while the next one comes, so that the last sync is short.

@@ -36,7 +36,7 @@ import Testing
     #expect(blob.length == ByteCount(content.count))
     #expect(try await read(blob.digest) == content)
     #expect(try await store.length(of: blob.digest) == blob.length)
-    #expect(try await store.list() == [blob.digest])
+    #expect(try await store.list() == [blob.digest: blob.length])
     #expect(try FileSystem.list(directory.path("incoming")) == [])
   }
 
@@ -57,7 +57,7 @@ import Testing
     let first = try await put(content, as: "a")
     let second = try await put(content, as: "b")
     #expect(first == second)
-    #expect(try await store.list() == [first.digest])
+    #expect(try await store.list() == [first.digest: first.length])
     #expect(try FileSystem.list(directory.path("incoming")) == [])
   }
 
@@ -73,7 +73,7 @@ import Testing
     let digest = try await put(content, as: "a").digest
     let file = try await store.open(digest)
     #expect(try await store.remove(digest))
-    #expect(try await store.list() == [])
+    #expect(try await store.list().isEmpty)
     var bytes: [UInt8] = []
     try file.read(upTo: 100, at: .zero, into: &bytes)
     #expect(bytes == content)
@@ -85,23 +85,45 @@ import Testing
     let stray = "\(FileSystem.parent(of: directory.path("blobs/\(digest.hexadecimal.prefix(2))/x")))/stray"
     try DurableFile.write(content.span, to: stray)
     let again = try BlobStore.open(directory: directory.path, reserve: .zero)
-    #expect(try await again.list() == [digest])
+    #expect(try await again.list() == [digest: ByteCount(content.count)])
   }
 
-  @Test("the sweep takes what nobody touched since, and nothing that is being received") func sweep()
-    async throws
-  {
+  @Test(
+    "an incoming file is removed unless somebody receives into it, with all that was written down about it")
+  func removeIncoming() async throws {
     let receiving = try await store.begin("receiving", expectedLength: nil, limit: .mebibytes(1))
+    try await receiving.append(content, at: .zero)
     do {
       _ = try await store.begin("stale", expectedLength: nil, limit: .mebibytes(1))
     }
-    let modified = try #require(try FileSystem.status(of: directory.path("incoming/stale"))).modified
-    #expect(try await store.sweep(untouchedSince: modified) == [])
-    #expect(try await store.sweep(untouchedSince: modified + .seconds(3600)) == ["stale"])
+    let record = Array("x 0\n".utf8)
+    try DurableFile.write(record.span, to: directory.path("incoming/rest.durable"))
+    #expect(
+      try await store.listIncoming()
+        == ["receiving": ByteCount(content.count), "stale": .zero, "rest": .zero])
+    #expect(try await store.removeIncoming("receiving") == false)
+    #expect(try await store.removeIncoming("stale"))
+    #expect(try await store.removeIncoming("rest"))
+    #expect(try await store.removeIncoming("never"))
     #expect(
       try FileSystem.list(directory.path("incoming")).map(\.name).sorted()
         == ["receiving", "receiving.durable"])
-    try await receiving.append(content, at: .zero)
     _ = try await receiving.commit()
+  }
+
+  @Test("a store that measures knows what its blobs hold together") func measures() async throws {
+    _ = try await put(content, as: "a")
+    #expect(store.storedLength == nil)
+    let measuring = try BlobStore.open(directory: directory.path, reserve: .zero, measures: true)
+    #expect(measuring.storedLength == ByteCount(content.count))
+    for identifier in ["b", "c"] {
+      let incoming = try await measuring.begin(identifier, expectedLength: nil, limit: .mebibytes(1))
+      try await incoming.append([1, 2, 3], at: .zero)
+      _ = try await incoming.commit()
+    }
+    #expect(measuring.storedLength == ByteCount(content.count + 3))
+    try await measuring.remove(SHA256Digest.of(content))
+    try await measuring.remove(SHA256Digest.of(content))
+    #expect(measuring.storedLength == ByteCount(3))
   }
 }

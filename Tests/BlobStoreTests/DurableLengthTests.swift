@@ -17,8 +17,22 @@ import Testing
     #expect(DurableLength(text: recorded.text) == recorded)
   }
 
+  @Test("bytes that wait for a verdict do not count, whether the machine was restarted or not") func ceiling()
+  {
+    let recorded = DurableLength(bootIdentifier: "a", length: ByteCount(10), ceiling: ByteCount(12))
+    #expect(recorded.text == "a 10 unchecked 12\n")
+    #expect(DurableLength(text: recorded.text) == recorded)
+    #expect(recorded.trusted(fileLength: ByteCount(15), bootIdentifier: "a") == ByteCount(12))
+    #expect(recorded.trusted(fileLength: ByteCount(11), bootIdentifier: "a") == ByteCount(11))
+    #expect(recorded.trusted(fileLength: ByteCount(15), bootIdentifier: "b") == ByteCount(10))
+  }
+
   @Test(
-    "anything else is nothing", arguments: ["", "a", "a 1", "a b\n", "a -1\n", " 1\n", "a 1 2\n", "a 1\n\n"])
+    "anything else is nothing",
+    arguments: [
+      "", "a", "a 1", "a b\n", "a -1\n", " 1\n", "a 1 2\n", "a 1\n\n", "a 1 unchecked\n",
+      "a 1 unchecked -1\n", "a 1 held 2\n",
+    ])
   func malformed(text: String) {
     #expect(DurableLength(text: text) == nil)
   }

@@ -30,10 +30,10 @@ import Testing
     operations.fail(step)
     let error = await #expect(throws: BlobStoreError.self) { _ = try await incoming.commit() }
     #expect(error?.code == .inputOutput)
-    #expect(try await store.list() == [])
+    #expect(try await store.list().isEmpty)
     operations.fail(nil)
     let digest = try await incoming.commit().digest
-    #expect(try await store.list() == [digest])
+    #expect(try await store.list().keys.map(\.self) == [digest])
   }
 
   @Test("after a commit that failed another process can resume and commit") func resumeAfterFailure()
@@ -47,7 +47,7 @@ import Testing
       await #expect(throws: BlobStoreError.self) { _ = try await incoming.commit() }
     }
     operations.fail(nil)
-    let incoming = try await open(operations).resume("a", expectedLength: nil, limit: limit)
+    let incoming = try await open(operations).resume("a", limit: limit)
     #expect(try await incoming.commit().digest == SHA256Digest.of(content))
   }
 

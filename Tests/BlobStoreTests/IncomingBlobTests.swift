@@ -73,7 +73,7 @@ import Testing
       await code { _ = try await store.begin(identifier, expectedLength: nil, limit: limit) }
         == .invalidIdentifier)
     #expect(
-      await code { _ = try await store.resume(identifier, expectedLength: nil, limit: limit) }
+      await code { _ = try await store.resume(identifier, limit: limit) }
         == .invalidIdentifier)
   }
 
@@ -85,12 +85,12 @@ import Testing
 
   @Test("two cannot receive into one file at a time") func inUse() async throws {
     let first = try await store.begin("a", expectedLength: nil, limit: limit)
-    #expect(await code { _ = try await store.resume("a", expectedLength: nil, limit: limit) } == .inUse)
+    #expect(await code { _ = try await store.resume("a", limit: limit) } == .inUse)
     #expect(await first.offset == .zero)
   }
 
   @Test("nothing begun is nothing to resume") func resumeMissing() async {
-    #expect(await code { _ = try await store.resume("a", expectedLength: nil, limit: limit) } == .notFound)
+    #expect(await code { _ = try await store.resume("a", limit: limit) } == .notFound)
   }
 
   @Test(
@@ -103,7 +103,7 @@ import Testing
     }
     // What another process finds: a store that knows nothing of the first object.
     let again = try BlobStore.open(directory: directory.path, reserve: .zero)
-    let incoming = try await again.resume("a", expectedLength: ByteCount(content.count), limit: limit)
+    let incoming = try await again.resume("a", limit: limit)
     #expect(await incoming.offset == ByteCount(cut))
     try await incoming.append(Array(content[cut...]), at: ByteCount(cut))
     let blob = try await incoming.commit()
@@ -123,7 +123,7 @@ import Testing
     }
     let record = Array("another-run 1000\n".utf8)
     try DurableFile.write(record.span, to: directory.path("incoming/a.durable"))
-    let incoming = try await store.resume("a", expectedLength: nil, limit: limit)
+    let incoming = try await store.resume("a", limit: limit)
     #expect(await incoming.offset == ByteCount(1000))
     #expect(try FileSystem.status(of: directory.path("incoming/a"))?.length == ByteCount(1000))
   }
@@ -134,7 +134,7 @@ import Testing
       try await incoming.append(Array(content[..<1000]), at: .zero)
     }
     try FileSystem.removeFile(directory.path("incoming/a.durable"))
-    #expect(try await store.resume("a", expectedLength: nil, limit: limit).offset == .zero)
+    #expect(try await store.resume("a", limit: limit).offset == .zero)
   }
 
   @Test("a commit that expects another digest is refused and the file stays") func mismatch() async throws {
@@ -142,7 +142,7 @@ import Testing
     try await incoming.append([1, 2, 3], at: .zero)
     let expected = SHA256Digest.of([9])
     #expect(await code { _ = try await incoming.commit(expecting: expected) } == .digestMismatch)
-    #expect(try await store.list() == [])
+    #expect(try await store.list().isEmpty)
     #expect(try await incoming.commit(expecting: SHA256Digest.of([1, 2, 3])).length == ByteCount(3))
   }
 

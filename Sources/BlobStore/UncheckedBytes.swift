@@ -1,0 +1,15 @@
+import Digests
+import Measures
+
+/// Bytes at the end of an incoming file whose checksum is not known to be right yet, and how the file was before them.
+struct UncheckedBytes {
+  let expected: Checksum
+  var hasher: ChecksumHasher
+  let before: PieceDigests
+
+  init(expected: Checksum, before: PieceDigests) {
+    self.expected = expected
+    self.before = before
+    hasher = ChecksumHasher(expected.algorithm)
+  }
+}
