@@ -38,6 +38,16 @@ public struct DeliveryConfiguration: Decodable, Sendable {
   public var maximumConnections: Int
   public var loops: Int
   public var drainDeadline: ConfigurationDuration
+  /// How long an upload is kept after the last request that added to it.
+  public var uploadLifetime: ConfigurationDuration
+  /// What packages and open uploads may hold together; as much as the disk has without it.
+  public var storageQuota: ConfigurationSize?
+  /// From one collection of what nobody needs to the next; zero: only when an operator asks.
+  public var collectionInterval: ConfigurationDuration
+  /// How long a package must have been unneeded before it is removed.
+  public var collectionGrace: ConfigurationDuration
+  /// Whether packages of withdrawn versions are removed as well, once no grant is live.
+  public var collectWithdrawn: Bool?
   public var logLevel: String
 
   /// The command line of `pullbox-server`.
@@ -75,6 +85,20 @@ public struct DeliveryConfiguration: Decodable, Sendable {
         help: "How long a completion waits for the store before it is answered 202"),
       .value("maximum-connections", "N", fallback: "4096", help: "Connections beyond are answered 503"),
       .value("loops", "N", fallback: "0", help: "Event loops; 0 is one per processor"),
+      .value(
+        "upload-lifetime", "DURATION", fallback: "24h", help: "How long an upload waits for its next bytes"),
+      .value(
+        "storage-quota", "SIZE",
+        help:
+          "What packages and open uploads may hold together, such as 500GiB; no bound but the disk without it"
+      ),
+      .value(
+        "collection-interval", "DURATION", fallback: "1h",
+        help: "How often what nobody needs is removed; 0 is never by itself"),
+      .value(
+        "collection-grace", "DURATION", fallback: "24h",
+        help: "How long a package must have been unneeded before it is removed"),
+      .flag("collect-withdrawn", help: "Also remove packages of withdrawn versions once no grant is live"),
       .value("drain-deadline", "DURATION", fallback: "20s", help: "How long bodies may run on after SIGTERM"),
     ])
 }

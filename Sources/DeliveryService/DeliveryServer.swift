@@ -20,6 +20,7 @@ public final class DeliveryServer: Service {
   private let outbox: Outbox
   private let recorder: DeliveryRecorder
   let stops: Stops
+  private let collections: CollectionSchedule
   private let clock: any WallClock
   private let timer: any MonotonicClock
   private let run: Int64
@@ -51,7 +52,7 @@ public final class DeliveryServer: Service {
     let keys = try Self.operatorKeys(configuration)
     let database = try Database.open(path: state + "/server.db", migrations: Schema.migrations)
     self.database = database
-    let blobs = try BlobStore.open(directory: state)
+    let blobs = try BlobStore.open(directory: state, measures: configuration.storageQuota != nil)
     client = try HTTPClient()
 
     let now = clock.now()
@@ -85,10 +86,22 @@ public final class DeliveryServer: Service {
       tickets: TicketIssuer(settings: settings, clock: clock), stops: stops, recorder: recorder,
       rules: EntitlementRules(), publicURL: configuration.publicURL ?? "",
       storePatience: configuration.storePatience.duration, timer: timer)
-    let uploads = UploadDesk(database: database, blobs: blobs, clock: clock)
-    let publisher = Publisher(database: database, blobs: blobs, uploads: uploads, clock: clock)
+    let uploads = try UploadDesk.open(
+      database: database, blobs: blobs, clock: clock,
+      limits: UploadLimits(
+        lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
     let content = ContentLibrary(blobs: blobs, database: database)
     let access = ContentAccess(settings: settings, stops: stops, clock: clock)
+    let collector = Collector(
+      database: database, blobs: blobs, uploads: uploads, clock: clock,
+      rules: Collector.Rules(
+        grace: configuration.collectionGrace.duration,
+        keepsWithdrawn: !(configuration.collectWithdrawn ?? false)),
+      didRemove: { content.close($0) })
+    collections = CollectionSchedule(
+      collector: collector, interval: configuration.collectionInterval.duration, timer: timer, log: log)
+    let publisher = Publisher(
+      database: database, blobs: blobs, uploads: uploads, collector: collector, clock: clock)
 
     var routes = ContractRoutes()
     CatalogRoutes(catalogue: Catalogue(database: database, clock: clock), keys: keys).add(to: &routes)
@@ -97,6 +110,7 @@ public final class DeliveryServer: Service {
     PublishingRoutes(publisher: publisher, keys: keys).add(to: &routes)
     GrantRoutes(gate: gate, keys: keys).add(to: &routes)
     ContentRoutes(content: content, access: access, meters: meters, timer: timer).add(to: &routes)
+    CollectionRoutes(collector: collector, keys: keys).add(to: &routes)
     OperationsRoutes(database: database, recorder: recorder, keys: keys).add(to: &routes)
 
     var http = HTTPServerConfiguration(addresses: addresses)
@@ -132,6 +146,7 @@ public final class DeliveryServer: Service {
       group.addTask { await self.outbox.run() }
       group.addTask { await self.recorder.run(log: self.log) }
       group.addTask { await self.stops.run(clock: self.timer) }
+      group.addTask { await self.collections.run() }
     }
   }
 

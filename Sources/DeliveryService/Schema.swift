@@ -117,5 +117,6 @@ enum Schema {
         """),
     signatures,
     stops,
+    uploadsAndCollection,
   ]
 }

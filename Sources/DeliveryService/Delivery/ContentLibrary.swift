@@ -31,6 +31,14 @@ final class ContentLibrary: Sendable {
     cache.withLock { $0.entries[digest] }
   }
 
+  /// The package was removed: its descriptor goes with those who read it now.
+  func close(_ digest: SHA256Digest) {
+    cache.withLock { cache in
+      cache.entries[digest] = nil
+      cache.order.removeAll { $0 == digest }
+    }
+  }
+
   /// Throws `content-unknown` when no version refers to it or its bytes are gone.
   func entry(for digest: SHA256Digest) async throws -> ContentEntry {
     if let entry = opened(digest) { return entry }

@@ -12,6 +12,7 @@ struct Publisher: Sendable {
   let database: Database
   let blobs: BlobStore
   let uploads: UploadDesk
+  let collector: Collector
   let clock: any WallClock
 
   /// Makes a version of an upload. The same version with the same bytes again is the one there is (`isNew` false); with
@@ -134,6 +135,10 @@ struct Publisher: Sendable {
   ) async throws -> (record: VersionRecord, isNew: Bool) {
     let now = clock.now()
     return try await database.write { connection in
+      // The upload's row keeps the package from being collected: without it, it may be gone.
+      guard try UploadTable.find(upload.id, in: connection)?.digest == manifest.digest else {
+        throw Problem(.uploadExpired)
+      }
       if let existing = try VersionTable.find(manifest.product, manifest.version, in: connection) {
         guard existing.digest == manifest.digest else {
           throw Problem(
@@ -159,13 +164,10 @@ struct Publisher: Sendable {
     }
   }
 
-  /// A refused package is of no use to anybody, unless a version holds the same bytes.
+  /// A refused package is of no use to anybody, unless somebody else needs the same bytes.
   private func discard(_ upload: Upload, _ received: ReceivedBlob) async throws {
-    let isUsed = try await database.write { connection in
-      try UploadTable.remove(upload.id, in: connection)
-      return try VersionTable.manifest(of: received.digest, in: connection) != nil
-    }
-    if !isUsed { try await blobs.remove(received.digest) }
+    try await database.write { try UploadTable.remove(upload.id, in: $0) }
+    _ = try await collector.removeIfUnneeded(received.digest)
   }
 
   private static func supersede(

@@ -71,6 +71,8 @@ public struct ProblemCode: Hashable, Sendable {
 
   // What an operator meets.
   public static let uploadUnknown = ProblemCode("upload-unknown", 404, "There is no such upload")
+  public static let uploadExpired = ProblemCode(
+    "upload-expired", 410, "The upload was not continued in time and is forgotten")
   public static let uploadOffsetMismatch = ProblemCode(
     "upload-offset-mismatch", 409, "The upload stands at another offset")
   public static let uploadLocked = ProblemCode("upload-locked", 423, "Another request holds this upload")
@@ -83,6 +85,10 @@ public struct ProblemCode: Hashable, Sendable {
     "upload-type-unsupported", 415, "An upload's bytes are sent as application/offset+octet-stream")
   public static let checksumMismatch = ProblemCode(
     "checksum-mismatch", 460, "The bytes do not match their checksum; none were kept")
+  public static let checksumUnsupported = ProblemCode(
+    "checksum-unsupported", 400, "Checksums are made with sha1 or sha256 here")
+  public static let digestMismatch = ProblemCode(
+    "digest-mismatch", 400, "The upload does not match the digest that was given for the whole")
   public static let outOfSpace = ProblemCode("out-of-space", 507, "There is no room for this upload")
   public static let packageRejected = ProblemCode("package-rejected", 422, "The package has faults")
   public static let productInvalid = ProblemCode("product-invalid", 422, "The product description has faults")
@@ -113,8 +119,9 @@ public struct ProblemCode: Hashable, Sendable {
     completionMalformed, tooManyRequests, grantUnknown, contentUnknown, storeUnknown, requestMalformed,
     requestTooLarge, requestTimeout, targetTooLong, fieldsTooLarge, notImplemented, versionNotSupported,
     notFound, methodNotAllowed, unauthorized, forbidden, internalError, unavailable,
-    uploadUnknown, uploadOffsetMismatch, uploadLocked, uploadIncomplete, uploadTooLarge,
-    uploadVersionUnsupported, uploadTypeUnsupported, checksumMismatch, outOfSpace, packageRejected,
+    uploadUnknown, uploadExpired, uploadOffsetMismatch, uploadLocked, uploadIncomplete, uploadTooLarge,
+    uploadVersionUnsupported, uploadTypeUnsupported, checksumMismatch, checksumUnsupported, digestMismatch,
+    outOfSpace, packageRejected,
     productInvalid, versionConflict, stateConflict, catalogueUnavailable, transactionUnknown,
     transactionUnpaid, downloadUnknown, libraryItemUnknown, storeUnavailable, insufficientStorage,
   ]

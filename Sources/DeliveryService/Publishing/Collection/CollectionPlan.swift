@@ -1,0 +1,51 @@
+import Digests
+import Measures
+import PullboxAPI
+
+/// What may go. Pure; carrying it out asks again about every single thing, since the world goes on meanwhile.
+struct CollectionPlan: Hashable, Sendable {
+  /// Uploads whose time has passed.
+  var expired: [CollectionReport.UploadItem] = []
+  /// Incoming files that belong to no upload.
+  var strays: [CollectionReport.UploadItem] = []
+  /// Unneeded for the whole grace period.
+  var due: [CollectionReport.BlobItem] = []
+  /// Unneeded, not yet for long enough.
+  var waiting: [CollectionReport.BlobItem] = []
+  /// Found unneeded for the first time.
+  var newlyUnneeded: [SHA256Digest] = []
+  /// Written down as unneeded before, and needed again or gone.
+  var noLongerUnneeded: [SHA256Digest] = []
+
+  init(_ facts: CollectionFacts, lifetime: Duration, grace: Duration) {
+    let expired = facts.uploads.filter { $0.touched + lifetime <= facts.now }
+    self.expired = expired.map { upload in
+      .init(upload: upload.id, bytes: facts.incoming[upload.id] ?? .zero, owner: upload.owner)
+    }
+    let known = Set(facts.uploads.map(\.id))
+    strays = facts.incoming.filter { !known.contains($0.key) }.sorted { $0.key < $1.key }.map { id, bytes in
+      .init(upload: id, bytes: bytes, owner: nil)
+    }
+    // An upload on its way to a version needs its blob for as long as it may be repeated.
+    let ending = Set(expired.map(\.id))
+    let promised = facts.uploads.filter { !ending.contains($0.id) }.compactMap(\.digest)
+    let needed = facts.needed.union(promised)
+    for (digest, bytes) in facts.blobs where !needed.contains(digest) {
+      let since = facts.unneededSince[digest]
+      if since == nil { newlyUnneeded.append(digest) }
+      let item = CollectionReport.BlobItem(digest: digest, bytes: bytes, since: since ?? facts.now)
+      if item.since + grace <= facts.now { due.append(item) } else { waiting.append(item) }
+    }
+    noLongerUnneeded = facts.unneededSince.keys.filter { needed.contains($0) || facts.blobs[$0] == nil }
+    due.sort(by: Self.precedes)
+    waiting.sort(by: Self.precedes)
+    newlyUnneeded.sort { $0.hexadecimal < $1.hexadecimal }
+    noLongerUnneeded.sort { $0.hexadecimal < $1.hexadecimal }
+  }
+
+  private static func precedes(
+    _ left: CollectionReport.BlobItem, _ right: CollectionReport.BlobItem
+  ) -> Bool {
+    (left.since, left.digest.hexadecimal) < (right.since, right.digest.hexadecimal)
+  }
+}

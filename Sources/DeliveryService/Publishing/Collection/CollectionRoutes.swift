@@ -1,0 +1,26 @@
+import APIServing
+import HTTPServer
+import Measures
+import PullboxAPI
+
+/// Collection on demand.
+struct CollectionRoutes: Sendable {
+  /// A year.
+  static let maximumGrace = 31_536_000
+
+  let collector: Collector
+  let keys: OperatorKeys
+
+  func add(to routes: inout ContractRoutes) {
+    routes.on(.post, "/v1/operator/collection") { request, _ in
+      let actor = try keys.authorize(request, for: .admin)
+      let wish = try await request.decodeIfPresent(CollectionRequest.self) ?? CollectionRequest()
+      if let seconds = wish.graceSeconds, !(0...Self.maximumGrace).contains(seconds) {
+        throw Problem(.requestMalformed, "graceSeconds is a number from 0 to \(Self.maximumGrace)")
+      }
+      return try .json(
+        try await collector.run(
+          grace: wish.graceSeconds.map { .seconds($0) }, isDryRun: wish.dryRun ?? false, by: actor))
+    }
+  }
+}

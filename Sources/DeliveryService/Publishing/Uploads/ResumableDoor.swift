@@ -1,0 +1,147 @@
+import APIServing
+import Digests
+import HTTPServer
+import Measures
+import PullboxAPI
+
+/// draft-ietf-httpbis-resumable-upload, interoperability version 8. A newer request about an upload ends the one before
+/// rather than waiting for it: its client has given that one up.
+struct ResumableDoor: Sendable {
+  static let interopVersion: Int64 = 8
+  private static let interopField = "Upload-Draft-Interop-Version"
+  private static let mediaType = "application/partial-upload"
+
+  let desk: UploadDesk
+  let keys: OperatorKeys
+
+  /// `Upload-Limit`: what an upload may hold, and for how many seconds it is kept.
+  func limit(age: Duration) -> String {
+    "max-size=\(UploadLimits.maximumLength.rawValue), min-size=0, max-age=\(max(0, age.components.seconds))"
+  }
+
+  /// Any content with `Upload-Complete`: the whole (`?1`) or its first part (`?0`).
+  func create(_ request: HTTPRequest) async throws -> HTTPResponse {
+    try await answer(request) { actor in
+      let append = try Self.append(request, at: .zero)
+      // What contradicts itself is refused before there is an upload.
+      switch append.decide(UploadState(offset: .zero, length: nil, isComplete: false)) {
+      case .refuse(let error), .abandon(let error): throw error
+      case .receive, .repeatAnswer: break
+      }
+      let wish = NewUpload(
+        length: append.length ?? (append.isComplete ? append.contentLength : nil),
+        metadata: Self.metadata(of: request), awaitsEnd: true,
+        wholeDigest: DigestField.sha256(request.headers.values(of: "Repr-Digest")),
+        contentLength: append.contentLength)
+      let upload = try await desk.create(wish, owner: actor)
+      let location = "\(UploadRoutes.path)/\(upload.id)"
+      if Self.isSpoken(by: request) {
+        await request.sendInterim(
+          HTTPStatus(rawValue: 104),
+          [
+            "Location": location, "Upload-Limit": limit(age: desk.limits.lifetime),
+            Self.interopField: String(Self.interopVersion),
+          ])
+      }
+      return try await receive(request, append, for: upload.id, status: .created)
+    }
+  }
+
+  func respond(
+    _ request: HTTPRequest, _ method: HTTPMethod, upload id: String
+  ) async throws -> HTTPResponse {
+    try await answer(request) { _ in
+      switch method {
+      case .patch:
+        guard request.headers["Content-Type"]?.lowercased() == Self.mediaType else {
+          throw Problem(.uploadTypeUnsupported, "what continues an upload is sent as \(Self.mediaType)")
+        }
+        guard let offset = StructuredField.length(request.headers.values(of: "Upload-Offset")) else {
+          throw Problem(.requestMalformed, "Upload-Offset is missing, or no number of bytes")
+        }
+        return try await receive(
+          request, try Self.append(request, at: ByteCount(offset)), for: id, status: .noContent)
+      case .delete:
+        try await desk.terminate(id, .insist)
+        return HTTPResponse(status: .noContent)
+      default:
+        return try await status(of: id)
+      }
+    }
+  }
+
+  private func status(of id: String) async throws -> HTTPResponse {
+    let (upload, state) = try await desk.status(of: id, .insist)
+    var headers: HTTPFields = [
+      "Upload-Offset": String(state.offset.rawValue), "Upload-Complete": state.isComplete ? "?1" : "?0",
+      "Upload-Limit": limit(age: desk.remaining(of: upload)), "Cache-Control": "no-store",
+    ]
+    if let length = upload.length { headers["Upload-Length"] = String(length.rawValue) }
+    return HTTPResponse(status: .noContent, headers: headers)
+  }
+
+  /// Takes the request's content; `status` answers one that does not end the upload.
+  private func receive(
+    _ request: HTTPRequest, _ append: ResumableAppend, for id: String, status: HTTPStatus
+  ) async throws -> HTTPResponse {
+    let (upload, state) = try await desk.append(request.body, to: id, append, .insist)
+    let headers: HTTPFields = [
+      "Location": "\(UploadRoutes.path)/\(id)", "Upload-Complete": state.isComplete ? "?1" : "?0",
+      "Upload-Offset": String(state.offset.rawValue), "Upload-Limit": limit(age: desk.remaining(of: upload)),
+    ]
+    guard state.isComplete else { return HTTPResponse(status: status, headers: headers) }
+    // What a client asked for with the whole: an upload that a version can be made of.
+    return try .json(desk.record(of: upload, at: state.offset), status: .created, headers: headers)
+  }
+
+  /// Authorizes, and writes refusals as the draft has them.
+  private func answer(
+    _ request: HTTPRequest, _ body: (_ actor: String) async throws -> HTTPResponse
+  ) async throws -> HTTPResponse {
+    do {
+      return try await body(try keys.authorize(request, for: .publish))
+    } catch let problem as ResumableProblem {
+      return try problem.response()
+    } catch var problem as Problem {
+      // The status is tus's own; to everybody else it is a request with wrong content.
+      if problem.code == .checksumMismatch { problem.status = 400 }
+      var response = HTTPResponse.problem(problem)
+      response.headers["Upload-Complete"] = problem.code == .digestMismatch ? "?1" : "?0"
+      if problem.code == .uploadTooLarge {
+        response.headers["Upload-Limit"] = limit(age: desk.limits.lifetime)
+      }
+      return response
+    }
+  }
+
+  private static func isSpoken(by request: HTTPRequest) -> Bool {
+    StructuredField.length(request.headers.values(of: interopField)) == interopVersion
+  }
+
+  /// Throws `request-malformed` without a valid `Upload-Complete`; an invalid `Upload-Length` is ignored, as any field is
+  /// that is not what its type says.
+  private static func append(_ request: HTTPRequest, at offset: ByteCount) throws(Problem) -> ResumableAppend
+  {
+    guard let isComplete = StructuredField.boolean(request.headers.values(of: "Upload-Complete")) else {
+      throw Problem(.requestMalformed, "Upload-Complete is missing, or neither ?0 nor ?1")
+    }
+    return ResumableAppend(
+      offset: offset, isComplete: isComplete,
+      length: StructuredField.length(request.headers.values(of: "Upload-Length")).map { ByteCount($0) },
+      contentLength: request.body.expectedLength,
+      checksum: DigestField.checksum(request.headers.values(of: "Content-Digest")))
+  }
+
+  /// The file's name, kept as tus keeps it: from `Upload-Metadata`, or from `Content-Disposition`.
+  private static func metadata(of request: HTTPRequest) -> String {
+    if let given = request.headers["Upload-Metadata"], given.utf8.count <= TusDoor.maximumMetadataLength,
+      UploadMetadata(given) != nil
+    {
+      return given
+    }
+    guard let name = ContentDisposition.filename(request.headers["Content-Disposition"] ?? "") else {
+      return ""
+    }
+    return "filename " + Base64.encode(name.utf8)
+  }
+}

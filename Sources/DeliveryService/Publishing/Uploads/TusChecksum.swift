@@ -1,0 +1,24 @@
+import Digests
+import PullboxAPI
+
+/// `Upload-Checksum` of tus: an algorithm's name and a digest in base 64.
+enum TusChecksum {
+  static let algorithms: [(name: String, algorithm: ChecksumAlgorithm)] = [
+    ("sha1", .sha1), ("sha256", .sha256),
+  ]
+
+  /// Throws `checksum-unsupported` for an algorithm that is not in the list, `request-malformed`.
+  static func parse(_ field: String) throws(Problem) -> Checksum {
+    let parts = field.split(separator: " ", omittingEmptySubsequences: false)
+    guard parts.count == 2 else {
+      throw Problem(.requestMalformed, "Upload-Checksum is an algorithm and a digest")
+    }
+    guard let algorithm = algorithms.first(where: { $0.name == parts[0] })?.algorithm else {
+      throw Problem(.checksumUnsupported)
+    }
+    guard let bytes = Base64.decode(parts[1]), let checksum = Checksum(algorithm, bytes) else {
+      throw Problem(.requestMalformed, "Upload-Checksum holds no \(parts[0]) digest in base 64")
+    }
+    return checksum
+  }
+}

@@ -1,0 +1,157 @@
+import APIServing
+import Digests
+import HTTPServer
+import Measures
+import PullboxAPI
+
+/// tus 1.0.0: core, creation, creation-with-upload, creation-defer-length, checksum, expiration, termination.
+struct TusDoor: Sendable {
+  static let protocolVersion = "1.0.0"
+  static let extensions =
+    "creation,creation-with-upload,creation-defer-length,checksum,expiration,termination"
+  static let maximumMetadataLength = 4096
+
+  let desk: UploadDesk
+  let keys: OperatorKeys
+
+  /// What OPTIONS says.
+  static var discovery: HTTPFields {
+    [
+      "Tus-Resumable": protocolVersion, "Tus-Version": protocolVersion, "Tus-Extension": extensions,
+      "Tus-Max-Size": String(UploadLimits.maximumLength.rawValue),
+      "Tus-Checksum-Algorithm": TusChecksum.algorithms.map(\.name).joined(separator: ","),
+    ]
+  }
+
+  func create(_ request: HTTPRequest) async throws -> HTTPResponse {
+    try await answer(request) { actor in
+      let wish = try wish(of: request)
+      let hasContent = (request.body.expectedLength ?? ByteCount(1)) > .zero
+      var append = TusAppend(offset: .zero, contentLength: request.body.expectedLength)
+      if hasContent {
+        try Self.requireOffsetMediaType(request)
+        append.checksum = try Self.checksum(of: request)
+        if let length = wish.length, let content = append.contentLength, content > length {
+          throw Problem(.uploadTooLarge, "more bytes come with the request than were announced")
+        }
+      }
+      var upload = try await desk.create(wish, owner: actor)
+      var headers: HTTPFields = ["Location": "\(UploadRoutes.path)/\(upload.id)"]
+      if hasContent {
+        let state: UploadState
+        do {
+          (upload, state) = try await desk.append(request.body, to: upload.id, append, .yield)
+        } catch let problem as Problem where problem.code != .requestMalformed {
+          // Its address was told to nobody.
+          try await desk.terminate(upload.id, .yield)
+          throw problem
+        }
+        headers["Upload-Offset"] = String(state.offset.rawValue)
+      }
+      headers["Upload-Expires"] = HTTPDate.format(desk.expiry(of: upload))
+      return HTTPResponse(status: .created, headers: headers)
+    }
+  }
+
+  func respond(
+    _ request: HTTPRequest, _ method: HTTPMethod, upload id: String
+  ) async throws -> HTTPResponse {
+    try await answer(request) { _ in
+      switch method {
+      case .patch: try await append(request, to: id)
+      case .delete: try await terminate(id)
+      default: try await status(of: id)
+      }
+    }
+  }
+
+  private func status(of id: String) async throws -> HTTPResponse {
+    let (upload, state) = try await desk.status(of: id, .yield)
+    var headers: HTTPFields = [
+      "Upload-Offset": String(state.offset.rawValue), "Cache-Control": "no-store",
+      "Upload-Expires": HTTPDate.format(desk.expiry(of: upload)),
+    ]
+    if let length = upload.length {
+      headers["Upload-Length"] = String(length.rawValue)
+    } else {
+      headers["Upload-Defer-Length"] = "1"
+    }
+    if !upload.metadata.isEmpty { headers["Upload-Metadata"] = upload.metadata }
+    return HTTPResponse(status: .ok, headers: headers)
+  }
+
+  private func append(_ request: HTTPRequest, to id: String) async throws -> HTTPResponse {
+    try Self.requireOffsetMediaType(request)
+    guard let offset = try Self.length("Upload-Offset", of: request) else {
+      throw Problem(.requestMalformed, "Upload-Offset is missing")
+    }
+    let append = TusAppend(
+      offset: offset, length: try Self.length("Upload-Length", of: request),
+      checksum: try Self.checksum(of: request), contentLength: request.body.expectedLength)
+    let (upload, state) = try await desk.append(request.body, to: id, append, .yield)
+    return HTTPResponse(
+      status: .noContent,
+      headers: [
+        "Upload-Offset": String(state.offset.rawValue),
+        "Upload-Expires": HTTPDate.format(desk.expiry(of: upload)),
+      ])
+  }
+
+  private func terminate(_ id: String) async throws -> HTTPResponse {
+    try await desk.terminate(id, .yield)
+    return HTTPResponse(status: .noContent)
+  }
+
+  private func wish(of request: HTTPRequest) throws(Problem) -> NewUpload {
+    let length = try Self.length("Upload-Length", of: request)
+    let deferred = request.headers["Upload-Defer-Length"]
+    guard deferred == nil || deferred == "1", (length == nil) == (deferred == "1") else {
+      throw Problem(.requestMalformed, "either Upload-Length or Upload-Defer-Length: 1 is needed")
+    }
+    let metadata = request.headers["Upload-Metadata"] ?? ""
+    guard metadata.utf8.count <= Self.maximumMetadataLength, UploadMetadata(metadata) != nil else {
+      throw Problem(.requestMalformed, "Upload-Metadata is not a list of keys and base 64 values")
+    }
+    return NewUpload(length: length, metadata: metadata, contentLength: request.body.expectedLength)
+  }
+
+  /// Authorizes, checks the protocol's version, and puts `Tus-Resumable` on whatever comes out.
+  private func answer(
+    _ request: HTTPRequest, _ body: (_ actor: String) async throws -> HTTPResponse
+  ) async throws -> HTTPResponse {
+    var response: HTTPResponse
+    do {
+      let actor = try keys.authorize(request, for: .publish)
+      guard request.headers.values(of: "Tus-Resumable") == [Self.protocolVersion] else {
+        throw Problem(.uploadVersionUnsupported, "Tus-Resumable: 1.0.0 is needed")
+      }
+      response = try await body(actor)
+    } catch let problem as Problem {
+      response = .problem(problem)
+      if problem.code == .uploadVersionUnsupported { response.headers["Tus-Version"] = Self.protocolVersion }
+      if let offset = problem.expectedOffset { response.headers["Upload-Offset"] = String(offset) }
+    }
+    response.headers["Tus-Resumable"] = Self.protocolVersion
+    return response
+  }
+
+  private static func requireOffsetMediaType(_ request: HTTPRequest) throws(Problem) {
+    guard request.headers["Content-Type"]?.lowercased() == "application/offset+octet-stream" else {
+      throw Problem(.uploadTypeUnsupported)
+    }
+  }
+
+  private static func checksum(of request: HTTPRequest) throws(Problem) -> Checksum? {
+    guard let field = request.headers["Upload-Checksum"] else { return nil }
+    return try TusChecksum.parse(field)
+  }
+
+  /// A field that holds a number of bytes; nil without it.
+  private static func length(_ name: String, of request: HTTPRequest) throws(Problem) -> ByteCount? {
+    guard let text = request.headers[name] else { return nil }
+    guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(text) else {
+      throw Problem(.requestMalformed, "\(name) is a number of bytes")
+    }
+    return ByteCount(rawValue: number)
+  }
+}

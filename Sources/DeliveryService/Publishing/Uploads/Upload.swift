@@ -1,0 +1,41 @@
+import Digests
+import Measures
+
+/// An upload as the database knows it; its bytes are an incoming file of the blob store.
+struct Upload: Sendable {
+  var id: String
+  /// The name of the operator key that began it.
+  var owner: String
+  /// Nil while the client has not said.
+  var length: ByteCount?
+  /// `Upload-Metadata` as it was given.
+  var metadata: String
+  /// Set when the bytes are complete and on their way into the store of packages.
+  var digest: SHA256Digest?
+  /// A request that says so ends it (`Upload-Complete: ?1`), not its length alone.
+  var awaitsEnd: Bool
+  /// What the whole must add up to, where the client said so when it began.
+  var wholeDigest: SHA256Digest?
+  var created: Timestamp
+  /// When a request last added to it.
+  var touched: Timestamp
+}
+
+extension Upload {
+  /// What the database holds of a client's wish for an upload.
+  init(_ wish: NewUpload, owner: String, at now: Timestamp) {
+    self.init(
+      id: RandomBytes.token(bits: 192), owner: owner, length: wish.length, metadata: wish.metadata,
+      digest: nil, awaitsEnd: wish.awaitsEnd, wholeDigest: wish.wholeDigest, created: now, touched: now)
+  }
+}
+
+/// What a client says when it begins an upload.
+struct NewUpload: Sendable {
+  var length: ByteCount?
+  var metadata = ""
+  var awaitsEnd = false
+  var wholeDigest: SHA256Digest?
+  /// Of the bytes that come with the same request.
+  var contentLength: ByteCount?
+}

@@ -1,0 +1,43 @@
+import BlobStore
+import Database
+import Digests
+import Measures
+import PullboxAPI
+
+extension UploadDesk {
+  /// The complete upload's bytes, moved to their digest in the blob store. Can be repeated after a crash at any point,
+  /// until the upload's row is removed; while that is there, the blob is not collected.
+  func takeOver(_ id: String) async throws -> (upload: Upload, received: ReceivedBlob) {
+    try await holding(id, .yield) { () in
+      var upload = try await self.find(id)
+      if let digest = upload.digest, let received = try await self.rehash(digest) {
+        return (upload, received)
+      }
+      let blob = try await self.blob(of: upload)
+      let received = await blob.received
+      guard let length = upload.length, received.length == length, !upload.awaitsEnd else {
+        throw Problem(.uploadIncomplete, "\(received.length.rawValue) bytes have arrived")
+      }
+      let now = self.clock.now()
+      try await self.database.write { connection in
+        try UploadTable.setDigest(received.digest, of: id, at: now, in: connection)
+        try CollectionTable.unmark(received.digest, in: connection)
+      }
+      upload.digest = received.digest
+      try await Self.asProblem { _ = try await blob.commit(expecting: received.digest) }
+      self.forget(id)
+      self.budget.release(id)
+      return (upload, received)
+    }
+  }
+
+  /// What is known of a blob, by reading it once; nil when it is not in the store.
+  private func rehash(_ digest: SHA256Digest) async throws -> ReceivedBlob? {
+    do {
+      return try await blobs.describe(digest)
+    } catch {
+      guard error.code == .notFound else { throw error }
+      return nil
+    }
+  }
+}

@@ -1,0 +1,165 @@
+import BlobStore
+import Database
+import Digests
+import HTTPServer
+import Measures
+import PullboxAPI
+
+/// What became of a request's bytes.
+struct Reception: Sendable {
+  /// Where the file ends.
+  var offset: ByteCount
+  /// What ended the bytes before they were complete.
+  var failure: (any Error)?
+}
+
+extension UploadDesk {
+  /// By how much the claim of an upload of unknown length grows.
+  private static let step = ByteCount.mebibytes(8)
+
+  /// Takes the bytes of one request until they end or the connection does: what arrived is kept either way, unless it had
+  /// to add up to a checksum. Answers how the upload stands then.
+  func append(
+    _ body: RequestBody, to id: String, _ rules: some UploadRules, _ manners: Manners
+  ) async throws -> (upload: Upload, state: UploadState) {
+    try await holding(id, manners) { () in
+      let upload = try await self.find(id)
+      let state = try await self.state(of: upload)
+      switch rules.decide(state) {
+      case .refuse(let error): throw error
+      case .abandon(let error):
+        try await self.remove(id)
+        throw error
+      case .repeatAnswer: return (upload, state)
+      case .receive(let length, let end):
+        if state.isComplete { return (upload, state) }
+        return try await self.receive(body, upload, length, end, rules)
+      }
+    }
+  }
+
+  private func receive(
+    _ body: RequestBody, _ found: Upload, _ length: ByteCount?, _ end: UploadEnd, _ rules: some UploadRules
+  ) async throws -> (upload: Upload, state: UploadState) {
+    var upload = found
+    let id = upload.id
+    let blob = try await blob(of: upload)
+    let start = await blob.offset
+    try await claim(
+      SpaceBudget.Claim(total: length ?? start + (body.expectedLength ?? .zero), received: start), for: id)
+    if let length, upload.length == nil {
+      try await database.write { try UploadTable.setLength(length, of: id, in: $0) }
+      upload.length = length
+    }
+    let reception = try await take(body, into: blob, length: length, rules.checksum)
+    budget.settle(id, .init(total: length ?? reception.offset, received: reception.offset))
+    var failure = reception.failure
+    var isEnded = end == .here || (end == .atLength && reception.offset == length)
+    if failure == nil, isEnded { failure = rules.refusalToEnd(at: reception.offset, length: length) }
+    isEnded = isEnded && failure == nil
+    if isEnded, let expected = upload.wholeDigest {
+      let digest = await blob.received.digest
+      guard digest == expected else {
+        try await remove(id)
+        throw Problem(.digestMismatch, "all bytes together have the SHA-256 \(digest)")
+      }
+    }
+    let (now, ends) = (clock.now(), isEnded)
+    upload.touched = now
+    if isEnded { (upload.length, upload.awaitsEnd) = (reception.offset, false) }
+    do {
+      try await database.write { connection in
+        try UploadTable.touch(id, at: now, in: connection)
+        if ends { try UploadTable.setEnd(reception.offset, of: id, in: connection) }
+      }
+    } catch {
+      failure = failure ?? error
+    }
+    if let failure { throw Self.problem(failure) }
+    return (
+      upload, UploadState(offset: reception.offset, length: upload.length, isComplete: isEnded)
+    )
+  }
+
+  /// The bytes, as far as they come, and on the device. Throws when what came before them is in doubt.
+  private func take(
+    _ body: RequestBody, into blob: IncomingBlob, length: ByteCount?, _ checksum: Checksum?
+  ) async throws -> Reception {
+    if let checksum { try await Self.asProblem { try await blob.expect(checksum) } }
+    // Unstructured so that a request that insists on the upload can end it, and this one alone.
+    let task = Task { await read(body, into: blob, length: length) }
+    expose(task, of: blob.identifier)
+    var reception = await withTaskCancellationHandler {
+      await task.value
+    } onCancel: {
+      task.cancel()
+    }
+    do {
+      if checksum == nil {
+        // What arrived stays, whatever ended the request.
+        try await blob.synchronize()
+      } else if reception.failure != nil {
+        try await blob.takeBack()
+      } else if try await !blob.settle() {
+        reception.failure = Problem(.checksumMismatch)
+      }
+    } catch {
+      reception.failure = reception.failure ?? error
+    }
+    reception.offset = await blob.offset
+    return reception
+  }
+
+  private func read(_ body: RequestBody, into blob: IncomingBlob, length: ByteCount?) async -> Reception {
+    let end = length ?? UploadLimits.maximumLength
+    var position = await blob.offset
+    do {
+      for try await bytes in body {
+        let next = position + ByteCount(bytes.count)
+        guard next <= end else {
+          throw Problem(.uploadTooLarge, "the upload ends at \(end.rawValue)")
+        }
+        if next > budget.claims[blob.identifier]?.total ?? .zero {
+          try await claim(
+            SpaceBudget.Claim(total: min(end, next + Self.step), received: position), for: blob.identifier)
+        }
+        position = try await blob.append(bytes, at: position)
+        budget.note(position, of: blob.identifier)
+      }
+      return Reception(offset: position, failure: nil)
+    } catch {
+      return Reception(offset: position, failure: error)
+    }
+  }
+
+  static func asProblem<Value>(_ body: () async throws -> Value) async throws -> Value {
+    do {
+      return try await body()
+    } catch {
+      throw problem(error)
+    }
+  }
+
+  /// The refusal that a client is given for what went wrong here.
+  static func problem(_ error: any Error) -> any Error {
+    switch error {
+    case let error as BlobStoreError:
+      switch error.code {
+      case .tooLarge: Problem(.uploadTooLarge, error.message)
+      case .outOfSpace: Problem(.outOfSpace, error.message)
+      case .inUse: Problem(.uploadLocked, retryAfterSeconds: 1)
+      case .notFound: Problem(.uploadUnknown)
+      case .wrongOffset:
+        Problem(.uploadOffsetMismatch, error.message, expectedOffset: error.offset?.rawValue)
+      default: error
+      }
+    case let error as DatabaseError where error.code == .outOfSpace:
+      Problem(.outOfSpace, "the disk is full")
+    case let error as RequestBodyError where error.code == .cancelled:
+      Problem(.uploadLocked, "another request took the upload over", retryAfterSeconds: 1)
+    case let error as RequestBodyError:
+      Problem(.requestMalformed, error.description)
+    default: error
+    }
+  }
+}

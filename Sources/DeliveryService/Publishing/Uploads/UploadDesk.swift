@@ -1,0 +1,248 @@
+import BlobStore
+import Database
+import Digests
+import HTTPServer
+import Measures
+import PullboxAPI
+
+/// Receives uploads, whatever protocol their requests speak. One request at a time holds an upload, so that two clients
+/// never mix bytes; the others are refused `upload-locked`, or take the upload over, as their protocol has it.
+actor UploadDesk {
+  /// Incoming files that stay open between requests, so that their digests need not be computed again.
+  static let maximumOpen = 16
+
+  /// What a request does when another one holds the upload.
+  enum Manners: Sendable {
+    /// Goes away: `upload-locked`.
+    case yield
+    /// Ends the other one; what it had sent stays.
+    case insist
+  }
+
+  /// The request that holds an upload.
+  private struct Hold {
+    /// Its body, where it is one that adds bytes.
+    var receiving: Task<Reception, Never>?
+    var isWanted = false
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  let database: Database
+  let blobs: BlobStore
+  nonisolated let clock: any WallClock
+  nonisolated let limits: UploadLimits
+  var budget: SpaceBudget
+  /// Open files, the least recently used first.
+  private var open: [(id: String, blob: IncomingBlob)] = []
+  private var holds: [String: Hold] = [:]
+
+  init(
+    database: Database, blobs: BlobStore, clock: any WallClock, limits: UploadLimits,
+    claims: [String: SpaceBudget.Claim] = [:]
+  ) {
+    self.database = database
+    self.blobs = blobs
+    self.clock = clock
+    self.limits = limits
+    budget = SpaceBudget(quota: limits.quota, claims: claims)
+  }
+
+  /// With the claims of the uploads that an earlier run left open. Blocks.
+  static func open(
+    database: Database, blobs: BlobStore, clock: any WallClock, limits: UploadLimits
+  ) throws -> UploadDesk {
+    let lengths = try blobs.incomingLengthsBlocking()
+    let uploads = try database.readBlocking { try UploadTable.all(in: $0) }
+    var claims: [String: SpaceBudget.Claim] = [:]
+    for upload in uploads where upload.digest == nil {
+      let received = lengths[upload.id] ?? .zero
+      claims[upload.id] = SpaceBudget.Claim(total: upload.length ?? received, received: received)
+    }
+    return UploadDesk(database: database, blobs: blobs, clock: clock, limits: limits, claims: claims)
+  }
+
+  /// Begins an upload. Throws `upload-too-large` and `out-of-space` before a byte was taken.
+  func create(_ wish: NewUpload, owner: String) async throws -> Upload {
+    if let length = wish.length ?? wish.contentLength, length > UploadLimits.maximumLength {
+      throw Problem(.uploadTooLarge, "\(length.rawValue) bytes were announced")
+    }
+    let upload = Upload(wish, owner: owner, at: clock.now())
+    try await claim(
+      SpaceBudget.Claim(total: wish.length ?? wish.contentLength ?? .zero, received: .zero), for: upload.id)
+    do {
+      try await database.write { try UploadTable.insert(upload, in: $0) }
+      let blob = try await blobs.begin(
+        upload.id, expectedLength: wish.length, limit: UploadLimits.maximumLength)
+      remember(blob)
+    } catch {
+      budget.release(upload.id)
+      try await database.write { try UploadTable.remove(upload.id, in: $0) }
+      throw Self.problem(error)
+    }
+    return upload
+  }
+
+  /// Where the upload stands. One whose bytes were taken over already stands at its end.
+  func status(of id: String, _ manners: Manners) async throws -> (upload: Upload, state: UploadState) {
+    try await holding(id, manners) { () in
+      let upload = try await self.find(id)
+      return (upload, try await self.state(of: upload))
+    }
+  }
+
+  /// Every open upload and how many bytes it holds, the oldest first.
+  func list() async throws -> [UploadRecord] {
+    let uploads = try await database.read { try UploadTable.all(in: $0) }
+    return uploads.map { upload in
+      let isTakenOver = upload.digest != nil
+      return record(
+        of: upload,
+        at: isTakenOver ? upload.length ?? .zero : budget.claims[upload.id]?.received ?? .zero)
+    }
+  }
+
+  /// Forgets the upload and its bytes.
+  func terminate(_ id: String, _ manners: Manners) async throws {
+    try await holding(id, manners) { () in
+      _ = try await self.find(id)
+      try await self.remove(id)
+    }
+  }
+
+  /// Forgets the upload when nobody holds it and its time has passed; whether it did.
+  func removeExpired(_ id: String, by actor: String) async throws -> Bool {
+    guard holds[id] == nil else { return false }
+    return try await holding(id, .yield) { () in
+      let (now, lifetime) = (self.clock.now(), self.limits.lifetime)
+      let isExpired = try await self.database.write { connection in
+        guard let upload = try UploadTable.find(id, in: connection), upload.touched + lifetime <= now else {
+          return false
+        }
+        try UploadTable.remove(id, in: connection)
+        try AuditTable.add(
+          AuditEntry(at: now, actor: actor, action: "upload.expire", subject: id, detail: upload.owner),
+          in: connection)
+        return true
+      }
+      if isExpired { try await self.removeBytes(of: id) }
+      return isExpired
+    }
+  }
+
+  /// Removes an incoming file that belongs to no upload; whether it did.
+  func removeStray(_ id: String) async throws -> Bool {
+    guard holds[id] == nil else { return false }
+    return try await holding(id, .yield) { () in
+      guard try await self.database.read({ try UploadTable.find(id, in: $0) }) == nil else { return false }
+      return try await self.blobs.removeIncoming(id)
+    }
+  }
+
+  nonisolated func expiry(of upload: Upload) -> Timestamp { upload.touched + limits.lifetime }
+
+  /// How long the upload will be kept if no request adds to it.
+  nonisolated func remaining(of upload: Upload) -> Duration { expiry(of: upload) - clock.now() }
+
+  nonisolated func record(of upload: Upload, at offset: ByteCount) -> UploadRecord {
+    UploadRecord(
+      upload: upload.id, owner: upload.owner, name: UploadMetadata(upload.metadata)?["filename"],
+      length: upload.length, offset: offset, created: upload.created, expires: expiry(of: upload))
+  }
+
+  /// Throws `upload-unknown`, `upload-expired`.
+  func find(_ id: String) async throws -> Upload {
+    guard let upload = try await database.read({ try UploadTable.find(id, in: $0) }) else {
+      throw Problem(.uploadUnknown)
+    }
+    guard clock.now() < expiry(of: upload) else { throw Problem(.uploadExpired) }
+    return upload
+  }
+
+  func state(of upload: Upload) async throws -> UploadState {
+    if upload.digest != nil, let length = upload.length {
+      return UploadState(offset: length, length: length, isComplete: true)
+    }
+    let offset = await (try blob(of: upload)).offset
+    return UploadState(
+      offset: offset, length: upload.length, isComplete: !upload.awaitsEnd && upload.length == offset)
+  }
+
+  /// To be called by who holds it.
+  func remove(_ id: String) async throws {
+    try await database.write { try UploadTable.remove(id, in: $0) }
+    try await removeBytes(of: id)
+  }
+
+  private func removeBytes(of id: String) async throws {
+    defer { budget.release(id) }
+    if let blob = open.first(where: { $0.id == id })?.blob {
+      forget(id)
+      try await blob.discard()
+    } else {
+      _ = try await blobs.removeIncoming(id)
+    }
+  }
+
+  /// Runs `body` while no other request touches the upload.
+  func holding<Value: Sendable>(
+    _ id: String, _ manners: Manners, _ body: () async throws -> Value
+  ) async throws -> Value {
+    while holds[id] != nil {
+      guard manners == .insist else { throw Problem(.uploadLocked, retryAfterSeconds: 1) }
+      holds[id]?.isWanted = true
+      holds[id]?.receiving?.cancel()
+      await withCheckedContinuation { holds[id]?.waiting.append($0) }
+    }
+    holds[id] = Hold()
+    defer { holds.removeValue(forKey: id)?.waiting.forEach { $0.resume() } }
+    return try await body()
+  }
+
+  /// Lets whoever insists on the upload end that body.
+  func expose(_ receiving: Task<Reception, Never>, of id: String) {
+    holds[id]?.receiving = receiving
+    if holds[id]?.isWanted == true { receiving.cancel() }
+  }
+
+  /// The upload's file, open. To be called by who holds it.
+  func blob(of upload: Upload) async throws -> IncomingBlob {
+    if let index = open.firstIndex(where: { $0.id == upload.id }) {
+      let entry = open.remove(at: index)
+      open.append(entry)
+      return entry.blob
+    }
+    do {
+      let blob = try await blobs.resume(upload.id, limit: UploadLimits.maximumLength)
+      remember(blob)
+      return blob
+    } catch {
+      throw Self.problem(error)
+    }
+  }
+
+  func forget(_ id: String) {
+    open.removeAll { $0.id == id }
+  }
+
+  /// Throws `out-of-space`; expired uploads give up their claims first.
+  func claim(_ claim: SpaceBudget.Claim, for id: String) async throws {
+    guard try await refusal(of: claim, for: id) != nil else { return }
+    for upload in try await database.read({ try UploadTable.all(in: $0) })
+    where expiry(of: upload) <= clock.now() {
+      _ = try await removeExpired(upload.id, by: Collector.actor)
+    }
+    if let reason = try await refusal(of: claim, for: id) { throw Problem(.outOfSpace, reason) }
+  }
+
+  private func refusal(of claim: SpaceBudget.Claim, for id: String) async throws -> String? {
+    let free = try await blobs.freeSpace()
+    return budget.grant(claim, to: id, in: SpaceBudget.Room(free: free, stored: blobs.storedLength))
+  }
+
+  private func remember(_ blob: IncomingBlob) {
+    open.append((blob.identifier, blob))
+    while open.count > Self.maximumOpen, let index = open.firstIndex(where: { holds[$0.id] == nil }) {
+      open.remove(at: index)
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import APIServing
+import Digests
+import HTTPServer
+import Measures
+import PullboxAPI
+
+/// `/v1/operator/uploads`: one set of uploads behind two doors, tus 1.0.0 and draft-ietf-httpbis-resumable-upload. Which
+/// one a request knocks at is told by its fields.
+struct UploadRoutes: Sendable {
+  static let path = "/v1/operator/uploads"
+  private static let methods: [HTTPMethod] = [.options, .post, .get, .head, .patch, .put, .delete]
+
+  let desk: UploadDesk
+  let keys: OperatorKeys
+
+  private var tus: TusDoor { TusDoor(desk: desk, keys: keys) }
+  private var resumable: ResumableDoor { ResumableDoor(desk: desk, keys: keys) }
+
+  func add(to routes: inout ContractRoutes) {
+    for method in Self.methods {
+      routes.on(method, Self.path) { request, _ in try await respond(request, upload: nil) }
+      routes.on(method, Self.path + "/{id}") { request, parameters in
+        try await respond(request, upload: parameters["id"])
+      }
+    }
+  }
+
+  private func respond(_ request: HTTPRequest, upload id: String?) async throws -> HTTPResponse {
+    let method = Self.method(of: request)
+    let allowed: [HTTPMethod] =
+      id == nil ? [.get, .head, .options, .post] : [.delete, .get, .head, .options, .patch]
+    guard allowed.contains(method) else {
+      let names = allowed.map(\.rawValue).joined(separator: ", ")
+      var response = HTTPResponse.problem(Problem(.methodNotAllowed, "\(request.path) answers \(names)"))
+      response.headers["Allow"] = names
+      return response
+    }
+    if method == .options { return options() }
+    guard let id else {
+      if method != .post { return try await list(request) }
+      return Self.isForTus(request, method)
+        ? try await tus.create(request) : try await resumable.create(request)
+    }
+    return Self.isForTus(request, method)
+      ? try await tus.respond(request, method, upload: id)
+      : try await resumable.respond(request, method, upload: id)
+  }
+
+  /// tus: what the field names counts, for clients and proxies that know no PATCH or DELETE.
+  private static func method(of request: HTTPRequest) -> HTTPMethod {
+    request.headers["X-HTTP-Method-Override"].map { HTTPMethod(rawValue: $0) } ?? request.method
+  }
+
+  /// `Tus-Resumable` is in every request of tus. Without it, the draft's own fields tell; a question or a cancellation
+  /// that has neither could only be the draft's, once it is out of its experimental phase.
+  private static func isForTus(_ request: HTTPRequest, _ method: HTTPMethod) -> Bool {
+    if request.headers.contains("Tus-Resumable") { return true }
+    let marks = ["Upload-Draft-Interop-Version", "Upload-Complete"]
+    if marks.contains(where: request.headers.contains) { return false }
+    return method == .post || method == .patch
+  }
+
+  private func options() -> HTTPResponse {
+    var headers = TusDoor.discovery
+    headers["Upload-Limit"] = resumable.limit(age: desk.limits.lifetime)
+    headers["Accept-Patch"] = "application/offset+octet-stream, application/partial-upload"
+    return HTTPResponse(status: .noContent, headers: headers)
+  }
+
+  private func list(_ request: HTTPRequest) async throws -> HTTPResponse {
+    _ = try keys.authorize(request, for: .read)
+    return try .json(Page(items: try await desk.list()))
+  }
+}

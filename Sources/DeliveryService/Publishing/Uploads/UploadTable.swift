@@ -1,0 +1,67 @@
+import Database
+import Digests
+import Measures
+
+/// The rows of uploads.
+enum UploadTable {
+  static func insert(_ upload: Upload, in connection: borrowing Connection) throws {
+    try connection.execute(
+      """
+      INSERT INTO uploads (id, owner, length, metadata, awaits_end, whole_digest, created, touched)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      """,
+      [
+        .text(upload.id), .text(upload.owner), .optional(upload.length, SQLValue.byteCount),
+        .text(upload.metadata), .boolean(upload.awaitsEnd), .optional(upload.wholeDigest?.array),
+        .timestamp(upload.created), .timestamp(upload.touched),
+      ])
+  }
+
+  static func find(_ id: String, in connection: borrowing Connection) throws -> Upload? {
+    try connection.first("SELECT * FROM uploads WHERE id = ?", [.text(id)]).map(upload)
+  }
+
+  /// The oldest first.
+  static func all(in connection: borrowing Connection) throws -> [Upload] {
+    try connection.query("SELECT * FROM uploads ORDER BY created, id").map(upload)
+  }
+
+  static func setLength(
+    _ length: ByteCount, of id: String, in connection: borrowing Connection
+  ) throws {
+    try connection.execute("UPDATE uploads SET length = ? WHERE id = ?", [.byteCount(length), .text(id)])
+  }
+
+  /// The bytes end here; nothing follows.
+  static func setEnd(_ length: ByteCount, of id: String, in connection: borrowing Connection) throws {
+    try connection.execute(
+      "UPDATE uploads SET length = ?, awaits_end = 0 WHERE id = ?", [.byteCount(length), .text(id)])
+  }
+
+  static func setDigest(
+    _ digest: SHA256Digest, of id: String, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "UPDATE uploads SET digest = ?, touched = ? WHERE id = ?",
+      [.blob(digest.array), .timestamp(now), .text(id)])
+  }
+
+  static func touch(_ id: String, at now: Timestamp, in connection: borrowing Connection) throws {
+    try connection.execute("UPDATE uploads SET touched = ? WHERE id = ?", [.timestamp(now), .text(id)])
+  }
+
+  static func remove(_ id: String, in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM uploads WHERE id = ?", [.text(id)])
+  }
+
+  private static func upload(_ row: Row) throws -> Upload {
+    Upload(
+      id: try row.text("id"), owner: try row.text("owner"),
+      length: try row.optionalInteger("length").map { ByteCount(rawValue: $0) },
+      metadata: try row.text("metadata"),
+      digest: try row.optionalBlob("digest").flatMap { SHA256Digest($0) },
+      awaitsEnd: try row.boolean("awaits_end"),
+      wholeDigest: try row.optionalBlob("whole_digest").flatMap { SHA256Digest($0) },
+      created: try row.timestamp("created"), touched: try row.timestamp("touched"))
+  }
+}

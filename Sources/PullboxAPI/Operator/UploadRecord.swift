@@ -1,0 +1,30 @@
+public import Measures
+
+/// An upload that is open: `GET /v1/operator/uploads`.
+public struct UploadRecord: Codable, Sendable {
+  public var upload: String
+  /// The name of the operator key that began it.
+  public var owner: String
+  /// The file's name, where the client gave one.
+  public var name: String?
+  /// Nil while the client has not said.
+  public var length: ByteCount?
+  /// How many bytes have arrived.
+  public var offset: ByteCount
+  public var created: Timestamp
+  /// When it is forgotten unless a request adds to it before.
+  public var expires: Timestamp
+
+  public init(
+    upload: String, owner: String, name: String?, length: ByteCount?, offset: ByteCount, created: Timestamp,
+    expires: Timestamp
+  ) {
+    self.upload = upload
+    self.owner = owner
+    self.name = name
+    self.length = length
+    self.offset = offset
+    self.created = created
+    self.expires = expires
+  }
+}
