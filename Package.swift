@@ -10,6 +10,7 @@ let systemLibraries: [Target] = [
   .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
   .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
   .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+  .systemLibrary(name: "CTLS", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
   .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
   .target(name: "CLinux"),
 ]
@@ -21,7 +22,7 @@ let groundwork: [Target] = [
 ]
 
 let plumbing: [Target] = [
-  .target(name: "HTTPServer", dependencies: ["CLinux", "SystemCalls", "Measures"]),
+  .target(name: "HTTPServer", dependencies: ["CLinux", "CTLS", "SystemCalls", "Measures"]),
   .target(name: "HTTPClient", dependencies: ["CCurl", "SystemCalls", "Measures"]),
   .target(name: "Database", dependencies: ["CSQLite", "SystemCalls", "Measures"]),
   .target(name: "BlobStore", dependencies: ["SystemCalls", "Digests", "Measures"]),
@@ -152,7 +153,7 @@ let package = Package(
     .library(name: "PullboxKit", targets: ["PullboxKit"]),
   ],
   targets: systemLibraries + groundwork + plumbing + domain + contract + services + executables
-    + [.target(name: "PullboxTesting", dependencies: ["CLinux", "Measures", "SystemCalls"])] + tests,
+    + [.target(name: "PullboxTesting", dependencies: ["CLinux", "CTLS", "Measures", "SystemCalls"])] + tests,
   swiftLanguageModes: [.v6]
 )
 

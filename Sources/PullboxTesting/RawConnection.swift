@@ -6,7 +6,7 @@ internal import SystemCalls
 
 /// A plain socket to a server under test: says exactly what it is told to. Waiting happens on a queue of its own, never on
 /// the threads that handlers need. Every wait ends after ``patience``.
-public final class RawConnection: Sendable {
+public final class RawConnection: ResponseReader {
   /// Why a test's connection failed.
   public struct Failure: Error, CustomStringConvertible {
     public let description: String
@@ -22,20 +22,35 @@ public final class RawConnection: Sendable {
     self.socket = socket
   }
 
-  /// Connects to a port of 127.0.0.1. A small `receiveBuffer` makes the peer's socket fill up early. `beforeConnecting` gets
-  /// the socket's number.
+  /// Connects to a port of 127.0.0.1, or of `::1`. A small `receiveBuffer` makes the peer's socket fill up early.
+  /// `beforeConnecting` gets the socket's number.
   public static func tcp(
-    port: UInt16, receiveBuffer: Int32? = nil, beforeConnecting: (Int32) -> Void = { _ in }
+    port: UInt16, receiveBuffer: Int32? = nil, isVersion6: Bool = false,
+    beforeConnecting: (Int32) -> Void = { _ in }
   ) throws -> RawConnection {
     let socket = FileDescriptor(
       takingOwnershipOf: try SystemCall.run("socket") {
-        Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        Glibc.socket(isVersion6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
       })
     if var length = receiveBuffer {
       try SystemCall.run("setsockopt") {
         unsafe setsockopt(
           socket.number, SOL_SOCKET, SO_RCVBUF, &length, socklen_t(MemoryLayout<Int32>.size))
       }
+    }
+    // Bytes sent one by one are to arrive one by one.
+    var yes: Int32 = 1
+    try SystemCall.run("setsockopt") {
+      unsafe setsockopt(
+        socket.number, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
+    }
+    if isVersion6 {
+      var address = sockaddr_in6()
+      address.sin6_family = sa_family_t(AF_INET6)
+      address.sin6_port = port.bigEndian
+      address.sin6_addr = in6addr_loopback
+      try connect(socket.number, &address)
+      return RawConnection(socket)
     }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
@@ -105,8 +120,7 @@ public final class RawConnection: Sendable {
     }
   }
 
-  /// The next bytes; none at the end.
-  public func receive(upTo limit: Int = 65_536) async throws -> [UInt8] {
+  public func receive(upTo limit: Int) async throws -> [UInt8] {
     let buffered = buffer.withLock { buffer in
       let taken = Array(buffer.prefix(limit))
       buffer.removeFirst(taken.count)
@@ -123,69 +137,8 @@ public final class RawConnection: Sendable {
     }
   }
 
-  /// Everything until the peer closes. A reset counts as a failure.
-  public func receiveToEnd() async throws -> [UInt8] {
-    var all: [UInt8] = []
-    while true {
-      let bytes = try await receive()
-      if bytes.isEmpty { return all }
-      all += bytes
-    }
-  }
-
-  /// Exactly `count` bytes; fails when the peer closes before.
-  public func receive(exactly count: Int) async throws -> [UInt8] {
-    var all: [UInt8] = []
-    while all.count < count {
-      let bytes = try await receive(upTo: count - all.count)
-      guard !bytes.isEmpty else {
-        throw Failure(description: "the end came after \(all.count) of \(count) bytes")
-      }
-      all += bytes
-    }
-    return all
-  }
-
-  /// Up to and with `end`; what was received behind it is kept for the next call.
-  public func receive(through end: String) async throws -> String {
-    let pattern = Array(end.utf8)
-    var all: [UInt8] = []
-    while true {
-      if let place = RawConnection.firstPlace(of: pattern, in: all) {
-        let rest = Array(all[(place + pattern.count)...])
-        buffer.withLock { $0 = rest + $0 }
-        return String(decoding: all[..<(place + pattern.count)], as: UTF8.self)
-      }
-      let bytes = try await receive()
-      guard !bytes.isEmpty else {
-        throw Failure(description: "the end came first: \(String(decoding: all, as: UTF8.self))")
-      }
-      all += bytes
-    }
-  }
-
-  /// The next final response with its content.
-  public func receiveResponse(toHead: Bool = false) async throws -> RawResponse {
-    let head = try RawResponse.Head(try await receive(through: "\r\n\r\n"))
-    var response = RawResponse(head: head, body: [])
-    if toHead || head.status == 204 || head.status == 304 || head.status < 200 { return response }
-    if head["Transfer-Encoding"]?.lowercased() == "chunked" {
-      while true {
-        let line = try await receive(through: "\r\n")
-        guard let count = Int(String(decoding: line.utf8.dropLast(2), as: UTF8.self), radix: 16) else {
-          throw Failure(description: "not a chunk size: \(line)")
-        }
-        response.body += try await receive(exactly: count)
-        _ = try await receive(through: "\r\n")
-        if count == 0 { return response }
-      }
-    }
-    if let length = head["Content-Length"].flatMap(Int.init) {
-      response.body = try await receive(exactly: length)
-    } else {
-      response.body = try await receiveToEnd()
-    }
-    return response
+  public func putBack(_ bytes: [UInt8]) {
+    buffer.withLock { $0 = bytes + $0 }
   }
 
   /// Closes the sending half.
@@ -216,13 +169,6 @@ public final class RawConnection: Sendable {
   {
     try await withCheckedThrowingContinuation { continuation in
       queue.async { continuation.resume(with: Swift.Result { try body() }) }
-    }
-  }
-
-  private static func firstPlace(of pattern: [UInt8], in bytes: [UInt8]) -> Int? {
-    guard bytes.count >= pattern.count else { return nil }
-    return (0...(bytes.count - pattern.count)).first { place in
-      bytes[place..<place + pattern.count].elementsEqual(pattern)
     }
   }
 }

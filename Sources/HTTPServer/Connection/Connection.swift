@@ -4,15 +4,18 @@ struct Connection: ~Copyable {
   var descriptor: Int32
   var generation: UInt32
   let peer: PeerAddress
-  var machine = ConnectionMachine()
+  var machine: ConnectionMachine
+  var tls: TLSSession
+  /// What a TLS connection beyond a bound is told once it can be told anything.
+  var refusalAfterHandshake: HTTPStatus?
 
   var parser = RequestParser()
   /// Input not understood yet: a part of a head, or requests that wait for their turn.
   var input: [UInt8] = []
-  /// An edge was seen and nothing since said that the socket is empty.
+  /// An edge was seen and nothing since said that there is nothing more.
   var mayReceive = false
-  /// The peer has closed its sending half; bytes may still lie before that end.
-  var sawHangUp = false
+  /// A short receive does not say that there is nothing more: the peer has closed its sending half, or OpenSSL holds bytes.
+  var readsToEnd = false
   var requests = 0
   /// One of the configured maximum; a connection beyond it is not.
   var isCounted = true
@@ -59,9 +62,12 @@ struct Connection: ~Copyable {
   /// Waits in the loop's ready list for its next turn.
   var isReady = false
 
-  init(descriptor: Int32, generation: UInt32, peer: PeerAddress) {
+  init(descriptor: Int32, generation: UInt32, peer: PeerAddress, tls: consuming TLSSession) {
     self.descriptor = descriptor
     self.generation = generation
     self.peer = peer
+    machine = ConnectionMachine(input: tls.isActive ? .handshake : .idle)
+    readsToEnd = tls.isActive
+    self.tls = tls
   }
 }

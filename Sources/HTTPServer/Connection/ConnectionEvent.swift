@@ -1,5 +1,9 @@
 /// What can happen to a connection.
 enum ConnectionEvent: Hashable, Sendable {
+  /// The TLS handshake is complete.
+  case handshakeEnded
+  /// There will be no TLS session.
+  case handshakeFailed
   /// The first bytes of a request.
   case bytesBeforeHead
   case headEnded(hasContent: Bool, keepsAlive: Bool, expectsContinue: Bool)

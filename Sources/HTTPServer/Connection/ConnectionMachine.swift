@@ -3,6 +3,8 @@
 struct ConnectionMachine: Hashable, Sendable {
   /// What is being read.
   enum Input: Hashable, Sendable {
+    /// Neither side can say anything before the TLS handshake.
+    case handshake
     /// Nothing of a next request has arrived.
     case idle
     case head
@@ -30,6 +32,7 @@ struct ConnectionMachine: Hashable, Sendable {
   /// Which of the configured deadlines runs.
   enum Deadline: Hashable, Sendable {
     case none
+    case handshake
     case idle
     case head
     case body
@@ -40,7 +43,7 @@ struct ConnectionMachine: Hashable, Sendable {
     var isRate: Bool { self == .body || self == .send }
   }
 
-  private(set) var input = Input.idle
+  private(set) var input: Input
   private(set) var output = Output.nothing
   /// The connection ends after the response in progress.
   private(set) var closes = false
@@ -57,9 +60,16 @@ struct ConnectionMachine: Hashable, Sendable {
   private(set) var isLingering = false
   private(set) var isClosed = false
 
+  /// `input` is where the connection begins: ``Input/handshake`` or ``Input/idle``.
+  init(input: Input = .idle) {
+    self.input = input
+  }
+
   mutating func handle(_ event: ConnectionEvent) -> ConnectionActions {
     guard !isClosed else { return [] }
     switch event {
+    case .handshakeEnded: return endHandshake()
+    case .handshakeFailed: return failHandshake()
     case .bytesBeforeHead: return beginHead()
     case .headEnded(let hasContent, let keepsAlive, let expectsContinue):
       return endHead(hasContent: hasContent, keepsAlive: keepsAlive, expectsContinue: expectsContinue)
@@ -93,6 +103,7 @@ struct ConnectionMachine: Hashable, Sendable {
     if isLingering { return .linger }
     if isBlocked { return .send }
     switch input {
+    case .handshake: return .handshake
     case .idle: return output == .nothing ? .idle : .none
     case .head: return .head
     case .body: return wantsBody && !isPaused ? .body : .none
@@ -106,13 +117,25 @@ struct ConnectionMachine: Hashable, Sendable {
     switch input {
     case .idle, .head: output == .nothing
     case .body: !isPaused
-    case .discarding, .ended: true
+    case .handshake, .discarding, .ended: true
     case .complete: false
     }
   }
 
   /// Whether the end of the peer, if it came now, would matter to a handler.
   var watchesPeer: Bool { input == .complete && output != .nothing && !peerHasEnded }
+
+  private mutating func endHandshake() -> ConnectionActions {
+    if input == .handshake { input = .idle }
+    return []
+  }
+
+  /// The alert that says why must arrive: what else the peer sends is thrown away until it closes.
+  private mutating func failHandshake() -> ConnectionActions {
+    guard input == .handshake else { return [] }
+    closes = true
+    return finishExchange()
+  }
 
   private mutating func beginHead() -> ConnectionActions {
     if input == .idle, output == .nothing { input = .head }
@@ -242,7 +265,7 @@ struct ConnectionMachine: Hashable, Sendable {
   private mutating func deadlinePassed() -> ConnectionActions {
     switch deadline {
     case .none: return []
-    case .idle, .linger: return close()
+    case .handshake, .idle, .linger: return close()
     case .head: return refuse()
     case .send: return abandon()
     case .body:

@@ -37,17 +37,18 @@ struct ConnectionTable: ~Copyable {
   }
 
   /// Takes a place; there must be one.
-  mutating func add(descriptor: Int32, peer: PeerAddress) -> Int {
+  mutating func add(descriptor: Int32, peer: PeerAddress, tls: consuming TLSSession) -> Int {
     precondition(!isFull)
     openCount += 1
     if let index = free.popLast() {
       let generation = self[index].generation &+ 1
-      self[index] = Connection(descriptor: descriptor, generation: generation, peer: peer)
+      self[index] = Connection(descriptor: descriptor, generation: generation, peer: peer, tls: tls)
       return index
     }
     let index = used
     used += 1
-    unsafe (base + index).initialize(to: Connection(descriptor: descriptor, generation: 0, peer: peer))
+    unsafe (base + index).initialize(
+      to: Connection(descriptor: descriptor, generation: 0, peer: peer, tls: tls))
     return index
   }
 

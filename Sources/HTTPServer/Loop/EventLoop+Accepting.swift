@@ -29,22 +29,27 @@ extension EventLoop {
         return
       }
       guard let descriptor else { return }
-      admit(descriptor, listener.isUnix ? .unix : PeerAddress(address))
+      admit(descriptor, listener.isUnix ? .unix : PeerAddress(address), isSecure: listener.isSecure)
     }
   }
 
-  private mutating func admit(_ descriptor: Int32, _ peer: PeerAddress) {
+  private mutating func admit(_ descriptor: Int32, _ peer: PeerAddress, isSecure: Bool) {
     counters.add(Counter.accepted)
     let open = context.openCount.add(1, ordering: .relaxed).newValue
     guard !table.isFull else {
-      context.openCount.subtract(1, ordering: .relaxed)
       // Not even a place to say so from.
-      _ = Glibc.close(descriptor)
-      countRefusal(.overflow)
-      counters.add(Counter.closed)
-      return
+      return dismiss(descriptor)
     }
-    let index = table.add(descriptor: descriptor, peer: peer)
+    let index: Int
+    if isSecure {
+      guard let session = context.makeSession(descriptor: descriptor) else {
+        // Without memory for a session there is none for an answer.
+        return dismiss(descriptor)
+      }
+      index = table.add(descriptor: descriptor, peer: peer, tls: session)
+    } else {
+      index = table.add(descriptor: descriptor, peer: peer, tls: TLSSession())
+    }
     dispatcher?.open(index)
     let tag = ConnectionTag(index: index, generation: table[index].generation)
     let events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | clinux_epoll_edge_triggered
@@ -71,6 +76,14 @@ extension EventLoop {
     context.openCount.subtract(1, ordering: .relaxed)
     countRefusal(reason)
     refuse(index, .serviceUnavailable)
+  }
+
+  /// Closes a connection for which there is nothing from which to tell it so.
+  private func dismiss(_ descriptor: Int32) {
+    context.openCount.subtract(1, ordering: .relaxed)
+    _ = Glibc.close(descriptor)
+    countRefusal(.overflow)
+    counters.add(Counter.closed)
   }
 
   private func countRefusal(_ refusal: HTTPServerStatistics.Refusal) {

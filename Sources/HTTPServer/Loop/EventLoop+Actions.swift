@@ -26,11 +26,16 @@ extension EventLoop {
 
   /// Answers `status` without asking any handler, and ends the connection.
   mutating func refuse(_ index: Int, _ status: HTTPStatus) {
+    if table[index].machine.input == .handshake {
+      table[index].refusalAfterHandshake = status
+      return
+    }
     _ = perform(table[index].machine.handle(.headRefused), index, refusal: status)
   }
 
   /// Ends a connection that is of no more use.
   mutating func abandon(_ index: Int) {
+    table[index].tls.forsake()
     _ = perform(table[index].machine.handle(.abandoned), index)
   }
 
@@ -51,6 +56,12 @@ extension EventLoop {
   private mutating func linger(_ index: Int) {
     dropExchange(index)
     table[index].input = []
+    if table[index].tls.isActive, !endSecure(index) { return }
+    endSending(index)
+  }
+
+  /// Closes the sending half.
+  mutating func endSending(_ index: Int) {
     if shutdown(table[index].descriptor, Int32(SHUT_WR)) == -1 { abandon(index) }
   }
 
@@ -70,6 +81,7 @@ extension EventLoop {
     table[index].output = OutputState()
     table[index].file = nil
     table[index].meter = nil
+    if table[index].tls.isActive { closeSecure(index) }
     // Closing takes it out of epoll as well; a failed close(2) has closed nevertheless.
     _ = Glibc.close(table[index].descriptor)
     table[index].descriptor = -1

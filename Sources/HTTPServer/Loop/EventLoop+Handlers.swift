@@ -41,18 +41,14 @@ extension EventLoop {
 
   /// Sends the response that lies in the send scratch; only what the socket does not take at once is copied.
   private mutating func sendScratch(_ index: Int, count: Int) {
-    let descriptor = table[index].descriptor
-    let more = table[index].output.hasMoreThanBytes ? Int32(MSG_MORE) : 0
+    let more = table[index].output.hasMoreThanBytes
     var sent = 0
     do {
-      sent =
-        try SystemCall.runWithoutWaiting("send") {
-          unsafe Glibc.send(descriptor, sendScratch.base, count, Int32(MSG_NOSIGNAL) | more)
-        } ?? 0
+      sent = try unsafe transmit(index, sendScratch.base, count, more: more) ?? 0
     } catch {
       return abandon(index)
     }
-    recordSent(index, sent, isHeldBack: more != 0 || sent == 0)
+    recordSent(index, sent, isHeldBack: more || sent == 0)
     if sent < count {
       let rest = unsafe UnsafeBufferPointer(start: sendScratch.base + sent, count: count - sent)
       table[index].output.bytes = unsafe Array(rest)

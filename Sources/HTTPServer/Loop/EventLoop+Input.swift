@@ -7,17 +7,20 @@ extension EventLoop {
   /// Receives of one connection before the others have their turn.
   private static let receivesPerTurn = 16
 
-  private enum Received {
+  enum Received {
     case bytes(Int)
     case nothing
     case ended
     case broken
+    /// There will be no TLS session.
+    case refused
   }
 
   mutating func wake(_ index: Int, _ events: UInt32) {
     if events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { return abandon(index) }
-    if events & EPOLLRDHUP.rawValue != 0 { table[index].sawHangUp = true }
+    if events & EPOLLRDHUP.rawValue != 0 { table[index].readsToEnd = true }
     if events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 { table[index].mayReceive = true }
+    if table[index].tls.isActive, !wakeSecure(index, events) { return }
     if events & EPOLLOUT.rawValue != 0, table[index].machine.isBlocked { continueOutput(index) }
     if !table[index].machine.isClosed { continueInput(index) }
   }
@@ -37,7 +40,7 @@ extension EventLoop {
       let limit = takesInput ? receiveScratch.capacity : limits.headLength
       switch receive(index, limit) {
       case .bytes(let count):
-        if count < limit, !table[index].sawHangUp { table[index].mayReceive = false }
+        if count < limit, !table[index].readsToEnd { table[index].mayReceive = false }
         feedReceived(index, count)
       case .nothing:
         table[index].mayReceive = false
@@ -48,12 +51,14 @@ extension EventLoop {
         if perform(actions, index) { continue }
         return
       case .broken: return abandon(index)
+      case .refused: _ = perform(table[index].machine.handle(.handshakeFailed), index)
       }
     }
     makeReady(index)
   }
 
-  private func receive(_ index: Int, _ limit: Int) -> Received {
+  private mutating func receive(_ index: Int, _ limit: Int) -> Received {
+    if table[index].tls.isActive { return receiveSecure(index, limit) }
     let descriptor = table[index].descriptor
     do {
       let count = try SystemCall.runWithoutWaiting("recv") {
@@ -103,7 +108,8 @@ extension EventLoop {
         case .complete: used += headEnded(index, rest)
         }
       case .body, .discarding: used += feedBody(index, rest)
-      case .ended: return bytes.count
+      // No bytes come before the handshake's end.
+      case .handshake, .ended: return bytes.count
       case .complete: return used
       }
     }

@@ -54,7 +54,8 @@ extension EventLoop {
         guard result == .sent else { return result }
       }
       if table[index].output.fileOffset < table[index].output.fileEnd {
-        let result = sendFile(index, &budget)
+        let result =
+          table[index].tls.isActive ? sendFileSecure(index, &budget) : sendFile(index, &budget)
         guard result == .sent else { return result }
       }
       if table[index].output.nextPart < table[index].output.parts.count {
@@ -71,16 +72,14 @@ extension EventLoop {
 
   /// Sends what is in `output.bytes`.
   mutating func sendBytes(_ index: Int, more: Bool) -> Sent {
-    let descriptor = table[index].descriptor
-    let flags = Int32(MSG_NOSIGNAL) | (more ? Int32(MSG_MORE) : 0)
     while table[index].output.sent < table[index].output.bytes.count {
       let start = table[index].output.sent
       let count: Int?
       do {
-        count = try unsafe table[index].output.bytes.withUnsafeBufferPointer { (bytes) throws(SystemError) in
-          try SystemCall.runWithoutWaiting("send") {
-            unsafe Glibc.send(descriptor, bytes.baseAddress?.advanced(by: start), bytes.count - start, flags)
-          }
+        count = try unsafe table[index].output.bytes.withUnsafeBufferPointer {
+          (bytes) throws(SystemError) -> Int? in
+          guard let base = bytes.baseAddress else { return nil }
+          return try unsafe transmit(index, base + start, bytes.count - start, more: more)
         }
       } catch {
         return .broken
@@ -95,6 +94,17 @@ extension EventLoop {
     table[index].output.sent = 0
     table[index].output.bodyStart = Int.max
     return .sent
+  }
+
+  /// Offers bytes to the socket: the number it took, nil when it takes none now.
+  func transmit(
+    _ index: Int, _ bytes: UnsafePointer<UInt8>, _ count: Int, more: Bool
+  ) throws(SystemError) -> Int? {
+    if table[index].tls.isActive { return try unsafe transmitSecure(index, bytes, count, more: more) }
+    let descriptor = table[index].descriptor
+    return try SystemCall.runWithoutWaiting("send") {
+      unsafe Glibc.send(descriptor, bytes, count, Int32(MSG_NOSIGNAL) | (more ? Int32(MSG_MORE) : 0))
+    }
   }
 
   /// Of the bytes just sent, those that belong to a body are counted.
@@ -137,9 +147,9 @@ extension EventLoop {
   }
 
   /// Bytes of one sendfile(2), within what the kernel moves at once.
-  private var sliceLength: Int { min(max(context.configuration.sliceLength, 65_536), 0x7fff_f000) }
+  var sliceLength: Int { min(max(context.configuration.sliceLength, 65_536), 0x7fff_f000) }
 
-  private mutating func fetch(_ index: Int, _ file: SharedDescriptor, _ start: Int64) {
+  mutating func fetch(_ index: Int, _ file: SharedDescriptor, _ start: Int64) {
     let end = min(
       table[index].output.fileEnd, start + Int64(max(context.configuration.turnLength, sliceLength)))
     table[index].output.isFetching = true

@@ -84,6 +84,7 @@ extension EventLoop {
       case .body: .body
       case .send: .send
       case .linger: .linger
+      case .handshake: .handshake
       }
     if let kind { counters.add(Counter.deadlines + kind.rawValue) }
   }

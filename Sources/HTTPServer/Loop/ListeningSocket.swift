@@ -6,21 +6,24 @@ internal import SystemCalls
 final class ListeningSocket: Sendable {
   let descriptor: FileDescriptor
   let isUnix: Bool
+  /// TLS is spoken here.
+  let isSecure: Bool
 
-  init(_ descriptor: consuming FileDescriptor, isUnix: Bool) {
+  init(_ descriptor: consuming FileDescriptor, isUnix: Bool, isSecure: Bool) {
     self.descriptor = descriptor
     self.isUnix = isUnix
+    self.isSecure = isSecure
   }
 
   /// Binds and listens. Returns the socket and the address it really has. Only those that follow the first of an address
   /// share its port; a server that runs already is not joined by accident.
   static func open(
-    _ address: ServerAddress, configuration: HTTPServerConfiguration, isFirst: Bool
+    _ address: ServerAddress, configuration: HTTPServerConfiguration, isFirst: Bool, isSecure: Bool
   ) throws(HTTPServerError) -> (ListeningSocket, ServerAddress) {
     do {
       switch address {
-      case .tcp(let host, let port): return try openTCP(host, port, configuration, isFirst)
-      case .unix(let path): return try openUnix(path, configuration)
+      case .tcp(let host, let port): return try openTCP(host, port, configuration, isFirst, isSecure)
+      case .unix(let path): return try openUnix(path, configuration, isSecure)
       }
     } catch let error as SystemError {
       let code: HTTPServerError.Code =
@@ -38,7 +41,8 @@ final class ListeningSocket: Sendable {
   }
 
   private static func openTCP(
-    _ host: String, _ port: UInt16, _ configuration: HTTPServerConfiguration, _ isFirst: Bool
+    _ host: String, _ port: UInt16, _ configuration: HTTPServerConfiguration, _ isFirst: Bool,
+    _ isSecure: Bool
   ) throws -> (ListeningSocket, ServerAddress) {
     guard var target = SocketAddress(host: host, port: port) else {
       throw HTTPServerError(.addressInvalid, "not a numeric address: \(host)")
@@ -54,11 +58,11 @@ final class ListeningSocket: Sendable {
     if isFirst { try setOption(socket, SOL_SOCKET, SO_REUSEPORT, 1) }
     try SystemCall.run("listen") { listen(socket.number, configuration.backlog) }
     let bound = try SocketAddress(localOf: socket.number)
-    return (ListeningSocket(socket, isUnix: false), .tcp(host: host, port: bound.port))
+    return (ListeningSocket(socket, isUnix: false, isSecure: isSecure), .tcp(host: host, port: bound.port))
   }
 
   private static func openUnix(
-    _ path: String, _ configuration: HTTPServerConfiguration
+    _ path: String, _ configuration: HTTPServerConfiguration, _ isSecure: Bool
   ) throws -> (ListeningSocket, ServerAddress) {
     guard var target = SocketAddress(unixPath: path) else {
       throw HTTPServerError(.addressInvalid, "too long for a Unix socket: \(path)")
@@ -70,7 +74,7 @@ final class ListeningSocket: Sendable {
     }
     try SystemCall.run("chmod", path) { unsafe chmod(path, configuration.unixSocketPermissions) }
     try SystemCall.run("listen") { listen(socket.number, configuration.backlog) }
-    return (ListeningSocket(socket, isUnix: true), .unix(path: path))
+    return (ListeningSocket(socket, isUnix: true, isSecure: isSecure), .unix(path: path))
   }
 
   /// A socket file whose process was killed is in the way and answers nobody; one that answers is left alone.

@@ -6,7 +6,7 @@ extension ServerContext {
     switch deadline {
     case .none: nil
     case .idle: configuration.idleDeadline.inNanoseconds
-    case .head: configuration.headDeadline.inNanoseconds
+    case .handshake, .head: configuration.headDeadline.inNanoseconds
     case .body: configuration.bodyDeadline.inNanoseconds
     case .send: configuration.sendDeadline.inNanoseconds
     case .linger: configuration.lingerDeadline.inNanoseconds

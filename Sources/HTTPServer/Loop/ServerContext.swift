@@ -13,6 +13,8 @@ final class ServerContext: Sendable {
   let addresses: AddressTable
   /// Open connections of all loops, but for those that were refused for want of room.
   let openCount = Atomic<Int>(0)
+  /// For connections accepted from now on.
+  private let tls = Mutex<TLSContext?>(nil)
 
   init(
     configuration: HTTPServerConfiguration, clock: any MonotonicClock, wallClock: any WallClock,
@@ -27,6 +29,18 @@ final class ServerContext: Sendable {
     pages = PageReader()
     addresses = AddressTable(
       limit: configuration.maximumConnectionsPerAddress, exempt: configuration.unlimitedAddresses)
+  }
+
+  /// Nil when there is no memory for it.
+  func makeSession(descriptor: Int32) -> TLSSession? {
+    tls.withLock { $0 }?.makeSession(descriptor: descriptor)
+  }
+
+  /// Reads certificate and key; those in use stay when it throws. Blocks.
+  func loadCertificates() throws(HTTPServerError) {
+    guard let configuration = configuration.tls else { return }
+    let loaded = try TLSContext(configuration)
+    tls.withLock { $0 = loaded }
   }
 }
 

@@ -9,6 +9,7 @@ internal import SystemCalls
 public final class HTTPServer: Sendable {
   private struct State {
     var addresses: [ServerAddress] = []
+    var secureAddresses: [ServerAddress] = []
     var mailboxes: [LoopMailbox] = []
     var unixPaths: [String] = []
     var threads: [LoopThread] = []
@@ -50,9 +51,16 @@ public final class HTTPServer: Sendable {
       signal(SIGPIPE, SIG_IGN)
       let loops = context.configuration.loops
       let count = loops > 0 ? loops : max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
-      let (sockets, addresses) = try HTTPServer.bind(context.configuration, loops: count)
-      state.addresses = addresses
-      state.unixPaths = addresses.compactMap {
+      try context.loadCertificates()
+      var sockets = [[ListeningSocket]](repeating: [], count: count)
+      let configuration = context.configuration
+      for address in configuration.addresses {
+        state.addresses.append(try HTTPServer.bind(address, configuration, &sockets, isSecure: false))
+      }
+      for address in configuration.tls?.addresses ?? [] {
+        state.secureAddresses.append(try HTTPServer.bind(address, configuration, &sockets, isSecure: true))
+      }
+      state.unixPaths = (state.addresses + state.secureAddresses).compactMap {
         if case .unix(let path) = $0 { path } else { nil }
       }
       do throws(SystemError) {
@@ -77,6 +85,16 @@ public final class HTTPServer: Sendable {
 
   /// Where it listens: with the real port where 0 was asked for. Empty before ``start()``.
   public var boundAddresses: [ServerAddress] { state.withLock { $0.addresses } }
+
+  /// The same of the addresses where TLS is spoken.
+  public var boundSecureAddresses: [ServerAddress] { state.withLock { $0.secureAddresses } }
+
+  /// Reads certificate and key again, for connections accepted from then on; those there are keep theirs, and sessions made
+  /// with the old certificate are not resumed. When it throws ``HTTPServerError/Code/certificateInvalid``, the old ones
+  /// stay. Does nothing without ``HTTPServerConfiguration/tls``. Blocks.
+  public func reloadCertificates() throws(HTTPServerError) {
+    try context.loadCertificates()
+  }
 
   /// Stops accepting, closes idle connections, lets requests in progress finish until the drain deadline, then closes
   /// what is left; returns when every thread and task of the server has ended. Removes the files of its Unix sockets.
@@ -150,25 +168,22 @@ public final class HTTPServer: Sendable {
     context.requests.finish()
   }
 
-  /// The sockets of each loop.
+  /// Adds a listening socket to each loop's; returns the real address.
   private static func bind(
-    _ configuration: HTTPServerConfiguration, loops: Int
-  ) throws(HTTPServerError) -> ([[ListeningSocket]], [ServerAddress]) {
-    var sockets = [[ListeningSocket]](repeating: [], count: loops)
-    var addresses: [ServerAddress] = []
-    for address in configuration.addresses {
-      let (first, bound) = try ListeningSocket.open(address, configuration: configuration, isFirst: true)
-      addresses.append(bound)
-      sockets[0].append(first)
-      for loop in 1..<max(1, loops) where loop < loops {
-        switch bound {
-        case .unix: sockets[loop].append(first)
-        case .tcp:
-          sockets[loop].append(
-            try ListeningSocket.open(bound, configuration: configuration, isFirst: false).0)
-        }
+    _ address: ServerAddress, _ configuration: HTTPServerConfiguration, _ sockets: inout [[ListeningSocket]],
+    isSecure: Bool
+  ) throws(HTTPServerError) -> ServerAddress {
+    let (first, bound) = try ListeningSocket.open(
+      address, configuration: configuration, isFirst: true, isSecure: isSecure)
+    sockets[0].append(first)
+    for loop in sockets.indices.dropFirst() {
+      switch bound {
+      case .unix: sockets[loop].append(first)
+      case .tcp:
+        sockets[loop].append(
+          try ListeningSocket.open(bound, configuration: configuration, isFirst: false, isSecure: isSecure).0)
       }
     }
-    return (sockets, addresses)
+    return bound
   }
 }

@@ -3,6 +3,8 @@ public import Measures
 /// Where a server listens and every bound it keeps. The defaults suit a service on one machine.
 public struct HTTPServerConfiguration: Sendable {
   public var addresses: [ServerAddress]
+  /// Where and how TLS is spoken; nil for plain HTTP only.
+  public var tls: TLSConfiguration?
   /// Event loops, each a thread with its own listening sockets; 0 means one per processor.
   public var loops = 0
   /// Connections of the whole server, idle ones included; those beyond are answered 503 with `Retry-After` and closed.
@@ -32,7 +34,7 @@ public struct HTTPServerConfiguration: Sendable {
   /// Requests answered on one connection before it is closed.
   public var maximumRequestsPerConnection = 1_000_000
 
-  /// From a connection's or a request's first byte to its complete head.
+  /// From a connection's or a request's first byte to its complete head; from a TLS connection to its handshake's end.
   public var headDeadline = Duration.seconds(15)
   /// Between requests of a kept-alive connection, and before the first.
   public var idleDeadline = Duration.seconds(60)

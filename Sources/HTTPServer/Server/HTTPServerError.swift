@@ -7,6 +7,8 @@ public struct HTTPServerError: Error, Sendable, CustomStringConvertible {
     case addressInUse
     /// Not an address of this machine, not numeric, or a path too long for a Unix socket.
     case addressInvalid
+    /// A certificate or its key cannot be read, or one is not the other's; the message says which file and why.
+    case certificateInvalid
     /// The system refused a socket, a thread or an epoll instance; `cause` says which.
     case systemFailure
     /// ``HTTPServer/start()`` was called before.

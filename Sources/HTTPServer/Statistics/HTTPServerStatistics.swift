@@ -8,6 +8,8 @@ public struct HTTPServerStatistics: Sendable, Hashable {
     case address
     /// There was not even a place from which to say so; closed without a word.
     case overflow
+    /// Its TLS handshake failed: no version or cipher in common, or no TLS at all.
+    case handshake
   }
 
   /// Which deadline passed and ended a connection.
@@ -22,6 +24,8 @@ public struct HTTPServerStatistics: Sendable, Hashable {
     case linger
     /// The drain's.
     case drain
+    /// The TLS handshake took too long.
+    case handshake
   }
 
   /// Final responses begun, by status code.

@@ -1,0 +1,25 @@
+public import SystemCalls
+
+/// What a server needs to speak TLS 1.2 and 1.3: where, and with which certificate.
+public struct TLSConfiguration: Sendable {
+  /// Where TLS is spoken, beside the plain ``HTTPServerConfiguration/addresses``.
+  public var addresses: [ServerAddress]
+  /// Inherited sockets of these names (`FileDescriptorName=` of a socket unit) speak TLS, all others do not.
+  public var socketNames: Set<String> = ["https"]
+  /// PEM: the server's certificate, then the intermediate ones in the order of signing.
+  public var certificateFile: String
+  /// PEM: the certificate's private key, without a passphrase.
+  public var keyFile: String
+
+  public init(addresses: [ServerAddress] = [], certificateFile: String, keyFile: String) {
+    self.addresses = addresses
+    self.certificateFile = certificateFile
+    self.keyFile = keyFile
+  }
+
+  /// Whether others than its owner and its group may read the key, which an operator should hear of. Blocks.
+  public func keyIsExposed() throws(SystemError) -> Bool {
+    guard let status = try FileSystem.status(of: keyFile) else { return false }
+    return status.permissions & 0o007 != 0
+  }
+}

@@ -1,0 +1,86 @@
+/// A connection to a server under test, seen from the receiving side.
+public protocol ResponseReader: Sendable {
+  /// The next bytes; none at the end.
+  func receive(upTo limit: Int) async throws -> [UInt8]
+  /// Makes `bytes` the next ones that are received.
+  func putBack(_ bytes: [UInt8])
+}
+
+extension ResponseReader {
+  public func receive() async throws -> [UInt8] {
+    try await receive(upTo: 65_536)
+  }
+
+  /// Everything until the peer closes. A reset counts as a failure.
+  public func receiveToEnd() async throws -> [UInt8] {
+    var all: [UInt8] = []
+    while true {
+      let bytes = try await receive()
+      if bytes.isEmpty { return all }
+      all += bytes
+    }
+  }
+
+  /// Exactly `count` bytes; fails when the peer closes before.
+  public func receive(exactly count: Int) async throws -> [UInt8] {
+    var all: [UInt8] = []
+    while all.count < count {
+      let bytes = try await receive(upTo: count - all.count)
+      guard !bytes.isEmpty else {
+        throw RawConnection.Failure(description: "the end came after \(all.count) of \(count) bytes")
+      }
+      all += bytes
+    }
+    return all
+  }
+
+  /// Up to and with `end`; what was received behind it is kept for the next call.
+  public func receive(through end: String) async throws -> String {
+    let pattern = Array(end.utf8)
+    var all: [UInt8] = []
+    while true {
+      if let place = Self.firstPlace(of: pattern, in: all) {
+        let rest = Array(all[(place + pattern.count)...])
+        putBack(rest)
+        return String(decoding: all[..<(place + pattern.count)], as: UTF8.self)
+      }
+      let bytes = try await receive()
+      guard !bytes.isEmpty else {
+        throw RawConnection.Failure(
+          description: "the end came first: \(String(decoding: all, as: UTF8.self))")
+      }
+      all += bytes
+    }
+  }
+
+  /// The next final response with its content.
+  public func receiveResponse(toHead: Bool = false) async throws -> RawResponse {
+    let head = try RawResponse.Head(try await receive(through: "\r\n\r\n"))
+    var response = RawResponse(head: head, body: [])
+    if toHead || head.status == 204 || head.status == 304 || head.status < 200 { return response }
+    if head["Transfer-Encoding"]?.lowercased() == "chunked" {
+      while true {
+        let line = try await receive(through: "\r\n")
+        guard let count = Int(String(decoding: line.utf8.dropLast(2), as: UTF8.self), radix: 16) else {
+          throw RawConnection.Failure(description: "not a chunk size: \(line)")
+        }
+        response.body += try await receive(exactly: count)
+        _ = try await receive(through: "\r\n")
+        if count == 0 { return response }
+      }
+    }
+    if let length = head["Content-Length"].flatMap(Int.init) {
+      response.body = try await receive(exactly: length)
+    } else {
+      response.body = try await receiveToEnd()
+    }
+    return response
+  }
+
+  private static func firstPlace(of pattern: [UInt8], in bytes: [UInt8]) -> Int? {
+    guard bytes.count >= pattern.count else { return nil }
+    return (0...(bytes.count - pattern.count)).first { place in
+      bytes[place..<place + pattern.count].elementsEqual(pattern)
+    }
+  }
+}

@@ -1,0 +1,20 @@
+/// A self-signed certificate and its key in files, made by `openssl`.
+public struct TestCertificate: Sendable {
+  public let certificateFile: String
+  public let keyFile: String
+
+  /// Writes `NAME.pem` and `NAME.key` into `directory`.
+  public init(named name: String, in directory: TemporaryDirectory) async throws {
+    certificateFile = directory.path("\(name).pem")
+    keyFile = directory.path("\(name).key")
+    let openssl = try ChildProcess(
+      "/usr/bin/openssl",
+      [
+        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+        "-subj", "/CN=\(name)", "-keyout", keyFile, "-out", certificateFile,
+      ], environment: [:], output: directory.path("openssl.log"))
+    guard await openssl.ending() == .exited(0) else {
+      throw RawConnection.Failure(description: "openssl made no certificate")
+    }
+  }
+}
