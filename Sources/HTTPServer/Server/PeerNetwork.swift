@@ -1,3 +1,5 @@
+// Whichever of the two modules the compiler finds the socket addresses in first.
+internal import CLinux
 internal import Glibc
 
 /// A block of addresses, such as those of the proxies in front of a server.
