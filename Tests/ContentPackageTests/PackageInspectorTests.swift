@@ -88,6 +88,33 @@ struct PackageInspectorTests {
       ])
   }
 
+  @Test("zeros between entries are room that a layout leaves, up to an eighth; in front they are not")
+  func padding() throws {
+    func found(_ gap: Int, before item: Int, last byte: UInt8 = 0) throws -> Set<String> {
+      try self.found { archive in
+        archive.items[0].content = [UInt8](repeating: 0x61, count: 800)
+        archive.items[item].gap = gap
+        archive.items[item].gapByte = byte
+      }
+    }
+    // Three headers with names of five bytes, and 800, 6 and 7 bytes of data.
+    let rest = 3 * 35 + 813
+    let most = (0...rest).last { $0 <= (rest + $0) / 8 } ?? 0
+    #expect(try found(most, before: 1) == [])
+    #expect(try found(most, before: 2) == [])
+    #expect(try found(most + 1, before: 1) == ["archive-hidden-data b.jpg"])
+    #expect(try found(1, before: 1, last: 1) == ["archive-hidden-data b.jpg"])
+    #expect(try found(1, before: 0) == ["archive-hidden-data a.jpg"])
+    let twice = try self.found { archive in
+      archive.items[0].content = [UInt8](repeating: 0x61, count: 800)
+      for item in 1...2 {
+        archive.items[item].gap = most
+        archive.items[item].gapByte = 0
+      }
+    }
+    #expect(twice == ["archive-hidden-data c.txt"])
+  }
+
   @Test("entries that share bytes are found")
   func overlap() throws {
     let found = try found { $0.editEntry = { if $0 == 1 { $1.headerOffset = 0 } } }

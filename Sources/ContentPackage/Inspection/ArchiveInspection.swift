@@ -104,6 +104,7 @@ struct ArchiveInspection {
       entries.sort { $0.headerOffset < $1.headerOffset }
     }
     var position: UInt64 = 0
+    var padding = PaddingCheck(end: centralOffset)
     for entry in entries {
       let name = String(decoding: entry.name, as: UTF8.self)
       let (dataEnd, overflow) = entry.dataOffset.addingReportingOverflow(entry.storedLength)
@@ -117,10 +118,9 @@ struct ArchiveInspection {
         faults.append(
           PackageFault(.archiveEntriesOverlap, path: name, "the entry overlaps the one before it"))
       } else if entry.headerOffset > position {
-        faults.append(
-          PackageFault(
-            .archiveHiddenData, path: name,
-            "\(entry.headerOffset - position) bytes before the entry belong to nothing"))
+        if let fault = try padding.fault(in: position..<entry.headerOffset, before: name, of: file) {
+          faults.append(fault)
+        }
       }
       position = max(position, dataEnd)
       var header: [UInt8] = []

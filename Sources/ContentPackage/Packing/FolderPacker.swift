@@ -2,7 +2,7 @@ import Digests
 import Measures
 import SystemCalls
 
-/// Writes the files of a folder into one archive, in the order of their paths.
+/// Writes the files of a folder into one archive, laid out by ``PackageLayout``.
 struct FolderPacker: ~Copyable {
   /// Files up to this length are held in memory and read once; longer ones are read twice, first for what their header
   /// must say.
@@ -27,27 +27,62 @@ struct FolderPacker: ~Copyable {
   /// Of the records that will follow the last entry's data.
   private var centralLength: UInt64 = 0
 
+  /// `readings` is how often the source will be read.
   init(
-    source: SourceFolder, output path: String, limits: PackageLimits, progress: PackageBuilder.Progress?
+    source: SourceFolder, output path: String, limits: PackageLimits, readings: Int64,
+    progress: PackageBuilder.Progress?
   ) throws(SystemError) {
     let root = try Directory(opening: source.path)
     let output = try PackageOutput(creating: path)
     self.source = source
     self.limits = limits
     self.progress = progress
-    total = source.files.reduce(.zero) { $0 + $1.length }
+    total = ByteCount(readings * source.files.reduce(0) { $0 + $1.length.rawValue })
     self.root = root
     self.output = output
   }
 
+  /// One file behind the other, each read as it is written.
   mutating func packAll() throws {
+    let order = source.files.sorted {
+      PackageLayout.precedes(
+        ($0.path, UInt64($0.length.rawValue)), ($1.path, UInt64($1.length.rawValue)))
+    }
+    for file in order { try pack(file) }
+  }
+
+  /// Reads every file for what its header must say, then writes each where it belongs.
+  mutating func packAll(following previous: Manifest) throws {
+    var items: [LayoutItem] = []
     for file in source.files {
       let descriptor = try root.openFile(at: file.path)
-      if file.length <= Self.memoryLength {
-        try packFromMemory(file, descriptor)
-      } else {
-        try packInPasses(file, descriptor)
+      items.append(LayoutItem(file, try measure(file, descriptor)))
+      advance(by: Int(file.length.rawValue))
+    }
+    let layout = PackageLayout(of: items, following: previous)
+    for placement in layout.placements {
+      try pad(to: placement.offset)
+      try pack(source.files[placement.item])
+      guard files.last.map(LayoutItem.init) == items[placement.item] else {
+        throw changed(source.files[placement.item])
       }
+    }
+  }
+
+  private mutating func pack(_ file: SourceFile) throws {
+    let descriptor = try root.openFile(at: file.path)
+    if file.length <= Self.memoryLength {
+      try packFromMemory(file, descriptor)
+    } else {
+      try packInPasses(file, descriptor)
+    }
+  }
+
+  private mutating func pad(to offset: UInt64) throws {
+    let zeros = [UInt8](repeating: 0, count: 64 << 10)
+    while UInt64(output.length.rawValue) < offset {
+      let count = min(UInt64(zeros.count), offset - UInt64(output.length.rawValue))
+      try output.append(zeros.span.extracting(first: Int(count)))
     }
   }
 
@@ -65,15 +100,34 @@ struct FolderPacker: ~Copyable {
     try output.append(end.span)
     let length = output.length
     let digests = try output.publish()
-    return Packed(length: length, digest: digests.digest, pieces: digests.pieces, files: files)
+    return Packed(
+      length: length, digest: digests.digest, pieces: digests.pieces,
+      files: files.sorted { $0.path < $1.path })
   }
 
-  private mutating func packFromMemory(_ file: SourceFile, _ descriptor: borrowing FileDescriptor) throws {
+  private func measure(_ file: SourceFile, _ descriptor: borrowing FileDescriptor) throws -> MeasuredFile {
+    guard file.length <= Self.memoryLength else {
+      return try MeasuredFile(file, descriptor, limits: limits)
+    }
+    let content = try content(of: file, descriptor)
+    let deflated = file.path.isWorthDeflating ? try deflatedIfSmaller(content, file) : nil
+    return MeasuredFile(
+      method: deflated == nil ? .stored : .deflated, storedLength: Int64(deflated?.count ?? content.count),
+      checksum: CyclicRedundancyCheck.of(content), digest: .of(content))
+  }
+
+  private func content(of file: SourceFile, _ descriptor: borrowing FileDescriptor) throws -> [UInt8] {
     var content: [UInt8] = []
     let count = Int(file.length.rawValue)
     // One byte more than it should have tells that it grew.
     try descriptor.read(upTo: count + 1, at: .zero, into: &content)
     guard content.count == count else { throw changed(file) }
+    return content
+  }
+
+  private mutating func packFromMemory(_ file: SourceFile, _ descriptor: borrowing FileDescriptor) throws {
+    let content = try content(of: file, descriptor)
+    let count = content.count
     let deflated = file.path.isWorthDeflating ? try deflatedIfSmaller(content, file) : nil
     var hasher = SHA256Hasher()
     hasher.update(content.span)

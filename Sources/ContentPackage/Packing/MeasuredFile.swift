@@ -9,6 +9,13 @@ struct MeasuredFile {
   let checksum: UInt32
   let digest: SHA256Digest
 
+  init(method: StorageMethod, storedLength: Int64, checksum: UInt32, digest: SHA256Digest) {
+    self.method = method
+    self.storedLength = storedLength
+    self.checksum = checksum
+    self.digest = digest
+  }
+
   init(_ file: SourceFile, _ descriptor: borrowing FileDescriptor, limits: PackageLimits) throws {
     var check = CyclicRedundancyCheck()
     var hasher = SHA256Hasher()

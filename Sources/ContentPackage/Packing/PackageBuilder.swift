@@ -20,14 +20,21 @@ public struct PackageBuilder: Sendable {
     self.limits = limits
   }
 
-  /// Packs the folder at `path` into one archive at `output`, which appears whole and durable or not at all.
-  public func pack(folder path: String, to output: String, progress: Progress? = nil) throws -> PackedPackage
-  {
+  /// Packs the folder at `path` into one archive at `output`, which appears whole and durable or not at all. Files that
+  /// `previous` has too keep their places and bytes as far as can be; the folder is read twice then, which `progress` counts.
+  public func pack(
+    folder path: String, to output: String, following previous: Manifest? = nil, progress: Progress? = nil
+  ) throws -> PackedPackage {
     let source = try SourceFolder(scanning: path)
     let faults = source.faults + source.limitFaults(limits)
     guard faults.isEmpty else { throw PackageRefusal(faults) }
-    var packer = try FolderPacker(source: source, output: output, limits: limits, progress: progress)
-    try packer.packAll()
+    var packer = try FolderPacker(
+      source: source, output: output, limits: limits, readings: previous == nil ? 1 : 2, progress: progress)
+    if let previous {
+      try packer.packAll(following: previous)
+    } else {
+      try packer.packAll()
+    }
     let metadata = try Self.metadata(of: source, limits: limits)
     let packed = try packer.publish()
     let manifest = try Manifest(

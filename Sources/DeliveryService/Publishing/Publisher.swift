@@ -75,6 +75,17 @@ struct Publisher: Sendable {
     try await database.read { try Self.find(product, version, in: $0) }
   }
 
+  /// The manifest's exact bytes.
+  func manifest(_ product: ProductIdentifier, _ version: ContentVersion) async throws -> [UInt8] {
+    try await database.read { connection in
+      let record = try Self.find(product, version, in: connection)
+      guard let bytes = try VersionTable.manifest(of: record.product, record.version, in: connection) else {
+        throw Problem(.versionUnknown)
+      }
+      return bytes
+    }
+  }
+
   func versions(of product: ProductIdentifier) async throws -> [VersionRecord] {
     try await database.read { connection in
       guard try ProductTable.find(product, in: connection) != nil else { throw Problem(.productUnknown) }

@@ -33,6 +33,12 @@ struct PublishingRoutes: Sendable {
       return try .json(
         try await publisher.version(try CatalogRoutes.product(parameters), try Self.version(parameters)))
     }
+    routes.on(.get, versions + "/{version}/manifest") { request, parameters in
+      _ = try keys.authorize(request, for: .read)
+      let bytes = try await publisher.manifest(
+        try CatalogRoutes.product(parameters), try Self.version(parameters))
+      return HTTPResponse(status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(bytes))
+    }
     for (step, scope) in Self.steps {
       routes.on(.post, versions + "/{version}/" + step.rawValue) { request, parameters in
         let actor = try keys.authorize(request, for: scope)

@@ -79,6 +79,15 @@ enum VersionTable {
     }
   }
 
+  /// The manifest's bytes of a version, by its spelling in the table; nil when there is no such version.
+  static func manifest(
+    of product: ProductIdentifier, _ version: ContentVersion, in connection: borrowing Connection
+  ) throws -> [UInt8]? {
+    try connection.first(
+      "SELECT manifest FROM versions WHERE product = ? AND version = ?",
+      [.text(product.text), .text(version.text)])?.blob("manifest")
+  }
+
   /// The manifest's bytes for a package of that digest; nil when no version refers to it.
   static func manifest(
     of digest: SHA256Digest, in connection: borrowing Connection

@@ -1,5 +1,6 @@
 public import APICalling
 public import Commerce
+public import ContentPackage
 public import HTTPClient
 import Measures
 public import PullboxAPI
@@ -52,6 +53,16 @@ public struct OperatorClient: Sendable {
   /// The newest first.
   public func versions(of product: ProductIdentifier) async throws(APICallError) -> [VersionRecord] {
     try await api.get("/v1/operator/products/\(product)/versions", as: Page<VersionRecord>.self).items
+  }
+
+  /// The manifest of a version that is at the server, as its record names it. Throws ``PackageRefusal`` when the server
+  /// answers other bytes.
+  public func manifest(of record: VersionRecord) async throws -> Manifest {
+    var api = api
+    api.maximumResponseLength = PackageLimits.standard.maximumManifestLength
+    let response = try await api.exchange(
+      "GET", "/v1/operator/products/\(record.product)/versions/\(record.version)/manifest")
+    return try UnverifiedManifest(response.body).verified(against: record.manifestDigest)
   }
 
   /// Makes a complete upload a version. The server checks the package against its manifest first: `package-rejected` lists

@@ -13,7 +13,8 @@ struct MadePackage: Sendable {
 
   /// Packs a folder to `output`, or reads a finished file where it is. Shows a bar.
   static func make(
-    from source: PublishSource, product: ProductIdentifier, version: ContentVersion, output: String
+    from source: PublishSource, product: ProductIdentifier, version: ContentVersion,
+    output: String, following previous: Manifest?
   ) async throws -> MadePackage {
     let clock = SystemMonotonicClock()
     let start = clock.now()
@@ -24,7 +25,9 @@ struct MadePackage: Sendable {
         switch source.form {
         case .file: try builder.describe(file: source.path) { bar.report($0, of: $1) }
         case .folder, .descriptionOnly:
-          try builder.pack(folder: source.path, to: output) { bar.report($0, of: $1) }
+          try builder.pack(folder: source.path, to: output, following: previous) {
+            bar.report($0, of: $1)
+          }
         }
       }
     }

@@ -19,6 +19,9 @@ enum PackCommand: Command {
       .value("output", "FILE", abbreviation: "o", environment: .some(nil), help: "The package to write"),
       .value("product", "ID", environment: .some(nil), help: "Which product"),
       .value("version", "V", environment: .some(nil), help: "Which version; 1 unless given or described"),
+      .value(
+        "previous", "FILE", environment: .some(nil),
+        help: "The manifest of the version before, or its package: what did not change keeps its bytes"),
       SigningKeys.option,
     ])
 
@@ -37,12 +40,23 @@ enum PackCommand: Command {
       try context.arguments.value("version").map(CommandContext.version) ?? source.description?.version
       ?? CommandContext.version("1")
     let keys = try await BlockingPool.shared.run { try SigningKeys(context.arguments) }
-    let package = try await MadePackage.make(from: source, product: product, version: version, output: output)
+    let previousPath = context.arguments.value("previous")
+    let previous = try await BlockingPool.shared.run { try previousPath.map(Self.previousManifest) }
+    let package = try await MadePackage.make(
+      from: source, product: product, version: version, output: output, following: previous)
     let manifest = package.packed.manifest
     try await BlockingPool.shared.run {
       try StoredSignatures.write(keys.signatures(of: manifest), to: StoredSignatures.path(beside: output))
       try StoredManifest.write(manifest, to: StoredManifest.path(beside: output))
     }
     try ManifestReport.print(manifest, listsFiles: false, context.console)
+  }
+
+  private static func previousManifest(_ path: String) throws -> Manifest {
+    if let manifest = try StoredManifest.read(StoredManifest.path(beside: path)) { return manifest }
+    guard let manifest = try StoredManifest.read(path) else {
+      throw CommandFailure(.failed, "there is no manifest at \(path), and none beside it")
+    }
+    return manifest
   }
 }

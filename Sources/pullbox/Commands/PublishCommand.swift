@@ -44,10 +44,14 @@ enum PublishCommand: Command {
     let isKnown = try await client.product(product) != nil
     let keys = try await BlockingPool.shared.run { try SigningKeys(context.arguments) }
 
+    let versions = isKnown ? try await client.versions(of: product) : []
+    let previous = try await Self.previous(to: version, of: source, among: versions, client)
+
     // Held to the end: the package lies there until it is sent.
     let work = try await BlockingPool.shared.run { try StateDirectory().makeWorkDirectory() }
     let package = try await MadePackage.make(
-      from: source, product: product, version: version, output: work.path + "/package.zip")
+      from: source, product: product, version: version, output: work.path + "/package.zip",
+      following: previous)
     for skipped in package.packed.skipped where skipped.reason != .productDescription {
       context.console.note("not packed: \(skipped.path) (\(skipped.reason.rawValue))")
     }
@@ -84,6 +88,18 @@ enum PublishCommand: Command {
 
   private static func alternative(_ member: String, _ source: PublishSource) -> String {
     source.form == .file ? "" : ", or \(member) in \(source.path)/\(SourceFolder.productDescriptionName)"
+  }
+
+  /// The package that the new one is laid out after: the same version's, when it is there already and this is a repetition,
+  /// else that of the highest version below.
+  private static func previous(
+    to version: ContentVersion, of source: PublishSource, among versions: [VersionRecord],
+    _ client: OperatorClient
+  ) async throws -> Manifest? {
+    guard source.form == .folder else { return nil }
+    let records = versions.filter { $0.version <= version }
+    guard let record = records.max(by: { $0.version < $1.version }) else { return nil }
+    return try await client.manifest(of: record)
   }
 
   /// The version at the server; nothing is sent when it is there with these bytes.

@@ -15,6 +15,7 @@ struct PlantedArchive {
     var stored: [UInt8]?
     /// Put before the entry, belonging to nothing.
     var gap = 0
+    var gapByte: UInt8 = 0x41
 
     var storedBytes: [UInt8] { stored ?? content }
   }
@@ -74,7 +75,7 @@ struct PlantedArchive {
     var central: [[UInt8]] = []
     var files: [ManifestFile] = []
     for (index, item) in items.enumerated() {
-      bytes += [UInt8](repeating: 0, count: item.gap)
+      bytes += [UInt8](repeating: item.gapByte, count: item.gap)
       var entry = ZipEntry(
         name: Array(item.name.utf8), method: item.method, checksum: CyclicRedundancyCheck.of(item.content),
         storedLength: UInt64(item.storedBytes.count), length: UInt64(item.content.count),

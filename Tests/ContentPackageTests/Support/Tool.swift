@@ -5,7 +5,9 @@ struct Tool {
   let status: Int32
   let output: String
 
-  static func run(_ arguments: String...) throws -> Tool {
+  static func run(_ arguments: String...) throws -> Tool { try run(arguments) }
+
+  static func run(_ arguments: [String]) throws -> Tool {
     let process = Process()
     let pipe = Pipe()
     process.executableURL = URL(filePath: "/usr/bin/env")

@@ -1,0 +1,41 @@
+public import Measures
+import Digests
+
+/// What a device that has one version needs of another. Pure.
+///
+/// A file counts as kept when the older version has one of the same digest, whatever its path. Bytes travel by pieces: one is
+/// needed when it holds a byte of a file that is not kept. Of a finished file, which is one file, pieces are kept instead.
+public struct VersionDifference: Hashable, Sendable {
+  /// Files of the newer version, in its order.
+  public let keptFiles: [ManifestFile]
+  public let fetchedFiles: [ManifestFile]
+  /// Files of the older version whose bytes the newer one has nowhere.
+  public let removedFiles: [ManifestFile]
+  /// Of the newer version, in ascending order.
+  public let neededPieces: [Int]
+  /// Bytes of the needed pieces: what travels.
+  public let fetchedLength: ByteCount
+  /// The rest of the newer package.
+  public let keptLength: ByteCount
+  /// Pieces of the newer package that the older one has too, anywhere.
+  public let samePieces: Int
+
+  public init(from older: Manifest, to newer: Manifest) {
+    let (oldFiles, newFiles) = (Set(older.files.map(\.digest)), Set(newer.files.map(\.digest)))
+    let oldPieces = Set(older.pieces)
+    keptFiles = newer.files.filter { oldFiles.contains($0.digest) }
+    let fetched = newer.files.filter { !oldFiles.contains($0.digest) }
+    fetchedFiles = fetched
+    removedFiles = older.files.filter { !newFiles.contains($0.digest) }
+    samePieces = newer.pieces.count { oldPieces.contains($0) }
+
+    let layout = newer.layout
+    var needed = Set(fetched.flatMap { layout.pieces(holding: $0.storedRange) })
+    if older.kind == .file, newer.kind == .file {
+      needed = needed.filter { !oldPieces.contains(newer.pieces[$0]) }
+    }
+    neededPieces = needed.sorted()
+    fetchedLength = neededPieces.reduce(.zero) { $0 + ByteCount(layout.length(of: $1)) }
+    keptLength = newer.length - fetchedLength
+  }
+}
