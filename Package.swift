@@ -115,7 +115,8 @@ let tests: [Target] = [
     name: "DeliveryServiceTests",
     dependencies: [
       "DeliveryService", "PullboxAPI", "APIServing", "APICalling", "Commerce", "ContentPackage", "Receipts",
-      "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Digests", "Measures", "ServiceRuntime", "PullboxTesting",
+      "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Digests", "Measures", "ServiceRuntime",
+      "PullboxTesting",
     ]),
   .testTarget(
     name: "DownloadAgentTests",

@@ -49,6 +49,8 @@ public struct DeliveryConfiguration: Decodable, Sendable {
   /// Whether packages of withdrawn versions are removed as well, once no grant is live.
   public var collectWithdrawn: Bool?
   public var logLevel: String
+  public var limits: Limits
+  public var rateClasses: [RateClass]?
 
   /// The command line of `pullbox-server`.
   public static let command = CommandDescription(
@@ -100,5 +102,6 @@ public struct DeliveryConfiguration: Decodable, Sendable {
         help: "How long a package must have been unneeded before it is removed"),
       .flag("collect-withdrawn", help: "Also remove packages of withdrawn versions once no grant is live"),
       .value("drain-deadline", "DURATION", fallback: "20s", help: "How long bodies may run on after SIGTERM"),
-    ])
+      TicketKeyRotation.option,
+    ] + limitOptions)
 }

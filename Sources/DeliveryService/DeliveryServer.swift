@@ -19,6 +19,9 @@ public final class DeliveryServer: Service {
   private let server: HTTPServer
   private let outbox: Outbox
   private let recorder: DeliveryRecorder
+  private let settings: CurrentSettings
+  private let operators: OperatorKeys
+  private let configuration: DeliveryConfiguration
   let stops: Stops
   private let collections: CollectionSchedule
   private let clock: any WallClock
@@ -37,6 +40,7 @@ public final class DeliveryServer: Service {
     self.clock = clock
     self.timer = timer
     self.log = log
+    self.configuration = configuration
     let state = configuration.state
     try FileSystem.createDirectories(state, permissions: 0o700)
     guard let lock = try LockFile.acquire(state + "/lock") else {
@@ -49,7 +53,8 @@ public final class DeliveryServer: Service {
       }
       return address
     }
-    let keys = try Self.operatorKeys(configuration)
+    let keys = OperatorKeys(try Self.operatorKeys(configuration))
+    operators = keys
     let database = try Database.open(path: state + "/server.db", migrations: Schema.migrations)
     self.database = database
     let blobs = try BlobStore.open(directory: state, measures: configuration.storageQuota != nil)
@@ -67,14 +72,15 @@ public final class DeliveryServer: Service {
     let store = try Self.store(configuration, client: client, timer: timer)
     let ledger = GrantLedger(database: database, clock: clock)
     outbox = Outbox(ledger: ledger, stores: [store.name: store], clock: timer, log: log)
-    let meters = DeliveryMeters()
+    let meters = DeliveryMeters(timer: timer)
     recorder = DeliveryRecorder(meters: meters, database: database, timer: timer)
     let changes = ChangeCount()
     let settings = CurrentSettings(
       GateSettings(
-        keys: try TicketKeyFile.load(state + "/ticket-keys.json"),
-        ticketLifetime: configuration.ticketLifetime.duration, classes: RateClasses(standard: .none)),
+        keys: try TicketKeyFile.loadOrCreate(TicketKeyFile.path(in: state)),
+        ticketLifetime: configuration.ticketLifetime.duration, classes: try configuration.classes()),
       changes: changes)
+    self.settings = settings
     let stops = Stops(meters: meters, changes: changes)
     self.stops = stops
     try database.readBlocking { connection in
@@ -163,7 +169,46 @@ public final class DeliveryServer: Service {
     client.shutDown()
   }
 
-  private static func operatorKeys(_ configuration: DeliveryConfiguration) throws -> OperatorKeys {
+  /// Reads configuration and ticket keys again: operator keys, limits, the tickets' lifetime and keys and the log's level
+  /// take effect at once, for connections that are open as well; tickets that are out stay good while their key is in
+  /// the file. Everything is read and checked first: where something is wrong, all stays as it was and the log says why.
+  public func reload(_ load: @escaping @Sendable () throws -> DeliveryConfiguration) async {
+    do {
+      let state = configuration.state
+      let (new, keys) = try await BlockingPool.shared.run {
+        (try load(), try TicketKeyFile.load(TicketKeyFile.path(in: state)))
+      }
+      let operatorKeys = try Self.operatorKeys(new)
+      guard let level = LogLevel(name: new.logLevel) else {
+        throw StartError("not a log level: \(new.logLevel)")
+      }
+      let gate = GateSettings(
+        keys: keys, ticketLifetime: new.ticketLifetime.duration, classes: try new.classes())
+      operators.replace(operatorKeys)
+      settings.replace(gate)
+      log.level = level
+      log.info("reloaded", ["ticketKey": LogValue(keys.newest.identifier)])
+      warnOfOthers(new)
+    } catch {
+      log.error("reloading failed; everything stays as it was", ["error": LogValue(error)])
+    }
+  }
+
+  /// What an open server cannot change.
+  private func warnOfOthers(_ new: DeliveryConfiguration) {
+    let old = configuration
+    let changed: [(String, Bool)] = [
+      ("listen", old.listen != new.listen), ("state", old.state != new.state),
+      ("store.url", old.store.url != new.store.url), ("store.name", old.store.name != new.store.name),
+      ("maximumConnections", old.maximumConnections != new.maximumConnections),
+      ("loops", old.loops != new.loops), ("publicURL", old.publicURL != new.publicURL),
+    ]
+    let names = changed.filter(\.1).map(\.0)
+    guard !names.isEmpty else { return }
+    log.warning("some changes need a restart", ["keys": LogValue(names.joined(separator: " "))])
+  }
+
+  private static func operatorKeys(_ configuration: DeliveryConfiguration) throws -> [OperatorKeys.Key] {
     var keys = (configuration.operatorKeys ?? []).map { key in
       OperatorKeys.Key(name: key.name, secret: SecretDigest(of: key.key.revealed), scopes: Set(key.scopes))
     }
@@ -174,7 +219,7 @@ public final class DeliveryServer: Service {
     guard Set(keys.map(\.secret)).count == keys.count else {
       throw StartError("two operator keys are the same")
     }
-    return OperatorKeys(keys: keys)
+    return keys
   }
 
   private static func store(

@@ -4,10 +4,13 @@ import ServiceRuntime
 @main
 enum EntryPoint {
   static func main() {
+    let arguments = ArgumentParser.parseOrExit(DeliveryConfiguration.command)
+    if TicketKeyRotation.isAsked(arguments) { TicketKeyRotation.run(arguments).exitProcess() }
     Daemon.main(DeliveryConfiguration.command, configuration: DeliveryConfiguration.self) {
-      configuration, log in
+      configuration, log, load in
       let server = try DeliveryServer(configuration, log: log)
-      return Daemon.Parts(services: [server], addresses: { server.addresses })
+      return Daemon.Parts(
+        services: [server], addresses: { server.addresses }, reload: { await server.reload(load) })
     }
   }
 }

@@ -19,6 +19,7 @@ final class ServerHarness: Sendable {
   let directory: TemporaryDirectory
   let clock: ManualWallClock
   let store: FakePaymentStore
+  let configuration: DeliveryConfiguration
   let server: DeliveryServer
   let client: HTTPClient
   let api: APIClient
@@ -28,9 +29,10 @@ final class ServerHarness: Sendable {
   /// Runs `body` with a server that answers, and drains it afterwards.
   static func run(
     options: [String] = [], in directory: TemporaryDirectory? = nil,
+    timer: any MonotonicClock = SystemMonotonicClock(),
     _ body: (ServerHarness) async throws -> Void
   ) async throws {
-    let harness = try await ServerHarness(options: options, directory: directory)
+    let harness = try await ServerHarness(options: options, directory: directory, timer: timer)
     try await withThrowingTaskGroup { group in
       group.addTask { try await harness.server.run() }
       do {
@@ -48,7 +50,7 @@ final class ServerHarness: Sendable {
     }
   }
 
-  private init(options: [String], directory: TemporaryDirectory?) async throws {
+  private init(options: [String], directory: TemporaryDirectory?, timer: any MonotonicClock) async throws {
     self.directory = try directory ?? TemporaryDirectory()
     clock = ManualWallClock(Self.start)
     store = try FakePaymentStore(clock: clock)
@@ -59,8 +61,8 @@ final class ServerHarness: Sendable {
       ] + options
     let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
     guard case .run(let parsed) = try parser.parse(arguments) else { throw Unparsed() }
-    let configuration = try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed)
-    server = try DeliveryServer(configuration, log: Log(level: .error), clock: clock)
+    configuration = try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed)
+    server = try DeliveryServer(configuration, log: Log(level: .error), clock: clock, timer: timer)
     try await server.start()
     client = try HTTPClient()
     let url = "http://" + (server.addresses.first ?? "")

@@ -20,6 +20,13 @@ struct ByteBucket: Hashable, Sendable {
     return debt > limit ? .wait(nanoseconds: debt - limit) : .paid(until: max(debt, now))
   }
 
+  /// How many more bytes there is room for at `now`; below zero when there are too many already.
+  func room(_ bytes: Int64, paidUntil: UInt64, now: UInt64) -> Int64 {
+    let ahead = Double(paidUntil) - Double(now)
+    let owed = ahead / 1e9 * Double(rate) + Double(bytes)
+    return burst - Int64(max(0, min(owed, 9e18)))
+  }
+
   /// Nanoseconds that so many bytes take at the rate, at most a century.
   private func duration(of bytes: Int64) -> UInt64 {
     let nanoseconds = Double(max(0, bytes)) * 1e9 / Double(max(1, rate))

@@ -9,11 +9,13 @@ enum ContentAnswer: Hashable, Sendable {
   case notModified
   case preconditionFailed
 
-  /// Whether bytes of the content are sent.
-  var hasBody: Bool {
+  /// How many bytes of content that is `length` long are sent; nil where the answer carries none.
+  func bodyLength(of length: Int64) -> Int64? {
     switch self {
-    case .whole, .part, .parts: true
-    case .unsatisfiable, .notModified, .preconditionFailed: false
+    case .whole: length
+    case .part(let range): range.upperBound - range.lowerBound
+    case .parts(let ranges): ranges.reduce(0) { $0 + $1.upperBound - $1.lowerBound }
+    case .unsatisfiable, .notModified, .preconditionFailed: nil
     }
   }
 

@@ -66,11 +66,11 @@ struct ContentHandler: InlineHandler {
     let range = RangeSet.requested(head: head, bytes: bytes, length: entry.length)
     switch ContentAnswer(conditions.verdict, range) {
     case .whole:
-      guard begin(meter, state.limits, &response) else { return .passOn }
+      guard begin(entry.length, meter, state.limits, &response) else { return .passOn }
       start(.ok, entry, &response)
       response.finish(file: entry.file, range: 0..<entry.length, meter: meter)
     case .part(let range):
-      guard begin(meter, state.limits, &response) else { return .passOn }
+      guard begin(range.upperBound - range.lowerBound, meter, state.limits, &response) else { return .passOn }
       start(.partialContent, entry, &response)
       response.appendContentRange(range, of: entry.length)
       response.finish(file: entry.file, range: range, meter: meter)
@@ -99,10 +99,14 @@ struct ContentHandler: InlineHandler {
     response.append(lines: contentType.span)
   }
 
-  /// Whether the limits allow another body now; if so, paces it.
-  private func begin(_ meter: GrantMeter, _ limits: RateLimits, _ response: inout InlineResponse) -> Bool {
+  /// Whether the limits allow another body now, of that length; if so, paces it.
+  private func begin(
+    _ length: Int64, _ meter: GrantMeter, _ limits: RateLimits, _ response: inout InlineResponse
+  ) -> Bool {
     guard meter.delay(under: limits, now: { timer.now().nanoseconds }) == 0 else { return false }
-    if let pace = meter.pace(under: limits) { response.pace(bytesPerSecond: pace) }
+    if let pace = meter.pace(under: limits, length: length, now: { timer.now().nanoseconds }) {
+      response.pace(bytesPerSecond: pace)
+    }
     return true
   }
 

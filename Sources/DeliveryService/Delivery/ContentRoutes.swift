@@ -43,7 +43,8 @@ struct ContentRoutes: Sendable {
     let meter = meters.meter(for: ticket.grant, device: ticket.device, content: entry.digest)
     let content = ContentAnswer(conditions.verdict, range)
     let limits = access.settings.value.classes.limits(of: ticket.rateClass)
-    let pacing = content.hasBody ? try begin(meter, limits) : nil
+    var pacing: UInt64?
+    if let length = content.bodyLength(of: entry.length) { pacing = try begin(length, meter, limits) }
     var response = HTTPResponse(status: .ok, headers: headers)
     switch content {
     case .whole:
@@ -73,14 +74,16 @@ struct ContentRoutes: Sendable {
   }
 
   /// The pace of a body that may begin now. Throws `too-many-requests` where it may not.
-  private func begin(_ meter: GrantMeter, _ limits: RateLimits) throws(Problem) -> UInt64? {
+  private func begin(
+    _ length: Int64, _ meter: GrantMeter, _ limits: RateLimits
+  ) throws(Problem) -> UInt64? {
     let delay = meter.delay(under: limits) { timer.now().nanoseconds }
     guard delay == 0 else {
       let seconds = Int((delay + 999_999_999) / 1_000_000_000)
       throw Problem(
         .tooManyRequests, "this purchase or device has all it may have at once", retryAfterSeconds: seconds)
     }
-    return meter.pace(under: limits)
+    return meter.pace(under: limits, length: length) { timer.now().nanoseconds }
   }
 
   private static func digest(_ parameters: PathParameters) throws(Problem) -> SHA256Digest {

@@ -23,15 +23,21 @@ final class DeliveryMeters: Sendable {
     var recorded: Int64 = 0
   }
 
+  private let timer: any MonotonicClock
   private let state = Mutex(State())
+
+  init(timer: any MonotonicClock) {
+    self.timer = timer
+  }
 
   /// `device` is the tag that stands for it in tickets.
   func meter(for grant: Ticket.InlineGrant, device: UInt64, content: SHA256Digest) -> GrantMeter {
-    state.withLock { state in
+    let start = timer.now().nanoseconds
+    return state.withLock { state in
       if let entry = state.grants[grant] { return entry.meter }
-      let shared = state.devices[device] ?? DeviceMeter()
+      let shared = state.devices[device] ?? DeviceMeter(start: start)
       state.devices[device] = shared
-      let meter = GrantMeter(grant: grant, content: content, device: shared)
+      let meter = GrantMeter(grant: grant, content: content, device: shared, start: start)
       state.grants[grant] = Entry(meter: meter)
       return meter
     }
@@ -42,8 +48,9 @@ final class DeliveryMeters: Sendable {
   }
 
   /// What has been sent since the last call. Meters that nobody else holds any more are forgotten after a while.
-  func take(now: MonotonicInstant) -> [(grant: Ticket.InlineGrant, bytes: ByteCount)] {
-    state.withLock { state in
+  func take() -> [(grant: Ticket.InlineGrant, bytes: ByteCount)] {
+    let now = timer.now()
+    return state.withLock { state in
       var taken: [(Ticket.InlineGrant, ByteCount)] = []
       for grant in Array(state.grants.keys) {
         guard var entry = state.grants.removeValue(forKey: grant) else { continue }

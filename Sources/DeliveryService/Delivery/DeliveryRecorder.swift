@@ -15,7 +15,7 @@ struct DeliveryRecorder: Sendable {
   /// After this call the database counts everything that was sent before it. Calls may overlap: the database takes them
   /// in order.
   func record() async throws {
-    let taken = meters.take(now: timer.now())
+    let taken = meters.take()
     guard !taken.isEmpty else { return }
     do {
       try await database.write { connection in

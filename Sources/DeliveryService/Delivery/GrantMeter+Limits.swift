@@ -13,16 +13,19 @@ extension GrantMeter {
     return device.rate.delay(bucket, now: now)
   }
 
-  /// Bytes a second for a body that begins now: the smaller of the shares that the grant's and the device's rate leave
-  /// it. Nil where neither is low enough to be paced.
-  func pace(under limits: RateLimits) -> UInt64? {
-    var share = Int64.max
-    if let bucket = limits.grant, bucket.rate <= RateLimits.largestPacedRate {
-      share = bucket.rate / Int64(max(0, rate.bodies) + 1)
-    }
-    if let bucket = limits.device, bucket.rate <= RateLimits.largestPacedRate {
-      share = min(share, bucket.rate / Int64(max(0, device.rate.bodies) + 1))
-    }
-    return share == .max ? nil : UInt64(max(1, share))
+  /// Bytes a second for a body of that length that begins now; nil where it need not be paced: the rates are too high for
+  /// that, or the bursts have room for all of it. Otherwise the smaller of the shares that the other bodies leave it.
+  func pace(under limits: RateLimits, length: Int64, now: () -> UInt64) -> UInt64? {
+    let own = Self.share(limits.grant, rate, length, now)
+    let shared = Self.share(limits.device, device.rate, length, now)
+    return own.map { own in min(own, shared ?? own) } ?? shared
+  }
+
+  private static func share(
+    _ bucket: ByteBucket?, _ meter: borrowing RateMeter, _ length: Int64, _ now: () -> UInt64
+  ) -> UInt64? {
+    guard let bucket, bucket.rate <= RateLimits.largestPacedRate, meter.room(bucket, now: now()) < length
+    else { return nil }
+    return UInt64(max(1, bucket.rate / Int64(max(0, meter.bodies) + 1)))
   }
 }

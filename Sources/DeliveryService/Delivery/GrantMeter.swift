@@ -7,9 +7,10 @@ final class GrantMeter: BodyMeter {
   /// The one package that the grant is about.
   let content: SHA256Digest
   let device: DeviceMeter
-  let rate = RateMeter()
+  let rate: RateMeter
 
-  init(grant: Ticket.InlineGrant, content: SHA256Digest, device: DeviceMeter) {
+  init(grant: Ticket.InlineGrant, content: SHA256Digest, device: DeviceMeter, start: UInt64) {
+    rate = RateMeter(start: start)
     self.grant = grant
     self.content = content
     self.device = device
@@ -35,5 +36,9 @@ final class GrantMeter: BodyMeter {
 
 /// Counts for all grants of one device.
 final class DeviceMeter: Sendable {
-  let rate = RateMeter()
+  let rate: RateMeter
+
+  init(start: UInt64) {
+    rate = RateMeter(start: start)
+  }
 }

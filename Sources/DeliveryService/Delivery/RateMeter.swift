@@ -14,7 +14,12 @@ struct RateMeter: ~Copyable {
   private let ended = Atomic<Int>(0)
   /// Of ``bytes`` and the bodies' costs, what is in the bucket.
   private let settled = Atomic<Int64>(0)
-  private let paidUntil = Atomic<UInt64>(0)
+  private let paidUntil: Atomic<UInt64>
+
+  /// `start` is the present, in nanoseconds of the clock that ``delay(_:now:)`` is asked with.
+  init(start: UInt64) {
+    paidUntil = Atomic(start)
+  }
 
   func didBegin() { begun.add(1, ordering: .relaxed) }
 
@@ -28,12 +33,22 @@ struct RateMeter: ~Copyable {
   /// Bodies that are running.
   var bodies: Int { begun.load(ordering: .relaxed) - ended.load(ordering: .relaxed) }
 
+  /// Bytes that the bucket has room for at `now`.
+  func room(_ bucket: ByteBucket, now: UInt64) -> Int64 {
+    bucket.room(pending, paidUntil: paidUntil.load(ordering: .relaxed), now: now)
+  }
+
+  /// What is in no bucket yet.
+  private var pending: Int64 {
+    let begun = Int64(begun.load(ordering: .relaxed))
+    return total + begun * Self.bodyCost - settled.load(ordering: .relaxed)
+  }
+
   /// Nanoseconds until the bucket lets another body begin; zero when it may begin now. Loops that ask at the same moment
   /// may each let one in.
   func delay(_ bucket: ByteBucket, now: () -> UInt64) -> UInt64 {
     while true {
-      let begun = Int64(begun.load(ordering: .relaxed))
-      let pending = total + begun * Self.bodyCost - settled.load(ordering: .relaxed)
+      let pending = pending
       guard pending >= min(Self.largestLot, bucket.burst / 4) else { return 0 }
       let before = paidUntil.load(ordering: .relaxed)
       switch bucket.settle(pending, paidUntil: before, now: now()) {

@@ -107,7 +107,7 @@ enum GrantTable {
 
   /// At most `limit` grants, newest first, older than the one that `after` names.
   static func page(
-    after: GrantIdentifier?, product: ProductIdentifier?, limit: Int, in connection: borrowing Connection
+    after: GrantIdentifier?, filter: GrantFilter, limit: Int, in connection: borrowing Connection
   ) throws -> [GrantRecord] {
     var conditions: [String] = []
     var values: [SQLValue] = []
@@ -115,10 +115,11 @@ enum GrantTable {
       conditions.append("(created, id) < (SELECT created, id FROM grants WHERE id = ?)")
       values.append(.text(after.text))
     }
-    if let product {
-      conditions.append("product = ?")
-      values.append(.text(product.text))
+    for (column, value) in filter.columns {
+      conditions.append("\(column) = ?")
+      values.append(.text(value))
     }
+    if filter.isRevoked == true { conditions.append("revoked_by IS NOT NULL") }
     let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
     return try connection.query(
       "SELECT * FROM grants \(filter) ORDER BY created DESC, id DESC LIMIT ?", values + [.integer(limit)]

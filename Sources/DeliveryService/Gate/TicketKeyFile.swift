@@ -1,14 +1,22 @@
 import Digests
+import Measures
 import PullboxAPI
 import ServiceRuntime
+import SystemCalls
 
 /// The ticket keys on disk: `ticket-keys.json` in the state directory, readable by its owner alone, made at the first
-/// start. `{"keys":[{"id":N,"secret":"<64 hexadecimal digits>"},…]}`, newest first; put a new key in front to rotate,
-/// and drop an old one when its tickets have expired.
+/// start. `{"keys":[{"id":N,"secret":"<64 hexadecimal digits>","retired":TIME},…]}`, newest first; `retired` is when the
+/// key in front of it came.
 struct TicketKeyFile: Codable {
   private struct Entry: Codable {
     var id: UInt32
     var secret: String
+    var retired: Timestamp?
+
+    init(id: UInt32) {
+      self.id = id
+      secret = Hexadecimal.encode(RandomBytes.make(32))
+    }
   }
 
   /// Why the file cannot be used.
@@ -20,18 +28,52 @@ struct TicketKeyFile: Codable {
 
   private var keys: [Entry]
 
-  /// Blocks.
-  static func load(_ path: String) throws -> TicketKeys {
+  static func path(in state: String) -> String { state + "/ticket-keys.json" }
+
+  /// For the start: makes a first key where there is no file. Blocks.
+  static func loadOrCreate(_ path: String) throws -> TicketKeys {
     let bytes = try SecretFile.readOrCreate(path) {
-      let first = Entry(id: 1, secret: Hexadecimal.encode(RandomBytes.make(32)))
-      return try WireJSON.encode(TicketKeyFile(keys: [first]))
+      try WireJSON.encode(TicketKeyFile(keys: [Entry(id: 1)]))
     }
-    let file: TicketKeyFile
+    return try ring(try decode(bytes.revealed, path), path)
+  }
+
+  /// For a server that runs: a missing file is an error, for a first key would refuse every ticket that is out. Blocks.
+  static func load(_ path: String) throws -> TicketKeys {
+    try ring(try read(path), path)
+  }
+
+  /// Puts a new key in front, durably, and drops those that were retired longer ago than `memory`: what the longest ticket
+  /// lasts. Answers the new key's id. Blocks.
+  static func rotate(_ path: String, at now: Timestamp, memory: Duration) throws -> UInt32 {
+    var file = try read(path)
+    _ = try ring(file, path)
+    file.keys.removeAll { key in key.retired.map { $0 + memory < now } ?? false }
+    if !file.keys.isEmpty { file.keys[0].retired = file.keys[0].retired ?? now }
+    let newest = Entry(id: (file.keys.map(\.id).max() ?? 0) &+ 1)
+    file.keys.insert(newest, at: 0)
+    _ = try ring(file, path)
+    let bytes = try WireJSON.encode(file)
+    try DurableFile.write(bytes.span, to: path, permissions: 0o600)
+    return newest.id
+  }
+
+  private static func read(_ path: String) throws -> TicketKeyFile {
+    guard let bytes = try SecretFile.read(path) else {
+      throw Unusable(path: path, reason: "there is no such file")
+    }
+    return try decode(bytes.revealed, path)
+  }
+
+  private static func decode(_ bytes: [UInt8], _ path: String) throws -> TicketKeyFile {
     do {
-      file = try WireJSON.decode(TicketKeyFile.self, from: bytes.revealed)
+      return try WireJSON.decode(TicketKeyFile.self, from: bytes)
     } catch {
       throw Unusable(path: path, reason: WireJSON.explain(error))
     }
+  }
+
+  private static func ring(_ file: TicketKeyFile, _ path: String) throws -> TicketKeys {
     let keys = try file.keys.map { entry in
       guard let secret = Hexadecimal.decode(entry.secret), secret.count >= 32 else {
         throw Unusable(path: path, reason: "key \(entry.id) is not 32 bytes in hexadecimal digits")

@@ -20,6 +20,10 @@ struct OperationsRoutes: Sendable {
       _ = try keys.authorize(request, for: .read)
       return try .json(try await deliveries(request))
     }
+    routes.on(.get, "/v1/operator/grants") { request, _ in
+      _ = try keys.authorize(request, for: .read)
+      return try .json(try await deliveries(request))
+    }
     routes.on(.get, "/v1/operator/audit") { request, _ in
       _ = try keys.authorize(request, for: .read)
       return try .json(try await audit(request))
@@ -38,13 +42,10 @@ struct OperationsRoutes: Sendable {
   private func deliveries(_ request: HTTPRequest) async throws -> Page<GrantStatus> {
     let limit = try request.number("limit", in: 1...Self.maximumPage, default: 50)
     let after = request.queryValue("after").flatMap { GrantIdentifier($0) }
-    let product = try request.queryValue("product").map { text throws(Problem) in
-      guard let product = ProductIdentifier(text) else { throw Problem(.productUnknown) }
-      return product
-    }
+    let filter = try GrantFilter(request)
     try await recorder.record()
     return try await database.read { connection in
-      let grants = try GrantTable.page(after: after, product: product, limit: limit + 1, in: connection)
+      let grants = try GrantTable.page(after: after, filter: filter, limit: limit + 1, in: connection)
       let items = try grants.prefix(limit).map { grant in
         GrantStatus(grant, history: try GrantTable.history(of: grant.id, in: connection))
       }

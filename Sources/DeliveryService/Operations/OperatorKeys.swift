@@ -1,9 +1,11 @@
 import APIServing
 import HTTPServer
 import PullboxAPI
+import Synchronization
 
-/// Who may operate this server. Keys are compared by digest and never kept or logged.
-struct OperatorKeys: Sendable {
+/// Who may operate this server; replaced as a whole when the configuration is read again. Keys are compared by digest and
+/// never kept or logged.
+final class OperatorKeys: Sendable {
   struct Key: Sendable {
     /// What the audit log calls its holder.
     var name: String
@@ -11,7 +13,15 @@ struct OperatorKeys: Sendable {
     var scopes: Set<OperatorScope>
   }
 
-  let keys: [Key]
+  private let keys: Mutex<[Key]>
+
+  init(_ keys: [Key]) {
+    self.keys = Mutex(keys)
+  }
+
+  func replace(_ new: [Key]) {
+    keys.withLock { $0 = new }
+  }
 
   /// Whether the request carries a key with that scope.
   func allows(_ request: HTTPRequest, _ scope: OperatorScope) -> Bool {
@@ -25,6 +35,7 @@ struct OperatorKeys: Sendable {
     guard let offered = request.bearerToken else {
       throw Problem(.unauthorized, "an operator key is needed in Authorization: Bearer")
     }
+    let keys = keys.withLock { $0 }
     guard let key = keys.first(where: { $0.secret.matches(offered) }) else {
       throw Problem(.unauthorized, "the operator key is not known")
     }

@@ -96,6 +96,33 @@ public struct OperatorClient: Sendable {
     return try await api.get("/v1/operator/deliveries", query: filter + Self.page(after))
   }
 
+  /// Grants, newest first; of one transaction, device or product, or only the revoked ones, where that is given.
+  public func grants(
+    of product: ProductIdentifier? = nil, transaction: TransactionIdentifier? = nil,
+    device: DeviceIdentifier? = nil, revokedOnly: Bool = false, after: String? = nil
+  ) async throws(APICallError) -> Page<GrantStatus> {
+    var filter: [(String, String)] = []
+    if let product { filter.append(("product", product.text)) }
+    if let transaction { filter.append(("transaction", transaction.text)) }
+    if let device { filter.append(("device", device.text)) }
+    if revokedOnly { filter.append(("revoked", "true")) }
+    return try await api.get("/v1/operator/grants", query: filter + Self.page(after))
+  }
+
+  /// Takes a grant back: its tickets open nothing any more and what is being sent stops. Once more is no error.
+  public func revoke(_ grant: GrantIdentifier, reason: String?) async throws(APICallError) -> GrantStatus {
+    try await api.call(
+      "POST", "/v1/operator/grants/\(grant)/revoke", body: ReviewDecision(reason: reason)
+    ).value
+  }
+
+  /// Gives a grant back; its device goes on where it was stopped.
+  public func reinstate(_ grant: GrantIdentifier, reason: String?) async throws(APICallError) -> GrantStatus {
+    try await api.call(
+      "POST", "/v1/operator/grants/\(grant)/reinstate", body: ReviewDecision(reason: reason)
+    ).value
+  }
+
   /// Sends packages to this server.
   public func uploader(ledger: UploadLedger?) -> Uploader {
     Uploader(server: TusServer(api: api, client: client), ledger: ledger)

@@ -29,6 +29,18 @@ public enum Daemon {
     _ command: CommandDescription, configuration type: Configuration.Type,
     make: @escaping @Sendable (Configuration, Log) throws -> Parts
   ) -> Never {
+    main(command, configuration: type) { configuration, log, _ in try make(configuration, log) }
+  }
+
+  /// As ``main(_:configuration:make:)``; `make` also gets a closure that reads the configuration again, for
+  /// ``Parts/reload``. It blocks while it reads the file.
+  public static func main<Configuration: Decodable & Sendable>(
+    _ command: CommandDescription, configuration type: Configuration.Type,
+    make:
+      @escaping @Sendable (
+        Configuration, Log, @escaping @Sendable () throws(ConfigurationError) -> Configuration
+      ) throws -> Parts
+  ) -> Never {
     let arguments = ArgumentParser.parseOrExit(command)
     let log = Log()
     let code = Mutex(ExitCode.failed)
@@ -40,7 +52,9 @@ public enum Daemon {
       let configuration = try ConfigurationLoader.load(type, arguments: arguments)
       let readyFile = arguments.value(CommandOption.readyFile.name).map(ReadyFile.init(path:))
       try readyFile?.removeStale()
-      let parts = try make(configuration, log)
+      let parts = try make(configuration, log) { () throws(ConfigurationError) in
+        try ConfigurationLoader.load(type, arguments: arguments)
+      }
       let group = ServiceGroup(
         parts.services, log: log, environment: environment,
         whenReady: { try readyFile?.write(addresses: parts.addresses()) }, whenReloading: parts.reload)

@@ -1,0 +1,98 @@
+import Measures
+public import ServiceRuntime
+
+extension DeliveryConfiguration {
+  /// What a purchase and a device may take at a time. In a rate class, what is missing is as for everybody.
+  public struct Limits: Decodable, Sendable {
+    /// Bodies that may run at once.
+    public var bodiesPerGrant: Int?
+    public var bodiesPerDevice: Int?
+    /// Bytes a second.
+    public var ratePerGrant: Rate?
+    public var ratePerDevice: Rate?
+    /// Bytes that may run ahead of the rate.
+    public var burst: ConfigurationByteCount?
+  }
+
+  /// Limits of their own for some products.
+  public struct RateClass: Decodable, Sendable {
+    /// As tickets carry it: 1 to 255.
+    public var number: Int
+    /// Product identifiers; one that ends in `*` stands for all that begin so.
+    public var products: [String]
+    public var limits: Limits
+  }
+
+  /// Bytes a second, or `unlimited`.
+  public enum Rate: Decodable, Hashable, Sendable {
+    case unlimited
+    case bytes(Int64)
+
+    public init(from decoder: any Decoder) throws {
+      let container = try decoder.singleValueContainer()
+      if let text = try? container.decode(String.self), text == "unlimited" {
+        self = .unlimited
+        return
+      }
+      let rate = try ConfigurationByteCount(from: decoder).bytes.rawValue
+      guard rate >= 1024 else {
+        throw DecodingError.dataCorruptedError(
+          in: container, debugDescription: "at least 1KiB a second, or unlimited, is expected here")
+      }
+      self = .bytes(rate)
+    }
+  }
+
+  /// The options' defaults. See docs/delivery.md for the reasons.
+  static let standardLimits = (bodies: 64, bodiesPerDevice: 128, rate: "4GiB", burst: "8GiB")
+
+  static let limitOptions: [CommandOption] = [
+    .value(
+      "bodies-per-grant", "N", fallback: "\(standardLimits.bodies)", key: "limits.bodiesPerGrant",
+      help: "Bodies of one purchase on one device that may run at once"),
+    .value(
+      "bodies-per-device", "N", fallback: "\(standardLimits.bodiesPerDevice)", key: "limits.bodiesPerDevice",
+      help: "Bodies of one device that may run at once"),
+    .value(
+      "rate-per-grant", "BYTES", fallback: standardLimits.rate, key: "limits.ratePerGrant",
+      help: "Bytes a second for one purchase on one device, such as 20MiB, or unlimited"),
+    .value(
+      "rate-per-device", "BYTES", fallback: standardLimits.rate, key: "limits.ratePerDevice",
+      help: "Bytes a second for one device, or unlimited"),
+    .value(
+      "burst", "BYTES", fallback: standardLimits.burst, key: "limits.burst",
+      help: "Bytes that may be sent ahead of a rate"),
+  ]
+
+  /// Throws ``StartError`` for limits that nobody can mean.
+  func classes() throws -> RateClasses {
+    let standard = try rateLimits(limits, over: nil)
+    var numbers: Set<Int> = []
+    let named = try (rateClasses ?? []).map { entry in
+      guard (1...255).contains(entry.number), numbers.insert(entry.number).inserted else {
+        throw StartError("rateClasses: \(entry.number) is not a number from 1 to 255 of its own")
+      }
+      return RateClasses.Named(
+        number: UInt8(entry.number), products: entry.products,
+        limits: try rateLimits(entry.limits, over: limits))
+    }
+    return RateClasses(standard: standard, named: named)
+  }
+
+  private func rateLimits(_ limits: Limits, over base: Limits?) throws -> RateLimits {
+    let grant = limits.bodiesPerGrant ?? base?.bodiesPerGrant ?? Self.standardLimits.bodies
+    let device = limits.bodiesPerDevice ?? base?.bodiesPerDevice ?? Self.standardLimits.bodiesPerDevice
+    let burst = (limits.burst ?? base?.burst)?.bytes.rawValue ?? 8 << 30
+    guard grant > 0, device > 0, burst >= 65_536 else {
+      throw StartError("limits: at least one body and a burst of 64KiB are needed")
+    }
+    func bucket(_ rate: Rate?) -> ByteBucket? {
+      guard case .bytes(let rate) = rate else { return nil }
+      return ByteBucket(rate: rate, burst: burst)
+    }
+    return RateLimits(
+      bodiesPerGrant: grant, bodiesPerDevice: device,
+      grant: bucket(limits.ratePerGrant ?? base?.ratePerGrant),
+      device: bucket(limits.ratePerDevice ?? base?.ratePerDevice))
+  }
+}

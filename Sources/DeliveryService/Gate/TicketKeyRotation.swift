@@ -1,0 +1,31 @@
+import Measures
+public import ServiceRuntime
+
+/// `pullbox-server --rotate-ticket-key`: a new key in front of the ticket keys of a state directory. A server that runs
+/// seals with it after its next SIGHUP, and goes on to open what it sealed before.
+public enum TicketKeyRotation {
+  static let option = CommandOption.flag(
+    "rotate-ticket-key", environment: .some(nil), key: .some(nil),
+    help:
+      "Put a new ticket key in front of those in the state directory, and end; SIGHUP makes a server use it")
+
+  /// What tickets are good for at most, whatever they were configured to last in the past day.
+  static let shortestMemory = Duration.seconds(86_400)
+
+  public static func isAsked(_ arguments: ParsedArguments) -> Bool { arguments.isSet(option.name) }
+
+  /// Prints the new key's id. Blocks.
+  public static func run(_ arguments: ParsedArguments) -> ExitCode {
+    do {
+      let configuration = try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: arguments)
+      let id = try TicketKeyFile.rotate(
+        TicketKeyFile.path(in: configuration.state), at: SystemWallClock().now(),
+        memory: max(shortestMemory, configuration.ticketLifetime.duration))
+      StandardStream.output.write("ticket key \(id) is in front\n")
+      return .done
+    } catch {
+      StandardStream.error.write("pullbox-server: the ticket key was not rotated: \(error)\n")
+      return .failed
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import APICalling
+import Commerce
+import Digests
+import HTTPClient
+import Measures
+import PullboxAPI
+import PullboxTesting
+import ServiceRuntime
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Limits of a grant and a device")
+struct LimitTests {
+  let large = [UInt8](repeating: 7, count: 24 << 20)
+  let small = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }
+
+  private func code(_ response: ClientResponse) throws -> ProblemCode? {
+    try WireJSON.decode(Problem.self, from: response.body).code
+  }
+
+  @Test(
+    "a body beyond the grant's number is 429 with Retry-After; another grant goes on, and so does the rest")
+  func bodies() async throws {
+    try await ServerHarness.run(options: ["--bodies-per-grant", "1"]) { server in
+      try await server.publish(large)
+      let grant = try await server.grantForPurchase()
+      let reader = try await server.slowReader(of: grant)
+      for _ in 0..<2 {
+        let refused = try await server.fetch(grant, headers: [("Range", "bytes=0-9")])
+        #expect(refused.status == 429)
+        #expect(refused.headers["Retry-After"] == "1")
+        #expect(try code(refused) == .tooManyRequests)
+      }
+      let unconditional = [("If-None-Match", "\"\(grant.download.digest)\"")]
+      #expect(try await server.fetch(grant, headers: unconditional).status == 304)
+      let other = try await server.grantForPurchase(
+        device: Device(id: try #require(DeviceIdentifier("another-device"))))
+      #expect(try await server.fetch(other, headers: [("Range", "bytes=0-9")]).status == 206)
+      _ = try await reader.receive(exactly: large.count - 1000)
+      #expect(try await server.fetch(grant, headers: [("Range", "bytes=0-9")]).status == 206)
+    }
+  }
+
+  @Test("the device's number counts over all its grants")
+  func device() async throws {
+    try await ServerHarness.run(options: ["--bodies-per-device", "1"]) { server in
+      try await server.publish(large)
+      let first = try await server.grantForPurchase()
+      let second = try await server.grant(
+        receipt: try server.store.receipt(
+          of: [server.purchase(id: "2000000000000002")], device: server.device.id)
+      ).value
+      #expect(first.grant != second.grant)
+      let reader = try await server.slowReader(of: first)
+      #expect(try await server.fetch(second, headers: [("Range", "bytes=0-9")]).status == 429)
+      _ = try await reader.receive(exactly: large.count - 1000)
+      #expect(try await server.fetch(second, headers: [("Range", "bytes=0-9")]).status == 206)
+    }
+  }
+
+  @Test("bytes beyond rate and burst wait, as long as Retry-After says")
+  func rate() async throws {
+    let timer = ManualMonotonicClock()
+    let options = ["--rate-per-grant", "64KiB", "--burst", "64KiB"]
+    try await ServerHarness.run(options: options, timer: timer) { server in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      func status() async throws -> Int {
+        try await server.fetch(grant, headers: [("Range", "bytes=0-8191")]).status
+      }
+      // Eight of them and what they cost beside their bytes pass 64 KiB.
+      for _ in 0..<8 { #expect(try await status() == 206) }
+      let refused = try await server.fetch(grant)
+      #expect(refused.status == 429)
+      #expect(refused.headers["Retry-After"] == "1")
+      timer.advance(by: .seconds(1))
+      #expect(try await status() == 206)
+    }
+  }
+
+  @Test("a rate class has its own limits and takes the rest from everybody's")
+  func classes() throws {
+    let tickets = RateClasses(
+      standard: RateLimits(bodiesPerGrant: 4, bodiesPerDevice: 8),
+      named: [
+        RateClasses.Named(
+          number: 3, products: ["com.example.free.*", "com.example.sample"],
+          limits: RateLimits(bodiesPerGrant: 1, bodiesPerDevice: 1))
+      ])
+    #expect(tickets.number(for: "com.example.free.issue1") == 3)
+    #expect(tickets.number(for: "com.example.sample") == 3)
+    #expect(tickets.number(for: "com.example.sample2") == 0)
+    #expect(tickets.limits(of: 3).bodiesPerGrant == 1)
+    #expect(tickets.limits(of: 0).bodiesPerGrant == 4)
+    #expect(tickets.limits(of: 9).bodiesPerGrant == 4)
+  }
+
+  @Test("a paced body gets the share that the other bodies leave it")
+  func pacing() {
+    let limits = RateLimits(
+      bodiesPerGrant: 9, bodiesPerDevice: 9, grant: ByteBucket(rate: 4 << 20, burst: 1 << 20),
+      device: ByteBucket(rate: 6 << 20, burst: 1 << 20))
+    let device = DeviceMeter(start: 0)
+    let first = GrantMeter(grant: .init(high: 0, low: 1), content: .of([]), device: device, start: 0)
+    let second = GrantMeter(grant: .init(high: 0, low: 2), content: .of([]), device: device, start: 0)
+    func pace(_ meter: GrantMeter, _ limits: RateLimits, _ length: Int64 = 2 << 20) -> UInt64? {
+      meter.pace(under: limits, length: length) { 0 }
+    }
+    #expect(pace(first, limits) == 4 << 20)
+    #expect(pace(first, limits, (1 << 20) - 1024) == nil)
+    first.didBegin()
+    #expect(pace(first, limits) == 2 << 20)
+    #expect(pace(second, limits) == 3 << 20)
+    first.didEnd()
+    #expect(pace(second, limits) == 4 << 20)
+    #expect(pace(first, .none) == nil)
+    let fast = RateLimits(
+      bodiesPerGrant: 9, bodiesPerDevice: 9, grant: ByteBucket(rate: 1 << 40, burst: 1 << 40))
+    #expect(pace(first, fast, 1 << 41) == nil)
+  }
+
+  @Test(
+    "rates and bytes are read as people write them",
+    arguments: [
+      ("1024", 1024), ("64KiB", 65_536), ("1.5 MiB", 1_572_864), ("2GiB", 2_147_483_648),
+      ("10MB", 10_000_000),
+    ] as [(String, Int64)])
+  func byteCounts(text: String, expected: Int64) {
+    #expect(ConfigurationByteCount(text)?.bytes.rawValue == expected)
+  }
+
+  @Test(
+    "what is no number of bytes is refused", arguments: ["", "MiB", "-1", "1.2.3", "5 stones", "1e99GiB"])
+  func noByteCounts(text: String) {
+    #expect(ConfigurationByteCount(text) == nil)
+  }
+}

@@ -1,0 +1,92 @@
+import APICalling
+import HTTPClient
+import Measures
+import PullboxAPI
+import PullboxTesting
+import ServiceRuntime
+import SystemCalls
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Reloading")
+struct ReloadTests {
+  let small = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }
+
+  private func keyFile(_ server: ServerHarness) -> String {
+    TicketKeyFile.path(in: server.configuration.state)
+  }
+
+  @Test("a rotated key seals from then on, and tickets that are out stay good on open and new connections")
+  func rotation() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(small)
+      let before = try await server.grantForPurchase()
+      #expect(try await server.fetch(before).status == 200)
+      let id = try TicketKeyFile.rotate(keyFile(server), at: server.clock.now(), memory: .seconds(3600))
+      #expect(id == 2)
+      let configuration = server.configuration
+      await server.server.reload { configuration }
+      #expect(try await server.fetch(before).status == 200)
+      let response = try await server.api.exchange("POST", "/v1/grants/\(before.grant)/tickets")
+      let renewed = try WireJSON.decode(TicketResponse.self, from: response.body)
+      #expect(renewed.ticket != before.download.ticket)
+      #expect(try await server.fetch(before, ticket: renewed.ticket).status == 200)
+    }
+  }
+
+  @Test("a key that was dropped opens nothing any more, not even where it was let in before")
+  func droppedKey() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(small)
+      let before = try await server.grantForPurchase()
+      #expect(try await server.fetch(before).status == 200)
+      let path = keyFile(server)
+      let start = server.clock.now()
+      _ = try TicketKeyFile.rotate(path, at: start, memory: .seconds(3600))
+      // An hour later the first key is forgotten with the next rotation.
+      _ = try TicketKeyFile.rotate(path, at: start + .seconds(3601), memory: .seconds(3600))
+      let configuration = server.configuration
+      await server.server.reload { configuration }
+      #expect(try await server.fetch(before).status == 403)
+    }
+  }
+
+  @Test("operator keys and limits take effect at once")
+  func settings() async throws {
+    try await ServerHarness.run(timer: ManualMonotonicClock()) { server in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      #expect(try await server.fetch(grant).status == 200)
+      var configuration = server.configuration
+      configuration.operatorKey = Redacted("another")
+      configuration.limits.ratePerGrant = .bytes(1 << 20)
+      configuration.limits.burst = ConfigurationByteCount(.kibibytes(64))
+      let changed = configuration
+      await server.server.reload { changed }
+      let refused = try await server.problem {
+        _ = try await server.operatorAPI.get("/v1/operator/audit", as: Page<AuditEntry>.self)
+      }
+      #expect(refused.code == .unauthorized)
+      #expect(try await server.fetch(grant).status == 429)
+    }
+  }
+
+  @Test("a file that cannot be used leaves everything as it was")
+  func invalid() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      let broken = Array("{\"keys\":[]}".utf8)
+      try DurableFile.write(broken.span, to: keyFile(server), permissions: 0o600)
+      var configuration = server.configuration
+      configuration.operatorKey = Redacted("another")
+      let changed = configuration
+      await server.server.reload { changed }
+      #expect(try await server.fetch(grant).status == 200)
+      _ = try await server.operatorAPI.get("/v1/operator/audit", as: Page<AuditEntry>.self)
+      await server.server.reload { throw StartError("the configuration is broken") }
+      #expect(try await server.fetch(grant).status == 200)
+    }
+  }
+}
