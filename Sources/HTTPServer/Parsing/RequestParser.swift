@@ -90,7 +90,9 @@ struct RequestParser: ~Copyable {
           mark = position + 1
           phase = .target
         } else {
-          guard ASCII.isToken(byte), position - mark < 32 else { return .badRequest }
+          guard ASCII.isToken(byte) else { return .badRequest }
+          // RFC 9112 §3: longer than any method there is.
+          guard position - mark < 32 else { return .notImplemented }
         }
       case .target:
         if byte == ASCII.space {
