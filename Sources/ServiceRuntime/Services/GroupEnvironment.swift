@@ -10,6 +10,8 @@ public struct GroupEnvironment: Sendable {
   /// For all services together.
   public var stopDeadline: Duration
   public var notifier: ServiceManagerNotifier?
+  /// How often the service manager is to hear that all services are alive; nil when it does not ask.
+  public var watchdogInterval: Duration?
   /// Ends the process without waiting for anything; only a test's may return.
   public var endProcess: @Sendable (ExitCode) -> Void
 
@@ -32,8 +34,20 @@ public struct GroupEnvironment: Sendable {
 
   /// The real one; see ``ProcessSignals/install()`` for when to call it.
   public static func process(stopDeadline: Duration = .seconds(30)) throws(SystemError) -> GroupEnvironment {
-    GroupEnvironment(
+    let variables = ProcessEnvironment.variables
+    var environment = GroupEnvironment(
       signals: try ProcessSignals.install(), stopDeadline: stopDeadline,
-      notifier: ServiceManagerNotifier(environment: ProcessEnvironment.variables))
+      notifier: ServiceManagerNotifier(environment: variables))
+    environment.watchdogInterval = watchdogInterval(variables, process: getpid())
+    return environment
+  }
+
+  /// Half of `WATCHDOG_USEC`, as sd_watchdog_enabled(3) advises; nil when it is not set, or meant for another process.
+  static func watchdogInterval(_ variables: [String: String], process: Int32) -> Duration? {
+    guard let microseconds = variables["WATCHDOG_USEC"].flatMap(Int64.init), microseconds > 1 else {
+      return nil
+    }
+    if let owner = variables["WATCHDOG_PID"], Int32(owner) != process { return nil }
+    return .microseconds(microseconds / 2)
   }
 }

@@ -6,6 +6,7 @@ final class GroupState: Sendable {
   let stop = Event()
   private let log: Log
   private let failed = Atomic(false)
+  private let ready = Atomic(false)
   private let running: Atomic<Int>
 
   init(log: Log, serviceCount: Int) {
@@ -14,6 +15,13 @@ final class GroupState: Sendable {
   }
 
   var hasFailed: Bool { failed.load(ordering: .acquiring) }
+
+  /// Everything has started, and the service manager knows.
+  var isReady: Bool { ready.load(ordering: .acquiring) }
+
+  func becomeReady() {
+    ready.store(true, ordering: .releasing)
+  }
 
   func fail(_ message: String, _ service: (any Service)?, _ error: any Error) {
     log.error(message, ["service": LogValue(service?.name), "error": LogValue(error)])

@@ -9,6 +9,10 @@ public protocol Service: Sendable {
   /// done, and does not stop the others; throwing (but for a `CancellationError` after a stop) stops the
   /// whole group, which then fails.
   func run() async throws
+  /// Returns once the service has shown that it does its work: whatever serves requests has come round. A service that
+  /// hangs does not return, and the service manager's watchdog ends the process. Called before the start and during the
+  /// stop as well.
+  func pulse() async
   /// Finishes work in progress; returns when that is done. Called once, after everything that was started
   /// later has stopped.
   func stop() async
@@ -23,6 +27,8 @@ extension Service {
   public func run() async throws {
     await Event().wait()
   }
+
+  public func pulse() async {}
 
   public func stop() async {}
 }

@@ -1,4 +1,5 @@
 import Measures
+import SystemCalls
 
 /// Runs the services of a daemon: starts them in order, stops them in reverse order when a signal asks for it
 /// or one of them fails.
@@ -31,6 +32,7 @@ public struct ServiceGroup: Sendable {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await handleSignals(state) }
       group.addTask { await enforceDeadline(state) }
+      group.addTask { await feedWatchdog() }
       await run(services[...], state)
       group.cancelAll()
     }
@@ -74,7 +76,8 @@ public struct ServiceGroup: Sendable {
   private func becomeReady(_ state: GroupState) async {
     do {
       try await whenReady()
-      try environment.notifier?.notify("READY=1")
+      try environment.notifier?.notify("READY=1\nSTATUS=Serving")
+      state.becomeReady()
     } catch {
       state.fail("becoming ready failed", nil, error)
     }
@@ -85,7 +88,9 @@ public struct ServiceGroup: Sendable {
       switch signal {
       case .reload:
         log.info("reloading")
+        if state.isReady { tell { (notifier) throws(SystemError) in try notifier.notifyReloading() } }
         await whenReloading()
+        if state.isReady, !state.stop.hasHappened { tell("READY=1") }
       case .terminate, .interrupt:
         guard state.stop.happen() else {
           log.warning("asked twice to stop: ending at once")
@@ -100,11 +105,7 @@ public struct ServiceGroup: Sendable {
   private func enforceDeadline(_ state: GroupState) async {
     await state.stop.wait()
     guard state.stop.hasHappened else { return }
-    do {
-      try environment.notifier?.notify("STOPPING=1")
-    } catch {
-      log.warning("the service manager cannot be told of the stop", ["error": LogValue(error)])
-    }
+    tell("STOPPING=1\nSTATUS=Finishing what is in progress")
     do {
       try await environment.clock.sleep(for: environment.stopDeadline)
     } catch {
@@ -113,5 +114,30 @@ public struct ServiceGroup: Sendable {
     }
     log.error("stopping took too long", ["deadline": LogValue(environment.stopDeadline)])
     environment.endProcess(.failed)
+  }
+
+  /// Tells the service manager, as often as it wants to hear it, that every service has just proved to be alive.
+  private func feedWatchdog() async {
+    guard environment.notifier != nil, let interval = environment.watchdogInterval else { return }
+    while !Task.isCancelled {
+      for service in services { await service.pulse() }
+      tell("WATCHDOG=1")
+      // Cancelled: everything has stopped.
+      try? await environment.clock.sleep(for: interval)
+    }
+  }
+
+  private func tell(_ text: String) {
+    tell { (notifier) throws(SystemError) in try notifier.notify(text) }
+  }
+
+  /// The service goes on without its manager's knowing.
+  private func tell(_ body: (ServiceManagerNotifier) throws(SystemError) -> Void) {
+    guard let notifier = environment.notifier else { return }
+    do {
+      try body(notifier)
+    } catch {
+      log.warning("the service manager cannot be told", ["error": LogValue(error)])
+    }
   }
 }

@@ -33,6 +33,14 @@ public struct ServiceManagerNotifier: Sendable {
     }
   }
 
+  /// What a reload begins with: since systemd 253 (`Type=notify-reload`) the time must come along, on the clock that does
+  /// not count suspension. `READY=1` ends it.
+  public func notifyReloading() throws(SystemError) {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    try notify("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)")
+  }
+
   /// A leading `@` names an abstract socket, whose name starts with a zero byte and has no end but its
   /// length.
   private func fill(_ address: inout sockaddr_un) throws(SystemError) -> socklen_t {
