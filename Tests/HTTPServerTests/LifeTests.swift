@@ -163,13 +163,16 @@ struct LifeTests {
   func drain() async throws {
     let begun = Gate()
     let gate = Gate()
-    let server = try TestServer(respond: { _ in
+    let server = try TestServer(respond: { request in
+      if request.path == "/idle" { return HTTPResponse(status: .ok) }
       await begun.open()
       await gate.wait()
       return HTTPResponse(status: .ok, body: .bytes(Array("done".utf8)))
     })
     let busy = try server.connect()
     let idle = try server.connect()
+    try await idle.send("GET /idle HTTP/1.1\r\nHost: h\r\n\r\n")
+    #expect(try await idle.receiveResponse().status == 200)
     try await busy.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
     await begun.wait()
     async let drained: Void = server.server.drain()

@@ -59,6 +59,8 @@ struct ConnectionMachine: Hashable, Sendable {
   private(set) var isBlocked = false
   private(set) var isLingering = false
   private(set) var isClosed = false
+  /// No request has begun yet.
+  private(set) var isFresh = true
 
   /// `input` is where the connection begins: ``Input/handshake`` or ``Input/idle``.
   init(input: Input = .idle) {
@@ -104,7 +106,7 @@ struct ConnectionMachine: Hashable, Sendable {
     if isBlocked { return .send }
     switch input {
     case .handshake: return .handshake
-    case .idle: return output == .nothing ? .idle : .none
+    case .idle: return output == .nothing ? (closes ? .linger : .idle) : .none
     case .head: return .head
     case .body: return wantsBody && !isPaused ? .body : .none
     case .discarding: return output == .nothing ? .body : .none
@@ -138,7 +140,10 @@ struct ConnectionMachine: Hashable, Sendable {
   }
 
   private mutating func beginHead() -> ConnectionActions {
-    if input == .idle, output == .nothing { input = .head }
+    if input == .idle, output == .nothing {
+      input = .head
+      isFresh = false
+    }
     return []
   }
 
@@ -280,7 +285,8 @@ struct ConnectionMachine: Hashable, Sendable {
     closes = true
     guard output == .nothing else { return [] }
     switch input {
-    case .idle: return close()
+    // Whoever has connected and not had an answer yet is still to get one.
+    case .idle: return isFresh ? [] : close()
     case .discarding: return finishExchange()
     default: return []
     }

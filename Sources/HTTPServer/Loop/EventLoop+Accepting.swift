@@ -9,7 +9,18 @@ extension EventLoop {
 
   mutating func acceptConnections(_ position: Int) {
     guard !isDraining, position < listeners.count else { return }
-    let listener = listeners[position]
+    _ = acceptSome(listeners[position])
+  }
+
+  /// Takes what waits at the sockets that nobody accepts from hereafter.
+  mutating func acceptRest() {
+    for listener in listeners where !listener.isInherited {
+      while acceptDue == 0, acceptSome(listener) {}
+    }
+  }
+
+  /// True when there may be more.
+  private mutating func acceptSome(_ listener: ListeningSocket) -> Bool {
     for _ in 0..<EventLoop.acceptsPerTurn {
       let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
       var address = sockaddr_storage()
@@ -26,22 +37,30 @@ extension EventLoop {
       } catch {
         // A connection that broke while it waited is not worth a word; without descriptors, waiting is all there is.
         if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.number) { pauseAccepting() }
-        return
+        return false
       }
-      guard let descriptor else { return }
-      admit(descriptor, listener.isUnix ? .unix : PeerAddress(address), isSecure: listener.isSecure)
+      guard let descriptor else { return false }
+      let connection = AcceptedConnection(
+        descriptor: descriptor, peer: listener.isUnix ? .unix : PeerAddress(address),
+        isSecure: listener.isSecure)
+      // The kernel wakes the same loop again and again for a socket that all share: it hands round what it accepts.
+      let loop = listener.isShared ? listener.nextLoop(of: mailboxes.count) : number
+      if loop == number || !mailboxes[loop].post(.accepted(connection)) { admit(connection) }
     }
+    return true
   }
 
-  private mutating func admit(_ descriptor: Int32, _ peer: PeerAddress, isSecure: Bool) {
+  mutating func admit(_ connection: AcceptedConnection) {
+    let descriptor = connection.descriptor
+    let peer = connection.peer
     counters.add(Counter.accepted)
     let open = context.openCount.add(1, ordering: .relaxed).newValue
-    guard !table.isFull else {
-      // Not even a place to say so from.
+    guard !table.isFull, !isDraining || drainDue > 0 else {
+      // Not even a place to say so from, or no time left.
       return dismiss(descriptor)
     }
     let index: Int
-    if isSecure {
+    if connection.isSecure {
       guard let session = context.makeSession(descriptor: descriptor) else {
         // Without memory for a session there is none for an answer.
         return dismiss(descriptor)
@@ -67,6 +86,7 @@ extension EventLoop {
         turnAway(index, .address)
       }
     }
+    if isDraining { _ = perform(table[index].machine.handle(.drainBegan), index) }
     settle(index)
   }
 

@@ -104,13 +104,22 @@ extension EventLoop {
 
   mutating func beginDrain() {
     guard !isDraining else { return }
+    acceptRest()
     isDraining = true
     drainDue = now + context.drainDuration
     stopListening()
     for index in 0..<table.end where !table[index].machine.isClosed {
+      if table[index].machine.input == .idle { lookForRequest(index) }
       if perform(table[index].machine.handle(.drainBegan), index) { continueInput(index) }
       settle(index)
     }
+  }
+
+  /// A request may have arrived with nobody told yet.
+  private mutating func lookForRequest(_ index: Int) {
+    table[index].mayReceive = true
+    table[index].tls.noteInput(isLast: false)
+    continueInput(index)
   }
 
   mutating func closeAll() {

@@ -16,6 +16,8 @@ struct EventLoop: ~Copyable {
 
   let context: ServerContext
   let mailbox: LoopMailbox
+  /// Those of all loops, by their numbers.
+  let mailboxes: [LoopMailbox]
   let epoll: FileDescriptor
   /// Of the server's loops, from 0.
   let number: Int
@@ -47,15 +49,15 @@ struct EventLoop: ~Copyable {
 
   /// ``prepare()`` it before it runs.
   init(
-    number: Int, context: ServerContext, counters: CounterBlock, ring: AccessRing?, mailbox: LoopMailbox,
-    listeners: [ListeningSocket],
-    epoll: consuming FileDescriptor
+    number: Int, context: ServerContext, counters: CounterBlock, ring: AccessRing?,
+    mailboxes: [LoopMailbox], listeners: [ListeningSocket], epoll: consuming FileDescriptor
   ) {
     self.number = number
     self.counters = counters
     self.ring = ring
     self.context = context
-    self.mailbox = mailbox
+    mailbox = mailboxes[number]
+    self.mailboxes = mailboxes
     self.listeners = listeners
     self.epoll = epoll
     let capacity = max(1, context.configuration.maximumConnections) + EventLoop.spareConnections
@@ -85,7 +87,7 @@ struct EventLoop: ~Copyable {
   /// Runs until the server is drained and the last connection closed.
   mutating func run() {
     var events = unsafe [epoll_event](repeating: epoll_event(), count: EventLoop.eventsPerTurn)
-    while !(isDraining && table.openCount == 0) {
+    while !(isDraining && table.openCount == 0 && mailbox.close()) {
       let timeout = waitMilliseconds()
       let count = unsafe events.withUnsafeMutableBufferPointer { events in
         unsafe epoll_wait(epoll.number, events.baseAddress, Int32(events.count), timeout)
@@ -131,6 +133,8 @@ struct EventLoop: ~Copyable {
         continueOutput(tag.index)
         settle(tag.index)
       case .abortBodies(let meter): abortBodies(meteredBy: meter)
+      case .accepted(let connection): admit(connection)
+      case .ping(let asker): asker.resume()
       case .drain: beginDrain()
       }
     }
@@ -164,7 +168,7 @@ struct EventLoop: ~Copyable {
   func watchListeners() throws(SystemError) {
     for (position, listener) in listeners.enumerated() {
       // One loop is woken for a shared socket, not all.
-      let events = EPOLLIN.rawValue | (listener.isUnix ? clinux_epoll_exclusive : 0)
+      let events = EPOLLIN.rawValue | (listener.isShared ? clinux_epoll_exclusive : 0)
       try watch(listener.descriptor.number, events, EventLoop.listenerTag | UInt64(position))
     }
   }

@@ -1,18 +1,31 @@
 internal import CLinux
 internal import Glibc
+internal import Synchronization
 internal import SystemCalls
 
-/// A socket that accepts connections; of a Unix address all loops share one, of a TCP address each has its own.
+/// A socket that accepts connections. Of a TCP address each loop has its own; one of a Unix address and one that was
+/// inherited is shared by all.
 final class ListeningSocket: Sendable {
   let descriptor: FileDescriptor
   let isUnix: Bool
   /// TLS is spoken here.
   let isSecure: Bool
+  /// Another process may listen here next.
+  let isInherited: Bool
+  private let accepted = Atomic<Int>(0)
 
-  init(_ descriptor: consuming FileDescriptor, isUnix: Bool, isSecure: Bool) {
+  init(_ descriptor: consuming FileDescriptor, isUnix: Bool, isSecure: Bool, isInherited: Bool = false) {
     self.descriptor = descriptor
     self.isUnix = isUnix
     self.isSecure = isSecure
+    self.isInherited = isInherited
+  }
+
+  var isShared: Bool { isUnix || isInherited }
+
+  /// Whose turn it is to get a connection.
+  func nextLoop(of count: Int) -> Int {
+    Int(accepted.wrappingAdd(1, ordering: .relaxed).oldValue.magnitude % count.magnitude)
   }
 
   /// Binds and listens. Returns the socket and the address it really has. Only those that follow the first of an address
@@ -67,14 +80,56 @@ final class ListeningSocket: Sendable {
     guard var target = SocketAddress(unixPath: path) else {
       throw HTTPServerError(.addressInvalid, "too long for a Unix socket: \(path)")
     }
+    let isAbstract = path.hasPrefix("@")
     let socket = try makeSocket(AF_UNIX)
-    try removeStale(path, &target)
+    if !isAbstract { try removeStale(path, &target) }
     try unsafe target.withPointer { (pointer, length) throws(SystemError) in
       _ = try SystemCall.run("bind", path) { unsafe bind(socket.number, pointer, length) }
     }
-    try SystemCall.run("chmod", path) { unsafe chmod(path, configuration.unixSocketPermissions) }
+    if !isAbstract {
+      try SystemCall.run("chmod", path) { unsafe chmod(path, configuration.unixSocketPermissions) }
+    }
     try SystemCall.run("listen") { listen(socket.number, configuration.backlog) }
     return (ListeningSocket(socket, isUnix: true, isSecure: isSecure), .unix(path: path))
+  }
+
+  /// Listens on a socket that somebody else has bound.
+  static func adopt(
+    _ inherited: InheritedSocket, configuration: HTTPServerConfiguration
+  ) throws(HTTPServerError) -> (ListeningSocket, ServerAddress) {
+    do {
+      let number = inherited.descriptor.number
+      guard isListening(number) else {
+        throw HTTPServerError(
+          .addressInvalid, "the inherited socket '\(inherited.name)' does not listen for connections")
+      }
+      // A descriptor of our own, closed when the loops stop listening.
+      let socket = FileDescriptor(
+        takingOwnershipOf: try SystemCall.run("fcntl") { fcntl(number, F_DUPFD_CLOEXEC, 0) })
+      let flags = try SystemCall.run("fcntl") { fcntl(number, F_GETFL) }
+      try SystemCall.run("fcntl") { fcntl(number, F_SETFL, flags | O_NONBLOCK) }
+      let address = try SocketAddress(localOf: number)
+      let isUnix = address.family == AF_UNIX
+      if !isUnix { try prepareConnections(socket, configuration) }
+      let isSecure = configuration.tls?.socketNames.contains(inherited.name) == true
+      return (
+        ListeningSocket(socket, isUnix: isUnix, isSecure: isSecure, isInherited: true), address.serverAddress
+      )
+    } catch let error as HTTPServerError {
+      throw error
+    } catch {
+      throw HTTPServerError(
+        .systemFailure, "cannot listen on the inherited socket '\(inherited.name)'",
+        cause: error as? SystemError)
+    }
+  }
+
+  private static func isListening(_ number: Int32) -> Bool {
+    [(SO_ACCEPTCONN, Int32(1)), (SO_TYPE, Int32(SOCK_STREAM.rawValue))].allSatisfy { option, wanted in
+      var value: Int32 = 0
+      var length = socklen_t(MemoryLayout<Int32>.size)
+      return unsafe getsockopt(number, SOL_SOCKET, option, &value, &length) == 0 && value == wanted
+    }
   }
 
   /// A socket file whose process was killed is in the way and answers nobody; one that answers is left alone.

@@ -12,10 +12,19 @@ final class LoopMailbox: Sendable {
     case pagesReady(ConnectionTag)
     /// Connections whose running body carries the meter are to be reset.
     case abortBodies(any BodyMeter)
+    /// A connection that another loop has accepted for this one, which closes it.
+    case accepted(AcceptedConnection)
+    /// Somebody wants to know whether the loop still turns.
+    case ping(CheckedContinuation<Void, Never>)
     case drain
   }
 
-  private let messages = Mutex<[Message]>([])
+  private struct State {
+    var messages: [Message] = []
+    var isClosed = false
+  }
+
+  private let state = Mutex(State())
   /// Becomes readable with each message.
   let event: FileDescriptor
 
@@ -24,12 +33,24 @@ final class LoopMailbox: Sendable {
       takingOwnershipOf: try SystemCall.run("eventfd") { eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK)) })
   }
 
-  func post(_ message: Message) {
-    let wasEmpty = messages.withLock { messages in
-      messages.append(message)
-      return messages.count == 1
+  /// False when the loop has ended and nobody will read it.
+  @discardableResult
+  func post(_ message: Message) -> Bool {
+    let (wasEmpty, isClosed) = state.withLock { state in
+      if state.isClosed { return (false, true) }
+      state.messages.append(message)
+      return (state.messages.count == 1, false)
     }
     if wasEmpty { ring() }
+    return !isClosed
+  }
+
+  /// Takes no more messages; false, and open still, while there are some to be read.
+  func close() -> Bool {
+    state.withLock { state in
+      state.isClosed = state.messages.isEmpty
+      return state.isClosed
+    }
   }
 
   /// Wakes the loop without news.
@@ -43,10 +64,17 @@ final class LoopMailbox: Sendable {
     var count: eventfd_t = 0
     // Nothing to read is no error: the messages count.
     _ = unsafe eventfd_read(event.number, &count)
-    return messages.withLock { messages in
-      let taken = messages
-      messages = []
+    return state.withLock { state in
+      let taken = state.messages
+      state.messages = []
       return taken
     }
   }
+}
+
+/// A connection on its way from the loop that accepted it to the one that serves it.
+struct AcceptedConnection: Sendable {
+  let descriptor: Int32
+  let peer: PeerAddress
+  let isSecure: Bool
 }

@@ -24,20 +24,39 @@ struct SocketAddress {
     store(six)
   }
 
-  /// Nil when the path does not fit (107 bytes).
+  /// Nil when the path does not fit (107 bytes). A leading `@` names an abstract socket: no file, a name that starts with a
+  /// zero byte and has no end but its length.
   init?(unixPath path: String) {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
-    let bytes = Array(path.utf8)
+    var bytes = Array(path.utf8)
     guard bytes.count < MemoryLayout.size(ofValue: address.sun_path), !bytes.contains(0) else { return nil }
+    let isAbstract = path.hasPrefix("@")
+    if isAbstract { bytes[0] = 0 }
     unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
     store(address)
+    if isAbstract { length = socklen_t(SocketAddress.pathOffset + bytes.count) }
   }
 
   init(localOf socket: Int32) throws(SystemError) {
     try unsafe withMutablePointer { (pointer, length) throws(SystemError) in
       _ = try SystemCall.run("getsockname") { unsafe getsockname(socket, pointer, length) }
     }
+  }
+
+  /// Where the path begins in a Unix address.
+  private static let pathOffset =
+    MemoryLayout<sockaddr_un>.size - MemoryLayout.size(ofValue: sockaddr_un().sun_path)
+
+  /// As it is written in a configuration.
+  var serverAddress: ServerAddress {
+    guard family == AF_UNIX else { return .tcp(host: PeerAddress(storage).host, port: port) }
+    let count = max(0, Int(length) - SocketAddress.pathOffset)
+    var bytes = unsafe withUnsafeBytes(of: storage) {
+      unsafe Array($0.dropFirst(SocketAddress.pathOffset).prefix(count))
+    }
+    if bytes.first == 0 { bytes[0] = UInt8(ascii: "@") }
+    return .unix(path: String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self))
   }
 
   var family: Int32 { Int32(storage.ss_family) }

@@ -61,7 +61,16 @@ public final class HTTPServer: Sendable {
         state.secureAddresses.append(try HTTPServer.bind(address, configuration, &sockets, isSecure: true))
       }
       state.unixPaths = (state.addresses + state.secureAddresses).compactMap {
-        if case .unix(let path) = $0 { path } else { nil }
+        if case .unix(let path) = $0, !path.hasPrefix("@") { path } else { nil }
+      }
+      for socket in configuration.inherited {
+        let (listener, address) = try ListeningSocket.adopt(socket, configuration: configuration)
+        for loop in sockets.indices { sockets[loop].append(listener) }
+        if listener.isSecure {
+          state.secureAddresses.append(address)
+        } else {
+          state.addresses.append(address)
+        }
       }
       do throws(SystemError) {
         try startThreads(sockets, &state)
@@ -129,6 +138,16 @@ public final class HTTPServer: Sendable {
     for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.abortBodies(meter)) }
   }
 
+  /// Returns when every loop has come round once: it proves that they turn. Returns at once before the start and after a
+  /// drain.
+  public func ping() async {
+    for mailbox in state.withLock({ $0.mailboxes }) {
+      await withCheckedContinuation { asker in
+        if !mailbox.post(.ping(asker)) { asker.resume() }
+      }
+    }
+  }
+
   /// Makes the loops look at their clock: for tests that own it.
   func clockDidMove() {
     for mailbox in state.withLock({ $0.mailboxes }) { mailbox.ring() }
@@ -143,17 +162,16 @@ public final class HTTPServer: Sendable {
       state.rings = sockets.map { _ in AccessRing(capacity: recorder.ringCapacity) }
       recorder.begin(state.rings)
     }
+    for _ in sockets { state.mailboxes.append(try LoopMailbox()) }
     for (number, listeners) in sockets.enumerated() {
       let counters = CounterBlock()
-      let mailbox = try LoopMailbox()
       let epoll = try EventLoop.makeEpoll()
       let loop = LoopBox(
         EventLoop(
           number: number, context: context, counters: counters,
-          ring: recorder == nil ? nil : state.rings[number], mailbox: mailbox, listeners: listeners,
+          ring: recorder == nil ? nil : state.rings[number], mailboxes: state.mailboxes, listeners: listeners,
           epoll: epoll))
       try loop.prepare()
-      state.mailboxes.append(mailbox)
       state.counters.append(counters)
       state.threads.append(try LoopThread(isLoop: true) { loop.run() })
     }
@@ -164,6 +182,7 @@ public final class HTTPServer: Sendable {
 
   private func stopThreads(_ state: inout State) {
     for mailbox in state.mailboxes { mailbox.post(.drain) }
+    state.mailboxes = []
     context.pages.stop(threads: readers)
     context.requests.finish()
   }

@@ -1,10 +1,14 @@
 public import Measures
+public import SystemCalls
 
 /// Where a server listens and every bound it keeps. The defaults suit a service on one machine.
 public struct HTTPServerConfiguration: Sendable {
   public var addresses: [ServerAddress]
   /// Where and how TLS is spoken; nil for plain HTTP only.
   public var tls: TLSConfiguration?
+  /// Sockets that were bound by whoever started this process. They are listened on as they are, beside the addresses, and
+  /// shared by all loops; draining leaves connections that wait there to the next process, and their files alone.
+  public var inherited: [InheritedSocket] = []
   /// Event loops, each a thread with its own listening sockets; 0 means one per processor.
   public var loops = 0
   /// Connections of the whole server, idle ones included; those beyond are answered 503 with `Retry-After` and closed.
@@ -47,7 +51,8 @@ public struct HTTPServerConfiguration: Sendable {
   /// Bytes per second of a response that its client acknowledges; a client that takes less is reset. Of a response with a
   /// pace, at most half of that. At least one byte in ``sendDeadline``.
   public var minimumSendRate: UInt64 = 1024
-  /// After a response that ends the connection: how long the peer may take to close its side.
+  /// After a response that ends the connection: how long the peer may take to close its side. In a drain: how long a
+  /// connection that has asked for nothing yet may take to ask.
   public var lingerDeadline = Duration.seconds(2)
   /// From ``HTTPServer/drain()`` to the end of patience with work in progress.
   public var drainDeadline = Duration.seconds(10)

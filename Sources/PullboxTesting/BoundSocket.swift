@@ -1,0 +1,63 @@
+internal import CLinux
+internal import Glibc
+public import SystemCalls
+
+/// A listening socket as a service manager holds it: it outlives the servers that accept from it.
+public final class BoundSocket: Sendable {
+  public let descriptor: FileDescriptor
+
+  /// On a free port of 127.0.0.1.
+  public init() throws {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    descriptor = try Self.listening(AF_INET, &address, MemoryLayout<sockaddr_in>.size)
+  }
+
+  public init(unixPath path: String) throws {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let bytes = Array(path.utf8)
+    precondition(bytes.count < MemoryLayout.size(ofValue: address.sun_path), "too long for a socket: \(path)")
+    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
+    descriptor = try Self.listening(AF_UNIX, &address, MemoryLayout<sockaddr_un>.size)
+  }
+
+  /// Of a TCP socket.
+  public var port: UInt16 {
+    var address = sockaddr_in()
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+        unsafe getsockname(descriptor.number, pointer, &length)
+      }
+    }
+    precondition(result == 0)
+    return UInt16(bigEndian: address.sin_port)
+  }
+
+  /// A copy for a server.
+  public func handOver(name: String = "unknown") throws(SystemError) -> InheritedSocket {
+    let number = descriptor.number
+    let copy = try SystemCall.run("fcntl") { fcntl(number, F_DUPFD_CLOEXEC, 0) }
+    return InheritedSocket(FileDescriptor(takingOwnershipOf: copy), name: name)
+  }
+
+  private static func listening<Address>(
+    _ family: Int32, _ address: inout Address, _ length: Int
+  ) throws(SystemError) -> FileDescriptor {
+    let number = try SystemCall.run("socket") {
+      socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    }
+    let descriptor = FileDescriptor(takingOwnershipOf: number)
+    try SystemCall.run("bind") {
+      unsafe withUnsafeMutablePointer(to: &address) { pointer in
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+          unsafe bind(number, pointer, socklen_t(length))
+        }
+      }
+    }
+    try SystemCall.run("listen") { listen(number, 1024) }
+    return descriptor
+  }
+}

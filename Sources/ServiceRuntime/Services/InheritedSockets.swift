@@ -1,0 +1,52 @@
+import Glibc
+public import SystemCalls
+
+/// The sockets a service manager opened for this process: sd_listen_fds(3), `LISTEN_FDS`, `LISTEN_PID` and
+/// `LISTEN_FDNAMES`.
+public enum InheritedSockets {
+  private static let variables = ["LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"]
+  /// The first comes after standard input, output and error.
+  private static let firstNumber: Int32 = 3
+
+  /// Takes them over, closed in programs this process starts, and removes the variables, so that nobody takes them twice.
+  /// None where nothing was handed over, or it was for another process. Call it before there is a thread that reads the
+  /// environment.
+  public static func take() throws(InheritedSocketError) -> [InheritedSocket] {
+    let environment = ProcessEnvironment.variables
+    for variable in variables { unsafe unsetenv(variable) }
+    return try take(environment: environment, process: getpid(), from: firstNumber)
+  }
+
+  static func take(
+    environment: [String: String], process: Int32, from first: Int32
+  ) throws(InheritedSocketError) -> [InheritedSocket] {
+    guard let owner = environment["LISTEN_PID"], let text = environment["LISTEN_FDS"] else { return [] }
+    guard let owner = Int32(owner) else { throw InheritedSocketError("LISTEN_PID is no number: \(owner)") }
+    guard owner == process else { return [] }
+    guard let count = Int32(text), (0...1024).contains(count) else {
+      throw InheritedSocketError("LISTEN_FDS is no number of sockets: \(text)")
+    }
+    let names = environment["LISTEN_FDNAMES"]?.split(separator: ":", omittingEmptySubsequences: false) ?? []
+    guard names.isEmpty || names.count == Int(count) else {
+      throw InheritedSocketError("LISTEN_FDNAMES has \(names.count) names for \(count) sockets")
+    }
+    // All must be there before one is taken: what is taken is closed when this throws.
+    for number in first..<first + count where fcntl(number, F_SETFD, FD_CLOEXEC) == -1 {
+      throw InheritedSocketError("descriptor \(number) of LISTEN_FDS=\(count) is not open")
+    }
+    return (0..<count).map { position in
+      InheritedSocket(
+        FileDescriptor(takingOwnershipOf: first + position),
+        name: names.isEmpty ? "unknown" : String(names[Int(position)]))
+    }
+  }
+}
+
+/// Why inherited sockets cannot be taken over.
+public struct InheritedSocketError: Error, Hashable, Sendable, CustomStringConvertible {
+  public let description: String
+
+  init(_ reason: String) {
+    description = "sockets were handed over, but not in order: \(reason)"
+  }
+}
