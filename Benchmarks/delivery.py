@@ -15,7 +15,7 @@ from pathlib import Path
 
 import peers
 from measuring import GIGABYTE, memory, processor_time, run, say
-from reporting import Results, Target, row
+from reporting import Results, Target, row, show
 from services import Services
 
 HOT, COLD = "com.example.bench.hot", "com.example.bench.cold"
@@ -355,15 +355,6 @@ class Bench:
             for one in measured if isinstance(measured, list) else [measured]:
                 results.add(one)
                 show(one)
-
-
-def show(measured):
-    say(f"{measured['work']} ({measured['unit']})")
-    for peer, samples in measured["samples"].items():
-        say(f"    {peer:20} {sorted(samples)[len(samples) // 2]:12.2f}   {' '.join(f'{one:.1f}' for one in samples)}")
-    for target in measured["targets"]:
-        say(f"  {target['measured']:.3f} × {target['peer']}, {target['sense']} {target['target']}: "
-            f"{'held' if target['held'] else 'MISSED'}")
 
 
 # One loop beside one worker; the other processor is the client's.

@@ -1,8 +1,9 @@
 """Results with every sample as JSON, and as a table."""
 import datetime
 import json
+import statistics
 
-from measuring import machine, median_ratio
+from measuring import machine, median_ratio, say
 
 
 class Target:
@@ -16,10 +17,15 @@ class Target:
 
 
 def row(name, work, unit, samples, targets, ours="pullbox", **details):
-    """A row of results: `samples` holds a list a contender, `targets` name those that ours is measured against."""
+    """A row of results: `samples` holds a list a contender, `targets` name those that ours is measured against; one that
+    names nobody is a bound on the highest of our own samples."""
     judged = []
     for target in targets:
-        if target.peer in samples:
+        if target.peer is None:
+            value = round(max(samples[ours]), 3)
+            judged.append({"peer": None, "sense": target.sense, "target": target.bound, "measured": value,
+                           "held": target.judge(value)})
+        elif target.peer in samples:
             value = round(median_ratio(samples[ours], samples[target.peer]), 3)
             judged.append({"peer": target.peer, "sense": target.sense, "target": target.bound, "measured": value,
                            "held": target.judge(value)})
@@ -50,3 +56,12 @@ class Results:
         self.path.write_text(json.dumps({
             "benchmark": self.benchmark, "command": f"scripts/bench {self.benchmark}", "machine": machine(),
             "settings": self.settings, "rows": self.rows}, indent=1) + "\n")
+
+
+def show(measured):
+    say(f"{measured['work']} ({measured['unit']})")
+    for peer, samples in measured["samples"].items():
+        say(f"    {peer:24} {statistics.median(samples):12.2f}   {' '.join(f'{one:.3g}' for one in samples)}")
+    for target in measured["targets"]:
+        against = f"{target['measured']:.3f} × {target['peer']}" if target["peer"] else f"{target['measured']:.3f}"
+        say(f"  {against}, {target['sense']} {target['target']}: {'held' if target['held'] else 'MISSED'}")

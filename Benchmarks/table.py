@@ -17,7 +17,7 @@ def ratio_lines(rows):
         for target in row["targets"]:
             sign = "≤" if target["sense"] == "at most" else "≥"
             verdict = "held" if target["held"] else "**missed**"
-            factor = f"{target['measured']:.2f} × {target['peer']}" if not target.get("absolute") else \
+            factor = f"{target['measured']:.2f} × {target['peer']}" if target["peer"] else \
                 f"{number(target['measured'])} {row['unit']}"
             yield f"| {work} | {factor} | {sign} {target['target']:g} | {verdict} |"
             work = ""
