@@ -22,8 +22,18 @@ public struct DeliveryConfiguration: Decodable, Sendable {
     public var bundles: [String]
   }
 
+  /// TLS: where, and with which certificate.
+  public struct TLS: Decodable, Hashable, Sendable {
+    /// As ``DeliveryConfiguration/listen``; none where sockets are handed over.
+    public var listen: [String]?
+    /// PEM files; read again at every SIGHUP.
+    public var certificate: String
+    public var key: String
+  }
+
   /// Addresses to listen on: `127.0.0.1:8080`, `unix:/run/pullbox/server.sock`.
   public var listen: [String]
+  public var tls: TLS?
   /// The directory of everything that must survive.
   public var state: String
   public var store: Store
@@ -65,6 +75,12 @@ public struct DeliveryConfiguration: Decodable, Sendable {
       .list(
         "listen", "ADDRESS", fallback: "127.0.0.1:8080",
         help: "HOST:PORT or unix:PATH; port 0 takes a free one; may be repeated"),
+      .list(
+        "tls-listen", "ADDRESS", key: "tls.listen", help: "As --listen, for TLS 1.2 and 1.3; may be repeated"),
+      .value(
+        "tls-certificate", "FILE", key: "tls.certificate",
+        help: "PEM: the certificate and its chain; read again at SIGHUP"),
+      .value("tls-key", "FILE", key: "tls.key", help: "PEM: the certificate's key, without a passphrase"),
       .value("state", "DIR", fallback: "/var/lib/pullbox-server", help: "Directory of all that must survive"),
       .value(
         "public-url", "URL", key: "publicURL",

@@ -9,7 +9,7 @@ public import Measures
 import PullboxAPI
 import Receipts
 public import ServiceRuntime
-import SystemCalls
+public import SystemCalls
 
 /// The delivery server with everything it needs: opened from a configuration, run by a ``ServiceGroup``.
 public final class DeliveryServer: Service {
@@ -35,7 +35,7 @@ public final class DeliveryServer: Service {
   /// mend.
   public init(
     _ configuration: DeliveryConfiguration, log: Log, clock: any WallClock = SystemWallClock(),
-    timer: any MonotonicClock = SystemMonotonicClock()
+    timer: any MonotonicClock = SystemMonotonicClock(), inherited: [InheritedSocket] = []
   ) throws {
     self.clock = clock
     self.timer = timer
@@ -47,12 +47,7 @@ public final class DeliveryServer: Service {
       throw StartError("another process uses the state directory \(state)")
     }
     self.lock = lock
-    let addresses = try configuration.listen.map { text in
-      guard let address = ServerAddress(text) else {
-        throw StartError("not an address: \(text); HOST:PORT or unix:PATH is needed")
-      }
-      return address
-    }
+    var http = try Self.transport(configuration, inherited: inherited, log: log)
     let keys = OperatorKeys(try Self.operatorKeys(configuration))
     operators = keys
     let database = try Database.open(path: state + "/server.db", migrations: Schema.migrations)
@@ -119,7 +114,6 @@ public final class DeliveryServer: Service {
     CollectionRoutes(collector: collector, keys: keys).add(to: &routes)
     OperationsRoutes(database: database, recorder: recorder, keys: keys).add(to: &routes)
 
-    var http = HTTPServerConfiguration(addresses: addresses)
     http.maximumConnections = configuration.maximumConnections
     http.loops = configuration.loops
     http.drainDeadline = configuration.drainDeadline.duration
@@ -140,7 +134,9 @@ public final class DeliveryServer: Service {
   }
 
   /// Where it listens, with the real port where any free one was asked for.
-  public var addresses: [String] { server.boundAddresses.map(\.description) }
+  public var addresses: [String] {
+    server.boundAddresses.map(\.description) + server.boundSecureAddresses.map { "https://\($0)" }
+  }
 
   public func start() async throws {
     try server.start()
@@ -156,6 +152,10 @@ public final class DeliveryServer: Service {
     }
   }
 
+  public func pulse() async {
+    await server.ping()
+  }
+
   public func stop() async {
     await server.drain()
     do {
@@ -169,9 +169,10 @@ public final class DeliveryServer: Service {
     client.shutDown()
   }
 
-  /// Reads configuration and ticket keys again: operator keys, limits, the tickets' lifetime and keys and the log's level
-  /// take effect at once, for connections that are open as well; tickets that are out stay good while their key is in
-  /// the file. Everything is read and checked first: where something is wrong, all stays as it was and the log says why.
+  /// Reads configuration, ticket keys and certificate again: operator keys, limits, the tickets' lifetime and keys and the
+  /// log's level take effect at once, for connections that are open as well; tickets that are out stay good while their key
+  /// is in the file. Everything is read and checked first: where something is wrong, all stays as it was and the log says
+  /// why.
   public func reload(_ load: @escaping @Sendable () throws -> DeliveryConfiguration) async {
     do {
       let state = configuration.state
@@ -184,6 +185,8 @@ public final class DeliveryServer: Service {
       }
       let gate = GateSettings(
         keys: keys, ticketLifetime: new.ticketLifetime.duration, classes: try new.classes())
+      let server = server
+      try await BlockingPool.shared.run { try server.reloadCertificates() }
       operators.replace(operatorKeys)
       settings.replace(gate)
       log.level = level
@@ -198,7 +201,7 @@ public final class DeliveryServer: Service {
   private func warnOfOthers(_ new: DeliveryConfiguration) {
     let old = configuration
     let changed: [(String, Bool)] = [
-      ("listen", old.listen != new.listen), ("state", old.state != new.state),
+      ("listen", old.listen != new.listen), ("tls", old.tls != new.tls), ("state", old.state != new.state),
       ("store.url", old.store.url != new.store.url), ("store.name", old.store.name != new.store.name),
       ("maximumConnections", old.maximumConnections != new.maximumConnections),
       ("loops", old.loops != new.loops), ("publicURL", old.publicURL != new.publicURL),

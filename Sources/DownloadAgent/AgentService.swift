@@ -106,6 +106,10 @@ public final class AgentService: Service {
     }
   }
 
+  public func pulse() async {
+    await server.ping()
+  }
+
   /// Ends event streams and connections, then transfers: what they have verified is recorded when this returns.
   public func stop() async {
     hub.close()

@@ -8,7 +8,7 @@ enum EntryPoint {
     if TicketKeyRotation.isAsked(arguments) { TicketKeyRotation.run(arguments).exitProcess() }
     Daemon.main(DeliveryConfiguration.command, configuration: DeliveryConfiguration.self) {
       configuration, log, load in
-      let server = try DeliveryServer(configuration, log: log)
+      let server = try DeliveryServer(configuration, log: log, inherited: try InheritedSockets.take())
       return Daemon.Parts(
         services: [server], addresses: { server.addresses }, reload: { await server.reload(load) })
     }
