@@ -49,6 +49,8 @@ struct CommandFailure: Error {
         + "PULLBOX_SERVER"
     case (.problem(let problem), .server) where problem.code == .unauthorized:
       "\(problem); give the operator's key with --operator-key or PULLBOX_OPERATOR_KEY"
+    case (.problem(let problem), .server) where problem.code == .outOfSpace:
+      "\(problem); what was sent is kept, and the same command goes on once the server has room"
     case (.problem(let problem), _):
       problem.description + (problem.retryAfterSeconds.map { "; try again in \($0) s" } ?? "")
     case (.unintelligible, .agent): "\(agentSocket) gave \(error)"

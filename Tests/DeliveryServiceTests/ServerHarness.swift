@@ -98,6 +98,16 @@ final class ServerHarness: Sendable {
     ).value
   }
 
+  /// Makes a version 1.0 of an upload, named by its identifier or its address.
+  func submit(upload: String, as product: String) async throws -> VersionRecord {
+    _ = try await operatorAPI.call(
+      "PUT", "/v1/operator/products/\(product)", body: ProductDescription(), as: OperatorProduct.self)
+    let submission = VersionSubmission(upload: upload, version: try #require(ContentVersion("1.0")))
+    return try await operatorAPI.call(
+      "POST", "/v1/operator/products/\(product)/versions", body: submission, as: VersionRecord.self
+    ).value
+  }
+
   /// The upload's identifier.
   func upload(_ bytes: [UInt8], name: String = "issue.cbz") async throws -> String {
     let response = try await operatorAPI.exchange(

@@ -83,6 +83,13 @@ struct UploadMachineTests {
     #expect(machine.handle(.waited).text == "ask u")
   }
 
+  @Test("an upload whose time has passed begins anew") func expired() {
+    var machine = machine(url: "u")
+    #expect(machine.handle(.begun).text == "ask u")
+    #expect(machine.handle(.failed(.problem(Problem(.uploadExpired)))).text == "create")
+    #expect(machine.handle(.created(url: "v")).text == "send v 0..<100")
+  }
+
   @Test("how long to wait is the server's to say")
   func retryAfter() {
     var machine = machine(url: "u")
@@ -102,7 +109,9 @@ struct UploadMachineTests {
 
   @Test(
     "what repeating does not change ends it",
-    arguments: [ProblemCode.unauthorized, .forbidden, .uploadTooLarge, .uploadVersionUnsupported])
+    arguments: [
+      ProblemCode.unauthorized, .forbidden, .uploadTooLarge, .uploadVersionUnsupported, .outOfSpace,
+    ])
   func permanent(code: ProblemCode) {
     var machine = machine(url: "u")
     #expect(machine.handle(.failed(.problem(Problem(code)))).text == "fail")

@@ -43,6 +43,7 @@ struct UploaderTests {
       #expect(shop.content(of: id) == content)
     }
     #expect(shop.requests == ["POST", "PATCH 0"])
+    #expect(shop.checksums == ["sha256 " + Base64.encode(SHA256Digest.of(content).array)])
     #expect(seen.withLock { $0 }.last == source.length)
     #expect(seen.withLock { $0 } == seen.withLock { $0.sorted() })
   }
@@ -57,6 +58,7 @@ struct UploaderTests {
       #expect(shop.content(of: id) == content)
     }
     #expect(shop.requests == ["POST", "PATCH 0", "PATCH 150000", "PATCH 300000"])
+    #expect(shop.checksums.isEmpty)
   }
 
   @Test(
@@ -147,17 +149,20 @@ struct UploaderTests {
     #expect(shop.requests == ["POST", "PATCH 0", "HEAD", "POST", "PATCH 0"])
   }
 
-  @Test("a refusal that repeating does not change is thrown as it is, at once")
-  func refused() async throws {
+  @Test(
+    "a refusal that repeating does not change is thrown as it is, at once",
+    arguments: [ProblemCode.outOfSpace, .forbidden, .uploadTooLarge])
+  func refused(code: ProblemCode) async throws {
     let shop = TusShop()
-    shop.refuse(with: [Problem(.outOfSpace), Problem(.forbidden)])
+    shop.refuse(with: [Problem(code)])
     try await withServer(shop) { address in
       await #expect {
         try await uploader(address).upload(source)
       } throws: { error in
         guard case .problem(let problem) = error as? APICallError else { return false }
-        return problem.code == .forbidden
+        return problem.code == code
       }
     }
+    #expect(clock.delays.isEmpty)
   }
 }

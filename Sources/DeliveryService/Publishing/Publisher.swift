@@ -16,7 +16,8 @@ struct Publisher: Sendable {
   let clock: any WallClock
 
   /// Makes a version of an upload. The same version with the same bytes again is the one there is (`isNew` false); with
-  /// other bytes, `version-conflict`. Throws `package-rejected` with every fault.
+  /// other bytes, `version-conflict`. Throws `package-rejected` with every fault. The upload stays until it expires, so
+  /// that a client whose answer was lost can ask again.
   func createVersion(
     of product: ProductIdentifier, from submission: VersionSubmission, by actor: String
   ) async throws -> (record: VersionRecord, isNew: Bool) {
@@ -155,7 +156,6 @@ struct Publisher: Sendable {
           throw Problem(
             .versionConflict, "\(manifest.product) \(existing.version) has the digest \(existing.digest)")
         }
-        try UploadTable.remove(upload.id, in: connection)
         return (existing, false)
       }
       let record = VersionRecord(
@@ -166,7 +166,6 @@ struct Publisher: Sendable {
         record, manifest: manifest.canonicalBytes(), cover: manifest.cover?.text, title: manifest.title,
         in: connection)
       try SignatureTable.insert(signatures, of: record.product, record.version, in: connection)
-      try UploadTable.remove(upload.id, in: connection)
       try AuditTable.add(
         AuditEntry(
           at: now, actor: actor, action: "version.create", subject: "\(manifest.product) \(manifest.version)",

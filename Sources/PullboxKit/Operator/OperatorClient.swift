@@ -123,6 +123,20 @@ public struct OperatorClient: Sendable {
     ).value
   }
 
+  /// Removes from the server what nobody needs, or says what that would be. `grace` in place of the server's own.
+  public func collect(isDryRun: Bool, grace: Duration? = nil) async throws(APICallError) -> CollectionReport {
+    let wish = CollectionRequest(
+      dryRun: isDryRun, graceSeconds: grace.map { Int($0.components.seconds) })
+    var api = api
+    api.timeout = Self.inspectionTimeout
+    return try await api.call("POST", "/v1/operator/collection", body: wish).value
+  }
+
+  /// Uploads that are open, the oldest first.
+  public func uploads() async throws(APICallError) -> [UploadRecord] {
+    try await api.get("/v1/operator/uploads", as: Page<UploadRecord>.self).items
+  }
+
   /// Sends packages to this server.
   public func uploader(ledger: UploadLedger?) -> Uploader {
     Uploader(server: TusServer(api: api, client: client), ledger: ledger)

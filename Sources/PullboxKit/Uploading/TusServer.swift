@@ -46,10 +46,11 @@ struct TusServer: Sendable {
     return (offset, Self.number(response.headers["Upload-Length"]))
   }
 
-  /// Sends that part of the file, which must start where the upload stands; answers where it then stands. `progress` gets
-  /// the bytes read for this request, on the client's thread.
+  /// Sends that part of the file, which must start where the upload stands; answers where it then stands. With `checksum`,
+  /// that of the part, the server keeps all of it or nothing. `progress` gets the bytes read for this request, on the
+  /// client's thread.
   func send(
-    _ file: UploadFile, _ range: Range<Int64>, to url: String,
+    _ file: UploadFile, _ range: Range<Int64>, checksum: SHA256Digest?, to url: String,
     progress: @escaping @Sendable (ByteCount) -> Void
   ) async throws(APICallError) -> Int64 {
     var request = api.request(
@@ -58,6 +59,9 @@ struct TusServer: Sendable {
         ("Tus-Resumable", Self.protocolVersion), ("Upload-Offset", String(range.lowerBound)),
         ("Content-Type", "application/offset+octet-stream"),
       ])
+    if let checksum {
+      request.headers.append(("Upload-Checksum", "sha256 " + Base64.encode(checksum.array)))
+    }
     request.body = .file(file, range, progress: progress)
     request.lowSpeed = .init(bytesPerSecond: ByteCount(1), duration: Self.silence)
     let response: ClientResponse

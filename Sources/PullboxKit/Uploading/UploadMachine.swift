@@ -90,6 +90,8 @@ struct UploadMachine {
       case 404 where url != nil, 410 where url != nil: return restart(because: error)
       // Somebody else's bytes came first, or ours did and the answer was lost: the server knows.
       case 409 where problem.code == .uploadOffsetMismatch, 423, 460: return wait(error)
+      // Nobody makes room while this waits; the upload goes on from here when somebody has.
+      case 507: return .fail(error)
       default: break
       }
     }

@@ -8,6 +8,9 @@ import SystemCalls
 /// Sends a package to a delivery server by tus 1.0.0, and goes on where it stood after whatever broke it off: the
 /// connection, the server, this process.
 public struct Uploader: Sendable {
+  /// The longest package that is sent with a checksum for the request.
+  static let maximumCheckedLength = ByteCount.mebibytes(1)
+
   let server: TusServer
   let ledger: UploadLedger?
   public var backoff = Backoff(initial: .milliseconds(250), cap: .seconds(15))
@@ -61,9 +64,14 @@ public struct Uploader: Sendable {
         resumedAt = resumed
         report(.sending, at: range.lowerBound)
         let total = source.length
+        // The package's own digest is known. What fails its checksum is sent again whole, as is what a cut ended: of a
+        // longer package that would cost more than it finds, and the server checks every digest in the end.
+        let isWhole = range == 0..<total.rawValue && total <= Self.maximumCheckedLength
         event = await Self.event { () async throws(APICallError) in
           .sent(
-            upTo: try await server.send(file, range, to: url) { count in
+            upTo: try await server.send(
+              file, range, checksum: isWhole ? source.digest : nil, to: url
+            ) { count in
               progress(
                 UploadProgress(
                   activity: .sending, sent: ByteCount(range.lowerBound) + count, total: total,

@@ -21,13 +21,15 @@ struct Daemon: Sendable {
 
   /// Returns once the daemon answers. `name` is for its files in `directory`; the log of earlier starts is continued.
   static func start(
-    _ executable: String, _ arguments: [String], name: String, in directory: TemporaryDirectory
+    _ executable: String, _ arguments: [String], name: String, in directory: TemporaryDirectory,
+    environment additions: [String: String] = [:]
   ) async throws -> Daemon {
     let number = UInt32.random(in: .min ... .max)
     let notifications = try NotificationSocket(path: directory.path("\(number).notify"))
     let readyFile = directory.path("\(number).ready")
     let log = directory.path("\(name).log")
     var environment = Executables.environment
+    environment.merge(additions) { $1 }
     environment["NOTIFY_SOCKET"] = notifications.path
     let process = try ChildProcess(
       Executables.path(executable), arguments + ["--ready-file", readyFile], environment: environment,

@@ -18,7 +18,7 @@ struct ExitCodeTests {
       (.verificationUndetermined, 4), (.tooManyRequests, 4), (.catalogueUnavailable, 4),
       (.storeUnavailable, 4),
       (.unavailable, 4), (.uploadLocked, 4), (.outOfSpace, 5), (.insufficientStorage, 5),
-      (.checksumMismatch, 6),
+      (.checksumMismatch, 6), (.uploadExpired, 1),
       (.completionMismatch, 6), (.productUnknown, 1), (.unauthorized, 1), (.forbidden, 1),
       (.internalError, 1),
       (.versionConflict, 1), (.packageRejected, 1), (.contentWithdrawn, 1), (.receiptMalformed, 1),

@@ -10,6 +10,7 @@ final class TusShop: AsyncHandler {
     var uploads: [String: [UInt8]] = [:]
     var lengths: [String: Int] = [:]
     var requests: [String] = []
+    var checksums: [String] = []
     var cuts: [Int] = []
     var answers: [Problem] = []
     var bytesTaken = 0
@@ -25,6 +26,8 @@ final class TusShop: AsyncHandler {
 
   /// `POST`, `HEAD` and `PATCH offset`, in order.
   var requests: [String] { state.withLock { $0.requests } }
+  /// `Upload-Checksum`, in order, of the requests that had one.
+  var checksums: [String] { state.withLock { $0.checksums } }
   /// Body bytes kept, over all uploads.
   var bytesTaken: Int { state.withLock { $0.bytesTaken } }
   func content(of id: String) -> [UInt8]? { state.withLock { $0.uploads[id] } }
@@ -59,6 +62,7 @@ final class TusShop: AsyncHandler {
     let offset = request.headers["Upload-Offset"] ?? ""
     let refusal = state.withLock { state -> Problem? in
       state.requests.append("PATCH \(offset)")
+      if let checksum = request.headers["Upload-Checksum"] { state.checksums.append(checksum) }
       if !state.answers.isEmpty { return state.answers.removeFirst() }
       guard let content = state.uploads[id] else { return Problem(.uploadUnknown) }
       return "\(content.count)" == offset ? nil : Problem(.uploadOffsetMismatch)

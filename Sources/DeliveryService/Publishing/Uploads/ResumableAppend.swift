@@ -26,10 +26,10 @@ struct ResumableAppend: UploadRules {
     let stated = [state.length, length, impliedLength].compactMap(\.self)
     if Set(stated).count > 1 { return .refuse(ResumableProblem.inconsistentLength) }
     let end = stated.first
+    if let end, end < offset { return .refuse(ResumableProblem.inconsistentLength) }
     if let end, let contentLength, offset + contentLength > end {
       return .abandon(ResumableProblem.inconsistentLength)
     }
-    if let end, end < offset { return .refuse(ResumableProblem.inconsistentLength) }
     guard max(end ?? .zero, offset + (contentLength ?? .zero)) <= UploadLimits.maximumLength else {
       return .refuse(Problem(.uploadTooLarge))
     }

@@ -1,0 +1,137 @@
+import APICalling
+import Commerce
+import Digests
+import HTTPClient
+import Measures
+import PullboxAPI
+import PullboxTesting
+import SystemCalls
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Collection")
+struct CollectionTests {
+  private let package = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+
+  private func collect(
+    _ server: ServerHarness, dryRun: Bool = false, grace: Int? = nil
+  ) async throws -> CollectionReport {
+    try await server.operatorAPI.call(
+      "POST", "/v1/operator/collection", body: CollectionRequest(dryRun: dryRun, graceSeconds: grace),
+      as: CollectionReport.self
+    ).value
+  }
+
+  private func withdraw(_ server: ServerHarness) async throws {
+    _ = try await server.operatorAPI.call(
+      "POST", "/v1/operator/products/com.example.issue1/versions/1.0/withdraw", body: ReviewDecision(),
+      as: VersionRecord.self)
+  }
+
+  @Test("an upload that expired goes with its bytes; a dry run says so and changes nothing")
+  func expired() async throws {
+    try await ServerHarness.run(options: ["--upload-lifetime", "100s"]) { server in
+      let client = UploadClient(server: server)
+      let location = try await client.create(length: 5)
+      _ = try await client.patch(location, at: 0, [1, 2])
+      #expect(try await collect(server).uploads.isEmpty)
+      server.clock.advance(by: .seconds(100))
+      for dryRun in [true, true, false] {
+        let report = try await collect(server, dryRun: dryRun)
+        #expect(report.uploads.map(\.bytes) == [ByteCount(2)])
+        #expect(report.bytes == ByteCount(2))
+      }
+      #expect(try await collect(server).uploads.isEmpty)
+      #expect(try await client.tus("HEAD", location).status == 404)
+      let page = try await server.operatorAPI.get("/v1/operator/audit", as: Page<AuditEntry>.self)
+      #expect(page.items.first?.action == "upload.expire")
+    }
+  }
+
+  @Test("a package whose upload never became a version goes after the grace period, and not before")
+  func abandoned() async throws {
+    try await ServerHarness.run(options: ["--upload-lifetime", "100s", "--collection-grace", "50s"]) {
+      server in
+      try await server.publish(package)
+      let upload = try await server.upload(package + [1])
+      let conflict = try await server.problem {
+        _ = try await server.submit(upload: upload, as: "com.example.issue1")
+      }
+      #expect(conflict.code == .versionConflict)
+      #expect(try await collect(server, grace: 0).blobs.isEmpty)
+      server.clock.advance(by: .seconds(100))
+      let first = try await collect(server)
+      // That of the version, kept for a client that asks again, and this one.
+      #expect(first.uploads.count == 2)
+      #expect(first.blobs.isEmpty)
+      #expect(first.waiting.map(\.digest) == [.of(package + [1])])
+      server.clock.advance(by: .seconds(49))
+      #expect(try await collect(server).blobs.isEmpty)
+      server.clock.advance(by: .seconds(1))
+      #expect(try await collect(server).blobs.map(\.digest) == [.of(package + [1])])
+      #expect(try await collect(server, grace: 0).blobs.isEmpty)
+    }
+  }
+
+  @Test("withdrawn content stays unless the operator's rule says otherwise")
+  func withdrawnStays() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      try await withdraw(server)
+      #expect(try await collect(server, grace: 0).blobs.isEmpty)
+    }
+  }
+
+  @Test("by that rule it goes, but never while a grant is live")
+  func withdrawnGoes() async throws {
+    try await ServerHarness.run(options: ["--collect-withdrawn", "--upload-lifetime", "100s"]) { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      try await withdraw(server)
+      #expect(try await collect(server, grace: 0).blobs.isEmpty)
+      #expect(try await server.fetch(grant).body == package)
+      #expect(try await server.complete(grant).value.state != .granted)
+      server.clock.advance(by: .seconds(100))
+      let report = try await collect(server, grace: 0)
+      let isFinished = try await server.status(grant).state == .finished
+      #expect(report.blobs.map(\.digest) == (isFinished ? [.of(package)] : []))
+      #expect(try await server.fetch(grant).status == (isFinished ? 404 : 200))
+    }
+  }
+
+  @Test("a publication of the same bytes that runs meanwhile ends with its package there")
+  func race() async throws {
+    try await ServerHarness.run(options: ["--upload-lifetime", "100s"]) { server in
+      try await server.publish([1, 2, 3])
+      for round in 1...10 {
+        // Bytes that are there and that nobody needs: a version could not be made of them.
+        let bytes = package + [UInt8(round)]
+        let upload = try await server.upload(bytes)
+        _ = try await server.problem { _ = try await server.submit(upload: upload, as: "com.example.issue1") }
+        server.clock.advance(by: .seconds(100))
+        _ = try await collect(server, grace: 1000)
+        async let report = collect(server, grace: 0)
+        let record = try await server.submit(bytes, as: "com.example.issue1", version: "2.\(round)")
+        _ = try await report
+        #expect(record.digest == .of(bytes))
+        let blob = record.digest.hexadecimal
+        let path = "\(server.directory.path)/state/blobs/\(blob.prefix(2))/\(blob.dropFirst(2))"
+        #expect(try FileSystem.status(of: path)?.length == ByteCount(bytes.count))
+      }
+    }
+  }
+
+  @Test("only an administrator collects, and a grace period is bounded")
+  func refusals() async throws {
+    try await ServerHarness.run { server in
+      let anonymous = try await server.problem {
+        _ = try await server.api.call(
+          "POST", "/v1/operator/collection", body: CollectionRequest(), as: CollectionReport.self)
+      }
+      #expect(anonymous.code == .unauthorized)
+      let negative = try await server.problem { _ = try await collect(server, grace: -1) }
+      #expect(negative.code == .requestMalformed)
+    }
+  }
+}

@@ -1,0 +1,217 @@
+import APICalling
+import Digests
+import HTTPClient
+import Measures
+import PullboxAPI
+import PullboxTesting
+import Testing
+
+@testable import DeliveryService
+
+@Suite("tus 1.0.0")
+struct TusTests {
+  private let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+
+  private func checksum(_ name: String, _ algorithm: ChecksumAlgorithm, _ bytes: some Collection<UInt8>)
+    -> [(String, String)]
+  {
+    [("Upload-Checksum", "\(name) \(Base64.encode(Checksum.of(bytes, algorithm).bytes))")]
+  }
+
+  @Test(
+    "OPTIONS tells the version, the extensions, the limit and the checksums, whatever version is asked with")
+  func discovery() async throws {
+    try await ServerHarness.run { server in
+      let options = try await UploadClient(server: server).send(
+        "OPTIONS", UploadClient.collection, [("Tus-Resumable", "0.1")])
+      #expect(options.status == 204)
+      #expect(options.headers["Tus-Version"] == "1.0.0")
+      #expect(
+        options.headers["Tus-Extension"]
+          == "creation,creation-with-upload,creation-defer-length,checksum,expiration,termination")
+      #expect(options.headers["Tus-Max-Size"] == "2147483648")
+      #expect(options.headers["Tus-Checksum-Algorithm"] == "sha1,sha256")
+    }
+  }
+
+  @Test(
+    "bytes with the right checksum are kept",
+    arguments: [("sha1", ChecksumAlgorithm.sha1), ("sha256", .sha256)])
+  func rightChecksum(name: String, algorithm: ChecksumAlgorithm) async throws {
+    try await ServerHarness.run { server in
+      let client = UploadClient(server: server)
+      let location = try await client.create(length: package.count)
+      let answer = try await client.patch(location, at: 0, package, checksum(name, algorithm, package))
+      #expect(answer.status == 204)
+      #expect(answer.headers["Upload-Offset"] == "100000")
+    }
+  }
+
+  @Test("bytes with a wrong checksum are not: 460, and the offset stays; the right ones may follow")
+  func wrongChecksum() async throws {
+    try await ServerHarness.run { server in
+      let client = UploadClient(server: server)
+      let location = try await client.create(length: package.count)
+      _ = try await client.patch(location, at: 0, Array(package[..<1000]))
+      let rest = Array(package[1000...])
+      let answer = try await client.patch(location, at: 1000, rest, checksum("sha256", .sha256, package))
+      #expect(answer.status == 460)
+      #expect(try client.problem(answer) == .checksumMismatch)
+      #expect(try await client.offset(location) == "1000")
+      let again = try await client.patch(location, at: 1000, rest, checksum("sha1", .sha1, rest))
+      #expect(again.status == 204)
+      #expect(try await client.offset(location) == "100000")
+    }
+  }
+
+  @Test(
+    "an unknown algorithm, or no digest of its length, is 400 and changes nothing",
+    arguments: [
+      ("md5 1B2M2Y8AsgTpgAmY7PhCfg==", ProblemCode.checksumUnsupported), ("sha256", .requestMalformed),
+      ("sha256 AAAA", .requestMalformed), ("sha1 not*base64", .requestMalformed),
+    ])
+  func badChecksum(field: String, code: ProblemCode) async throws {
+    try await ServerHarness.run { server in
+      let client = UploadClient(server: server)
+      let location = try await client.create(length: 3)
+      let answer = try await client.patch(location, at: 0, [1, 2, 3], [("Upload-Checksum", field)])
+      #expect(answer.status == 400)
+      #expect(try client.problem(answer) == code)
+      #expect(try await client.offset(location) == "0")
+    }
+  }
+
+  @Test("a connection that breaks before the end of checked bytes leaves none of them")
+  func brokenCheck() async throws {
+    try await ServerHarness.run { server in
+      let client = UploadClient(server: server)
+      let location = try await client.create(length: package.count)
+      let (name, value) = checksum("sha256", .sha256, package)[0]
+      let connection = try client.connect()
+      try await connection.send(
+        client.head(
+          "PATCH", location,
+          [
+            "Tus-Resumable: 1.0.0", "Upload-Offset: 0", "Content-Type: application/offset+octet-stream",
+            "Content-Length: \(package.count)", "\(name): \(value)",
+          ]))
+      try await connection.send(Array(package[..<5000]))
+      try await client.wait(for: 5000, in: location)
+      connection.reset()
+      try await client.wait(for: 0, in: location)
+      var offset = try await client.offset(location)
+      while offset == nil { offset = try await client.offset(location) }
+      #expect(offset == "0")
+    }
+  }
+
+  @Test("an upload says when it expires; every addition moves that; afterwards it is 410")
+  func expiration() async throws {
+    try await ServerHarness.run(options: ["--upload-lifetime", "100s"]) { server in
+      let client = UploadClient(server: server)
+      let created = try await client.tus("POST", UploadClient.collection, [("Upload-Length", "10")])
+      let location = try #require(created.headers["Location"])
+      let first = try #require(created.headers["Upload-Expires"])
+      server.clock.advance(by: .seconds(99))
+      let added = try await client.patch(location, at: 0, [1, 2, 3])
+      #expect(added.status == 204)
+      let second = try #require(added.headers["Upload-Expires"])
+      #expect(first != second && first.hasSuffix("GMT") && second.hasSuffix("GMT"))
+      server.clock.advance(by: .seconds(99))
+      #expect(try await client.offset(location) == "3")
+      server.clock.advance(by: .seconds(1))
+      let gone = try await client.tus("HEAD", location)
+      #expect(gone.status == 410)
+      #expect(gone.headers["Upload-Offset"] == nil)
+      let refused = try await client.patch(location, at: 3, [1])
+      #expect(refused.status == 410)
+      #expect(try client.problem(refused) == .uploadExpired)
+    }
+  }
+
+  @Test("X-HTTP-Method-Override counts in place of the method")
+  func methodOverride() async throws {
+    try await ServerHarness.run { server in
+      let client = UploadClient(server: server)
+      let location = try await client.create(length: 3)
+      let patched = try await client.tus(
+        "POST", location,
+        [
+          ("X-HTTP-Method-Override", "PATCH"), ("Upload-Offset", "0"),
+          ("Content-Type", "application/offset+octet-stream"),
+        ], [1, 2, 3])
+      #expect(patched.status == 204)
+      #expect(patched.headers["Upload-Offset"] == "3")
+      #expect(try await client.tus("POST", location, [("X-HTTP-Method-Override", "DELETE")]).status == 204)
+      #expect(try await client.tus("HEAD", location).status == 404)
+      let nonsense = try await client.tus("POST", location, [("X-HTTP-Method-Override", "TRACE")])
+      #expect(nonsense.status == 405)
+      #expect(nonsense.headers["Allow"] == "DELETE, GET, HEAD, OPTIONS, PATCH")
+    }
+  }
+
+  @Test("while one request sends, others are 423, and no byte of theirs is mixed in")
+  func locked() async throws {
+    try await ServerHarness.run { server in
+      let client = UploadClient(server: server)
+      let location = try await client.create(length: package.count)
+      let connection = try client.connect()
+      try await connection.send(
+        client.head(
+          "PATCH", location,
+          [
+            "Tus-Resumable: 1.0.0", "Upload-Offset: 0", "Content-Type: application/offset+octet-stream",
+            "Content-Length: \(package.count)",
+          ]))
+      for end in stride(from: 10_000, through: 90_000, by: 20_000) {
+        try await connection.send(Array(package[(end == 10_000 ? 0 : end - 20_000)..<end]))
+        try await client.wait(for: end, in: location)
+        for offset in [0, end] {
+          let other = try await client.patch(location, at: offset, [UInt8](repeating: 0xFF, count: 1000))
+          #expect(other.status == 423)
+          #expect(try client.problem(other) == .uploadLocked)
+        }
+        #expect(try await client.tus("HEAD", location).status == 423)
+        #expect(try await client.tus("DELETE", location).status == 423)
+      }
+      try await connection.send(Array(package[90_000...]))
+      #expect(try await connection.receiveResponse().status == 204)
+      #expect(try await server.submit(upload: location, as: "com.example.a").digest == .of(package))
+    }
+  }
+
+  @Test("with a deferred length the length comes later, once")
+  func deferred() async throws {
+    try await ServerHarness.run { server in
+      let client = UploadClient(server: server)
+      let created = try await client.tus("POST", UploadClient.collection, [("Upload-Defer-Length", "1")])
+      let location = try #require(created.headers["Location"])
+      _ = try await client.patch(location, at: 0, [1, 2])
+      #expect(try await client.tus("HEAD", location).headers["Upload-Defer-Length"] == "1")
+      _ = try await client.patch(location, at: 2, [3], [("Upload-Length", "5")])
+      let other = try await client.patch(location, at: 3, [4], [("Upload-Length", "6")])
+      #expect(other.status == 400)
+      let head = try await client.tus("HEAD", location)
+      #expect(head.headers["Upload-Length"] == "5")
+      #expect(head.headers["Upload-Defer-Length"] == nil)
+      #expect(try await client.patch(location, at: 3, [4, 5]).status == 204)
+    }
+  }
+
+  @Test("what is created with a wrong checksum or too many bytes is not there afterwards")
+  func creationFails() async throws {
+    try await ServerHarness.run { server in
+      let client = UploadClient(server: server)
+      let type = [("Content-Type", "application/offset+octet-stream")]
+      let wrong = try await client.tus(
+        "POST", UploadClient.collection,
+        type + [("Upload-Length", "3")] + checksum("sha1", .sha1, [9]), [1, 2, 3])
+      #expect(wrong.status == 460)
+      let tooMany = try await client.tus(
+        "POST", UploadClient.collection, type + [("Upload-Length", "2")], [1, 2, 3])
+      #expect(tooMany.status == 413)
+      let page = try await server.operatorAPI.get(UploadClient.collection, as: Page<UploadRecord>.self)
+      #expect(page.items.isEmpty)
+    }
+  }
+}
