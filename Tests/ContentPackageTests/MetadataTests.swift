@@ -53,11 +53,28 @@ struct MetadataTests {
     "a document that could expand or fetch anything, or is none, is not read",
     arguments: [
       "<!DOCTYPE ComicInfo [<!ENTITY a \"b\">]><ComicInfo><Title>&a;</Title></ComicInfo>",
-      "<!DOCTYPE ComicInfo SYSTEM \"file:///etc/passwd\"><ComicInfo/>", "<Other><Title>x</Title></Other>",
+      "<!DOCTYPE ComicInfo><!DOCTYPE ComicInfo><ComicInfo/>", "<!ENTITY a \"b\"><ComicInfo/>",
+      "<Other><Title>x</Title></Other>",
       "<ComicInfo><Title>x</ComicInfo>", "", "x", "<ComicInfo>\u{0}</ComicInfo>",
     ])
   func refused(_ document: String) {
     #expect(ComicInfoReader.read(Array(document.utf8)) == nil)
+  }
+
+  @Test("a document type that declares nothing is passed over, and nothing is fetched for it")
+  func documentType() {
+    let document = "<!DOCTYPE ComicInfo SYSTEM \"file:///etc/passwd\"><ComicInfo><Title>T</Title></ComicInfo>"
+    #expect(ComicInfoReader.read(Array(document.utf8)) == ComicInfo(title: "T"))
+  }
+
+  @Test("nesting, and the number of elements, are bounded")
+  func markupBounds() {
+    func read(_ document: String) -> Bool { MarkupReader.read(Array(document.utf8)) { _, _ in } }
+    let deepest = String(repeating: "<a>", count: 64) + String(repeating: "</a>", count: 64)
+    #expect(read(deepest))
+    #expect(!read("<a>" + deepest + "</a>"))
+    #expect(read("<a>" + String(repeating: "<b/>", count: 199_999) + "</a>"))
+    #expect(!read("<a>" + String(repeating: "<b/>", count: 200_000) + "</a>"))
   }
 
   @Test("UTF-16 and bytes that are no text are not read")

@@ -1,8 +1,8 @@
 import Measures
 import SystemCalls
 
-/// Looks into a comic archive that somebody else made (`.cbz`, `.cb7`, `.cbt`) for its title and its pages. What it
-/// cannot read it leaves unsaid: the archive is delivered as it is, whatever is in it.
+/// Looks into a comic archive that is no ZIP, whatever it is called, for its title and its pages. What it cannot read it
+/// leaves unsaid: the archive is delivered as it is, whatever is in it.
 enum ForeignArchive {
   /// Blocks.
   static func metadata(

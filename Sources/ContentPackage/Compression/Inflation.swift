@@ -6,14 +6,25 @@ import SystemCalls
 enum Inflation {
   static let bufferLength = 256 << 10
 
-  /// Inflates `range` of `source` and calls `body` with the bytes as they come; answers their SHA-256. Throws
-  /// ``PackageRefusal`` when the bytes are no deflate stream that takes exactly this range and makes exactly
-  /// `file.length` bytes.
+  /// As below, of a package's file; answers the SHA-256 of the bytes.
   static func run(
     _ source: borrowing FileDescriptor, range: Range<Int64>, of file: ManifestFile,
     _ body: (Span<UInt8>) throws -> Void
   ) throws -> SHA256Digest {
     var hasher = SHA256Hasher()
+    try run(source, range: range, length: file.length.rawValue, name: file.path.text) { bytes in
+      hasher.update(bytes)
+      try body(bytes)
+    }
+    return hasher.finalize()
+  }
+
+  /// Inflates `range` of `source` and calls `body` with the bytes as they come. Throws ``PackageRefusal`` when the bytes are
+  /// no deflate stream that takes exactly this range and makes exactly `length` bytes.
+  static func run(
+    _ source: borrowing FileDescriptor, range: Range<Int64>, length: Int64, name: String,
+    _ body: (Span<UInt8>) throws -> Void
+  ) throws {
     var stream = try InflateStream()
     var output = [UInt8](repeating: 0, count: bufferLength)
     var produced: Int64 = 0
@@ -23,7 +34,7 @@ enum Inflation {
       var rest = input
       while true {
         if isFinished {
-          guard rest.isEmpty else { throw refusal(file, "there are bytes behind its deflate stream") }
+          guard rest.isEmpty else { throw refusal(name, "there are bytes behind its deflate stream") }
           return
         }
         var buffer = output.mutableSpan
@@ -32,14 +43,13 @@ enum Inflation {
           step = try stream.run(rest, into: &buffer)
         } catch {
           guard error.reason == .invalidData else { throw error }
-          throw refusal(file, "its bytes are no deflate stream")
+          throw refusal(name, "its bytes are no deflate stream")
         }
         produced += Int64(step.produced)
-        guard produced <= file.length.rawValue else {
-          throw refusal(file, "it unpacks to more than \(file.length.rawValue) bytes")
+        guard produced <= length else {
+          throw refusal(name, "it unpacks to more than \(length) bytes")
         }
         let made = output.span.extracting(first: step.produced)
-        hasher.update(made)
         try body(made)
         rest = rest.extracting(droppingFirst: step.consumed)
         switch step.outcome {
@@ -51,14 +61,13 @@ enum Inflation {
     }
 
     let isWhole = try FileDigest.forEachChunk(of: source, in: range) { chunk in try take(chunk) }
-    guard isWhole, isFinished else { throw refusal(file, "its deflate stream does not end") }
-    guard produced == file.length.rawValue else {
-      throw refusal(file, "it unpacks to \(produced) bytes, not \(file.length.rawValue)")
+    guard isWhole, isFinished else { throw refusal(name, "its deflate stream does not end") }
+    guard produced == length else {
+      throw refusal(name, "it unpacks to \(produced) bytes, not \(length)")
     }
-    return hasher.finalize()
   }
 
-  private static func refusal(_ file: ManifestFile, _ detail: String) -> PackageRefusal {
-    PackageRefusal(.compressedDataInvalid, path: file.path.text, detail)
+  private static func refusal(_ name: String, _ detail: String) -> PackageRefusal {
+    PackageRefusal(.compressedDataInvalid, path: name, detail)
   }
 }

@@ -21,9 +21,9 @@ public struct PackageInspector: Sendable {
     guard received.length == manifest.length else { return faults }
     switch manifest.kind {
     case .file:
-      if let kind = try ExecutableSignature.find(in: file, hasExecuteBit: false) {
-        faults.append(PackageFault(.executable, path: manifest.name, "\(kind) is not published"))
-      }
+      faults += try FinishedFileInspection(
+        file, name: manifest.name ?? "", length: manifest.length, limits: limits
+      ).faults
     case .folder:
       let archive = try ArchiveInspection(file, length: manifest.length, limits: limits)
       faults += archive.faults

@@ -37,6 +37,7 @@ extension PackageFault.Code {
   public static let executable = Self(rawValue: "executable")
   public static let changedWhilePacking = Self(rawValue: "changed-while-packing")
   public static let folderTooDeep = Self(rawValue: "folder-too-deep")
+  public static let contentInfoInvalid = Self(rawValue: "content-info-invalid")
 
   // The package's bytes against the manifest.
   public static let lengthMismatch = Self(rawValue: "length-mismatch")

@@ -5,17 +5,15 @@ public import SystemCalls
 
 extension Manifest {
   /// The manifest of a finished file, whose digests the caller knows already (a server that hashed it while it came in).
-  /// The file is opened only for its title and pages. Throws ``PackageRefusal`` for a name that cannot be placed, an
-  /// executable, or a length past the limits; `SystemError` when it cannot be read.
+  /// Of an archive (`.cbz`, `.epub`) every entry is read. Throws ``PackageRefusal`` for a name that cannot be placed, an
+  /// executable, an archive that may not be published, or a length past the limits; `SystemError` when it cannot be read.
   public static func describing(
     finishedFile file: borrowing FileDescriptor, name: String, product: ProductIdentifier,
     version: ContentVersion, length: ByteCount, digest: SHA256Digest, pieces: [SHA256Digest],
     limits: PackageLimits = .standard
   ) throws -> Manifest {
-    var faults: [PackageFault] = []
-    if let kind = try ExecutableSignature.find(in: file, hasExecuteBit: false) {
-      faults.append(PackageFault(.executable, path: name, "\(kind) is not published"))
-    }
+    let found = try FinishedFileInspection(file, name: name, length: length, limits: limits)
+    var faults = found.faults
     var path: PackagePath?
     do throws(PackagePathFault) {
       path = try PackagePath(name)
@@ -23,10 +21,7 @@ extension Manifest {
       faults.append(PackageFault(.pathUnsafe, path: name, error.reason))
     }
     guard faults.isEmpty, let path else { throw PackageRefusal(faults) }
-    let mediaType = MediaType.guess(forFileNamed: name)
-    let metadata =
-      mediaType == .comicBook
-      ? try ForeignArchive.metadata(of: file, limits: limits) : PublicationMetadata.none
+    let (mediaType, metadata) = (MediaType.guess(forFileNamed: name), found.metadata)
     let entry = ManifestFile(
       path: path, offset: .zero, storedLength: length, length: length, method: .stored, digest: digest)
     return try Manifest(

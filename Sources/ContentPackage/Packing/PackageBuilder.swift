@@ -68,14 +68,22 @@ public struct PackageBuilder: Sendable {
   private static func metadata(
     of source: SourceFolder, limits: PackageLimits
   ) throws -> PublicationMetadata {
-    let comicInfo = try source.files.first { $0.path.text == ComicInfo.fileName }
-      .flatMap { file throws(SystemError) -> ComicInfo? in
-        guard file.length <= limits.maximumMetadataLength else { return nil }
-        var bytes: [UInt8] = []
-        let descriptor = try Directory(opening: source.path).openFile(at: file.path)
-        try descriptor.read(upTo: Int(file.length.rawValue), at: .zero, into: &bytes)
-        return ComicInfoReader.read(bytes)
-      }
-    return PublicationMetadata(paths: source.files.map(\.path), comicInfo: comicInfo)
+    let lengths = Dictionary(
+      source.files.map { ($0.path.text, $0) }, uniquingKeysWith: { first, _ in first })
+    func content(of path: String) throws -> [UInt8]? {
+      guard let file = lengths[path], file.length <= limits.maximumMetadataLength else { return nil }
+      var bytes: [UInt8] = []
+      let descriptor = try Directory(opening: source.path).openFile(at: file.path)
+      try descriptor.read(upTo: Int(file.length.rawValue), at: .zero, into: &bytes)
+      return bytes
+    }
+    let paths = source.files.map(\.path)
+    if let comicInfo = try content(of: ComicInfo.fileName).flatMap(ComicInfoReader.read) {
+      return PublicationMetadata(paths: paths, comicInfo: comicInfo)
+    }
+    if let publication = try ElectronicPublication.read(content) {
+      return PublicationMetadata(paths: paths, publication: publication)
+    }
+    return PublicationMetadata(paths: paths, comicInfo: nil)
   }
 }

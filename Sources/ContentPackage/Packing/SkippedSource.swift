@@ -7,6 +7,10 @@ public struct SkippedSource: Hashable, Sendable {
     case systemFile
     /// Directories follow from the files in them.
     case emptyFolder
+    /// `ContentInfo.plist`: it says product and version.
+    case contentInfo
+    /// Beside `Contents` in the hosted-content layout.
+    case outsideContents
   }
 
   public let path: String

@@ -3,7 +3,8 @@ import Measures
 public import SystemCalls
 
 /// What lies in a folder that is to be packed: files in the order of their paths, what is left out, and everything that
-/// may not be in a package.
+/// may not be in a package. A folder with a `ContentInfo.plist` at its root is of the hosted-content layout: then the files are
+/// those of its `Contents`.
 public struct SourceFolder: Sendable {
   /// Read by whoever publishes, never packed.
   public static let productDescriptionName = "product.json5"
@@ -11,23 +12,63 @@ public struct SourceFolder: Sendable {
   public static let maximumDepth = 64
   static let systemFileNames: Set<String> = [".DS_Store", "Thumbs.db"]
 
-  public let path: String
+  /// The folder that the files' paths start from.
+  public private(set) var path: String
   /// Sorted by path.
   public private(set) var files: [SourceFile] = []
   public private(set) var skipped: [SkippedSource] = []
   public private(set) var faults: [PackageFault] = []
+  /// Of a folder in the hosted-content layout that has no fault in it.
+  public private(set) var hostedContent: HostedContentInfo?
   private var register = PathRegister()
 
   /// Looks at every file of the folder, and at the first bytes of each.
   public init(scanning path: String) throws(SystemError) {
     self.path = path
     let root = try Directory(opening: path)
-    try scan(root, prefix: "", depth: 1)
+    let entries = try root.entries()
+    if entries.contains(where: { $0.name == HostedContentInfo.fileName && $0.kind == .regular }) {
+      try scanHostedContent(root, entries)
+    } else {
+      try scan(root, prefix: "", depth: 1)
+    }
     files.sort { $0.path < $1.path }
     skipped.sort { $0.path < $1.path }
     for file in files {
       if let fault = register.register(file.path) { faults.append(fault) }
     }
+  }
+
+  private mutating func scanHostedContent(
+    _ root: borrowing Directory, _ entries: [DirectoryEntry]
+  ) throws(SystemError) {
+    var bytes: [UInt8] = []
+    try root.open(HostedContentInfo.fileName, .readOnly).read(
+      upTo: HostedContentInfo.maximumLength + 1, at: .zero, into: &bytes)
+    do throws(PackageRefusal) {
+      hostedContent = try HostedContentInfo(bytes)
+    } catch {
+      faults += error.faults
+    }
+    for entry in entries where entry.name != HostedContentInfo.contentsName {
+      let reason: SkippedSource.Reason =
+        switch entry.name {
+        case HostedContentInfo.fileName: .contentInfo
+        case Self.productDescriptionName: .productDescription
+        default: Self.systemFileNames.contains(entry.name) ? .systemFile : .outsideContents
+        }
+      skipped.append(SkippedSource(path: entry.name, reason: reason))
+    }
+    guard entries.contains(where: { $0.name == HostedContentInfo.contentsName && $0.kind == .directory })
+    else {
+      faults.append(
+        PackageFault(
+          .contentInfoInvalid, path: HostedContentInfo.contentsName,
+          "there is no folder \(HostedContentInfo.contentsName) beside \(HostedContentInfo.fileName)"))
+      return
+    }
+    path += "/\(HostedContentInfo.contentsName)"
+    try scan(try root.subdirectory(HostedContentInfo.contentsName), prefix: "", depth: 1)
   }
 
   private mutating func scan(
@@ -83,39 +124,5 @@ public struct SourceFolder: Sendable {
       guard error.isFileMissing, name.unicodeScalars.contains("\u{FFFD}") else { throw error }
       faults.append(PackageFault(.pathUnsafe, path: path, PackagePathFault.notUnicode.reason))
     }
-  }
-}
-
-extension SourceFolder {
-  /// What of the limits can be said before anything is packed.
-  func limitFaults(_ limits: PackageLimits) -> [PackageFault] {
-    var faults: [PackageFault] = []
-    if files.isEmpty, self.faults.isEmpty {
-      faults.append(PackageFault(.packageEmpty, "the folder has no file to pack"))
-    }
-    if files.count > limits.maximumFiles {
-      faults.append(
-        PackageFault(.tooManyFiles, "\(files.count) files, at most \(limits.maximumFiles) are allowed"))
-    }
-    let total = files.reduce(ByteCount.zero) { $0 + $1.length }
-    if total > limits.maximumUnpackedLength {
-      faults.append(
-        PackageFault(
-          .unpackedTooLarge,
-          "the files have \(total.rawValue) bytes, at most \(limits.maximumUnpackedLength.rawValue) are allowed"
-        ))
-    }
-    let stored = files.filter { !$0.path.isWorthDeflating }.reduce(ByteCount.zero) { $0 + $1.length }
-    if stored > limits.maximumLength {
-      faults.append(Self.tooLarge(atLeast: stored, limits))
-    }
-    return faults
-  }
-
-  static func tooLarge(atLeast length: ByteCount, _ limits: PackageLimits) -> PackageFault {
-    PackageFault(
-      .packageTooLarge,
-      "the package would have at least \(length.rawValue) bytes, at most \(limits.maximumLength.rawValue) are allowed"
-    )
   }
 }

@@ -59,7 +59,7 @@ struct ZipCentralRecord: Sendable {
   }
 
   /// The 64-bit values of the ZIP64 extra field, in their order; none without one.
-  private static func values64(in extra: [UInt8]) -> [UInt64] {
+  static func values64(in extra: [UInt8]) -> [UInt64] {
     var position = 0
     while position + 4 <= extra.count {
       let count = Int(extra.littleEndian(at: position + 2, as: UInt16.self))

@@ -2,6 +2,7 @@
 enum ZipFormat {
   static let localSignature: UInt32 = 0x0403_4B50
   static let centralSignature: UInt32 = 0x0201_4B50
+  static let descriptorSignature: UInt32 = 0x0807_4B50
   static let endSignature: UInt32 = 0x0605_4B50
   static let end64Signature: UInt32 = 0x0606_4B50
   static let locator64Signature: UInt32 = 0x0706_4B50

@@ -32,12 +32,12 @@ enum PackCommand: Command {
     guard source.form == .folder else {
       throw CommandFailure(.failed, "\(path) is no folder of files; a finished file is a package as it is")
     }
-    let product = try context.arguments.value("product").map(CommandContext.product) ?? source.description?.id
+    let product = try context.arguments.value("product").map(CommandContext.product) ?? source.product
     guard let product = product ?? ProductIdentifier(source.name) else {
       throw UsageError("which product is this? give --product: '\(source.name)' cannot be its identifier")
     }
     let version =
-      try context.arguments.value("version").map(CommandContext.version) ?? source.description?.version
+      try context.arguments.value("version").map(CommandContext.version) ?? source.version
       ?? CommandContext.version("1")
     let keys = try await BlockingPool.shared.run { try SigningKeys(context.arguments) }
     let previousPath = context.arguments.value("previous")

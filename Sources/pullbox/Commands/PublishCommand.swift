@@ -13,7 +13,8 @@ enum PublishCommand: Command {
   static let description = CommandDescription(
     "publish", summary: "Pack, send and hand in a content version",
     discussion: """
-      A folder's product.json5 says which product and version it is. A product that
+      A folder's product.json5, or the ContentInfo.plist beside its Contents, says
+      which product and version it is. A product that
       the server does not know is created, from that description or as a free
       product of the folder's name. A folder with nothing but a description (a
       subscription) only creates or changes the product. An upload that was broken
@@ -74,7 +75,7 @@ enum PublishCommand: Command {
     of source: PublishSource, _ context: CommandContext
   ) throws(UsageError) -> ProductIdentifier {
     if let given = context.arguments.value("product") { return try CommandContext.product(given) }
-    if let described = source.description?.id { return described }
+    if let described = source.product { return described }
     throw UsageError("which product is this? give --product\(alternative("an id", source))")
   }
 
@@ -82,7 +83,7 @@ enum PublishCommand: Command {
     of source: PublishSource, _ context: CommandContext
   ) throws(UsageError) -> ContentVersion {
     if let given = context.arguments.value("version") { return try CommandContext.version(given) }
-    if let described = source.description?.version { return described }
+    if let described = source.version { return described }
     throw UsageError("which version is this? give --version\(alternative("a version", source))")
   }
 

@@ -17,6 +17,9 @@ struct PublishSource: Sendable {
   let path: String
   let form: Form
   let description: ProductDescription?
+  /// What a folder says itself: its `product.json5`, else its `ContentInfo.plist`.
+  let product: ProductIdentifier?
+  let version: ContentVersion?
 
   /// The folder's or file's own name, without the extension of a file.
   var name: String {
@@ -32,10 +35,26 @@ struct PublishSource: Sendable {
     case .regular:
       form = .file
       description = nil
+      (product, version) = (nil, nil)
     case .directory:
       let name = SourceFolder.productDescriptionName
       description = try ProductDescriptionFile(readingIfPresent: "\(path)/\(name)")?.description
       let source = try SourceFolder(scanning: path)
+      let info = source.hostedContent
+      if let described = description?.id, let told = info?.product, described != told {
+        throw CommandFailure(
+          .failed, "\(name) says that this is \(described), its ContentInfo.plist that it is \(told)")
+      }
+      if let described = description?.version, let told = info?.version, described != told {
+        throw CommandFailure(
+          .failed, "\(name) says that this is version \(described), its ContentInfo.plist \(told)")
+      }
+      product = description?.id ?? info?.product
+      version = description?.version ?? info?.version
+      // Without them nobody could say what this is, so it is told here, with everything else.
+      if source.faults.contains(where: { $0.code == .contentInfoInvalid }) {
+        throw PackageRefusal(source.faults)
+      }
       let isEmpty = source.files.isEmpty && source.faults.isEmpty
       if isEmpty, description == nil {
         throw CommandFailure(.failed, "\(path) is empty: there is nothing to publish")

@@ -1,0 +1,131 @@
+import Measures
+import SystemCalls
+
+/// A finished file that is a ZIP archive of any tool's (`.cbz`, `.epub`), checked against itself before readers open it:
+/// names, kinds, what the headers say of one another, and that no byte belongs to nothing. Unlike packages of ours it may have
+/// dates, extra fields, comments, entries for folders, and lengths behind the data.
+struct ForeignArchiveInspection {
+  private(set) var faults: [PackageFault] = []
+  /// In the order of their local headers.
+  private(set) var entries: [ForeignEntry] = []
+  let limits: PackageLimits
+
+  /// Nil when the file neither starts nor ends like a ZIP archive: it is another kind of file, whatever its name says.
+  init?(_ file: borrowing FileDescriptor, length: ByteCount, limits: PackageLimits) throws(SystemError) {
+    self.limits = limits
+    let end = try ForeignArchiveEnd.find(in: file, length: UInt64(length.rawValue))
+    guard let end else {
+      var start: [UInt8] = []
+      try file.read(upTo: 4, at: .zero, into: &start)
+      guard start.count == 4, start.littleEndian(at: 0) == ZipFormat.localSignature else { return nil }
+      faults.append(
+        PackageFault(.archiveMalformed, "it starts as an archive and does not end with a closing record"))
+      return
+    }
+    guard end.central.upperBound == end.offset else {
+      faults.append(
+        PackageFault(
+          .archiveHiddenData, "the central directory does not reach from its offset to the closing record"))
+      return
+    }
+    guard end.entryCount <= UInt64(limits.maximumFiles) else {
+      faults.append(
+        PackageFault(.tooManyFiles, "\(end.entryCount) entries, at most \(limits.maximumFiles) are allowed"))
+      return
+    }
+    try readCentralDirectory(end, in: file)
+    try checkPlaces(in: file, centralOffset: end.central.lowerBound)
+  }
+
+  private mutating func readCentralDirectory(
+    _ end: ForeignArchiveEnd, in file: borrowing FileDescriptor
+  ) throws(SystemError) {
+    var reader = ZipCentralReader(range: end.central)
+    var register = PathRegister()
+    var count: UInt64 = 0
+    reading: while true {
+      switch try reader.next(in: file) {
+      case .end: break reading
+      case .malformed(let position):
+        faults.append(
+          PackageFault(.archiveMalformed, "the central directory has no record at byte \(position)"))
+        break reading
+      case .record(let record):
+        count += 1
+        guard count <= end.entryCount else { break reading }
+        let entry = ForeignEntry(record)
+        faults += entry.formFaults(limits)
+        faults += Self.nameFaults(entry, &register)
+        entries.append(entry)
+      }
+    }
+    if count != end.entryCount {
+      faults.append(
+        PackageFault(
+          .archiveHeadersDisagree, "the central directory has not the \(end.entryCount) records it is said to"
+        ))
+    }
+    let unpacked = entries.reduce(UInt64(0)) { $0.addingReportingOverflow($1.record.length).partialValue }
+    if unpacked > UInt64(limits.maximumUnpackedLength.rawValue) {
+      faults.append(
+        PackageFault(
+          .unpackedTooLarge,
+          "the entries have \(unpacked) bytes, at most \(limits.maximumUnpackedLength.rawValue) are allowed"))
+    }
+  }
+
+  private static func nameFaults(_ entry: ForeignEntry, _ register: inout PathRegister) -> [PackageFault] {
+    do throws(PackagePathFault) {
+      let path = try PackagePath(entry.isFolder ? String(entry.name.dropLast()) : entry.name)
+      // A folder is told by the files in it too; only its name is looked at.
+      guard !entry.isFolder else { return [] }
+      return register.register(path).map { [$0] } ?? []
+    } catch {
+      return [PackageFault(.pathUnsafe, path: entry.name, error.reason)]
+    }
+  }
+
+  private mutating func checkPlaces(
+    in file: borrowing FileDescriptor, centralOffset: UInt64
+  ) throws(SystemError) {
+    entries.sort { $0.record.headerOffset < $1.record.headerOffset }
+    var position: UInt64 = 0
+    var padding = PaddingCheck(end: centralOffset)
+    for index in entries.indices {
+      let name = entries[index].name
+      let local = try ForeignLocalHeader(of: entries[index], in: file, centralOffset: centralOffset)
+      guard let local else {
+        faults.append(
+          PackageFault(
+            .archiveHeadersDisagree, path: name,
+            "where the central directory says it starts there is no local header that fits"))
+        continue
+      }
+      faults +=
+        local.differences.isEmpty
+        ? []
+        : [
+          PackageFault(
+            .archiveHeadersDisagree, path: name,
+            "local header and central directory differ in \(local.differences.joined(separator: ", "))")
+        ]
+      let start = entries[index].record.headerOffset
+      if start < position {
+        faults.append(
+          PackageFault(.archiveEntriesOverlap, path: name, "the entry overlaps the one before it"))
+      } else if start > position,
+        let fault = try padding.fault(in: position..<start, before: name, of: file)
+      {
+        faults.append(fault)
+      }
+      position = max(position, local.end)
+      entries[index].data = local.data
+    }
+    if position < centralOffset {
+      faults.append(
+        PackageFault(
+          .archiveHiddenData,
+          "\(centralOffset - position) bytes before the central directory belong to nothing"))
+    }
+  }
+}

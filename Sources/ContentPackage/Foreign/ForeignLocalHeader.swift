@@ -1,0 +1,97 @@
+import Measures
+import SystemCalls
+
+/// The local header of an entry, compared with the central directory's record of it.
+struct ForeignLocalHeader {
+  /// Where they do not say the same.
+  private(set) var differences: [String] = []
+  let data: Range<UInt64>
+  /// Behind the data, and behind what follows it where the lengths do.
+  let end: UInt64
+
+  /// Nil when there is no such header, or the entry reaches past `centralOffset`.
+  init?(
+    of entry: ForeignEntry, in file: borrowing FileDescriptor, centralOffset: UInt64
+  ) throws(SystemError) {
+    let record = entry.record
+    var bytes: [UInt8] = []
+    guard record.headerOffset < centralOffset else { return nil }
+    try file.read(upTo: ZipFormat.localLength, at: ByteCount(record.headerOffset), into: &bytes)
+    guard bytes.count == ZipFormat.localLength, bytes.littleEndian(at: 0) == ZipFormat.localSignature else {
+      return nil
+    }
+    let nameLength = Int(bytes.littleEndian(at: 26, as: UInt16.self))
+    let extraLength = Int(bytes.littleEndian(at: 28, as: UInt16.self))
+    var names: [UInt8] = []
+    try file.read(
+      upTo: nameLength + extraLength, at: ByteCount(record.headerOffset + UInt64(ZipFormat.localLength)),
+      into: &names)
+    let start = record.headerOffset + UInt64(ZipFormat.localLength + nameLength + extraLength)
+    let (dataEnd, overflow) = start.addingReportingOverflow(record.storedLength)
+    guard names.count == nameLength + extraLength, !overflow, dataEnd <= centralOffset else { return nil }
+    data = start..<dataEnd
+    let lengthsFollow = record.flags & ZipFormat.flagDataDescriptor != 0
+    if lengthsFollow {
+      guard
+        let length = try Self.descriptorLength(
+          at: dataEnd, of: record, in: file, centralOffset: centralOffset)
+      else {
+        end = dataEnd
+        differences.append("the lengths behind the data")
+        return
+      }
+      end = dataEnd + length
+    } else {
+      end = dataEnd
+    }
+    compare(bytes, name: names[..<nameLength], extra: Array(names[nameLength...]), record, lengthsFollow)
+  }
+
+  private mutating func compare(
+    _ bytes: [UInt8], name: ArraySlice<UInt8>, extra: [UInt8], _ record: ZipCentralRecord,
+    _ lengthsFollow: Bool
+  ) {
+    let flags: UInt16 = bytes.littleEndian(at: 6)
+    let relevant = ZipFormat.flagEncrypted | ZipFormat.flagDataDescriptor | ZipFormat.flagUTF8
+    if flags & relevant != record.flags & relevant { differences.append("flags") }
+    if bytes.littleEndian(at: 8) != record.methodNumber { differences.append("method") }
+    if !name.elementsEqual(record.name) { differences.append("name") }
+    let checksum: UInt32 = bytes.littleEndian(at: 14)
+    let wide = ZipCentralRecord.values64(in: extra)
+    func value(_ offset: Int, _ index: Int) -> UInt64 {
+      let short: UInt32 = bytes.littleEndian(at: offset)
+      return short == ZipFormat.elsewhere32 && wide.indices.contains(index) ? wide[index] : UInt64(short)
+    }
+    let (storedLength, length) = (value(18, 1), value(22, 0))
+    // Where lengths and checksum follow the data, the header has none of them.
+    if lengthsFollow, checksum == 0, storedLength == 0, length == 0 { return }
+    if checksum != record.checksum { differences.append("checksum") }
+    if storedLength != record.storedLength { differences.append("stored length") }
+    if length != record.length { differences.append("length") }
+  }
+
+  /// Of the checksum and the lengths that follow the data: with or without a signature, in 32 or 64 bits. Nil when they do not
+  /// say what the central directory says.
+  private static func descriptorLength(
+    at offset: UInt64, of record: ZipCentralRecord, in file: borrowing FileDescriptor, centralOffset: UInt64
+  ) throws(SystemError) -> UInt64? {
+    var found: [UInt8] = []
+    try file.read(upTo: Int(min(24, centralOffset - offset)), at: ByteCount(offset), into: &found)
+    for signature in [ZipFormat.descriptorSignature, nil] {
+      for isWide in [false, true] {
+        var expected: [UInt8] = []
+        if let signature { expected.append(littleEndian: signature) }
+        expected.append(littleEndian: record.checksum)
+        for length in [record.storedLength, record.length] {
+          if isWide {
+            expected.append(littleEndian: length)
+          } else {
+            expected.append(littleEndian: UInt32(truncatingIfNeeded: length))
+          }
+        }
+        if found.starts(with: expected) { return UInt64(expected.count) }
+      }
+    }
+    return nil
+  }
+}
