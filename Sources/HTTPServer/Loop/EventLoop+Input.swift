@@ -17,7 +17,10 @@ extension EventLoop {
   }
 
   mutating func wake(_ index: Int, _ events: UInt32) {
-    if events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { return abandon(index) }
+    if events & EPOLLERR.rawValue != 0 { return abandon(index) }
+    // Both sides have ended, or a Unix peer is gone. In the first case the response may still be on its way, and closing
+    // with bytes unread would reset it: they are read to their end first.
+    if events & EPOLLHUP.rawValue != 0, !table[index].machine.isLingering { return abandon(index) }
     if events & EPOLLRDHUP.rawValue != 0 { table[index].readsToEnd = true }
     if events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 { table[index].mayReceive = true }
     if table[index].tls.isActive, !wakeSecure(index, events) { return }

@@ -32,6 +32,15 @@ struct VectorRunner: Sendable {
 
   /// What the server sent for each of `cuts`.
   func run(_ vector: ConnectionVector, cuts: [Int?]) async throws -> [[UInt8]] {
+    try await run(vector.bytes, then: Array(ConnectionVector.sentinel.utf8), cuts: cuts)
+  }
+
+  /// As above, of bytes after which the client closes its sending half.
+  func runToEnd(_ bytes: [UInt8], cuts: [Int?]) async throws -> [[UInt8]] {
+    try await run(bytes, then: nil, cuts: cuts)
+  }
+
+  private func run(_ bytes: [UInt8], then sentinel: [UInt8]?, cuts: [Int?]) async throws -> [[UInt8]] {
     try await withCheckedThrowingContinuation { continuation in
       DispatchQueue.global().async {
         continuation.resume(
@@ -39,7 +48,7 @@ struct VectorRunner: Sendable {
             var received: [[UInt8]] = []
             for start in stride(from: 0, to: cuts.count, by: Self.connectionsAtOnce) {
               let some = Array(cuts[start..<min(start + Self.connectionsAtOnce, cuts.count)])
-              received += try playTogether(vector, some)
+              received += try playTogether(bytes, sentinel, some)
             }
             return received
           })
@@ -47,18 +56,18 @@ struct VectorRunner: Sendable {
     }
   }
 
-  private func playTogether(_ vector: ConnectionVector, _ cuts: [Int?]) throws -> [[UInt8]] {
+  private func playTogether(_ bytes: [UInt8], _ sentinel: [UInt8]?, _ cuts: [Int?]) throws -> [[UInt8]] {
     let barrier = try BlockingSocket(unixPath: path)
     let sockets = try cuts.map { _ in try BlockingSocket(unixPath: path) }
     try barrier.pass()
     for (socket, cut) in zip(sockets, cuts) {
-      if let cut { try socket.send(vector.bytes[..<cut]) }
+      if let cut { try socket.send(bytes[..<cut]) }
     }
     // The one loop has read every first part before it answers this.
     try barrier.pass()
-    let sentinel = Array(ConnectionVector.sentinel.utf8)
     return try zip(sockets, cuts).map { socket, cut in
-      try socket.send(vector.bytes[(cut ?? 0)...] + sentinel)
+      try socket.send(bytes[(cut ?? 0)...] + (sentinel ?? []))
+      if sentinel == nil { socket.endSending() }
       return try socket.receiveToEnd()
     }
   }
@@ -109,6 +118,11 @@ final class BlockingSocket: @unchecked Sendable {
         return
       }
     }
+  }
+
+  func endSending() {
+    // A server that has ended the connection needs no telling.
+    _ = shutdown(descriptor.number, Int32(SHUT_WR))
   }
 
   func receiveToEnd() throws -> [UInt8] {

@@ -1,0 +1,32 @@
+@testable import HTTPServer
+import Measures
+
+/// Rules of dates and entity tags for any bytes.
+enum ConditionProperties {
+  private static let now = Timestamp(millisecondsSinceEpoch: 1_795_000_000_000)
+
+  static func check(_ bytes: [UInt8]) -> String? {
+    if let date = HTTPDate.parse(bytes.span, now: now) {
+      let text = Array(HTTPDate.format(date).utf8)
+      if HTTPDate.parse(text.span) != date {
+        return "the date \(HTTPDate.format(date)) is another when read again"
+      }
+      if bytes.count == 29, bytes[16] == 32, bytes != text, !bytes.contains(Array(":60 ".utf8)) {
+        return "another date is read: \(HTTPDate.format(date))"
+      }
+    }
+    let tag = Array("\"v1\"".utf8)
+    let strong = EntityTagList.matches(bytes.span, tag.span, .strong)
+    let weak = EntityTagList.matches(bytes.span, tag.span, .weak)
+    if strong, !weak { return "a strong match is no weak one" }
+    if weak, bytes != [42], !bytes.contains(tag) { return "a match of a tag that is not there" }
+    let weakTag = Array("W/\"v1\"".utf8)
+    if EntityTagList.matches(bytes.span, weakTag.span, .strong), bytes != [42] {
+      return "a weak tag matches strongly"
+    }
+    // In front of any list, the tag is found.
+    let listed = tag + [44] + bytes
+    if !EntityTagList.matches(listed.span, tag.span, .strong) { return "the tag is not found" }
+    return nil
+  }
+}

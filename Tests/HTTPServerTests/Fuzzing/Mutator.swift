@@ -1,0 +1,40 @@
+/// Makes inputs out of seeds: the same ones for the same seed.
+struct Mutator {
+  private var generator: SplitMix
+  private let seeds: [[UInt8]]
+  private let words: [[UInt8]]
+
+  init(seed: UInt64, seeds: [String], words: [String]) {
+    generator = SplitMix(seed: seed)
+    self.seeds = seeds.map { Array($0.utf8) }
+    self.words = words.map { Array($0.utf8) }
+  }
+
+  mutating func next() -> [UInt8] {
+    var bytes = pick(seeds)
+    for _ in 0..<number(below: 5) { mutate(&bytes) }
+    return Array(bytes.prefix(2048))
+  }
+
+  mutating func number(below bound: Int) -> Int { Int(generator.next() % UInt64(max(1, bound))) }
+
+  private mutating func mutate(_ bytes: inout [UInt8]) {
+    let place = number(below: bytes.count + 1)
+    let end = min(bytes.count, place + 1 + number(below: 12))
+    switch number(below: 8) {
+    case 0 where place < bytes.count: bytes[place] = UInt8(truncatingIfNeeded: generator.next())
+    case 1 where place < bytes.count: bytes[place] ^= 1 << UInt8(number(below: 8))
+    case 2 where place < end: bytes.removeSubrange(place..<end)
+    case 3 where place < end: bytes.insert(contentsOf: bytes[place..<end], at: place)
+    case 4: bytes.insert(contentsOf: pick(words), at: place)
+    case 5 where place < end: bytes.replaceSubrange(place..<end, with: pick(words))
+    case 6: bytes = Array(bytes[..<place])
+    case 7:
+      let other = pick(seeds)
+      bytes = Array(bytes[..<place]) + other[number(below: other.count)...]
+    default: bytes.append(UInt8(truncatingIfNeeded: generator.next()))
+    }
+  }
+
+  private mutating func pick(_ choices: [[UInt8]]) -> [UInt8] { choices[number(below: choices.count)] }
+}
