@@ -6,28 +6,50 @@ import PullboxAPI
 
 /// A JSON document that clients keep and ask for again: `ETag`, `Last-Modified`, 304, gzip.
 public enum ConditionalJSON {
-  /// The answer to a GET or HEAD, after the request's preconditions (RFC 9110 §13). The strong `ETag` covers the bytes as
-  /// they are sent, so it differs between the plain and the compressed form.
+  /// The document's two forms with their tags, made once and sent any number of times.
+  public struct Document: Sendable {
+    struct Form: Sendable {
+      var bytes: [UInt8]
+      /// The strong `ETag`, which covers the bytes as they are sent.
+      var tag: String
+
+      init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        tag = "\"\(SHA256Digest.of(bytes))\""
+      }
+    }
+
+    let plain: Form
+    let compressed: Form
+    let lastModified: Timestamp
+
+    public init(_ value: some Encodable, lastModified: Timestamp) throws {
+      let bytes = try WireJSON.encode(value)
+      plain = Form(bytes)
+      compressed = Form(try Gzip.compress(bytes))
+      self.lastModified = lastModified
+    }
+  }
+
+  /// The answer to a GET or HEAD, after the request's preconditions (RFC 9110 §13).
   public static func response(
-    to request: HTTPRequest, value: some Encodable, lastModified: Timestamp, cacheControl: String
-  ) throws -> HTTPResponse {
-    let plain = try WireJSON.encode(value)
-    let compressed = acceptsGzip(request) ? try Gzip.compress(plain) : nil
-    let body = compressed ?? plain
-    let tag = "\"\(SHA256Digest.of(body))\""
+    to request: HTTPRequest, document: Document, cacheControl: String
+  ) -> HTTPResponse {
+    let isCompressed = acceptsGzip(request)
+    let form = isCompressed ? document.compressed : document.plain
     var headers: HTTPFields = [
-      "ETag": tag, "Last-Modified": HTTPDate.format(lastModified),
+      "ETag": form.tag, "Last-Modified": HTTPDate.format(document.lastModified),
       "Cache-Control": cacheControl, "Vary": "Accept-Encoding",
     ]
-    switch Preconditions(request, entityTag: tag, lastModified: lastModified).verdict {
+    switch Preconditions(request, entityTag: form.tag, lastModified: document.lastModified).verdict {
     case .notModified:
       return HTTPResponse(status: .notModified, headers: headers)
     case .failed:
       return HTTPResponse(status: .preconditionFailed, headers: headers)
     case .proceed, .proceedWithoutRange:
       headers["Content-Type"] = "application/json"
-      if compressed != nil { headers["Content-Encoding"] = "gzip" }
-      return HTTPResponse(status: .ok, headers: headers, body: .bytes(body))
+      if isCompressed { headers["Content-Encoding"] = "gzip" }
+      return HTTPResponse(status: .ok, headers: headers, body: .bytes(form.bytes))
     }
   }
 

@@ -42,6 +42,19 @@ public struct Connection: ~Copyable {
     try statement.run(values, body, orThrow: { $0 })
   }
 
+  /// How SQLite goes about each statement that ran on this connection lately: `EXPLAIN QUERY PLAN`, line by line. For tests
+  /// that a list is found by an index.
+  public func recentPlans() throws(DatabaseError) -> [(sql: String, steps: [String])] {
+    var plans: [(sql: String, steps: [String])] = []
+    for sql in handle.cachedStatementTexts where sql.hasPrefix("SELECT") {
+      // A plan is made without values.
+      let count = sql.utf8.count { $0 == 0x3F }
+      let rows = try query("EXPLAIN QUERY PLAN " + sql, [SQLValue](repeating: .null, count: count))
+      plans.append((sql, try rows.map { row throws(DatabaseError) in try row.text("detail") }))
+    }
+    return plans
+  }
+
   /// Of the last INSERT on this connection.
   public var lastInsertedRowID: Int64 { handle.lastInsertedRowID }
 

@@ -50,6 +50,7 @@ final class ConnectionHandle {
   var totalChanges: Int { Int(unsafe sqlite3_total_changes64(database)) }
   var lastInsertedRowID: Int64 { unsafe sqlite3_last_insert_rowid(database) }
   var cachedStatementCount: Int { cache.count }
+  var cachedStatementTexts: [String] { cache.texts }
 
   private func check(_ result: Int32) throws(DatabaseError) {
     guard result == SQLITE_OK else { throw unsafe .last(of: database, result, "") }

@@ -33,6 +33,9 @@ struct StatementCache {
 
   var count: Int { statements.count }
 
+  /// The least recently used first.
+  var texts: [String] { order }
+
   private mutating func touch(_ sql: String) {
     guard order.last != sql, let index = order.firstIndex(of: sql) else { return }
     order.append(order.remove(at: index))

@@ -40,6 +40,8 @@ public struct DeliveryConfiguration: Decodable, Sendable {
   /// An operator key with every scope.
   public var operatorKey: Redacted<String>?
   public var operatorKeys: [OperatorKey]?
+  /// A version is approved with another operator key than it was submitted with.
+  public var requireSecondKey: Bool?
   /// Put before addresses in answers; without it they are relative.
   public var publicURL: String?
   public var ticketLifetime: ConfigurationDuration
@@ -85,7 +87,10 @@ public struct DeliveryConfiguration: Decodable, Sendable {
       .value(
         "public-url", "URL", key: "publicURL",
         help: "What clients put before addresses; relative addresses without it"),
-      .value("operator-key", "KEY", help: "An operator key with every scope"),
+      .value("operator-key", "KEY", help: "An operator key with every scope; its name is operator"),
+      .flag(
+        "require-second-key",
+        help: "A version is approved with another operator key than it was submitted with"),
       .value(
         "store-name", "NAME", fallback: "sandbox", key: "store.name", help: "What receipts call the store"),
       .value(

@@ -24,6 +24,7 @@ public final class DeliveryServer: Service {
   private let configuration: DeliveryConfiguration
   let stops: Stops
   private let collections: CollectionSchedule
+  private let releases: ReleaseScheduler
   private let clock: any WallClock
   private let timer: any MonotonicClock
   private let run: Int64
@@ -91,6 +92,11 @@ public final class DeliveryServer: Service {
       database: database, blobs: blobs, clock: clock,
       limits: UploadLimits(
         lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
+    releases = ReleaseScheduler(database: database, clock: clock, timer: timer, stops: stops, log: log)
+    let desk = VersionDesk(
+      database: database, clock: clock, needsSecondKey: configuration.requireSecondKey ?? false, stops: stops,
+      scheduler: releases)
+    let catalogue = Catalogue(database: database, clock: clock)
     let content = ContentLibrary(blobs: blobs, database: database)
     let access = ContentAccess(settings: settings, stops: stops, clock: clock)
     let collector = Collector(
@@ -105,14 +111,17 @@ public final class DeliveryServer: Service {
       database: database, blobs: blobs, uploads: uploads, collector: collector, clock: clock)
 
     var routes = ContractRoutes()
-    CatalogRoutes(catalogue: Catalogue(database: database, clock: clock), keys: keys).add(to: &routes)
+    CatalogRoutes(catalogue: catalogue, list: SaleList(catalogue: catalogue), keys: keys).add(to: &routes)
     GateRoutes(gate: gate).add(to: &routes)
     UploadRoutes(desk: uploads, keys: keys).add(to: &routes)
-    PublishingRoutes(publisher: publisher, keys: keys).add(to: &routes)
+    PublishingRoutes(
+      publisher: publisher, desk: desk, costs: CostEstimator(database: database), keys: keys
+    ).add(to: &routes)
     GrantRoutes(gate: gate, keys: keys).add(to: &routes)
     ContentRoutes(content: content, access: access, meters: meters, timer: timer).add(to: &routes)
     CollectionRoutes(collector: collector, keys: keys).add(to: &routes)
-    OperationsRoutes(database: database, recorder: recorder, keys: keys).add(to: &routes)
+    OperationsRoutes(database: database, recorder: recorder).add(to: &routes)
+    ListRoutes(database: database, recorder: recorder, keys: keys).add(to: &routes)
 
     http.maximumConnections = configuration.maximumConnections
     http.loops = configuration.loops
@@ -149,6 +158,7 @@ public final class DeliveryServer: Service {
       group.addTask { await self.recorder.run(log: self.log) }
       group.addTask { await self.stops.run(clock: self.timer) }
       group.addTask { await self.collections.run() }
+      group.addTask { await self.releases.run() }
     }
   }
 
@@ -221,6 +231,9 @@ public final class DeliveryServer: Service {
     }
     guard Set(keys.map(\.secret)).count == keys.count else {
       throw StartError("two operator keys are the same")
+    }
+    guard Set(keys.map(\.name)).count == keys.count else {
+      throw StartError("two operator keys have the same name: the audit log could not tell them apart")
     }
     return keys
   }

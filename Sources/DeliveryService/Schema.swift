@@ -118,5 +118,6 @@ enum Schema {
     signatures,
     stops,
     uploadsAndCollection,
+    releases,
   ]
 }

@@ -3,9 +3,10 @@ import ServiceRuntime
 /// The whole command line: what there is, and how a run of it ends.
 enum CommandLineInterface {
   static let commands: [any Command.Type] = [
-    PublishCommand.self, SubmitCommand.self, ApproveCommand.self, RejectCommand.self, ReleaseCommand.self,
-    WithdrawCommand.self, VersionsCommand.self, ProductsCommand.self, DeliveriesCommand.self,
-    GrantsCommand.self, RevokeCommand.self, ReinstateCommand.self, CollectCommand.self,
+    PublishCommand.self, SubmitCommand.self, ApproveCommand.self, RejectCommand.self, CostsCommand.self,
+    ReleaseCommand.self, WithdrawCommand.self, VersionsCommand.self, ProductsCommand.self,
+    DeliveriesCommand.self, GrantsCommand.self, RevokeCommand.self, ReinstateCommand.self, AuditCommand.self,
+    CollectCommand.self,
     PackCommand.self, KeyCommand.self,
     InspectCommand.self, VerifyCommand.self, BuyCommand.self, DownloadsCommand.self, PauseCommand.self,
     ResumeCommand.self, CancelCommand.self, RestoreCommand.self, LibraryCommand.self, PathCommand.self,

@@ -169,7 +169,7 @@ struct PublishingTests {
       try await server.publish(package)
       _ = try await server.operatorAPI.call(
         "POST", "/v1/operator/products/com.example.issue1/versions/1.0/withdraw",
-        body: ReviewDecision(reason: "a page is missing"), as: VersionRecord.self)
+        body: WithdrawalRequest(reason: "a page is missing"), as: VersionRecord.self)
       let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
       let problem = try await server.problem { _ = try await server.grant(receipt: receipt) }
       #expect(problem.code == .contentWithdrawn)

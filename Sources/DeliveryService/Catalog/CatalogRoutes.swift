@@ -11,13 +11,13 @@ struct CatalogRoutes: Sendable {
   static let maximumPage = 200
 
   let catalogue: Catalogue
+  let list: SaleList
   let keys: OperatorKeys
 
   func add(to routes: inout ContractRoutes) {
     routes.on(.get, "/products_v1.json") { request, _ in
-      let (identifiers, changed) = try await catalogue.identifiersForSale()
-      return try ConditionalJSON.response(
-        to: request, value: identifiers, lastModified: changed, cacheControl: "public, max-age=60")
+      ConditionalJSON.response(
+        to: request, document: try await list.document(), cacheControl: "public, max-age=60")
     }
     routes.on(.get, "/v1/products") { request, _ in
       let names = request.queryValues("id")
@@ -39,8 +39,13 @@ struct CatalogRoutes: Sendable {
     routes.on(.get, "/v1/operator/products") { request, _ in
       _ = try keys.authorize(request, for: .read)
       let limit = try request.number("limit", in: 1...Self.maximumPage, default: 50)
+      let after = try request.cursor("after") { ProductIdentifier($0) }
+      let filter = ProductTable.Filter(
+        publication: try request.filter("publication") { ProductIdentifier($0) },
+        type: try request.filter("type") { ProductType(rawValue: $0) },
+        state: try request.filter("state") { VersionState(rawValue: $0) })
       return try .json(
-        try await catalogue.operatorProducts(after: request.queryValue("after") ?? "", limit: limit))
+        try await catalogue.operatorProducts(after: after?.text ?? "", filter, limit: limit))
     }
     routes.on(.get, "/v1/operator/products/{id}") { request, parameters in
       _ = try keys.authorize(request, for: .read)

@@ -6,27 +6,33 @@ import PullboxAPI
 
 /// What is for sale: products as operators describe them, shown with what is released of them.
 struct Catalogue: Sendable {
+  /// Versions that are shown with their product; those that are released come on top.
+  static let maximumVersions = 20
+
   let database: Database
   let clock: any WallClock
 
-  /// Identifiers of everything cleared for sale, by name, and when that list last changed. A product is cleared once it
-  /// has a released version; a subscription, once it is described.
-  func identifiersForSale() async throws -> (identifiers: [ProductIdentifier], changed: Timestamp) {
+  /// What changed last, and when. Everything that is made of the catalogue is good until that is another.
+  func mark() async throws -> CatalogueState.Mark {
+    try await database.read { try CatalogueState.mark(in: $0) }
+  }
+
+  /// Identifiers of everything cleared for sale, by name. A product is cleared once a version is released to all devices,
+  /// so that whoever pays gets it; a subscription, once it is described.
+  func identifiersForSale() async throws -> (identifiers: [ProductIdentifier], mark: CatalogueState.Mark) {
     try await database.read { connection in
       let rows = try connection.query(
         """
-        SELECT id, max(changed, coalesce((SELECT max(released) FROM versions WHERE product = id), 0)) AS changed
-        FROM products
-        WHERE type IN (?, ?)
-          OR EXISTS (SELECT 1 FROM versions WHERE product = id AND state = 'released')
-        ORDER BY id
+        SELECT id FROM products WHERE type IN (?, ?)
+        UNION
+        SELECT product FROM versions WHERE state = 'released' AND percentage = 100
+        ORDER BY 1
         """,
         [
           .text(ProductType.autoRenewableSubscription.rawValue),
           .text(ProductType.nonRenewingSubscription.rawValue),
         ])
-      let changed = try rows.map { try $0.timestamp("changed") }.max()
-      return (try rows.map { try $0.identifier("id") }, changed ?? Timestamp(millisecondsSinceEpoch: 0))
+      return (try rows.map { try $0.identifier("id") }, try CatalogueState.mark(in: connection))
     }
   }
 
@@ -41,7 +47,7 @@ struct Catalogue: Sendable {
           response.invalidProductIdentifiers.append(name)
           continue
         }
-        let released = try VersionTable.released(of: id, in: connection)
+        let released = try VersionTable.releasedToAll(of: id, in: connection)
         if released == nil, !entry.product.type.isSubscription {
           response.invalidProductIdentifiers.append(name)
         } else {
@@ -98,12 +104,13 @@ struct Catalogue: Sendable {
     try await database.read { connection in try Self.operatorProduct(id, in: connection) }
   }
 
-  func operatorProducts(after: String, limit: Int) async throws -> Page<OperatorProduct> {
+  /// `after` is the `next` of the page before.
+  func operatorProducts(
+    after: String, _ filter: ProductTable.Filter, limit: Int
+  ) async throws -> Page<OperatorProduct> {
     try await database.read { connection in
-      let entries = try ProductTable.page(after: after, limit: limit + 1, in: connection)
-      let items = try entries.prefix(limit).map { entry in
-        try Self.operatorProduct(entry.product.id, in: connection)
-      }
+      let entries = try ProductTable.page(after: after, filter, limit: limit + 1, in: connection)
+      let items = try entries.prefix(limit).map { try Self.operatorProduct($0, in: connection) }
       return Page(items: items, next: entries.count > limit ? items.last?.product.id.text : nil)
     }
   }
@@ -114,10 +121,23 @@ struct Catalogue: Sendable {
     guard let entry = try ProductTable.find(id, in: connection) else {
       throw Problem(.productUnknown, "no product is named \(id)")
     }
-    let versions = try VersionTable.all(of: id, in: connection)
-    let cleared = entry.product.type.isSubscription || versions.contains { $0.state == .released }
+    return try operatorProduct(entry, in: connection)
+  }
+
+  private static func operatorProduct(
+    _ entry: ProductTable.Entry, in connection: borrowing Connection
+  ) throws -> OperatorProduct {
+    let id = entry.product.id
+    var versions = try VersionTable.page(
+      of: id, after: nil, limit: maximumVersions + 1, in: connection)
+    let count =
+      versions.count <= maximumVersions ? versions.count : try VersionTable.count(of: id, in: connection)
+    let released = try VersionTable.released(of: id, in: connection)
+    versions = Array(versions.prefix(maximumVersions))
+    versions += released.filter { record in !versions.contains { $0.version == record.version } }
+    let cleared = entry.product.type.isSubscription || released.contains { $0.percentage == 100 }
     return OperatorProduct(
       product: entry.product, clearedForSale: cleared, created: entry.created, changed: entry.changed,
-      versions: versions)
+      versions: versions, versionCount: count)
   }
 }

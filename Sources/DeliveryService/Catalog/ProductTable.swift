@@ -15,13 +15,8 @@ enum ProductTable {
     try connection.first("SELECT * FROM products WHERE id = ?", [.text(id.text)]).map(entry)
   }
 
-  /// At most `limit` products after `after`, by identifier.
-  static func page(
-    after: String, limit: Int, in connection: borrowing Connection
-  ) throws -> [Entry] {
-    try connection.query(
-      "SELECT * FROM products WHERE id > ? ORDER BY id LIMIT ?", [.text(after), .integer(limit)]
-    ).map(entry)
+  static func exists(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Bool {
+    try connection.first("SELECT 1 FROM products WHERE id = ?", [.text(id.text)]) != nil
   }
 
   static func put(_ product: Product, at now: Timestamp, in connection: borrowing Connection) throws {
@@ -37,6 +32,7 @@ enum ProductTable {
         .text(product.id.text), .text(document), .text(product.type.rawValue),
         .optional(product.publication?.text), .timestamp(now), .timestamp(now),
       ])
+    try CatalogueState.bump(at: now, in: connection)
   }
 
   /// The products that some proof of these may entitle to: themselves, and everything in their publications.
@@ -58,7 +54,7 @@ enum ProductTable {
     return found.values.sorted { $0.id < $1.id }
   }
 
-  private static func entry(_ row: Row) throws -> Entry {
+  static func entry(_ row: Row) throws -> Entry {
     Entry(
       product: try WireJSON.decode(Product.self, from: Array(try row.text("document").utf8)),
       created: try row.timestamp("created"), changed: try row.timestamp("changed"))

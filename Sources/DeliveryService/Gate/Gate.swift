@@ -31,7 +31,7 @@ struct Gate: Sendable {
     let device = request.device.id
     let products = try await ledger.database.read { connection in
       try finding.report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
-        guard let content = try VersionTable.released(of: product, in: connection) else { return [] }
+        guard let content = try VersionTable.offered(product, to: device, in: connection) else { return [] }
         return try (finding.report.claims[product] ?? []).map { claim in
           let grant = try GrantTable.find(
             store: finding.store, transaction: claim.transaction, product: product, version: content.version,
@@ -47,13 +47,13 @@ struct Gate: Sendable {
   }
 
   func grant(_ request: GrantRequest) async throws -> (response: GrantResponse, isNew: Bool) {
-    let content = try await content(of: request.product, version: request.version)
+    let content = try await content(of: request.product, version: request.version, for: request.device.id)
     if stops.isStopped(content: content.digest) { throw Problem(.contentWithdrawn) }
     let finding = try await verify(request.proof, for: request.device.id, concerning: request.product)
     let transaction = try Self.transaction(for: request, in: finding)
     let claim = GrantLedger.Claim(
       store: finding.store, transaction: transaction, content: content,
-      owed: try await owed(by: transaction, in: finding))
+      owed: try await owed(by: transaction, to: request.device.id, in: finding))
     let (grant, isNew) = try await ledger.grant(claim, to: request.device)
     let ticket = tickets.issue(for: grant)
     let (keys, signatures) = try await ledger.database.read { connection in
@@ -108,7 +108,7 @@ struct Gate: Sendable {
   }
 
   private func content(
-    of product: ProductIdentifier, version: ContentVersion?
+    of product: ProductIdentifier, version: ContentVersion?, for device: DeviceIdentifier
   ) async throws -> ReleasedContent {
     try await ledger.database.read { connection in
       guard try ProductTable.find(product, in: connection) != nil else {
@@ -116,15 +116,16 @@ struct Gate: Sendable {
       }
       let content =
         if let version {
-          try VersionTable.available(product, version, in: connection)
+          try VersionTable.available(product, version, to: device, in: connection)
         } else {
-          try VersionTable.released(of: product, in: connection)
+          try VersionTable.offered(product, to: device, in: connection)
         }
       if let content { return content }
       if try VersionTable.isWithdrawn(product, version, in: connection) { throw Problem(.contentWithdrawn) }
       throw Problem(
         .versionUnknown,
-        version.map { "\(product) has no released version \($0)" } ?? "\(product) has no content yet")
+        version.map { "\(product) has no version \($0) that is released to this device" }
+          ?? "\(product) has no content for this device yet")
     }
   }
 
@@ -172,13 +173,13 @@ struct Gate: Sendable {
     }
   }
 
-  /// Everything released that the transaction pays for.
+  /// Everything released to that device that the transaction pays for.
   private func owed(
-    by transaction: TransactionIdentifier, in finding: Finding
+    by transaction: TransactionIdentifier, to device: DeviceIdentifier, in finding: Finding
   ) async throws -> [ProductIdentifier] {
     let claimed = finding.report.products(claimedBy: transaction)
     return try await ledger.database.read { connection in
-      try claimed.filter { try VersionTable.released(of: $0, in: connection) != nil }
+      try claimed.filter { try VersionTable.offered($0, to: device, in: connection) != nil }
     }
   }
 }

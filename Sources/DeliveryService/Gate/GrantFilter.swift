@@ -5,33 +5,34 @@ import PullboxAPI
 /// Which grants a list is to have; nothing set is all of them.
 struct GrantFilter: Sendable {
   var product: ProductIdentifier?
+  /// As it is spelled in the grant.
+  var version: ContentVersion?
   var transaction: TransactionIdentifier?
   var device: DeviceIdentifier?
-  var isRevoked: Bool?
+  var state: GrantStateName?
 
-  /// The columns that must have a value, and the value.
+  /// The columns that must have a value, and the value; the state is no such column.
   var columns: [(String, String)] {
     let all = [
-      ("product", product?.text), ("transaction_id", transaction?.text), ("device", device?.text),
+      ("product", product?.text), ("version", version?.text), ("transaction_id", transaction?.text),
+      ("device", device?.text),
     ]
     return all.compactMap { column, value in value.map { (column, $0) } }
   }
 }
 
 extension GrantFilter {
-  /// From `?product=`, `transaction=`, `device=` and `revoked=true`. Throws `request-malformed` for what cannot be one.
+  /// From `?product=`, `version=`, `transaction=`, `device=` and `state=`; `revoked=true` is `state=revoked`. Throws
+  /// `request-malformed` for what cannot be one.
   init(_ request: HTTPRequest) throws(Problem) {
-    func value<Value: TextCodable>(_ name: String) throws(Problem) -> Value? {
-      guard let text = request.queryValue(name) else { return nil }
-      guard let value = Value(text) else { throw Problem(.requestMalformed, "\(name) is not one: \(text)") }
-      return value
-    }
-    product = try value("product")
-    transaction = try value("transaction")
-    device = try value("device")
+    product = try request.filter("product") { ProductIdentifier($0) }
+    version = try request.filter("version") { ContentVersion($0) }
+    transaction = try request.filter("transaction") { TransactionIdentifier($0) }
+    device = try request.filter("device") { DeviceIdentifier($0) }
+    state = try request.filter("state") { GrantStateName(rawValue: $0) }
     switch request.queryValue("revoked") {
-    case nil: isRevoked = nil
-    case "true": isRevoked = true
+    case nil: break
+    case "true": state = .revoked
     default: throw Problem(.requestMalformed, "revoked is true or left out")
     }
   }

@@ -99,7 +99,10 @@ struct GrantLedger: Sendable {
         case .settleTransaction:
           try GrantTable.update(grant, from: before, at: now, detail: nil, in: connection)
           settlement = try Self.settle(grant, at: now, headStart: headStart, in: connection)
-        case .answerState, .issueTicket, .refuseRevoked:
+        case .answerState:
+          // Also for a grant that was finished before: the content was fetched again, and the device holds it now.
+          try GrantTable.notePlaced(grant.id, at: now, in: connection)
+        case .issueTicket, .refuseRevoked:
           break
         }
       }

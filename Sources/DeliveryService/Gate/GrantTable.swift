@@ -64,6 +64,13 @@ enum GrantTable {
     try record(grant.machine.name, of: grant.id, at: now, detail: detail, in: connection)
   }
 
+  /// The device has reported the content as placed.
+  static func notePlaced(
+    _ id: GrantIdentifier, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute("UPDATE grants SET placed = ? WHERE id = ?", [.timestamp(now), .text(id.text)])
+  }
+
   static func setPublicKey(
     _ key: VerificationKey, of id: GrantIdentifier, in connection: borrowing Connection
   ) throws {
@@ -103,27 +110,6 @@ enum GrantTable {
       GrantStatus.Event(
         state: try $0.choice("state"), at: try $0.timestamp("at"), detail: try $0.optionalText("detail"))
     }
-  }
-
-  /// At most `limit` grants, newest first, older than the one that `after` names.
-  static func page(
-    after: GrantIdentifier?, filter: GrantFilter, limit: Int, in connection: borrowing Connection
-  ) throws -> [GrantRecord] {
-    var conditions: [String] = []
-    var values: [SQLValue] = []
-    if let after {
-      conditions.append("(created, id) < (SELECT created, id FROM grants WHERE id = ?)")
-      values.append(.text(after.text))
-    }
-    for (column, value) in filter.columns {
-      conditions.append("\(column) = ?")
-      values.append(.text(value))
-    }
-    if filter.isRevoked == true { conditions.append("revoked_by IS NOT NULL") }
-    let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
-    return try connection.query(
-      "SELECT * FROM grants \(filter) ORDER BY created DESC, id DESC LIMIT ?", values + [.integer(limit)]
-    ).map(record)
   }
 
   private static func record(

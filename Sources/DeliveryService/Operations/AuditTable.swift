@@ -1,8 +1,9 @@
+import Commerce
 import Database
 import Measures
 import PullboxAPI
 
-/// Who did what, when: rows are only ever added.
+/// Who did what, when: rows are only ever added, and the database refuses anything else.
 enum AuditTable {
   static func add(_ entry: AuditEntry, in connection: borrowing Connection) throws {
     try connection.execute(
@@ -13,19 +14,47 @@ enum AuditTable {
       ])
   }
 
+  /// Which entries to list; nil members ask for nothing.
+  struct Filter: Sendable {
+    /// About the product or one of its versions.
+    var product: ProductIdentifier?
+    /// The name of an operator key.
+    var actor: String?
+    /// Such as `version.release`.
+    var action: String?
+  }
+
   /// At most `limit` entries older than the row `before`, newest first, each with its row.
   static func page(
-    before: Int64, limit: Int, in connection: borrowing Connection
+    before: Int64, _ filter: Filter, limit: Int, in connection: borrowing Connection
   ) throws -> [(id: Int64, entry: AuditEntry)] {
-    try connection.query(
-      "SELECT * FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?", [.integer(before), .integer(limit)]
-    ).map { row in
-      (
-        try row.integer("id"),
-        AuditEntry(
-          at: try row.timestamp("at"), actor: try row.text("actor"), action: try row.text("action"),
-          subject: try row.text("subject"), detail: try row.optionalText("detail"))
-      )
+    var conditions = ["id < ?"]
+    var values: [SQLValue] = [.integer(before)]
+    for (column, value) in [
+      ("product", filter.product?.text), ("actor", filter.actor), ("action", filter.action),
+    ] {
+      guard let value else { continue }
+      conditions.append("\(column) = ?")
+      values.append(.text(value))
     }
+    return try connection.query(
+      "SELECT * FROM audit WHERE \(conditions.joined(separator: " AND ")) ORDER BY id DESC LIMIT ?",
+      values + [.integer(limit)]
+    ).map { (try $0.integer("id"), try entry($0)) }
+  }
+
+  /// What was done with one subject, the newest first.
+  static func history(
+    of subject: String, limit: Int, in connection: borrowing Connection
+  ) throws -> [AuditEntry] {
+    try connection.query(
+      "SELECT * FROM audit WHERE subject = ? ORDER BY id DESC LIMIT ?", [.text(subject), .integer(limit)]
+    ).map(entry)
+  }
+
+  private static func entry(_ row: Row) throws -> AuditEntry {
+    AuditEntry(
+      at: try row.timestamp("at"), actor: try row.text("actor"), action: try row.text("action"),
+      subject: try row.text("subject"), detail: try row.optionalText("detail"))
   }
 }

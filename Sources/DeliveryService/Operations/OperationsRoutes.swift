@@ -5,29 +5,14 @@ import HTTPServer
 import Measures
 import PullboxAPI
 
-/// Health, metrics, deliveries and the audit log.
+/// Health and metrics.
 struct OperationsRoutes: Sendable {
-  static let maximumPage = 200
-
   let database: Database
   let recorder: DeliveryRecorder
-  let keys: OperatorKeys
 
   func add(to routes: inout ContractRoutes) {
     routes.onHealth { await unreadiness() }
     routes.on(.get, "/metrics") { _, _ in try await metrics() }
-    routes.on(.get, "/v1/operator/deliveries") { request, _ in
-      _ = try keys.authorize(request, for: .read)
-      return try .json(try await deliveries(request))
-    }
-    routes.on(.get, "/v1/operator/grants") { request, _ in
-      _ = try keys.authorize(request, for: .read)
-      return try .json(try await deliveries(request))
-    }
-    routes.on(.get, "/v1/operator/audit") { request, _ in
-      _ = try keys.authorize(request, for: .read)
-      return try .json(try await audit(request))
-    }
   }
 
   private func unreadiness() async -> String? {
@@ -36,30 +21,6 @@ struct OperationsRoutes: Sendable {
       return nil
     } catch {
       return "the database does not answer"
-    }
-  }
-
-  private func deliveries(_ request: HTTPRequest) async throws -> Page<GrantStatus> {
-    let limit = try request.number("limit", in: 1...Self.maximumPage, default: 50)
-    let after = request.queryValue("after").flatMap { GrantIdentifier($0) }
-    let filter = try GrantFilter(request)
-    try await recorder.record()
-    return try await database.read { connection in
-      let grants = try GrantTable.page(after: after, filter: filter, limit: limit + 1, in: connection)
-      let items = try grants.prefix(limit).map { grant in
-        GrantStatus(grant, history: try GrantTable.history(of: grant.id, in: connection))
-      }
-      return Page(items: items, next: grants.count > limit ? items.last?.grant.text : nil)
-    }
-  }
-
-  private func audit(_ request: HTTPRequest) async throws -> Page<AuditEntry> {
-    let limit = try request.number("limit", in: 1...Self.maximumPage, default: 50)
-    let before = request.queryValue("after").flatMap { Int64($0) } ?? .max
-    return try await database.read { connection in
-      let rows = try AuditTable.page(before: before, limit: limit + 1, in: connection)
-      let page = rows.prefix(limit)
-      return Page(items: page.map(\.entry), next: rows.count > limit ? page.last.map { String($0.id) } : nil)
     }
   }
 

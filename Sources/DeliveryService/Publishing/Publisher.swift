@@ -7,7 +7,7 @@ import Measures
 import PullboxAPI
 import SystemCalls
 
-/// From a complete upload to a released version: check, review, release. Every step is in the audit log.
+/// From a complete upload to a version that can be reviewed.
 struct Publisher: Sendable {
   let database: Database
   let blobs: BlobStore
@@ -43,55 +43,6 @@ struct Publisher: Sendable {
         })
     }
     return try await record(manifest, signatures: signatures, upload: upload, by: actor)
-  }
-
-  /// Takes a review step. Repeating one that was taken changes nothing.
-  func take(
-    _ step: VersionMachine.Step, _ product: ProductIdentifier, _ version: ContentVersion, reason: String?,
-    by actor: String
-  ) async throws -> VersionRecord {
-    let now = clock.now()
-    return try await database.write { connection in
-      var record = try Self.find(product, version, in: connection)
-      var machine = VersionMachine(state: record.state)
-      guard machine.take(step) else {
-        throw Problem(
-          .stateConflict, "a version that is \(record.state.rawValue) cannot take the step \(step.rawValue)")
-      }
-      guard machine.state != record.state else { return record }
-      if step == .release { try Self.supersede(of: product, by: actor, at: now, in: connection) }
-      record.state = machine.state
-      if step == .release { record.released = now }
-      record.reason = step == .reject || step == .withdraw ? reason : nil
-      try VersionTable.update(record, in: connection)
-      try AuditTable.add(
-        AuditEntry(
-          at: now, actor: actor, action: "version.\(step.rawValue)",
-          subject: "\(product) \(record.version)", detail: reason), in: connection)
-      return record
-    }
-  }
-
-  func version(_ product: ProductIdentifier, _ version: ContentVersion) async throws -> VersionRecord {
-    try await database.read { try Self.find(product, version, in: $0) }
-  }
-
-  /// The manifest's exact bytes.
-  func manifest(_ product: ProductIdentifier, _ version: ContentVersion) async throws -> [UInt8] {
-    try await database.read { connection in
-      let record = try Self.find(product, version, in: connection)
-      guard let bytes = try VersionTable.manifest(of: record.product, record.version, in: connection) else {
-        throw Problem(.versionUnknown)
-      }
-      return bytes
-    }
-  }
-
-  func versions(of product: ProductIdentifier) async throws -> [VersionRecord] {
-    try await database.read { connection in
-      guard try ProductTable.find(product, in: connection) != nil else { throw Problem(.productUnknown) }
-      return try VersionTable.all(of: product, in: connection)
-    }
   }
 
   /// Reads the package against its manifest, or describes a finished file that came without one; and the signatures
@@ -178,28 +129,6 @@ struct Publisher: Sendable {
   private func discard(_ upload: Upload, _ received: ReceivedBlob) async throws {
     try await database.write { try UploadTable.remove(upload.id, in: $0) }
     _ = try await collector.removeIfUnneeded(received.digest)
-  }
-
-  private static func supersede(
-    of product: ProductIdentifier, by actor: String, at now: Timestamp, in connection: borrowing Connection
-  ) throws {
-    for var other in try VersionTable.all(of: product, in: connection) where other.state == .released {
-      other.state = .superseded
-      try VersionTable.update(other, in: connection)
-      try AuditTable.add(
-        AuditEntry(
-          at: now, actor: actor, action: "version.supersede", subject: "\(product) \(other.version)"),
-        in: connection)
-    }
-  }
-
-  private static func find(
-    _ product: ProductIdentifier, _ version: ContentVersion, in connection: borrowing Connection
-  ) throws -> VersionRecord {
-    guard let record = try VersionTable.find(product, version, in: connection) else {
-      throw Problem(.versionUnknown, "\(product) has no version \(version)")
-    }
-    return record
   }
 
   private static func manifestBytes(of submission: VersionSubmission) throws(Problem) -> [UInt8]? {

@@ -9,7 +9,13 @@ struct PublishingRoutes: Sendable {
   /// A manifest of 16 MiB in base 64, and the members around it.
   static let maximumSubmissionLength = ByteCount.mebibytes(24)
 
+  static let maximumPage = 200
+  /// Bytes of UTF-8.
+  static let maximumReasonLength = 2000
+
   let publisher: Publisher
+  let desk: VersionDesk
+  let costs: CostEstimator
   let keys: OperatorKeys
 
   func add(to routes: inout ContractRoutes) {
@@ -23,37 +29,94 @@ struct PublishingRoutes: Sendable {
         record, status: isNew ? .created : .ok,
         headers: ["Location": "/v1/operator/products/\(product)/versions/\(record.version)"])
     }
+    addLists(versions, to: &routes)
+    addReview(versions + "/{version}", to: &routes)
+    addRelease(versions + "/{version}", to: &routes)
+  }
+
+  private func addLists(_ versions: String, to routes: inout ContractRoutes) {
     routes.on(.get, versions) { request, parameters in
       _ = try keys.authorize(request, for: .read)
-      let records = try await publisher.versions(of: try CatalogRoutes.product(parameters))
-      return try .json(Page(items: records))
+      let limit = try request.number("limit", in: 1...Self.maximumPage, default: 50)
+      let after = try request.cursor("after") { ContentVersion($0) }
+      return try .json(
+        try await desk.versions(of: try CatalogRoutes.product(parameters), after: after, limit: limit))
     }
     routes.on(.get, versions + "/{version}") { request, parameters in
       _ = try keys.authorize(request, for: .read)
       return try .json(
-        try await publisher.version(try CatalogRoutes.product(parameters), try Self.version(parameters)))
+        try await desk.version(try CatalogRoutes.product(parameters), try Self.version(parameters)))
     }
     routes.on(.get, versions + "/{version}/manifest") { request, parameters in
       _ = try keys.authorize(request, for: .read)
-      let bytes = try await publisher.manifest(
-        try CatalogRoutes.product(parameters), try Self.version(parameters))
+      let bytes = try await desk.manifest(
+        of: try CatalogRoutes.product(parameters), try Self.version(parameters))
       return HTTPResponse(status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(bytes))
     }
-    for (step, scope) in Self.steps {
-      routes.on(.post, versions + "/{version}/" + step.rawValue) { request, parameters in
-        let actor = try keys.authorize(request, for: scope)
-        let decision = try await request.decodeIfPresent(ReviewDecision.self)
-        return try .json(
-          try await publisher.take(
-            step, try CatalogRoutes.product(parameters), try Self.version(parameters),
-            reason: decision?.reason, by: actor))
-      }
+    routes.on(.get, versions + "/{version}/costs") { request, parameters in
+      _ = try keys.authorize(request, for: .read)
+      let percentage = try request.number("percentage", in: ReleaseShare.range, default: 100)
+      return try .json(
+        try await costs.costs(
+          of: try CatalogRoutes.product(parameters), try Self.version(parameters),
+          reaching: try VersionDesk.share(percentage)))
     }
   }
 
-  private static let steps: [(VersionMachine.Step, OperatorScope)] = [
-    (.submit, .publish), (.approve, .review), (.reject, .review), (.release, .publish), (.withdraw, .publish),
-  ]
+  private func addReview(_ version: String, to routes: inout ContractRoutes) {
+    routes.on(.post, version + "/submit") { request, parameters in
+      let actor = try keys.authorize(request, for: .publish)
+      return try .json(
+        try await desk.submit(try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor))
+    }
+    routes.on(.post, version + "/approve") { request, parameters in
+      let actor = try keys.authorize(request, for: .review)
+      return try .json(
+        try await desk.approve(try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor)
+      )
+    }
+    routes.on(.post, version + "/reject") { request, parameters in
+      let actor = try keys.authorize(request, for: .review)
+      let decision = try await request.decodeIfPresent(ReviewDecision.self)
+      return try .json(
+        try await desk.reject(
+          try CatalogRoutes.product(parameters), try Self.version(parameters),
+          because: try Self.reason(decision?.reason), by: actor))
+    }
+  }
+
+  private func addRelease(_ version: String, to routes: inout ContractRoutes) {
+    routes.on(.post, version + "/release") { request, parameters in
+      let actor = try keys.authorize(request, for: .publish)
+      let release = try await request.decodeIfPresent(ReleaseRequest.self) ?? ReleaseRequest()
+      return try .json(
+        try await desk.release(
+          try CatalogRoutes.product(parameters), try Self.version(parameters), release, by: actor))
+    }
+    routes.on(.delete, version + "/release") { request, parameters in
+      let actor = try keys.authorize(request, for: .publish)
+      return try .json(
+        try await desk.cancelRelease(
+          try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor))
+    }
+    routes.on(.post, version + "/withdraw") { request, parameters in
+      let actor = try keys.authorize(request, for: .publish)
+      var withdrawal = try await request.decodeIfPresent(WithdrawalRequest.self) ?? WithdrawalRequest()
+      withdrawal.reason = try Self.reason(withdrawal.reason)
+      return try .json(
+        try await desk.withdraw(
+          try CatalogRoutes.product(parameters), try Self.version(parameters), withdrawal, by: actor))
+    }
+  }
+
+  /// Empty counts as none.
+  private static func reason(_ text: String?) throws(Problem) -> String? {
+    guard let text, !text.isEmpty else { return nil }
+    guard text.utf8.count <= maximumReasonLength else {
+      throw Problem(.requestMalformed, "a reason has at most \(maximumReasonLength) bytes")
+    }
+    return text
+  }
 
   private static func version(_ parameters: PathParameters) throws(Problem) -> ContentVersion {
     guard let version = ContentVersion(parameters["version"]) else {

@@ -1,41 +1,136 @@
+import Measures
 import PullboxAPI
 
-/// The one state machine of a content version, from draft to withdrawal.
+/// The one state machine of a content version, from draft to withdrawal. Pure; what one version's release means for the
+/// others is ``ReleasePlan``'s.
 struct VersionMachine: Hashable, Sendable {
-  enum Step: String, Hashable, Sendable, CaseIterable {
+  /// A release that waits for its date.
+  struct Schedule: Hashable, Sendable {
+    var at: Timestamp
+    var share: ReleaseShare
+    /// The name of the operator key.
+    var by: String
+  }
+
+  enum Step: Hashable, Sendable {
     case submit
-    case approve
+    /// `needsSecondKey`: not by the key that submitted.
+    case approve(needsSecondKey: Bool)
     case reject
-    case release
-    case withdraw
-    /// Another version of the product was released.
+    case release(ReleaseShare)
+    case schedule(at: Timestamp, ReleaseShare)
+    case cancelSchedule
+    case withdraw(stopsDownloads: Bool)
+    /// Another version takes its place.
     case supersede
-  }
 
-  private(set) var state: VersionState
-
-  init(state: VersionState = .draft) {
-    self.state = state
-  }
-
-  /// True when the step was taken or had been taken before; false when the state does not allow it.
-  mutating func take(_ step: Step) -> Bool {
-    guard let next = Self.next(state, step) else { return false }
-    state = next
-    return true
-  }
-
-  private static func next(_ state: VersionState, _ step: Step) -> VersionState? {
-    switch (step, state) {
-    case (.submit, .draft), (.submit, .rejected), (.submit, .submitted): .submitted
-    case (.approve, .submitted), (.approve, .approved): .approved
-    case (.reject, .submitted), (.reject, .approved), (.reject, .rejected): .rejected
-    // Releasing a superseded version again is how one rolls back.
-    case (.release, .approved), (.release, .superseded), (.release, .released): .released
-    case (.withdraw, .released), (.withdraw, .superseded), (.withdraw, .withdrawn): .withdrawn
-    case (.supersede, .released): .superseded
-    case (.supersede, _): state
-    default: nil
+    var name: String {
+      switch self {
+      case .submit: "submit"
+      case .approve: "approve"
+      case .reject: "reject"
+      case .release, .schedule: "release"
+      case .cancelSchedule: "cancel its release"
+      case .withdraw: "withdraw"
+      case .supersede: "supersede"
+      }
     }
+  }
+
+  /// Why a step is refused; nothing has changed then.
+  enum Refusal: Error, Hashable, Sendable {
+    case state(VersionState)
+    /// The key of that name submitted it.
+    case needsSecondKey(String)
+    /// All devices have it: there is nothing to give the others in its place.
+    case isReleasedToAll
+  }
+
+  var state: VersionState
+  /// Only while released.
+  var share: ReleaseShare?
+  /// Only while approved, released or superseded.
+  var schedule: Schedule?
+  var submittedBy: String?
+  var approvedBy: String?
+  /// Only when withdrawn.
+  var downloadsAreStopped: Bool
+
+  init(
+    state: VersionState = .draft, share: ReleaseShare? = nil, schedule: Schedule? = nil,
+    submittedBy: String? = nil, approvedBy: String? = nil, downloadsAreStopped: Bool = false
+  ) {
+    self.state = state
+    self.share = share
+    self.schedule = schedule
+    self.submittedBy = submittedBy
+    self.approvedBy = approvedBy
+    self.downloadsAreStopped = downloadsAreStopped
+  }
+
+  /// A step that was taken before changes nothing and is no error.
+  mutating func take(_ step: Step, by actor: String) throws(Refusal) {
+    switch (step, state) {
+    case (.submit, .draft), (.submit, .rejected):
+      state = .submitted
+      submittedBy = actor
+      approvedBy = nil
+    case (.submit, .submitted): break
+
+    case (.approve(let needsSecondKey), .submitted):
+      if needsSecondKey, let submittedBy, submittedBy == actor { throw .needsSecondKey(actor) }
+      state = .approved
+      approvedBy = actor
+    case (.approve, .approved): break
+
+    case (.reject, .submitted), (.reject, .approved):
+      state = .rejected
+      schedule = nil
+    case (.reject, .rejected): break
+
+    // Releasing a superseded version again is how one rolls back.
+    case (.release(let share), .approved), (.release(let share), .superseded):
+      state = .released
+      self.share = share
+      schedule = nil
+    case (.release(let share), .released):
+      try mayBecome(share)
+      self.share = share
+      schedule = nil
+
+    case (.schedule(let date, let share), .approved), (.schedule(let date, let share), .superseded):
+      setSchedule(date, share, by: actor)
+    case (.schedule(let date, let share), .released):
+      try mayBecome(share)
+      setSchedule(date, share, by: actor)
+
+    case (.cancelSchedule, .approved), (.cancelSchedule, .released), (.cancelSchedule, .superseded):
+      schedule = nil
+
+    case (.withdraw(let stopsDownloads), .released), (.withdraw(let stopsDownloads), .superseded),
+      (.withdraw(let stopsDownloads), .withdrawn):
+      state = .withdrawn
+      share = nil
+      schedule = nil
+      downloadsAreStopped = downloadsAreStopped || stopsDownloads
+
+    case (.supersede, .released):
+      state = .superseded
+      share = nil
+      // What was to follow this release is off with it.
+      schedule = nil
+
+    default: throw .state(state)
+    }
+  }
+
+  private func mayBecome(_ share: ReleaseShare) throws(Refusal) {
+    if self.share?.isAll == true, !share.isAll { throw .isReleasedToAll }
+  }
+
+  private mutating func setSchedule(_ date: Timestamp, _ share: ReleaseShare, by actor: String) {
+    // Asked for again by somebody else, it stays whose it was.
+    if let schedule, schedule.at == date, schedule.share == share { return }
+    schedule = Schedule(at: date, share: share, by: actor)
   }
 }

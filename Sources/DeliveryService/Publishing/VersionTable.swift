@@ -4,25 +4,71 @@ import Digests
 import Measures
 import PullboxAPI
 
-/// The rows of content versions.
+/// The rows of content versions. Their content never changes (the database refuses it); where they stand does.
 enum VersionTable {
+  private static let columns = """
+    product, version, state, digest, length, manifest_digest, pieces, files, created, released, reason, percentage,
+    scheduled_at, scheduled_percentage, scheduled_by, submitted_by, approved_by, downloads_stopped
+    """
+
+  /// `1` and `1.0` are one version, whatever its spelling in the table.
   static func find(
     _ product: ProductIdentifier, _ version: ContentVersion, in connection: borrowing Connection
   ) throws -> VersionRecord? {
-    // `1` and `1.0` are one version: the spelling in the table need not be the one asked for.
-    try all(of: product, in: connection).first { $0.version == version }
+    try connection.first(
+      "SELECT \(columns) FROM versions WHERE product = ? AND ordering = ?",
+      [.text(product.text), .text(version.orderingKey)]
+    ).map(record)
   }
 
-  /// Newest first.
-  static func all(
+  /// At most `limit` versions below `after`, the newest first.
+  static func page(
+    of product: ProductIdentifier, after: ContentVersion?, limit: Int, in connection: borrowing Connection
+  ) throws -> [VersionRecord] {
+    // Digits and lower-case letters are all below it.
+    let bound = after?.orderingKey ?? "~"
+    return try connection.query(
+      "SELECT \(columns) FROM versions WHERE product = ? AND ordering < ? ORDER BY ordering DESC LIMIT ?",
+      [.text(product.text), .text(bound), .integer(limit)]
+    ).map(record)
+  }
+
+  /// Those that all devices or a part of them get: two at most, the newest first.
+  static func released(
     of product: ProductIdentifier, in connection: borrowing Connection
   ) throws -> [VersionRecord] {
-    let rows = try connection.query(
+    try connection.query(
       """
-      SELECT product, version, state, digest, length, manifest_digest, pieces, files, created, released, reason
-      FROM versions WHERE product = ?
-      """, [.text(product.text)])
-    return try rows.map(record).sorted { $0.version > $1.version }
+      SELECT \(columns) FROM versions WHERE product = ? AND state = 'released' AND percentage = 100
+      UNION ALL
+      SELECT \(columns) FROM versions WHERE product = ? AND state = 'released' AND percentage < 100
+      """, [.text(product.text), .text(product.text)]
+    ).map(record).sorted { $0.version > $1.version }
+  }
+
+  static func count(of product: ProductIdentifier, in connection: borrowing Connection) throws -> Int {
+    let row = try connection.first(
+      "SELECT count(*) AS count FROM versions WHERE product = ?", [.text(product.text)])
+    return Int(try row?.integer("count") ?? 0)
+  }
+
+  /// Those whose release was to happen by then, the earliest first.
+  static func due(
+    at now: Timestamp, limit: Int, in connection: borrowing Connection
+  ) throws -> [VersionRecord] {
+    try connection.query(
+      """
+      SELECT \(columns) FROM versions WHERE scheduled_at IS NOT NULL AND scheduled_at <= ?
+      ORDER BY scheduled_at LIMIT ?
+      """, [.timestamp(now), .integer(limit)]
+    ).map(record)
+  }
+
+  /// When the next release is to happen; nil when none is.
+  static func nextDate(in connection: borrowing Connection) throws -> Timestamp? {
+    try connection.first(
+      "SELECT min(scheduled_at) AS next FROM versions WHERE scheduled_at IS NOT NULL")?
+      .optionalTimestamp("next")
   }
 
   static func insert(
@@ -30,85 +76,56 @@ enum VersionTable {
     in connection: borrowing Connection
   ) throws {
     try connection.execute(
+      "INSERT OR IGNORE INTO manifests (digest, document) VALUES (?, ?)",
+      [.blob(record.manifestDigest.array), .blob(manifest)])
+    try connection.execute(
       """
-      INSERT INTO versions (product, version, state, digest, length, manifest, manifest_digest, pieces, files,
+      INSERT INTO versions (product, version, ordering, state, digest, length, manifest_digest, pieces, files,
         cover, title, created)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """,
       [
-        .text(record.product.text), .text(record.version.text), .text(record.state.rawValue),
-        .blob(record.digest.array), .byteCount(record.length), .blob(manifest),
+        .text(record.product.text), .text(record.version.text), .text(record.version.orderingKey),
+        .text(record.state.rawValue), .blob(record.digest.array), .byteCount(record.length),
         .blob(record.manifestDigest.array), .integer(record.pieces), .integer(record.files),
         .optional(cover), .optional(title), .timestamp(record.created),
       ])
   }
 
+  /// Writes down where the version stands.
   static func update(_ record: VersionRecord, in connection: borrowing Connection) throws {
+    let scheduled = record.scheduled
     try connection.execute(
-      "UPDATE versions SET state = ?, released = ?, reason = ? WHERE product = ? AND version = ?",
+      """
+      UPDATE versions SET state = ?, released = ?, reason = ?, percentage = ?, scheduled_at = ?,
+        scheduled_percentage = ?, scheduled_by = ?, submitted_by = ?, approved_by = ?, downloads_stopped = ?
+      WHERE product = ? AND version = ?
+      """,
       [
         .text(record.state.rawValue), .optional(record.released), .optional(record.reason),
+        .optional(record.percentage.map(Int64.init)), .optional(scheduled?.at),
+        .optional((scheduled?.percentage).map(Int64.init)), .optional(scheduled?.by),
+        .optional(record.submittedBy), .optional(record.approvedBy),
+        .boolean(record.downloadsStopped == true),
         .text(record.product.text), .text(record.version.text),
       ])
   }
 
-  /// The version that readers get now; nil when none is released.
-  static func released(
-    of product: ProductIdentifier, in connection: borrowing Connection
-  ) throws -> ReleasedContent? {
-    try connection.first(
-      "SELECT * FROM versions WHERE product = ? AND state = 'released'", [.text(product.text)]
-    ).map(content)
-  }
-
-  /// A version that a reader may still ask for by name: released now or before.
-  static func available(
-    _ product: ProductIdentifier, _ version: ContentVersion, in connection: borrowing Connection
-  ) throws -> ReleasedContent? {
-    let rows = try connection.query(
-      "SELECT * FROM versions WHERE product = ? AND state IN ('released', 'superseded')",
-      [.text(product.text)])
-    return try rows.map(content).first { $0.version == version }
-  }
-
-  static func isWithdrawn(
-    _ product: ProductIdentifier, _ version: ContentVersion?, in connection: borrowing Connection
-  ) throws -> Bool {
-    try all(of: product, in: connection).contains {
-      $0.state == .withdrawn && (version == nil || $0.version == version)
-    }
-  }
-
-  /// The manifest's bytes of a version, by its spelling in the table; nil when there is no such version.
-  static func manifest(
-    of product: ProductIdentifier, _ version: ContentVersion, in connection: borrowing Connection
-  ) throws -> [UInt8]? {
-    try connection.first(
-      "SELECT manifest FROM versions WHERE product = ? AND version = ?",
-      [.text(product.text), .text(version.text)])?.blob("manifest")
-  }
-
-  /// The manifest's bytes for a package of that digest; nil when no version refers to it.
-  static func manifest(
-    of digest: SHA256Digest, in connection: borrowing Connection
-  ) throws -> [UInt8]? {
-    try connection.first("SELECT manifest FROM versions WHERE digest = ? LIMIT 1", [.blob(digest.array)])?
-      .blob("manifest")
-  }
-
   private static func record(_ row: Row) throws -> VersionRecord {
-    VersionRecord(
+    var record = VersionRecord(
       product: try row.identifier("product"), version: try row.identifier("version"),
       state: try row.choice("state"), length: try row.byteCount("length"), digest: try row.digest("digest"),
       manifestDigest: try row.digest("manifest_digest"), pieces: Int(try row.integer("pieces")),
       files: Int(try row.integer("files")), created: try row.timestamp("created"),
       released: try row.optionalTimestamp("released"), reason: try row.optionalText("reason"))
-  }
-
-  private static func content(_ row: Row) throws -> ReleasedContent {
-    ReleasedContent(
-      product: try row.identifier("product"), version: try row.identifier("version"),
-      digest: try row.digest("digest"), length: try row.byteCount("length"),
-      manifestDigest: try row.digest("manifest_digest"), cover: try row.optionalText("cover"))
+    record.percentage = try row.optionalInteger("percentage").map { Int($0) }
+    if let at = try row.optionalTimestamp("scheduled_at") {
+      record.scheduled = ScheduledRelease(
+        at: at, percentage: Int(try row.integer("scheduled_percentage")), by: try row.text("scheduled_by"))
+    }
+    record.submittedBy = try row.optionalText("submitted_by")
+    record.approvedBy = try row.optionalText("approved_by")
+    record.downloadsStopped = try row.boolean("downloads_stopped") ? true : nil
+    return record
   }
 }

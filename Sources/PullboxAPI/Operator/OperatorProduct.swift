@@ -7,16 +7,19 @@ public struct OperatorProduct: Codable, Sendable {
   public var clearedForSale: Bool
   public var created: Timestamp
   public var changed: Timestamp
-  /// Newest version first.
+  /// The newest first; not all where `versionCount` is more, but those that are released always.
   public var versions: [VersionRecord]
+  public var versionCount: Int
 
   public init(
-    product: Product, clearedForSale: Bool, created: Timestamp, changed: Timestamp, versions: [VersionRecord]
+    product: Product, clearedForSale: Bool, created: Timestamp, changed: Timestamp, versions: [VersionRecord],
+    versionCount: Int
   ) {
     self.product = product
     self.clearedForSale = clearedForSale
     self.created = created
     self.changed = changed
     self.versions = versions
+    self.versionCount = versionCount
   }
 }

@@ -31,7 +31,7 @@ public enum VersionState: String, Codable, Sendable, CaseIterable {
   case approved
   case rejected
   case released
-  /// A newer version was released.
+  /// Another version was released in its place.
   case superseded
   /// No new grants.
   case withdrawn
@@ -51,6 +51,17 @@ public struct VersionRecord: Codable, Sendable {
   public var released: Timestamp?
   /// Why it was rejected or withdrawn.
   public var reason: String?
+  /// While it is released: how many devices of a hundred get it.
+  public var percentage: Int?
+  /// Its release that waits for a date.
+  public var scheduled: ScheduledRelease?
+  /// Names of operator keys.
+  public var submittedBy: String?
+  public var approvedBy: String?
+  /// Withdrawn so that grants made before open it no more.
+  public var downloadsStopped: Bool?
+  /// Who did what with it, the newest first; only where one version is asked for.
+  public var history: [AuditEntry]?
 
   public init(
     product: ProductIdentifier, version: ContentVersion, state: VersionState, length: ByteCount,

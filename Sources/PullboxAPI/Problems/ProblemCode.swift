@@ -96,6 +96,8 @@ public struct ProblemCode: Hashable, Sendable {
     "version-conflict", 409, "This version exists with other content; versions never change")
   public static let stateConflict = ProblemCode(
     "state-conflict", 409, "The version's state does not allow this step")
+  public static let secondKeyRequired = ProblemCode(
+    "second-key-required", 403, "Who handed a version in may not approve it")
 
   // What a store's customer or an app on a device meets.
   public static let catalogueUnavailable = ProblemCode(
@@ -122,7 +124,8 @@ public struct ProblemCode: Hashable, Sendable {
     uploadUnknown, uploadExpired, uploadOffsetMismatch, uploadLocked, uploadIncomplete, uploadTooLarge,
     uploadVersionUnsupported, uploadTypeUnsupported, checksumMismatch, checksumUnsupported, digestMismatch,
     outOfSpace, packageRejected,
-    productInvalid, versionConflict, stateConflict, catalogueUnavailable, transactionUnknown,
+    productInvalid, versionConflict, stateConflict, secondKeyRequired, catalogueUnavailable,
+    transactionUnknown,
     transactionUnpaid, downloadUnknown, libraryItemUnknown, storeUnavailable, insufficientStorage,
   ]
 

@@ -43,16 +43,33 @@ public struct OperatorClient: Sendable {
     return try await api.call("PUT", "/v1/operator/products/\(id)", body: description).value
   }
 
-  /// One page, `after` being the `next` of the one before.
-  public func products(after: String? = nil) async throws(APICallError) -> Page<OperatorProduct> {
-    try await api.get("/v1/operator/products", query: Self.page(after))
+  /// One page, `after` being the `next` of the one before. Narrowed to a publication's products, or to those with a
+  /// version in that state.
+  public func products(
+    in publication: ProductIdentifier? = nil, withVersionsIn state: VersionState? = nil, after: String? = nil
+  ) async throws(APICallError) -> Page<OperatorProduct> {
+    let filter = Self.filter([("publication", publication?.text), ("state", state?.rawValue)])
+    return try await api.get("/v1/operator/products", query: filter + Self.page(after))
   }
 
   // Versions.
 
-  /// The newest first.
-  public func versions(of product: ProductIdentifier) async throws(APICallError) -> [VersionRecord] {
-    try await api.get("/v1/operator/products/\(product)/versions", as: Page<VersionRecord>.self).items
+  /// One page, the newest first.
+  public func versions(
+    of product: ProductIdentifier, after: String? = nil
+  ) async throws(APICallError) -> Page<VersionRecord> {
+    try await api.get("/v1/operator/products/\(product)/versions", query: Self.page(after))
+  }
+
+  /// The version with its history; nil when the product has none of that name.
+  public func version(
+    _ product: ProductIdentifier, _ version: ContentVersion
+  ) async throws(APICallError) -> VersionRecord? {
+    do {
+      return try await api.get("/v1/operator/products/\(product)/versions/\(version)", as: VersionRecord.self)
+    } catch .problem(let problem) where problem.code == .versionUnknown {
+      return nil
+    }
   }
 
   /// The manifest of a version that is at the server, as its record names it. Throws ``PackageRefusal`` when the server
@@ -73,40 +90,6 @@ public struct OperatorClient: Sendable {
     var api = api
     api.timeout = Self.inspectionTimeout
     return try await api.call("POST", "/v1/operator/products/\(product)/versions", body: submission).value
-  }
-
-  /// One step of review or release; the steps taken before are no error.
-  @discardableResult
-  public func take(
-    _ step: ReviewStep, _ product: ProductIdentifier, _ version: ContentVersion, reason: String? = nil
-  ) async throws(APICallError) -> VersionRecord {
-    try await api.call(
-      "POST", "/v1/operator/products/\(product)/versions/\(version)/\(step.rawValue)",
-      body: ReviewDecision(reason: reason)
-    ).value
-  }
-
-  // Deliveries.
-
-  /// The grants the server recorded, of one product or all.
-  public func deliveries(
-    of product: ProductIdentifier? = nil, after: String? = nil
-  ) async throws(APICallError) -> Page<GrantStatus> {
-    let filter = product.map { [("product", $0.text)] } ?? []
-    return try await api.get("/v1/operator/deliveries", query: filter + Self.page(after))
-  }
-
-  /// Grants, newest first; of one transaction, device or product, or only the revoked ones, where that is given.
-  public func grants(
-    of product: ProductIdentifier? = nil, transaction: TransactionIdentifier? = nil,
-    device: DeviceIdentifier? = nil, revokedOnly: Bool = false, after: String? = nil
-  ) async throws(APICallError) -> Page<GrantStatus> {
-    var filter: [(String, String)] = []
-    if let product { filter.append(("product", product.text)) }
-    if let transaction { filter.append(("transaction", transaction.text)) }
-    if let device { filter.append(("device", device.text)) }
-    if revokedOnly { filter.append(("revoked", "true")) }
-    return try await api.get("/v1/operator/grants", query: filter + Self.page(after))
   }
 
   /// Takes a grant back: its tickets open nothing any more and what is being sent stops. Once more is no error.
@@ -142,7 +125,12 @@ public struct OperatorClient: Sendable {
     Uploader(server: TusServer(api: api, client: client), ledger: ledger)
   }
 
-  private static func page(_ after: String?) -> [(String, String)] {
-    [("limit", String(pageLength))] + (after.map { [("after", $0)] } ?? [])
+  static func page(_ after: String?) -> [(String, String)] {
+    [("limit", String(pageLength))] + filter([("after", after)])
+  }
+
+  /// Those that have a value.
+  static func filter(_ parameters: [(String, String?)]) -> [(String, String)] {
+    parameters.compactMap { name, value in value.map { (name, $0) } }
   }
 }

@@ -1,8 +1,7 @@
-/// What an operator does with a version, as the address of the request names it.
+/// A step from a version to its readers, as the address of the request names it.
 public enum ReviewStep: String, Sendable, CaseIterable {
   case submit
   case approve
-  case reject
+  /// To all devices, at once.
   case release
-  case withdraw
 }

@@ -3,6 +3,7 @@ import Glibc
 
 /// What stands behind a standard stream.
 public struct Terminal: Sendable {
+  public static let standardInput = Terminal(descriptor: 0)
   public static let standardOutput = Terminal(descriptor: 1)
   public static let standardError = Terminal(descriptor: 2)
 

@@ -4,7 +4,11 @@ import ServiceRuntime
 enum ApproveCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
-    "approve", summary: "Let a version pass the review",
+    "approve", summary: "Let a version that was handed in be released",
+    discussion: """
+      Needs a key with the scope review, and where the server is run with
+      --require-second-key another one than handed the version in.
+      """,
     operands: [.init("ID"), .init("VERSION")])
 
   static func run(_ context: CommandContext) async throws {

@@ -45,7 +45,8 @@ enum PublishCommand: Command {
     let isKnown = try await client.product(product) != nil
     let keys = try await BlockingPool.shared.run { try SigningKeys(context.arguments) }
 
-    let versions = isKnown ? try await client.versions(of: product) : []
+    let versions =
+      isKnown ? try await Paging.all { try await client.versions(of: product, after: $0) } : []
     let previous = try await Self.previous(to: version, of: source, among: versions, client)
 
     // Held to the end: the package lies there until it is sent.
@@ -109,7 +110,7 @@ enum PublishCommand: Command {
     _ keys: SigningKeys, _ client: OperatorClient
   ) async throws -> VersionRecord {
     let manifest = package.packed.manifest
-    if let existing = try await client.versions(of: product).first(where: { $0.version == version }) {
+    if let existing = try await client.version(product, version) {
       guard existing.digest == manifest.digest else {
         throw CommandFailure(
           .failed,

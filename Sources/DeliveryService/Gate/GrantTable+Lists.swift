@@ -1,0 +1,48 @@
+import Commerce
+import Database
+import Measures
+import PullboxAPI
+
+/// Grants as operators list them.
+extension GrantTable {
+  /// At most `limit` grants, newest first, older than the one that `after` names.
+  static func page(
+    after: GrantIdentifier?, _ filter: GrantFilter, limit: Int, in connection: borrowing Connection
+  ) throws -> [GrantRecord] {
+    var conditions: [String] = []
+    var values: [SQLValue] = []
+    if let after {
+      conditions.append("(created, id) < (SELECT created, id FROM grants WHERE id = ?)")
+      values.append(.text(after.text))
+    }
+    for (column, value) in filter.columns {
+      conditions.append("\(column) = ?")
+      values.append(.text(value))
+    }
+    switch filter.state {
+    case .revoked: conditions.append("revoked_by IS NOT NULL")
+    case let state?:
+      conditions.append("state = ?")
+      values.append(.text(state.rawValue))
+    case nil: break
+    }
+    let clause = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
+    return try connection.query(
+      "SELECT * FROM grants \(clause) ORDER BY created DESC, id DESC LIMIT ?", values + [.integer(limit)]
+    ).map(record)
+  }
+
+  /// At most `limit` devices behind `after`, by name, each with the version of the product that it last reported as
+  /// placed.
+  static func holders(
+    of product: ProductIdentifier, after: String, limit: Int, in connection: borrowing Connection
+  ) throws -> [(device: DeviceIdentifier, version: ContentVersion)] {
+    // SQLite takes the other columns from the row that has the maximum.
+    try connection.query(
+      """
+      SELECT device, version, max(placed) AS placed FROM grants
+      WHERE product = ? AND placed IS NOT NULL AND device > ? GROUP BY device ORDER BY device LIMIT ?
+      """, [.text(product.text), .text(after), .integer(limit)]
+    ).map { (try $0.identifier("device"), try $0.identifier("version")) }
+  }
+}

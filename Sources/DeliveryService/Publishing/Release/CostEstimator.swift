@@ -1,0 +1,95 @@
+import Commerce
+import ContentPackage
+import Database
+import Digests
+import Measures
+import PullboxAPI
+import SystemCalls
+
+/// What a version costs the devices that hold another one, before it is released.
+struct CostEstimator: Sendable {
+  /// Devices that are looked at in one turn of the database, so that others get theirs.
+  private static let batch = 5000
+
+  let database: Database
+
+  /// Throws `product-unknown`, `version-unknown`.
+  func costs(
+    of product: ProductIdentifier, _ version: ContentVersion, reaching share: ReleaseShare
+  ) async throws -> VersionCosts {
+    let target = try await target(product, version)
+    let new = try await manifest(target)
+    var holders: [VersionCosts.Holder] = []
+    var total: Int64 = 0
+    for (version, devices) in try await devices(holding: product, share) {
+      guard let record = try await database.read({ try VersionTable.find(product, version, in: $0) }) else {
+        continue
+      }
+      let old = try await manifest(record)
+      let difference = VersionDifference(from: old, to: new)
+      let changes = FileChanges(from: old, to: new)
+      // Byte for byte the same package is not fetched again.
+      let isSame = old.digest == new.digest
+      let fetched = isSame ? ByteCount.zero : difference.fetchedLength
+      total += fetched.rawValue * Int64(devices.reached)
+      holders.append(
+        VersionCosts.Holder(
+          version: version, devices: devices.all, devicesReached: devices.reached,
+          bytesToFetch: fetched, bytesKept: isSame ? new.length : difference.keptLength,
+          filesUnchanged: changes.unchanged, filesChanged: changes.changed, filesAdded: changes.added,
+          filesRemoved: changes.removed))
+    }
+    return VersionCosts(
+      product: product, version: target.version, length: target.length, percentage: share.percentage,
+      holders: holders.sorted { $0.version > $1.version }, bytesToFetch: ByteCount(total))
+  }
+
+  private func target(_ product: ProductIdentifier, _ version: ContentVersion) async throws -> VersionRecord {
+    try await database.read { connection in
+      guard try ProductTable.exists(product, in: connection) else {
+        throw Problem(.productUnknown, "no product is named \(product)")
+      }
+      guard let record = try VersionTable.find(product, version, in: connection) else {
+        throw Problem(.versionUnknown, "\(product) has no version \(version)")
+      }
+      return record
+    }
+  }
+
+  private struct Count {
+    var all = 0
+    var reached = 0
+  }
+
+  private func devices(
+    holding product: ProductIdentifier, _ share: ReleaseShare
+  ) async throws -> [ContentVersion: Count] {
+    var counts: [ContentVersion: Count] = [:]
+    var after = ""
+    while true {
+      let place = after
+      let rows = try await database.read { connection in
+        try GrantTable.holders(of: product, after: place, limit: Self.batch, in: connection)
+      }
+      for (device, version) in rows {
+        counts[version, default: Count()].all += 1
+        if share.includes(device, of: product) { counts[version, default: Count()].reached += 1 }
+      }
+      guard rows.count == Self.batch, let last = rows.last else { return counts }
+      after = last.device.text
+    }
+  }
+
+  /// Reading a manifest of thousands of files takes a while, so not on the database's thread.
+  private func manifest(_ record: VersionRecord) async throws -> Manifest {
+    let document = try await database.read {
+      try VersionTable.manifestDocument(record.manifestDigest, in: $0)
+    }
+    guard let document else {
+      throw Problem(.internalError, "the manifest of \(record.product) \(record.version) is not there")
+    }
+    return try await BlockingPool.shared.run {
+      try UnverifiedManifest(document).verified(against: record.manifestDigest)
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import Database
+import Measures
+import PullboxAPI
+import ServiceRuntime
+
+/// Releases versions when their dates have come. The dates are in the database: what came due while no server ran is
+/// released at the next start.
+final class ReleaseScheduler: Sendable {
+  /// The wall clock may be set, so it is looked at this often even when no date is near.
+  static let longestPause: Duration = .seconds(60)
+  private static let batch = 32
+
+  private let database: Database
+  private let clock: any WallClock
+  private let timer: any MonotonicClock
+  private let stops: (any ContentStops)?
+  private let log: Log
+  private let wakeUp = WakeUp()
+
+  init(
+    database: Database, clock: any WallClock, timer: any MonotonicClock, stops: (any ContentStops)?, log: Log
+  ) {
+    self.database = database
+    self.clock = clock
+    self.timer = timer
+    self.stops = stops
+    self.log = log
+  }
+
+  /// A date was added, changed or taken away.
+  func kick() {
+    wakeUp.signal()
+  }
+
+  /// Works until the task is cancelled. What fails here (a full disk, say) is logged and tried again.
+  func run() async {
+    while !Task.isCancelled {
+      var pause = Duration.seconds(5)
+      do {
+        while try await releaseDue() == Self.batch {}
+        pause = try await pauseUntilNext()
+      } catch {
+        if Task.isCancelled { return }
+        log.error("scheduled releases cannot be made", ["error": LogValue(error)])
+      }
+      await wakeUp.wait(atMost: pause, clock: timer)
+    }
+  }
+
+  /// Answers how many dates had come.
+  func releaseDue() async throws -> Int {
+    let now = clock.now()
+    let outcomes = try await database.write { connection in
+      try VersionTable.due(at: now, limit: Self.batch, in: connection).compactMap { record in
+        try Self.release(record, at: now, in: connection)
+      }
+    }
+    for outcome in outcomes {
+      stops?.follow(outcome)
+      let record = outcome.record
+      log.info(
+        "released as scheduled",
+        [
+          "product": LogValue(record.product), "version": LogValue(record.version),
+          "percentage": LogValue(record.percentage ?? 0),
+        ])
+    }
+    return outcomes.count
+  }
+
+  private static func release(
+    _ record: VersionRecord, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> VersionSteps.Outcome? {
+    // A release that came before may have taken this date away.
+    let current = try VersionTable.find(record.product, record.version, in: connection)
+    guard let schedule = current?.machine.schedule, schedule.at <= now else { return nil }
+    let steps = VersionSteps(
+      product: record.product, version: record.version, actor: schedule.by, now: now,
+      note: "scheduled for \(schedule.at)")
+    return try steps.take(.release(schedule.share), in: connection)
+  }
+
+  private func pauseUntilNext() async throws -> Duration {
+    guard let next = try await database.read({ try VersionTable.nextDate(in: $0) }) else {
+      return Self.longestPause
+    }
+    return min(max(next - clock.now(), .milliseconds(10)), Self.longestPause)
+  }
+}

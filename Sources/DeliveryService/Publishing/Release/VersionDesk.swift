@@ -1,0 +1,127 @@
+import Commerce
+import Database
+import Measures
+import PullboxAPI
+
+/// Review, release and withdrawal of versions. Every step can be repeated, and is in the audit log.
+struct VersionDesk: Sendable {
+  /// Entries of a version's history that are shown with it.
+  static let maximumHistory = 100
+
+  let database: Database
+  let clock: any WallClock
+  /// Who approves must use another key than who submitted.
+  let needsSecondKey: Bool
+  let stops: (any ContentStops)?
+  let scheduler: ReleaseScheduler
+
+  func submit(
+    _ product: ProductIdentifier, _ version: ContentVersion, by actor: String
+  ) async throws -> VersionRecord {
+    try await take(.submit, product, version, by: actor)
+  }
+
+  func approve(
+    _ product: ProductIdentifier, _ version: ContentVersion, by actor: String
+  ) async throws -> VersionRecord {
+    try await take(.approve(needsSecondKey: needsSecondKey), product, version, by: actor)
+  }
+
+  func reject(
+    _ product: ProductIdentifier, _ version: ContentVersion, because reason: String?, by actor: String
+  ) async throws -> VersionRecord {
+    try await take(.reject, product, version, reason: reason, by: actor)
+  }
+
+  /// At once, unless the request names a date to come.
+  func release(
+    _ product: ProductIdentifier, _ version: ContentVersion, _ request: ReleaseRequest, by actor: String
+  ) async throws -> VersionRecord {
+    let share = try Self.share(request.percentage)
+    if let date = request.at, date > clock.now() {
+      return try await take(.schedule(at: date, share), product, version, by: actor)
+    }
+    return try await take(.release(share), product, version, by: actor)
+  }
+
+  /// A release that waits for its date waits no longer.
+  func cancelRelease(
+    _ product: ProductIdentifier, _ version: ContentVersion, by actor: String
+  ) async throws -> VersionRecord {
+    try await take(.cancelSchedule, product, version, by: actor)
+  }
+
+  func withdraw(
+    _ product: ProductIdentifier, _ version: ContentVersion, _ request: WithdrawalRequest, by actor: String
+  ) async throws -> VersionRecord {
+    try await take(
+      .withdraw(stopsDownloads: request.stopDownloads ?? false), product, version, reason: request.reason,
+      by: actor)
+  }
+
+  /// The version with its history. Throws `version-unknown`.
+  func version(_ product: ProductIdentifier, _ version: ContentVersion) async throws -> VersionRecord {
+    try await database.read { connection in
+      guard var record = try VersionTable.find(product, version, in: connection) else {
+        throw Problem(.versionUnknown, "\(product) has no version \(version)")
+      }
+      record.history = try AuditTable.history(
+        of: "\(product) \(record.version)", limit: Self.maximumHistory, in: connection)
+      return record
+    }
+  }
+
+  /// The manifest's exact bytes. Throws `version-unknown`.
+  func manifest(of product: ProductIdentifier, _ version: ContentVersion) async throws -> [UInt8] {
+    try await database.read { connection in
+      guard let record = try VersionTable.find(product, version, in: connection),
+        let bytes = try VersionTable.manifestDocument(record.manifestDigest, in: connection)
+      else { throw Problem(.versionUnknown, "\(product) has no version \(version)") }
+      return bytes
+    }
+  }
+
+  /// The newest first; `after` is the `next` of the page before. Throws `product-unknown`.
+  func versions(
+    of product: ProductIdentifier, after: ContentVersion?, limit: Int
+  ) async throws -> Page<VersionRecord> {
+    try await database.read { connection in
+      guard try ProductTable.exists(product, in: connection) else {
+        throw Problem(.productUnknown, "no product is named \(product)")
+      }
+      let records = try VersionTable.page(of: product, after: after, limit: limit + 1, in: connection)
+      let items = Array(records.prefix(limit))
+      return Page(items: items, next: records.count > limit ? items.last?.version.text : nil)
+    }
+  }
+
+  /// Throws `request-malformed` for a number that is no percentage.
+  static func share(_ percentage: Int?) throws(Problem) -> ReleaseShare {
+    guard let percentage else { return .all }
+    guard let share = ReleaseShare(percentage: percentage) else {
+      throw Problem(.requestMalformed, "percentage is a whole number from 1 to 100")
+    }
+    return share
+  }
+
+  private func take(
+    _ step: VersionMachine.Step, _ product: ProductIdentifier, _ version: ContentVersion,
+    reason: String? = nil, by actor: String
+  ) async throws -> VersionRecord {
+    let steps = VersionSteps(
+      product: product, version: version, actor: actor, now: clock.now(), reason: reason)
+    let outcome = try await database.write { try steps.take(step, in: $0) }
+    stops?.follow(outcome)
+    if outcome.movedSchedule { scheduler.kick() }
+    return outcome.record
+  }
+}
+
+extension ContentStops {
+  /// Does what the step means for grants made before; the database says it again at the next start.
+  func follow(_ outcome: VersionSteps.Outcome) {
+    for (digest, isStopped) in outcome.stopped {
+      if isStopped { stop(content: digest) } else { allow(content: digest) }
+    }
+  }
+}

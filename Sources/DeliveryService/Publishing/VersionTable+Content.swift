@@ -1,0 +1,130 @@
+import Commerce
+import Database
+import Digests
+import Measures
+import PullboxAPI
+
+/// Versions as those see them who want their content.
+extension VersionTable {
+  private static let contentColumns =
+    "product, version, state, percentage, digest, length, manifest_digest, cover"
+
+  /// What every device gets that is in no partial release; nil when nothing is released to all.
+  static func releasedToAll(
+    of product: ProductIdentifier, in connection: borrowing Connection
+  ) throws -> ReleasedContent? {
+    try connection.first(
+      "SELECT \(contentColumns) FROM versions WHERE product = ? AND state = 'released' AND percentage = 100",
+      [.text(product.text)]
+    ).map { try content($0) }
+  }
+
+  /// What that device gets now, as ``ReleasePlan/version(for:of:)`` says; nil when nothing is released to it.
+  static func offered(
+    _ product: ProductIdentifier, to device: DeviceIdentifier, in connection: borrowing Connection
+  ) throws -> ReleasedContent? {
+    let part = try connection.first(
+      "SELECT \(contentColumns) FROM versions WHERE product = ? AND state = 'released' AND percentage < 100",
+      [.text(product.text)])
+    if let part, try share(part)?.includes(device, of: product) == true { return try content(part) }
+    return try releasedToAll(of: product, in: connection)
+  }
+
+  /// A version that the device may ask for by name: released now to it, or before to anybody.
+  static func available(
+    _ product: ProductIdentifier, _ version: ContentVersion, to device: DeviceIdentifier,
+    in connection: borrowing Connection
+  ) throws -> ReleasedContent? {
+    let row = try connection.first(
+      """
+      SELECT \(contentColumns) FROM versions
+      WHERE product = ? AND ordering = ? AND state IN ('released', 'superseded')
+      """, [.text(product.text), .text(version.orderingKey)])
+    guard let row else { return nil }
+    if let share = try share(row), !share.includes(device, of: product) { return nil }
+    return try content(row)
+  }
+
+  /// Whether that version, or any where none is named, was withdrawn.
+  static func isWithdrawn(
+    _ product: ProductIdentifier, _ version: ContentVersion?, in connection: borrowing Connection
+  ) throws -> Bool {
+    if let version {
+      return try find(product, version, in: connection)?.state == .withdrawn
+    }
+    return try connection.first(
+      "SELECT 1 FROM versions WHERE state = 'withdrawn' AND product = ? LIMIT 1", [.text(product.text)])
+      != nil
+  }
+
+  /// The manifest's bytes for a package of that digest; nil when no version refers to it.
+  static func manifest(
+    of digest: SHA256Digest, in connection: borrowing Connection
+  ) throws -> [UInt8]? {
+    try connection.first(
+      """
+      SELECT document FROM manifests
+      WHERE digest = (SELECT manifest_digest FROM versions WHERE versions.digest = ? LIMIT 1)
+      """, [.blob(digest.array)])?
+      .blob("document")
+  }
+
+  /// The manifest's bytes by their own digest.
+  static func manifestDocument(
+    _ manifestDigest: SHA256Digest, in connection: borrowing Connection
+  ) throws -> [UInt8]? {
+    try connection.first(
+      "SELECT document FROM manifests WHERE digest = ?", [.blob(manifestDigest.array)])?.blob("document")
+  }
+
+  /// Whether grants made before open that package no more: a version with it was withdrawn with its downloads stopped, and
+  /// it is not that of another version that readers may have.
+  static func isStopped(_ digest: SHA256Digest, in connection: borrowing Connection) throws -> Bool {
+    let versions = try versions(with: digest, in: connection)
+    return versions.contains { $0.isStopped } && !versions.contains { $0.isAvailable }
+  }
+
+  /// A version of any product that readers may have and whose package is that one.
+  static func available(
+    with digest: SHA256Digest, in connection: borrowing Connection
+  ) throws -> (product: ProductIdentifier, version: ContentVersion)? {
+    try versions(with: digest, in: connection).first { $0.isAvailable }.map { ($0.product, $0.version) }
+  }
+
+  private struct Holder {
+    var product: ProductIdentifier
+    var version: ContentVersion
+    var isStopped: Bool
+    var isAvailable: Bool
+  }
+
+  private static func versions(
+    with digest: SHA256Digest, in connection: borrowing Connection
+  ) throws -> [Holder] {
+    try connection.query(
+      "SELECT product, version, state, downloads_stopped FROM versions WHERE digest = ?",
+      [.blob(digest.array)]
+    ).map { row in
+      let state: VersionState = try row.choice("state")
+      return Holder(
+        product: try row.identifier("product"), version: try row.identifier("version"),
+        isStopped: try row.boolean("downloads_stopped"),
+        isAvailable: state == .released || state == .superseded)
+    }
+  }
+
+  private static func share(_ row: Row) throws -> ReleaseShare? {
+    guard let percentage = try row.optionalInteger("percentage") else { return nil }
+    guard let share = ReleaseShare(percentage: Int(percentage)) else {
+      throw row.unexpected("percentage", "1 to 100")
+    }
+    return share
+  }
+
+  private static func content(_ row: Row) throws -> ReleasedContent {
+    ReleasedContent(
+      product: try row.identifier("product"), version: try row.identifier("version"),
+      digest: try row.digest("digest"), length: try row.byteCount("length"),
+      manifestDigest: try row.digest("manifest_digest"), cover: try row.optionalText("cover"))
+  }
+}

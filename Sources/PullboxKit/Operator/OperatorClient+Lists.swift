@@ -1,0 +1,37 @@
+public import APICalling
+public import Commerce
+public import PullboxAPI
+
+/// What a server has done and who did what, page by page, the newest first.
+extension OperatorClient {
+  /// The grants the server recorded.
+  public func deliveries(
+    of product: ProductIdentifier? = nil, to device: DeviceIdentifier? = nil, in state: GrantStateName? = nil,
+    after: String? = nil
+  ) async throws(APICallError) -> Page<GrantStatus> {
+    let filter = Self.filter([
+      ("product", product?.text), ("device", device?.text), ("state", state?.rawValue),
+    ])
+    return try await api.get("/v1/operator/deliveries", query: filter + Self.page(after))
+  }
+
+  /// Grants; of one transaction, device or product, or only the revoked ones, where that is given.
+  public func grants(
+    of product: ProductIdentifier? = nil, transaction: TransactionIdentifier? = nil,
+    device: DeviceIdentifier? = nil, revokedOnly: Bool = false, after: String? = nil
+  ) async throws(APICallError) -> Page<GrantStatus> {
+    let filter = Self.filter([
+      ("product", product?.text), ("transaction", transaction?.text), ("device", device?.text),
+      ("revoked", revokedOnly ? "true" : nil),
+    ])
+    return try await api.get("/v1/operator/grants", query: filter + Self.page(after))
+  }
+
+  /// The audit log: about one product, by one key, of one action (`version.release`).
+  public func audit(
+    of product: ProductIdentifier? = nil, by actor: String? = nil, action: String? = nil, after: String? = nil
+  ) async throws(APICallError) -> Page<AuditEntry> {
+    let filter = Self.filter([("product", product?.text), ("actor", actor), ("action", action)])
+    return try await api.get("/v1/operator/audit", query: filter + Self.page(after))
+  }
+}

@@ -1,0 +1,96 @@
+import APICalling
+import Commerce
+import Measures
+import PullboxAPI
+import PullboxTesting
+import Testing
+
+@testable import DeliveryService
+
+@Suite("What a version costs owners")
+struct CostTests {
+  private let first = (0..<50_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+  private let second = (0..<60_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+
+  private func costs(
+    _ server: ServerHarness, _ version: String, percentage: Int? = nil
+  ) async throws -> VersionCosts {
+    let query = percentage.map { [("percentage", String($0))] } ?? []
+    return try await server.operatorAPI.get(
+      server.path("com.example.issue1", version) + "/costs", query: query, as: VersionCosts.self)
+  }
+
+  @Test("devices count by the version they last reported as placed, and only those")
+  func holders() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      try await server.deliver(try await server.grant(to: ServerHarness.early), to: ServerHarness.early)
+      try await server.deliver(try await server.grant(to: ServerHarness.late), to: ServerHarness.late)
+      // Granted, and not placed.
+      _ = try await server.grant(to: server.device)
+      try await server.approve(second, "1.1")
+      let costs = try await costs(server, "1.1")
+      #expect(costs.length == ByteCount(60_000))
+      #expect(costs.holders.map(\.version.text) == ["1.0"])
+      #expect(costs.holders.first?.devices == 2)
+      #expect(costs.holders.first?.bytesToFetch == ByteCount(60_000))
+      #expect(costs.holders.first?.bytesKept == .zero)
+      #expect(costs.bytesToFetch == ByteCount(120_000))
+    }
+  }
+
+  @Test("a release to a part costs only those that it reaches")
+  func part() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      for device in [ServerHarness.early, ServerHarness.late] {
+        try await server.deliver(try await server.grant(to: device), to: device)
+      }
+      try await server.approve(second, "1.1")
+      let costs = try await costs(server, "1.1", percentage: 10)
+      #expect(costs.percentage == 10)
+      #expect(costs.holders.first?.devices == 2)
+      #expect(costs.holders.first?.devicesReached == 1)
+      #expect(costs.bytesToFetch == ByteCount(60_000))
+    }
+  }
+
+  @Test("a device that went back to the older version holds that one")
+  func rolledBack() async throws {
+    try await ServerHarness.run { server in
+      let device = ServerHarness.late
+      try await server.publish(first)
+      try await server.deliver(try await server.grant(to: device), to: device)
+      server.clock.advance(by: .seconds(60))
+      try await server.approve(second, "1.1")
+      try await server.release("1.1")
+      try await server.deliver(try await server.grant(to: device), to: device)
+      #expect(try await costs(server, "1.0").holders.map(\.version.text) == ["1.1"])
+      server.clock.advance(by: .seconds(60))
+      try await server.release("1.0")
+      try await server.deliver(try await server.grant(to: device), to: device)
+      #expect(try await costs(server, "1.1").holders.map(\.version.text) == ["1.0"])
+    }
+  }
+
+  @Test("devices that hold the version already cost nothing")
+  func held() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      try await server.deliver(try await server.grant(to: ServerHarness.late), to: ServerHarness.late)
+      let costs = try await costs(server, "1.0")
+      #expect(costs.holders.map(\.bytesToFetch) == [.zero])
+      #expect(costs.holders.map(\.filesUnchanged) == [1])
+      #expect(costs.bytesToFetch == .zero)
+    }
+  }
+
+  @Test("of a version that there is not, there are no costs")
+  func unknown() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      let version = try await server.problem { _ = try await costs(server, "7.0") }
+      #expect(version.code == .versionUnknown)
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import APICalling
+import Commerce
+import Measures
+import PullboxAPI
+import PullboxTesting
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Operators' lists")
+struct ListTests {
+  private let package = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+
+  /// Every page of a list, one after the other.
+  private func pages<Item: Codable & Sendable>(
+    _ server: ServerHarness, _ path: String, limit: Int, _ query: [(String, String)] = [], of type: Item.Type
+  ) async throws -> [[Item]] {
+    var pages: [[Item]] = []
+    var after: String?
+    repeat {
+      let cursor = after.map { [("after", $0)] } ?? []
+      let page = try await server.operatorAPI.get(
+        path, query: query + [("limit", String(limit))] + cursor, as: Page<Item>.self)
+      pages.append(page.items)
+      after = page.next
+    } while after != nil
+    return pages
+  }
+
+  private func describe(
+    _ server: ServerHarness, _ product: String, _ description: ProductDescription = ProductDescription()
+  ) async throws {
+    _ = try await server.operatorAPI.call(
+      "PUT", "/v1/operator/products/\(product)", body: description, as: OperatorProduct.self)
+  }
+
+  @Test("versions are listed the newest first by number, not by letter, and the last page has no next")
+  func versions() async throws {
+    try await ServerHarness.run { server in
+      try await describe(server, "com.example.a")
+      for (number, version) in ["1.9", "1.10", "1.2", "2", "1.10.1", "0.9"].enumerated() {
+        _ = try await server.submit(package + [UInt8(number)], as: "com.example.a", version: version)
+      }
+      for (limit, counts) in [(2, [2, 2, 2]), (4, [4, 2]), (6, [6]), (100, [6])] {
+        let pages = try await pages(
+          server, "/v1/operator/products/com.example.a/versions", limit: limit, of: VersionRecord.self)
+        #expect(pages.map(\.count) == counts)
+        #expect(pages.flatMap { $0 }.map(\.version.text) == ["2", "1.10.1", "1.10", "1.9", "1.2", "0.9"])
+      }
+    }
+  }
+
+  @Test("products are listed by name, by publication and by the state of their versions")
+  func products() async throws {
+    try await ServerHarness.run { server in
+      let publication = try #require(ProductIdentifier("com.example.series"))
+      for name in ["d", "b", "a", "c"] {
+        let isIssue = name == "a" || name == "c"
+        try await describe(
+          server, "com.example.\(name)", ProductDescription(publication: isIssue ? publication : nil))
+      }
+      let path = "/v1/operator/products"
+      func names(_ limit: Int, _ query: [(String, String)] = []) async throws -> [[String]] {
+        try await pages(server, path, limit: limit, query, of: OperatorProduct.self)
+          .map { $0.map { String($0.product.id.text.suffix(1)) } }
+      }
+      #expect(try await names(3) == [["a", "b", "c"], ["d"]])
+      #expect(try await names(4) == [["a", "b", "c", "d"]])
+      #expect(try await names(1, [("publication", "com.example.series")]) == [["a"], ["c"]])
+      for name in ["a", "b", "d"] {
+        try await server.approve(package, "1.0", of: "com.example.\(name)")
+      }
+      #expect(try await names(2, [("state", "approved")]) == [["a", "b"], ["d"]])
+      #expect(try await names(2, [("state", "approved"), ("publication", "com.example.series")]) == [["a"]])
+      #expect(try await names(2, [("type", "non-consumable"), ("state", "draft")]) == [[]])
+    }
+  }
+
+  @Test(
+    "a product is shown with its newest versions and those that are released, and says how many there are")
+  func manyVersions() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package, as: "com.example.a", version: "0.1")
+      for number in 1...Catalogue.maximumVersions + 1 {
+        _ = try await server.submit(package + [UInt8(number)], as: "com.example.a", version: "\(number)")
+      }
+      let product = try await server.operatorAPI.get(
+        "/v1/operator/products/com.example.a", as: OperatorProduct.self)
+      #expect(product.versionCount == Catalogue.maximumVersions + 2)
+      #expect(product.versions.first?.version.text == String(Catalogue.maximumVersions + 1))
+      #expect(product.versions.count == Catalogue.maximumVersions + 1)
+      #expect(product.versions.last?.version.text == "0.1")
+      #expect(product.clearedForSale)
+    }
+  }
+
+  @Test("deliveries are listed the newest first, by product, device and state")
+  func deliveries() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      var grants: [String] = []
+      for device in [ServerHarness.early, ServerHarness.late, server.device] {
+        grants.insert(try await server.grant(to: device).grant.text, at: 0)
+        server.clock.advance(by: .seconds(1))
+      }
+      func listed(_ query: [(String, String)] = []) async throws -> [String] {
+        try await pages(server, "/v1/operator/deliveries", limit: 2, query, of: GrantStatus.self)
+          .flatMap { $0 }.map(\.grant.text)
+      }
+      #expect(try await listed() == grants)
+      #expect(try await listed([("product", "com.example.issue1"), ("state", "granted")]) == grants)
+      #expect(try await listed([("device", "device-1")]) == [grants[1]])
+      #expect(try await listed([("state", "revoked")]) == [])
+      #expect(try await listed([("version", "1.1")]) == [])
+    }
+  }
+
+  @Test("the audit log is listed by product, key and action; what is about no product has none")
+  func audit() async throws {
+    try await ServerHarness.run { server in
+      try await describe(server, "com.example.a")
+      try await server.approve(package, "1.0", of: "com.example.a")
+      try await describe(server, "com.example.ab")
+      let all = try await pages(server, "/v1/operator/audit", limit: 2, of: AuditEntry.self)
+      #expect(all.map(\.count) == [2, 2, 1])
+      let product = try await server.audit([("product", "com.example.a")])
+      #expect(
+        product.map(\.action) == ["version.approve", "version.submit", "version.create", "product.create"])
+      #expect(try await server.audit([("action", "product.create")]).count == 2)
+      #expect(try await server.audit([("actor", "somebody")]).isEmpty)
+    }
+  }
+
+  @Test(
+    "a place or a filter that there cannot be is refused, not ignored",
+    arguments: [
+      "/v1/operator/deliveries?after=nothing", "/v1/operator/deliveries?state=lost",
+      "/v1/operator/deliveries?product=../x", "/v1/operator/audit?after=x",
+      "/v1/operator/products?after=../x",
+      "/v1/operator/products?state=lost", "/v1/operator/products/com.example.issue1/versions?after=x",
+      "/v1/operator/products?limit=0", "/v1/operator/audit?limit=201",
+    ])
+  func refusedQueries(path: String) async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let problem = try await server.problem {
+        _ = try await server.operatorAPI.get(path, as: Page<AuditEntry>.self)
+      }
+      #expect(problem.code == .requestMalformed)
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import Commerce
+import Database
+import Digests
+import Measures
+import PullboxAPI
+import Testing
+
+@testable import DeliveryService
+
+/// Ten thousand products must be no slower than a hundred: every statement finds its rows by an index.
+@Suite("How the database finds what operators and readers ask for")
+struct QueryPlanTests {
+  private let file: StateFile
+  private let database: Database
+  private let product: ProductIdentifier
+  private let version: ContentVersion
+  private let device: DeviceIdentifier
+
+  init() throws {
+    file = try StateFile()
+    database = try file.open()
+    product = try #require(ProductIdentifier("com.example.a"))
+    version = try #require(ContentVersion("1.0"))
+    device = try #require(DeviceIdentifier("device-1"))
+  }
+
+  /// Runs `body` and answers the statements of it that read a whole table.
+  private func scans(
+    _ body: @escaping @Sendable (borrowing Connection) throws -> Void
+  ) async throws -> [String] {
+    try await database.read { connection in
+      let before = Set(try connection.recentPlans().map(\.sql))
+      try body(connection)
+      return try connection.recentPlans().filter { plan in
+        !before.contains(plan.sql)
+          && plan.steps.contains { $0.hasPrefix("SCAN") && $0 != "SCAN CONSTANT ROW" }
+      }.map { "\($0.sql): \($0.steps)" }
+    }
+  }
+
+  @Test("a statement that reads a whole table is told from one that does not") func detection() async throws {
+    let found = try await scans { connection in
+      _ = try connection.query("SELECT id FROM grants WHERE length = ?", [1])
+      _ = try connection.query("SELECT id FROM grants WHERE id = ?", ["a"])
+    }
+    #expect(found.count == 1)
+  }
+
+  @Test("versions") func versions() async throws {
+    let (product, version, device) = (product, version, device)
+    let found = try await scans { connection in
+      _ = try VersionTable.find(product, version, in: connection)
+      _ = try VersionTable.page(of: product, after: version, limit: 2, in: connection)
+      _ = try VersionTable.released(of: product, in: connection)
+      _ = try VersionTable.releasedToAll(of: product, in: connection)
+      _ = try VersionTable.offered(product, to: device, in: connection)
+      _ = try VersionTable.available(product, version, to: device, in: connection)
+      _ = try VersionTable.isWithdrawn(product, nil, in: connection)
+      _ = try VersionTable.manifest(of: .of([1]), in: connection)
+      _ = try VersionTable.isStopped(.of([1]), in: connection)
+      _ = try VersionTable.count(of: product, in: connection)
+      _ = try VersionTable.due(at: Timestamp(millisecondsSinceEpoch: 0), limit: 2, in: connection)
+    }
+    #expect(found == [])
+  }
+
+  @Test("products") func products() async throws {
+    let product = product
+    let found = try await scans { connection in
+      _ = try ProductTable.find(product, in: connection)
+      _ = try ProductTable.page(after: "", ProductTable.Filter(), limit: 2, in: connection)
+      _ = try ProductTable.page(
+        after: "", ProductTable.Filter(publication: product), limit: 2, in: connection)
+      _ = try ProductTable.page(after: "", ProductTable.Filter(type: .consumable), limit: 2, in: connection)
+      _ = try ProductTable.page(after: "", ProductTable.Filter(state: .submitted), limit: 2, in: connection)
+      _ = try ProductTable.related(to: [product], in: connection)
+    }
+    #expect(found == [])
+  }
+
+  @Test("deliveries") func deliveries() async throws {
+    let (product, device) = (product, device)
+    let grant = try #require(GrantIdentifier([UInt8](repeating: 7, count: 16)))
+    let found = try await scans { connection in
+      _ = try GrantTable.page(after: grant, GrantFilter(product: product), limit: 2, in: connection)
+      _ = try GrantTable.page(after: grant, GrantFilter(device: device), limit: 2, in: connection)
+      _ = try GrantTable.page(after: grant, GrantFilter(state: .granted), limit: 2, in: connection)
+      _ = try GrantTable.holders(of: product, after: "", limit: 2, in: connection)
+    }
+    #expect(found == [])
+  }
+
+  @Test("the audit log") func audit() async throws {
+    let product = product
+    let found = try await scans { connection in
+      _ = try AuditTable.page(before: .max, AuditTable.Filter(), limit: 2, in: connection)
+      _ = try AuditTable.page(before: .max, AuditTable.Filter(product: product), limit: 2, in: connection)
+      _ = try AuditTable.page(before: .max, AuditTable.Filter(actor: "ada"), limit: 2, in: connection)
+      _ = try AuditTable.page(before: .max, AuditTable.Filter(action: "a"), limit: 2, in: connection)
+      _ = try AuditTable.history(of: "com.example.a 1.0", limit: 2, in: connection)
+    }
+    #expect(found == [])
+  }
+}

@@ -1,0 +1,139 @@
+import Commerce
+import Database
+import Digests
+import Measures
+import PullboxAPI
+import PullboxTesting
+import ServiceRuntime
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Releases at a date")
+struct ReleaseSchedulerTests {
+  private let file: StateFile
+  private let clock = ManualWallClock()
+  private let timer = ManualMonotonicClock()
+  private let product: ProductIdentifier
+
+  init() throws {
+    file = try StateFile()
+    product = try #require(ProductIdentifier("com.example.issue1"))
+  }
+
+  private func scheduler(_ database: Database) -> ReleaseScheduler {
+    ReleaseScheduler(database: database, clock: clock, timer: timer, stops: nil, log: Log(level: .error))
+  }
+
+  private func desk(_ database: Database, _ scheduler: ReleaseScheduler) -> VersionDesk {
+    VersionDesk(database: database, clock: clock, needsSecondKey: false, stops: nil, scheduler: scheduler)
+  }
+
+  private func version(_ text: String) throws -> ContentVersion { try #require(ContentVersion(text)) }
+
+  /// An approved version whose package is `text`.
+  private func approve(_ text: String, _ desk: VersionDesk) async throws {
+    let (product, version) = (product, try version(text))
+    let digest = SHA256Digest.of(Array(text.utf8))
+    let now = clock.now()
+    try await desk.database.write { connection in
+      if try !ProductTable.exists(product, in: connection) {
+        try ProductTable.put(Product(id: product, type: .nonConsumable), at: now, in: connection)
+      }
+      try VersionTable.insert(
+        VersionRecord(
+          product: product, version: version, state: .draft, length: ByteCount(1), digest: digest,
+          manifestDigest: digest, pieces: 1, files: 1, created: now), manifest: [], cover: nil, title: nil,
+        in: connection)
+    }
+    _ = try await desk.submit(product, version, by: "ada")
+    _ = try await desk.approve(product, version, by: "bob")
+  }
+
+  private func state(_ text: String, _ desk: VersionDesk) async throws -> VersionState {
+    try await desk.version(product, try version(text)).state
+  }
+
+  @Test("a version is released when its date comes, in the name of who set it")
+  func due() async throws {
+    let database = try file.open()
+    let scheduler = scheduler(database)
+    let desk = desk(database, scheduler)
+    try await approve("1.0", desk)
+    let date = clock.now() + .seconds(600)
+    _ = try await desk.release(
+      product, try version("1.0"), ReleaseRequest(percentage: 10, at: date), by: "ada")
+    clock.set(date - .milliseconds(1))
+    #expect(try await scheduler.releaseDue() == 0)
+    #expect(try await state("1.0", desk) == .approved)
+    clock.set(date)
+    #expect(try await scheduler.releaseDue() == 1)
+    let record = try await desk.version(product, try version("1.0"))
+    #expect(record.state == .released)
+    #expect(record.percentage == 10)
+    #expect(record.scheduled == nil)
+    #expect(record.released == date)
+    #expect(record.history?.first?.actor == "ada")
+    #expect(record.history?.first?.detail == "to 10 % of devices; scheduled for \(date)")
+    #expect(try await scheduler.releaseDue() == 0)
+  }
+
+  @Test("what came due while no server ran is released at the next start, in the order of the dates")
+  func restart() async throws {
+    let before = try file.open()
+    let beforeDesk = desk(before, scheduler(before))
+    try await approve("1.0", beforeDesk)
+    try await approve("1.1", beforeDesk)
+    let date = clock.now() + .seconds(600)
+    _ = try await beforeDesk.release(product, try version("1.1"), ReleaseRequest(at: date), by: "ada")
+    _ = try await beforeDesk.release(
+      product, try version("1.0"), ReleaseRequest(at: date - .seconds(60)), by: "ada")
+    before.close()
+
+    clock.set(date + .seconds(1))
+    let after = try file.open()
+    let afterDesk = desk(after, scheduler(after))
+    #expect(try await scheduler(after).releaseDue() == 2)
+    #expect(try await state("1.0", afterDesk) == .superseded)
+    #expect(try await state("1.1", afterDesk) == .released)
+  }
+
+  @Test("the scheduler sleeps until the next date and no longer, and wakes when a nearer one is set")
+  func sleeps() async throws {
+    let database = try file.open()
+    let scheduler = scheduler(database)
+    let desk = desk(database, scheduler)
+    try await approve("1.0", desk)
+    // Ended below, when the test has seen what it came for.
+    let run = Task { await scheduler.run() }
+    await timer.waitForSleepers()
+    #expect(timer.timeToNextSleeper == ReleaseScheduler.longestPause)
+    let date = clock.now() + .seconds(5)
+    _ = try await desk.release(product, try version("1.0"), ReleaseRequest(at: date), by: "ada")
+    while timer.timeToNextSleeper != .seconds(5) { await Task.yield() }
+    clock.set(date)
+    timer.advance(by: .seconds(5))
+    while try await state("1.0", desk) != .released { await Task.yield() }
+    run.cancel()
+    await run.value
+  }
+
+  @Test("a version that was replaced before its date stays replaced")
+  func replaced() async throws {
+    let database = try file.open()
+    let scheduler = scheduler(database)
+    let desk = desk(database, scheduler)
+    try await approve("1.0", desk)
+    try await approve("1.1", desk)
+    _ = try await desk.release(product, try version("1.0"), ReleaseRequest(), by: "ada")
+    _ = try await desk.release(product, try version("1.1"), ReleaseRequest(percentage: 10), by: "ada")
+    let date = clock.now() + .seconds(600)
+    _ = try await desk.release(product, try version("1.1"), ReleaseRequest(at: date), by: "ada")
+    // Rolled back: raising 1.1 to all on that date is off.
+    _ = try await desk.release(product, try version("1.0"), ReleaseRequest(), by: "bob")
+    clock.set(date)
+    #expect(try await scheduler.releaseDue() == 0)
+    #expect(try await state("1.0", desk) == .released)
+    #expect(try await state("1.1", desk) == .superseded)
+  }
+}

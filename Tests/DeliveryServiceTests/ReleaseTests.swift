@@ -1,0 +1,259 @@
+import APICalling
+import Commerce
+import HTTPClient
+import Measures
+import PullboxAPI
+import PullboxTesting
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Releasing")
+struct ReleaseTests {
+  private let first = (0..<50_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+  private let second = (0..<60_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+
+  private let early = ServerHarness.early
+  private let late = ServerHarness.late
+
+  @Test("a release to a part gives the others the version before, and raising it only adds devices")
+  func part() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      try await server.approve(second, "1.1")
+      #expect(try await server.release("1.1", to: 10).percentage == 10)
+      #expect(try await server.offered(to: early) == "1.1")
+      #expect(try await server.offered(to: late) == "1.0")
+      // What the public catalogue says is true for whoever asks.
+      #expect(try await server.listing()?.contentVersion?.text == "1.0")
+      try await server.release("1.1", to: 50)
+      #expect(try await server.offered(to: early) == "1.1")
+      #expect(try await server.offered(to: late) == "1.1")
+      #expect(try await server.listing()?.contentVersion?.text == "1.0")
+      try await server.release("1.1")
+      #expect(try await server.listing()?.contentVersion?.text == "1.1")
+    }
+  }
+
+  @Test("the plan for a restore names the version that the device would get")
+  func entitlements() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      try await server.approve(second, "1.1")
+      try await server.release("1.1", to: 10)
+      for (device, version) in [(early, "1.1"), (late, "1.0")] {
+        let receipt = try server.store.receipt(of: [server.purchase()], device: device.id)
+        let plan = try await server.api.call(
+          "POST", "/v1/entitlements",
+          body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: device),
+          as: EntitlementsResponse.self
+        ).value
+        #expect(plan.products.map(\.version.text) == [version])
+      }
+    }
+  }
+
+  @Test("by name a device gets what is released to it, or was before, and nothing else")
+  func byName() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      try await server.approve(second, "1.1")
+      try await server.release("1.1", to: 10)
+      #expect(try await server.offered(to: early, version: "1.0") == "1.0")
+      #expect(try await server.offered(to: early, version: "1.1") == "1.1")
+      let refused = try await server.problem { _ = try await server.offered(to: late, version: "1.1") }
+      #expect(refused.code == .versionUnknown)
+      try await server.release("1.1")
+      #expect(try await server.offered(to: late, version: "1.0.0") == "1.0")
+    }
+  }
+
+  @Test("releasing an older version is the way back, also while a part has the newer one")
+  func rollBack() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      try await server.approve(second, "1.1")
+      try await server.release("1.1", to: 10)
+      try await server.release("1.0")
+      #expect(try await server.offered(to: early) == "1.0")
+      try await server.release("1.1")
+      #expect(try await server.offered(to: late) == "1.1")
+      try await server.release("1.0")
+      #expect(try await server.offered(to: late) == "1.0")
+      let entries = try await server.audit([("action", "version.release")])
+      #expect(entries.map(\.subject.last) == ["0", "1", "0", "1", "0"])
+      #expect(entries.map(\.detail).contains("to 10 % of devices"))
+    }
+  }
+
+  @Test(
+    "a first version that only a part gets is not for sale, and the others are told that there is none yet")
+  func firstToPart() async throws {
+    try await ServerHarness.run { server in
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/com.example.issue1", body: ProductDescription(),
+        as: OperatorProduct.self)
+      try await server.approve(first, "1.0")
+      try await server.release("1.0", to: 10)
+      #expect(try await server.productsForSale() == [])
+      #expect(try await server.listing() == nil)
+      #expect(try await server.offered(to: early) == "1.0")
+      let refused = try await server.problem { _ = try await server.offered(to: late) }
+      #expect(refused.code == .versionUnknown)
+      try await server.release("1.0")
+      #expect(try await server.productsForSale() == ["com.example.issue1"])
+    }
+  }
+
+  @Test(
+    "a withdrawn version is gone for new grants and from the catalogue; a part keeps what was released to it")
+  func withdrawn() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      try await server.approve(second, "1.1")
+      try await server.release("1.1", to: 10)
+      let record = try await server.step("withdraw", "1.0", WithdrawalRequest(reason: "a page is missing"))
+      #expect(record.reason == "a page is missing")
+      #expect(try await server.productsForSale() == [])
+      #expect(try await server.offered(to: early) == "1.1")
+      let refused = try await server.problem { _ = try await server.offered(to: late) }
+      #expect(refused.code == .contentWithdrawn)
+      let byName = try await server.problem { _ = try await server.offered(to: early, version: "1.0") }
+      #expect(byName.code == .contentWithdrawn)
+    }
+  }
+
+  @Test("a withdrawn version comes back under another name, never under its own")
+  func withdrawnForGood() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      try await server.step("withdraw", "1.0", WithdrawalRequest())
+      let refused = try await server.problem { try await server.release("1.0") }
+      #expect(refused.code == .stateConflict)
+      try await server.approve(first, "1.0.1")
+      try await server.release("1.0.1")
+      #expect(try await server.offered(to: late) == "1.0.1")
+    }
+  }
+
+  @Test("grants made before a withdrawal go on to their end")
+  func liveGrants() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      let grant = try await server.grant(to: late)
+      try await server.step("withdraw", "1.0", WithdrawalRequest())
+      _ = try await server.api.call(
+        "POST", "/v1/grants/\(grant.grant)/tickets", body: Nothing(), as: TicketResponse.self)
+      try await server.deliver(grant, to: late)
+      #expect(try await server.status(grant).state == .finished)
+    }
+  }
+
+  @Test(
+    "with its downloads stopped, a withdrawn version is opened by no grant, until its content is released again"
+  )
+  func stopDownloads() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      let grant = try await server.grant(to: late)
+      #expect(try await server.fetch(grant).status == 200)
+      let record = try await server.step("withdraw", "1.0", WithdrawalRequest(stopDownloads: true))
+      #expect(record.downloadsStopped == true)
+      #expect(try await server.fetch(grant).status == 410)
+      let ticket = try await server.problem {
+        _ = try await server.api.call(
+          "POST", "/v1/grants/\(grant.grant)/tickets", body: Nothing(), as: TicketResponse.self)
+      }
+      #expect(ticket.code == .contentWithdrawn)
+      try await server.approve(first, "1.0.1")
+      #expect(try await server.fetch(grant).status == 410)
+      try await server.release("1.0.1")
+      #expect(try await server.fetch(grant).status == 200)
+    }
+  }
+
+  @Test("downloads of a package are not stopped while another version with the same package may be had")
+  func sharedPackage() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      try await server.publish(first, as: "com.example.issue2")
+      let refused = try await server.problem {
+        try await server.step("withdraw", "1.0", WithdrawalRequest(stopDownloads: true))
+      }
+      #expect(refused.code == .stateConflict)
+      #expect(refused.detail?.contains("com.example.issue2 1.0") == true)
+      // Refused as a whole: it is not half withdrawn.
+      #expect(try await server.offered(to: late) == "1.0")
+    }
+  }
+
+  @Test("a percentage is a whole number from 1 to 100", arguments: ["0", "101", "-1", "12.5", "\"10\""])
+  func percentages(text: String) async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      let problem = try await server.problem {
+        _ = try await server.operatorAPI.call(
+          "POST", server.path("com.example.issue1", "1.0") + "/release",
+          bytes: Array("{\"percentage\":\(text)}".utf8), mediaType: "application/json", as: VersionRecord.self
+        )
+      }
+      #expect(problem.code == .requestMalformed)
+    }
+  }
+
+  @Test("what all devices have is not taken back to a part of them")
+  func narrowing() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      let problem = try await server.problem { try await server.release("1.0", to: 50) }
+      #expect(problem.code == .stateConflict)
+    }
+  }
+
+  @Test("a release with a date waits for it, and can be given another date or none")
+  func scheduled() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      try await server.approve(second, "1.1")
+      let date = server.clock.now() + .seconds(3600)
+      let waiting = try await server.release("1.1", to: 10, at: date)
+      #expect(waiting.state == .approved)
+      #expect(waiting.scheduled == ScheduledRelease(at: date, percentage: 10, by: "operator"))
+      #expect(try await server.listing()?.contentVersion?.text == "1.0")
+      #expect(try await server.offered(to: early) == "1.0")
+      let moved = try await server.release("1.1", at: date + .seconds(60))
+      #expect(moved.scheduled?.percentage == 100)
+      let cancelled = try await server.operatorAPI.call(
+        "DELETE", server.path("com.example.issue1", "1.1") + "/release", body: Nothing?.none,
+        as: VersionRecord.self
+      ).value
+      #expect(cancelled.scheduled == nil)
+      #expect(cancelled.state == .approved)
+    }
+  }
+
+  @Test("a date that has passed is at once")
+  func pastDate() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      try await server.approve(second, "1.1")
+      #expect(try await server.release("1.1", at: server.clock.now()).state == .released)
+    }
+  }
+
+  @Test("a version's history says who did what with it")
+  func history() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      let record = try await server.operatorAPI.get(
+        server.path("com.example.issue1", "1.0"), as: VersionRecord.self)
+      #expect(
+        record.history?.map(\.action) == [
+          "version.release", "version.approve", "version.submit", "version.create",
+        ])
+      #expect(record.submittedBy == "operator")
+      #expect(record.approvedBy == "operator")
+      #expect(record.percentage == 100)
+    }
+  }
+}

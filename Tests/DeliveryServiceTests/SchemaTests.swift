@@ -1,0 +1,127 @@
+import Commerce
+import Database
+import Digests
+import Measures
+import PullboxAPI
+import Testing
+
+@testable import DeliveryService
+
+@Suite("The database's own rules")
+struct SchemaTests {
+  private let file: StateFile
+  private let now = Timestamp(millisecondsSinceEpoch: 1_795_249_800_000)
+
+  init() throws {
+    file = try StateFile()
+  }
+
+  /// The message that the database refuses `sql` with.
+  private func refusal(_ database: Database, _ sql: String) async throws -> String? {
+    do {
+      try await database.write { try $0.execute(sql) }
+      return nil
+    } catch let error as DatabaseError {
+      return error.message
+    }
+  }
+
+  @Test(
+    "nothing is changed in the audit log, and nothing removed",
+    arguments: [
+      "UPDATE audit SET actor = 'nobody'", "DELETE FROM audit", "DELETE FROM audit WHERE id = 1",
+      "INSERT OR REPLACE INTO audit (id, at, actor, action, subject) VALUES (1, 0, 'nobody', 'a', 'b')",
+    ])
+  func auditOnlyGrows(sql: String) async throws {
+    let database = try file.open()
+    let entry = AuditEntry(at: now, actor: "ada", action: "product.create", subject: "com.example.a")
+    try await database.write { try AuditTable.add(entry, in: $0) }
+    #expect(try await refusal(database, sql) == "the audit log only grows")
+    let rows = try await database.read { try $0.query("SELECT actor FROM audit") }
+    #expect(try rows.map { try $0.text("actor") } == ["ada"])
+  }
+
+  @Test(
+    "a version's content is never changed",
+    arguments: [
+      "UPDATE versions SET digest = x'00'", "UPDATE versions SET length = 2",
+      "UPDATE versions SET version = '2.0'",
+      "UPDATE versions SET manifest_digest = x'00'",
+    ])
+  func versionsNeverChange(sql: String) async throws {
+    let database = try oldDatabase()
+    #expect(try await refusal(database, sql) == "the content of a version never changes")
+  }
+
+  @Test("two spellings of one version are one version")
+  func oneSpelling() async throws {
+    let database = try oldDatabase()
+    let product = try #require(ProductIdentifier("com.example.a"))
+    let version = try #require(ContentVersion("1.10.0"))
+    let record = try #require(
+      try await database.read { try VersionTable.find(product, version, in: $0) })
+    #expect(record.version.text == "1.10")
+    await #expect(throws: DatabaseError.self) {
+      var other = record
+      other.version = version
+      let inserted = other
+      try await database.write {
+        try VersionTable.insert(inserted, manifest: [], cover: nil, title: nil, in: $0)
+      }
+    }
+  }
+
+  /// Versions as the first schema wrote them, brought up to date.
+  private func oldDatabase() throws -> Database {
+    let old = try file.open(Array(Schema.migrations.prefix(1)))
+    let now = now
+    try old.writeBlocking { connection in
+      try connection.execute(
+        "INSERT INTO products (id, document, type, created, changed) VALUES (?, ?, ?, 0, 5000)",
+        [
+          "com.example.a", #"{"id":"com.example.a","localizations":{},"prices":{},"type":"non-consumable"}"#,
+          "non-consumable",
+        ])
+      for (version, state) in [("1.9", "superseded"), ("1.10", "released"), ("0", "draft")] {
+        try connection.execute(
+          """
+          INSERT INTO versions (product, version, state, digest, length, manifest, manifest_digest, pieces, files, created)
+          VALUES ('com.example.a', ?, ?, ?, 1, ?, ?, 1, 1, 0)
+          """,
+          [
+            .text(version), .text(state), .blob(SHA256Digest.of(Array(version.utf8)).array),
+            .blob(Array("manifest of \(version)".utf8)),
+            .blob(SHA256Digest.of(Array("manifest of \(version)".utf8)).array),
+          ])
+        try AuditTable.add(
+          AuditEntry(
+            at: now, actor: "ada", action: "version.submit", subject: "com.example.a \(version)"),
+          in: connection)
+      }
+    }
+    old.close()
+    return try file.open()
+  }
+
+  @Test("a database of the first schema keeps its versions, manifests, releases and who did what")
+  func migration() async throws {
+    let database = try oldDatabase()
+    let product = try #require(ProductIdentifier("com.example.a"))
+    let records = try await database.read {
+      try VersionTable.page(of: product, after: nil, limit: 10, in: $0)
+    }
+    #expect(records.map(\.version.text) == ["1.10", "1.9", "0"])
+    #expect(records.map(\.percentage) == [100, nil, nil])
+    #expect(records.map(\.submittedBy) == ["ada", "ada", "ada"])
+    for record in records {
+      let document = try await database.read { try VersionTable.manifest(of: record.digest, in: $0) }
+      #expect(document == Array("manifest of \(record.version)".utf8))
+    }
+    let entries = try await database.read { connection in
+      try AuditTable.page(before: .max, AuditTable.Filter(product: product), limit: 10, in: connection)
+    }
+    #expect(entries.count == 3)
+    #expect(
+      try await database.read { try CatalogueState.mark(in: $0).changed.millisecondsSinceEpoch } == 5000)
+  }
+}
