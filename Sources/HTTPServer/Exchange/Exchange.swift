@@ -92,6 +92,8 @@ final class Exchange: Sendable {
 
   func nextBodyBytes() async throws(RequestBodyError) -> [UInt8]? {
     while true {
+      // Asked first: a body that broke off cancels the task after its error was put down, and the error goes first.
+      let isCancelled = Task.isCancelled
       let (step, posts) = state.withLock { $0.nextBody() }
       if posts { mailbox.post(.news(self)) }
       switch step {
@@ -99,8 +101,7 @@ final class Exchange: Sendable {
       case .end: return nil
       case .failed(let error): throw error
       case .wait:
-        // What the connection knows goes first: a body that broke off cancels the task, too.
-        if Task.isCancelled { throw RequestBodyError(.cancelled) }
+        if isCancelled { throw RequestBodyError(.cancelled) }
         await waitForBody()
       }
     }
