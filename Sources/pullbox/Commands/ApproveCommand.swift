@@ -14,6 +14,6 @@ enum ApproveCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let record = try await context.operatorClient().take(
       .approve, try context.product(0), try context.version(1))
-    try VersionsCommand.print([record], context.console)
+    try VersionsCommand.report(record, context.console)
   }
 }

@@ -47,8 +47,12 @@ enum CostsCommand: Command {
         ]
       })
     lines += table.lines(width: nil)
-    let reached = costs.holders.reduce(0) { $0 + $1.devicesReached }
-    let devices = reached == 1 ? "1 device" : "\(reached) devices"
-    return lines + ["all together, \(devices) would fetch \(costs.bytesToFetch)"]
+    let reached = costs.holders.filter { $0.bytesToFetch > .zero }.reduce(0) { $0 + $1.devicesReached }
+    switch reached {
+    case 0: lines.append("no device would have anything to fetch")
+    case 1: lines.append("1 device would fetch \(costs.bytesToFetch)")
+    default: lines.append("all together, \(reached) devices would fetch \(costs.bytesToFetch)")
+    }
+    return lines
   }
 }

@@ -13,6 +13,6 @@ enum RejectCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let record = try await context.operatorClient().reject(
       try context.product(0), try context.version(1), because: context.arguments.value("reason"))
-    try VersionsCommand.print([record], context.console)
+    try VersionsCommand.report(record, context.console)
   }
 }

@@ -39,7 +39,7 @@ enum ReleaseCommand: Command {
     let request = try request(context)
     let client = try context.operatorClient()
     if context.arguments.isSet("cancel") {
-      return try VersionsCommand.print([try await client.cancelRelease(product, version)], context.console)
+      return try VersionsCommand.report(try await client.cancelRelease(product, version), context.console)
     }
     if !context.console.printsJSON, let record = try await client.version(product, version),
       isReleasable(record.state)
@@ -51,7 +51,7 @@ enum ReleaseCommand: Command {
       }
     }
     let record = try await client.release(product, version, request)
-    try VersionsCommand.print([record], context.console)
+    try VersionsCommand.report(record, context.console)
   }
 
   private static func request(_ context: CommandContext) throws -> ReleaseRequest {

@@ -11,6 +11,6 @@ enum SubmitCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let record = try await context.operatorClient().take(
       .submit, try context.product(0), try context.version(1))
-    try VersionsCommand.print([record], context.console)
+    try VersionsCommand.report(record, context.console)
   }
 }

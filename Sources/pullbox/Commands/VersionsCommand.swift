@@ -27,32 +27,42 @@ enum VersionsCommand: Command {
       context.console)
   }
 
-  static func print(_ versions: [VersionRecord], _ console: Console) throws {
-    try console.print(
-      versions,
-      columns: [
-        .text("PRODUCT"), .text("VERSION"), .text("STATE"), .number("SIZE"), .number("FILES"),
-        .text("RELEASED"), .text("SCHEDULED"), .text("REASON"),
-      ], whenEmpty: "no versions"
-    ) { version in
-      [
-        version.product.text, version.version.text, state(version), version.length.description,
-        String(version.files), version.released?.description ?? "", schedule(version) ?? "",
-        version.reason ?? "",
-      ]
+  /// One line for each, or JSON: what a step led to.
+  static func report(_ version: VersionRecord, _ console: Console) throws {
+    if console.printsJSON {
+      try console.print(json: version)
+      return
+    }
+    var line = "\(version.product) \(version.version): \(state(version))"
+    if let scheduled = schedule(version) { line += "; to be released \(scheduled)" }
+    if let reason = version.reason { line += " (\(reason))" }
+    console.print(line)
+  }
+
+  private static func print(_ versions: [VersionRecord], _ console: Console) throws {
+    let columns: [(TextTable.Column, (VersionRecord) -> String)] = [
+      (.text("VERSION"), { $0.version.text }), (.text("STATE"), state),
+      (.number("SIZE"), { $0.length.description }), (.number("FILES"), { String($0.files) }),
+      (.text("RELEASED"), { $0.released?.description ?? "" }),
+      (.text("TO BE RELEASED"), { schedule($0) ?? "" }), (.text("REASON"), { $0.reason ?? "" }),
+    ]
+    // Columns that say nothing of any version only take room.
+    let shown = columns.filter { column in versions.contains { !column.1($0).isEmpty } }
+    try console.print(versions, columns: shown.map(\.0), whenEmpty: "no versions") { version in
+      shown.map { $0.1(version) }
     }
   }
 
-  /// `released to 10 %`, `withdrawn, downloads stopped`.
+  /// `released to 10 % of devices`, `withdrawn, downloads stopped`.
   static func state(_ version: VersionRecord) -> String {
     if version.state == .released, let percentage = version.percentage, percentage < 100 {
-      return "released to \(percentage) %"
+      return "released to \(percentage) % of devices"
     }
     return version.state.rawValue + (version.downloadsStopped == true ? ", downloads stopped" : "")
   }
 
   private static func schedule(_ version: VersionRecord) -> String? {
-    version.scheduled.map { $0.percentage < 100 ? "\($0.at) to \($0.percentage) %" : $0.at.description }
+    version.scheduled.map { "\($0.at)" + ($0.percentage < 100 ? " to \($0.percentage) % of devices" : "") }
   }
 
   private static func show(_ version: VersionRecord, _ console: Console) throws {
@@ -65,11 +75,11 @@ enum VersionsCommand: Command {
       ("size", "\(version.length) (\(version.length.rawValue) bytes), \(version.files) files"),
       ("sha256", "\(version.digest)"), ("handed in by", version.submittedBy),
       ("approved by", version.approvedBy), ("released", version.released?.description),
-      ("scheduled", schedule(version)), ("reason", version.reason),
+      ("to be released", schedule(version)), ("reason", version.reason),
     ]
     for (name, text) in lines {
       guard let text else { continue }
-      console.print("  " + name + String(repeating: " ", count: 14 - name.count) + text)
+      console.print("  " + name + String(repeating: " ", count: 16 - name.count) + text)
     }
     try AuditCommand.print(version.history ?? [], console)
   }

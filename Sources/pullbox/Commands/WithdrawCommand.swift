@@ -35,6 +35,6 @@ enum WithdrawCommand: Command {
     let record = try await client.withdraw(
       product, version,
       WithdrawalRequest(reason: context.arguments.value("reason"), stopDownloads: stops ? true : nil))
-    try VersionsCommand.print([record], context.console)
+    try VersionsCommand.report(record, context.console)
   }
 }
