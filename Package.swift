@@ -116,7 +116,7 @@ let tests: [Target] = [
     dependencies: [
       "DeliveryService", "PullboxAPI", "APIServing", "APICalling", "Commerce", "ContentPackage", "Receipts",
       "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Digests", "Measures", "ServiceRuntime",
-      "PullboxTesting",
+      "BlobStore", "PullboxTesting",
     ]),
   .testTarget(
     name: "DownloadAgentTests",

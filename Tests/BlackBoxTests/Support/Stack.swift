@@ -163,14 +163,25 @@ actor Stack {
 
   /// Runs `pullbox` with the stack's addresses and key.
   nonisolated func pullbox(_ arguments: String...) async throws -> Executables.Outcome {
+    try await Executables.run(
+      Executables.path("pullbox"), arguments, environment: commandEnvironment, in: directory)
+  }
+
+  /// As ``pullbox(_:)``, for a test that ends it itself.
+  nonisolated func startPullbox(_ arguments: String...) throws -> ChildProcess {
+    try ChildProcess(
+      Executables.path("pullbox"), arguments, environment: commandEnvironment,
+      output: directory.path("pullbox.log"))
+  }
+
+  private nonisolated var commandEnvironment: [String: String] {
     var environment = Executables.environment
     environment["PULLBOX_SERVER"] = serverProxy.url
     environment["PULLBOX_STORE"] = storeProxy.url
     environment["PULLBOX_AGENT_SOCKET"] = agentSocket
     environment["PULLBOX_OPERATOR_KEY"] = operatorKey
     environment["HOME"] = directory.path
-    return try await Executables.run(
-      Executables.path("pullbox"), arguments, environment: environment, in: directory)
+    return environment
   }
 
   /// Puts a finished file on sale as version 1.0 of `product`, by the operator's interface alone.

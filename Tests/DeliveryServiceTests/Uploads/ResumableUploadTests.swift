@@ -120,6 +120,7 @@ struct ResumableUploadTests {
       #expect(offset.headers["Upload-Offset"] == "3")
       #expect(offset.headers["Upload-Complete"] == "?0")
       #expect(type(offset) == "mismatching-upload-offset")
+      #expect(offset.headers["Content-Type"] == "application/problem+json")
       #expect(
         try await patch([("Upload-Complete", "?0"), ("Upload-Offset", "3"), ("Content-Type", "text/plain")])
           .status == 415)

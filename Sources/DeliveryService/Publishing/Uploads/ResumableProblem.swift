@@ -40,8 +40,10 @@ struct ResumableProblem: Error, Hashable, Sendable, Encodable {
     "completed-upload", 400, "the upload is complete; nothing can be added to it")
 
   func response() throws -> HTTPResponse {
-    var headers: HTTPFields = ["Content-Type": "application/problem+json", "Upload-Complete": "?0"]
-    if let expectedOffset { headers["Upload-Offset"] = String(expectedOffset) }
-    return try .json(self, status: HTTPStatus(rawValue: status), headers: headers)
+    var response = try HTTPResponse.json(self, status: HTTPStatus(rawValue: status))
+    response.headers["Content-Type"] = "application/problem+json"
+    response.headers["Upload-Complete"] = "?0"
+    if let expectedOffset { response.headers["Upload-Offset"] = String(expectedOffset) }
+    return response
   }
 }
