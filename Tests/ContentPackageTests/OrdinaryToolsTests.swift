@@ -1,4 +1,5 @@
 import PullboxTesting
+import SystemCalls
 import Testing
 
 @testable import ContentPackage
@@ -36,6 +37,29 @@ struct OrdinaryToolsTests {
       """
     let run = try Tool.run("python3", "-c", program, folder.directory.path("package.zip"), folder.path)
     #expect(run.status == 0, "\(run.output)")
+  }
+
+  @Test("libarchive lists every file, with room between the entries too")
+  func libarchive() throws {
+    let folder = try makePackage()
+    try folder.write(noise(1_310_000, seed: 77), to: "002.jpg")
+    let path = folder.directory.path("package.zip")
+    let first = try Sample.builder.pack(folder: folder.path, to: path).manifest
+    try folder.write(noise(100_000, seed: 78), to: "002.jpg")
+    let next = folder.directory.path("next.zip")
+    let manifest = try Sample.builder.pack(folder: folder.path, to: next, following: first).manifest
+    for (path, manifest) in [(path, first), (next, manifest)] {
+      let file = try FileDescriptor.open(path, .readOnly)
+      guard var archive = try ArchiveReader(file) else {
+        Issue.record("\(path) is no archive to it")
+        continue
+      }
+      var names: [String] = []
+      while case .entry(let name) = archive.next() { names.append(name ?? "") }
+      // What is not ASCII it tells only where the process has a locale for that.
+      let expected = manifest.files.sorted { $0.offset < $1.offset }.map(\.path.text)
+      #expect(names == expected.map { $0.utf8.allSatisfy { $0 < 0x80 } ? $0 : "" })
+    }
   }
 
   @Test("what unzip extracts is the folder that was packed")

@@ -85,7 +85,7 @@ struct PackageBuilderTests {
     let folder = try Folder()
     let (sentence, pixels) = (prose(65_000, seed: 21), noise(65_000, seed: 22))
     var (text, page): ([UInt8], [UInt8]) = ([], [])
-    for _ in 0..<80 {
+    for _ in 0..<150 {
       text += sentence
       page += pixels
     }
@@ -103,7 +103,7 @@ struct PackageBuilderTests {
     #expect(test.status == 0, "\(test.output)")
   }
 
-  @Test("a file that deflates beyond the ratio's bound is stored", arguments: [1_500_000, 5_000_000])
+  @Test("a file that deflates beyond the ratio's bound is stored", arguments: [1_500_000, 9_000_000])
   func ratio(_ count: Int) throws {
     let folder = try Folder()
     try folder.write([UInt8](repeating: 0, count: count), to: "zeros.txt")

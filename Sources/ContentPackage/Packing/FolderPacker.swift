@@ -6,7 +6,7 @@ import SystemCalls
 struct FolderPacker: ~Copyable {
   /// Files up to this length are held in memory and read once; longer ones are read twice, first for what their header
   /// must say.
-  static let memoryLength = ByteCount.mebibytes(4)
+  static let memoryLength = ByteCount.mebibytes(8)
 
   struct Packed {
     let length: ByteCount

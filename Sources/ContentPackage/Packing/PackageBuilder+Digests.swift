@@ -11,7 +11,7 @@ extension PackageBuilder {
     let layout = PieceLayout(packageLength: length)
     for index in 0..<layout.count {
       let range = layout.range(of: index)
-      var piece: [UInt8] = []
+      var piece = hasher.makeBuffer()
       try file.read(upTo: range.count, at: ByteCount(range.lowerBound), into: &piece)
       guard piece.count == range.count else {
         throw PackageRefusal(.changedWhilePacking, "the file became shorter while it was read")

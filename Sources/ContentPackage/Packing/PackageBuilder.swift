@@ -4,7 +4,7 @@ import SystemCalls
 
 /// Makes packages. The same files give the same bytes whatever their order on disk, their times, owner and modes.
 ///
-/// Both ways block, hash on a second thread, and hold at most 16 MiB of buffers. They throw a ``PackageRefusal`` with
+/// Both ways block, hash on a second thread, and hold at most 24 MiB of buffers. They throw a ``PackageRefusal`` with
 /// every fault of the source, or a `SystemError`.
 public struct PackageBuilder: Sendable {
   public let product: ProductIdentifier

@@ -43,9 +43,9 @@ struct PackageOutput: ~Copyable {
   private mutating func writePiece() throws(SystemError) {
     let full = piece
     piece = []
-    piece.reserveCapacity(Self.pieceLength)
     try file.append(full.span)
     hasher.add(full)
+    piece = hasher.makeBuffer()
     let written = file.length.rawValue
     guard written - writebackStart >= Self.writebackInterval else { return }
     let range = writebackStart..<written

@@ -1,5 +1,6 @@
 import Digests
 import Dispatch
+import Measures
 import Synchronization
 
 /// Computes the digests of a package, of the whole and of each piece, on a thread of its own while the caller reads and
@@ -10,6 +11,8 @@ final class PieceHasher: Sendable {
   private struct State {
     var whole = SHA256Hasher()
     var pieces: [SHA256Digest] = []
+    /// Buffers of pieces that are done, to be filled again: fresh ones cost the kernel more than the hashing.
+    var spares: [[UInt8]] = []
   }
 
   private let queue = DispatchQueue(label: "pullbox.piece-hasher")
@@ -25,9 +28,18 @@ final class PieceHasher: Sendable {
         var hasher = SHA256Hasher()
         hasher.update(piece.span)
         state.pieces.append(hasher.finalize())
+        state.spares.append(piece)
       }
       places.signal()
     }
+  }
+
+  /// An empty buffer with room for a piece.
+  func makeBuffer() -> [UInt8] {
+    var buffer = state.withLock { $0.spares.popLast() } ?? []
+    buffer.removeAll(keepingCapacity: true)
+    buffer.reserveCapacity(Int(PieceLayout.pieceLength.rawValue))
+    return buffer
   }
 
   /// Waits for the pieces that were added.

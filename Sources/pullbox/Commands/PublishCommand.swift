@@ -42,8 +42,10 @@ enum PublishCommand: Command {
       return try ProductsCommand.print([entry], context.console)
     }
     let version = try version(of: source, context)
-    let isKnown = try await client.product(product) != nil
+    let known = try await client.product(product)?.product
+    let isKnown = known != nil
     let keys = try await BlockingPool.shared.run { try SigningKeys(context.arguments) }
+    if let named = known?.publisherKeys { try keys.check(against: named, product) }
 
     let versions =
       isKnown ? try await Paging.all { try await client.versions(of: product, after: $0) } : []
@@ -54,7 +56,8 @@ enum PublishCommand: Command {
     let package = try await MadePackage.make(
       from: source, product: product, version: version, output: work.path + "/package.zip",
       following: previous)
-    for skipped in package.packed.skipped where skipped.reason != .productDescription {
+    for skipped in package.packed.skipped
+    where skipped.reason != .productDescription && skipped.reason != .contentInfo {
       context.console.note("not packed: \(skipped.path) (\(skipped.reason.rawValue))")
     }
     if !isKnown || context.arguments.isSet("update") {

@@ -36,6 +36,18 @@ struct SigningKeys: Sendable {
     keys.map(\.verificationKey.publisherKeyIdentifier).sorted()
   }
 
+  /// Throws when the server would refuse these keys' signatures, before anything is packed or sent.
+  func check(
+    against named: [PublisherKeyIdentifier], _ product: ProductIdentifier
+  ) throws(CommandFailure) {
+    guard let foreign = identifiers.first(where: { !named.contains($0) }) else { return }
+    throw CommandFailure(
+      .integrity,
+      "\(product) names the publisher keys \(named.map(\.text).joined(separator: ", ")), and this key is "
+        + "\(foreign); name the right one with --signing-key, or have an operator change the product's publisherKeys"
+    )
+  }
+
   func signatures(of manifest: Manifest) -> [PublisherSignature] {
     let bytes = manifest.canonicalBytes()
     return keys.map { PublisherSignature(signing: bytes, with: $0) }.sorted { $0.keyId < $1.keyId }
