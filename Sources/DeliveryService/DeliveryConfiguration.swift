@@ -48,6 +48,11 @@ public struct DeliveryConfiguration: Decodable, Sendable {
   /// How long a completion may wait for the store's answer before it is answered 202.
   public var storePatience: ConfigurationDuration
   public var maximumConnections: Int
+  /// Of an IPv4 address, or of the first 64 bits of an IPv6 one; 0 is no limit.
+  public var maximumConnectionsPerAddress: Int
+  /// Networks whose addresses may have as many connections as there are, such as those of proxies: `10.0.0.0/8`, `::1`.
+  /// Loopback always may.
+  public var unlimitedAddresses: [String]?
   public var loops: Int
   public var drainDeadline: ConfigurationDuration
   /// How long an upload is kept after the last request that added to it.
@@ -107,6 +112,12 @@ public struct DeliveryConfiguration: Decodable, Sendable {
         "store-patience", "DURATION", fallback: "2s",
         help: "How long a completion waits for the store before it is answered 202"),
       .value("maximum-connections", "N", fallback: "4096", help: "Connections beyond are answered 503"),
+      .value(
+        "maximum-connections-per-address", "N", fallback: "256",
+        help: "The same for one address; 0 is no limit"),
+      .list(
+        "unlimited-address", "NETWORK", key: "unlimitedAddresses",
+        help: "Network whose addresses have no limit of their own, such as a proxy's; may be repeated"),
       .value("loops", "N", fallback: "0", help: "Event loops; 0 is one per processor"),
       .value(
         "upload-lifetime", "DURATION", fallback: "24h", help: "How long an upload waits for its next bytes"),

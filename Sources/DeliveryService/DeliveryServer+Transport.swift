@@ -26,6 +26,19 @@ extension DeliveryServer {
     return http
   }
 
+  static func limitConnections(
+    _ http: inout HTTPServerConfiguration, _ configuration: DeliveryConfiguration
+  ) throws {
+    http.maximumConnections = configuration.maximumConnections
+    http.maximumConnectionsPerAddress = configuration.maximumConnectionsPerAddress
+    http.unlimitedAddresses += try (configuration.unlimitedAddresses ?? []).map { text in
+      guard let network = PeerNetwork(text) else {
+        throw StartError("not a network: \(text); such as 10.0.0.0/8 or 2001:db8::1")
+      }
+      return network
+    }
+  }
+
   static func warnOfExposedKey(_ tls: TLSConfiguration, log: Log) throws {
     guard try tls.keyIsExposed() else { return }
     log.warning("everybody on this machine may read the TLS key", ["file": LogValue(tls.keyFile)])

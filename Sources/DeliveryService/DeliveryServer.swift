@@ -123,7 +123,7 @@ public final class DeliveryServer: Service {
     OperationsRoutes(database: database, recorder: recorder).add(to: &routes)
     ListRoutes(database: database, recorder: recorder, keys: keys).add(to: &routes)
 
-    http.maximumConnections = configuration.maximumConnections
+    try DeliveryServer.limitConnections(&http, configuration)
     http.loops = configuration.loops
     http.drainDeadline = configuration.drainDeadline.duration
     http.refuseWithProblems()
@@ -214,6 +214,11 @@ public final class DeliveryServer: Service {
       ("listen", old.listen != new.listen), ("tls", old.tls != new.tls), ("state", old.state != new.state),
       ("store.url", old.store.url != new.store.url), ("store.name", old.store.name != new.store.name),
       ("maximumConnections", old.maximumConnections != new.maximumConnections),
+      (
+        "maximumConnectionsPerAddress",
+        old.maximumConnectionsPerAddress != new.maximumConnectionsPerAddress
+      ),
+      ("unlimitedAddresses", old.unlimitedAddresses != new.unlimitedAddresses),
       ("loops", old.loops != new.loops), ("publicURL", old.publicURL != new.publicURL),
     ]
     let names = changed.filter(\.1).map(\.0)

@@ -46,7 +46,7 @@ extension EventLoop {
   private mutating func recordFirstByte(_ index: Int) {
     table[index].awaitsFirstByte = false
     table[index].sentAtFirstByte = table[index].sent
-    let time = context.clock.now().nanoseconds - table[index].recordStart
+    let time = presentInstant() - table[index].recordStart
     table[index].record.timeToFirstByte = max(1, time)
     counters.add(Counter.firstByteNanoseconds, time)
     counters.add(Counter.firstByte + LatencyHistogram.bucket(time))
@@ -64,14 +64,14 @@ extension EventLoop {
     }
     counters.add(Counter.bytesReceived, table[index].record.bytesReceived)
     // A connection that was refused for want of room asked for nothing yet.
-    guard let ring, table[index].isCounted else { return }
+    guard let unownedRing, table[index].isCounted else { return }
     let firstByte = table[index].record.timeToFirstByte
     let isAtOnce = firstByte > 0 && table[index].sent == table[index].sentAtFirstByte
     table[index].record.duration =
-      isAtOnce ? firstByte : context.clock.now().nanoseconds - table[index].recordStart
+      isAtOnce ? firstByte : presentInstant() - table[index].recordStart
     table[index].record.bytesSent = bytesSent
     table[index].record.isComplete = isComplete
-    ring.append(table[index].record)
+    unownedRing.append(table[index].record)
   }
 
   /// One of the deadlines has passed and ends a connection.

@@ -4,7 +4,7 @@ internal import Measures
 /// Time, deadlines and the end.
 extension EventLoop {
   mutating func refreshTime() {
-    now = context.clock.now().nanoseconds
+    now = presentInstant()
     guard now >= dateDue else { return }
     let wall = context.wallClock.now()
     date = HTTPDateField(secondsSinceEpoch: wall.secondsSinceEpoch)
@@ -12,6 +12,11 @@ extension EventLoop {
     wallBaseInstant = now
     let rest = 1000 - (wall.millisecondsSinceEpoch - wall.secondsSinceEpoch * 1000)
     dateDue = now + UInt64(rest) * 1_000_000
+  }
+
+  /// The system's clock is asked without going through the existential that tests replace it by.
+  func presentInstant() -> UInt64 {
+    usesSystemClock ? SystemMonotonicClock().now().nanoseconds : context.clock.now().nanoseconds
   }
 
   /// For epoll_wait: 0 while somebody waits for a turn, -1 while nothing is due.

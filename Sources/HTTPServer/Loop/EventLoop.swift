@@ -24,6 +24,8 @@ struct EventLoop: ~Copyable {
   let counters: CounterBlock
   /// Where access records go; nil when nobody wants any.
   let ring: AccessRing?
+  let unownedRing: UnownedRing?
+  let usesSystemClock: Bool
   var listeners: [ListeningSocket]
   var table: ConnectionTable
   var wheel: TimerWheel
@@ -55,6 +57,8 @@ struct EventLoop: ~Copyable {
     self.number = number
     self.counters = counters
     self.ring = ring
+    unownedRing = ring.map { UnownedRing($0) }
+    usesSystemClock = context.clock is SystemMonotonicClock
     self.context = context
     mailbox = mailboxes[number]
     self.mailboxes = mailboxes
