@@ -228,8 +228,8 @@ class Bench:
 
     def row_tls(self):
         certificate, key = self.certificate()
-        self.services.restart(**SETTINGS, tlsListen=[f"127.0.0.1:{self.port(9)}"], tlsCertificate=str(certificate),
-                              tlsKey=str(key))
+        self.services.restart(**SETTINGS, tls={"listen": [f"127.0.0.1:{self.port(9)}"],
+                                               "certificate": str(certificate), "key": str(key)})
         ours = self.pullbox(grants=64)
         ours.port = self.port(9)
         listen = (f"listen 127.0.0.1:{self.port(4)} ssl reuseport; ssl_certificate {certificate}; "
