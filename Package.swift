@@ -89,7 +89,9 @@ let tests: [Target] = [
   .testTarget(name: "MeasuresTests", dependencies: ["Measures", "PullboxTesting"]),
   .testTarget(name: "SystemCallsTests", dependencies: ["SystemCalls", "PullboxTesting"]),
   .testTarget(name: "DigestsTests", dependencies: ["Digests"]),
-  .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "CLinux", "SystemCalls", "Measures", "PullboxTesting"]),
+  .testTarget(
+    name: "HTTPServerTests",
+    dependencies: ["HTTPServer", "CLinux", "SystemCalls", "Measures", "PullboxTesting"]),
   .testTarget(
     name: "HTTPClientTests",
     dependencies: ["HTTPClient", "ServiceRuntime", "CLinux", "SystemCalls", "Measures", "PullboxTesting"]),

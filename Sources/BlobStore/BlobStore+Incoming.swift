@@ -21,6 +21,15 @@ extension BlobStore {
     return incoming
   }
 
+  /// How many bytes of an incoming file count: where a resumption would go on. Nil when there is no such file.
+  public func receivedLength(of identifier: String) async throws(BlobStoreError) -> ByteCount? {
+    _ = try incoming(identifier, limit: .zero)
+    return try await run { () throws(SystemError) in
+      try FileSystem.status(of: self.paths.incomingFile(identifier)) == nil
+        ? nil : try IncomingBlob.trustedLength(of: identifier, in: self.paths)
+    }
+  }
+
   /// Removes an incoming file and what was written down about it; false while somebody receives into it.
   public func removeIncoming(_ identifier: String) async throws(BlobStoreError) -> Bool {
     _ = try incoming(identifier, limit: .zero)

@@ -113,6 +113,17 @@ import Testing
     #expect(blob.pieces.count == 3)
   }
 
+  @Test("how much of a file counts is known without reading it, and of a file that is not there, nothing")
+  func receivedLength() async throws {
+    #expect(try await store.receivedLength(of: "a") == nil)
+    let incoming = try await store.begin("a", expectedLength: nil, limit: limit)
+    try await incoming.append(Array(content[..<100]), at: .zero)
+    #expect(try await store.receivedLength(of: "a") == ByteCount(100))
+    try await incoming.expect(.of(content, .sha1))
+    try await incoming.append(Array(content[100..<200]), at: ByteCount(100))
+    #expect(try await store.receivedLength(of: "a") == ByteCount(100))
+  }
+
   @Test("after a restart of the machine only what was synced counts") func resumesAfterRestart() async throws
   {
     do {

@@ -33,18 +33,24 @@ extension UploadDesk {
       case .repeatAnswer: return (upload, state)
       case .receive(let length, let end):
         if state.isComplete { return (upload, state) }
-        return try await self.receive(body, upload, length, end, rules)
+        return try await self.receive(body, upload, from: state.offset, length, end, rules)
       }
     }
   }
 
   private func receive(
-    _ body: RequestBody, _ found: Upload, _ length: ByteCount?, _ end: UploadEnd, _ rules: some UploadRules
+    _ body: RequestBody, _ found: Upload, from start: ByteCount, _ length: ByteCount?, _ end: UploadEnd,
+    _ rules: some UploadRules
   ) async throws -> (upload: Upload, state: UploadState) {
     var upload = found
     let id = upload.id
     let blob = try await blob(of: upload)
-    let start = await blob.offset
+    let offset = await blob.offset
+    // What was said before the file was read: it cannot differ unless somebody else has changed the file.
+    guard offset == start else {
+      throw Problem(
+        .uploadOffsetMismatch, "the upload stands at \(offset.rawValue)", expectedOffset: offset.rawValue)
+    }
     try await claim(
       SpaceBudget.Claim(total: length ?? start + (body.expectedLength ?? .zero), received: start), for: id)
     if let length, upload.length == nil {

@@ -162,9 +162,16 @@ actor UploadDesk {
     if upload.digest != nil, let length = upload.length {
       return UploadState(offset: length, length: length, isComplete: true)
     }
-    let offset = await (try blob(of: upload)).offset
+    let offset = try await offset(of: upload)
     return UploadState(
       offset: offset, length: upload.length, isComplete: !upload.awaitsEnd && upload.length == offset)
+  }
+
+  /// Without reading what is there: a client that only asks waits for nothing.
+  private func offset(of upload: Upload) async throws -> ByteCount {
+    if let blob = open.first(where: { $0.id == upload.id })?.blob { return await blob.offset }
+    guard let length = try await blobs.receivedLength(of: upload.id) else { throw Problem(.uploadUnknown) }
+    return length
   }
 
   /// To be called by who holds it.
