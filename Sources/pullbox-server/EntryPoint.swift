@@ -10,7 +10,9 @@ enum EntryPoint {
       configuration, log, load in
       let server = try DeliveryServer(configuration, log: log, inherited: try InheritedSockets.take())
       return Daemon.Parts(
-        services: [server], addresses: { server.addresses }, reload: { await server.reload(load) })
+        services: [server], addresses: { server.addresses }, reload: { await server.reload(load) },
+        // Bodies may run until the drain's deadline; what comes after them takes moments.
+        stopDeadline: configuration.drainDeadline.duration + .seconds(10))
     }
   }
 }

@@ -11,14 +11,18 @@ public enum Daemon {
     public var addresses: @Sendable () -> [String]
     /// At every SIGHUP.
     public var reload: @Sendable () async -> Void
+    /// How long all services together may take to stop; then the process fails. Nil for
+    /// ``GroupEnvironment/stopDeadline``'s default.
+    public var stopDeadline: Duration?
 
     public init(
       services: [any Service], addresses: @escaping @Sendable () -> [String],
-      reload: @escaping @Sendable () async -> Void = {}
+      reload: @escaping @Sendable () async -> Void = {}, stopDeadline: Duration? = nil
     ) {
       self.services = services
       self.addresses = addresses
       self.reload = reload
+      self.stopDeadline = stopDeadline
     }
   }
 
@@ -45,7 +49,7 @@ public enum Daemon {
     let log = Log()
     let code = Mutex(ExitCode.failed)
     do {
-      let environment = try GroupEnvironment.process()
+      var environment = try GroupEnvironment.process()
       if let level = arguments.value(CommandOption.logLevel.name).flatMap(LogLevel.init(name:)) {
         log.level = level
       }
@@ -55,6 +59,7 @@ public enum Daemon {
       let parts = try make(configuration, log) { () throws(ConfigurationError) in
         try ConfigurationLoader.load(type, arguments: arguments)
       }
+      if let deadline = parts.stopDeadline { environment.stopDeadline = deadline }
       let group = ServiceGroup(
         parts.services, log: log, environment: environment,
         whenReady: { try readyFile?.write(addresses: parts.addresses()) }, whenReloading: parts.reload)
