@@ -100,6 +100,52 @@ struct RateTests {
     }
   }
 
+  @Test("a client that waits for its handler is not too slow, however long the handler takes")
+  func slowHandler() async throws {
+    let clock = ManualMonotonicClock()
+    let begun = Gate()
+    let goOn = Gate()
+    try await withServer(
+      clock: clock,
+      configure: {
+        $0.bodyBufferLength = 16_384
+        $0.idleDeadline = .seconds(36_000)
+      },
+      respond: { request in
+        guard request.path == "/slow" else { return HTTPResponse(status: .ok) }
+        var iterator = request.body.makeAsyncIterator()
+        var count = 0
+        do throws(RequestBodyError) {
+          while let bytes = try await iterator.next() {
+            count += bytes.count
+            await begun.open()
+            await goOn.wait()
+          }
+        } catch {
+          return HTTPResponse(status: .badRequest)
+        }
+        return HTTPResponse(status: .ok, body: .bytes(Array("\(count)".utf8)))
+      }
+    ) { server in
+      let slow = try server.connect()
+      let other = try server.connect()
+      let length = 20 << 20
+      try await slow.send("POST /slow HTTP/1.1\r\nHost: h\r\nContent-Length: \(length)\r\n\r\n")
+      let sent = try await slow.sendWithoutWaiting([UInt8](repeating: 1, count: length))
+      await begun.wait()
+      for _ in 0..<5 {
+        try await roundTrip(other)
+        clock.advance(by: .seconds(60))
+        server.server.clockDidMove()
+      }
+      try await roundTrip(other)
+      #expect(server.server.statistics().deadlinesPassed[.body] == 0)
+      await goOn.open()
+      try await slow.send([UInt8](repeating: 1, count: length - sent))
+      #expect(try await slow.receiveResponse().text == "\(length)")
+    }
+  }
+
   @Test("a response with a pace is not dropped for keeping it")
   func paced() async throws {
     let meter = CountingMeter()

@@ -188,6 +188,38 @@ struct StatisticsTests {
     }
   }
 
+  @Test("a ring hands on every record it took, in order, while one thread writes and another reads")
+  func ringUnderLoad() async {
+    let ring = AccessRing(capacity: 64)
+    let count: UInt64 = 100_000
+    let writer = Task.detached {
+      var record = AccessRecord()
+      for number in 1...count {
+        record.identifier = number
+        record.bytesSent = number
+        ring.append(record)
+      }
+    }
+    var last: UInt64 = 0
+    var taken: UInt64 = 0
+    while taken + ring.dropped < count {
+      let some = Locked<[(UInt64, UInt64)]>([])
+      ring.drain { record in
+        let pair = (record.identifier, record.bytesSent)
+        some.withLock { $0.append(pair) }
+      }
+      for (identifier, bytes) in some.current {
+        #expect(identifier > last && identifier == bytes)
+        last = identifier
+        taken += 1
+      }
+      await Task.yield()
+    }
+    await writer.value
+    #expect(taken + ring.dropped == count)
+    #expect(ring.drain { _ in } == 0)
+  }
+
   @Test("a time is counted under the first bound that is not below it")
   func histogram() {
     #expect(LatencyHistogram.bounds.first == 16_384)
