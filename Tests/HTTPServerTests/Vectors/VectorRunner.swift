@@ -32,15 +32,23 @@ struct VectorRunner: Sendable {
 
   /// What the server sent for each of `cuts`.
   func run(_ vector: ConnectionVector, cuts: [Int?]) async throws -> [[UInt8]] {
-    try await run(vector.bytes, then: Array(ConnectionVector.sentinel.utf8), cuts: cuts)
+    try await run(
+      vector.bytes, then: Array(ConnectionVector.sentinel.utf8), cuts: cuts.map { $0.map { [$0] } ?? [] })
   }
 
-  /// As above, of bytes after which the client closes its sending half.
-  func runToEnd(_ bytes: [UInt8], cuts: [Int?]) async throws -> [[UInt8]] {
+  /// The answers to `vector` in many pieces, with all of the loop's turns between them.
+  func playInPieces(_ vector: ConnectionVector, of length: Int) async throws -> [String] {
+    let cuts = Array(stride(from: length, to: vector.bytes.count, by: length))
+    let received = try await run(vector.bytes, then: Array(ConnectionVector.sentinel.utf8), cuts: [cuts])
+    return try Transcript(received[0]).answers
+  }
+
+  /// What the server sent for each way to cut `bytes` in pieces, after which the client closes its sending half.
+  func runToEnd(_ bytes: [UInt8], cuts: [[Int]]) async throws -> [[UInt8]] {
     try await run(bytes, then: nil, cuts: cuts)
   }
 
-  private func run(_ bytes: [UInt8], then sentinel: [UInt8]?, cuts: [Int?]) async throws -> [[UInt8]] {
+  private func run(_ bytes: [UInt8], then sentinel: [UInt8]?, cuts: [[Int]]) async throws -> [[UInt8]] {
     try await withCheckedThrowingContinuation { continuation in
       DispatchQueue.global().async {
         continuation.resume(
@@ -56,17 +64,19 @@ struct VectorRunner: Sendable {
     }
   }
 
-  private func playTogether(_ bytes: [UInt8], _ sentinel: [UInt8]?, _ cuts: [Int?]) throws -> [[UInt8]] {
+  private func playTogether(_ bytes: [UInt8], _ sentinel: [UInt8]?, _ cuts: [[Int]]) throws -> [[UInt8]] {
     let barrier = try BlockingSocket(unixPath: path)
     let sockets = try cuts.map { _ in try BlockingSocket(unixPath: path) }
     try barrier.pass()
-    for (socket, cut) in zip(sockets, cuts) {
-      if let cut { try socket.send(bytes[..<cut]) }
+    for step in 0..<(cuts.map(\.count).max() ?? 0) {
+      for (socket, cuts) in zip(sockets, cuts) where step < cuts.count {
+        try socket.send(bytes[(step > 0 ? cuts[step - 1] : 0)..<cuts[step]])
+      }
+      // The one loop has read all these pieces before it answers this.
+      try barrier.pass()
     }
-    // The one loop has read every first part before it answers this.
-    try barrier.pass()
-    return try zip(sockets, cuts).map { socket, cut in
-      try socket.send(bytes[(cut ?? 0)...] + (sentinel ?? []))
+    return try zip(sockets, cuts).map { socket, cuts in
+      try socket.send(bytes[(cuts.last ?? 0)...] + (sentinel ?? []))
       if sentinel == nil { socket.endSending() }
       return try socket.receiveToEnd()
     }
