@@ -43,6 +43,11 @@ int clinux_queued_output(int socket) {
   return ioctl(socket, TIOCOUTQ, &count) == 0 ? count : 0;
 }
 
+ssize_t clinux_read_cached(int descriptor, void *buffer, size_t length, off_t offset) {
+  struct iovec vector = {.iov_base = buffer, .iov_len = length};
+  return preadv2(descriptor, &vector, 1, offset, RWF_NOWAIT);
+}
+
 int clinux_terminal_columns(int descriptor) {
   struct winsize size;
   return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;

@@ -21,13 +21,9 @@ public enum SystemCall {
     }
   }
 
-  /// As ``run(_:_:_:)``, but nil where the call would have to wait (`EAGAIN`): that is an answer, not an error.
-  @inline(__always)
-  @specialized(where Result == Int)
-  @specialized(where Result == Int32)
-  public static func runWithoutWaiting<Result: FixedWidthInteger & SignedInteger>(
-    _ call: StaticString, _ body: () -> Result
-  ) throws(SystemError) -> Result? {
+  /// As ``run(_:_:_:)``, but nil where the call would have to wait (`EAGAIN`): that is an answer, not an error. Not
+  /// generic, as the loops make these calls for every request.
+  public static func runWithoutWaiting(_ call: StaticString, _ body: () -> Int) throws(SystemError) -> Int? {
     while true {
       let result = body()
       if result != -1 { return result }
@@ -37,5 +33,12 @@ public enum SystemCall {
       precondition(number != EBADF && number != EFAULT, "\(call): a descriptor or an address is not ours")
       throw SystemError(number: number, call: "\(call)", subject: "")
     }
+  }
+
+  /// The same for calls that answer an `int`.
+  public static func runWithoutWaiting(
+    _ call: StaticString, _ body: () -> Int32
+  ) throws(SystemError) -> Int32? {
+    try runWithoutWaiting(call) { Int(body()) }.map { Int32(truncatingIfNeeded: $0) }
   }
 }

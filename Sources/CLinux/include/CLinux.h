@@ -35,6 +35,8 @@ void clinux_name_thread(const char *name);
 
 // preadv2 needs _GNU_SOURCE. False only when the page at that offset would have to be read from a device.
 bool clinux_is_cached(int descriptor, off_t offset);
+// As pread(2), of what is in the page cache: fewer bytes, or -1, where a device would have to be waited for.
+ssize_t clinux_read_cached(int descriptor, void *buffer, size_t length, off_t offset);
 
 // ioctl is variadic. Bytes that were sent and not acknowledged yet; 0 where the socket cannot tell.
 int clinux_queued_output(int socket);

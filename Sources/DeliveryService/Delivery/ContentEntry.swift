@@ -28,6 +28,15 @@ final class ContentEntry: Sendable {
 
   var length: Int64 { file.length.rawValue }
 
+  /// Whether these are the digest's hexadecimal digits.
+  func isNamed(_ name: Span<UInt8>) -> Bool {
+    let tag = entityTagBytes
+    let digits = tag.span
+    guard name.count + 2 == digits.count else { return false }
+    for index in name.indices where name[index] != digits[index + 1] { return false }
+    return true
+  }
+
   /// What a 200, 206, 304 and 416 alike say about the content. The bytes behind a digest never change, so a device may
   /// keep them for ever; `private`, since they are gated. `X-Accel-Buffering` keeps proxies from cutting long bodies.
   static func commonFields(_ digest: SHA256Digest) -> [(String, String)] {

@@ -55,7 +55,7 @@ struct ContentHandler: InlineHandler {
       let ticketRange = Self.ticket(in: head, bytes)
     else { return .passOn }
     let name = bytes.extracting(head.path.lowerBound + 12..<head.path.upperBound)
-    guard let digest = SHA256Digest(hexadecimal: name) else { return .passOn }
+    guard let digest = Self.digest(name, state.entry) else { return .passOn }
     let ticket = bytes.extracting(ticketRange)
     guard admit(ticket, to: digest, &state), let entry = state.entry, let meter = state.meter else {
       return .passOn
@@ -132,6 +132,12 @@ struct ContentHandler: InlineHandler {
     state.limits = settings.classes.limits(of: ticket.rateClass)
     memory.remember(state, for: text)
     return true
+  }
+
+  /// The digest of that name; that of the entry sent last is compared, not read again.
+  private static func digest(_ name: Span<UInt8>, _ last: ContentEntry?) -> SHA256Digest? {
+    if let last, last.isNamed(name) { return last.digest }
+    return SHA256Digest(hexadecimal: name)
   }
 
   /// Where the ticket stands: `?ticket=…` as the only parameter, or `Authorization: Bearer …` once. Nil for everything

@@ -9,7 +9,8 @@ struct Connection: ~Copyable {
   /// What a TLS connection beyond a bound is told once it can be told anything.
   var refusalAfterHandshake: HTTPStatus?
 
-  var parser = RequestParser()
+  /// A head that has come in part.
+  var partial: PartialHead?
   /// Input not understood yet: a part of a head, or requests that wait for their turn.
   var input: [UInt8] = []
   /// An edge was seen and nothing since said that there is nothing more.
@@ -50,10 +51,10 @@ struct Connection: ~Copyable {
   var bodyFrom = UInt64.max
   var sentAtFirstByte: UInt64 = 0
   var awaitsFirstByte = false
-  /// Of the request in progress, while ``isRecording``.
-  var record = AccessRecord()
+  /// Of the request in progress, the place of its record in the loop's ``RecordPool``; -1 when there is none.
+  var record: Int32 = -1
   var recordStart: UInt64 = 0
-  var isRecording = false
+  var isRecording: Bool { record >= 0 }
 
   var timer = TimerEntry()
   var deadline = ConnectionMachine.Deadline.none

@@ -78,6 +78,7 @@ extension EventLoop {
     dispatcher?.close(index)
     wheel.remove(index, table)
     table[index].input = []
+    table[index].partial = nil
     table[index].output = OutputState()
     table[index].file = nil
     table[index].meter = nil

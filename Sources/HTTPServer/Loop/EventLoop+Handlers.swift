@@ -9,16 +9,15 @@ extension EventLoop {
     guard let dispatcher else { return false }
     var response = unsafe InlineResponse(
       base: sendScratch.base, capacity: sendScratch.capacity, date: date,
-      isHead: table[index].parser.head.method == .head, minorVersion: table[index].parser.head.minorVersion,
+      isHead: parser.head.method == .head, minorVersion: parser.head.minorVersion,
       closes: table[index].machine.closes,
-      requestIdentifier: table[index].record.identifier, file: table[index].file.take(),
+      requestIdentifier: records[table[index].record].identifier, file: table[index].file.take(),
       meter: table[index].meter.take())
     let outcome = dispatcher.respond(
-      index, head: table[index].parser.head, bytes: bytes, response: &response)
+      index, head: parser.head, bytes: bytes, response: &response)
     table[index].file = response.file.take()
     table[index].meter = response.meter.take()
     guard outcome == .answered else { return false }
-    table[index].parser.reset()
     guard response.state == .finished else {
       respond(index, context.configuration.refusal(.internalServerError), isHead: false, minorVersion: 1)
       return true
@@ -26,21 +25,38 @@ extension EventLoop {
     _ = table[index].machine.handle(
       .responseBegan(closes: response.closes, streams: false, canDiscard: true))
     pace(index, response.pacing)
+    var count = response.count
     switch response.content {
     case .none: break
     case .file(let range):
-      table[index].output.fileOffset = range.lowerBound
-      table[index].output.fileEnd = range.upperBound
-    case .parts(let parts): table[index].output.parts = parts
+      beginMetering(index)
+      if !readCached(index, range, &count) {
+        table[index].output.fileOffset = range.lowerBound
+        table[index].output.fileEnd = range.upperBound
+      }
+    case .parts(let parts):
+      beginMetering(index)
+      table[index].output.parts = parts
     }
-    if table[index].output.hasMoreThanBytes { beginMetering(index) }
     recordResponse(index, response.status, headLength: response.headLength)
-    sendScratch(index, count: response.count)
+    sendScratch(index, count: count, headLength: response.headLength)
+    return true
+  }
+
+  /// Reads a small part of the connection's file behind the `count` bytes in the send scratch, so that head and content
+  /// leave with one system call. False, and nothing read, unless all of it is small enough and in the page cache.
+  private func readCached(_ index: Int, _ range: Range<Int64>, _ count: inout Int) -> Bool {
+    let length = Int(range.upperBound - range.lowerBound)
+    guard length <= min(EventLoop.copiedLength, sendScratch.capacity - count), let file = table[index].file,
+      unsafe clinux_read_cached(
+        file.descriptor.number, sendScratch.base + count, length, off_t(range.lowerBound)) == length
+    else { return false }
+    count += length
     return true
   }
 
   /// Sends the response that lies in the send scratch; only what the socket does not take at once is copied.
-  private mutating func sendScratch(_ index: Int, count: Int) {
+  private mutating func sendScratch(_ index: Int, count: Int, headLength: Int) {
     let more = table[index].output.hasMoreThanBytes
     var sent = 0
     do {
@@ -49,11 +65,12 @@ extension EventLoop {
       return abandon(index)
     }
     recordSent(index, sent, isHeldBack: more || sent == 0)
+    if sent > headLength, table[index].isMetered { table[index].meter?.didSend(sent - headLength) }
     if sent < count {
       let rest = unsafe UnsafeBufferPointer(start: sendScratch.base + sent, count: count - sent)
       table[index].output.bytes = unsafe Array(rest)
       table[index].output.sent = 0
-      table[index].output.bodyStart = Int.max
+      table[index].output.bodyStart = max(0, headLength - sent)
     }
     // The caller's loop goes on with input.
     _ = advanceOutput(index)
@@ -65,9 +82,9 @@ extension EventLoop {
     let exchange = Exchange(
       tag: ConnectionTag(index: index, generation: table[index].generation), mailbox: mailbox,
       bodyLimit: configuration.bodyBufferLength, streamLimit: configuration.streamBufferLength,
-      takesInterim: table[index].parser.head.minorVersion > 0)
-    table[index].isHead = table[index].parser.head.method == .head
-    table[index].minorVersion = table[index].parser.head.minorVersion
+      takesInterim: parser.head.minorVersion > 0)
+    table[index].isHead = parser.head.method == .head
+    table[index].minorVersion = parser.head.minorVersion
     table[index].isChunked = content == .chunked
     table[index].bodyCount = 0
     switch content {
@@ -79,10 +96,8 @@ extension EventLoop {
     do {
       request = try makeRequest(index, bytes, content, exchange)
     } catch {
-      table[index].parser.reset()
       return respond(index, configuration.refusal(.badRequest), isHead: table[index].isHead, minorVersion: 1)
     }
-    table[index].parser.reset()
     table[index].exchange = exchange
     context.requests.yield(PassedRequest(exchange: exchange, request: request))
   }
@@ -91,8 +106,8 @@ extension EventLoop {
     _ index: Int, _ bytes: Span<UInt8>, _ content: RequestContent, _ exchange: Exchange
   ) throws(RequestTargetError) -> HTTPRequest {
     var headers = HTTPFields()
-    for position in 0..<table[index].parser.head.fieldCount {
-      let field = table[index].parser.head.field(at: position)
+    for position in 0..<parser.head.fieldCount {
+      let field = parser.head.field(at: position)
       headers.append(EventLoop.text(bytes, field.name), EventLoop.text(bytes, field.value))
     }
     let expectedLength: ByteCount? =
@@ -102,11 +117,11 @@ extension EventLoop {
       case .chunked: nil
       }
     var request = try HTTPRequest(
-      method: HTTPMethod(rawValue: EventLoop.text(bytes, table[index].parser.head.methodPosition)),
-      rawTarget: EventLoop.text(bytes, table[index].parser.head.target), headers: headers,
+      method: HTTPMethod(rawValue: EventLoop.text(bytes, parser.head.methodPosition)),
+      rawTarget: EventLoop.text(bytes, parser.head.target), headers: headers,
       body: RequestBody(exchange, expectedLength: expectedLength),
       remoteAddress: table[index].peer.description,
-      id: AccessRecord.text(of: table[index].record.identifier))
+      id: AccessRecord.text(of: records[table[index].record].identifier))
     request.exchange = exchange
     return request
   }

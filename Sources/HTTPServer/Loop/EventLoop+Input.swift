@@ -102,9 +102,12 @@ extension EventLoop {
       let rest = bytes.extracting(used...)
       switch table[index].machine.input {
       case .idle, .head:
-        if table[index].parser.isUntouched { _ = table[index].machine.handle(.bytesBeforeHead) }
-        switch table[index].parser.parse(rest, limits: limits) {
-        case .needsMore: return used
+        takeParser(index)
+        if parser.isUntouched { _ = table[index].machine.handle(.bytesBeforeHead) }
+        switch parser.parse(rest, limits: limits) {
+        case .needsMore:
+          keepParser(index)
+          return used
         case .invalid(let status):
           refuse(index, status)
           return bytes.count
@@ -119,10 +122,26 @@ extension EventLoop {
     return used
   }
 
+  /// Makes the loop's parser this connection's: where it stopped, or at the start of a request.
+  private mutating func takeParser(_ index: Int) {
+    if let partial = table[index].partial.take() {
+      parser = partial.parser.take() ?? RequestParser()
+    } else {
+      parser.reset()
+    }
+  }
+
+  /// Puts the loop's parser aside until more of the head arrives.
+  private mutating func keepParser(_ index: Int) {
+    var kept = RequestParser()
+    swap(&kept, &parser)
+    table[index].partial = PartialHead(kept)
+  }
+
   /// Offers a complete request to the handlers; returns the length of its head.
   private mutating func headEnded(_ index: Int, _ bytes: Span<UInt8>) -> Int {
-    let length = table[index].parser.head.length
-    let content = table[index].parser.head.content
+    let length = parser.head.length
+    let content = parser.head.content
     beginRecord(index, bytes)
     if case .length(let count) = content, count > context.configuration.maximumBodyLength.rawValue {
       refuse(index, .contentTooLarge)
@@ -133,8 +152,8 @@ extension EventLoop {
     let isLast = table[index].requests >= context.configuration.maximumRequestsPerConnection || isDraining
     let actions = table[index].machine.handle(
       .headEnded(
-        hasContent: content != .none, keepsAlive: table[index].parser.head.keepsAlive && !isLast,
-        expectsContinue: table[index].parser.head.expectsContinue))
+        hasContent: content != .none, keepsAlive: parser.head.keepsAlive && !isLast,
+        expectsContinue: parser.head.expectsContinue))
     guard actions.contains(.offer) else { return bytes.count }
     if content == .none, answerInline(index, bytes) { return length }
     passOn(index, bytes, content)
@@ -148,7 +167,7 @@ extension EventLoop {
     let count = Int(min(table[index].bodyCount, Int64(bytes.count)))
     table[index].bodyCount -= Int64(count)
     table[index].received += UInt64(count)
-    table[index].record.bytesReceived += UInt64(count)
+    recordReceived(index, count)
     appendBody(index, bytes.extracting(0..<count))
     if table[index].bodyCount == 0 { endBody(index) }
     return count
@@ -162,7 +181,7 @@ extension EventLoop {
       case .bytes(let range):
         table[index].bodyCount += Int64(range.count)
         table[index].received += UInt64(range.count)
-        table[index].record.bytesReceived += UInt64(range.count)
+        recordReceived(index, range.count)
         guard table[index].bodyCount <= context.configuration.maximumBodyLength.rawValue else {
           failBody(index, .tooLarge)
           return bytes.count

@@ -121,7 +121,7 @@ extension EventLoop {
       if budget <= 0 { return .yielded }
       let start = table[index].output.fileOffset
       let slice = min(Int64(sliceLength), table[index].output.fileEnd - start)
-      if !PageReader.isCached(file, start..<start + slice) {
+      if !isWarm(file, start..<start + slice) {
         fetch(index, file, start)
         return .waiting
       }
@@ -144,6 +144,15 @@ extension EventLoop {
       if table[index].isMetered { table[index].meter?.didSend(count) }
     }
     return .sent
+  }
+
+  /// Whether sending the range would not have to wait for a device.
+  mutating func isWarm(_ file: SharedDescriptor, _ range: Range<Int64>) -> Bool {
+    let number = file.descriptor.number
+    if warmth.holds(number, range, now: now) { return true }
+    guard PageReader.isCached(file, range) else { return false }
+    warmth.remember(number, range, now: now)
+    return true
   }
 
   /// Bytes of one sendfile(2), within what the kernel moves at once.

@@ -5,25 +5,26 @@ extension EventLoop {
   /// A request begins: its head is complete, or refused and then without `bytes`.
   mutating func beginRecord(_ index: Int, _ bytes: Span<UInt8>? = nil) {
     sequence += 1
-    table[index].isRecording = true
+    let place = table[index].isRecording ? table[index].record : records.take()
+    table[index].record = place
     table[index].awaitsFirstByte = false
     table[index].recordStart = now
-    table[index].record.identifier = sequence << 8 | UInt64(number)
-    table[index].record.status = 0
-    table[index].record.isComplete = false
-    table[index].record.timeToFirstByte = 0
-    table[index].record.bytesReceived = 0
+    records[place].identifier = sequence << 8 | UInt64(number)
+    records[place].status = 0
+    records[place].isComplete = false
+    records[place].timeToFirstByte = 0
+    records[place].bytesReceived = 0
     table[index].bodyFrom = .max
     guard ring != nil else { return }
-    table[index].record.start = Timestamp(
+    records[place].start = Timestamp(
       millisecondsSinceEpoch: wallBase + Int64((now - wallBaseInstant) / 1_000_000))
-    table[index].record.peer = table[index].peer
+    records[place].peer = table[index].peer
     if let bytes {
-      table[index].record.method = table[index].parser.head.method
-      table[index].record.setPath(bytes, table[index].parser.head.path)
+      records[place].method = parser.head.method
+      records[place].setPath(bytes, parser.head.path)
     } else {
-      table[index].record.method = .other
-      table[index].record.clearPath()
+      records[place].method = .other
+      records[place].clearPath()
     }
   }
 
@@ -31,9 +32,16 @@ extension EventLoop {
   mutating func recordResponse(_ index: Int, _ status: HTTPStatus, headLength: Int) {
     counters.add(Counter.responses(status.rawValue))
     counters.add(Counter.responsesBegun)
-    table[index].record.status = UInt16(truncatingIfNeeded: status.rawValue)
+    guard table[index].isRecording else { return }
+    records[table[index].record].status = UInt16(truncatingIfNeeded: status.rawValue)
     table[index].bodyFrom = table[index].sent + UInt64(headLength)
     table[index].awaitsFirstByte = true
+  }
+
+  /// Bytes of content have arrived. What comes after the response counts for nobody.
+  mutating func recordReceived(_ index: Int, _ count: Int) {
+    guard table[index].isRecording else { return }
+    records[table[index].record].bytesReceived += UInt64(count)
   }
 
   /// Bytes have left, or are held back by nothing but the system.
@@ -45,9 +53,10 @@ extension EventLoop {
 
   private mutating func recordFirstByte(_ index: Int) {
     table[index].awaitsFirstByte = false
+    guard table[index].isRecording else { return }
     table[index].sentAtFirstByte = table[index].sent
     let time = presentInstant() - table[index].recordStart
-    table[index].record.timeToFirstByte = max(1, time)
+    records[table[index].record].timeToFirstByte = max(1, time)
     counters.add(Counter.firstByteNanoseconds, time)
     counters.add(Counter.firstByte + LatencyHistogram.bucket(time))
   }
@@ -55,23 +64,26 @@ extension EventLoop {
   /// The request is done with, and its response if there was one.
   mutating func endRecord(_ index: Int, isComplete: Bool) {
     guard table[index].isRecording else { return }
-    table[index].isRecording = false
+    let place = table[index].record
+    table[index].record = -1
+    table[index].awaitsFirstByte = false
+    defer { records.give(place) }
     let bodyFrom = table[index].bodyFrom
     let bytesSent = table[index].sent > bodyFrom ? table[index].sent - bodyFrom : 0
     if bodyFrom != .max {
       counters.add(Counter.responsesEnded)
       counters.add(Counter.bytesSent, bytesSent)
     }
-    counters.add(Counter.bytesReceived, table[index].record.bytesReceived)
+    counters.add(Counter.bytesReceived, records[place].bytesReceived)
     // A connection that was refused for want of room asked for nothing yet.
     guard let unownedRing, table[index].isCounted else { return }
-    let firstByte = table[index].record.timeToFirstByte
+    let firstByte = records[place].timeToFirstByte
     let isAtOnce = firstByte > 0 && table[index].sent == table[index].sentAtFirstByte
-    table[index].record.duration =
+    records[place].duration =
       isAtOnce ? firstByte : presentInstant() - table[index].recordStart
-    table[index].record.bytesSent = bytesSent
-    table[index].record.isComplete = isComplete
-    unownedRing.append(table[index].record)
+    records[place].bytesSent = bytesSent
+    records[place].isComplete = isComplete
+    unownedRing.append(records[place])
   }
 
   /// One of the deadlines has passed and ends a connection.

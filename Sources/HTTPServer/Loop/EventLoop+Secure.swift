@@ -68,7 +68,7 @@ extension EventLoop {
       let length = Int(min(Int64(EventLoop.readLength), table[index].output.fileEnd - start))
       // A record that was made already is only handed on, and its pages were in memory then.
       let isRepeated = table[index].tls.pendingLength > 0
-      if !isRepeated, !PageReader.isCached(file, start..<start + Int64(length)) {
+      if !isRepeated, !isWarm(file, start..<start + Int64(length)) {
         fetch(index, file, start)
         return .waiting
       }

@@ -111,7 +111,7 @@ extension EventLoop {
     guard !isDraining else { return }
     acceptRest()
     isDraining = true
-    drainDue = now + context.drainDuration
+    drainDue = now + context.durations.drain
     stopListening()
     for index in 0..<table.end where !table[index].machine.isClosed {
       if table[index].machine.input == .idle { lookForRequest(index) }

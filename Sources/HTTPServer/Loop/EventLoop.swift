@@ -8,6 +8,8 @@ internal import SystemCalls
 struct EventLoop: ~Copyable {
   /// Bytes one recv(2) may bring, and bytes of responses written on the loop before they are sent.
   static let scratchLength = 65_536
+  /// Bytes of a file that are copied into a response rather than sent by sendfile(2), which costs more below this.
+  static let copiedLength = 8192
   /// Places for connections beyond the configured maximum, that are only told to come back later.
   static let spareConnections = 64
   private static let listenerTag: UInt64 = 1 << 63
@@ -28,8 +30,13 @@ struct EventLoop: ~Copyable {
   let usesSystemClock: Bool
   var listeners: [ListeningSocket]
   var table: ConnectionTable
+  var records: RecordPool
   var wheel: TimerWheel
   let dispatcher: InlineDispatcher?
+  /// Of the head being read now; what was read of one that is not complete lies with its connection.
+  var parser = RequestParser()
+  /// What was in the page cache lately.
+  var warmth = PageWarmth()
   let limits: RequestLimits
   let receiveScratch: Scratch
   let sendScratch: Scratch
@@ -66,6 +73,7 @@ struct EventLoop: ~Copyable {
     self.epoll = epoll
     let capacity = max(1, context.configuration.maximumConnections) + EventLoop.spareConnections
     table = ConnectionTable(capacity: capacity)
+    records = RecordPool(capacity: capacity)
     dispatcher = context.makeDispatcher(capacity)
     limits = RequestLimits(context.configuration)
     receiveScratch = Scratch(capacity: EventLoop.scratchLength)

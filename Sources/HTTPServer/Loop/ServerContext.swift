@@ -4,6 +4,7 @@ internal import Synchronization
 /// What the loops of a server share.
 final class ServerContext: Sendable {
   let configuration: HTTPServerConfiguration
+  let durations: DeadlineDurations
   let clock: any MonotonicClock
   let wallClock: any WallClock
   let makeDispatcher: @Sendable (_ capacity: Int) -> InlineDispatcher?
@@ -22,6 +23,7 @@ final class ServerContext: Sendable {
     requests: AsyncStream<PassedRequest>.Continuation
   ) {
     self.configuration = configuration
+    durations = DeadlineDurations(configuration)
     self.clock = clock
     self.wallClock = wallClock
     self.makeDispatcher = makeDispatcher

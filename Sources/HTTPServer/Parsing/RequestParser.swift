@@ -101,6 +101,9 @@ struct RequestParser: ~Copyable {
           phase = .version
         } else {
           guard ASCII.isTarget(byte) else { return .badRequest }
+          var next = position + 1
+          while next < end, ASCII.isTarget(input[next]) { next += 1 }
+          position = next - 1
         }
       case .version:
         if byte == ASCII.carriageReturn {
@@ -132,7 +135,9 @@ struct RequestParser: ~Copyable {
           phase = .name
         }
       case .name:
-        while position < end, ASCII.isToken(input[position]) { position += 1 }
+        var next = position
+        while next < end, ASCII.isToken(input[next]) { next += 1 }
+        position = next
         guard position < end else { return nil }
         nameLength = position - nameStart
         guard input[position] == ASCII.colon, nameLength > 0 else { return .badRequest }
@@ -144,18 +149,18 @@ struct RequestParser: ~Copyable {
           position += 1
         } else {
           mark = position
-          valueEnd = position
           phase = .value
         }
       case .value:
-        while position < end {
-          let byte = input[position]
-          guard ASCII.isFieldValue(byte) else { break }
-          position += 1
-          if byte != ASCII.space, byte != ASCII.tab { valueEnd = position }
-        }
+        var next = position
+        while next < end, ASCII.isFieldValue(input[next]) { next += 1 }
+        position = next
         guard position < end else { return nil }
         guard input[position] == ASCII.carriageReturn else { return .badRequest }
+        valueEnd = position
+        while valueEnd > mark, input[valueEnd - 1] == ASCII.space || input[valueEnd - 1] == ASCII.tab {
+          valueEnd -= 1
+        }
         position += 1
         phase = .fieldLineFeed
       case .fieldLineFeed:
