@@ -1,5 +1,6 @@
 import APICalling
 import Commerce
+import Digests
 import HTTPClient
 import Measures
 import PullboxAPI
@@ -133,6 +134,26 @@ struct ReleaseTests {
       try await server.approve(first, "1.0.1")
       try await server.release("1.0.1")
       #expect(try await server.offered(to: late) == "1.0.1")
+    }
+  }
+
+  @Test("a version with the package of another one has its own manifest, which is the one that is sent")
+  func manifests() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      let before = try await server.grant(to: late)
+      try await server.step("withdraw", "1.0", WithdrawalRequest())
+      try await server.approve(first, "1.0.1")
+      try await server.release("1.0.1")
+      let after = try await server.grant(to: late)
+      #expect(before.download.digest == after.download.digest)
+      #expect(before.download.manifestDigest != after.download.manifestDigest)
+      for grant in [before, after] {
+        let url = server.api.url(
+          grant.download.manifestURL, query: [("ticket", grant.download.ticket)])
+        let response = try await server.client.send(ClientRequest("GET", url))
+        #expect(SHA256Digest.of(response.body) == grant.download.manifestDigest)
+      }
     }
   }
 

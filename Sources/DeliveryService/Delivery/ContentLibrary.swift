@@ -59,16 +59,24 @@ final class ContentLibrary: Sendable {
     }
   }
 
-  /// Throws `content-unknown`.
-  func manifestBytes(of digest: SHA256Digest) async throws -> [UInt8] {
-    guard let bytes = try await database.read({ try VersionTable.manifest(of: digest, in: $0) }) else {
-      throw Problem(.contentUnknown)
+  /// The manifest that the grant promised: versions with the same package have each their own. Throws `content-unknown`.
+  func manifestBytes(of digest: SHA256Digest, for grant: Ticket.InlineGrant) async throws -> [UInt8] {
+    let bytes = try await database.read { connection -> [UInt8]? in
+      guard let id = grant.identifier, let grant = try GrantTable.find(id, in: connection),
+        grant.digest == digest
+      else { return nil }
+      return try VersionTable.manifestDocument(grant.manifestDigest, in: connection)
     }
+    guard let bytes else { throw Problem(.contentUnknown) }
     return bytes
   }
 
+  /// The manifest of any version with that package.
   private func manifest(of digest: SHA256Digest) async throws -> Manifest {
+    guard let bytes = try await database.read({ try VersionTable.manifest(of: digest, in: $0) }) else {
+      throw Problem(.contentUnknown)
+    }
     // This server checked it before it wrote it down.
-    try UnverifiedManifest(try await manifestBytes(of: digest)).proposed()
+    return try UnverifiedManifest(bytes).proposed()
   }
 }

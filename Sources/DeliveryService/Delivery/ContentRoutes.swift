@@ -21,8 +21,8 @@ struct ContentRoutes: Sendable {
     }
     routes.on(.get, "/v1/content/{digest}/manifest") { request, parameters in
       let digest = try Self.digest(parameters)
-      _ = try access.ticket(of: request, for: digest)
-      let bytes = try await content.manifestBytes(of: digest)
+      let ticket = try access.ticket(of: request, for: digest)
+      let bytes = try await content.manifestBytes(of: digest, for: ticket.grant)
       let tag = SHA256Digest.of(bytes)
       return HTTPResponse(
         status: .ok,
