@@ -22,7 +22,7 @@ public struct ProductListing: Codable, Sendable {
   public var description: String
   /// Absent for a product without prices, which is free.
   public var price: ListedPrice?
-  /// The latest released version; absent for a product without content of its own.
+  /// The version that is released to all devices; absent for a product without content of its own.
   public var contentVersion: ContentVersion?
   public var contentLength: ByteCount?
   public var publication: ProductIdentifier?
