@@ -1,5 +1,6 @@
 import Measures
 import PullboxTesting
+import SystemCalls
 import Testing
 
 @testable import ServiceRuntime
@@ -107,5 +108,16 @@ struct ServiceManagerTests {
     ] {
       #expect(GroupEnvironment.watchdogInterval(variables, process: 7) == nil)
     }
+  }
+
+  @Test("a manager that does not listen any more holds nothing up")
+  func deafManager() async throws {
+    let notifier = try #require(ServiceManagerNotifier(environment: ["NOTIFY_SOCKET": socket.path]))
+    #expect(throws: SystemError.self) { while true { try notifier.notify("WATCHDOG=1") } }
+    let group = group()
+    async let code = group.run()
+    signals.yield(.terminate)
+    // Becoming ready could not be told, or the stop came first; either way it ends.
+    _ = await code
   }
 }

@@ -14,7 +14,8 @@ public struct ServiceManagerNotifier: Sendable {
     self.path = path
   }
 
-  /// Lines such as `READY=1`, `STOPPING=1`, `RELOADING=1`, `STATUS=…`.
+  /// Lines such as `READY=1`, `STOPPING=1`, `STATUS=…`. Never waits: a manager that does not read what it was told before
+  /// is an error (`EAGAIN`), and must not hold up a stop.
   public func notify(_ text: String) throws(SystemError) {
     let number = try SystemCall.run("socket") {
       socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -27,7 +28,7 @@ public struct ServiceManagerNotifier: Sendable {
       unsafe withUnsafePointer(to: &address) { address in
         unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
           unsafe sendto(
-            descriptor.number, bytes, bytes.count, Int32(MSG_NOSIGNAL), address, length)
+            descriptor.number, bytes, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT), address, length)
         }
       }
     }
