@@ -4,7 +4,7 @@ import PullboxAPI
 /// Compares a completion with what was granted and sent. Pure: the record and the count come from outside.
 struct CompletionCheck {
   var grant: GrantRecord
-  /// Body bytes sent for this content to this device, over all its grants.
+  /// Body bytes sent for this content to this device, over all its grants, and what it had of an earlier version.
   var delivered: ByteCount
 
   /// The first link of the chain that is not there; nil when the report is right. Throws `completion-malformed`.

@@ -56,10 +56,11 @@ struct Gate: Sendable {
       owed: try await owed(by: transaction, to: request.device.id, in: finding))
     let (grant, isNew) = try await ledger.grant(claim, to: request.device)
     let ticket = tickets.issue(for: grant)
-    let (keys, signatures) = try await ledger.database.read { connection in
+    let (keys, signatures, previous) = try await ledger.database.read { connection in
       let keys = try ProductTable.find(grant.product, in: connection)?.product.publisherKeys
       return (
-        keys, try SignatureTable.all(of: grant.product, grant.version, by: keys, in: connection)
+        keys, try SignatureTable.all(of: grant.product, grant.version, by: keys, in: connection),
+        try KeptContent.previous(of: grant, in: connection)
       )
     }
     let address = "\(publicURL)/v1/content/\(grant.digest.hexadecimal)"
@@ -67,7 +68,7 @@ struct Gate: Sendable {
       product: grant.product, version: grant.version, length: grant.length, digest: grant.digest,
       manifestDigest: grant.manifestDigest, contentURL: address, manifestURL: address + "/manifest",
       ticket: ticket.ticket, ticketExpires: ticket.ticketExpires, publisherKeys: keys,
-      signatures: signatures.isEmpty ? nil : signatures)
+      signatures: signatures.isEmpty ? nil : signatures, previous: previous)
     return (GrantResponse(grant: grant.id, transaction: grant.transaction, download: terms), isNew)
   }
 

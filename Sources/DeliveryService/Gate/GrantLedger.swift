@@ -89,7 +89,9 @@ struct GrantLedger: Sendable {
       var grant = try Self.find(id, in: connection)
       let delivered = try GrantTable.delivered(of: grant.digest, to: grant.device, in: connection)
       grant.deliveryCountHasHole = delivered.hasHole
-      let missing = try CompletionCheck(grant: grant, delivered: delivered.bytes).missingStep(in: completion)
+      var counted = delivered.bytes
+      if counted < grant.length { counted += try KeptContent.length(of: grant, in: connection) }
+      let missing = try CompletionCheck(grant: grant, delivered: counted).missingStep(in: completion)
       let before = grant.machine.state
       var settlement = Settlement(grant: grant, remaining: [], outbox: nil)
       for action in grant.machine.handle(.completionReported(missing: missing)) {

@@ -36,6 +36,14 @@ enum GrantTable {
     ).map(record)
   }
 
+  static func all(
+    of product: ProductIdentifier, on device: DeviceIdentifier, in connection: borrowing Connection
+  ) throws -> [GrantRecord] {
+    try connection.query(
+      "SELECT * FROM grants WHERE device = ? AND product = ?", [.text(device.text), .text(product.text)]
+    ).map(record)
+  }
+
   static func insert(_ grant: GrantRecord, in connection: borrowing Connection) throws {
     try connection.execute(
       """

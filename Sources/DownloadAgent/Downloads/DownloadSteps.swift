@@ -125,7 +125,12 @@ struct DownloadSteps: Sendable {
   private func transfer(_ record: DownloadRecord, _ progress: TransferProgress) async throws -> Outcome {
     guard let terms = record.terms else { throw Setback(.queued, .requestGrant) }
     let session = try await openSession(record, terms)
-    let pieces = try await session.open()
+    var pieces = try await session.open()
+    if pieces.verifiedCount == 0,
+      let previous = try await BlockingPool.shared.run({ [library] in try library.previous(to: terms) })
+    {
+      pieces = try await session.adopt(from: previous.manifest, at: previous.path)
+    }
     try await checkSpace(session.manifest, pieces)
     let transfer = PieceTransfer(
       client: client, session: session, budget: budget, progress: progress, limits: limits)
@@ -154,7 +159,9 @@ struct DownloadSteps: Sendable {
     let item = LibraryItem(
       product: terms.product, version: terms.version, path: contentPath, digest: terms.digest,
       length: manifest.unpackedLength, placedAt: clock.now(), title: manifest.title)
-    try await BlockingPool.shared.run { [library] in try library.database.saveLibraryItem(item) }
+    try await BlockingPool.shared.run { [library] in
+      try library.database.saveLibraryItem(item, manifest: manifest.canonicalBytes())
+    }
     return Outcome(
       event: .placed,
       change: { record in

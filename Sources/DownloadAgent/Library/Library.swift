@@ -78,6 +78,18 @@ struct Library: Sendable {
     return linked
   }
 
+  /// What is placed of the version that the server says this device has completed, with its manifest; nil where it is not
+  /// there any more.
+  func previous(to terms: DownloadTerms) throws -> (manifest: Manifest, path: String)? {
+    guard let previous = terms.previous,
+      let item = try database.libraryItem(terms.product, previous.version), item.digest == previous.digest,
+      let bytes = try database.libraryManifest(item),
+      // One that was damaged only costs what it would have saved.
+      let manifest = try? UnverifiedManifest(bytes).proposed(), manifest.digest == item.digest
+    else { return nil }
+    return (manifest, directory(of: item.product, item.version))
+  }
+
   /// Takes every version of the product out; answers what that was.
   func remove(_ product: ProductIdentifier) throws -> [LibraryItem] {
     let items = try database.libraryItems().filter { $0.product == product }

@@ -5,6 +5,18 @@ import Measures
 import PullboxAPI
 
 extension AgentDatabase {
+  static let libraryManifests = Migration(
+    "manifests of what is placed", script: "ALTER TABLE library ADD COLUMN manifest BLOB;")
+
+  /// The manifest of what is placed as that version of the product; nil where it is not known.
+  func libraryManifest(_ item: LibraryItem) throws -> [UInt8]? {
+    try database.readBlocking { connection in
+      try connection.first(
+        "SELECT manifest FROM library WHERE product = ? AND version = ?",
+        [.text(item.product.text), .text(item.version.text)])?.optionalBlob("manifest")
+    }
+  }
+
   /// What is placed, by product and version.
   func libraryItems() throws -> [LibraryItem] {
     try database.readBlocking { connection in
@@ -27,19 +39,21 @@ extension AgentDatabase {
     }
   }
 
-  func saveLibraryItem(_ item: LibraryItem) throws {
+  /// `manifest` tells which of its files a later version need not bring.
+  func saveLibraryItem(_ item: LibraryItem, manifest: [UInt8]? = nil) throws {
     try database.writeBlocking { connection in
       try connection.execute(
         """
-        INSERT INTO library (product, version, path, digest, length, placed_at, title)
-        VALUES (?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO library (product, version, path, digest, length, placed_at, title, manifest)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (product, version) DO UPDATE SET path = excluded.path, digest = excluded.digest,
-          length = excluded.length, placed_at = excluded.placed_at, title = excluded.title
+          length = excluded.length, placed_at = excluded.placed_at, title = excluded.title,
+          manifest = excluded.manifest
         """,
         [
           .text(item.product.text), .text(item.version.text), .text(item.path),
           .text(item.digest.hexadecimal),
-          .byteCount(item.length), .timestamp(item.placedAt), .optional(item.title),
+          .byteCount(item.length), .timestamp(item.placedAt), .optional(item.title), .optional(manifest),
         ])
     }
   }

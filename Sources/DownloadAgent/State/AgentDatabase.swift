@@ -63,7 +63,7 @@ struct AgentDatabase: Sendable {
           PRIMARY KEY (product, version)
         ) STRICT, WITHOUT ROWID;
         """),
-    publisherKeys,
+    publisherKeys, libraryManifests,
   ]
 
   /// JSON of a value that always encodes or was written by us; text, so that people can read the file.

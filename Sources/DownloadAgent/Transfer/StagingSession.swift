@@ -1,4 +1,5 @@
 import ContentPackage
+import Measures
 import SystemCalls
 
 /// Owns the staging area and the journal of one download while it is worked on, on a thread of its own: everything here
@@ -40,6 +41,18 @@ actor StagingSession {
     let pieces = opened.pieces
     journal = try PieceJournal(creating: paths.journal, manifest: manifest, pieces: pieces, boot: boot)
     area = consume opened
+    return pieces
+  }
+
+  /// Takes over what another version, placed at `path`, has of this one; answers what is there then.
+  func adopt(from older: Manifest, at path: String) throws -> PieceMap {
+    let before = try open()
+    guard try area?.adopt(from: older, at: path) ?? .zero > .zero, let pieces = area?.pieces else {
+      return before
+    }
+    // Only now is it all on disk, as far as a process can tell.
+    journal = try PieceJournal(
+      creating: paths.journal, manifest: manifest, pieces: pieces, boot: try FileSystem.bootIdentifier())
     return pieces
   }
 

@@ -34,12 +34,15 @@ public struct DownloadTerms: Codable, Sendable {
   public var publisherKeys: [PublisherKeyIdentifier]?
   /// The manifest's signatures by these keys, or by any where the product names none.
   public var signatures: [PublisherSignature]?
+  /// What this device has completed of the product before: files of it that did not change need not be fetched, and count as
+  /// delivered.
+  public var previous: PreviousContent?
 
   public init(
     product: ProductIdentifier, version: ContentVersion, length: ByteCount, digest: SHA256Digest,
     manifestDigest: SHA256Digest, contentURL: String, manifestURL: String, ticket: String,
     ticketExpires: Timestamp, publisherKeys: [PublisherKeyIdentifier]? = nil,
-    signatures: [PublisherSignature]? = nil
+    signatures: [PublisherSignature]? = nil, previous: PreviousContent? = nil
   ) {
     self.product = product
     self.version = version
@@ -52,6 +55,19 @@ public struct DownloadTerms: Codable, Sendable {
     self.ticketExpires = ticketExpires
     self.publisherKeys = publisherKeys
     self.signatures = signatures
+    self.previous = previous
+  }
+}
+
+/// A version that a device has completed.
+public struct PreviousContent: Codable, Hashable, Sendable {
+  public var version: ContentVersion
+  /// Of the package.
+  public var digest: SHA256Digest
+
+  public init(version: ContentVersion, digest: SHA256Digest) {
+    self.version = version
+    self.digest = digest
   }
 }
 

@@ -119,21 +119,3 @@ import Testing
     #expect(try await sell("5.0", signedBy: [new]).state == .finished)
   }
 }
-
-extension AgentService {
-  /// Until a download, of that version where one is given, has finished or failed.
-  fileprivate func ended(_ version: String? = nil) async throws -> DownloadStatus {
-    func fits(_ status: DownloadStatus) -> Bool {
-      (status.state == .finished || status.state == .failed)
-        && (version == nil || status.version?.text == version)
-    }
-    let observer = try #require(hub.subscribe())
-    defer { hub.unsubscribe(observer) }
-    if let status = await downloads.statuses().first(where: fits) { return status }
-    let event = try await observer.first { event in
-      if case .download(let status) = event { fits(status) } else { false }
-    }
-    guard case .download(let status) = event else { throw CancellationError() }
-    return status
-  }
-}

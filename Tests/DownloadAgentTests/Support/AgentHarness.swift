@@ -119,6 +119,22 @@ extension AgentService {
     return status
   }
 
+  /// Until a download, of that version where one is given, has finished or failed.
+  func ended(_ version: String? = nil) async throws -> DownloadStatus {
+    func fits(_ status: DownloadStatus) -> Bool {
+      (status.state == .finished || status.state == .failed)
+        && (version == nil || status.version?.text == version)
+    }
+    let observer = try #require(hub.subscribe())
+    defer { hub.unsubscribe(observer) }
+    if let status = await downloads.statuses().first(where: fits) { return status }
+    let event = try await observer.first { event in
+      if case .download(let status) = event { fits(status) } else { false }
+    }
+    guard case .download(let status) = event else { throw CancellationError() }
+    return status
+  }
+
   func transaction(_ step: String, _ reason: String? = nil) async throws -> AgentTransaction {
     func fits(_ status: AgentTransaction) -> Bool {
       status.step == step && reason.map { $0 == status.reason } ?? true

@@ -19,8 +19,11 @@ struct Goods: Sendable {
   static func file(
     length: Int, product: String = product, version: String = "1.0", seed: UInt64 = 1
   ) throws -> Goods {
+    try file(noise(length, seed: seed), product: product, version: version)
+  }
+
+  static func file(_ bytes: [UInt8], product: String = product, version: String = "1.0") throws -> Goods {
     let directory = try TemporaryDirectory()
-    let bytes = noise(length, seed: seed)
     let path = directory.path("issue.pdf")
     try DurableFile.write(bytes.span, to: path)
     let packed = try builder(product, version).describe(file: path)
@@ -28,10 +31,14 @@ struct Goods: Sendable {
   }
 
   /// A folder of stored and deflated files, packed.
-  static func folder(product: String = product, version: String = "1.0") throws -> Goods {
+  static func folder(
+    product: String = product, version: String = "1.0", firstPage: [UInt8]? = nil,
+    following previous: Manifest? = nil
+  ) throws -> Goods {
     let directory = try TemporaryDirectory()
     var files: [String: [UInt8]] = ["notes/empty.txt": []]
     for page in 0..<6 { files["pages/page\(page).jpg"] = noise(700_000 + page, seed: UInt64(page) + 10) }
+    if let firstPage { files["pages/page0.jpg"] = firstPage }
     files["notes/long.txt"] = Array(repeating: Array("All in colour for a dime. ".utf8), count: 100_000)
       .flatMap { $0 }
     for (path, bytes) in files {
@@ -40,7 +47,8 @@ struct Goods: Sendable {
       try DurableFile.write(bytes.span, to: target)
     }
     let output = directory.path("package.zip")
-    let packed = try builder(product, version).pack(folder: directory.path("source"), to: output)
+    let packed = try builder(product, version).pack(
+      folder: directory.path("source"), to: output, following: previous)
     return Goods(
       bytes: try FileSystem.read(output, upTo: .gibibytes(1)), manifest: packed.manifest, files: files)
   }

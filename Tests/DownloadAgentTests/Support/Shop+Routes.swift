@@ -109,7 +109,8 @@ extension Shop {
         digest: digest, manifestDigest: goods.manifest.manifestDigest, contentURL: "/v1/content/\(digest)",
         manifestURL: "/v1/content/\(digest)/manifest", ticket: ticket,
         ticketExpires: Timestamp(millisecondsSinceEpoch: 1_895_249_800_000),
-        publisherKeys: state.current.publisherKeys, signatures: signatures(of: goods.manifest)))
+        publisherKeys: state.current.publisherKeys, signatures: signatures(of: goods.manifest),
+        previous: state.current.previous))
   }
 
   private func signatures(of manifest: Manifest) -> [PublisherSignature]? {

@@ -48,6 +48,7 @@ final class Shop: Sendable {
     var ticket = "ticket-1"
     var receiptsGiven = 0
     /// The product's keys, those that sign its manifests, and what is done to a signature on its way.
+    var previous: PreviousContent?
     var publisherKeys: [PublisherKeyIdentifier]?
     var signingKeys: [SigningKey] = []
     var spoilSignature: @Sendable (inout PublisherSignature) -> Void = { _ in }

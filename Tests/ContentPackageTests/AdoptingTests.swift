@@ -1,0 +1,121 @@
+import Digests
+import Measures
+import PullboxTesting
+import SystemCalls
+import Testing
+
+@testable import ContentPackage
+
+/// An issue, placed, and a corrected version of it that takes over what did not change.
+@Suite("Taking over from an older version")
+struct AdoptingTests {
+  private struct Versions {
+    let folder: Folder
+    let older: Manifest
+    let newer: Manifest
+    let package: [UInt8]
+    var placed: String { folder.directory.path("placed") }
+    var area: String { folder.directory.path("area") }
+
+    init(_ change: (Folder) throws -> Void) throws {
+      folder = try Folder()
+      for page in 1...6 { try folder.write(noise(700_000, seed: UInt64(page)), to: "p\(page).jpg") }
+      try folder.write(prose(90_000, seed: 9), to: "text/story.txt")
+      try folder.write([], to: "empty.jpg")
+      older = try Sample.builder.pack(folder: folder.path, to: folder.directory.path("older")).manifest
+      #expect(try Tool.run("cp", "-r", folder.path, folder.directory.path("placed")).status == 0)
+      try change(folder)
+      let output = folder.directory.path("newer")
+      newer = try Sample.builder.pack(folder: folder.path, to: output, following: older).manifest
+      package = try contents(of: output)
+    }
+
+    func fetch(into area: inout StagingArea) throws -> [Int] {
+      let missing = area.pieces.missingRuns.flatMap { Array($0) }
+      for index in missing {
+        var piece = ReceivedPiece(index: index, layout: newer.layout)
+        let range = newer.layout.range(of: index)
+        let bytes = Array(package[Int(range.lowerBound)..<Int(range.upperBound)])
+        _ = piece.append(bytes.span)
+        try area.write(try VerifiedPiece(piece, of: newer))
+      }
+      return missing
+    }
+
+    func place(_ area: consuming StagingArea) throws {
+      let placed = try area.finish().place(at: folder.directory.path("library/next"))
+      #expect(try placed.verify() == [])
+    }
+  }
+
+  @Test("exactly the pieces of the difference are missing, and what is placed is the newer version")
+  func difference() throws {
+    let versions = try Versions { try $0.write(noise(650_000, seed: 77), to: "p3.jpg") }
+    var area = try StagingArea.open(at: versions.area, manifest: versions.newer)
+    let kept = try area.adopt(from: versions.older, at: versions.placed)
+    let difference = VersionDifference(from: versions.older, to: versions.newer)
+    #expect(kept == difference.keptLength && kept > .mebibytes(2))
+    #expect(try versions.fetch(into: &area) == difference.neededPieces)
+    try versions.place(area)
+  }
+
+  @Test("a renamed file is taken over, a missing or damaged one is fetched")
+  func renamed() throws {
+    let versions = try Versions { folder in
+      try FileSystem.rename("\(folder.path)/p1.jpg", to: "\(folder.path)/q1.jpg")
+    }
+    try FileDescriptor.open("\(versions.placed)/p2.jpg", .writeOnly).write([1].span, at: ByteCount(5000))
+    try FileSystem.removeFile("\(versions.placed)/p4.jpg")
+    var area = try StagingArea.open(at: versions.area, manifest: versions.newer)
+    _ = try area.adopt(from: versions.older, at: versions.placed)
+    let plan = UnpackPlan(versions.newer)
+    let lost = versions.newer.files.indices.filter {
+      ["p2.jpg", "p4.jpg"].contains(versions.newer.files[$0].path.text)
+    }
+    #expect(Set(try versions.fetch(into: &area)) == Set(lost.flatMap { plan.pieces(of: $0) }))
+    try versions.place(area)
+    // The damaged file of the older version was not written to.
+    #expect(try contents(of: "\(versions.placed)/p2.jpg")[5000] == 1)
+  }
+
+  @Test("an area that is opened again, after a kill or a restart of the machine, comes to the same end")
+  func reopened() throws {
+    for resumption in [StagingArea.Resumption.sameBoot, .afterRestart] {
+      let versions = try Versions { try $0.write(noise(650_000, seed: 77), to: "p3.jpg") }
+      var pieces: PieceMap
+      do {
+        var area = try StagingArea.open(at: versions.area, manifest: versions.newer)
+        _ = try area.adopt(from: versions.older, at: versions.placed)
+        pieces = area.pieces
+      }
+      var area = try StagingArea.open(
+        at: versions.area, manifest: versions.newer, pieces: pieces, resumption: resumption)
+      _ = try versions.fetch(into: &area)
+      try versions.place(area)
+    }
+  }
+
+  @Test("where there is nothing to take over, everything is missing")
+  func nothing() throws {
+    let versions = try Versions { try $0.write(noise(650_000, seed: 77), to: "p3.jpg") }
+    var area = try StagingArea.open(at: versions.area, manifest: versions.newer)
+    #expect(try area.adopt(from: versions.older, at: versions.folder.directory.path("nowhere")) == .zero)
+    #expect(area.pieces.verifiedCount == 0)
+  }
+
+  @Test("of finished files, pieces are taken over")
+  func finishedFile() throws {
+    let folder = try Folder()
+    var bytes = noise(3 << 20, seed: 9)
+    try folder.write(bytes, to: "issue.pdf")
+    let older = try Sample.builder.describe(file: "\(folder.path)/issue.pdf").manifest
+    try FileSystem.createDirectory(folder.directory.path("placed"))
+    #expect(try Tool.run("cp", "\(folder.path)/issue.pdf", folder.directory.path("placed")).status == 0)
+    bytes[1 << 20] ^= 1
+    try folder.write(bytes, to: "issue.pdf")
+    let newer = try Sample.builder.describe(file: "\(folder.path)/issue.pdf").manifest
+    var area = try StagingArea.open(at: folder.directory.path("area"), manifest: newer)
+    #expect(try area.adopt(from: older, at: folder.directory.path("placed")) == .mebibytes(2))
+    #expect(area.pieces.missingRuns.map { Array($0) } == [[1]])
+  }
+}
