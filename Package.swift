@@ -118,7 +118,7 @@ let tests: [Target] = [
     dependencies: [
       "DeliveryService", "PullboxAPI", "APIServing", "APICalling", "Commerce", "ContentPackage", "Receipts",
       "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Digests", "Measures", "ServiceRuntime",
-      "BlobStore", "PullboxTesting",
+      "BlobStore", "PullboxTesting", "pullbox-server",
     ]),
   .testTarget(
     name: "DownloadAgentTests",

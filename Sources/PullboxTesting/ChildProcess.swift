@@ -1,5 +1,5 @@
 internal import Glibc
-internal import SystemCalls
+public import SystemCalls
 
 /// A program that a test runs: one thread waits for its end, which any number of callers may await.
 public final class ChildProcess: Sendable {
@@ -13,17 +13,25 @@ public final class ChildProcess: Sendable {
   private let waiting: Task<Ending, Never>
 
   /// Starts `executable` (a path) with only `environment`. Standard output and error are appended to files; without
-  /// `errors` both go to `output`.
+  /// `errors` both go to `output`. `handingOver` are sockets for it as sd_listen_fds(3) wants them, with their names.
   public init(
     _ executable: String, _ arguments: [String], environment: [String: String], output: String,
-    errors: String? = nil
+    errors: String? = nil, handingOver sockets: [InheritedSocket] = []
   ) throws {
     let errorFile = try FileDescriptor.open(errors ?? output, .writeOnly, options: [.create, .append])
     let outputFile = try FileDescriptor.open(output, .writeOnly, options: [.create, .append])
     let input = try FileDescriptor.open("/dev/null", .readOnly)
+    var command = [executable] + arguments
+    var environment = environment
+    if !sockets.isEmpty {
+      // Only the process itself knows its identifier before it runs.
+      command = ["/bin/sh", "-c", "LISTEN_PID=$$ exec \"$0\" \"$@\""] + command
+      environment["LISTEN_FDS"] = "\(sockets.count)"
+      environment["LISTEN_FDNAMES"] = sockets.map(\.name).joined(separator: ":")
+    }
     let identifier = try Self.spawn(
-      executable, [executable] + arguments, environment.map { "\($0)=\($1)" },
-      streams: [input.number, outputFile.number, errorFile.number])
+      command[0], command, environment.map { "\($0)=\($1)" },
+      streams: [input.number, outputFile.number, errorFile.number] + sockets.map { $0.descriptor.number })
     self.identifier = identifier
     let thread = BlockingThread(name: "wait \(identifier)")
     // Unstructured: the process lives for as long as the test wants, and leaves a zombie unless it is waited for.
@@ -56,8 +64,14 @@ public final class ChildProcess: Sendable {
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
     defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+    // First out of the way of the numbers they are to have, as one may be another's.
+    let aside: Int32 = 500
     for (number, stream) in streams.enumerated() {
-      unsafe posix_spawn_file_actions_adddup2(&actions, stream, Int32(number))
+      unsafe posix_spawn_file_actions_adddup2(&actions, stream, aside + Int32(number))
+    }
+    for number in 0..<Int32(streams.count) {
+      unsafe posix_spawn_file_actions_adddup2(&actions, aside + number, number)
+      unsafe posix_spawn_file_actions_addclose(&actions, aside + number)
     }
     // The caller's thread may block signals that a program expects to be able to receive.
     var attributes = posix_spawnattr_t()
