@@ -1,5 +1,5 @@
 public import HTTPServer
-import PullboxAPI
+public import PullboxAPI
 
 /// Collects the routes of a service whose responders may throw: a ``Problem`` becomes the answer, anything else is
 /// reported with its request and answered `internal-error`, without a word about its cause.
@@ -26,26 +26,49 @@ public struct ContractRoutes {
     }
   }
 
-  /// `report` gets what a responder threw that is no ``Problem``, for the log.
+  /// What became of a request: the pattern of its route (nil where there is none), and the refusal, if it was one.
+  public typealias Observer =
+    @Sendable (
+      _ route: String?, _ request: HTTPRequest, _ response: HTTPResponse, _ problem: Problem?
+    ) -> Void
+
+  /// `report` gets what a responder threw that is no ``Problem``, for the log; `observe` every answer. Each answer carries
+  /// the request's id as `X-Request-Id`, each problem document as `instance`.
   public func router(
-    reporting report: @escaping @Sendable (_ request: HTTPRequest, _ error: any Error) -> Void
+    reporting report: @escaping @Sendable (_ request: HTTPRequest, _ error: any Error) -> Void,
+    observing observe: @escaping Observer = { _, _, _, _ in }
   ) -> Router {
-    Router(
-      notFound: { request in .problem(Problem(.notFound, "nothing is at \(request.path)")) },
+    @Sendable func refuse(_ problem: Problem, _ request: HTTPRequest, _ route: String?) -> HTTPResponse {
+      var problem = problem
+      problem.instance = "urn:pullbox:request:\(request.id)"
+      return finish(.problem(problem), request, route, problem)
+    }
+    @Sendable func finish(
+      _ response: HTTPResponse, _ request: HTTPRequest, _ route: String?, _ problem: Problem?
+    ) -> HTTPResponse {
+      var response = response
+      response.headers["X-Request-Id"] = request.id
+      observe(route, request, response, problem)
+      return response
+    }
+    return Router(
+      notFound: { request in
+        refuse(Problem(.notFound, "nothing is at \(request.path)"), request, nil)
+      },
       methodNotAllowed: { request, allowed in
         let methods = allowed.map(\.rawValue).joined(separator: ", ")
-        return .problem(Problem(.methodNotAllowed, "\(request.path) answers \(methods)"))
+        return refuse(Problem(.methodNotAllowed, "\(request.path) answers \(methods)"), request, nil)
       },
       routes: { table in
         for (method, pattern, responder) in routes {
           table.on(method, pattern) { request, parameters in
             do {
-              return try await responder(request, parameters)
+              return finish(try await responder(request, parameters), request, pattern, nil)
             } catch let problem as Problem {
-              return .problem(problem)
+              return refuse(problem, request, pattern)
             } catch {
               report(request, error)
-              return .problem(Problem(.internalError, "request \(request.id)"))
+              return refuse(Problem(.internalError, "request \(request.id)"), request, pattern)
             }
           }
         }

@@ -11,7 +11,7 @@ extension DeliveryConfiguration {
     public var ratePerGrant: Rate?
     public var ratePerDevice: Rate?
     /// Bytes that may run ahead of the rate.
-    public var burst: ConfigurationByteCount?
+    public var burst: ConfigurationSize?
   }
 
   /// Limits of their own for some products.
@@ -34,7 +34,7 @@ extension DeliveryConfiguration {
         self = .unlimited
         return
       }
-      let rate = try ConfigurationByteCount(from: decoder).bytes.rawValue
+      let rate = try ConfigurationSize(from: decoder).bytes.rawValue
       guard rate >= 1024 else {
         throw DecodingError.dataCorruptedError(
           in: container, debugDescription: "at least 1KiB a second, or unlimited, is expected here")

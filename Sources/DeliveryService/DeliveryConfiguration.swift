@@ -67,6 +67,12 @@ public struct DeliveryConfiguration: Decodable, Sendable {
   public var collectWithdrawn: Bool?
   public var logLevel: String
   public var limits: Limits
+  /// Addresses and blocks of addresses of the proxies whose word on the client counts, and `unix`.
+  public var trustedProxies: [String]?
+  /// nginx's internal location of the blobs' directory; without it every body is sent from here.
+  public var accelRedirectPrefix: String?
+  /// A file, or `-` for standard error; without it there is no access log.
+  public var accessLog: String?
   public var rateClasses: [RateClass]?
 
   /// The command line of `pullbox-server`.
@@ -134,6 +140,16 @@ public struct DeliveryConfiguration: Decodable, Sendable {
         help: "How long a package must have been unneeded before it is removed"),
       .flag("collect-withdrawn", help: "Also remove packages of withdrawn versions once no grant is live"),
       .value("drain-deadline", "DURATION", fallback: "20s", help: "How long bodies may run on after SIGTERM"),
+      .list(
+        "trusted-proxy", "ADDRESS", environment: "PULLBOX_TRUSTED_PROXIES", key: "trustedProxies",
+        help:
+          "Proxy whose Forwarded and X-Forwarded fields count: an address, a block such as 10.0.0.0/8, or unix"
+      ),
+      .value(
+        "accel-redirect-prefix", "PATH",
+        help: "Let a trusted nginx send the bodies, from this internal location (X-Accel-Redirect)"),
+      .value(
+        "access-log", "PATH", help: "A line of JSON for each request goes there; - is standard error"),
       TicketKeyRotation.option,
     ] + limitOptions)
 }

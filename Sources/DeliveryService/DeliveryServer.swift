@@ -16,19 +16,20 @@ public final class DeliveryServer: Service {
   private let lock: LockFile
   private let database: Database
   private let client: HTTPClient
-  private let server: HTTPServer
+  let server: HTTPServer
   private let outbox: Outbox
   private let recorder: DeliveryRecorder
-  private let settings: CurrentSettings
-  private let operators: OperatorKeys
-  private let configuration: DeliveryConfiguration
+  let settings: CurrentSettings
+  let operators: OperatorKeys
+  let configuration: DeliveryConfiguration
+  let accessLog: AccessLog?
   let stops: Stops
   private let collections: CollectionSchedule
   private let releases: ReleaseScheduler
   private let clock: any WallClock
   private let timer: any MonotonicClock
   private let run: Int64
-  private let log: Log
+  let log: Log
 
   public var name: String { "delivery server" }
 
@@ -72,9 +73,7 @@ public final class DeliveryServer: Service {
     recorder = DeliveryRecorder(meters: meters, database: database, timer: timer)
     let changes = ChangeCount()
     let settings = CurrentSettings(
-      GateSettings(
-        keys: try TicketKeyFile.loadOrCreate(TicketKeyFile.path(in: state)),
-        ticketLifetime: configuration.ticketLifetime.duration, classes: try configuration.classes()),
+      try configuration.gateSettings(keys: try TicketKeyFile.loadOrCreate(TicketKeyFile.path(in: state))),
       changes: changes)
     self.settings = settings
     let stops = Stops(meters: meters, changes: changes)
@@ -83,9 +82,10 @@ public final class DeliveryServer: Service {
       stops.restore(
         grants: try GrantTable.revoked(in: connection), contents: try ContentStopTable.all(in: connection))
     }
+    let tickets = TicketIssuer(settings: settings, clock: clock)
     let gate = Gate(
       ledger: ledger, stores: [store.name: store], outbox: outbox,
-      tickets: TicketIssuer(settings: settings, clock: clock), stops: stops, recorder: recorder,
+      tickets: tickets, stops: stops, recorder: recorder,
       rules: EntitlementRules(), publicURL: configuration.publicURL ?? "",
       storePatience: configuration.storePatience.duration, timer: timer)
     let uploads = try UploadDesk.open(
@@ -112,33 +112,51 @@ public final class DeliveryServer: Service {
 
     var routes = ContractRoutes()
     CatalogRoutes(catalogue: catalogue, list: SaleList(catalogue: catalogue), keys: keys).add(to: &routes)
-    GateRoutes(gate: gate).add(to: &routes)
+    GateRoutes(gate: gate, settings: settings).add(to: &routes)
     UploadRoutes(desk: uploads, keys: keys).add(to: &routes)
     PublishingRoutes(
       publisher: publisher, desk: desk, costs: CostEstimator(database: database), keys: keys
     ).add(to: &routes)
     GrantRoutes(gate: gate, keys: keys).add(to: &routes)
-    ContentRoutes(content: content, access: access, meters: meters, timer: timer).add(to: &routes)
+    ContentRoutes(
+      content: content, access: access, meters: meters, timer: timer, publicURL: configuration.publicURL ?? ""
+    ).add(to: &routes)
     CollectionRoutes(collector: collector, keys: keys).add(to: &routes)
-    OperationsRoutes(database: database, recorder: recorder).add(to: &routes)
+    let accessLog = configuration.accessLog.map { AccessLog(path: $0, log: log) }
+    try accessLog?.check()
+    self.accessLog = accessLog
+    let (routeCounts, contentCounts) = (RouteCounts(), ContentCounts())
+    let running = Running()
+    let metrics = ServiceMetrics(
+      database: database, recorder: recorder, stops: stops, tickets: tickets, routes: routeCounts,
+      content: contentCounts, accessLog: accessLog, statistics: { running.statistics })
+    OperationsRoutes(database: database, metrics: metrics).add(to: &routes)
     ListRoutes(database: database, recorder: recorder, keys: keys).add(to: &routes)
 
     try DeliveryServer.limitConnections(&http, configuration)
     http.loops = configuration.loops
     http.drainDeadline = configuration.drainDeadline.duration
     http.refuseWithProblems()
+    http.unlimitedAddresses += settings.value.proxies.networks
+    http.recorder = accessLog
     server = HTTPServer(
       configuration: http,
-      inline: ContentHandler(content: content, access: access, meters: meters, timer: timer),
-      handler: routes.router { request, error in
-        log.error(
-          "request failed",
-          [
-            "request": LogValue(request.id), "method": LogValue(request.method.rawValue),
-            "path": LogValue(request.path), "error": LogValue(error),
-          ])
-      })
+      inline: ContentHandler(
+        content: content, access: access, meters: meters, timer: timer, counts: contentCounts),
+      handler: routes.router(
+        reporting: { request, error in
+          log.error(
+            "request failed",
+            [
+              "request": LogValue(request.id), "method": LogValue(request.method.rawValue),
+              "path": LogValue(AccessLine.redacted(request.path)), "error": LogValue(error),
+            ])
+        },
+        observing: { route, _, response, problem in
+          routeCounts.add(route: route, status: response.status.rawValue, problem: problem?.code?.text)
+        }))
     let server = server
+    running.set(server)
     stops.abortBodies { [weak server] meter in server?.abortBodies(meteredBy: meter) }
   }
 
@@ -157,6 +175,7 @@ public final class DeliveryServer: Service {
       group.addTask { await self.outbox.run() }
       group.addTask { await self.recorder.run(log: self.log) }
       group.addTask { await self.stops.run(clock: self.timer) }
+      if let accessLog = self.accessLog { group.addTask { await accessLog.run() } }
       group.addTask { await self.collections.run() }
       group.addTask { await self.releases.run() }
     }
@@ -168,6 +187,7 @@ public final class DeliveryServer: Service {
 
   public func stop() async {
     await server.drain()
+    accessLog?.end()
     do {
       try await recorder.record()
       let run = run
@@ -179,54 +199,7 @@ public final class DeliveryServer: Service {
     client.shutDown()
   }
 
-  /// Reads configuration, ticket keys and certificate again: operator keys, limits, the tickets' lifetime and keys and the
-  /// log's level take effect at once, for connections that are open as well; tickets that are out stay good while their key
-  /// is in the file. Everything is read and checked first: where something is wrong, all stays as it was and the log says
-  /// why.
-  public func reload(_ load: @escaping @Sendable () throws -> DeliveryConfiguration) async {
-    do {
-      let state = configuration.state
-      let (new, keys) = try await BlockingPool.shared.run {
-        (try load(), try TicketKeyFile.load(TicketKeyFile.path(in: state)))
-      }
-      let operatorKeys = try Self.operatorKeys(new)
-      guard let level = LogLevel(name: new.logLevel) else {
-        throw StartError("not a log level: \(new.logLevel)")
-      }
-      let gate = GateSettings(
-        keys: keys, ticketLifetime: new.ticketLifetime.duration, classes: try new.classes())
-      let server = server
-      try await BlockingPool.shared.run { try server.reloadCertificates() }
-      operators.replace(operatorKeys)
-      settings.replace(gate)
-      log.level = level
-      log.info("reloaded", ["ticketKey": LogValue(keys.newest.identifier)])
-      warnOfOthers(new)
-    } catch {
-      log.error("reloading failed; everything stays as it was", ["error": LogValue(error)])
-    }
-  }
-
-  /// What an open server cannot change.
-  private func warnOfOthers(_ new: DeliveryConfiguration) {
-    let old = configuration
-    let changed: [(String, Bool)] = [
-      ("listen", old.listen != new.listen), ("tls", old.tls != new.tls), ("state", old.state != new.state),
-      ("store.url", old.store.url != new.store.url), ("store.name", old.store.name != new.store.name),
-      ("maximumConnections", old.maximumConnections != new.maximumConnections),
-      (
-        "maximumConnectionsPerAddress",
-        old.maximumConnectionsPerAddress != new.maximumConnectionsPerAddress
-      ),
-      ("unlimitedAddresses", old.unlimitedAddresses != new.unlimitedAddresses),
-      ("loops", old.loops != new.loops), ("publicURL", old.publicURL != new.publicURL),
-    ]
-    let names = changed.filter(\.1).map(\.0)
-    guard !names.isEmpty else { return }
-    log.warning("some changes need a restart", ["keys": LogValue(names.joined(separator: " "))])
-  }
-
-  private static func operatorKeys(_ configuration: DeliveryConfiguration) throws -> [OperatorKeys.Key] {
+  static func operatorKeys(_ configuration: DeliveryConfiguration) throws -> [OperatorKeys.Key] {
     var keys = (configuration.operatorKeys ?? []).map { key in
       OperatorKeys.Key(name: key.name, secret: SecretDigest(of: key.key.revealed), scopes: Set(key.scopes))
     }

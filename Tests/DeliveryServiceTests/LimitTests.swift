@@ -127,12 +127,12 @@ struct LimitTests {
       ("10MB", 10_000_000),
     ] as [(String, Int64)])
   func byteCounts(text: String, expected: Int64) {
-    #expect(ConfigurationByteCount(text)?.bytes.rawValue == expected)
+    #expect(ConfigurationSize(text)?.bytes.rawValue == expected)
   }
 
   @Test(
     "what is no number of bytes is refused", arguments: ["", "MiB", "-1", "1.2.3", "5 stones", "1e99GiB"])
   func noByteCounts(text: String) {
-    #expect(ConfigurationByteCount(text) == nil)
+    #expect(ConfigurationSize(text) == nil)
   }
 }

@@ -61,7 +61,7 @@ struct ReloadTests {
       var configuration = server.configuration
       configuration.operatorKey = Redacted("another")
       configuration.limits.ratePerGrant = .bytes(1 << 20)
-      configuration.limits.burst = ConfigurationByteCount(.kibibytes(64))
+      configuration.limits.burst = ConfigurationSize(.kibibytes(64))
       let changed = configuration
       await server.server.reload { changed }
       let refused = try await server.problem {

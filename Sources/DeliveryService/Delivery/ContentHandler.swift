@@ -30,19 +30,24 @@ struct ContentHandler: InlineHandler {
   let access: ContentAccess
   let meters: DeliveryMeters
   let timer: any MonotonicClock
+  let counts: ContentCounts
   private let memory = TicketMemory()
+  private let own: ContentCounts.Loop
 
   init(
-    content: ContentLibrary, access: ContentAccess, meters: DeliveryMeters, timer: any MonotonicClock
+    content: ContentLibrary, access: ContentAccess, meters: DeliveryMeters, timer: any MonotonicClock,
+    counts: ContentCounts
   ) {
     self.content = content
     self.access = access
     self.meters = meters
     self.timer = timer
+    self.counts = counts
+    own = counts.makeLoop()
   }
 
   func copyForLoop() -> ContentHandler {
-    ContentHandler(content: content, access: access, meters: meters, timer: timer)
+    ContentHandler(content: content, access: access, meters: meters, timer: timer, counts: counts)
   }
 
   func makeConnectionState() -> Admission { Admission() }
@@ -52,8 +57,9 @@ struct ContentHandler: InlineHandler {
   ) -> InlineOutcome {
     guard head.method == .get || head.method == .head, head.path.count == Self.pathLength,
       bytes.hasPrefix("/v1/content/", at: head.path.lowerBound),
-      let ticketRange = Self.ticket(in: head, bytes)
+      let ticketRange = Self.ticket(in: head, bytes), !head.wantsDigests(bytes)
     else { return .passOn }
+    if access.settings.dependsOnProxies, isForProxies(head, bytes, &response) { return .passOn }
     let name = bytes.extracting(head.path.lowerBound + 12..<head.path.upperBound)
     guard let digest = Self.digest(name, state.entry) else { return .passOn }
     let ticket = bytes.extracting(ticketRange)
@@ -64,7 +70,8 @@ struct ContentHandler: InlineHandler {
     let tag = entry.entityTagBytes
     let conditions = Preconditions(head: head, bytes: bytes, entityTag: tag.span)
     let range = RangeSet.requested(head: head, bytes: bytes, length: entry.length)
-    switch ContentAnswer(conditions.verdict, range) {
+    let answer = ContentAnswer(conditions.verdict, range)
+    switch answer {
     case .whole:
       guard begin(entry.length, meter, state.limits, &response) else { return .passOn }
       start(.ok, entry, &response)
@@ -87,7 +94,21 @@ struct ContentHandler: InlineHandler {
     case .parts:
       return .passOn
     }
+    own.add(answer)
     return .answered
+  }
+
+  /// Whether a proxy may be told to send the body, which ``ContentRoutes`` decides. Else notes who asked.
+  private func isForProxies(
+    _ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout InlineResponse
+  ) -> Bool {
+    let settings = memory.settings(of: access.settings, changes: access.changes)
+    guard settings.proxies.contains(response.peer) else { return false }
+    if settings.handOff != nil { return true }
+    let fields = ForwardingFields(
+      forwarded: head.values(of: "forwarded", bytes), for: head.values(of: "x-forwarded-for", bytes))
+    response.client = settings.proxies.origin(of: response.peer, fields).client
+    return false
   }
 
   private func start(_ status: HTTPStatus, _ entry: ContentEntry, _ response: inout InlineResponse) {
@@ -159,13 +180,30 @@ struct ContentHandler: InlineHandler {
 }
 
 extension Span<UInt8> {
-  /// Whether the ASCII bytes of `prefix` stand at `offset`.
+  /// Whether the ASCII bytes of `prefix` stand at `offset`; with 0x20 as `mask`, whatever their case.
   @inline(__always)
-  fileprivate func hasPrefix(_ prefix: StaticString, at offset: Int) -> Bool {
+  fileprivate func hasPrefix(_ prefix: StaticString, at offset: Int, mask: UInt8 = 0) -> Bool {
     guard offset + prefix.utf8CodeUnitCount <= count else { return false }
     return prefix.withUTF8Buffer { expected in
-      for index in 0..<expected.count where unsafe expected[index] != self[offset + index] { return false }
+      for index in 0..<expected.count where unsafe expected[index] != self[offset + index] | mask {
+        return false
+      }
       return true
     }
+  }
+}
+
+extension RequestHead {
+  /// The values of a field that the engine does not know, whose name is given in lower case.
+  fileprivate func values(of name: StaticString, _ bytes: Span<UInt8>) -> [String] {
+    var values: [String] = []
+    for index in 0..<fieldCount {
+      let field = field(at: index)
+      guard field.name.count == name.utf8CodeUnitCount,
+        bytes.hasPrefix(name, at: field.name.lowerBound, mask: 0x20)
+      else { continue }
+      values.append(String(decoding: field.value.map { bytes[$0] }, as: UTF8.self))
+    }
+    return values
   }
 }

@@ -71,8 +71,8 @@ final class ContentLibrary: Sendable {
     return bytes
   }
 
-  /// The manifest of any version with that package.
-  private func manifest(of digest: SHA256Digest) async throws -> Manifest {
+  /// The manifest of any version with that package. Throws `content-unknown`.
+  func manifest(of digest: SHA256Digest) async throws -> Manifest {
     guard let bytes = try await database.read({ try VersionTable.manifest(of: digest, in: $0) }) else {
       throw Problem(.contentUnknown)
     }

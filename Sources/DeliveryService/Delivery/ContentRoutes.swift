@@ -1,26 +1,32 @@
 import APIServing
+import ContentPackage
 import Digests
 import HTTPServer
 import Measures
 import PullboxAPI
 
-/// Content as the loops do not answer it: refusals with their documents, packages that have first to be opened, and
-/// manifests.
+/// Content as the loops do not answer it: refusals with their documents, packages that have first to be opened, bodies that
+/// a proxy sends, manifests and Metalink documents.
 struct ContentRoutes: Sendable {
+  static let pattern = "/v1/content/{digest}"
+  private static let immutable = "private, max-age=31536000, immutable"
+
   let content: ContentLibrary
   let access: ContentAccess
   let meters: DeliveryMeters
   let timer: any MonotonicClock
+  let publicURL: String
 
   func add(to routes: inout ContractRoutes) {
-    routes.on(.get, "/v1/content/{digest}") { request, parameters in
-      let digest = try Self.digest(parameters)
+    routes.on(.get, Self.pattern) { request, parameters in
+      let name = parameters["digest"]
+      if name.hasSuffix(".meta4") { return try await metalink(request, try Self.digest(name.dropLast(6))) }
+      let digest = try Self.digest(name)
       let ticket = try access.ticket(of: request, for: digest)
-      let entry = try await content.entry(for: digest)
-      return try answer(request, from: entry, for: ticket)
+      return try answer(request, from: try await content.entry(for: digest), for: ticket)
     }
-    routes.on(.get, "/v1/content/{digest}/manifest") { request, parameters in
-      let digest = try Self.digest(parameters)
+    routes.on(.get, Self.pattern + "/manifest") { request, parameters in
+      let digest = try Self.digest(parameters["digest"])
       let ticket = try access.ticket(of: request, for: digest)
       let bytes = try await content.manifestBytes(of: digest, for: ticket.grant)
       let tag = SHA256Digest.of(bytes)
@@ -28,7 +34,7 @@ struct ContentRoutes: Sendable {
         status: .ok,
         headers: [
           "Content-Type": "application/json", "ETag": "\"\(tag.hexadecimal)\"",
-          "Cache-Control": "private, max-age=31536000, immutable",
+          "Cache-Control": Self.immutable,
         ], body: .bytes(bytes))
     }
   }
@@ -36,17 +42,33 @@ struct ContentRoutes: Sendable {
   private func answer(
     _ request: HTTPRequest, from entry: ContentEntry, for ticket: Ticket
   ) throws(Problem) -> HTTPResponse {
-    let conditions = Preconditions(request, entityTag: entry.entityTag)
-    let range = RangeSet.requested(request, length: entry.length)
-    var headers = HTTPFields()
-    for (name, value) in ContentEntry.commonFields(entry.digest) { headers.append(name, value) }
+    let settings = access.settings.value
+    let answer = ContentAnswer(
+      Preconditions(request, entityTag: entry.entityTag).verdict,
+      RangeSet.requested(request, length: entry.length))
     let meter = meters.meter(for: ticket.grant, device: ticket.device, content: entry.digest)
-    let content = ContentAnswer(conditions.verdict, range)
-    let limits = access.settings.value.classes.limits(of: ticket.rateClass)
     var pacing: UInt64?
-    if let length = content.bodyLength(of: entry.length) { pacing = try begin(length, meter, limits) }
-    var response = HTTPResponse(status: .ok, headers: headers)
-    switch content {
+    if let length = answer.bodyLength(of: entry.length) {
+      pacing = try begin(length, meter, settings.classes.limits(of: ticket.rateClass))
+    }
+    if let handOff = settings.handOff, settings.proxies.contains(request.peer), HandOff.suits(request, answer)
+    {
+      let length = answer.bodyLength(of: entry.length) ?? 0
+      // What nginx sends is not seen from here: what it was told to send counts.
+      if request.method == .get { meter.didSend(Int(length)) }
+      return handedOff(request, entry, to: handOff, pacing)
+    }
+    var response = response(to: request, answer, from: entry, meter)
+    response.pacing = pacing
+    response.client = settings.proxies.origin(of: request.peer, ForwardingFields(request)).client
+    return response
+  }
+
+  private func response(
+    to request: HTTPRequest, _ answer: ContentAnswer, from entry: ContentEntry, _ meter: GrantMeter
+  ) -> HTTPResponse {
+    var response = HTTPResponse(status: .ok, headers: Self.commonFields(request, entry))
+    switch answer {
     case .whole:
       response.headers["Content-Type"] = entry.mediaType
       response.body = .file(entry.file, 0..<entry.length, meter: meter)
@@ -69,7 +91,27 @@ struct ContentRoutes: Sendable {
     case .preconditionFailed:
       response.status = .preconditionFailed
     }
-    response.pacing = pacing
+    return response
+  }
+
+  private static func commonFields(_ request: HTTPRequest, _ entry: ContentEntry) -> HTTPFields {
+    let digests = DigestPreference(request)
+    var headers = HTTPFields()
+    for (name, value) in ContentEntry.commonFields(entry.digest)
+    where name != "Repr-Digest" || digests.wantsReprDigest {
+      headers.append(name, value)
+    }
+    if digests.wantsDigest { headers.append("Digest", "SHA-256=\(Base64.encode(entry.digest.array))") }
+    return headers
+  }
+
+  private func handedOff(
+    _ request: HTTPRequest, _ entry: ContentEntry, to handOff: HandOff, _ pacing: UInt64?
+  ) -> HTTPResponse {
+    var response = HTTPResponse(status: .ok, headers: Self.commonFields(request, entry))
+    response.headers["Content-Type"] = entry.mediaType
+    response.headers["X-Accel-Redirect"] = handOff.location(of: entry.digest)
+    if let pacing { response.headers["X-Accel-Limit-Rate"] = String(pacing) }
     return response
   }
 
@@ -86,8 +128,31 @@ struct ContentRoutes: Sendable {
     return meter.pace(under: limits, length: length) { timer.now().nanoseconds }
   }
 
-  private static func digest(_ parameters: PathParameters) throws(Problem) -> SHA256Digest {
-    guard let digest = SHA256Digest(hexadecimal: parameters["digest"]) else { throw Problem(.contentUnknown) }
+  /// The ticket that was asked with opens the content for the tool that reads the document.
+  private func metalink(_ request: HTTPRequest, _ digest: SHA256Digest) async throws -> HTTPResponse {
+    _ = try access.ticket(of: request, for: digest)
+    let manifest = try await content.manifest(of: digest)
+    let ticket = request.queryValue("ticket") ?? request.bearerToken ?? ""
+    let base = publicURL.isEmpty ? base(of: request) : publicURL
+    let link = Metalink(manifest: manifest, url: "\(base)/v1/content/\(digest.hexadecimal)?ticket=\(ticket)")
+    return HTTPResponse(
+      status: .ok,
+      headers: [
+        "Content-Type": Metalink.mediaType, "Cache-Control": "private, no-store",
+        "Content-Disposition": "attachment; filename=\"\(link.fileName).meta4\"",
+      ], body: .bytes(link.document))
+  }
+
+  /// As the client calls this server: what a trusted proxy says, else the request's own `Host`.
+  private func base(of request: HTTPRequest) -> String {
+    let origin = access.settings.value.proxies.origin(of: request.peer, ForwardingFields(request))
+    let scheme = origin.scheme ?? (request.isSecure ? "https" : "http")
+    let own = request.headers["Host"].flatMap { RequestOrigin.isHost($0) ? $0 : nil }
+    return "\(scheme)://\(origin.host ?? own ?? "localhost")"
+  }
+
+  private static func digest(_ name: some StringProtocol) throws(Problem) -> SHA256Digest {
+    guard let digest = SHA256Digest(hexadecimal: name) else { throw Problem(.contentUnknown) }
     return digest
   }
 }

@@ -87,6 +87,9 @@ final class DeliveryMeters: Sendable {
     }
   }
 
+  /// Bodies that are on their way, of all grants.
+  var bodies: Int { state.withLock { $0.grants.values.reduce(0) { $0 + $1.meter.rate.bodies } } }
+
   /// Everything taken and not given back, for the metrics.
   var totalRecorded: ByteCount { ByteCount(state.withLock { $0.recorded }) }
 }

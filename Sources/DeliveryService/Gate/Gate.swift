@@ -46,7 +46,10 @@ struct Gate: Sendable {
     return EntitlementsResponse(products: products)
   }
 
-  func grant(_ request: GrantRequest) async throws -> (response: GrantResponse, isNew: Bool) {
+  /// `base` is put before the addresses in the answer where no public URL is configured; empty leaves them relative.
+  func grant(_ request: GrantRequest, base: String = "") async throws -> (
+    response: GrantResponse, isNew: Bool
+  ) {
     let content = try await content(of: request.product, version: request.version, for: request.device.id)
     if stops.isStopped(content: content.digest) { throw Problem(.contentWithdrawn) }
     let finding = try await verify(request.proof, for: request.device.id, concerning: request.product)
@@ -55,7 +58,7 @@ struct Gate: Sendable {
       store: finding.store, transaction: transaction, content: content,
       owed: try await owed(by: transaction, to: request.device.id, in: finding))
     let (grant, isNew) = try await ledger.grant(claim, to: request.device)
-    let ticket = tickets.issue(for: grant)
+    let ticket = tickets.issue(for: grant, isRenewal: false)
     let (keys, signatures, previous) = try await ledger.database.read { connection in
       let keys = try ProductTable.find(grant.product, in: connection)?.product.publisherKeys
       return (
@@ -63,7 +66,7 @@ struct Gate: Sendable {
         try KeptContent.previous(of: grant, in: connection)
       )
     }
-    let address = "\(publicURL)/v1/content/\(grant.digest.hexadecimal)"
+    let address = "\(publicURL.isEmpty ? base : publicURL)/v1/content/\(grant.digest.hexadecimal)"
     let terms = DownloadTerms(
       product: grant.product, version: grant.version, length: grant.length, digest: grant.digest,
       manifestDigest: grant.manifestDigest, contentURL: address, manifestURL: address + "/manifest",
@@ -75,7 +78,7 @@ struct Gate: Sendable {
   func ticket(for id: GrantIdentifier) async throws -> TicketResponse {
     let grant = try await ledger.grantForTicket(id)
     if stops.isStopped(content: grant.digest) { throw Problem(.contentWithdrawn) }
-    return tickets.issue(for: grant)
+    return tickets.issue(for: grant, isRenewal: true)
   }
 
   func status(of id: GrantIdentifier) async throws -> GrantStatus {

@@ -10,6 +10,7 @@ struct GateRoutes: Sendable {
   static let maximumCompletionLength = ByteCount.kibibytes(16)
 
   let gate: Gate
+  let settings: CurrentSettings
 
   func add(to routes: inout ContractRoutes) {
     routes.on(.post, "/v1/entitlements") { request, _ in
@@ -18,7 +19,8 @@ struct GateRoutes: Sendable {
     }
     routes.on(.post, "/v1/grants") { request, _ in
       let asked = try await request.decode(GrantRequest.self, upTo: Self.maximumProofLength)
-      let (response, isNew) = try await gate.grant(asked)
+      let origin = settings.value.proxies.origin(of: request.peer, ForwardingFields(request))
+      let (response, isNew) = try await gate.grant(asked, base: origin.base ?? "")
       return try .json(
         response, status: isNew ? .created : .ok, headers: ["Location": "/v1/grants/\(response.grant)"])
     }

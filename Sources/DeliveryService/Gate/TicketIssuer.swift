@@ -8,18 +8,20 @@ import Synchronization
 final class TicketIssuer: Sendable {
   private let settings: CurrentSettings
   private let clock: any WallClock
-  private let total = Atomic<Int>(0)
+  private let first = Atomic<Int>(0)
+  private let later = Atomic<Int>(0)
 
   init(settings: CurrentSettings, clock: any WallClock) {
     self.settings = settings
     self.clock = clock
   }
 
-  /// Tickets since the start, for the metrics.
-  var count: Int { total.load(ordering: .relaxed) }
+  /// Tickets since the start, for the metrics: with a grant, and to renew one.
+  var issued: Int { first.load(ordering: .relaxed) }
+  var renewed: Int { later.load(ordering: .relaxed) }
 
   /// Expiries are whole seconds; the last one is rounded up, so that a ticket is never shorter than promised.
-  func issue(for grant: GrantRecord) -> TicketResponse {
+  func issue(for grant: GrantRecord, isRenewal: Bool) -> TicketResponse {
     let settings = settings.value
     let expires = clock.now() + settings.ticketLifetime + .milliseconds(999)
     let seconds = max(0, expires.secondsSinceEpoch)
@@ -27,7 +29,7 @@ final class TicketIssuer: Sendable {
     let ticket = Ticket(
       rateClass: settings.classes.number(for: grant.product.text), keyIdentifier: key.identifier,
       expiry: UInt64(seconds), grant: Ticket.InlineGrant(grant.id), device: Ticket.tag(of: grant.device))
-    total.add(1, ordering: .relaxed)
+    if isRenewal { later.add(1, ordering: .relaxed) } else { first.add(1, ordering: .relaxed) }
     return TicketResponse(
       ticket: ticket.sealed(with: key.secret, for: grant.digest),
       ticketExpires: Timestamp(millisecondsSinceEpoch: seconds * 1000))

@@ -1,5 +1,4 @@
 import APIServing
-import Commerce
 import Database
 import HTTPServer
 import Measures
@@ -8,11 +7,16 @@ import PullboxAPI
 /// Health and metrics.
 struct OperationsRoutes: Sendable {
   let database: Database
-  let recorder: DeliveryRecorder
+  let metrics: ServiceMetrics
 
   func add(to routes: inout ContractRoutes) {
     routes.onHealth { await unreadiness() }
-    routes.on(.get, "/metrics") { _, _ in try await metrics() }
+    routes.on(.get, "/metrics") { _, _ in
+      let text = try await metrics.page()
+      return HTTPResponse(
+        status: .ok, headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"],
+        body: .bytes(Array(text.utf8)))
+    }
   }
 
   private func unreadiness() async -> String? {
@@ -22,32 +26,5 @@ struct OperationsRoutes: Sendable {
     } catch {
       return "the database does not answer"
     }
-  }
-
-  private func metrics() async throws -> HTTPResponse {
-    try await recorder.record()
-    let (depth, states) = try await database.read { connection in
-      (
-        try OutboxTable.depth(in: connection),
-        try connection.query("SELECT state, count(*) AS grants FROM grants GROUP BY state ORDER BY state").map
-        {
-          (try $0.text("state"), try $0.integer("grants"))
-        }
-      )
-    }
-    var text = """
-      # HELP pullbox_delivered_bytes_total Body bytes of packages sent since the start.
-      # TYPE pullbox_delivered_bytes_total counter
-      pullbox_delivered_bytes_total \(recorder.meters.totalRecorded.rawValue)
-      # HELP pullbox_outbox_depth Calls that a store has still to hear.
-      # TYPE pullbox_outbox_depth gauge
-      pullbox_outbox_depth \(depth)
-      # HELP pullbox_grants Grants by state.
-      # TYPE pullbox_grants gauge
-
-      """
-    for (state, count) in states { text += "pullbox_grants{state=\"\(state)\"} \(count)\n" }
-    return HTTPResponse(
-      status: .ok, headers: ["Content-Type": "text/plain; version=0.0.4"], body: .bytes(Array(text.utf8)))
   }
 }

@@ -33,6 +33,10 @@ public struct InlineResponse: ~Copyable {
   private(set) var pacing = UInt64.max
   /// The number behind ``AccessRecord/identifierText``: for a log, or a field that a client may quote.
   public let requestIdentifier: UInt64
+  /// Who is at the other end of the connection.
+  public let peer: PeerAddress
+  /// Who asked, where that is not ``peer``: told to the access record.
+  public var client: PeerAddress?
   private let date: HTTPDateField
   private let isHead: Bool
   private let minorVersion: UInt8
@@ -42,7 +46,7 @@ public struct InlineResponse: ~Copyable {
 
   init(
     base: UnsafeMutablePointer<UInt8>, capacity: Int, date: HTTPDateField, isHead: Bool, minorVersion: UInt8,
-    closes: Bool, requestIdentifier: UInt64, file: consuming SharedDescriptor?,
+    closes: Bool, requestIdentifier: UInt64, peer: PeerAddress = .unix, file: consuming SharedDescriptor?,
     meter: consuming (any BodyMeter)?
   ) {
     unsafe self.base = base
@@ -52,6 +56,7 @@ public struct InlineResponse: ~Copyable {
     self.minorVersion = minorVersion
     self.closes = closes
     self.requestIdentifier = requestIdentifier
+    self.peer = peer
     self.file = file
     self.meter = meter
   }

@@ -11,7 +11,8 @@ extension EventLoop {
       base: sendScratch.base, capacity: sendScratch.capacity, date: date,
       isHead: parser.head.method == .head, minorVersion: parser.head.minorVersion,
       closes: table[index].machine.closes,
-      requestIdentifier: records[table[index].record].identifier, file: table[index].file.take(),
+      requestIdentifier: records[table[index].record].identifier, peer: table[index].peer,
+      file: table[index].file.take(),
       meter: table[index].meter.take())
     let outcome = dispatcher.respond(
       index, head: parser.head, bytes: bytes, response: &response)
@@ -39,6 +40,7 @@ extension EventLoop {
       table[index].output.parts = parts
     }
     recordResponse(index, response.status, headLength: response.headLength)
+    if let client = response.client, table[index].isRecording { records[table[index].record].peer = client }
     sendScratch(index, count: count, headLength: response.headLength)
     return true
   }
@@ -123,6 +125,8 @@ extension EventLoop {
       remoteAddress: table[index].peer.description,
       id: AccessRecord.text(of: records[table[index].record].identifier))
     request.exchange = exchange
+    request.peer = table[index].peer
+    request.isSecure = table[index].tls.isActive
     return request
   }
 

@@ -50,6 +50,7 @@ extension EventLoop {
     output.bytes = Array(table[index].output.bytes.dropFirst(table[index].output.sent)) + head.bytes
     output.bodyStart = output.bytes.count
     recordResponse(index, response.status, headLength: output.bytes.count)
+    if let client = response.client, table[index].isRecording { records[table[index].record].peer = client }
     table[index].meter = nil
     pace(index, response.pacing ?? .max)
     if !isHead, !response.status.forbidsContent {

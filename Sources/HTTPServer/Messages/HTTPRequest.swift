@@ -15,6 +15,10 @@ public struct HTTPRequest: Sendable {
   public var body: RequestBody
   /// `address:port` of the peer, or `unix` for a Unix socket.
   public var remoteAddress: String
+  /// The same as a value; ``PeerAddress/unix`` also for a request that no connection brought.
+  public var peer = PeerAddress.unix
+  /// Whether it came over TLS.
+  public var isSecure = false
   /// Unique within the life of the process; put it into logs.
   public var id: String
   /// Its way back to the connection; nil for a request that no connection brought.

@@ -6,6 +6,8 @@ public struct HTTPResponse: Sendable {
   public var body: ResponseBody
   /// Bytes per second at which the kernel lets this response leave (`SO_MAX_PACING_RATE`); nil for as fast as it can.
   public var pacing: UInt64?
+  /// Who asked, where that is not who is at the other end: told to the access record.
+  public var client: PeerAddress?
 
   public init(status: HTTPStatus, headers: HTTPFields = [:], body: ResponseBody = .none) {
     self.status = status

@@ -26,6 +26,17 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
     self.low = low
   }
 
+  /// An address without brackets, of either version; nil for anything else. A version 4 address in version 6 clothes is a
+  /// version 4 address.
+  public init?(host: String, port: UInt16 = 0) {
+    guard !host.contains("/"), let network = PeerNetwork(host), network.family != .unix else { return nil }
+    let (high, low) = network.firstBits
+    let isMapped = network.family == .version6 && high == 0 && low >> 32 == 0xFFFF
+    self.init(
+      family: isMapped ? .version4 : network.family, port: port, high: high,
+      low: isMapped ? low & 0xFFFF_FFFF : low)
+  }
+
   /// A version 4 address that came through a version 6 socket is a version 4 address.
   init(_ storage: sockaddr_storage) {
     switch Int32(storage.ss_family) {

@@ -19,6 +19,8 @@ public struct Problem: Error, Hashable, Sendable, Codable {
   public var status: Int
   /// A sentence on this occurrence, for people.
   public var detail: String?
+  /// This occurrence: `urn:pullbox:request:` and the request's id, as the server's logs have it.
+  public var instance: String?
   /// With `completion-mismatch`: the link of the chain that is not there.
   public var missingStep: String?
   /// Also sent as `Retry-After`.

@@ -1,0 +1,66 @@
+import Commerce
+import ContentPackage
+import Digests
+import Measures
+
+/// A package as Metalink 4 (RFC 5854) describes it to other download tools: length, digest, a digest of every 1 MiB, and
+/// where it is.
+struct Metalink: Sendable {
+  static let mediaType = "application/metalink4+xml"
+
+  let manifest: Manifest
+  /// Absolute, with everything that opens it.
+  let url: String
+
+  var document: [UInt8] {
+    var text = """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <metalink xmlns="urn:ietf:params:xml:ns:metalink">
+        <generator>pullbox</generator>
+        <file name="\(Self.escaped(fileName))">
+          <identity>\(Self.escaped(manifest.product.text))</identity>
+          <version>\(Self.escaped(manifest.version.description))</version>
+          <size>\(manifest.length.rawValue)</size>
+          <hash type="sha-256">\(manifest.digest.hexadecimal)</hash>
+          <pieces length="\(PieceLayout.pieceLength.rawValue)" type="sha-256">
+
+      """
+    for piece in manifest.pieces { text += "      <hash>\(piece.hexadecimal)</hash>\n" }
+    text += """
+          </pieces>
+          <url priority="1">\(Self.escaped(url))</url>
+        </file>
+      </metalink>
+
+      """
+    return Array(text.utf8)
+  }
+
+  /// What the file is called: the finished file's own name, or product and version. Only letters, digits, `.`, `_` and `-`
+  /// of ASCII, and no leading dot: §4.1.2.1 wants no path, and no tool needs more.
+  var fileName: String {
+    let name = manifest.name ?? "\(manifest.product)-\(manifest.version).zip"
+    let safe = name.unicodeScalars.map { scalar in
+      switch scalar {
+      case "a"..."z", "A"..."Z", "0"..."9", ".", "_", "-": Character(scalar)
+      default: Character("_")
+      }
+    }
+    let kept = String(safe.suffix(200).drop { $0 == "." })
+    return kept.isEmpty ? "package" : kept
+  }
+
+  private static func escaped(_ text: String) -> String {
+    var escaped = ""
+    for character in text {
+      switch character {
+      case "&": escaped += "&amp;"
+      case "<": escaped += "&lt;"
+      case ">": escaped += "&gt;"
+      case "\"": escaped += "&quot;"
+      default: escaped.append(character)
+      }
+    }
+    return escaped
+  }
+}

@@ -1,0 +1,31 @@
+import HTTPServer
+import ServiceRuntime
+
+extension DeliveryConfiguration {
+  /// Throws ``StartError`` for what is neither an address nor a block of them.
+  func proxies() throws -> TrustedProxies {
+    TrustedProxies(
+      networks: try (trustedProxies ?? []).map { text in
+        guard let network = PeerNetwork(text) else {
+          throw StartError("trustedProxies: \(text) is no address, no block such as 10.0.0.0/8, and not unix")
+        }
+        return network
+      })
+  }
+
+  /// Throws ``StartError`` for what is no path.
+  func handOff() throws -> HandOff? {
+    guard let accelRedirectPrefix else { return nil }
+    guard let handOff = HandOff(prefix: accelRedirectPrefix) else {
+      throw StartError("accelRedirectPrefix: \(accelRedirectPrefix) is no path")
+    }
+    return handOff
+  }
+
+  /// Everything of the gate that may change while it runs. Throws ``StartError``.
+  func gateSettings(keys: TicketKeys) throws -> GateSettings {
+    GateSettings(
+      keys: keys, ticketLifetime: ticketLifetime.duration, classes: try classes(), proxies: try proxies(),
+      handOff: try handOff())
+  }
+}

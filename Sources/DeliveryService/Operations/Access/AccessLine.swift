@@ -1,0 +1,83 @@
+import HTTPServer
+import Measures
+
+/// One line of the access log: JSON, without anything that opens content or names a person.
+enum AccessLine {
+  /// Appends the line of a record, line feed included.
+  static func append(_ record: borrowing AccessRecord, to line: inout [UInt8]) {
+    line.append(text: "{\"time\":\"")
+    line.append(text: record.start.description)
+    line.append(text: "\",\"id\":\"")
+    line.append(text: record.identifierText)
+    line.append(text: "\",\"remote\":\"")
+    line.append(text: record.peer.description)
+    line.append(text: "\",\"method\":\"")
+    line.append(text: name(of: record.method))
+    line.append(text: "\",\"path\":\"")
+    line.append(escaping: redacted(record.path) + (record.isPathCut ? "…" : ""))
+    line.append(text: "\",\"status\":")
+    line.append(text: String(record.status))
+    line.append(text: ",\"sent\":")
+    line.append(text: String(record.bytesSent))
+    line.append(text: ",\"received\":")
+    line.append(text: String(record.bytesReceived))
+    line.append(text: ",\"firstByteMicroseconds\":")
+    line.append(text: String(record.timeToFirstByte / 1000))
+    line.append(text: ",\"microseconds\":")
+    line.append(text: String(record.duration / 1000))
+    line.append(text: record.isComplete ? ",\"complete\":true}\n" : ",\"complete\":false}\n")
+  }
+
+  /// A path that may be written down. The query never gets here; a grant's name, which renews its ticket, is cut to eight
+  /// digits, which is enough to find it by; what could be a ticket is left out.
+  static func redacted(_ path: String) -> String {
+    path.split(separator: "/", omittingEmptySubsequences: false).map { part in
+      if part.utf8.count == 32, part.utf8.allSatisfy(isHexadecimal) { return part.prefix(8) + "…" }
+      return isShort(part) ? String(part) : "…"
+    }.joined(separator: "/")
+  }
+
+  /// A digest is 64 digits and opens nothing; a ticket is longer.
+  private static func isShort(_ part: Substring) -> Bool {
+    part.utf8.count <= 64
+      || part.utf8.count == 70 && part.hasSuffix(".meta4") && part.utf8.prefix(64).allSatisfy(isHexadecimal)
+  }
+
+  private static func isHexadecimal(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte | 0x20)
+  }
+
+  private static func name(of method: RequestHead.Method) -> String {
+    switch method {
+    case .get: "GET"
+    case .head: "HEAD"
+    case .post: "POST"
+    case .put: "PUT"
+    case .patch: "PATCH"
+    case .delete: "DELETE"
+    case .options: "OPTIONS"
+    case .other: "other"
+    }
+  }
+}
+
+extension [UInt8] {
+  fileprivate mutating func append(text: String) {
+    append(contentsOf: text.utf8)
+  }
+
+  /// As the inside of a JSON string.
+  fileprivate mutating func append(escaping text: String) {
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+        append(UInt8(ascii: "\\"))
+        append(byte)
+      case 0..<0x20, 0x7F:
+        let digits = String(byte, radix: 16)
+        append(text: "\\u00" + (digits.utf8.count == 1 ? "0" : "") + digits)
+      default: append(byte)
+      }
+    }
+  }
+}
