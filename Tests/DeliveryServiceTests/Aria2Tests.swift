@@ -1,0 +1,66 @@
+import APICalling
+import Digests
+import Measures
+import PullboxAPI
+import PullboxTesting
+import SystemCalls
+import Testing
+
+@testable import DeliveryService
+
+/// With the real aria2c.
+@Suite("Other download tools")
+struct Aria2Tests {
+  let package = (0..<6_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 5) }
+
+  private func aria2(_ server: ServerHarness, _ grant: GrantResponse, _ options: [String]) throws
+    -> ChildProcess
+  {
+    let url = server.api.url(
+      grant.download.contentURL + ".meta4", query: [("ticket", grant.download.ticket)])
+    return try ChildProcess(
+      "/usr/bin/aria2c",
+      [
+        "--no-conf", "--dir", server.directory.path + "/aria2", "--check-integrity=true",
+        "--follow-metalink=mem", "--auto-file-renaming=false", "--allow-overwrite=true",
+        "--disable-ipv6", "--file-allocation=none", "--max-tries=1", "--console-log-level=warn",
+        "--summary-interval=0",
+      ] + options + [url],
+      environment: ["HOME": server.directory.path, "PATH": "/usr/bin:/bin"],
+      output: server.directory.path + "/aria2.log")
+  }
+
+  private func received(_ server: ServerHarness) throws -> [UInt8] {
+    try FileSystem.read(server.directory.path + "/aria2/issue.cbz", upTo: .mebibytes(16))
+  }
+
+  @Test("aria2c downloads and verifies a gated package from its Metalink")
+  func download() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      let ending = try await aria2(server, grant, []).ending()
+      #expect(ending == .exited(0))
+      #expect(try received(server) == package)
+    }
+  }
+
+  @Test("cut off by a revocation and let in again, aria2c goes on where it was and verifies the whole")
+  func resume() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      let first = try aria2(server, grant, ["--max-overall-download-limit=2M", "--split=1"])
+      while try await server.status(grant).bytesDelivered < ByteCount(3_000_000) {}
+      server.server.stops.stop(grant: grant.grant)
+      #expect(await first.ending() != .exited(0))
+      let before = try await server.status(grant).bytesDelivered
+      server.server.stops.allow(grant: grant.grant)
+      let ending = try await aria2(server, grant, ["--continue=true", "--split=1"]).ending()
+      #expect(ending == .exited(0))
+      #expect(try received(server) == package)
+      let second = try await server.status(grant).bytesDelivered - before
+      #expect(second < ByteCount(package.count))
+    }
+  }
+}

@@ -1,0 +1,190 @@
+import APICalling
+import Digests
+import HTTPClient
+import Measures
+import PullboxAPI
+import PullboxTesting
+import SystemCalls
+import Testing
+
+@testable import DeliveryService
+
+/// With the real nginx and the configuration that operators get, `deploy/nginx/pullbox.conf`.
+@Suite("Behind nginx")
+struct NginxTests {
+  let large = [UInt8](repeating: 7, count: 24 << 20)
+  let small = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }
+
+  private static let trusting = ["--trusted-proxy", "127.0.0.1"]
+  private static let handingOff = trusting + ["--accel-redirect-prefix", "/pullbox-blobs/"]
+
+  /// Runs `body` with nginx in front of the server; its socket is `nginx.path`.
+  private func run(
+    _ options: [String], _ body: (ServerHarness, Nginx) async throws -> Void
+  ) async throws {
+    try await ServerHarness.run(options: options) { server in
+      let nginx = try await Nginx(in: server)
+      do {
+        try await body(server, nginx)
+      } catch {
+        Issue.record(error)
+      }
+      #expect(await nginx.process.terminateAndWait() == .exited(0))
+    }
+  }
+
+  private func fetch(
+    _ grant: GrantResponse, _ server: ServerHarness, _ nginx: Nginx, _ headers: [(String, String)] = [],
+    method: String = "GET"
+  ) async throws -> ClientResponse {
+    var request = ClientRequest(
+      method, "http://pull.example\(grant.download.path)?ticket=\(grant.download.ticket)", headers: headers)
+    request.unixSocketPath = nginx.path
+    request.maximumResponseLength = .mebibytes(32)
+    return try await server.client.send(request)
+  }
+
+  @Test(
+    "ranges, conditions and refusals come through, as proxy and handed off",
+    arguments: [trusting, handingOff])
+  func answers(options: [String]) async throws {
+    try await run(options) { server, nginx in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      let tag = "\"\(grant.download.digest)\""
+      let digest = "sha-256=:\(Base64.encode(grant.download.digest.array)):"
+      let whole = try await fetch(grant, server, nginx)
+      #expect(whole.status == 200)
+      #expect(whole.body == small)
+      #expect(whole.headers["ETag"] == tag)
+      #expect(whole.headers["Repr-Digest"] == digest)
+      #expect(whole.headers["Content-Length"] == "200000")
+      #expect(whole.headers["X-Accel-Redirect"] == nil)
+      for (range, expected) in [
+        ("bytes=100-199", 100..<200), ("bytes=199000-", 199_000..<200_000), ("bytes=-10", 199_990..<200_000),
+        ("bytes=199990-99999999999999999999999", 199_990..<200_000),
+      ] {
+        let part = try await fetch(grant, server, nginx, [("Range", range), ("If-Range", tag)])
+        #expect(part.status == 206, "\(range)")
+        #expect(part.body == Array(small[expected]))
+        #expect(
+          part.headers["Content-Range"]
+            == "bytes \(expected.lowerBound)-\(expected.upperBound - 1)/200000")
+        #expect(part.headers["ETag"] == tag)
+      }
+      let other = [("Range", "bytes=0-9"), ("If-Range", "\"other\"")]
+      #expect(try await fetch(grant, server, nginx, other).body == small)
+      // What nginx would refuse, RFC 9110 has ignored.
+      #expect(try await fetch(grant, server, nginx, [("Range", "bytes=9-3")]).body == small)
+      #expect(try await fetch(grant, server, nginx, [("Range", "bytes=200000-")]).status == 416)
+      #expect(try await fetch(grant, server, nginx, [("If-None-Match", tag)]).status == 304)
+      #expect(try await fetch(grant, server, nginx, [("If-Match", tag)]).body == small)
+      #expect(try await fetch(grant, server, nginx, [("If-Match", "\"other\"")]).status == 412)
+      let head = try await fetch(grant, server, nginx, method: "HEAD")
+      #expect(head.headers["Content-Length"] == "200000")
+      server.server.stops.stop(grant: grant.grant)
+      #expect(try await fetch(grant, server, nginx).status == 403)
+    }
+  }
+
+  @Test("what nginx was told to send counts as delivered, so that a completion passes")
+  func counting() async throws {
+    try await run(Self.handingOff) { server, nginx in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      _ = try await fetch(grant, server, nginx)
+      #expect(try await server.status(grant).bytesDelivered == ByteCount(small.count))
+      #expect(try await server.complete(grant).value.state == .finished)
+    }
+  }
+
+  @Test("nobody but a trusted proxy is handed anything off")
+  func untrusted() async throws {
+    try await ServerHarness.run(options: ["--accel-redirect-prefix", "/pullbox-blobs/"]) { server in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      let response = try await server.fetch(grant)
+      #expect(response.body == small)
+      #expect(response.headers["X-Accel-Redirect"] == nil)
+    }
+  }
+
+  @Test("nginx keeps no body that its client does not take, and a revocation reaches through it")
+  func buffering() async throws {
+    try await run(Self.trusting) { server, nginx in
+      try await server.publish(large)
+      let grant = try await server.grantForPurchase()
+      let reader = try RawConnection.unix(path: nginx.path)
+      try await reader.send(
+        "GET \(grant.download.path)?ticket=\(grant.download.ticket) HTTP/1.1\r\nHost: a\r\n\r\n")
+      _ = try await reader.receive(through: "\r\n\r\n")
+      // Twice the same count: everything that takes something without its client has taken it.
+      var before = ByteCount(-1)
+      var now = try await server.status(grant).bytesDelivered
+      while now != before {
+        before = now
+        for _ in 0..<20 { now = try await server.status(grant).bytesDelivered }
+      }
+      #expect(now < ByteCount(16 << 20))
+      server.server.stops.stop(grant: grant.grant)
+      var rest = 0
+      while let bytes = try? await reader.receive(), !bytes.isEmpty { rest += bytes.count }
+      #expect(rest < large.count)
+    }
+  }
+}
+
+extension DownloadTerms {
+  /// The content's path on any server.
+  fileprivate var path: String { "/v1/content/\(digest)" }
+}
+
+/// nginx with the configuration of `deploy/nginx`, its names replaced by those of the test.
+private struct Nginx {
+  let path: String
+  let process: ChildProcess
+
+  init(in server: ServerHarness) async throws {
+    let directory = server.directory.path
+    path = directory + "/nginx.sock"
+    let root = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
+    var text = String(
+      decoding: try FileSystem.read(root + "/deploy/nginx/pullbox.conf", upTo: .kibibytes(64)), as: UTF8.self)
+    for (name, value) in [
+      ("listen 80;", "listen unix:\(path);"),
+      ("server 127.0.0.1:8080;", "server \(server.server.addresses[0]);"),
+      ("/var/lib/pullbox-server/blobs/", "\(server.configuration.state)/blobs/"),
+    ] {
+      let parts = text.split(separator: name, omittingEmptySubsequences: false)
+      try #require(parts.count == 2, "\(name)")
+      text = parts.joined(separator: value)
+    }
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map {
+      "\($0)_temp_path \(directory)/nginx-\($0);"
+    }
+    let main = """
+      daemon off;
+      user root;
+      pid \(directory)/nginx.pid;
+      error_log \(directory)/nginx.log;
+      events {}
+      http {
+        \(temporary.joined(separator: "\n  "))
+        include \(directory)/site.conf;
+      }
+
+      """
+    let (site, whole) = (Array(text.utf8), Array(main.utf8))
+    try DurableFile.write(site.span, to: directory + "/site.conf")
+    try DurableFile.write(whole.span, to: directory + "/nginx.conf")
+    process = try ChildProcess(
+      "/usr/sbin/nginx", ["-p", directory, "-c", directory + "/nginx.conf", "-e", directory + "/nginx.log"],
+      environment: [:], output: directory + "/nginx.out")
+    // Each attempt takes a request's time.
+    for _ in 0..<2000 {
+      if (try? RawConnection.unix(path: path)) != nil { return }
+      _ = try await server.api.exchange("GET", "/healthz")
+    }
+    Issue.record("nginx does not listen: \(directory)/nginx.log")
+  }
+}
