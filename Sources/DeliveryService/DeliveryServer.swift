@@ -143,18 +143,19 @@ public final class DeliveryServer: Service {
       configuration: http,
       inline: ContentHandler(
         content: content, access: access, meters: meters, timer: timer, counts: contentCounts),
-      handler: routes.router(
-        reporting: { request, error in
-          log.error(
-            "request failed",
-            [
-              "request": LogValue(request.id), "method": LogValue(request.method.rawValue),
-              "path": LogValue(AccessLine.redacted(request.path)), "error": LogValue(error),
-            ])
-        },
-        observing: { route, _, response, problem in
-          routeCounts.add(route: route, status: response.status.rawValue, problem: problem?.code?.text)
-        }))
+      handler: ClientNaming(
+        handler: routes.router(
+          reporting: { request, error in
+            log.error(
+              "request failed",
+              [
+                "request": LogValue(request.id), "method": LogValue(request.method.rawValue),
+                "path": LogValue(AccessLine.redacted(request.path)), "error": LogValue(error),
+              ])
+          },
+          observing: { route, _, response, problem in
+            routeCounts.add(route: route, status: response.status.rawValue, problem: problem?.code?.text)
+          }), settings: settings))
     let server = server
     running.set(server)
     stops.abortBodies { [weak server] meter in server?.abortBodies(meteredBy: meter) }

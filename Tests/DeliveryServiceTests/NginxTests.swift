@@ -153,6 +153,7 @@ private struct Nginx {
     for (name, value) in [
       ("listen 80;", "listen unix:\(path);"),
       ("server 127.0.0.1:8080;", "server \(server.server.addresses[0]);"),
+      ("/var/log/nginx/pullbox.log", "\(directory)/nginx-site.log"),
       ("/var/lib/pullbox-server/blobs/", "\(server.configuration.state)/blobs/"),
     ] {
       let parts = text.split(separator: name, omittingEmptySubsequences: false)

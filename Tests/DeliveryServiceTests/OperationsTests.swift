@@ -85,7 +85,9 @@ struct OperationsTests {
         grant, headers: [("Range", "bytes=0-9"), ("X-Forwarded-For", "192.0.2.77")])
       _ = try await server.api.exchange("POST", "/v1/grants/\(grant.grant)/tickets")
       let refused = try await server.client.send(
-        ClientRequest("GET", server.api.url(grant.download.contentURL + "/" + grant.download.ticket)))
+        ClientRequest(
+          "GET", server.api.url(grant.download.contentURL + "/" + grant.download.ticket),
+          headers: [("Forwarded", "for=\"[2001:db8::7]:4711\"")]))
       #expect(refused.status == 404)
       refusedID.withLock { $0 = refused.headers["X-Request-Id"] ?? "" }
       secrets.withLock { $0 = [grant.download.ticket, grant.grant.text, server.device.id.text] }
@@ -99,7 +101,9 @@ struct OperationsTests {
     #expect(ranges.allSatisfy { $0.method == "GET" && $0.complete })
     #expect(ranges[0].remote.hasPrefix("127.0.0.1:"))
     #expect(ranges[1].remote == "192.0.2.77:0")
-    #expect(lines.contains { $0.id == refusedID.current && $0.status == 404 })
+    let refusal = try #require(lines.first { $0.id == refusedID.current })
+    #expect(refusal.status == 404)
+    #expect(refusal.remote == "[2001:db8::7]:4711")
     #expect(Set(lines.map(\.id)).count == lines.count)
   }
 

@@ -60,7 +60,6 @@ struct ContentRoutes: Sendable {
     }
     var response = response(to: request, answer, from: entry, meter)
     response.pacing = pacing
-    response.client = settings.proxies.origin(of: request.peer, ForwardingFields(request)).client
     return response
   }
 

@@ -1,4 +1,5 @@
 import Digests
+import Glibc
 import Measures
 import PullboxAPI
 import ServiceRuntime
@@ -54,8 +55,19 @@ struct TicketKeyFile: Codable {
     file.keys.insert(newest, at: 0)
     _ = try ring(file, path)
     let bytes = try WireJSON.encode(file)
+    let owner = try owner(of: path)
     try DurableFile.write(bytes.span, to: path, permissions: 0o600)
+    // Rotated by root, the file must go on being the server's.
+    if owner != (geteuid(), getegid()), geteuid() == 0 {
+      try SystemCall.run("chown", path) { unsafe chown(path, owner.user, owner.group) }
+    }
     return newest.id
+  }
+
+  private static func owner(of path: String) throws -> (user: uid_t, group: gid_t) {
+    var status = stat()
+    try SystemCall.run("lstat", path) { unsafe lstat(path, &status) }
+    return (status.st_uid, status.st_gid)
   }
 
   private static func read(_ path: String) throws -> TicketKeyFile {

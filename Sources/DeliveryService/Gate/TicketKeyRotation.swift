@@ -9,18 +9,17 @@ public enum TicketKeyRotation {
     help:
       "Put a new ticket key in front of those in the state directory, and end; SIGHUP makes a server use it")
 
-  /// What tickets are good for at most, whatever they were configured to last in the past day.
-  static let shortestMemory = Duration.seconds(86_400)
+  /// Longer than any ticket lasts.
+  static let memory = Duration.seconds(31 * 86_400)
 
   public static func isAsked(_ arguments: ParsedArguments) -> Bool { arguments.isSet(option.name) }
 
-  /// Prints the new key's id. Blocks.
+  /// Prints the new key's id. Needs the state directory (`--state`, `PULLBOX_STATE`) and nothing else of a configuration.
+  /// Blocks.
   public static func run(_ arguments: ParsedArguments) -> ExitCode {
     do {
-      let configuration = try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: arguments)
-      let id = try TicketKeyFile.rotate(
-        TicketKeyFile.path(in: configuration.state), at: SystemWallClock().now(),
-        memory: max(shortestMemory, configuration.ticketLifetime.duration))
+      let path = TicketKeyFile.path(in: try arguments.required("state"))
+      let id = try TicketKeyFile.rotate(path, at: SystemWallClock().now(), memory: memory)
       StandardStream.output.write("ticket key \(id) is in front\n")
       return .done
     } catch {

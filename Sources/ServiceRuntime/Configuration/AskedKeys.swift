@@ -12,7 +12,15 @@ final class AskedKeys {
     asked.insert(key)
   }
 
-  var isComplete: Bool { present.isSubset(of: asked) }
+  /// For a decoding that ended early: throws for a key that looks like one that was asked for and is not there. Of the
+  /// others nobody knows whether they would have been asked for.
+  func checkNothingMisspelt() throws(ConfigurationError) {
+    let missing = asked.subtracting(present)
+    for key in present.subtracting(asked).sorted() {
+      guard let near = missing.filter({ Spelling.distance($0, key) <= 2 }).min() else { continue }
+      throw ConfigurationError(subject: key, message: "there is no such key; did you mean '\(near)'?")
+    }
+  }
 
   /// Throws for the first key, by the alphabet, that nobody asked for.
   func checkNothingUnknown() throws(ConfigurationError) {

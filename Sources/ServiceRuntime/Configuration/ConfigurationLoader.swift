@@ -42,10 +42,10 @@ public enum ConfigurationLoader {
       return configuration
     } catch let error as ConfigurationError {
       // A misspelt key is the likelier cause of one that is missing.
-      if !record.isComplete { try record.checkNothingUnknown() }
+      try record.checkNothingMisspelt()
       throw error
     } catch {
-      try record.checkNothingUnknown()
+      try record.checkNothingMisspelt()
       throw ConfigurationDecoder.translated(error)
     }
   }
