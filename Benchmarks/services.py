@@ -76,7 +76,10 @@ class Services:
             "catalogue": self.server_url, "serverCredential": credential})
         self.base = {
             "listen": [f"127.0.0.1:{arguments.port_base}"], "state": str(directory / "server/state"),
-            "operatorKey": self.key, "store": {"url": self.store_url, "credential": credential}}
+            "operatorKey": self.key, "store": {"url": self.store_url, "credential": credential},
+            # One grant and one device are the whole load here: accounted for as always, but never refused.
+            "limits": {"bodiesPerGrant": 100_000, "bodiesPerDevice": 100_000, "ratePerGrant": "1024GiB",
+                       "ratePerDevice": "1024GiB", "burst": "8192GiB"}}
         self.state = directory / "server/state"
         try:
             self.server = Daemon(arguments.bin / "pullbox-server", directory / "server", self.base | settings)
