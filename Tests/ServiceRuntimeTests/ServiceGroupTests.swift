@@ -4,6 +4,7 @@ import ServiceRuntime
 import Synchronization
 import Testing
 
+@Suite(.timeLimit(.minutes(1)))
 struct ServiceGroupTests {
   private final class Record: Sendable {
     private let entries = Mutex<[String]>([])
@@ -196,6 +197,31 @@ struct ServiceGroupTests {
     #expect(harness.endedWith == [ExitCode(rawValue: expected)])
     stopped.happen()
     _ = await code
+  }
+
+  @Test("the first signal after a failure lets the stop that is under way finish")
+  func signalDuringFailure() async {
+    let harness = Harness()
+    let stopping = Event()
+    let stopped = Event()
+    let reloaded = Event()
+    async let code = harness.run(
+      [
+        Recorded(
+          name: "a", record: harness.record, run: { throw Failure() },
+          stop: {
+            stopping.happen()
+            await stopped.wait()
+          })
+      ], reload: { reloaded.happen() })
+    await stopping.wait()
+    harness.signals.yield(.terminate)
+    // Signals are taken one by one: once this one is through, so is the one before it.
+    harness.signals.yield(.reload)
+    await reloaded.wait()
+    #expect(harness.endedWith == [])
+    stopped.happen()
+    #expect(await code == .failed)
   }
 
   @Test("a reload runs the callback, and nothing stops")

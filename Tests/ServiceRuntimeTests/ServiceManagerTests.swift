@@ -33,6 +33,7 @@ struct ServiceManagerTests {
       signals: stream, clock: clock,
       notifier: ServiceManagerNotifier(environment: ["NOTIFY_SOCKET": socket.path]))
     environment.watchdogInterval = watchdog
+    environment.endProcess = { Issue.record("the process would have ended with \($0.rawValue)") }
     return ServiceGroup(
       services, log: Log(output: { _ in }), environment: environment, whenReloading: reload)
   }

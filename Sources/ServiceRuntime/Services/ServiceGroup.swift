@@ -84,6 +84,7 @@ public struct ServiceGroup: Sendable {
   }
 
   private func handleSignals(_ state: GroupState) async {
+    var isAskedToStop = false
     for await signal in environment.signals {
       switch signal {
       case .reload:
@@ -92,11 +93,14 @@ public struct ServiceGroup: Sendable {
         await whenReloading()
         if state.isReady, !state.stop.hasHappened { tell("READY=1") }
       case .terminate, .interrupt:
-        guard state.stop.happen() else {
+        // A stop that follows from a failure has not been asked for: the first signal lets it finish.
+        guard !isAskedToStop else {
           log.warning("asked twice to stop: ending at once")
           environment.endProcess(.killed(by: signal == .terminate ? 15 : 2))
           return
         }
+        isAskedToStop = true
+        state.stop.happen()
         log.info("stopping", ["signal": signal == .terminate ? "SIGTERM" : "SIGINT"])
       }
     }
