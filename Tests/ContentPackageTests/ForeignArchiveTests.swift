@@ -107,6 +107,32 @@ struct ForeignArchiveTests {
       ).contains("unpack-ratio-too-high 1.jpg"))
   }
 
+  @Test("lengths whose sum is more than 64 bits hold are too large all the same, beside what else is wrong")
+  func saturation() throws {
+    // Four entries of 2^62 - 1 bytes and one of 4: their sum is 2^64, which wraps to nothing.
+    let found = try found(
+      """
+      names = ['1.jpg', '2.jpg', '3.jpg', '4.jpg', '../5.jpg']
+      make([(name, b'page') for name in names])
+      def change(d):
+          c = d.index(b'PK\\1\\2'); end = d.rindex(b'PK\\5\\6'); central = bytearray()
+          for name in names:
+              n = len(name); record = bytearray(d[c:c + 46 + n]); c += 46 + n
+              if n == 5:
+                  record[24:28] = b'\\xff' * 4
+                  record[30:32] = struct.pack('<H', 12)
+                  record += struct.pack('<HHQ', 1, 8, 2**62 - 1)
+              central += record
+          start = d.index(b'PK\\1\\2'); closing = d[end:]
+          closing[12:16] = struct.pack('<I', len(central))
+          return d[:start] + central + closing
+      patch(change)
+      """)
+    #expect(found.contains("unpacked-too-large -"))
+    #expect(found.contains("path-unsafe ../5.jpg"))
+    #expect(found.contains("lengths-do-not-add-up 1.jpg"))
+  }
+
   @Test("an encrypted entry, or one in a method that readers do not know, is refused")
   func features() throws {
     #expect(

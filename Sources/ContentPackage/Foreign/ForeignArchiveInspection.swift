@@ -42,35 +42,21 @@ struct ForeignArchiveInspection {
   ) throws(SystemError) {
     var reader = ZipCentralReader(range: end.central)
     var register = PathRegister()
-    var count: UInt64 = 0
-    reading: while true {
-      switch try reader.next(in: file) {
-      case .end: break reading
-      case .malformed(let position):
-        faults.append(
-          PackageFault(.archiveMalformed, "the central directory has no record at byte \(position)"))
-        break reading
-      case .record(let record):
-        count += 1
-        guard count <= end.entryCount else { break reading }
-        let entry = ForeignEntry(record)
-        faults += entry.formFaults(limits)
-        faults += Self.nameFaults(entry, &register)
-        entries.append(entry)
-      }
+    var unpacked: UInt64 = 0
+    faults += try reader.forEachRecord(of: end.entryCount, in: file) { record in
+      let entry = ForeignEntry(record)
+      faults += entry.formFaults(limits)
+      faults += Self.nameFaults(entry, &register)
+      entries.append(entry)
+      let (sum, overflow) = unpacked.addingReportingOverflow(record.length)
+      // Any five lengths that a record may tell can be more than 64 bits hold.
+      unpacked = overflow ? .max : sum
     }
-    if count != end.entryCount {
-      faults.append(
-        PackageFault(
-          .archiveHeadersDisagree, "the central directory has not the \(end.entryCount) records it is said to"
-        ))
-    }
-    let unpacked = entries.reduce(UInt64(0)) { $0.addingReportingOverflow($1.record.length).partialValue }
     if unpacked > UInt64(limits.maximumUnpackedLength.rawValue) {
       faults.append(
         PackageFault(
           .unpackedTooLarge,
-          "the entries have \(unpacked) bytes, at most \(limits.maximumUnpackedLength.rawValue) are allowed"))
+          "the entries have more than the \(limits.maximumUnpackedLength.rawValue) bytes that are allowed"))
     }
   }
 

@@ -50,27 +50,7 @@ struct ArchiveInspection {
   ) throws(SystemError) {
     var reader = ZipCentralReader(range: end.centralOffset..<end.centralOffset + end.centralLength)
     var register = PathRegister()
-    var count: UInt64 = 0
-    reading: while true {
-      switch try reader.next(in: file) {
-      case .end: break reading
-      case .malformed(let position):
-        faults.append(
-          PackageFault(.archiveMalformed, "the central directory has no record at byte \(position)"))
-        break reading
-      case .record(let record):
-        count += 1
-        // The number of records is bounded by what the closing record says; more are a disagreement, said once.
-        guard count <= end.entryCount else { break reading }
-        add(record, &register)
-      }
-    }
-    if count != end.entryCount {
-      faults.append(
-        PackageFault(
-          .archiveHeadersDisagree, "the central directory has not the \(end.entryCount) records it is said to"
-        ))
-    }
+    faults += try reader.forEachRecord(of: end.entryCount, in: file) { add($0, &register) }
   }
 
   private mutating func add(_ record: ZipCentralRecord, _ register: inout PathRegister) {

@@ -3,7 +3,7 @@ import SystemCalls
 
 /// Reads a central directory from front to back through one bounded window.
 struct ZipCentralReader: ~Copyable {
-  enum Step {
+  private enum Step {
     case record(ZipCentralRecord)
     /// What stands there is no record, or one that does not fit into the directory.
     case malformed(at: UInt64)
@@ -23,7 +23,36 @@ struct ZipCentralReader: ~Copyable {
     position = range.lowerBound
   }
 
-  mutating func next(in file: borrowing FileDescriptor) throws(SystemError) -> Step {
+  /// Hands over every record in turn, at most `count` of them, which is what the closing record says there are; answers where
+  /// the directory itself is not in order.
+  mutating func forEachRecord(
+    of count: UInt64, in file: borrowing FileDescriptor, _ body: (ZipCentralRecord) -> Void
+  ) throws(SystemError) -> [PackageFault] {
+    var faults: [PackageFault] = []
+    var found: UInt64 = 0
+    reading: while true {
+      switch try next(in: file) {
+      case .end: break reading
+      case .malformed(let position):
+        faults.append(
+          PackageFault(.archiveMalformed, "the central directory has no record at byte \(position)"))
+        break reading
+      case .record(let record):
+        found += 1
+        // More records than were announced are a disagreement, said once.
+        guard found <= count else { break reading }
+        body(record)
+      }
+    }
+    if found != count {
+      faults.append(
+        PackageFault(
+          .archiveHeadersDisagree, "the central directory has not the \(count) records it is said to"))
+    }
+    return faults
+  }
+
+  private mutating func next(in file: borrowing FileDescriptor) throws(SystemError) -> Step {
     guard position < range.upperBound else { return .end }
     guard let start = try bytes(ZipFormat.centralLength, in: file),
       let length = ZipCentralRecord.length(from: start), let whole = try bytes(length, in: file),
