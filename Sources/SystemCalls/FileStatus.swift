@@ -14,6 +14,7 @@ public struct FileStatus: Sendable {
   public let length: ByteCount
   /// The low twelve bits: permissions, set-id and sticky bits.
   public let permissions: UInt32
+  public let owner: FileOwner
   public let device: UInt64
   public let inode: UInt64
   public let linkCount: UInt64
@@ -30,6 +31,7 @@ public struct FileStatus: Sendable {
       }
     length = ByteCount(status.st_size)
     permissions = status.st_mode & 0o7777
+    owner = FileOwner(user: status.st_uid, group: status.st_gid)
     device = UInt64(status.st_dev)
     inode = UInt64(status.st_ino)
     linkCount = UInt64(status.st_nlink)

@@ -52,6 +52,22 @@ struct ReloadTests {
     }
   }
 
+  @Test("a rotated key file belongs to whom it belonged, and to nobody else to read")
+  func rotatedOwner() throws {
+    let directory = try TemporaryDirectory()
+    let path = TicketKeyFile.path(in: directory.path)
+    _ = try TicketKeyFile.loadOrCreate(path)
+    // Only root can give a file away; for anybody else it stays their own.
+    let own = FileOwner.ofThisProcess
+    let owner = own.user == 0 ? FileOwner(user: 65_533, group: 65_533) : own
+    try FileDescriptor.open(path, .readOnly).setOwner(owner)
+    #expect(
+      try TicketKeyFile.rotate(path, at: Timestamp(millisecondsSinceEpoch: 0), memory: .seconds(1)) == 2)
+    let status = try #require(try FileSystem.status(of: path))
+    #expect(status.owner == owner)
+    #expect(status.permissions == 0o600)
+  }
+
   @Test("operator keys and limits take effect at once")
   func settings() async throws {
     try await ServerHarness.run(timer: ManualMonotonicClock()) { server in

@@ -1,5 +1,4 @@
 import Digests
-import Glibc
 import Measures
 import PullboxAPI
 import ServiceRuntime
@@ -55,19 +54,18 @@ struct TicketKeyFile: Codable {
     file.keys.insert(newest, at: 0)
     _ = try ring(file, path)
     let bytes = try WireJSON.encode(file)
-    let owner = try owner(of: path)
-    try DurableFile.write(bytes.span, to: path, permissions: 0o600)
-    // Rotated by root, the file must go on being the server's.
-    if owner != (geteuid(), getegid()), geteuid() == 0 {
-      try SystemCall.run("chown", path) { unsafe chown(path, owner.user, owner.group) }
-    }
+    try replace(path, with: bytes)
     return newest.id
   }
 
-  private static func owner(of path: String) throws -> (user: uid_t, group: gid_t) {
-    var status = stat()
-    try SystemCall.run("lstat", path) { unsafe lstat(path, &status) }
-    return (status.st_uid, status.st_gid)
+  /// Rotated by root, the file must go on being the server's: it is given away before it has its name.
+  private static func replace(_ path: String, with bytes: [UInt8]) throws(SystemError) {
+    var file = try DurableFile(creating: path, permissions: 0o600)
+    try file.append(bytes.span)
+    if let owner = try FileSystem.status(of: path)?.owner, owner.user != FileOwner.ofThisProcess.user {
+      try file.withDescriptor { descriptor throws(SystemError) in try descriptor.setOwner(owner) }
+    }
+    try file.publish()
   }
 
   private static func read(_ path: String) throws -> TicketKeyFile {
