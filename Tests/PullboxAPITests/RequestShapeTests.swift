@@ -26,10 +26,17 @@ struct RequestShapeTests {
     #expect(WireJSON.explain(try #require(error)) == "device.id is missing")
   }
 
+  @Test(
+    "what could not be a part of an address names no download",
+    arguments: ["", "..", "a/b", "a?b", "a%2Fb", "é", "a b", String(repeating: "a", count: 65)])
+  func downloadNames(text: String) {
+    #expect(DownloadIdentifier(text) == nil)
+  }
+
   @Test("an unknown time remaining is null, not absent")
   func unknownTime() throws {
     let status = DownloadStatus(
-      id: "1", product: try #require(ProductIdentifier("a")), version: nil,
+      id: try #require(DownloadIdentifier("1")), product: try #require(ProductIdentifier("a")), version: nil,
       transaction: try #require(TransactionIdentifier("2")), state: .waiting, reason: "queued",
       bytesVerified: .zero, bytesTotal: nil, bytesReceived: .zero, progress: 0, timeRemaining: nil, speed: 0,
       error: nil, contentPath: nil)

@@ -59,26 +59,33 @@ struct ControlInterface: Sendable {
       try .json(DownloadsResponse(downloads: await downloads.statuses()))
     }
     routes.on(.get, "/v1/downloads/{id}") { _, parameters in
-      try .json(try await downloads.status(parameters["id"]))
+      try .json(try await downloads.status(try Self.download(parameters)))
     }
     let requests: [(String, DownloadMachine.Event)] = [
       ("pause", .pauseRequested), ("resume", .resumeRequested), ("cancel", .cancelRequested),
     ]
     for (name, event) in requests {
       routes.on(.post, "/v1/downloads/{id}/\(name)") { _, parameters in
-        try .json(try await downloads.request(event, parameters["id"]))
+        try .json(try await downloads.request(event, try Self.download(parameters)))
       }
     }
     routes.on(.patch, "/v1/downloads/{id}") { request, parameters in
       let change = try await request.decode(AgentDownloadChange.self, upTo: Self.maximumBody)
       guard let priority = change.priority else {
-        return try .json(try await downloads.status(parameters["id"]))
+        return try .json(try await downloads.status(try Self.download(parameters)))
       }
       guard AgentDownloadChange.priorities.contains(priority) else {
         throw Problem(.requestMalformed, "priority is a number from -1000 to 1000")
       }
-      return try .json(try await downloads.setPriority(priority, parameters["id"]))
+      return try .json(try await downloads.setPriority(priority, try Self.download(parameters)))
     }
+  }
+
+  private static func download(_ parameters: PathParameters) throws(Problem) -> DownloadIdentifier {
+    guard let identifier = DownloadIdentifier(parameters["id"]) else {
+      throw Problem(.downloadUnknown, "that is no download's identifier")
+    }
+    return identifier
   }
 
   private func addLibrary(to routes: inout ContractRoutes) {

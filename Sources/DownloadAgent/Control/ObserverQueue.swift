@@ -53,7 +53,7 @@ extension ObserverQueue.Subject {
   init(_ event: AgentEvent) {
     switch event {
     case .transaction(let transaction): self.init(kind: event.name, name: transaction.id.text)
-    case .download(let download): self.init(kind: event.name, name: download.id)
+    case .download(let download): self.init(kind: event.name, name: download.id.text)
     case .library(let library):
       self.init(kind: event.name, name: "\(library.item.product) \(library.item.version)")
     }

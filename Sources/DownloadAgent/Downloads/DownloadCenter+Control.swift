@@ -9,13 +9,13 @@ extension DownloadCenter {
   }
 
   /// Throws the ``Problem`` for a download there is not.
-  func status(_ identifier: String) throws -> DownloadStatus {
+  func status(_ identifier: DownloadIdentifier) throws -> DownloadStatus {
     status(of: try entry(identifier))
   }
 
   /// Pause, resume or cancel; answers the status after it. Throws `download-unknown`, or `state-conflict` for what does
   /// not fit the state.
-  func request(_ event: DownloadMachine.Event, _ identifier: String) throws -> DownloadStatus {
+  func request(_ event: DownloadMachine.Event, _ identifier: DownloadIdentifier) throws -> DownloadStatus {
     let entry = try entry(identifier)
     let before = entry.record.machine.state
     guard let actions = apply(event, to: entry.record.identifier) else {
@@ -28,7 +28,7 @@ extension DownloadCenter {
     return status(of: try self.entry(identifier))
   }
 
-  func setPriority(_ priority: Int, _ identifier: String) throws -> DownloadStatus {
+  func setPriority(_ priority: Int, _ identifier: DownloadIdentifier) throws -> DownloadStatus {
     var record = try entry(identifier).record
     record.priority = priority
     try database.save(record)
@@ -78,8 +78,8 @@ extension DownloadCenter {
     entries.values.map(\.record).filter { $0.transaction == transaction }.sorted { $0.sequence < $1.sequence }
   }
 
-  private func entry(_ identifier: String) throws -> Entry {
-    guard let identifier = DownloadIdentifier(identifier), let entry = entries[identifier] else {
+  private func entry(_ identifier: DownloadIdentifier) throws(Problem) -> Entry {
+    guard let entry = entries[identifier] else {
       throw Problem(.downloadUnknown, "no download is called \(identifier)")
     }
     return entry

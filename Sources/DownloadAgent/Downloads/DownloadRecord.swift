@@ -44,7 +44,7 @@ struct DownloadRecord: Sendable {
   /// As the control interface shows it.
   func status(_ estimate: ProgressEstimator.Estimate) -> DownloadStatus {
     DownloadStatus(
-      id: identifier.text, product: product, version: terms?.version, transaction: transaction,
+      id: identifier, product: product, version: terms?.version, transaction: transaction,
       state: machine.state, reason: machine.reason.rawValue, bytesVerified: bytesVerified,
       bytesTotal: terms?.length, bytesReceived: bytesReceived,
       progress: machine.state == .finished

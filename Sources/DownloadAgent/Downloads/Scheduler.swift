@@ -1,3 +1,4 @@
+import PullboxAPI
 import Commerce
 
 /// Decides which waiting downloads are started. Pure: it is shown everything and answers at once.

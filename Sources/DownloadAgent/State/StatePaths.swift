@@ -1,3 +1,5 @@
+import PullboxAPI
+
 /// Where the agent keeps what.
 struct StatePaths: Hashable, Sendable {
   let state: String

@@ -12,6 +12,6 @@ struct TransactionRecord: Sendable {
   func status(downloads: [DownloadIdentifier]) -> AgentTransaction {
     AgentTransaction(
       id: identifier, product: product, state: storeState.rawValue, step: machine.step.rawValue,
-      reason: machine.reason?.rawValue, error: machine.problem, downloads: downloads.map(\.text))
+      reason: machine.reason?.rawValue, error: machine.problem, downloads: downloads)
   }
 }

@@ -10,12 +10,12 @@ public struct AgentTransaction: Codable, Hashable, Sendable {
   public var step: String
   public var reason: String?
   public var error: Problem?
-  /// Identifiers of the downloads it pays for.
-  public var downloads: [String]
+  /// Those that it pays for.
+  public var downloads: [DownloadIdentifier]
 
   public init(
     id: TransactionIdentifier, product: ProductIdentifier, state: String, step: String, reason: String?,
-    error: Problem?, downloads: [String]
+    error: Problem?, downloads: [DownloadIdentifier]
   ) {
     self.id = id
     self.product = product

@@ -15,7 +15,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     public var isFinal: Bool { self == .finished || self == .failed || self == .cancelled }
   }
 
-  public var id: String
+  public var id: DownloadIdentifier
   public var product: ProductIdentifier
   public var version: ContentVersion?
   public var transaction: TransactionIdentifier
@@ -39,7 +39,8 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
   public var contentPath: String?
 
   public init(
-    id: String, product: ProductIdentifier, version: ContentVersion?, transaction: TransactionIdentifier,
+    id: DownloadIdentifier, product: ProductIdentifier, version: ContentVersion?,
+    transaction: TransactionIdentifier,
     state: State, reason: String, bytesVerified: ByteCount, bytesTotal: ByteCount?, bytesReceived: ByteCount,
     progress: Double, timeRemaining: Double?, speed: Double, error: Problem?, contentPath: String?
   ) {

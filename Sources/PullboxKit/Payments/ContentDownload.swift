@@ -6,7 +6,7 @@ public import PullboxAPI
 public struct ContentDownload: Hashable, Sendable, Identifiable {
   public typealias State = DownloadStatus.State
 
-  public let id: String
+  public let id: DownloadIdentifier
   public let product: ProductIdentifier
   /// Nil until the server has granted one.
   public let version: ContentVersion?

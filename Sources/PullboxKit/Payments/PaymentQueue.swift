@@ -21,7 +21,7 @@ public final class PaymentQueue: Sendable {
   private struct State {
     var observers: [any PaymentQueueObserver] = []
     var transactions: [TransactionIdentifier: PaymentTransaction] = [:]
-    var downloads: [String: ContentDownload] = [:]
+    var downloads: [DownloadIdentifier: ContentDownload] = [:]
   }
 
   private let connection: AgentConnection

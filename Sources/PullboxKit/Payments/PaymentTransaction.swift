@@ -23,8 +23,8 @@ public struct PaymentTransaction: Hashable, Sendable, Identifiable {
   /// Why it stands where it stands; one of the agent's reasons, such as `store-unreachable`.
   public let reason: String?
   public let error: Problem?
-  /// Identifiers of its ``ContentDownload``s.
-  public let downloads: [String]
+  /// Its ``ContentDownload``s.
+  public let downloads: [DownloadIdentifier]
 
   init(_ transaction: AgentTransaction) {
     id = transaction.id

@@ -11,17 +11,17 @@ enum DownloadChoice {
   /// The whole identifier; else the one live download of that product, or its only one; else the one whose identifier
   /// begins so.
   static func find(_ text: String, among downloads: [DownloadStatus]) throws(APICallError) -> DownloadStatus {
-    if let exact = downloads.first(where: { $0.id == text }) { return exact }
+    if let exact = downloads.first(where: { $0.id.text == text }) { return exact }
     let ofProduct = downloads.filter { $0.product.text == text }
     let live = ofProduct.filter { !$0.state.isFinal }
     if let one = live.count == 1 ? live.first : ofProduct.count == 1 ? ofProduct.first : nil { return one }
     let matching =
-      ofProduct.isEmpty && text.utf8.count >= 4 ? downloads.filter { $0.id.hasPrefix(text) } : ofProduct
+      ofProduct.isEmpty && text.utf8.count >= 4 ? downloads.filter { $0.id.text.hasPrefix(text) } : ofProduct
     switch matching.count {
     case 1: return matching[0]
     case 0: throw .problem(Problem(.downloadUnknown, "'\(text)'; 'pullbox downloads' lists them"))
     default:
-      let names = matching.map(\.id).joined(separator: ", ")
+      let names = matching.map(\.id.text).joined(separator: ", ")
       throw .problem(Problem(.downloadUnknown, "'\(text)' may be any of \(names)"))
     }
   }

@@ -38,7 +38,7 @@ enum DownloadsCommand: Command {
       ], whenEmpty: "no downloads"
     ) { download in
       [
-        download.id, download.product.text, download.version?.text ?? "",
+        download.id.text, download.product.text, download.version?.text ?? "",
         "\(Int(min(1, max(0, download.progress)) * 100)) %", download.bytesTotal?.description ?? "",
         download.standing,
       ]

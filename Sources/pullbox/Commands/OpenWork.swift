@@ -4,7 +4,7 @@ import PullboxKit
 
 /// What the agent still has to do, by what it tells. Pure.
 struct OpenWork {
-  private var downloads: [String: DownloadStatus] = [:]
+  private var downloads: [DownloadIdentifier: DownloadStatus] = [:]
   private var transactions: [TransactionIdentifier: AgentTransaction] = [:]
   private var isConnected = false
 

@@ -11,7 +11,7 @@ struct PurchaseWatch {
   }
 
   let transaction: TransactionIdentifier
-  private var downloads: [String: DownloadStatus] = [:]
+  private var downloads: [DownloadIdentifier: DownloadStatus] = [:]
   private var latest: AgentTransaction?
 
   init(_ transaction: TransactionIdentifier) {

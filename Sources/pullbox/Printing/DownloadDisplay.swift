@@ -24,7 +24,7 @@ struct DownloadDisplay {
   }
 
   var isLive: Bool { board.isLive }
-  func knows(_ id: String) -> Bool { board.downloads.contains { $0.id == id } }
+  func knows(_ id: DownloadIdentifier) -> Bool { board.downloads.contains { $0.id == id } }
 
   mutating func show(_ download: DownloadStatus) {
     let isNews = board.update(download)

@@ -9,7 +9,7 @@ struct DownloadLog {
     var tenth: Int
   }
 
-  private var seen: [String: Seen] = [:]
+  private var seen: [DownloadIdentifier: Seen] = [:]
 
   init() {}
 

@@ -11,7 +11,8 @@ import Testing
   ) throws -> AgentEvent {
     .download(
       DownloadStatus(
-        id: id, product: try #require(ProductIdentifier("a.b")), version: nil,
+        id: try #require(DownloadIdentifier(id)), product: try #require(ProductIdentifier("a.b")),
+        version: nil,
         transaction: try #require(TransactionIdentifier("2000000000000001")), state: state, reason: reason,
         bytesVerified: ByteCount(verified), bytesTotal: nil, bytesReceived: .zero, progress: 0,
         timeRemaining: nil, speed: 0, error: nil, contentPath: nil))

@@ -1,3 +1,4 @@
+import PullboxAPI
 import Commerce
 import Testing
 

@@ -17,7 +17,7 @@ struct DownloadChoiceTests {
     "an identifier, its beginning, or a product",
     arguments: [("abcd1111", "abcd1111"), ("abcd2", "abcd2222"), ("a", "abcd2222"), ("b", "ef013333")])
   func found(text: String, id: String) throws {
-    #expect(try DownloadChoice.find(text, among: try list()).id == id)
+    #expect(try DownloadChoice.find(text, among: try list()).id.text == id)
   }
 
   @Test("what is unknown, too short or ambiguous is refused", arguments: ["c", "abc", "abcd", ""])

@@ -11,7 +11,8 @@ enum Sample {
     total: Int64? = 10 << 20, speed: Double = 0, timeRemaining: Double? = nil, error: Problem? = nil
   ) throws -> DownloadStatus {
     DownloadStatus(
-      id: id, product: try #require(ProductIdentifier(product)), version: ContentVersion("1.0"),
+      id: try #require(DownloadIdentifier(id)), product: try #require(ProductIdentifier(product)),
+      version: ContentVersion("1.0"),
       transaction: try #require(TransactionIdentifier(transaction)), state: state, reason: reason,
       bytesVerified: ByteCount(verified), bytesTotal: total.map { ByteCount($0) },
       bytesReceived: ByteCount(verified),
@@ -26,6 +27,7 @@ enum Sample {
     AgentTransaction(
       id: try #require(TransactionIdentifier(id)),
       product: try #require(ProductIdentifier("com.example.heroes.issue42")),
-      state: state, step: step, reason: reason, error: error, downloads: downloads)
+      state: state, step: step, reason: reason, error: error,
+      downloads: try downloads.map { try #require(DownloadIdentifier($0)) })
   }
 }
