@@ -3,9 +3,9 @@ import ServiceRuntime
 import SystemCalls
 
 extension DeliveryServer {
-  /// Reads configuration, ticket keys and certificate again: operator keys, limits, trusted proxies, the tickets' lifetime and keys and the
-  /// log's level take effect at once, for connections that are open as well; tickets that are out stay good while their key is in
-  /// the file. Everything is read and checked first: where something is wrong, all stays as it was and the log says why.
+  /// Reads configuration, ticket keys and certificate again: operator keys and whether review takes two, limits,
+  /// trusted proxies, the tickets' lifetime and keys and the log's level take effect at once, for connections that are open as
+  /// well; tickets that are out stay good while their key is in the file. Everything is read and checked first: where something is wrong, all stays as it was and the log says why.
   public func reload(_ load: @escaping @Sendable () throws -> DeliveryConfiguration) async {
     do {
       let state = configuration.state
@@ -19,7 +19,7 @@ extension DeliveryServer {
       let gate = try new.gateSettings(keys: keys)
       let server = server
       try await BlockingPool.shared.run { try server.reloadCertificates() }
-      operators.replace(operatorKeys)
+      operators.replace(operatorKeys, needsSecondKey: new.requireSecondKey ?? false)
       settings.replace(gate)
       log.level = level
       accessLog?.reopen()

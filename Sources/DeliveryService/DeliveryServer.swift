@@ -50,7 +50,8 @@ public final class DeliveryServer: Service {
     }
     self.lock = lock
     var http = try Self.transport(configuration, inherited: inherited, log: log)
-    let keys = OperatorKeys(try Self.operatorKeys(configuration))
+    let keys = OperatorKeys(
+      try Self.operatorKeys(configuration), needsSecondKey: configuration.requireSecondKey ?? false)
     operators = keys
     let database = try Database.open(path: state + "/server.db", migrations: Schema.migrations)
     self.database = database
@@ -94,8 +95,7 @@ public final class DeliveryServer: Service {
         lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
     releases = ReleaseScheduler(database: database, clock: clock, timer: timer, stops: stops, log: log)
     let desk = VersionDesk(
-      database: database, clock: clock, needsSecondKey: configuration.requireSecondKey ?? false, stops: stops,
-      scheduler: releases)
+      database: database, clock: clock, operators: keys, stops: stops, scheduler: releases)
     let catalogue = Catalogue(database: database, clock: clock)
     let content = ContentLibrary(blobs: blobs, database: database)
     let access = ContentAccess(settings: settings, stops: stops, clock: clock)

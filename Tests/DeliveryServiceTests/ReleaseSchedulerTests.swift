@@ -26,7 +26,8 @@ struct ReleaseSchedulerTests {
   }
 
   private func desk(_ database: Database, _ scheduler: ReleaseScheduler) -> VersionDesk {
-    VersionDesk(database: database, clock: clock, needsSecondKey: false, stops: nil, scheduler: scheduler)
+    VersionDesk(
+      database: database, clock: clock, operators: OperatorKeys([]), stops: nil, scheduler: scheduler)
   }
 
   private func version(_ text: String) throws -> ContentVersion { try #require(ContentVersion(text)) }

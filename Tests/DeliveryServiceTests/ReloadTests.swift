@@ -88,6 +88,25 @@ struct ReloadTests {
     }
   }
 
+  @Test("whether review takes two keys can change while the server runs")
+  func secondKey() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(small)
+      _ = try await server.submit([1] + small, as: "com.example.issue1", version: "1.1")
+      try await server.step("submit", "1.1")
+      var configuration = server.configuration
+      configuration.requireSecondKey = true
+      let strict = configuration
+      await server.server.reload { strict }
+      let refused = try await server.problem { try await server.step("approve", "1.1") }
+      #expect(refused.code == .secondKeyRequired)
+      configuration.requireSecondKey = nil
+      let lenient = configuration
+      await server.server.reload { lenient }
+      #expect(try await server.step("approve", "1.1").state == .approved)
+    }
+  }
+
   @Test("a file that cannot be used leaves everything as it was")
   func invalid() async throws {
     try await ServerHarness.run { server in

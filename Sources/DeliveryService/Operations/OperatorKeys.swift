@@ -3,8 +3,8 @@ import HTTPServer
 import PullboxAPI
 import Synchronization
 
-/// Who may operate this server; replaced as a whole when the configuration is read again. Keys are compared by digest and
-/// never kept or logged.
+/// Who may operate this server, and whether one key may both hand in and approve; replaced as a whole when the configuration
+/// is read again. Keys are compared by digest and never kept or logged.
 final class OperatorKeys: Sendable {
   struct Key: Sendable {
     /// What the audit log calls its holder.
@@ -13,15 +13,23 @@ final class OperatorKeys: Sendable {
     var scopes: Set<OperatorScope>
   }
 
-  private let keys: Mutex<[Key]>
-
-  init(_ keys: [Key]) {
-    self.keys = Mutex(keys)
+  private struct Rules {
+    var keys: [Key]
+    var needsSecondKey: Bool
   }
 
-  func replace(_ new: [Key]) {
-    keys.withLock { $0 = new }
+  private let rules: Mutex<Rules>
+
+  init(_ keys: [Key], needsSecondKey: Bool = false) {
+    rules = Mutex(Rules(keys: keys, needsSecondKey: needsSecondKey))
   }
+
+  func replace(_ keys: [Key], needsSecondKey: Bool) {
+    rules.withLock { $0 = Rules(keys: keys, needsSecondKey: needsSecondKey) }
+  }
+
+  /// Who approves must use another key than who submitted.
+  var needsSecondKey: Bool { rules.withLock { $0.needsSecondKey } }
 
   /// Whether the request carries a key with that scope.
   func allows(_ request: HTTPRequest, _ scope: OperatorScope) -> Bool {
@@ -35,7 +43,7 @@ final class OperatorKeys: Sendable {
     guard let offered = request.bearerToken else {
       throw Problem(.unauthorized, "an operator key is needed in Authorization: Bearer")
     }
-    let keys = keys.withLock { $0 }
+    let keys = rules.withLock { $0.keys }
     guard let key = keys.first(where: { $0.secret.matches(offered) }) else {
       throw Problem(.unauthorized, "the operator key is not known")
     }

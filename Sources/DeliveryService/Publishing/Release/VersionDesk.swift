@@ -10,8 +10,7 @@ struct VersionDesk: Sendable {
 
   let database: Database
   let clock: any WallClock
-  /// Who approves must use another key than who submitted.
-  let needsSecondKey: Bool
+  let operators: OperatorKeys
   let stops: (any ContentStops)?
   let scheduler: ReleaseScheduler
 
@@ -24,7 +23,7 @@ struct VersionDesk: Sendable {
   func approve(
     _ product: ProductIdentifier, _ version: ContentVersion, by actor: String
   ) async throws -> VersionRecord {
-    try await take(.approve(needsSecondKey: needsSecondKey), product, version, by: actor)
+    try await take(.approve(needsSecondKey: operators.needsSecondKey), product, version, by: actor)
   }
 
   func reject(
