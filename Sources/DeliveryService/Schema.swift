@@ -119,5 +119,6 @@ enum Schema {
     stops,
     uploadsAndCollection,
     releases,
+    holders,
   ]
 }

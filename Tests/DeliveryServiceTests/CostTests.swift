@@ -73,6 +73,43 @@ struct CostTests {
     }
   }
 
+  @Test("a device whose grant was revoked holds nothing, until the grant is given back")
+  func revoked() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      let grant = try await server.grant(to: ServerHarness.early)
+      try await server.deliver(grant, to: ServerHarness.early)
+      try await server.deliver(try await server.grant(to: ServerHarness.late), to: ServerHarness.late)
+      try await server.approve(second, "1.1")
+      let path = "/v1/operator/grants/\(grant.grant)"
+      _ = try await server.operatorAPI.call(
+        "POST", path + "/revoke", body: Nothing?.none, as: GrantStatus.self)
+      #expect(try await costs(server, "1.1").holders.map(\.devices) == [1])
+      #expect(try await costs(server, "1.1").bytesToFetch == ByteCount(60_000))
+      _ = try await server.operatorAPI.call(
+        "POST", path + "/reinstate", body: Nothing?.none, as: GrantStatus.self)
+      #expect(try await costs(server, "1.1").holders.map(\.devices) == [2])
+    }
+  }
+
+  @Test("a device that holds the version by another grant as well counts when one of them is revoked")
+  func revokedOnce() async throws {
+    try await ServerHarness.run { server in
+      let device = ServerHarness.late
+      try await server.publish(first)
+      let grant = try await server.grant(to: device)
+      try await server.deliver(grant, to: device)
+      try await server.approve(second, "1.1")
+      try await server.release("1.1")
+      server.clock.advance(by: .seconds(60))
+      let newer = try await server.grant(to: device)
+      try await server.deliver(newer, to: device)
+      _ = try await server.operatorAPI.call(
+        "POST", "/v1/operator/grants/\(newer.grant)/revoke", body: Nothing?.none, as: GrantStatus.self)
+      #expect(try await costs(server, "1.1").holders.map(\.version.text) == ["1.0"])
+    }
+  }
+
   @Test("devices that hold the version already cost nothing")
   func held() async throws {
     try await ServerHarness.run { server in

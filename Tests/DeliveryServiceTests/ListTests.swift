@@ -112,6 +112,9 @@ struct ListTests {
       #expect(try await listed([("device", "device-1")]) == [grants[1]])
       #expect(try await listed([("state", "revoked")]) == [])
       #expect(try await listed([("version", "1.1")]) == [])
+      for spelling in ["1", "1.0", "1.0.0"] {
+        #expect(try await listed([("version", spelling)]) == grants)
+      }
     }
   }
 

@@ -5,17 +5,16 @@ import PullboxAPI
 /// Which grants a list is to have; nothing set is all of them.
 struct GrantFilter: Sendable {
   var product: ProductIdentifier?
-  /// As it is spelled in the grant.
+  /// However it is spelled.
   var version: ContentVersion?
   var transaction: TransactionIdentifier?
   var device: DeviceIdentifier?
   var state: GrantStateName?
 
-  /// The columns that must have a value, and the value; the state is no such column.
+  /// The columns that must have a value, and the value; neither state nor version is such a column.
   var columns: [(String, String)] {
     let all = [
-      ("product", product?.text), ("version", version?.text), ("transaction_id", transaction?.text),
-      ("device", device?.text),
+      ("product", product?.text), ("transaction_id", transaction?.text), ("device", device?.text),
     ]
     return all.compactMap { column, value in value.map { (column, $0) } }
   }

@@ -19,6 +19,11 @@ extension GrantTable {
       conditions.append("\(column) = ?")
       values.append(.text(value))
     }
+    if let version = filter.version {
+      // Grants spell a version as its product does, which another product may do in another way.
+      conditions.append("version IN (SELECT version FROM versions WHERE ordering = ?)")
+      values.append(.text(version.orderingKey))
+    }
     switch filter.state {
     case .revoked: conditions.append("revoked_by IS NOT NULL")
     case let state?:
@@ -33,7 +38,7 @@ extension GrantTable {
   }
 
   /// At most `limit` devices behind `after`, by name, each with the version of the product that it last reported as
-  /// placed.
+  /// placed and that was not taken back from it.
   static func holders(
     of product: ProductIdentifier, after: String, limit: Int, in connection: borrowing Connection
   ) throws -> [(device: DeviceIdentifier, version: ContentVersion)] {
@@ -41,7 +46,8 @@ extension GrantTable {
     try connection.query(
       """
       SELECT device, version, max(placed) AS placed FROM grants
-      WHERE product = ? AND placed IS NOT NULL AND device > ? GROUP BY device ORDER BY device LIMIT ?
+      WHERE product = ? AND placed IS NOT NULL AND revoked_by IS NULL AND device > ?
+      GROUP BY device ORDER BY device LIMIT ?
       """, [.text(product.text), .text(after), .integer(limit)]
     ).map { (try $0.identifier("device"), try $0.identifier("version")) }
   }
