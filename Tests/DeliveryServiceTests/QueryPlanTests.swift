@@ -53,6 +53,7 @@ struct QueryPlanTests {
       _ = try VersionTable.page(of: product, after: version, limit: 2, in: connection)
       _ = try VersionTable.released(of: product, in: connection)
       _ = try VersionTable.releasedToAll(of: product, in: connection)
+      _ = try VersionTable.releasedToPart(of: product, in: connection)
       _ = try VersionTable.offered(product, to: device, in: connection)
       _ = try VersionTable.available(product, version, to: device, in: connection)
       _ = try VersionTable.isWithdrawn(product, nil, in: connection)
@@ -79,11 +80,13 @@ struct QueryPlanTests {
   }
 
   @Test("deliveries") func deliveries() async throws {
-    let (product, device) = (product, device)
+    let (product, version, device) = (product, version, device)
     let grant = try #require(GrantIdentifier([UInt8](repeating: 7, count: 16)))
     let found = try await scans { connection in
       _ = try GrantTable.page(after: grant, GrantFilter(product: product), limit: 2, in: connection)
       _ = try GrantTable.page(after: grant, GrantFilter(device: device), limit: 2, in: connection)
+      _ = try GrantTable.page(
+        after: grant, GrantFilter(product: product, version: version), limit: 2, in: connection)
       _ = try GrantTable.page(after: grant, GrantFilter(state: .granted), limit: 2, in: connection)
       _ = try GrantTable.holders(of: product, after: "", limit: 2, in: connection)
     }

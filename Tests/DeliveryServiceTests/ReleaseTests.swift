@@ -88,7 +88,8 @@ struct ReleaseTests {
   }
 
   @Test(
-    "a first version that only a part gets is not for sale, and the others are told that there is none yet")
+    "a first version that only a part gets is for sale to these devices, and to nobody of whom nothing is known"
+  )
   func firstToPart() async throws {
     try await ServerHarness.run { server in
       _ = try await server.operatorAPI.call(
@@ -98,11 +99,35 @@ struct ReleaseTests {
       try await server.release("1.0", to: 10)
       #expect(try await server.productsForSale() == [])
       #expect(try await server.listing() == nil)
+      #expect(try await server.listing(for: early)?.contentVersion?.text == "1.0")
+      #expect(try await server.listing(for: late) == nil)
       #expect(try await server.offered(to: early) == "1.0")
       let refused = try await server.problem { _ = try await server.offered(to: late) }
       #expect(refused.code == .versionUnknown)
+      #expect(
+        refused.detail
+          == "com.example.issue1 1.0 is released to a part of the devices so far, and this device is not among them; ask "
+          + "again later")
       try await server.release("1.0")
       #expect(try await server.productsForSale() == ["com.example.issue1"])
+      #expect(try await server.listing(for: late)?.contentVersion?.text == "1.0")
+    }
+  }
+
+  @Test("for a device the catalogue shows the version that it would get")
+  func listingForDevice() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      try await server.approve(second, "1.1")
+      try await server.release("1.1", to: 10)
+      #expect(try await server.listing(for: early)?.contentVersion?.text == "1.1")
+      #expect(try await server.listing(for: early)?.contentLength == ByteCount(60_000))
+      #expect(try await server.listing(for: late)?.contentVersion?.text == "1.0")
+      let refused = try await server.problem {
+        _ = try await server.api.get(
+          "/v1/products", query: [("id", "com.example.issue1"), ("device", "a b")], as: ProductsResponse.self)
+      }
+      #expect(refused.code == .requestMalformed)
     }
   }
 

@@ -67,8 +67,11 @@ extension ServerHarness {
     try await api.get("/products_v1.json", as: [String].self)
   }
 
-  func listing(_ product: String = "com.example.issue1") async throws -> ProductListing? {
-    try await api.get("/v1/products", query: [("id", product)], as: ProductsResponse.self).products.first
+  func listing(
+    _ product: String = "com.example.issue1", for device: Device? = nil
+  ) async throws -> ProductListing? {
+    let query = [("id", product)] + (device.map { [("device", $0.id.text)] } ?? [])
+    return try await api.get("/v1/products", query: query, as: ProductsResponse.self).products.first
   }
 
   func audit(_ query: [(String, String)] = []) async throws -> [AuditEntry] {

@@ -35,12 +35,12 @@ struct SandboxServiceTests {
     return APIClient(baseURL: "http://\(address)", credential: credential, client: client)
   }
 
-  /// Answers as `GET /v1/products` does, with one issue for sale.
+  /// Answers as `GET /v1/products` does, with one issue for sale to everybody but the device `excluded`.
   func catalogueServer() throws -> HTTPServer {
     let router = Router { table in
       table.on(.get, "/v1/products") { request, _ in
         var response = ProductsResponse(products: [], invalidProductIdentifiers: [])
-        if let id = request.queryValue("id"), id == StoreHarness.issue.text {
+        if request.queryValue("id") == StoreHarness.issue.text, request.queryValue("device") != "excluded" {
           response.products = [
             ProductListing(
               id: StoreHarness.issue, type: .nonConsumable, title: "Issue 1", description: "The first")
@@ -106,6 +106,33 @@ struct SandboxServiceTests {
     ).value
     #expect(later.status == .valid, "the certificates are the same after a restart")
     await again.stop()
+    await catalogue.drain()
+  }
+
+  @Test("what is for sale to some devices only is sold to these")
+  func partOfTheDevices() async throws {
+    let catalogue = try catalogueServer()
+    let service = service(catalogue: "http://\(try #require(catalogue.boundAddresses.first))")
+    try await service.start()
+    let opened: AccountResponse = try await api(service).call(
+      "POST", "/sandbox/v1/accounts", body: AccountRequest(territory: "FRA", name: "A reader")
+    ).value
+    let customer = try api(service, opened.token)
+    func buy(on device: String) async throws -> StoreTransaction {
+      let request = PurchaseRequest(product: StoreHarness.issue, device: DeviceIdentifier(device))
+      return try await customer.call(
+        "POST", "/store/v1/purchases", body: request, as: TransactionResponse.self
+      ).value.transaction
+    }
+    #expect(try await buy(on: "included").state == .purchased)
+    let error = await #expect(throws: APICallError.self) { try await buy(on: "excluded") }
+    guard case .problem(let problem) = error else {
+      Issue.record("no problem: \(String(describing: error))")
+      return
+    }
+    #expect(problem.code == .productUnknown)
+    #expect(problem.detail == "com.example.heroes.issue1 is not for sale to this device")
+    await service.stop()
     await catalogue.drain()
   }
 

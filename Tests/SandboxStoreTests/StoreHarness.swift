@@ -23,7 +23,9 @@ final class TestCatalogue: Catalogue {
 
   func setReachable(_ reachable: Bool) { self.reachable.withLock { $0 = reachable } }
 
-  func listing(of product: ProductIdentifier, territory: String) async throws(Problem) -> ProductListing? {
+  func listing(
+    of product: ProductIdentifier, territory: String, device: DeviceIdentifier?
+  ) async throws(Problem) -> ProductListing? {
     guard reachable.withLock({ $0 }) else { throw Problem(.catalogueUnavailable, retryAfterSeconds: 2) }
     return listings[product]
   }

@@ -26,7 +26,8 @@ struct CatalogRoutes: Sendable {
       }
       let presenter = ProductPresenter(
         locale: request.queryValue("locale"), territory: request.queryValue("territory"))
-      return try .json(try await catalogue.products(names, presenter: presenter))
+      let device = try request.filter("device") { DeviceIdentifier($0) }
+      return try .json(try await catalogue.products(names, for: device, presenter: presenter))
     }
     routes.on(.put, "/v1/operator/products/{id}") { request, parameters in
       let actor = try keys.authorize(request, for: .publish)

@@ -17,8 +17,8 @@ struct Catalogue: Sendable {
     try await database.read { try CatalogueState.mark(in: $0) }
   }
 
-  /// Identifiers of everything cleared for sale, by name. A product is cleared once a version is released to all devices,
-  /// so that whoever pays gets it; a subscription, once it is described.
+  /// Identifiers of everything cleared for sale to whoever asks, by name. A product is cleared once a version is released to
+  /// all devices, so that whoever pays gets it; a subscription, once it is described.
   func identifiersForSale() async throws -> (identifiers: [ProductIdentifier], mark: CatalogueState.Mark) {
     try await database.read { connection in
       let rows = try connection.query(
@@ -36,9 +36,10 @@ struct Catalogue: Sendable {
     }
   }
 
-  /// The products of these names that are for sale; the other names come back as they were written.
+  /// The products of these names that are for sale to that device, with the version it would get; nil asks for what is for
+  /// sale to all. The other names come back as they were written.
   func products(
-    _ names: [String], presenter: ProductPresenter
+    _ names: [String], for device: DeviceIdentifier?, presenter: ProductPresenter
   ) async throws -> ProductsResponse {
     try await database.read { connection in
       var response = ProductsResponse(products: [], invalidProductIdentifiers: [])
@@ -47,7 +48,12 @@ struct Catalogue: Sendable {
           response.invalidProductIdentifiers.append(name)
           continue
         }
-        let released = try VersionTable.releasedToAll(of: id, in: connection)
+        let released =
+          if let device {
+            try VersionTable.offered(id, to: device, in: connection)
+          } else {
+            try VersionTable.releasedToAll(of: id, in: connection)
+          }
         if released == nil, !entry.product.type.isSubscription {
           response.invalidProductIdentifiers.append(name)
         } else {

@@ -126,11 +126,25 @@ struct Gate: Sendable {
         }
       if let content { return content }
       if try VersionTable.isWithdrawn(product, version, in: connection) { throw Problem(.contentWithdrawn) }
-      throw Problem(
-        .versionUnknown,
-        version.map { "\(product) has no version \($0) that is released to this device" }
-          ?? "\(product) has no content for this device yet")
+      throw try Self.notReleased(product, version, in: connection)
     }
+  }
+
+  /// Tells a device that a partial release does not reach yet from one that asks for what nobody gets.
+  private static func notReleased(
+    _ product: ProductIdentifier, _ version: ContentVersion?, in connection: borrowing Connection
+  ) throws -> Problem {
+    let part = try VersionTable.releasedToPart(of: product, in: connection)
+    if let part, version == nil || version == part {
+      return Problem(
+        .versionUnknown,
+        "\(product) \(part) is released to a part of the devices so far, and this device is not among them; ask again later"
+      )
+    }
+    return Problem(
+      .versionUnknown,
+      version.map { "\(product) has no version \($0) that is released to this device" }
+        ?? "no version of \(product) is released yet")
   }
 
   private func verify(

@@ -19,6 +19,16 @@ extension VersionTable {
     ).map { try content($0) }
   }
 
+  /// The version that a part of the devices gets; nil when there is none.
+  static func releasedToPart(
+    of product: ProductIdentifier, in connection: borrowing Connection
+  ) throws -> ContentVersion? {
+    try connection.first(
+      "SELECT version FROM versions WHERE product = ? AND state = 'released' AND percentage < 100",
+      [.text(product.text)]
+    ).map { try $0.identifier("version") }
+  }
+
   /// What that device gets now, as ``ReleasePlan/version(for:of:)`` says; nil when nothing is released to it.
   static func offered(
     _ product: ProductIdentifier, to device: DeviceIdentifier, in connection: borrowing Connection

@@ -22,7 +22,8 @@ public struct ProductListing: Codable, Sendable {
   public var description: String
   /// Absent for a product without prices, which is free.
   public var price: ListedPrice?
-  /// The version that is released to all devices; absent for a product without content of its own.
+  /// The version that the device asked for would get, or that is released to all where none was named; absent for a product
+  /// without content of its own.
   public var contentVersion: ContentVersion?
   public var contentLength: ByteCount?
   public var publication: ProductIdentifier?

@@ -4,6 +4,7 @@ public import Measures
 /// A product as the operator sees it.
 public struct OperatorProduct: Codable, Sendable {
   public var product: Product
+  /// To whoever asks; a product that only a part of the devices gets is for sale to these alone.
   public var clearedForSale: Bool
   public var created: Timestamp
   public var changed: Timestamp

@@ -5,8 +5,11 @@ import PullboxAPI
 
 /// Knows what is for sale.
 protocol Catalogue: Sendable {
-  /// Nil when the product is not for sale. Throws the problem to answer with when nobody could say.
-  func listing(of product: ProductIdentifier, territory: String) async throws(Problem) -> ProductListing?
+  /// Nil when the product is not for sale to that device; where none is known, to everybody. Throws the problem to answer
+  /// with when nobody could say.
+  func listing(
+    of product: ProductIdentifier, territory: String, device: DeviceIdentifier?
+  ) async throws(Problem) -> ProductListing?
 }
 
 /// The delivery server's public catalogue.
@@ -19,10 +22,13 @@ struct RemoteCatalogue: Catalogue {
     self.client = client
   }
 
-  func listing(of product: ProductIdentifier, territory: String) async throws(Problem) -> ProductListing? {
+  func listing(
+    of product: ProductIdentifier, territory: String, device: DeviceIdentifier?
+  ) async throws(Problem) -> ProductListing? {
+    var query = [("id", product.text), ("territory", territory)]
+    if let device { query.append(("device", device.text)) }
     do {
-      let answer: ProductsResponse = try await client.get(
-        "/v1/products", query: [("id", product.text), ("territory", territory)])
+      let answer: ProductsResponse = try await client.get("/v1/products", query: query)
       return answer.products.first { $0.id == product }
     } catch {
       throw Problem(

@@ -13,14 +13,16 @@ extension PaymentStore {
     if let failure { return try await settle(begun, with: .refused(failure)).published }
     let listing: ProductListing?
     do throws(Problem) {
-      listing = try await catalogue.listing(of: order.product, territory: account.territory)
+      listing = try await catalogue.listing(
+        of: order.product, territory: account.territory, device: order.device)
     } catch {
       _ = try await settle(begun, with: .refused(.catalogueUnavailable))
       throw error
     }
     guard let listing else {
       _ = try await settle(begun, with: .refused(.productUnknown))
-      throw Problem(.productUnknown, "\(order.product) is not for sale")
+      throw Problem(
+        .productUnknown, "\(order.product) is not for sale\(order.device == nil ? "" : " to this device")")
     }
     return try await sell(listing, begun).published
   }

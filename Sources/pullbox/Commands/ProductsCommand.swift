@@ -44,11 +44,18 @@ enum ProductsCommand: Command {
       ], whenEmpty: "no products"
     ) { entry in
       [
-        entry.product.id.text, entry.product.type.rawValue, entry.clearedForSale ? "yes" : "no",
+        entry.product.id.text, entry.product.type.rawValue, forSale(entry),
         released(entry), String(entry.versionCount),
         entry.product.localizations.min { $0.key < $1.key }?.value.title ?? "",
       ]
     }
+  }
+
+  /// `yes`, `no`, or `to 10 %` while only a part of the devices gets a version.
+  private static func forSale(_ entry: OperatorProduct) -> String {
+    if entry.clearedForSale { return "yes" }
+    return entry.versions.lazy.filter { $0.state == .released }.compactMap(\.percentage).first
+      .map { "to \($0) %" } ?? "no"
   }
 
   /// `1.0`, or `1.0, 1.1 to 10 %` while a part of the devices gets another version.
