@@ -64,6 +64,15 @@ struct RouterTests {
     #expect(try await answer(.get, "/v1/products/a/versions/1/release").2 == "POST")
   }
 
+  @Test("OPTIONS * tells the methods of all routes, and other paths do not know it")
+  func options() async throws {
+    let response = await router.respond(to: try HTTPRequest(method: .options, rawTarget: "*"))
+    #expect(response.status == .noContent)
+    #expect(response.headers["Allow"] == "GET, HEAD, OPTIONS, POST, PUT")
+    #expect(try await answer(.options, "/v1/products/a").0 == 405)
+    #expect(try await answer(.options, "/nowhere").0 == 404)
+  }
+
   @Test("HEAD is served by the route of GET")
   func head() async throws {
     #expect(try await answer(.head, "/v1/products/a").1 == "product id=a")

@@ -21,6 +21,7 @@ public final class Router: AsyncHandler {
   }
 
   public func respond(to request: HTTPRequest) async -> HTTPResponse {
+    if request.method == .options, request.path == "*" { return answerForServer() }
     var allowed: Set<HTTPMethod> = []
     for route in routes {
       guard let values = route.pattern.match(request.pathSegments) else { continue }
@@ -30,10 +31,21 @@ public final class Router: AsyncHandler {
       allowed.formUnion(route.responders.keys)
     }
     guard !allowed.isEmpty else { return await notFound(request) }
-    if allowed.contains(.get) { allowed.insert(.head) }
-    let methods = allowed.sorted { $0.rawValue < $1.rawValue }
+    let methods = Self.listed(allowed)
     var response = await methodNotAllowed(request, methods)
     response.headers["Allow"] = methods.map(\.rawValue).joined(separator: ", ")
     return response
+  }
+
+  /// `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7): the methods that some path answers.
+  private func answerForServer() -> HTTPResponse {
+    let methods = Self.listed(routes.reduce(into: [.options]) { $0.formUnion($1.responders.keys) })
+    return HTTPResponse(
+      status: .noContent, headers: ["Allow": methods.map(\.rawValue).joined(separator: ", ")])
+  }
+
+  /// In order, with `HEAD` where there is `GET`.
+  private static func listed(_ methods: Set<HTTPMethod>) -> [HTTPMethod] {
+    (methods.contains(.get) ? methods.union([.head]) : methods).sorted { $0.rawValue < $1.rawValue }
   }
 }
