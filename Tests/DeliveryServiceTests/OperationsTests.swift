@@ -116,5 +116,13 @@ struct OperationsTests {
     #expect(AccessLine.redacted("/v1/content/\(ticket)/x") == "/v1/content/…/x")
     let grant = "0123456789abcdef0123456789abcdef"
     #expect(AccessLine.redacted("/v1/grants/\(grant)/tickets") == "/v1/grants/01234567…/tickets")
+    // As a name that is no grant's, and as a client may spell one that is.
+    #expect(AccessLine.redacted("/v1/grants/\(grant)x") == "/v1/grants/…")
+    #expect(AccessLine.redacted("/v1/grants/x\(grant)") == "/v1/grants/…")
+    #expect(AccessLine.redacted("/v1/grants/%30\(grant.dropFirst())/tickets") == "/v1/grants/…/tickets")
+    #expect(AccessLine.redacted("/v1/content/%61\(digest.dropFirst())") == "/v1/content/…")
+    #expect(
+      AccessLine.redacted("/v1/products/com.example.kestrelstation.issue1")
+        == "/v1/products/com.example.kestrelstation.issue1")
   }
 }

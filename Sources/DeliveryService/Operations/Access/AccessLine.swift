@@ -29,18 +29,31 @@ enum AccessLine {
   }
 
   /// A path that may be written down. The query never gets here; a grant's name, which renews its ticket, is cut to eight
-  /// digits, which is enough to find it by; what could be a ticket is left out.
+  /// digits, which is enough to find it by; what could be a ticket, or hold a grant's name in another spelling, is left
+  /// out.
   static func redacted(_ path: String) -> String {
     path.split(separator: "/", omittingEmptySubsequences: false).map { part in
       if part.utf8.count == 32, part.utf8.allSatisfy(isHexadecimal) { return part.prefix(8) + "…" }
-      return isShort(part) ? String(part) : "…"
+      return isDigest(part) || isHarmless(part) ? String(part) : "…"
     }.joined(separator: "/")
   }
 
-  /// A digest is 64 digits and opens nothing; a ticket is longer.
-  private static func isShort(_ part: Substring) -> Bool {
-    part.utf8.count <= 64
-      || part.utf8.count == 70 && part.hasSuffix(".meta4") && part.utf8.prefix(64).allSatisfy(isHexadecimal)
+  /// A digest is 64 digits and opens nothing.
+  private static func isDigest(_ part: Substring) -> Bool {
+    let digits = part.hasSuffix(".meta4") ? part.dropLast(6) : part
+    return digits.utf8.count == 64 && digits.utf8.allSatisfy(isHexadecimal)
+  }
+
+  /// Too short for a ticket, and without room for a grant's 32 digits, written plainly or as escapes.
+  private static func isHarmless(_ part: Substring) -> Bool {
+    guard part.utf8.count >= 32 else { return true }
+    guard part.utf8.count <= 64, !part.utf8.contains(UInt8(ascii: "%")) else { return false }
+    var run = 0
+    for byte in part.utf8 {
+      run = isHexadecimal(byte) ? run + 1 : 0
+      if run == 32 { return false }
+    }
+    return true
   }
 
   private static func isHexadecimal(_ byte: UInt8) -> Bool {
