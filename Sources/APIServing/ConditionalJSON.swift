@@ -45,6 +45,8 @@ public enum ConditionalJSON {
     case .notModified:
       return HTTPResponse(status: .notModified, headers: headers)
     case .failed:
+      // What the document allows caches would give this answer to requests without the condition.
+      headers["Cache-Control"] = "no-store"
       return HTTPResponse(status: .preconditionFailed, headers: headers)
     case .proceed, .proceedWithoutRange:
       headers["Content-Type"] = "application/json"
@@ -53,15 +55,17 @@ public enum ConditionalJSON {
     }
   }
 
-  /// RFC 9110 §12.5.3: `gzip`, `x-gzip` or `*` listed with a weight above zero.
+  /// RFC 9110 §12.5.3: `gzip` or `x-gzip` listed with a weight above zero; where neither is listed, `*`.
   private static func acceptsGzip(_ request: HTTPRequest) -> Bool {
     let codings = request.headers.values(of: "Accept-Encoding").joined(separator: ",")
+    var others = false
     for coding in codings.lowercased().split(separator: ",") {
       let parts = coding.split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" } }
       guard let name = parts.first, ["gzip", "x-gzip", "*"].contains(name) else { continue }
       let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
-      return weight > 0
+      guard name == "*" else { return weight > 0 }
+      others = weight > 0
     }
-    return false
+    return others
   }
 }

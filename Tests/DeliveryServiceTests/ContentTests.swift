@@ -69,6 +69,31 @@ struct ContentTests {
     }
   }
 
+  @Test(
+    "an answer that is not about the content's bytes is kept by nobody, and claims no digest of them",
+    arguments: [
+      (416, [("Range", "bytes=200000-")]), (412, [("If-Match", "\"other\"")]),
+      (416, [("Range", "bytes=200000-"), ("Want-Repr-Digest", "sha-256=10"), ("Want-Digest", "sha-256")]),
+      (412, [("If-Match", "\"other\""), ("Want-Repr-Digest", "sha-256=10"), ("Want-Digest", "sha-256")]),
+    ])
+  func refusalsOfConditions(status: Int, headers: [(String, String)]) async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      for _ in 0..<2 {
+        let response = try await server.fetch(grant, headers: headers)
+        #expect(response.status == status)
+        // RFC 9111 §3 lets a cache keep any answer that says for how long, and §4 use it for requests without a range.
+        #expect(response.headers["Cache-Control"] == "private, no-store")
+        // RFC 9530 §3: a refusal's digest is that of the refusal's own content.
+        #expect(response.headers["Repr-Digest"] == nil)
+        #expect(response.headers["Digest"] == nil)
+        #expect(response.headers["ETag"] == "\"\(grant.download.digest)\"")
+        #expect(response.headers["Accept-Ranges"] == "bytes")
+      }
+    }
+  }
+
   @Test("If-Range with the content's tag gives the part, with another tag the whole")
   func ifRange() async throws {
     try await ServerHarness.run { server in
@@ -156,6 +181,30 @@ struct ContentTests {
       let gated = try await server.client.send(
         ClientRequest("GET", server.api.url(grant.download.manifestURL)))
       #expect(gated.status == 401)
+    }
+  }
+
+  @Test("conditions on the manifest hold against its own tag")
+  func manifestConditions() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      let url = server.api.url(grant.download.manifestURL, query: [("ticket", grant.download.ticket)])
+      let tag = "\"\(grant.download.manifestDigest)\""
+      for (name, value, status) in [
+        ("If-None-Match", tag, 304), ("If-None-Match", "W/\(tag)", 304), ("If-None-Match", "*", 304),
+        ("If-None-Match", "\"other\"", 200), ("If-Match", "\"other\"", 412), ("If-Match", tag, 200),
+        ("If-Match", "*", 200),
+      ] {
+        let response = try await server.client.send(
+          ClientRequest("GET", url, headers: [(name, value)]))
+        #expect(response.status == status, "\(name): \(value)")
+        #expect(response.headers["ETag"] == tag)
+        #expect(response.body.isEmpty == (status != 200))
+        #expect(
+          response.headers["Cache-Control"]
+            == (status == 412 ? "private, no-store" : "private, max-age=31536000, immutable"))
+      }
     }
   }
 

@@ -220,6 +220,17 @@ struct PublishingTests {
       #expect(compressed.headers["Content-Encoding"] == "gzip")
       #expect(Array(compressed.body.prefix(2)) == [0x1F, 0x8B])
       #expect(compressed.headers["ETag"] != tag)
+      // RFC 9110 §12.5.3: the asterisk stands for what is not listed by name.
+      for field in ["*, gzip;q=0", "gzip;q=0, *", "identity", "gzip;q=0.000", ""] {
+        #expect(try await list([("Accept-Encoding", field)]).headers["Content-Encoding"] == nil, "\(field)")
+      }
+      for field in ["*", "br, *;q=0.5", "*;q=0, x-gzip", "GZIP ; Q=0.1"] {
+        #expect(
+          try await list([("Accept-Encoding", field)]).headers["Content-Encoding"] == "gzip", "\(field)")
+      }
+      let failed = try await list([("If-Match", "\"other\"")])
+      #expect(failed.status == 412)
+      #expect(failed.headers["Cache-Control"] == "no-store")
     }
   }
 

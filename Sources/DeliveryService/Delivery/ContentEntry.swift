@@ -13,6 +13,8 @@ final class ContentEntry: Sendable {
   let mediaType: String
   /// `name: value` lines with their ends, made once.
   let commonLines: [UInt8]
+  /// The same for 412 and 416.
+  let refusalLines: [UInt8]
   let contentTypeLine: [UInt8]
 
   init(digest: SHA256Digest, file: SharedDescriptor, mediaType: String) {
@@ -21,8 +23,8 @@ final class ContentEntry: Sendable {
     self.mediaType = mediaType
     entityTag = "\"\(digest.hexadecimal)\""
     entityTagBytes = Array(entityTag.utf8)
-    let lines = Self.commonFields(digest).map { "\($0.0): \($0.1)\r\n" }.joined()
-    commonLines = Array(lines.utf8)
+    commonLines = Self.lines(Self.commonFields(digest))
+    refusalLines = Self.lines(Self.refusalFields(digest))
     contentTypeLine = Array("Content-Type: \(mediaType)\r\n".utf8)
   }
 
@@ -37,13 +39,27 @@ final class ContentEntry: Sendable {
     return true
   }
 
-  /// What a 200, 206, 304 and 416 alike say about the content. The bytes behind a digest never change, so a device may
+  private static func lines(_ fields: [(String, String)]) -> [UInt8] {
+    Array(fields.map { "\($0.0): \($0.1)\r\n" }.joined().utf8)
+  }
+
+  /// What a 200, 206 and 304 alike say about the content. The bytes behind a digest never change, so a device may
   /// keep them for ever; `private`, since they are gated. `X-Accel-Buffering` keeps proxies from cutting long bodies.
   static func commonFields(_ digest: SHA256Digest) -> [(String, String)] {
     [
       ("Accept-Ranges", "bytes"), ("ETag", "\"\(digest.hexadecimal)\""),
       ("Repr-Digest", "sha-256=:\(Base64.encode(digest.array)):"),
       ("Cache-Control", "private, max-age=31536000, immutable"), ("X-Accel-Buffering", "no"),
+    ]
+  }
+
+  /// What a 412 and 416 say: which content was meant, but nothing that belongs to its bytes. A cache may keep any answer
+  /// that says for how long (RFC 9111 §3), and would give it to requests without the condition; a digest in a refusal is
+  /// that of the refusal's own content (RFC 9530 §3).
+  static func refusalFields(_ digest: SHA256Digest) -> [(String, String)] {
+    [
+      ("Accept-Ranges", "bytes"), ("ETag", "\"\(digest.hexadecimal)\""),
+      ("Cache-Control", "private, no-store"),
     ]
   }
 }

@@ -82,14 +82,14 @@ struct ContentHandler: InlineHandler {
       response.appendContentRange(range, of: entry.length)
       response.finish(file: entry.file, range: range, meter: meter)
     case .unsatisfiable:
-      start(.rangeNotSatisfiable, entry, &response)
+      refuse(.rangeNotSatisfiable, entry, &response)
       response.appendUnsatisfiedContentRange(of: entry.length)
       response.finish()
     case .notModified:
       start(.notModified, entry, &response)
       response.finish()
     case .preconditionFailed:
-      start(.preconditionFailed, entry, &response)
+      refuse(.preconditionFailed, entry, &response)
       response.finish()
     case .parts:
       return .passOn
@@ -118,6 +118,12 @@ struct ContentHandler: InlineHandler {
     guard status == .ok || status == .partialContent else { return }
     let contentType = entry.contentTypeLine
     response.append(lines: contentType.span)
+  }
+
+  private func refuse(_ status: HTTPStatus, _ entry: ContentEntry, _ response: inout InlineResponse) {
+    response.start(status)
+    let lines = entry.refusalLines
+    response.append(lines: lines.span)
   }
 
   /// Whether the limits allow another body now, of that length; if so, paces it.

@@ -28,14 +28,25 @@ struct ContentRoutes: Sendable {
     routes.on(.get, Self.pattern + "/manifest") { request, parameters in
       let digest = try Self.digest(parameters["digest"])
       let ticket = try access.ticket(of: request, for: digest)
-      let bytes = try await content.manifestBytes(of: digest, for: ticket.grant)
-      let tag = SHA256Digest.of(bytes)
+      return Self.manifest(
+        try await content.manifestBytes(of: digest, for: ticket.grant), to: request)
+    }
+  }
+
+  /// A manifest is sent whole, after its conditions.
+  private static func manifest(_ bytes: [UInt8], to request: HTTPRequest) -> HTTPResponse {
+    let tag = "\"\(SHA256Digest.of(bytes).hexadecimal)\""
+    switch Preconditions(request, entityTag: tag).verdict {
+    case .failed:
+      return HTTPResponse(
+        status: .preconditionFailed, headers: ["ETag": tag, "Cache-Control": "private, no-store"])
+    case .notModified:
+      return HTTPResponse(status: .notModified, headers: ["ETag": tag, "Cache-Control": immutable])
+    case .proceed, .proceedWithoutRange:
       return HTTPResponse(
         status: .ok,
-        headers: [
-          "Content-Type": "application/json", "ETag": "\"\(tag.hexadecimal)\"",
-          "Cache-Control": Self.immutable,
-        ], body: .bytes(bytes))
+        headers: ["Content-Type": "application/json", "ETag": tag, "Cache-Control": immutable],
+        body: .bytes(bytes))
     }
   }
 
@@ -84,24 +95,29 @@ struct ContentRoutes: Sendable {
       response.body = .parts(multipart.parts, meter: meter)
     case .unsatisfiable:
       response.status = .rangeNotSatisfiable
+      response.headers = Self.fields(ContentEntry.refusalFields(entry.digest))
       response.headers["Content-Range"] = "bytes */\(entry.length)"
     case .notModified:
       response.status = .notModified
     case .preconditionFailed:
       response.status = .preconditionFailed
+      response.headers = Self.fields(ContentEntry.refusalFields(entry.digest))
     }
     return response
   }
 
   private static func commonFields(_ request: HTTPRequest, _ entry: ContentEntry) -> HTTPFields {
     let digests = DigestPreference(request)
-    var headers = HTTPFields()
-    for (name, value) in ContentEntry.commonFields(entry.digest)
-    where name != "Repr-Digest" || digests.wantsReprDigest {
-      headers.append(name, value)
-    }
+    var headers = fields(
+      ContentEntry.commonFields(entry.digest).filter { $0.0 != "Repr-Digest" || digests.wantsReprDigest })
     if digests.wantsDigest { headers.append("Digest", "SHA-256=\(Base64.encode(entry.digest.array))") }
     return headers
+  }
+
+  private static func fields(_ all: [(String, String)]) -> HTTPFields {
+    var fields = HTTPFields()
+    for (name, value) in all { fields.append(name, value) }
+    return fields
   }
 
   private func handedOff(
