@@ -16,7 +16,7 @@ extension DeliveryConfiguration {
   /// Throws ``StartError`` for what is no path.
   func handOff() throws -> HandOff? {
     guard let accelRedirectPrefix else { return nil }
-    guard let handOff = HandOff(prefix: accelRedirectPrefix) else {
+    guard let handOff = HandOff(prefix: accelRedirectPrefix, longest: accelRedirectLongest?.bytes) else {
       throw StartError("accelRedirectPrefix: \(accelRedirectPrefix) is no path")
     }
     return handOff

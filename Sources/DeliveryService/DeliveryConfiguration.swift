@@ -71,6 +71,8 @@ public struct DeliveryConfiguration: Decodable, Sendable {
   public var trustedProxies: [String]?
   /// nginx's internal location of the blobs' directory; without it every body is sent from here.
   public var accelRedirectPrefix: String?
+  /// Bodies that are longer are sent from here all the same.
+  public var accelRedirectLongest: ConfigurationSize?
   /// A file, or `-` for standard error; without it there is no access log.
   public var accessLog: String?
   public var rateClasses: [RateClass]?
@@ -148,6 +150,10 @@ public struct DeliveryConfiguration: Decodable, Sendable {
       .value(
         "accel-redirect-prefix", "PATH",
         help: "Let a trusted nginx send the bodies, from this internal location (X-Accel-Redirect)"),
+      .value(
+        "accel-redirect-longest", "SIZE",
+        help: "Send longer bodies from here all the same, so that a revocation ends them; no bound without it"
+      ),
       .value(
         "access-log", "PATH", help: "A line of JSON for each request goes there; - is standard error"),
       TicketKeyRotation.option,

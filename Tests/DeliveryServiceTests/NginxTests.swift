@@ -60,6 +60,9 @@ struct NginxTests {
       #expect(whole.headers["Repr-Digest"] == digest)
       #expect(whole.headers["Content-Length"] == "200000")
       #expect(whole.headers["X-Accel-Redirect"] == nil)
+      #expect(whole.headers.values(of: "Accept-Ranges") == ["bytes"])
+      // The file's own time is that of its upload, and no validator.
+      #expect(whole.headers["Last-Modified"] == nil)
       for (range, expected) in [
         ("bytes=100-199", 100..<200), ("bytes=199000-", 199_000..<200_000), ("bytes=-10", 199_990..<200_000),
         ("bytes=199990-99999999999999999999999", 199_990..<200_000),
@@ -71,6 +74,8 @@ struct NginxTests {
           part.headers["Content-Range"]
             == "bytes \(expected.lowerBound)-\(expected.upperBound - 1)/200000")
         #expect(part.headers["ETag"] == tag)
+        #expect(part.headers.values(of: "Accept-Ranges") == ["bytes"])
+        #expect(part.headers["Last-Modified"] == nil)
       }
       let other = [("Range", "bytes=0-9"), ("If-Range", "\"other\"")]
       #expect(try await fetch(grant, server, nginx, other).body == small)
@@ -95,6 +100,34 @@ struct NginxTests {
       _ = try await fetch(grant, server, nginx)
       #expect(try await server.status(grant).bytesDelivered == ByteCount(small.count))
       #expect(try await server.complete(grant).value.state == .finished)
+    }
+  }
+
+  @Test("a bound on what is handed off leaves longer bodies here, where a revocation ends them")
+  func longest() async throws {
+    try await run(Self.handingOff + ["--accel-redirect-longest", "1MiB"]) { server, nginx in
+      try await server.publish(large)
+      let grant = try await server.grantForPurchase()
+      func handedOff(_ headers: [(String, String)]) async throws -> Bool {
+        let ticket = grant.download.ticket
+        let url = server.api.url(grant.download.contentURL, query: [("ticket", ticket)])
+        var request = ClientRequest("GET", url, headers: headers)
+        request.maximumResponseLength = .mebibytes(2)
+        return try await server.client.send(request).headers["X-Accel-Redirect"] != nil
+      }
+      #expect(try await handedOff([("Range", "bytes=0-1048575")]))
+      #expect(try await !handedOff([("Range", "bytes=0-1048576")]))
+      #expect(try await fetch(grant, server, nginx).body == large)
+      let part = try await fetch(grant, server, nginx, [("Range", "bytes=5-1048580")])
+      #expect(part.body.count == 1 << 20)
+      let reader = try RawConnection.unix(path: nginx.path)
+      try await reader.send(
+        "GET \(grant.download.path)?ticket=\(grant.download.ticket) HTTP/1.1\r\nHost: a\r\n\r\n")
+      _ = try await reader.receive(through: "\r\n\r\n")
+      server.server.stops.stop(grant: grant.grant)
+      var rest = 0
+      while let bytes = try? await reader.receive(), !bytes.isEmpty { rest += bytes.count }
+      #expect(rest < large.count)
     }
   }
 

@@ -62,12 +62,13 @@ struct ContentRoutes: Sendable {
     if let length = answer.bodyLength(of: entry.length) {
       pacing = try begin(length, meter, settings.classes.limits(of: ticket.rateClass))
     }
-    if let handOff = settings.handOff, settings.proxies.contains(request.peer), HandOff.suits(request, answer)
+    if let handOff = settings.handOff, settings.proxies.contains(request.peer),
+      handOff.suits(request, answer, of: entry.length)
     {
       let length = answer.bodyLength(of: entry.length) ?? 0
       // What nginx sends is not seen from here: what it was told to send counts.
       if request.method == .get { meter.didSend(Int(length)) }
-      return handedOff(request, entry, to: handOff, pacing)
+      return handedOff(request, answer, of: entry, to: handOff, pacing)
     }
     var response = response(to: request, answer, from: entry, meter)
     response.pacing = pacing
@@ -121,9 +122,12 @@ struct ContentRoutes: Sendable {
   }
 
   private func handedOff(
-    _ request: HTTPRequest, _ entry: ContentEntry, to handOff: HandOff, _ pacing: UInt64?
+    _ request: HTTPRequest, _ answer: ContentAnswer, of entry: ContentEntry, to handOff: HandOff,
+    _ pacing: UInt64?
   ) -> HTTPResponse {
     var response = HTTPResponse(status: .ok, headers: Self.commonFields(request, entry))
+    // nginx takes over this field, and says it itself of the whole.
+    if answer == .whole { response.headers["Accept-Ranges"] = nil }
     response.headers["Content-Type"] = entry.mediaType
     response.headers["X-Accel-Redirect"] = handOff.location(of: entry.digest)
     if let pacing { response.headers["X-Accel-Limit-Rate"] = String(pacing) }
