@@ -24,6 +24,7 @@ public final class DeliveryServer: Service {
   let configuration: DeliveryConfiguration
   let accessLog: AccessLog?
   let stops: Stops
+  let collector: Collector
   private let collections: CollectionSchedule
   private let releases: ReleaseScheduler
   private let clock: any WallClock
@@ -105,6 +106,7 @@ public final class DeliveryServer: Service {
         grace: configuration.collectionGrace.duration,
         keepsWithdrawn: !(configuration.collectWithdrawn ?? false)),
       didRemove: { content.close($0) })
+    self.collector = collector
     collections = CollectionSchedule(
       collector: collector, interval: configuration.collectionInterval.duration, timer: timer, log: log)
     let publisher = Publisher(

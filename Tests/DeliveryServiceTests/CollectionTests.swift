@@ -1,10 +1,12 @@
 import APICalling
 import Commerce
+import Database
 import Digests
 import HTTPClient
 import Measures
 import PullboxAPI
 import PullboxTesting
+import Synchronization
 import SystemCalls
 import Testing
 
@@ -97,6 +99,74 @@ struct CollectionTests {
       let isFinished = try await server.status(grant).state == .finished
       #expect(report.blobs.map(\.digest) == (isFinished ? [.of(package)] : []))
       #expect(try await server.fetch(grant).status == (isFinished ? 404 : 200))
+    }
+  }
+
+  @Test(
+    "a receipt that was on its way when the version was withdrawn and collected gets no grant, first or repeated"
+  )
+  func withdrawnMeanwhile() async throws {
+    try await ServerHarness.run(options: ["--collect-withdrawn", "--upload-lifetime", "100s"]) { server in
+      try await server.publish(package)
+      server.clock.advance(by: .seconds(100))
+      let went = Mutex<[SHA256Digest]>([])
+      server.store.state.withLock { state in
+        state.duringVerification = {
+          try await withdraw(server)
+          let report = try await collect(server, grace: 0)
+          went.withLock { $0 = report.blobs.map(\.digest) }
+        }
+      }
+      for _ in 1...2 {
+        let problem = try await server.problem { _ = try await server.grantForPurchase() }
+        #expect(problem.code == .contentWithdrawn)
+      }
+      #expect(went.withLock { $0 } == [.of(package)])
+      #expect(
+        try await server.operatorAPI.get("/v1/operator/grants", as: Page<GrantStatus>.self).items.isEmpty)
+    }
+  }
+
+  @Test("a package that a grant was made for since the collection looked stays; the one before it is gone")
+  func grantedMeanwhile() async throws {
+    try await ServerHarness.run(options: ["--collect-withdrawn", "--upload-lifetime", "100s"]) { server in
+      var packages: [SHA256Digest: GrantResponse] = [:]
+      for product in ["com.example.issue1", "com.example.issue2"] {
+        let record = try await server.publish(package + Array(product.utf8), as: product)
+        let receipt = try server.store.receipt(
+          of: [server.purchase(of: product, id: product)], device: server.device.id)
+        let grant = try await server.grant(product, receipt: receipt).value
+        packages[record.digest] = grant
+        try await server.step("withdraw", "1.0", of: product)
+      }
+      @Sendable func setState(_ state: String, of grant: GrantResponse)
+        -> @Sendable (borrowing Connection) throws -> Void
+      {
+        {
+          try $0.execute("UPDATE grants SET state = ? WHERE id = ?", [.text(state), .text(grant.grant.text)])
+        }
+      }
+      server.clock.advance(by: .seconds(100))
+      let grants = packages
+      var collector = server.server.collector
+      for grant in grants.values { try await collector.database.write(setState("finished", of: grant)) }
+      let kept = Mutex<SHA256Digest?>(nil)
+      let database = collector.database
+      collector.didRemove = { gone in
+        guard let (digest, grant) = grants.first(where: { $0.key != gone }) else { return }
+        kept.withLock { $0 = digest }
+        do {
+          try database.writeBlocking(setState("granted", of: grant))
+        } catch {
+          Issue.record(error)
+        }
+      }
+      let report = try await collector.run(grace: .zero, isDryRun: false, by: "operator")
+      #expect(report.blobs.count == 1)
+      let rest = try #require(kept.withLock { $0 })
+      #expect(report.blobs.first?.digest != rest)
+      let grant = try #require(grants[rest])
+      #expect(try await server.fetch(grant).status == 200)
     }
   }
 

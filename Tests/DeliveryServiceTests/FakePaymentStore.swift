@@ -13,6 +13,8 @@ final class FakePaymentStore: Sendable {
     var isDown = false
     var finished: [String] = []
     var verifications = 0
+    /// What happens while the next receipt is looked at: between the server's question and the answer.
+    var duringVerification: (@Sendable () async throws -> Void)?
   }
 
   static let credential = "the server's credential"
@@ -33,7 +35,11 @@ final class FakePaymentStore: Sendable {
     var routes = ContractRoutes()
     routes.on(.post, "/verifyReceipt") { [unowned self] request, _ in
       try refuseWhenDown()
-      state.withLock { $0.verifications += 1 }
+      let event = state.withLock { state in
+        state.verifications += 1
+        return state.duringVerification.take()
+      }
+      try await event?()
       return try .json(verify(try await request.decode(VerifyReceiptRequest.self, upTo: .mebibytes(4))))
     }
     routes.on(.post, "/store/v1/transactions/{id}/finish") { [unowned self] request, parameters in

@@ -19,10 +19,14 @@ struct GrantLedger: Sendable {
   }
 
   /// The grant for that claim and device: the one there is, or a new one. Throws `entitlement-revoked` where it was
-  /// revoked.
+  /// revoked, and `content-withdrawn` where the version was withdrawn since the claim was looked at: its package may be
+  /// collected by now, and what is collected is decided under the same lock.
   func grant(_ claim: Claim, to device: Device) async throws -> (grant: GrantRecord, isNew: Bool) {
     let now = clock.now()
     return try await database.write { connection in
+      if try VersionTable.isWithdrawn(claim.content.product, claim.content.version, in: connection) {
+        throw Problem(.contentWithdrawn)
+      }
       try ObligationTable.add(
         claim.owed, store: claim.store, transaction: claim.transaction, device: device.id, in: connection)
       let existing = try GrantTable.find(
