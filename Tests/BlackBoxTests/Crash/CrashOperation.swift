@@ -8,8 +8,31 @@ enum CrashOperation: String, CaseIterable, Sendable {
   case append
   case appendChecked
   case makeVersion
+  /// Of a packed folder, with its signed manifest.
+  case makePackedVersion
+  /// The same with bytes that are not those of the manifest.
+  case refusePackedVersion
   case release
   case collect
+  /// Of an upload whose time has passed.
+  case expire
+
+  /// Not every step of these is tried unless all are asked for: they share most of theirs with others.
+  var stride: Int {
+    switch self {
+    case .makePackedVersion, .refusePackedVersion, .expire: 4
+    default: 1
+    }
+  }
+
+  /// What the server is started with for its sake.
+  var serverOptions: [String] {
+    switch self {
+    case .collect, .refusePackedVersion: ["--collection-grace", "0s"]
+    case .expire: ["--upload-lifetime", "200ms"]
+    default: []
+    }
+  }
 
   /// What one run of an operation is about.
   struct Subject: Sendable {
@@ -18,6 +41,7 @@ enum CrashOperation: String, CaseIterable, Sendable {
     var location = ""
     /// For a collection: bytes that nobody needs.
     var garbage: SHA256Digest?
+    var package: PackedFolder?
     /// For a collection: a file that belongs to no upload.
     var stray = ""
   }
@@ -28,11 +52,24 @@ enum CrashOperation: String, CaseIterable, Sendable {
   func prepare(_ number: Int, _ desk: PublishingDesk) async throws -> Subject {
     let content = (0..<150_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8 &+ number) }
     var subject = Subject(product: "com.example.\(rawValue.lowercased())\(number)", content: content)
+    if self == .makePackedVersion || self == .refusePackedVersion {
+      return try await preparePackage(subject, desk)
+    }
     try await desk.describe(subject.product)
     if self == .beginUpload { return subject }
     subject.location = try await desk.createUpload(length: content.count)
     switch self {
-    case .beginUpload: break
+    case .beginUpload, .makePackedVersion, .refusePackedVersion: break
+    case .expire:
+      // Its time may be over before these bytes are sent; then it expires without them.
+      _ = try await desk.tus(
+        "PATCH", subject.location,
+        [("Upload-Offset", "0"), ("Content-Type", "application/offset+octet-stream")],
+        Array(content[..<Self.beginning]))
+      let identifier = PublishingDesk.identifier(subject.location)
+      try await eventually {
+        try await desk.collect(dryRun: true).uploads.contains { $0.upload == identifier }
+      }
     case .append, .appendChecked:
       let answer = try await desk.tus(
         "PATCH", subject.location,
@@ -63,6 +100,17 @@ enum CrashOperation: String, CaseIterable, Sendable {
     return subject
   }
 
+  private func preparePackage(_ subject: Subject, _ desk: PublishingDesk) async throws -> Subject {
+    var subject = subject
+    let package = try await PackedFolder.make(subject.product, of: subject.content, in: desk.directory)
+    subject.package = package
+    subject.content = self == .refusePackedVersion ? package.bytes.reversed() : package.bytes
+    try await desk.describe(subject.product, keys: package.keys)
+    subject.location = try await desk.createUpload(length: subject.content.count)
+    try await desk.send(subject.content, to: subject.location)
+    return subject
+  }
+
   /// The operation. Throws when the server dies under it. Doing it again after that must finish it.
   func perform(_ subject: inout Subject, _ desk: PublishingDesk) async throws {
     switch self {
@@ -76,11 +124,21 @@ enum CrashOperation: String, CaseIterable, Sendable {
       try await desk.send(subject.content, to: subject.location, isChecked: true)
     case .makeVersion:
       try await desk.makeVersion("1.0", of: subject.product, from: subject.location)
+    case .makePackedVersion, .refusePackedVersion:
+      guard let package = subject.package else { break }
+      // A refused package is gone when the answer was lost; then there is nothing to refuse any more.
+      let refusals: [ProblemCode] = self == .makePackedVersion ? [] : [.packageRejected, .uploadUnknown]
+      let record = try await desk.makeVersion(
+        "1.0", of: package, from: subject.location, refusals: refusals)
+      guard (record == nil) == (self == .refusePackedVersion) else {
+        throw PublishingDesk.Violation(description: "other bytes than the manifest's became a version")
+      }
+      if self == .refusePackedVersion { _ = try await desk.collect() }
     case .release:
       while let step = Self.nextStep(try await desk.versions(of: subject.product).first?.state) {
         try await desk.take(step, "1.0", of: subject.product)
       }
-    case .collect:
+    case .collect, .expire:
       _ = try await desk.collect()
     }
   }
@@ -116,7 +174,16 @@ enum CrashOperation: String, CaseIterable, Sendable {
       guard [Self.beginning, subject.content.count].contains(offset) else {
         throw PublishingDesk.Violation(description: "unchecked bytes count: \(offset)")
       }
-    case .makeVersion: break
+    case .makeVersion, .makePackedVersion: break
+    case .refusePackedVersion:
+      guard try await desk.versions(of: subject.product).isEmpty else {
+        throw PublishingDesk.Violation(description: "a refused package became a version")
+      }
+    case .expire:
+      let status = try await desk.tus("HEAD", subject.location).status
+      guard status == 404 || status == 410 else {
+        throw PublishingDesk.Violation(description: "an expired upload is answered \(status)")
+      }
     case .release, .collect:
       guard try await desk.versions(of: subject.product).count == 1 else {
         throw PublishingDesk.Violation(description: "the version is gone")
@@ -128,6 +195,10 @@ enum CrashOperation: String, CaseIterable, Sendable {
   func checkFinished(_ subject: Subject, _ desk: PublishingDesk) async throws {
     try await desk.checkVersions(of: subject.product)
     let versions = try await desk.versions(of: subject.product)
+    let manifest =
+      self == .makePackedVersion ? try await desk.manifest("1.0", of: subject.product) : nil
+    let expiries =
+      self == .expire ? try await desk.audited(PublishingDesk.identifier(subject.location)) : []
     let holds =
       switch self {
       case .beginUpload:
@@ -135,6 +206,15 @@ enum CrashOperation: String, CaseIterable, Sendable {
       case .append, .appendChecked:
         try await desk.checkUpload(subject.location, of: subject.content) == subject.content.count
       case .makeVersion: versions.map(\.digest) == [SHA256Digest.of(subject.content)]
+      case .makePackedVersion:
+        versions.map(\.digest) == [SHA256Digest.of(subject.content)]
+          && manifest == subject.package?.manifest
+      case .refusePackedVersion:
+        try versions.isEmpty && !desk.hasBlob(SHA256Digest.of(subject.content))
+          && FileSystem.status(of: desk.incomingPath(subject.location)) == nil
+      case .expire:
+        try FileSystem.status(of: desk.incomingPath(subject.location)) == nil
+          && expiries == ["upload.expire"]
       case .release: versions.map(\.state) == [.released]
       case .collect:
         try versions.count == 1 && subject.garbage.map { try !desk.hasBlob($0) } == true

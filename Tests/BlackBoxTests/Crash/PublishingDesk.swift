@@ -3,6 +3,7 @@ import Digests
 import HTTPClient
 import Measures
 import PullboxAPI
+import PullboxTesting
 import SystemCalls
 
 /// An operator of one delivery server, as the sweep needs one.
@@ -16,8 +17,12 @@ struct PublishingDesk: Sendable {
   }
 
   let web: Web
-  /// The server's state directory.
-  let state: String
+  /// Where the server's state directory lies, and whatever else a test needs.
+  let directory: TemporaryDirectory
+
+  var state: String { Self.state(in: directory) }
+
+  static func state(in directory: TemporaryDirectory) -> String { directory.path("state") }
 
   func tus(
     _ method: String, _ path: String, _ headers: [(String, String)] = [], _ body: [UInt8]? = nil
@@ -47,10 +52,12 @@ struct PublishingDesk: Sendable {
     guard answer.status == 204 else { throw Self.violation(answer) }
   }
 
-  func describe(_ product: String) async throws {
+  /// `keys` are those that must sign its manifests; without any, none need be signed.
+  func describe(_ product: String, keys: [String] = []) async throws {
+    let description = keys.isEmpty ? [:] : ["publisherKeys": keys]
     let answer = try await web.send(
       "PUT", "/v1/operator/products/\(product)", headers: [("Content-Type", "application/json")],
-      body: Array("{}".utf8))
+      body: try WireJSON.encode(description))
     guard (200...201).contains(answer.status) else { throw Self.violation(answer) }
   }
 
@@ -62,6 +69,26 @@ struct PublishingDesk: Sendable {
       ["upload": location, "version": version])
     guard (200...201).contains(answer.status) else { throw Self.violation(answer) }
     return try answer.decoded()
+  }
+
+  /// A version with a manifest and its signatures; nil when the server answers with one of `refusals`.
+  func makeVersion(
+    _ version: String, of package: PackedFolder, from location: String, refusals: [ProblemCode] = []
+  ) async throws -> VersionRecord? {
+    let answer = try await web.post(
+      "/v1/operator/products/\(package.product)/versions",
+      PackedFolder.Submission(
+        upload: location, version: version, manifest: Base64.encode(package.manifest),
+        signatures: package.signatures))
+    if let code = answer.problem?.code, refusals.contains(code) { return nil }
+    guard (200...201).contains(answer.status) else { throw Self.violation(answer) }
+    return try answer.decoded()
+  }
+
+  func manifest(_ version: String, of product: String) async throws -> [UInt8] {
+    let answer = try await web.get("/v1/operator/products/\(product)/versions/\(version)/manifest")
+    guard answer.status == 200 else { throw Self.violation(answer) }
+    return answer.body
   }
 
   func take(_ step: String, _ version: String, of product: String) async throws {
@@ -79,8 +106,9 @@ struct PublishingDesk: Sendable {
     try await web.get(Self.uploads).decoded(Page<UploadRecord>.self).items
   }
 
-  func collect() async throws -> CollectionReport {
-    let answer = try await web.post("/v1/operator/collection", CollectionRequest(graceSeconds: 0))
+  func collect(dryRun: Bool = false) async throws -> CollectionReport {
+    let answer = try await web.post(
+      "/v1/operator/collection", CollectionRequest(dryRun: dryRun, graceSeconds: 0))
     guard answer.status == 200 else { throw Self.violation(answer) }
     return try answer.decoded()
   }
@@ -91,6 +119,18 @@ struct PublishingDesk: Sendable {
 
   func hasBlob(_ digest: SHA256Digest) throws -> Bool {
     try FileSystem.status(of: blobPath(digest)) != nil
+  }
+
+  func incomingPath(_ location: String) -> String { "\(state)/incoming/\(Self.identifier(location))" }
+
+  static func identifier(_ location: String) -> String {
+    location.split(separator: "/").last.map(String.init) ?? ""
+  }
+
+  /// The actions that the audit log tells of that subject, the newest first.
+  func audited(_ subject: String) async throws -> [String] {
+    try await web.get("/v1/operator/audit?limit=200").decoded(Page<AuditEntry>.self).items
+      .filter { $0.subject == subject }.map(\.action)
   }
 
   /// Every version that is shown has all its bytes, and they are what it says.
@@ -110,9 +150,8 @@ struct PublishingDesk: Sendable {
 
   /// A step is in the log exactly when the version is past it.
   private func checkAudit(of product: String, _ records: [VersionRecord]) async throws {
-    let entries = try await web.get("/v1/operator/audit?limit=200").decoded(Page<AuditEntry>.self).items
     for record in records {
-      let actions = entries.filter { $0.subject == "\(product) \(record.version)" }.map(\.action)
+      let actions = try await audited("\(product) \(record.version)")
       let expected: [String] =
         switch record.state {
         case .draft: []
@@ -131,8 +170,7 @@ struct PublishingDesk: Sendable {
   func checkUpload(_ location: String, of content: [UInt8]) async throws -> Int {
     let head = try await tus("HEAD", location)
     guard let offset = head.headers["Upload-Offset"].flatMap({ Int($0) }) else { throw Self.violation(head) }
-    let identifier = location.split(separator: "/").last.map(String.init) ?? ""
-    let bytes = try FileSystem.read("\(state)/incoming/\(identifier)", upTo: .mebibytes(64))
+    let bytes = try FileSystem.read(incomingPath(location), upTo: .mebibytes(64))
     guard bytes.count >= offset, Array(bytes.prefix(offset)) == Array(content.prefix(offset)) else {
       throw Violation(description: "the upload's \(offset) bytes are not those that were sent")
     }
