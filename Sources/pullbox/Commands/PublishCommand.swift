@@ -17,13 +17,17 @@ enum PublishCommand: Command {
       which product and version it is. A product that
       the server does not know is created, from that description or as a free
       product of the folder's name. A folder with nothing but a description (a
-      subscription) only creates or changes the product. An upload that was broken
-      off goes on where it stood when the same command is given again.
+      subscription) only creates or changes the product. A package that 'pack' made
+      is sent with the manifest and the signatures that lie beside it. An upload
+      that was broken off goes on where it stood when the same command is given again.
       """,
     operands: [.init("DIR|FILE")],
     options: [
       .value("product", "ID", environment: .some(nil), help: "Which product, whatever the description says"),
       .value("version", "V", environment: .some(nil), help: "Which version, whatever the description says"),
+      .value(
+        "manifest", "FILE", environment: .some(nil),
+        help: "The manifest of a package, where it is not beside it"),
       SigningKeys.option,
       .flag("release", environment: .some(nil), help: "Also approve and release it"),
       .flag("draft", environment: .some(nil), help: "Do not hand it in for review"),
@@ -34,7 +38,10 @@ enum PublishCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let path = try context.operand(0)
-    let source = try await BlockingPool.shared.run { try PublishSource(inspecting: path) }
+    let manifestPath = context.arguments.value("manifest")
+    let source = try await BlockingPool.shared.run {
+      try PublishSource(inspecting: path, manifest: manifestPath)
+    }
     let product = try product(of: source, context)
     let client = try context.operatorClient()
     if source.form == .descriptionOnly {
@@ -44,7 +51,7 @@ enum PublishCommand: Command {
     let version = try version(of: source, context)
     let known = try await client.product(product)?.product
     let isKnown = known != nil
-    let keys = try await BlockingPool.shared.run { try SigningKeys(context.arguments) }
+    let keys = try await BlockingPool.shared.run { try signingKeys(for: source, context.arguments) }
     if let named = known?.publisherKeys { try keys.check(against: named, product) }
 
     let versions =
@@ -73,26 +80,6 @@ enum PublishCommand: Command {
     record = try await advance(record, client, context)
     try report(record, package, sent: sent, context.console)
     withExtendedLifetime(work) {}
-  }
-
-  private static func product(
-    of source: PublishSource, _ context: CommandContext
-  ) throws(UsageError) -> ProductIdentifier {
-    if let given = context.arguments.value("product") { return try CommandContext.product(given) }
-    if let described = source.product { return described }
-    throw UsageError("which product is this? give --product\(alternative("an id", source))")
-  }
-
-  private static func version(
-    of source: PublishSource, _ context: CommandContext
-  ) throws(UsageError) -> ContentVersion {
-    if let given = context.arguments.value("version") { return try CommandContext.version(given) }
-    if let described = source.version { return described }
-    throw UsageError("which version is this? give --version\(alternative("a version", source))")
-  }
-
-  private static func alternative(_ member: String, _ source: PublishSource) -> String {
-    source.form == .file ? "" : ", or \(member) in \(source.path)/\(SourceFolder.productDescriptionName)"
   }
 
   /// The package that the new one is laid out after: the same version's, when it is there already and this is a repetition,

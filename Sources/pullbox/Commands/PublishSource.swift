@@ -6,11 +6,14 @@ import PullboxKit
 import ServiceRuntime
 import SystemCalls
 
-/// What `publish` and `pack` are given: a folder to pack, a finished file, or a folder with nothing but a description.
+/// What `publish` and `pack` are given: a folder to pack, a finished file, a package that `pack` made before, or a folder with
+/// nothing but a description.
 struct PublishSource: Sendable {
-  enum Form: Sendable {
+  enum Form: Sendable, Equatable {
     case folder
     case file
+    /// With the manifest that `pack` wrote, here or on another machine.
+    case package(Manifest)
     case descriptionOnly
   }
 
@@ -24,19 +27,35 @@ struct PublishSource: Sendable {
   /// The folder's or file's own name, without the extension of a file.
   var name: String {
     let name = FileSystem.lastPart(of: path)
-    guard form == .file, let dot = name.lastIndex(of: "."), dot != name.startIndex else { return name }
+    guard isFile, let dot = name.lastIndex(of: "."), dot != name.startIndex else { return name }
     return String(name[..<dot])
   }
 
-  /// Blocks. Throws where there is nothing to publish, and where the description cannot be read.
-  init(inspecting path: String) throws {
+  /// One file, whatever is in it.
+  var isFile: Bool {
+    switch form {
+    case .file, .package: true
+    case .folder, .descriptionOnly: false
+    }
+  }
+
+  /// Blocks. A file is a package when `manifest` is given, or lies beside it. Throws where there is nothing to publish, and
+  /// where the description or the manifest cannot be read.
+  init(inspecting path: String, manifest manifestPath: String? = nil) throws {
     self.path = try Self.absolute(path)
     switch try FileDescriptor.open(path, .readOnly).status().kind {
     case .regular:
-      form = .file
       description = nil
-      (product, version) = (nil, nil)
+      let manifest = try StoredManifest.read(manifestPath ?? StoredManifest.path(beside: path))
+      if let manifestPath, manifest == nil {
+        throw CommandFailure(.failed, "there is no manifest at \(manifestPath)")
+      }
+      form = manifest.map { .package($0) } ?? .file
+      (product, version) = (manifest?.product, manifest?.version)
     case .directory:
+      guard manifestPath == nil else {
+        throw UsageError("--manifest goes with a package; a folder's is written while it is packed")
+      }
       let name = SourceFolder.productDescriptionName
       description = try ProductDescriptionFile(readingIfPresent: "\(path)/\(name)")?.description
       let source = try SourceFolder(scanning: path)

@@ -5,7 +5,8 @@ import PullboxKit
 import ServiceRuntime
 import SystemCalls
 
-/// The keys that a publisher signs with: those that `--signing-key` names, else this user's own, made at first use.
+/// The keys that a publisher signs with: those that `--signing-key` names, else this user's own, made at first use. A package
+/// that was signed when it was packed needs neither.
 struct SigningKeys: Sendable {
   static let option = CommandOption.list(
     "signing-key", "FILE",
@@ -13,16 +14,21 @@ struct SigningKeys: Sendable {
       + "Given twice, both sign, as while a new key takes over")
 
   let keys: [SigningKey]
+  /// Made before, of the manifest that is published.
+  let stored: [PublisherSignature]
 
-  /// Blocks.
-  init(_ arguments: ParsedArguments) throws {
+  /// Blocks. `stored` are taken over as they are.
+  init(_ arguments: ParsedArguments, stored: [PublisherSignature] = []) throws {
+    self.stored = stored
     let paths = arguments.values("signing-key")
-    guard !paths.isEmpty else {
+    guard !paths.isEmpty || !stored.isEmpty else {
       keys = [try StateDirectory().signingKey.readOrMake()]
       return
     }
-    guard paths.count <= PublisherSignature.maximumCount else {
-      throw UsageError("--signing-key is given at most \(PublisherSignature.maximumCount) times")
+    guard stored.count + paths.count <= PublisherSignature.maximumCount else {
+      throw UsageError(
+        "a version has at most \(PublisherSignature.maximumCount) signatures, those made when it was packed included"
+      )
     }
     keys = try paths.map { path in
       guard let key = try PublisherKeyFile(path: path).read() else {
@@ -33,7 +39,7 @@ struct SigningKeys: Sendable {
   }
 
   var identifiers: [PublisherKeyIdentifier] {
-    keys.map(\.verificationKey.publisherKeyIdentifier).sorted()
+    Set(keys.map(\.verificationKey.publisherKeyIdentifier) + stored.map(\.keyId)).sorted()
   }
 
   /// Throws when the server would refuse these keys' signatures, before anything is packed or sent.
@@ -50,6 +56,8 @@ struct SigningKeys: Sendable {
 
   func signatures(of manifest: Manifest) -> [PublisherSignature] {
     let bytes = manifest.canonicalBytes()
-    return keys.map { PublisherSignature(signing: bytes, with: $0) }.sorted { $0.keyId < $1.keyId }
+    let known = Set(stored.map(\.keyId))
+    let new = keys.map { PublisherSignature(signing: bytes, with: $0) }.filter { !known.contains($0.keyId) }
+    return (stored + new).sorted { $0.keyId < $1.keyId }
   }
 }
