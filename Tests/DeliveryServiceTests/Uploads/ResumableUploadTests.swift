@@ -105,6 +105,49 @@ struct ResumableUploadTests {
     }
   }
 
+  @Test(
+    "further 104s tell after every 16 MiB how much is safe, without an address, and never of bytes to be checked"
+  )
+  func progress() async throws {
+    try await ServerHarness.run { server in
+      let client = UploadClient(server: server)
+      let created = try await client.resumable(
+        "POST", UploadClient.collection, [("Upload-Complete", "?0")], [1, 2, 3])
+      let location = try #require(created.headers["Location"])
+      let connection = try client.connect()
+      let content = [UInt8](repeating: 7, count: 20 << 20)
+      let lines = [
+        "Upload-Draft-Interop-Version: 8", "Upload-Complete: ?0", "Content-Type: application/partial-upload",
+      ]
+      try await connection.send(
+        client.head(
+          "PATCH", location, lines + ["Upload-Offset: 3", "Content-Length: \(content.count)"]))
+      // Held back until the news is there: it comes while the request is still sent.
+      try await connection.send(Array(content[..<(17 << 20)]))
+      let interim = try await connection.receiveResponse()
+      #expect(interim.status == 104)
+      #expect(interim["Upload-Draft-Interop-Version"] == "8")
+      #expect(interim["Location"] == nil)
+      let offset = try #require(interim["Upload-Offset"].flatMap { Int($0) })
+      #expect((3 + (16 << 20)...3 + (17 << 20)).contains(offset))
+      try await connection.send(Array(content[(17 << 20)...]))
+      let final = try await connection.receiveResponse()
+      #expect(final.status == 204)
+      #expect(final["Upload-Offset"] == String(3 + content.count))
+
+      let digest = Base64.encode(SHA256Digest.of(content).array)
+      try await connection.send(
+        client.head(
+          "PATCH", location,
+          lines + [
+            "Upload-Offset: \(3 + content.count)", "Content-Length: \(content.count)",
+            "Content-Digest: sha-256=:\(digest):",
+          ]))
+      try await connection.send(content)
+      #expect(try await connection.receiveResponse().status == 204)
+    }
+  }
+
   @Test("a wrong offset is 409 with the right one; a wrong type is 415; a missing field is 400")
   func refusals() async throws {
     try await ServerHarness.run { server in

@@ -147,6 +147,7 @@ struct TusTests {
       let nonsense = try await client.tus("POST", location, [("X-HTTP-Method-Override", "TRACE")])
       #expect(nonsense.status == 405)
       #expect(nonsense.headers["Allow"] == "DELETE, GET, HEAD, OPTIONS, PATCH")
+      #expect(nonsense.headers["Tus-Resumable"] == "1.0.0")
     }
   }
 

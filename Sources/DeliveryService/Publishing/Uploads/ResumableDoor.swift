@@ -35,14 +35,8 @@ struct ResumableDoor: Sendable {
         contentLength: append.contentLength)
       let upload = try await desk.create(wish, owner: actor)
       let location = "\(UploadRoutes.path)/\(upload.id)"
-      if Self.isSpoken(by: request) {
-        await request.sendInterim(
-          HTTPStatus(rawValue: 104),
-          [
-            "Location": location, "Upload-Limit": limit(age: desk.limits.lifetime),
-            Self.interopField: String(Self.interopVersion),
-          ])
-      }
+      await Self.sendInterim(
+        ["Location": location, "Upload-Limit": limit(age: desk.limits.lifetime)], to: request)
       return try await receive(request, append, for: upload.id, status: .created)
     }
   }
@@ -84,7 +78,8 @@ struct ResumableDoor: Sendable {
   private func receive(
     _ request: HTTPRequest, _ append: ResumableAppend, for id: String, status: HTTPStatus
   ) async throws -> HTTPResponse {
-    let (upload, state) = try await desk.append(request.body, to: id, append, .insist)
+    let (upload, state) = try await desk.append(
+      request.body, to: id, append, .insist, progress: Self.progress(of: request))
     let headers: HTTPFields = [
       "Location": "\(UploadRoutes.path)/\(id)", "Upload-Complete": state.isComplete ? "?1" : "?0",
       "Upload-Offset": String(state.offset.rawValue), "Upload-Limit": limit(age: desk.remaining(of: upload)),
@@ -112,6 +107,20 @@ struct ResumableDoor: Sendable {
       }
       return response
     }
+  }
+
+  /// 104, to a client of this version alone.
+  private static func sendInterim(_ fields: HTTPFields, to request: HTTPRequest) async {
+    guard isSpoken(by: request) else { return }
+    var headers = fields
+    headers[interopField] = String(interopVersion)
+    await request.sendInterim(HTTPStatus(rawValue: 104), headers)
+  }
+
+  /// Tells the client in further 104s how much it need not keep; nil for one that would not understand.
+  private static func progress(of request: HTTPRequest) -> (@Sendable (ByteCount) async -> Void)? {
+    guard isSpoken(by: request) else { return nil }
+    return { offset in await sendInterim(["Upload-Offset": String(offset.rawValue)], to: request) }
   }
 
   private static func isSpoken(by request: HTTPRequest) -> Bool {

@@ -14,13 +14,17 @@ struct Reception: Sendable {
 }
 
 extension UploadDesk {
+  /// After so many bytes of a request its client is told how far they are safe, where it wants to know.
+  static let progressStep = ByteCount.mebibytes(16)
   /// By how much the claim of an upload of unknown length grows.
   private static let step = ByteCount.mebibytes(8)
 
   /// Takes the bytes of one request until they end or the connection does: what arrived is kept either way, unless it had
-  /// to add up to a checksum. Answers how the upload stands then.
+  /// to add up to a checksum. `progress` is told now and then where the bytes end that are on the device, never of those that
+  /// wait for their checksum. Answers how the upload stands then.
   func append(
-    _ body: RequestBody, to id: String, _ rules: some UploadRules, _ manners: Manners
+    _ body: RequestBody, to id: String, _ rules: some UploadRules, _ manners: Manners,
+    progress: (@Sendable (ByteCount) async -> Void)? = nil
   ) async throws -> (upload: Upload, state: UploadState) {
     try await holding(id, manners) { () in
       let upload = try await self.find(id)
@@ -33,14 +37,14 @@ extension UploadDesk {
       case .repeatAnswer: return (upload, state)
       case .receive(let length, let end):
         if state.isComplete { return (upload, state) }
-        return try await self.receive(body, upload, from: state.offset, length, end, rules)
+        return try await self.receive(body, upload, from: state.offset, length, end, rules, progress)
       }
     }
   }
 
   private func receive(
     _ body: RequestBody, _ found: Upload, from start: ByteCount, _ length: ByteCount?, _ end: UploadEnd,
-    _ rules: some UploadRules
+    _ rules: some UploadRules, _ progress: (@Sendable (ByteCount) async -> Void)?
   ) async throws -> (upload: Upload, state: UploadState) {
     var upload = found
     let id = upload.id
@@ -57,7 +61,7 @@ extension UploadDesk {
       try await database.write { try UploadTable.setLength(length, of: id, in: $0) }
       upload.length = length
     }
-    let reception = try await take(body, into: blob, length: length, rules.checksum)
+    let reception = try await take(body, into: blob, length: length, rules.checksum, progress)
     budget.settle(id, .init(total: length ?? reception.offset, received: reception.offset))
     var failure = reception.failure
     var isEnded = end == .here || (end == .atLength && reception.offset == length)
@@ -89,11 +93,13 @@ extension UploadDesk {
 
   /// The bytes, as far as they come, and on the device. Throws when what came before them is in doubt.
   private func take(
-    _ body: RequestBody, into blob: IncomingBlob, length: ByteCount?, _ checksum: Checksum?
+    _ body: RequestBody, into blob: IncomingBlob, length: ByteCount?, _ checksum: Checksum?,
+    _ progress: (@Sendable (ByteCount) async -> Void)?
   ) async throws -> Reception {
     if let checksum { try await Self.asProblem { try await blob.expect(checksum) } }
     // Unstructured so that a request that insists on the upload can end it, and this one alone.
-    let task = Task { await read(body, into: blob, length: length) }
+    let isChecked = checksum != nil
+    let task = Task { await read(body, into: blob, length: length, isChecked ? nil : progress) }
     expose(task, of: blob.identifier)
     var reception = await withTaskCancellationHandler {
       await task.value
@@ -116,9 +122,13 @@ extension UploadDesk {
     return reception
   }
 
-  private func read(_ body: RequestBody, into blob: IncomingBlob, length: ByteCount?) async -> Reception {
+  private func read(
+    _ body: RequestBody, into blob: IncomingBlob, length: ByteCount?,
+    _ progress: (@Sendable (ByteCount) async -> Void)?
+  ) async -> Reception {
     let end = length ?? UploadLimits.maximumLength
     var position = await blob.offset
+    var told = position
     do {
       for try await bytes in body {
         let next = position + ByteCount(bytes.count)
@@ -131,6 +141,11 @@ extension UploadDesk {
         }
         position = try await blob.append(bytes, at: position)
         budget.note(position, of: blob.identifier)
+        if let progress, position - told >= Self.progressStep {
+          try await blob.synchronize()
+          await progress(position)
+          told = position
+        }
       }
       return Reception(offset: position, failure: nil)
     } catch {

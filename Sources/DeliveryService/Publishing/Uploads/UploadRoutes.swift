@@ -33,6 +33,9 @@ struct UploadRoutes: Sendable {
       let names = allowed.map(\.rawValue).joined(separator: ", ")
       var response = HTTPResponse.problem(Problem(.methodNotAllowed, "\(request.path) answers \(names)"))
       response.headers["Allow"] = names
+      if request.headers.contains("Tus-Resumable") {
+        response.headers["Tus-Resumable"] = TusDoor.protocolVersion
+      }
       return response
     }
     if method == .options { return options() }
