@@ -9,15 +9,19 @@ public import SystemCalls
 public final class BlobStore: Sendable {
   let paths: BlobStorePaths
   let operations: any FileOperations
+  /// Where the bytes of incoming files are hashed, so that their own threads can write meanwhile.
+  let hashers: BlockingPool
   private let reserve: ByteCount
   private let pool = BlockingPool.shared
   /// Of all blobs together; nil unless it was to be known.
   private let stored: Mutex<ByteCount?>
 
   private init(
-    paths: BlobStorePaths, reserve: ByteCount, stored: ByteCount?, operations: any FileOperations
+    paths: BlobStorePaths, reserve: ByteCount, stored: ByteCount?, operations: any FileOperations,
+    hashers: BlockingPool
   ) {
     self.paths = paths
+    self.hashers = hashers
     self.reserve = reserve
     self.stored = Mutex(stored)
     self.operations = operations
@@ -25,10 +29,10 @@ public final class BlobStore: Sendable {
 
   /// Makes the directories where they are missing and clears what a killed process left half-written beside the incoming
   /// files. Blocks. `reserve` is the free space that no incoming file may take. With `measures` every blob is looked at
-  /// once, and ``storedLength`` is known from then on.
+  /// once, and ``storedLength`` is known from then on. `hashers` are the threads beside the incoming files' own.
   public static func open(
     directory: String, reserve: ByteCount = .mebibytes(64), measures: Bool = false,
-    operations: any FileOperations = SystemFileOperations()
+    operations: any FileOperations = SystemFileOperations(), hashers: BlockingPool = .computing
   ) throws(BlobStoreError) -> BlobStore {
     let paths = BlobStorePaths(directory)
     let stored: ByteCount? = try asBlobStoreError { () throws(SystemError) in
@@ -37,7 +41,7 @@ public final class BlobStore: Sendable {
       try DurableFile.removeLeftovers(in: paths.incoming)
       return measures ? try blobs(in: paths).values.reduce(.zero, +) : nil
     }
-    return BlobStore(paths: paths, reserve: reserve, stored: stored, operations: operations)
+    return BlobStore(paths: paths, reserve: reserve, stored: stored, operations: operations, hashers: hashers)
   }
 
   /// What all blobs hold together; nil unless the store was opened to measure it.

@@ -2,9 +2,12 @@ public import Digests
 public import Measures
 import SystemCalls
 
-/// A file that is being received, with its digests kept while the bytes pass. Runs on a thread of its own; nobody else can
-/// receive into the same file until this object is gone or finished.
+/// A file that is being received, with its digests kept while the bytes pass. Runs on a thread of its own, which writes while
+/// others hash the same bytes; nobody else can receive into the same file until this object is gone or finished.
 public actor IncomingBlob {
+  /// Fewer bytes are hashed where they are written: handing them over would cost more.
+  private static let shortLength = 32_768
+
   public nonisolated let identifier: String
   public nonisolated let limit: ByteCount
 
@@ -48,6 +51,28 @@ public actor IncomingBlob {
       throw BlobStoreError(.tooLarge, "more than \(limit.rawValue) bytes")
     }
     try checkReserve(adding: bytes.count)
+    if bytes.count < Self.shortLength {
+      try write(bytes, at: length)
+      digests.update(bytes.span)
+      check?.hasher.update(bytes.span)
+    } else {
+      let checked = check.map { check in
+        store.hashers.start { () throws(Never) -> ChecksumHasher in
+          var hasher = check.hasher
+          hasher.update(bytes.span)
+          return hasher
+        }
+      }
+      try digests.update(bytes, on: store.hashers) { () throws(BlobStoreError) in
+        try write(bytes, at: length)
+      }
+      if let checked { check?.hasher = checked.get() }
+    }
+    try startWriteback(from: length)
+    return digests.length
+  }
+
+  private func write(_ bytes: [UInt8], at length: ByteCount) throws(BlobStoreError) {
     try withFile { file throws(SystemError) in
       do throws(SystemError) {
         try store.operations.write(bytes.span, to: file, at: length)
@@ -57,10 +82,6 @@ public actor IncomingBlob {
         throw error
       }
     }
-    digests.update(bytes.span)
-    check?.hasher.update(bytes.span)
-    try startWriteback(from: length)
-    return digests.length
   }
 
   /// Returns when everything received is on the device and will count after a power cut.

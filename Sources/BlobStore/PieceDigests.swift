@@ -7,7 +7,7 @@ public struct PieceDigests: Sendable {
   public static let pieceLength = ByteCount.mebibytes(1)
 
   private var whole = SHA256Hasher()
-  private var piece = SHA256Hasher()
+  private var piece = RunningPiece()
   private var finished: [SHA256Digest] = []
   public private(set) var length = ByteCount.zero
 
@@ -27,25 +27,38 @@ public struct PieceDigests: Sendable {
 
   public mutating func update(_ bytes: Span<UInt8>) {
     whole.update(bytes)
-    let pieceLength = PieceDigests.pieceLength.rawValue
-    var position = 0
-    while position < bytes.count {
-      let count = min(bytes.count - position, Int(pieceLength - length.rawValue % pieceLength))
-      piece.update(bytes.extracting(position..<position + count))
-      position += count
-      length += ByteCount(count)
-      if length.rawValue % pieceLength == 0 {
-        finished.append(piece.finalize())
-        piece = SHA256Hasher()
-      }
+    finished += piece.update(bytes)
+    length += ByteCount(bytes.count)
+  }
+
+  /// As ``update(_:)``, with both digests computed on threads of `pool` while `work` runs on the caller's. When `work`
+  /// throws, nothing is added, and nobody waits for the digests. Blocks; not from a thread of `pool`.
+  mutating func update<Failure: Error>(
+    _ bytes: [UInt8], on pool: BlockingPool, beside work: () throws(Failure) -> Void
+  ) throws(Failure) {
+    let (whole, piece) = (whole, piece)
+    let nextWhole = pool.start { () throws(Never) -> SHA256Hasher in
+      var whole = whole
+      whole.update(bytes.span)
+      return whole
     }
+    let nextPiece = pool.start { () throws(Never) -> (RunningPiece, [SHA256Digest]) in
+      var piece = piece
+      let finished = piece.update(bytes.span)
+      return (piece, finished)
+    }
+    try work()
+    self.whole = nextWhole.get()
+    let (next, nowFinished) = nextPiece.get()
+    self.piece = next
+    finished += nowFinished
+    length += ByteCount(bytes.count)
   }
 
   /// Of everything so far; more may follow.
   public func finalize() -> ReceivedBlob {
-    let isPieceBegun = length.rawValue % PieceDigests.pieceLength.rawValue != 0
-    return ReceivedBlob(
+    ReceivedBlob(
       digest: whole.finalize(), length: length,
-      pieces: isPieceBegun ? finished + [piece.finalize()] : finished)
+      pieces: piece.isBegun ? finished + [piece.digest] : finished)
   }
 }

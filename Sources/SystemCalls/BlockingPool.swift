@@ -9,6 +9,10 @@ public final class BlockingPool: Sendable {
   /// For work that is short and independent. Whatever may wait for long, or must stay in order, brings a
   /// ``BlockingThread`` of its own.
   public static let shared = BlockingPool(name: "pullbox-block", threads: 8)
+  /// For work that computes and never waits, so that it runs beside a thread that does: one thread a processor, at least
+  /// two.
+  public static let computing = BlockingPool(
+    name: "pullbox-compute", threads: max(2, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
 
   private let workers: Workers
 
@@ -38,14 +42,16 @@ public final class BlockingPool: Sendable {
     _ body: @escaping @Sendable () throws(Failure) -> Value
   ) throws(Failure) -> Value {
     precondition(!isCurrent, "a thread of the pool would wait for the pool")
-    let outcome = Outcome<Value, Failure>()
-    let done = DispatchSemaphore(value: 0)
-    enqueue {
-      outcome.set(Result(catching: body))
-      done.signal()
-    }
-    done.wait()
-    return try outcome.get()
+    return try start(body).get()
+  }
+
+  /// Begins `body` on one of the threads, while the caller goes on with something else.
+  public func start<Value: Sendable, Failure: Error>(
+    _ body: @escaping @Sendable () throws(Failure) -> Value
+  ) -> PendingResult<Value, Failure> {
+    let pending = PendingResult<Value, Failure>()
+    enqueue { pending.set(Result(catching: body)) }
+    return pending
   }
 
   /// Whether the caller runs on one of this pool's threads.
@@ -53,20 +59,6 @@ public final class BlockingPool: Sendable {
 
   func enqueue(_ job: @escaping @Sendable () -> Void) {
     workers.enqueue(job)
-  }
-}
-
-/// Carries a result from the thread that makes it to the one that waits for it.
-private final class Outcome<Value: Sendable, Failure: Error>: Sendable {
-  private let result = Mutex<Result<Value, Failure>?>(nil)
-
-  func set(_ result: Result<Value, Failure>) {
-    self.result.withLock { $0 = result }
-  }
-
-  func get() throws(Failure) -> Value {
-    guard let result = result.withLock({ $0 }) else { preconditionFailure("nothing was set") }
-    return try result.get()
   }
 }
 

@@ -56,6 +56,32 @@ import Testing
     #expect(await pool.run { thread.runAndWait { thread.isCurrent } })
   }
 
+  @Test("work that was begun runs beside its caller, and its result can be asked for again") func start()
+    async
+  {
+    let thread = BlockingThread(name: "test")
+    let pool = BlockingPool(name: "test", threads: 1)
+    let gate = DispatchSemaphore(value: 0)
+    await thread.run {
+      let pending = pool.start { () throws(Never) -> Int in
+        gate.wait()
+        return 42
+      }
+      // Were the caller held up, nobody would open the gate.
+      gate.signal()
+      #expect(pending.get() == 42)
+      #expect(pending.get() == 42)
+    }
+  }
+
+  @Test("the error of work that was begun comes with its result") func startThrows() async {
+    let pool = BlockingPool(name: "test", threads: 1)
+    await BlockingThread(name: "test").run { () -> Void in
+      let pending = pool.start { () throws(Refusal) in throw Refusal() }
+      #expect(throws: Refusal()) { try pending.get() }
+    }
+  }
+
   private final class Counts: Sendable {
     private let state = Mutex((now: 0, most: 0, done: 0))
     var value: (now: Int, most: Int, done: Int) { state.withLock { $0 } }
