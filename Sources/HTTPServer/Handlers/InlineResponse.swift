@@ -65,11 +65,16 @@ public struct InlineResponse: ~Copyable {
   public mutating func start(_ status: HTTPStatus) {
     guard count == 0 else { return fail() }
     self.status = status
-    put("HTTP/1.1 ")
-    put(Int64(status.rawValue))
-    put(ASCII.space)
-    put(status.reasonPhrase)
-    put("\r\n")
+    switch status {
+    case .ok: put("HTTP/1.1 200 OK\r\n")
+    case .partialContent: put("HTTP/1.1 206 Partial Content\r\n")
+    default:
+      put("HTTP/1.1 ")
+      put(Int64(status.rawValue))
+      put(ASCII.space)
+      put(status.reasonPhrase)
+      put("\r\n")
+    }
   }
 
   public mutating func append(_ name: StaticString, _ value: StaticString) {
@@ -160,8 +165,13 @@ public struct InlineResponse: ~Copyable {
 
   private mutating func finishHead(contentLength: Int64) {
     guard state == .unfinished, count > 0 else { return fail() }
-    if !status.forbidsContent { append("Content-Length", contentLength) }
-    for index in date.line.indices { put(date.line[index]) }
+    if !status.forbidsContent {
+      put("Content-Length: ")
+      put(contentLength)
+      put("\r\n")
+    }
+    let line = date.line
+    put(line.span)
     if closes {
       put("Connection: close\r\n")
     } else if minorVersion == 0 {
@@ -200,18 +210,21 @@ public struct InlineResponse: ~Copyable {
   }
 
   private mutating func put(_ number: Int64) {
+    if number < 0 { put(ASCII.hyphen) }
     var rest = number.magnitude
-    var digits = InlineArray<20, UInt8>(repeating: 0)
-    var position = 20
+    var length = 1
+    var bound: UInt64 = 10
+    while rest >= bound, length < 19 {
+      bound &*= 10
+      length += 1
+    }
+    guard length <= capacity - count else { return fail() }
+    var position = count + length
     repeat {
       position -= 1
-      digits[position] = ASCII.zero + UInt8(truncatingIfNeeded: rest % 10)
+      unsafe base[position] = ASCII.zero &+ UInt8(truncatingIfNeeded: rest % 10)
       rest /= 10
-    } while rest > 0
-    if number < 0 { put(ASCII.hyphen) }
-    while position < 20 {
-      put(digits[position])
-      position += 1
-    }
+    } while position > count
+    count += length
   }
 }

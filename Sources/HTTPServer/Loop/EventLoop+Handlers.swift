@@ -27,11 +27,13 @@ extension EventLoop {
       .responseBegan(closes: response.closes, streams: false, canDiscard: true))
     pace(index, response.pacing)
     var count = response.count
+    var hasFile = false
     switch response.content {
     case .none: break
     case .file(let range):
-      beginMetering(index)
-      if !readCached(index, range, &count) {
+      hasFile = readCached(index, range, &count)
+      if !hasFile {
+        beginMetering(index)
         table[index].output.fileOffset = range.lowerBound
         table[index].output.fileEnd = range.upperBound
       }
@@ -41,13 +43,13 @@ extension EventLoop {
     }
     recordResponse(index, response.status, headLength: response.headLength)
     if let client = response.client, table[index].isRecording { records[table[index].record].peer = client }
-    sendScratch(index, count: count, headLength: response.headLength)
+    sendScratch(index, count: count, headLength: response.headLength, hasFile: hasFile)
     return true
   }
 
   /// Reads a small part of the connection's file behind the `count` bytes in the send scratch, so that head and content
   /// leave with one system call. False, and nothing read, unless all of it is small enough and in the page cache.
-  private func readCached(_ index: Int, _ range: Range<Int64>, _ count: inout Int) -> Bool {
+  private mutating func readCached(_ index: Int, _ range: Range<Int64>, _ count: inout Int) -> Bool {
     let length = Int(range.upperBound - range.lowerBound)
     guard length <= min(EventLoop.copiedLength, sendScratch.capacity - count), let file = table[index].file,
       unsafe clinux_read_cached(
@@ -57,8 +59,9 @@ extension EventLoop {
     return true
   }
 
-  /// Sends the response that lies in the send scratch; only what the socket does not take at once is copied.
-  private mutating func sendScratch(_ index: Int, count: Int, headLength: Int) {
+  /// Sends the response that lies in the send scratch; only what the socket does not take at once is copied. `hasFile`:
+  /// what lies behind the head is the body that the connection's meter counts.
+  private mutating func sendScratch(_ index: Int, count: Int, headLength: Int, hasFile: Bool) {
     let more = table[index].output.hasMoreThanBytes
     var sent = 0
     do {
@@ -67,7 +70,14 @@ extension EventLoop {
       return abandon(index)
     }
     recordSent(index, sent, isHeldBack: more || sent == 0)
-    if sent > headLength, table[index].isMetered { table[index].meter?.didSend(sent - headLength) }
+    if hasFile, let meter = table[index].meter {
+      if sent == count {
+        meter.didSendAtOnce(sent - headLength)
+      } else {
+        beginMetering(index)
+        if sent > headLength { meter.didSend(sent - headLength) }
+      }
+    }
     if sent < count {
       let rest = unsafe UnsafeBufferPointer(start: sendScratch.base + sent, count: count - sent)
       table[index].output.bytes = unsafe Array(rest)

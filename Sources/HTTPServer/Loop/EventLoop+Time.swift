@@ -20,7 +20,7 @@ extension EventLoop {
   }
 
   /// For epoll_wait: 0 while somebody waits for a turn, -1 while nothing is due.
-  func waitMilliseconds() -> Int32 {
+  mutating func waitMilliseconds() -> Int32 {
     if !ready.isEmpty { return 0 }
     var wait = wheel.wait(now: now)
     for due in [acceptDue, drainDue] where due > 0 {
@@ -101,7 +101,7 @@ extension EventLoop {
 
   /// Bytes of content that have arrived, or of responses that the peer has acknowledged: what the kernel has taken says
   /// little of a slow peer, for it takes a mebibyte at a time.
-  private func progress(_ index: Int, _ deadline: ConnectionMachine.Deadline) -> UInt64 {
+  private mutating func progress(_ index: Int, _ deadline: ConnectionMachine.Deadline) -> UInt64 {
     if deadline == .body { return table[index].received }
     let queued = UInt64(clamping: clinux_queued_output(table[index].descriptor))
     return table[index].sent > queued ? table[index].sent - queued : 0

@@ -5,6 +5,9 @@ internal import SystemCalls
 
 /// One thread's share of a server: its listening sockets, its connections, its timers. Everything here is touched by that
 /// thread alone; news from elsewhere comes through the mailbox.
+///
+/// What is called for every request is `mutating`, whether it changes the loop or not: for a call that only borrows the
+/// loop, the compiler makes a copy of all of it, which is a kilobyte.
 struct EventLoop: ~Copyable {
   /// Bytes one recv(2) may bring, and bytes of responses written on the loop before they are sent.
   static let scratchLength = 65_536

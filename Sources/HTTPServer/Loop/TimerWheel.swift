@@ -14,6 +14,7 @@ struct TimerWheel {
   }
 
   /// Nanoseconds until a slot has to be looked at; nil while none is occupied.
+  @inline(__always)
   func wait(now: UInt64) -> UInt64? {
     guard occupied != 0 else { return nil }
     let start = (tick + 1) & 63

@@ -6,9 +6,16 @@ public protocol BodyMeter: AnyObject, Sendable {
   func didSend(_ count: Int)
   /// Once for each ``didBegin()``, whether the body was sent to its end or not.
   func didEnd()
+  /// Stands for the other three together, where a body is over as soon as it begins.
+  func didSendAtOnce(_ count: Int)
 }
 
 extension BodyMeter {
   public func didBegin() {}
   public func didEnd() {}
+  public func didSendAtOnce(_ count: Int) {
+    didBegin()
+    didSend(count)
+    didEnd()
+  }
 }

@@ -9,12 +9,21 @@ struct PackedName: Hashable {
   /// Of `length` bytes of `input` at `start`; names longer than 24 bytes equal no known one.
   init?(_ input: Span<UInt8>, start: Int, length: Int, readsUnderscoreAsHyphen: Bool = false) {
     guard length <= 24 else { return nil }
-    words = [0, 0, 0]
-    for index in 0..<length {
-      var byte = ASCII.lowercased(input[start + index])
-      if readsUnderscoreAsHyphen, byte == UInt8(ascii: "_") { byte = ASCII.hyphen }
-      words[index >> 3] = words[index >> 3] << 8 | UInt64(byte)
+    func word(_ first: Int) -> UInt64 {
+      let count = min(8, length - first)
+      guard count > 0 else { return 0 }
+      if !readsUnderscoreAsHyphen, start + first + 8 <= input.count {
+        return ByteWord(input, at: start + first).lowercased(count)
+      }
+      var word: UInt64 = 0
+      for index in start + first..<start + first + count {
+        var byte = ASCII.lowercased(input[index])
+        if readsUnderscoreAsHyphen, byte == UInt8(ascii: "_") { byte = ASCII.hyphen }
+        word = word << 8 | UInt64(byte)
+      }
+      return word
     }
+    words = [word(0), word(8), word(16)]
   }
 
   static func == (left: PackedName, right: PackedName) -> Bool {

@@ -65,7 +65,9 @@ extension RequestHead {
   private mutating func splitTarget(_ input: Span<UInt8>) -> HTTPStatus? {
     var pathEnd = target.upperBound
     var index = target.lowerBound
-    while index < target.upperBound {
+    while true {
+      index = input.endOfPlainTarget(from: index, to: target.upperBound)
+      guard index < target.upperBound else { break }
       let byte = input[index]
       if byte == ASCII.question, pathEnd == target.upperBound {
         pathEnd = index

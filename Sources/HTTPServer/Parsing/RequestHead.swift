@@ -35,8 +35,11 @@ public struct RequestHead: ~Copyable, Sendable {
   public internal(set) var length = 0
 
   public internal(set) var fieldCount = 0
-  var fields = InlineArray<64, FieldPosition>(
-    repeating: FieldPosition(nameStart: 0, nameLength: 0, valueStart: 0, valueLength: 0))
+  /// An array rather than an inline one, of which each look at a field would make a copy; a parser uses the same one for
+  /// request after request. Those from ``fieldCount`` on are of an earlier request, or none.
+  var fields = [FieldPosition](
+    repeating: FieldPosition(nameStart: 0, nameLength: 0, valueStart: 0, valueLength: 0), count: fieldCapacity
+  )
   /// Index of the first field of each known name, plus one; zero where there is none.
   var firstOfKnown = InlineArray<12, UInt8>(repeating: 0)
   /// One bit per known name that occurs more than once.

@@ -1,4 +1,4 @@
-/// Reads a request head (RFC 9112 §2 to §6), byte by byte and each byte once, however the input is cut. Strict: what two
+/// Reads a request head (RFC 9112 §2 to §6) once from its first byte to its last, however the input is cut. Strict: what two
 /// readers could understand differently is refused. Lines end in CRLF only; no folding; no white space around names; no
 /// control characters; one `Host`; one `Content-Length` of plain digits, or one `Transfer-Encoding: chunked`, never both.
 ///
@@ -101,9 +101,7 @@ struct RequestParser: ~Copyable {
           phase = .version
         } else {
           guard ASCII.isTarget(byte) else { return .badRequest }
-          var next = position + 1
-          while next < end, ASCII.isTarget(input[next]) { next += 1 }
-          position = next - 1
+          position = input.endOfTarget(from: position + 1, to: end) - 1
         }
       case .version:
         if byte == ASCII.carriageReturn {
@@ -111,6 +109,10 @@ struct RequestParser: ~Copyable {
           phase = .requestLineFeed
         } else {
           guard position - mark < 8 else { return .badRequest }
+          // All of a version is judged when its end has come.
+          if position == mark, position + 8 < end, input[position + 8] == ASCII.carriageReturn {
+            position += 7
+          }
         }
       case .requestLineFeed:
         guard byte == ASCII.lineFeed else { return .badRequest }
@@ -135,9 +137,7 @@ struct RequestParser: ~Copyable {
           phase = .name
         }
       case .name:
-        var next = position
-        while next < end, ASCII.isToken(input[next]) { next += 1 }
-        position = next
+        position = input.endOfToken(from: position, to: end)
         guard position < end else { return nil }
         nameLength = position - nameStart
         guard input[position] == ASCII.colon, nameLength > 0 else { return .badRequest }
@@ -152,9 +152,7 @@ struct RequestParser: ~Copyable {
           phase = .value
         }
       case .value:
-        var next = position
-        while next < end, ASCII.isFieldValue(input[next]) { next += 1 }
-        position = next
+        position = input.endOfValue(from: position, to: end)
         guard position < end else { return nil }
         guard input[position] == ASCII.carriageReturn else { return .badRequest }
         valueEnd = position

@@ -9,7 +9,6 @@ extension Preconditions {
     isLastModifiedStrong: Bool = false
   ) {
     self.init(isReading: head.method == .get || head.method == .head)
-    // Nearly every request has none of the five.
     guard head.hasConditions else { return }
     ifMatch =
       head.value(of: .ifMatch) == nil
@@ -78,7 +77,8 @@ extension Preconditions {
 }
 
 extension RequestHead {
-  fileprivate var hasConditions: Bool {
+  /// Whether one of the five conditional fields is there.
+  public var hasConditions: Bool {
     value(of: .ifMatch) != nil || value(of: .ifNoneMatch) != nil || value(of: .ifModifiedSince) != nil
       || value(of: .ifUnmodifiedSince) != nil || value(of: .ifRange) != nil
   }

@@ -44,14 +44,22 @@ struct RangeReader {
   /// 1*DIGIT, saturating; nil without a digit.
   private mutating func number(_ field: Span<UInt8>) -> Int64? {
     let start = position
+    var next = start
     var value: Int64 = 0
-    while position < field.count, ASCII.isDigit(field[position]) {
-      let (product, overflow) = value.multipliedReportingOverflow(by: 10)
-      let (sum, carry) = product.addingReportingOverflow(Int64(field[position] - ASCII.zero))
-      value = overflow || carry ? .max : sum
-      position += 1
+    while next < field.count, ASCII.isDigit(field[next]) {
+      let digit = Int64(field[next] &- ASCII.zero)
+      if next - start < 18 {
+        // Eighteen digits always fit.
+        value = value &* 10 &+ digit
+      } else {
+        let (product, overflow) = value.multipliedReportingOverflow(by: 10)
+        let (sum, carry) = product.addingReportingOverflow(digit)
+        value = overflow || carry ? .max : sum
+      }
+      next += 1
     }
-    return position > start ? value : nil
+    position = next
+    return next > start ? value : nil
   }
 
   private mutating func end(_ element: Element, _ field: Span<UInt8>) -> Element {
