@@ -43,16 +43,22 @@ struct ByteBucketTests {
     #expect(bucket.room(3000, paidUntil: now + Self.second, now: now) == -1000)
   }
 
-  @Test("a meter refuses by bytes, not by requests: small bodies cost what they carry and 512 bytes each")
-  func meter() {
+  @Test(
+    "a meter refuses by bytes, not by requests: small bodies cost what they carry and 512 bytes each",
+    arguments: [false, true])
+  func meter(isSentAtOnce: Bool) {
     let meter = RateMeter(start: 50 * Self.second)
     let bucket = ByteBucket(rate: 1 << 20, burst: 8 << 20)
     let now: UInt64 = 50 * Self.second
     for _ in 0..<1000 {
       #expect(meter.delay(bucket) { now } == 0)
-      meter.didBegin()
-      meter.didSend(4096)
-      meter.didEnd()
+      if isSentAtOnce {
+        meter.didSendAtOnce(4096)
+      } else {
+        meter.didBegin()
+        meter.didSend(4096)
+        meter.didEnd()
+      }
     }
     // 4.4 MiB of 8.
     #expect(meter.bodies == 0)

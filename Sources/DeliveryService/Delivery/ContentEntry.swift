@@ -10,33 +10,37 @@ final class ContentEntry: Sendable {
   /// As it stands in `ETag`, with quotes.
   let entityTag: String
   let entityTagBytes: [UInt8]
+  /// The digest's hexadecimal digits.
+  private let digits: InlineArray<64, UInt8>
   let mediaType: String
-  /// `name: value` lines with their ends, made once.
+  /// `name: value` lines with their ends, made once: those of a 304, and with `Content-Type` those of one that
+  /// carries content.
   let commonLines: [UInt8]
   /// The same for 412 and 416.
   let refusalLines: [UInt8]
-  let contentTypeLine: [UInt8]
+  let contentLines: [UInt8]
 
   init(digest: SHA256Digest, file: SharedDescriptor, mediaType: String) {
     self.digest = digest
     self.file = file
     self.mediaType = mediaType
     entityTag = "\"\(digest.hexadecimal)\""
-    entityTagBytes = Array(entityTag.utf8)
-    commonLines = Self.lines(Self.commonFields(digest))
+    let tag = Array(entityTag.utf8)
+    entityTagBytes = tag
+    digits = InlineArray { tag[$0 + 1] }
+    let common = Self.commonFields(digest)
+    commonLines = Self.lines(common)
     refusalLines = Self.lines(Self.refusalFields(digest))
-    contentTypeLine = Array("Content-Type: \(mediaType)\r\n".utf8)
+    contentLines = Self.lines(common + [("Content-Type", mediaType)])
   }
 
   var length: Int64 { file.length.rawValue }
 
   /// Whether these are the digest's hexadecimal digits.
   func isNamed(_ name: Span<UInt8>) -> Bool {
-    let tag = entityTagBytes
-    let digits = tag.span
-    guard name.count + 2 == digits.count else { return false }
-    for index in name.indices where name[index] != digits[index + 1] { return false }
-    return true
+    let digits = digits
+    // Nothing here is secret, but to compare all bytes at once is also the fastest way.
+    return equalInConstantTime(name, digits.span)
   }
 
   private static func lines(_ fields: [(String, String)]) -> [UInt8] {

@@ -67,10 +67,8 @@ struct ContentHandler: InlineHandler {
       return .passOn
     }
 
-    let tag = entry.entityTagBytes
-    let conditions = Preconditions(head: head, bytes: bytes, entityTag: tag.span)
     let range = RangeSet.requested(head: head, bytes: bytes, length: entry.length)
-    let answer = ContentAnswer(conditions.verdict, range)
+    let answer = ContentAnswer(Self.verdict(head, bytes, entry), range)
     switch answer {
     case .whole:
       guard begin(entry.length, meter, state.limits, &response) else { return .passOn }
@@ -98,6 +96,16 @@ struct ContentHandler: InlineHandler {
     return .answered
   }
 
+  /// What the conditional fields say; nearly every request has none.
+  @inline(__always)
+  private static func verdict(
+    _ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ entry: ContentEntry
+  ) -> Preconditions.Verdict {
+    guard head.hasConditions else { return .proceed }
+    let tag = entry.entityTagBytes
+    return Preconditions(head: head, bytes: bytes, entityTag: tag.span).verdict
+  }
+
   /// Whether a proxy may be told to send the body, which ``ContentRoutes`` decides. Else notes who asked.
   private func isForProxies(
     _ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout InlineResponse
@@ -113,11 +121,8 @@ struct ContentHandler: InlineHandler {
 
   private func start(_ status: HTTPStatus, _ entry: ContentEntry, _ response: inout InlineResponse) {
     response.start(status)
-    let lines = entry.commonLines
+    let lines = status == .ok || status == .partialContent ? entry.contentLines : entry.commonLines
     response.append(lines: lines.span)
-    guard status == .ok || status == .partialContent else { return }
-    let contentType = entry.contentTypeLine
-    response.append(lines: contentType.span)
   }
 
   private func refuse(_ status: HTTPStatus, _ entry: ContentEntry, _ response: inout InlineResponse) {
@@ -191,10 +196,10 @@ extension Span<UInt8> {
   fileprivate func hasPrefix(_ prefix: StaticString, at offset: Int, mask: UInt8 = 0) -> Bool {
     guard offset + prefix.utf8CodeUnitCount <= count else { return false }
     return prefix.withUTF8Buffer { expected in
-      for index in 0..<expected.count where unsafe expected[index] != self[offset + index] | mask {
-        return false
-      }
-      return true
+      let found = extracting(offset..<offset + expected.count)
+      var difference: UInt8 = 0
+      for index in found.indices { difference |= unsafe expected[index] ^ (found[index] | mask) }
+      return difference == 0
     }
   }
 }

@@ -32,6 +32,11 @@ final class GrantMeter: BodyMeter {
     rate.didEnd()
     device.rate.didEnd()
   }
+
+  func didSendAtOnce(_ count: Int) {
+    rate.didSendAtOnce(count)
+    device.rate.didSendAtOnce(count)
+  }
 }
 
 /// Counts for all grants of one device.

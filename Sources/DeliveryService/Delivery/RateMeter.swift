@@ -12,6 +12,8 @@ struct RateMeter: ~Copyable {
   private let bytes = Atomic<Int64>(0)
   private let begun = Atomic<Int>(0)
   private let ended = Atomic<Int>(0)
+  /// Bodies that are in neither of the two above.
+  private let atOnce = Atomic<Int>(0)
   /// Of ``bytes`` and the bodies' costs, what is in the bucket.
   private let settled = Atomic<Int64>(0)
   private let paidUntil: Atomic<UInt64>
@@ -27,6 +29,12 @@ struct RateMeter: ~Copyable {
 
   func didSend(_ count: Int) { bytes.add(Int64(count), ordering: .relaxed) }
 
+  /// A body that began and ended in one step; it never ran beside another.
+  func didSendAtOnce(_ count: Int) {
+    bytes.add(Int64(count), ordering: .relaxed)
+    atOnce.add(1, ordering: .relaxed)
+  }
+
   /// Bytes since the meter was made.
   var total: Int64 { bytes.load(ordering: .relaxed) }
 
@@ -40,8 +48,8 @@ struct RateMeter: ~Copyable {
 
   /// What is in no bucket yet.
   private var pending: Int64 {
-    let begun = Int64(begun.load(ordering: .relaxed))
-    return total + begun * Self.bodyCost - settled.load(ordering: .relaxed)
+    let bodies = Int64(begun.load(ordering: .relaxed) + atOnce.load(ordering: .relaxed))
+    return total + bodies * Self.bodyCost - settled.load(ordering: .relaxed)
   }
 
   /// Nanoseconds until the bucket lets another body begin; zero when it may begin now. Loops that ask at the same moment
