@@ -1,4 +1,5 @@
 import Glibc
+import SystemCalls
 
 /// What every executable of this project tells its caller.
 public struct ExitCode: RawRepresentable, Hashable, Sendable, Error {
@@ -20,6 +21,14 @@ public struct ExitCode: RawRepresentable, Hashable, Sendable, Error {
 
   /// As shells report a process ended by a signal.
   static func killed(by signal: Int32) -> ExitCode { ExitCode(rawValue: 128 + signal) }
+
+  /// Ends a process whose result is what it printed: where standard output could not take that, a result that was good is none,
+  /// and `program` says why.
+  public func exitProcess(printing program: String) -> Never {
+    guard self == .done, let loss = StandardStream.output.loss else { exitProcess() }
+    StandardStream.error.write("\(program): standard output was not written: \(loss)\n")
+    (loss.isOutOfSpace ? ExitCode.noSpace : .failed).exitProcess()
+  }
 
   /// Ends the process, running what `atexit` was given.
   public func exitProcess() -> Never {

@@ -5,7 +5,9 @@ import ServiceRuntime
 enum EntryPoint {
   static func main() {
     let arguments = ArgumentParser.parseOrExit(DeliveryConfiguration.command)
-    if TicketKeyRotation.isAsked(arguments) { TicketKeyRotation.run(arguments).exitProcess() }
+    if TicketKeyRotation.isAsked(arguments) {
+      TicketKeyRotation.run(arguments).exitProcess(printing: "pullbox-server")
+    }
     Daemon.main(DeliveryConfiguration.command, configuration: DeliveryConfiguration.self) {
       configuration, log, load in
       let server = try DeliveryServer(configuration, log: log, inherited: try InheritedSockets.take())

@@ -42,6 +42,6 @@ enum EntryPoint {
     Task.detached { outcome.end(with: await Interruption.wait(for: signals)) }
     let code = outcome.wait()
     Interruption.removeTemporaryFiles()
-    code.exitProcess()
+    code.exitProcess(printing: "pullbox")
   }
 }

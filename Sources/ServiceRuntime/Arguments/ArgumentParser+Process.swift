@@ -13,7 +13,7 @@ extension ArgumentParser {
       case .run(let arguments): return arguments
       case .help(let text):
         StandardStream.output.write(text)
-        ExitCode.done.exitProcess()
+        ExitCode.done.exitProcess(printing: command.name)
       }
     } catch {
       exit(command, error)

@@ -1,5 +1,6 @@
 import Glibc
-import SystemCalls
+import Synchronization
+public import SystemCalls
 
 /// Standard output or standard error: whole texts, unbuffered.
 public final class StandardStream: Sendable {
@@ -8,6 +9,11 @@ public final class StandardStream: Sendable {
   public static let error = StandardStream(2)
 
   private let descriptor: FileDescriptor
+  private let firstLoss = Mutex<SystemError?>(nil)
+
+  /// Why something that was written did not arrive; nil while everything did, and where only the reader went away, which is
+  /// its right.
+  public var loss: SystemError? { firstLoss.withLock { $0 } }
 
   private init(_ number: Int32) {
     descriptor = FileDescriptor(takingOwnershipOf: number)
@@ -22,8 +28,9 @@ public final class StandardStream: Sendable {
     }
   }
 
-  /// Blocks while the reader is slow. A stream that nobody reads any more takes the text and loses it: there is nobody
-  /// to tell. False then, for those that write on and on.
+  /// Blocks while the reader is slow. A stream that nobody reads any more takes the text and loses it, and so does one whose
+  /// file has no room: ``loss`` remembers that for ``ExitCode/exitProcess(printing:)``. False then, for those that write on and
+  /// on.
   @discardableResult
   public func write(_ text: String) -> Bool {
     write(Array(text.utf8))
@@ -35,7 +42,7 @@ public final class StandardStream: Sendable {
       try descriptor.write(bytes.span)
       return true
     } catch {
-      // See above: the loss is deliberate.
+      if error.number != EPIPE { firstLoss.withLock { $0 = $0 ?? error } }
       return false
     }
   }
