@@ -47,6 +47,7 @@ extension DeliveryConfiguration {
   static let standardLimits = (bodies: 64, bodiesPerDevice: 128, rate: "4GiB", burst: "8GiB")
 
   static let limitOptions: [CommandOption] = [
+    .value("ticket-lifetime", "DURATION", fallback: "15m", help: "How long a ticket opens its content"),
     .value(
       "bodies-per-grant", "N", fallback: "\(standardLimits.bodies)", key: "limits.bodiesPerGrant",
       help: "Bodies of one purchase on one device that may run at once"),
@@ -62,6 +63,11 @@ extension DeliveryConfiguration {
     .value(
       "burst", "BYTES", fallback: standardLimits.burst, key: "limits.burst",
       help: "Bytes that may be sent ahead of a rate"),
+    .list(
+      "rate-class", "JSON5", environment: "PULLBOX_RATE_CLASSES", key: "rateClasses",
+      help:
+        "Limits of their own for some products, as in the file: {number: 1, products: ['com.example.free.*'], limits: {ratePerGrant: '2MiB'}}; may be repeated"
+    ),
   ]
 
   /// Throws ``StartError`` for limits that nobody can mean.

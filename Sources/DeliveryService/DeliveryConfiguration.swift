@@ -76,86 +76,11 @@ public struct DeliveryConfiguration: Decodable, Sendable {
   /// A file, or `-` for standard error; without it there is no access log.
   public var accessLog: String?
   public var rateClasses: [RateClass]?
-
-  /// The command line of `pullbox-server`.
-  public static let command = CommandDescription(
-    "pullbox-server",
-    summary: "Delivers content packages to devices whose purchase the payment store confirms",
-    discussion: """
-      Listens for devices, apps and operators. Everything it keeps lies in the state directory: the database, the \
-      packages, the ticket keys. SIGTERM finishes what is being sent and ends it.
-      """,
-    options: [
-      .configurationFile, .readyFile, .logLevel,
-      .list(
-        "listen", "ADDRESS", fallback: "127.0.0.1:8080",
-        help: "HOST:PORT or unix:PATH; port 0 takes a free one; may be repeated"),
-      .list(
-        "tls-listen", "ADDRESS", key: "tls.listen", help: "As --listen, for TLS 1.2 and 1.3; may be repeated"),
-      .value(
-        "tls-certificate", "FILE", key: "tls.certificate",
-        help: "PEM: the certificate and its chain; read again at SIGHUP"),
-      .value("tls-key", "FILE", key: "tls.key", help: "PEM: the certificate's key, without a passphrase"),
-      .value("state", "DIR", fallback: "/var/lib/pullbox-server", help: "Directory of all that must survive"),
-      .value(
-        "public-url", "URL", key: "publicURL",
-        help: "What clients put before addresses; relative addresses without it"),
-      .value("operator-key", "KEY", help: "An operator key with every scope; its name is operator"),
-      .flag(
-        "require-second-key",
-        help: "A version is approved with another operator key than it was submitted with"),
-      .value(
-        "store-name", "NAME", fallback: "sandbox", key: "store.name", help: "What receipts call the store"),
-      .value(
-        "store-url", "URL", environment: "PULLBOX_STORE", fallback: "http://127.0.0.1:8090", key: "store.url",
-        help: "The payment store"),
-      .value(
-        "store-credential", "SECRET", key: "store.credential",
-        help: "What the store knows this server by; needed to finish transactions"),
-      .list(
-        "bundle", "ID", environment: "PULLBOX_BUNDLES", fallback: "com.example.pullbox", key: "store.bundles",
-        help: "Application whose receipts count; may be repeated"),
-      .value("ticket-lifetime", "DURATION", fallback: "15m", help: "How long a ticket opens its content"),
-      .value(
-        "store-patience", "DURATION", fallback: "2s",
-        help: "How long a completion waits for the store before it is answered 202"),
-      .value("maximum-connections", "N", fallback: "4096", help: "Connections beyond are answered 503"),
-      .value(
-        "maximum-connections-per-address", "N", fallback: "256",
-        help: "The same for one address; 0 is no limit"),
-      .list(
-        "unlimited-address", "NETWORK", key: "unlimitedAddresses",
-        help: "Network whose addresses have no limit of their own, such as a proxy's; may be repeated"),
-      .value("loops", "N", fallback: "0", help: "Event loops; 0 is one per processor"),
-      .value(
-        "upload-lifetime", "DURATION", fallback: "24h", help: "How long an upload waits for its next bytes"),
-      .value(
-        "storage-quota", "SIZE",
-        help:
-          "What packages and open uploads may hold together, such as 500GiB; no bound but the disk without it"
-      ),
-      .value(
-        "collection-interval", "DURATION", fallback: "1h",
-        help: "How often what nobody needs is removed; 0 is never by itself"),
-      .value(
-        "collection-grace", "DURATION", fallback: "24h",
-        help: "How long a package must have been unneeded before it is removed"),
-      .flag("collect-withdrawn", help: "Also remove packages of withdrawn versions once no grant is live"),
-      .value("drain-deadline", "DURATION", fallback: "20s", help: "How long bodies may run on after SIGTERM"),
-      .list(
-        "trusted-proxy", "ADDRESS", environment: "PULLBOX_TRUSTED_PROXIES", key: "trustedProxies",
-        help:
-          "Proxy whose Forwarded and X-Forwarded fields count: an address, a block such as 10.0.0.0/8, or unix"
-      ),
-      .value(
-        "accel-redirect-prefix", "PATH",
-        help: "Let a trusted nginx send the bodies, from this internal location (X-Accel-Redirect)"),
-      .value(
-        "accel-redirect-longest", "SIZE",
-        help: "Send longer bodies from here all the same, so that a revocation ends them; no bound without it"
-      ),
-      .value(
-        "access-log", "PATH", help: "A line of JSON for each request goes there; - is standard error"),
-      TicketKeyRotation.option,
-    ] + limitOptions)
+  /// From a request's first byte to its complete head.
+  public var headDeadline: ConfigurationDuration
+  /// Between requests of a kept connection.
+  public var idleDeadline: ConfigurationDuration
+  /// Bytes a second: who sends a request's body slower, or takes a response slower, is cut off.
+  public var minimumReceiveRate: ConfigurationSize
+  public var minimumSendRate: ConfigurationSize
 }

@@ -44,6 +44,19 @@ extension DeliveryServer {
       ("unlimitedAddresses", old.unlimitedAddresses != new.unlimitedAddresses),
       ("loops", old.loops != new.loops), ("publicURL", old.publicURL != new.publicURL),
       ("accessLog", old.accessLog != new.accessLog),
+      ("store.credential", old.store.credential.revealed != new.store.credential.revealed),
+      ("store.bundles", old.store.bundles != new.store.bundles),
+      ("storePatience", old.storePatience != new.storePatience),
+      ("headDeadline", old.headDeadline != new.headDeadline),
+      ("idleDeadline", old.idleDeadline != new.idleDeadline),
+      ("minimumReceiveRate", old.minimumReceiveRate != new.minimumReceiveRate),
+      ("minimumSendRate", old.minimumSendRate != new.minimumSendRate),
+      ("drainDeadline", old.drainDeadline != new.drainDeadline),
+      ("uploadLifetime", old.uploadLifetime != new.uploadLifetime),
+      ("storageQuota", old.storageQuota != new.storageQuota),
+      ("collectionInterval", old.collectionInterval != new.collectionInterval),
+      ("collectionGrace", old.collectionGrace != new.collectionGrace),
+      ("collectWithdrawn", old.collectWithdrawn != new.collectWithdrawn),
     ]
     let names = changed.filter(\.1).map(\.0)
     guard !names.isEmpty else { return }

@@ -1,4 +1,5 @@
 import HTTPServer
+import Measures
 import ServiceRuntime
 import SystemCalls
 
@@ -31,6 +32,13 @@ extension DeliveryServer {
   ) throws {
     http.maximumConnections = configuration.maximumConnections
     http.maximumConnectionsPerAddress = configuration.maximumConnectionsPerAddress
+    guard configuration.headDeadline.duration > .zero, configuration.idleDeadline.duration > .zero else {
+      throw StartError("headDeadline and idleDeadline: more than nothing is needed")
+    }
+    http.headDeadline = configuration.headDeadline.duration
+    http.idleDeadline = configuration.idleDeadline.duration
+    http.minimumReceiveRate = UInt64(configuration.minimumReceiveRate.bytes.rawValue)
+    http.minimumSendRate = UInt64(configuration.minimumSendRate.bytes.rawValue)
     http.unlimitedAddresses += try (configuration.unlimitedAddresses ?? []).map { text in
       guard let network = PeerNetwork(text) else {
         throw StartError("not a network: \(text); such as 10.0.0.0/8 or 2001:db8::1")

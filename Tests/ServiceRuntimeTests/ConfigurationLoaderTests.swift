@@ -17,6 +17,12 @@ struct ConfigurationLoaderTests {
     var drain: ConfigurationDuration?
     var ratio: Double?
     var limits: Limits?
+    var classes: [RateClass]?
+  }
+
+  private struct RateClass: Decodable, Equatable {
+    var number: Int
+    var products: [String]
   }
 
   private static let command = CommandDescription(
@@ -30,6 +36,8 @@ struct ConfigurationLoaderTests {
       .value("max-connections", "N", key: "limits.connections", help: "How many"),
       .value("drain", "TIME", help: "How long to finish"),
       .flag("verbose", help: "Say more"),
+      .list(
+        "class", "JSON5", environment: "PULLBOX_CLASSES", key: "classes", help: "A class of its own"),
     ])
 
   private func load(
@@ -81,6 +89,29 @@ struct ConfigurationLoaderTests {
     #expect(settings.verbose == true)
     #expect(settings.drain == ConfigurationDuration(.milliseconds(1500)))
     #expect(settings.publicURL == "https://x/")
+  }
+
+  @Test("entries that are tables are written in options and variables as in a file")
+  func tables() throws {
+    let file = "{classes: [{number: 9, products: ['z']}]}"
+    let one = RateClass(number: 1, products: ["a", "b.*"])
+    let two = RateClass(number: 2, products: [])
+    let first = "{number: 1, products: ['a', 'b.*']}"
+    let second = #" {"number": 2, "products": []}"#
+    #expect(try load(file: file, ["--class", first, "--class", second]).classes == [one, two])
+    for text in [first, "[\(first)]"] {
+      #expect(try load(file: file, environment: ["PULLBOX_CLASSES": text]).classes == [one])
+    }
+    for text in ["\(first),\(second)", "[\(first), \(second)]", "[ \(first), \(second), ]"] {
+      #expect(try load(environment: ["PULLBOX_CLASSES": text]).classes == [one, two])
+    }
+    // An address in brackets is a text.
+    #expect(try load(environment: ["PULLBOX_LISTEN": "[::1]:80"]).listen == ["[::1]:80"])
+    #expect(
+      try error(["--class", "{number: 1"]).description
+        == "configuration: --class: a table in JSON5 is expected here, such as {name: 'a'}")
+    #expect(try error(environment: ["PULLBOX_CLASSES": "[{}"]).subject == "PULLBOX_CLASSES")
+    #expect(try error(["--class", "{numbr: 1, products: []}"]).subject == "classes.0.numbr")
   }
 
   @Test("a file may name units of bytes and of time")

@@ -13,7 +13,14 @@ extension CommandDescription {
       }
       sections.append("Commands:\n" + Self.table(rows, columns: columns))
     }
-    sections.append("Options:\n" + Self.table((options + [.help]).map(\.row), columns: columns))
+    let first = options.filter { $0.section == nil } + [.help]
+    sections.append("Options:\n" + Self.table(first.map(\.row), columns: columns))
+    var titles: [String] = []
+    for title in options.compactMap(\.section) where !titles.contains(title) { titles.append(title) }
+    for title in titles {
+      let rows = options.filter { $0.section == title }.map(\.row)
+      sections.append("\(title):\n" + Self.table(rows, columns: columns))
+    }
     let common = parents.flatMap(\.options)
     if !common.isEmpty {
       sections.append("Options of every command:\n" + Self.table(common.map(\.row), columns: columns))

@@ -22,6 +22,8 @@ public struct CommandOption: Sendable {
   public let key: String?
   /// A sentence or two, without a full stop at the end.
   public let help: String
+  /// Under which title `--help` shows it; nil for the first, which has none of its own.
+  public private(set) var section: String?
 
   /// `environment` is `PULLBOX_` and the name in capitals unless given; pass nil for none. `key` is the name
   /// in camel case unless given.
@@ -62,6 +64,15 @@ public struct CommandOption: Sendable {
     CommandOption(
       name, .list(metavariable: metavariable), abbreviation: abbreviation, environment: environment,
       fallback: fallback, key: key, help: help)
+  }
+
+  /// These options under a title of their own.
+  public static func section(_ title: String, _ options: [CommandOption]) -> [CommandOption] {
+    options.map { option in
+      var option = option
+      option.section = title
+      return option
+    }
   }
 
   /// `--config FILE`, which ``ConfigurationLoader`` reads.

@@ -15,7 +15,7 @@ public enum ConfigurationLoader {
     let options = arguments.options.filter { $0.key != nil }
     for option in options {
       if let fallback = option.fallback {
-        put(fallback, "the default of --\(option.name)", option, into: &tree)
+        try put(fallback, "the default of --\(option.name)", option, into: &tree)
       }
     }
     if let path = arguments.value(CommandOption.configurationFile.name) {
@@ -23,9 +23,9 @@ public enum ConfigurationLoader {
     }
     for option in options {
       if let given = arguments.given[option.name] {
-        put(given, option, into: &tree)
+        try put(given, option, into: &tree)
       } else if let text = arguments.variable(of: option) {
-        put(text, option.environment ?? "the environment", option, into: &tree)
+        try put(text, option.environment ?? "the environment", option, into: &tree)
       }
     }
     return try decode(tree)
@@ -52,22 +52,47 @@ public enum ConfigurationLoader {
 
   private static func put(
     _ text: String, _ origin: String, _ option: CommandOption, into tree: inout ConfigurationValue
-  ) {
+  ) throws(ConfigurationError) {
     let value: ConfigurationValue
-    if case .list = option.kind {
-      value = .list(ParsedArguments.parts(of: text).map { .text($0, origin: origin) })
-    } else {
-      value = .text(text, origin: origin)
+    switch option.kind {
+    case .list where isTable(text): value = try parse(list: "[\(text)]", origin)
+    case .list where text.hasPrefix("[") && isTable(text.dropFirst()): value = try parse(list: text, origin)
+    case .list: value = .list(ParsedArguments.parts(of: text).map { .text($0, origin: origin) })
+    case .flag, .value: value = .text(text, origin: origin)
     }
     tree.set(value, at: path(of: option))
   }
 
-  private static func put(_ given: [String], _ option: CommandOption, into tree: inout ConfigurationValue) {
-    let values = given.map { ConfigurationValue.text($0, origin: "--\(option.name)") }
+  private static func put(
+    _ given: [String], _ option: CommandOption, into tree: inout ConfigurationValue
+  ) throws(ConfigurationError) {
+    let origin = "--\(option.name)"
     if case .list = option.kind {
+      var values: [ConfigurationValue] = []
+      for text in given {
+        if isTable(text), case .list(let tables) = try parse(list: "[\(text)]", origin) {
+          values += tables
+        } else {
+          values.append(.text(text, origin: origin))
+        }
+      }
       tree.set(.list(values), at: path(of: option))
-    } else if let last = values.last {
-      tree.set(last, at: path(of: option))
+    } else if let last = given.last {
+      tree.set(.text(last, origin: origin), at: path(of: option))
+    }
+  }
+
+  /// Entries of a list that are tables are written as in a file.
+  private static func isTable(_ text: some StringProtocol) -> Bool {
+    text.first { $0 != " " } == "{"
+  }
+
+  private static func parse(list: String, _ origin: String) throws(ConfigurationError) -> ConfigurationValue {
+    do {
+      return try value(Array(list.utf8))
+    } catch {
+      throw ConfigurationError(
+        subject: origin, message: "a table in JSON5 is expected here, such as {name: 'a'}")
     }
   }
 
@@ -87,13 +112,17 @@ public enum ConfigurationLoader {
   }
 
   static func parse(_ bytes: [UInt8]) throws -> ConfigurationValue {
-    let decoder = JSONDecoder()
-    decoder.allowsJSON5 = true
-    let value = try decoder.decode(ConfigurationValue.self, from: Data(bytes))
+    let value = try value(bytes)
     guard case .table = value else {
       throw DecodingError.dataCorrupted(
         DecodingError.Context(codingPath: [], debugDescription: "the outermost value is not an object"))
     }
     return value
+  }
+
+  private static func value(_ bytes: [UInt8]) throws -> ConfigurationValue {
+    let decoder = JSONDecoder()
+    decoder.allowsJSON5 = true
+    return try decoder.decode(ConfigurationValue.self, from: Data(bytes))
   }
 }

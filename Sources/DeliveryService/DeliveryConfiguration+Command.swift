@@ -1,0 +1,123 @@
+public import ServiceRuntime
+
+extension DeliveryConfiguration {
+  /// The command line of `pullbox-server`: every key of the file has its option.
+  public static let command = CommandDescription(
+    "pullbox-server",
+    summary: "Delivers content packages to devices whose purchase the payment store confirms",
+    discussion: """
+      Listens for devices, apps and operators. Everything it keeps lies in the state directory: the database, the \
+      packages, the ticket keys. SIGTERM finishes what is being sent and ends it; SIGHUP reads configuration, keys and \
+      certificate again. An option goes before its variable, and that before the file of --config.
+      """,
+    options: [
+      .configurationFile, .readyFile, .logLevel,
+      .value("state", "DIR", fallback: "/var/lib/pullbox-server", help: "Directory of all that must survive"),
+      .value(
+        "access-log", "PATH", help: "A line of JSON for each request goes there; - is standard error"),
+      TicketKeyRotation.option,
+    ] + CommandOption.section("Where it is reached", addressOptions)
+      + CommandOption.section("Operators", operatorOptions)
+      + CommandOption.section("Payment store", storeOptions)
+      + CommandOption.section("Connections", connectionOptions)
+      + CommandOption.section("What a purchase and a device may take", limitOptions)
+      + CommandOption.section("Uploads and packages", packageOptions)
+      + CommandOption.section("Behind a proxy", proxyOptions))
+
+  private static let addressOptions: [CommandOption] = [
+    .list(
+      "listen", "ADDRESS", fallback: "127.0.0.1:8080",
+      help: "HOST:PORT or unix:PATH; port 0 takes a free one; may be repeated"),
+    .list(
+      "tls-listen", "ADDRESS", key: "tls.listen", help: "As --listen, for TLS 1.2 and 1.3; may be repeated"),
+    .value(
+      "tls-certificate", "FILE", key: "tls.certificate",
+      help: "PEM: the certificate and its chain; read again at SIGHUP"),
+    .value("tls-key", "FILE", key: "tls.key", help: "PEM: the certificate's key, without a passphrase"),
+    .value(
+      "public-url", "URL", key: "publicURL",
+      help: "What clients put before addresses; relative addresses without it"),
+  ]
+
+  private static let operatorOptions: [CommandOption] = [
+    .value("operator-key", "KEY", help: "An operator key with every scope; its name is operator"),
+    .list(
+      "named-operator-key", "JSON5", environment: "PULLBOX_OPERATOR_KEYS", key: "operatorKeys",
+      help:
+        "A key with scopes of its own, as in the file: {name: 'ada', key: '…', scopes: ['read', 'publish']}; may be repeated"
+    ),
+    .flag(
+      "require-second-key",
+      help: "A version is approved with another operator key than it was submitted with"),
+  ]
+
+  private static let storeOptions: [CommandOption] = [
+    .value(
+      "store-name", "NAME", fallback: "sandbox", key: "store.name", help: "What receipts call the store"),
+    .value(
+      "store-url", "URL", environment: "PULLBOX_STORE", fallback: "http://127.0.0.1:8090", key: "store.url",
+      help: "The payment store"),
+    .value(
+      "store-credential", "SECRET", key: "store.credential",
+      help: "What the store knows this server by; needed to finish transactions"),
+    .list(
+      "bundle", "ID", environment: "PULLBOX_BUNDLES", fallback: "com.example.pullbox", key: "store.bundles",
+      help: "Application whose receipts count; may be repeated"),
+    .value(
+      "store-patience", "DURATION", fallback: "2s",
+      help: "How long a completion waits for the store before it is answered 202"),
+  ]
+
+  private static let connectionOptions: [CommandOption] = [
+    .value("loops", "N", fallback: "0", help: "Event loops; 0 is one per processor"),
+    .value("maximum-connections", "N", fallback: "4096", help: "Connections beyond are answered 503"),
+    .value(
+      "maximum-connections-per-address", "N", fallback: "256",
+      help: "The same for one address; 0 is no limit"),
+    .list(
+      "unlimited-address", "NETWORK", key: "unlimitedAddresses",
+      help: "Network whose addresses have no limit of their own, such as a proxy's; may be repeated"),
+    .value(
+      "head-deadline", "DURATION", fallback: "15s",
+      help: "From a request's first byte to its complete head, and for a TLS handshake"),
+    .value("idle-deadline", "DURATION", fallback: "60s", help: "Between requests of a kept connection"),
+    .value(
+      "minimum-receive-rate", "BYTES", fallback: "256",
+      help: "Bytes a second of a request's body, over 30 s; who sends less is cut off"),
+    .value(
+      "minimum-send-rate", "BYTES", fallback: "1024",
+      help: "Bytes a second of a response, over 60 s; who takes less is cut off"),
+    .value("drain-deadline", "DURATION", fallback: "20s", help: "How long bodies may run on after SIGTERM"),
+  ]
+
+  private static let packageOptions: [CommandOption] = [
+    .value(
+      "upload-lifetime", "DURATION", fallback: "24h", help: "How long an upload waits for its next bytes"),
+    .value(
+      "storage-quota", "SIZE",
+      help:
+        "What packages and open uploads may hold together, such as 500GiB; no bound but the disk without it"
+    ),
+    .value(
+      "collection-interval", "DURATION", fallback: "1h",
+      help: "How often what nobody needs is removed; 0 is never by itself"),
+    .value(
+      "collection-grace", "DURATION", fallback: "24h",
+      help: "How long a package must have been unneeded before it is removed"),
+    .flag("collect-withdrawn", help: "Also remove packages of withdrawn versions once no grant is live"),
+  ]
+
+  private static let proxyOptions: [CommandOption] = [
+    .list(
+      "trusted-proxy", "ADDRESS", environment: "PULLBOX_TRUSTED_PROXIES", key: "trustedProxies",
+      help:
+        "Proxy whose Forwarded and X-Forwarded fields count: an address, a block such as 10.0.0.0/8, or unix"
+    ),
+    .value(
+      "accel-redirect-prefix", "PATH",
+      help: "Let a trusted nginx send the bodies, from this internal location (X-Accel-Redirect)"),
+    .value(
+      "accel-redirect-longest", "SIZE",
+      help: "Send longer bodies from here all the same, so that a revocation ends them; no bound without it"),
+  ]
+}

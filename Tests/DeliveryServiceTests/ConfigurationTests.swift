@@ -1,0 +1,44 @@
+import PullboxAPI
+import ServiceRuntime
+import Testing
+
+@testable import DeliveryService
+
+@Suite("The server's configuration")
+struct ConfigurationTests {
+  private func load(
+    _ arguments: [String], environment: [String: String] = [:]
+  ) throws -> DeliveryConfiguration {
+    let parser = ArgumentParser(DeliveryConfiguration.command, environment: environment)
+    guard case .run(let parsed) = try parser.parse(["--store-credential", "s"] + arguments) else {
+      throw UsageError("help")
+    }
+    return try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed)
+  }
+
+  @Test("every key of the file has an option and a variable")
+  func everyKey() throws {
+    let keys = Set(DeliveryConfiguration.command.options.compactMap(\.key))
+    let configuration = try load([])
+    for name in Mirror(reflecting: configuration).children.compactMap(\.label) {
+      #expect(keys.contains { $0 == name || $0.hasPrefix(name + ".") }, "\(name)")
+    }
+    for option in DeliveryConfiguration.command.options where option.key != nil {
+      #expect(option.environment?.hasPrefix("PULLBOX_") == true, "\(option.name)")
+    }
+  }
+
+  @Test("operator keys and rate classes can be given as options and as variables")
+  func tables() throws {
+    let key = "{name: 'ada', key: 'secret', scopes: ['read', 'publish']}"
+    let rates = "{number: 1, products: ['com.example.free.*'], limits: {ratePerGrant: '2MiB'}}"
+    for configuration in [
+      try load(["--named-operator-key", key, "--rate-class", rates]),
+      try load([], environment: ["PULLBOX_OPERATOR_KEYS": key, "PULLBOX_RATE_CLASSES": rates]),
+    ] {
+      #expect(configuration.operatorKeys?.map(\.name) == ["ada"])
+      #expect(configuration.operatorKeys?.first?.scopes == [.read, .publish])
+      #expect(configuration.rateClasses?.first?.limits.ratePerGrant == .bytes(2 << 20))
+    }
+  }
+}
