@@ -19,6 +19,18 @@ public enum APICallError: Error, Sendable {
     }
   }
 
+  /// Nothing there can answer at the moment: the service is being started, or a proxy before it does not reach it, or it has
+  /// too much to do.
+  public var isAbsence: Bool {
+    switch self {
+    case .problem(let problem): Self.statusesOfAbsence.contains(problem.status)
+    case .unreachable(let error): error.isRetryable
+    case .unintelligible(let status, _): Self.statusesOfAbsence.contains(status)
+    }
+  }
+
+  private static let statusesOfAbsence: Set<Int> = [429, 502, 503, 504]
+
   /// How long the service asked to be left alone.
   public var retryAfter: Duration? {
     guard case .problem(let problem) = self, let seconds = problem.retryAfterSeconds else { return nil }

@@ -14,6 +14,8 @@ public struct APIClient: Sendable {
   public var timeout: Duration = .seconds(30)
   /// The longest answer that is read.
   public var maximumResponseLength: ByteCount = .mebibytes(32)
+  /// Nil makes every call once.
+  public var patience: Patience?
 
   /// With `unixSocketPath`, the service listens there and the host in `baseURL` is only a name.
   public init(
@@ -81,6 +83,11 @@ public struct APIClient: Sendable {
     }
     request.totalTimeout = timeout
     request.maximumResponseLength = maximumResponseLength
+    guard let patience else { return try await send(request) }
+    return try await patience.repeating { () async throws(APICallError) in try await send(request) }
+  }
+
+  private func send(_ request: ClientRequest) async throws(APICallError) -> ClientResponse {
     let response: ClientResponse
     do {
       response = try await client.send(request)

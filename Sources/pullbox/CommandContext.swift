@@ -1,4 +1,6 @@
+import APICalling
 import Commerce
+import HTTPClient
 import PullboxKit
 import ServiceRuntime
 
@@ -16,6 +18,23 @@ struct CommandContext: Sendable {
   var agentSocket: String { arguments.value("agent-socket") ?? CommandLineInterface.defaultAgentSocket }
 
   func agent() throws -> AgentConnection { try AgentConnection(socketPath: agentSocket) }
+
+  /// For what changes something at the server: it waits for one that is away for as long as `--patience` says, and tells so.
+  func patientClient() throws -> OperatorClient {
+    var client = try operatorClient()
+    let text = arguments.value("patience") ?? CommandLineInterface.defaultPatience
+    guard let limit = ConfigurationDuration(text)?.duration else {
+      throw UsageError("--patience takes a duration such as 90s or 5m, not '\(text)'")
+    }
+    let (server, console) = (server, console)
+    client.patience = Patience(limit: limit) { error in
+      let cause = if case .unreachable(let cause) = error { cause.message } else { error.description }
+      console.note(
+        "the server at \(server) does not answer (\(cause)); waiting up to \(DurationText.short(limit)) for it"
+      )
+    }
+    return client
+  }
 
   func operatorClient() throws -> OperatorClient {
     guard server.hasPrefix("http://") || server.hasPrefix("https://") else {

@@ -14,6 +14,7 @@ enum CommandLineInterface {
   ]
 
   static let defaultServer = "http://127.0.0.1:8080"
+  static let defaultPatience = "60s"
   static let defaultAgentSocket = "/run/pullbox/agent.sock"
 
   static let description = CommandDescription(
@@ -28,10 +29,16 @@ enum CommandLineInterface {
         "server", "URL", fallback: defaultServer, help: "The delivery server, for what an operator does"),
       .value("operator-key", "KEY", help: "What the delivery server knows the operator by"),
       .value(
+        "patience", "DURATION", fallback: defaultPatience,
+        help:
+          "How long a step that changes something waits for a delivery server that is away, such as one that restarts"
+      ),
+      .value(
         "agent-socket", "PATH", fallback: defaultAgentSocket,
         help: "The Unix socket of this device's agent, for what its user does"),
       .value(
-        "store", "URL", help: "The payment store; the agent knows its own, so no command needs it today"),
+        "store", "URL",
+        help: "The payment store that the agent should use: status says so when it is another"),
       .flag("json", environment: .some(nil), help: "Print JSON, one object per line"),
     ],
     subcommands: commands.map { $0.description })

@@ -75,6 +75,25 @@ struct VersionMachineTests {
     }
   }
 
+  @Test("whoever took a step before others went on takes it again without harm; anybody else is refused")
+  func repeatedLater() throws {
+    for state in [VersionState.approved, .released, .superseded] {
+      var machine = Self.machine(in: state)
+      let before = machine
+      try machine.take(.submit, by: "ada")
+      #expect(throws: VersionMachine.Refusal.state(state)) { try machine.take(.submit, by: "bob") }
+      if state != .approved {
+        try machine.take(.approve(needsSecondKey: true), by: "bob")
+        #expect(throws: VersionMachine.Refusal.state(state)) {
+          try machine.take(.approve(needsSecondKey: false), by: "ada")
+        }
+      }
+      #expect(machine == before)
+    }
+    var withdrawn = Self.machine(in: .withdrawn)
+    #expect(throws: VersionMachine.Refusal.state(.withdrawn)) { try withdrawn.take(.submit, by: "ada") }
+  }
+
   @Test("only what is released has a share, and only what may be released yet a date")
   func members() {
     for state in VersionState.allCases {

@@ -68,7 +68,8 @@ struct VersionMachine: Hashable, Sendable {
     self.downloadsAreStopped = downloadsAreStopped
   }
 
-  /// A step that was taken before changes nothing and is no error.
+  /// A step that was taken before changes nothing and is no error; of submitting and approving that is also so when others
+  /// have gone on from there since, for the key that took it.
   mutating func take(_ step: Step, by actor: String) throws(Refusal) {
     switch (step, state) {
     case (.submit, .draft), (.submit, .rejected):
@@ -76,12 +77,16 @@ struct VersionMachine: Hashable, Sendable {
       submittedBy = actor
       approvedBy = nil
     case (.submit, .submitted): break
+    case (.submit, .approved), (.submit, .released), (.submit, .superseded):
+      guard submittedBy == actor else { throw .state(state) }
 
     case (.approve(let needsSecondKey), .submitted):
       if needsSecondKey, let submittedBy, submittedBy == actor { throw .needsSecondKey(actor) }
       state = .approved
       approvedBy = actor
     case (.approve, .approved): break
+    case (.approve, .released), (.approve, .superseded):
+      guard approvedBy == actor else { throw .state(state) }
 
     case (.reject, .submitted), (.reject, .approved):
       state = .rejected

@@ -13,7 +13,14 @@ public struct OperatorClient: Sendable {
 
   public var serverURL: String { api.baseURL }
   let client: HTTPClient
-  let api: APIClient
+  private(set) var api: APIClient
+
+  /// How long calls wait for a server that does not answer; nil, unless set, does not wait. Every call of an operator may be
+  /// made twice. Uploads have a patience of their own.
+  public var patience: Patience? {
+    get { api.patience }
+    set { api.patience = newValue }
+  }
 
   /// Without a key the server refuses everything with `unauthorized`. Throws when the HTTP client cannot be made.
   public init(server: String, key: String?) throws(HTTPClientError) {
@@ -122,7 +129,9 @@ public struct OperatorClient: Sendable {
 
   /// Sends packages to this server.
   public func uploader(ledger: UploadLedger?) -> Uploader {
-    Uploader(server: TusServer(api: api, client: client), ledger: ledger)
+    var api = api
+    api.patience = nil
+    return Uploader(server: TusServer(api: api, client: client), ledger: ledger)
   }
 
   static func page(_ after: String?) -> [(String, String)] {

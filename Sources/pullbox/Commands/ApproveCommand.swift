@@ -12,7 +12,7 @@ enum ApproveCommand: Command {
     operands: [.init("ID"), .init("VERSION")])
 
   static func run(_ context: CommandContext) async throws {
-    let record = try await context.operatorClient().take(
+    let record = try await context.patientClient().take(
       .approve, try context.product(0), try context.version(1))
     try VersionsCommand.report(record, context.console)
   }

@@ -23,7 +23,7 @@ enum CollectCommand: Command {
       }
       return duration.duration
     }
-    let report = try await context.operatorClient().collect(
+    let report = try await context.patientClient().collect(
       isDryRun: context.arguments.isSet("dry-run"), grace: grace)
     if context.console.printsJSON {
       try context.console.print(json: report)

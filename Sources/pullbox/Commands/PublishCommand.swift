@@ -43,7 +43,7 @@ enum PublishCommand: Command {
       try PublishSource(inspecting: path, manifest: manifestPath)
     }
     let product = try product(of: source, context)
-    let client = try context.operatorClient()
+    let client = try context.patientClient()
     if source.form == .descriptionOnly {
       let entry = try await client.put(product, source.description ?? source.defaultDescription)
       return try ProductsCommand.print([entry], context.console)

@@ -11,7 +11,7 @@ enum ReinstateCommand: Command {
     ])
 
   static func run(_ context: CommandContext) async throws {
-    let status = try await context.operatorClient().reinstate(
+    let status = try await context.patientClient().reinstate(
       try GrantsCommand.grant(context), reason: context.arguments.value("reason"))
     try GrantsCommand.print([status], context.console)
   }

@@ -11,7 +11,7 @@ enum RejectCommand: Command {
     ])
 
   static func run(_ context: CommandContext) async throws {
-    let record = try await context.operatorClient().reject(
+    let record = try await context.patientClient().reject(
       try context.product(0), try context.version(1), because: context.arguments.value("reason"))
     try VersionsCommand.report(record, context.console)
   }

@@ -37,7 +37,7 @@ enum ReleaseCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let (product, version) = (try context.product(0), try context.version(1))
     let request = try request(context)
-    let client = try context.operatorClient()
+    let client = try context.patientClient()
     if context.arguments.isSet("cancel") {
       return try VersionsCommand.report(try await client.cancelRelease(product, version), context.console)
     }

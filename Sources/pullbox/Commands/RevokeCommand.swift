@@ -11,7 +11,7 @@ enum RevokeCommand: Command {
     ])
 
   static func run(_ context: CommandContext) async throws {
-    let status = try await context.operatorClient().revoke(
+    let status = try await context.patientClient().revoke(
       try GrantsCommand.grant(context), reason: context.arguments.value("reason"))
     try GrantsCommand.print([status], context.console)
   }

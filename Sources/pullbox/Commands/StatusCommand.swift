@@ -9,6 +9,9 @@ enum StatusCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let status = try await context.agent().status()
+    if let note = note(on: status.store.url, wanted: context.arguments.value("store")) {
+      context.console.note(note)
+    }
     if context.console.printsJSON {
       try context.console.print(json: status)
       return
@@ -26,6 +29,14 @@ enum StatusCommand: Command {
     for (name, text) in rows {
       context.console.print(name + String(repeating: " ", count: 14 - name.count) + text)
     }
+  }
+
+  /// Nil where the agent uses the store that `--store` names, or none is named.
+  static func note(on store: String, wanted: String?) -> String? {
+    func bare(_ url: String) -> Substring { url.hasSuffix("/") ? url.dropLast() : url[...] }
+    guard let wanted, bare(wanted) != bare(store) else { return nil }
+    return
+      "this agent uses the store at \(store), not the one at \(wanted) that --store or PULLBOX_STORE names"
   }
 
   private static func describe(_ peer: AgentStatus.Peer) -> String {

@@ -9,7 +9,7 @@ enum SubmitCommand: Command {
     operands: [.init("ID"), .init("VERSION")])
 
   static func run(_ context: CommandContext) async throws {
-    let record = try await context.operatorClient().take(
+    let record = try await context.patientClient().take(
       .submit, try context.product(0), try context.version(1))
     try VersionsCommand.report(record, context.console)
   }

@@ -24,7 +24,7 @@ enum WithdrawCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let (product, version) = (try context.product(0), try context.version(1))
-    let client = try context.operatorClient()
+    let client = try context.patientClient()
     let stops = context.arguments.isSet("stop-downloads")
     if Confirmation.isAsked(context), let record = try await client.version(product, version),
       record.state == .released || record.state == .superseded

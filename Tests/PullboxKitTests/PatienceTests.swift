@@ -1,0 +1,85 @@
+import APICalling
+import HTTPClient
+import Measures
+import PullboxAPI
+import Synchronization
+import Testing
+
+@Suite("Patience with a service that does not answer")
+struct PatienceTests {
+  private final class Told: Sendable {
+    let times = Mutex(0)
+
+    var count: Int { times.withLock { $0 } }
+  }
+
+  private static let refused = APICallError.unreachable(
+    HTTPClientError(code: .connectionFailed, message: "connection refused", isRetryable: true))
+
+  private let clock = AdvancingClock()
+  private let begun = Told()
+
+  private func patience(_ limit: Duration = .seconds(60)) -> Patience {
+    Patience(limit: limit, clock: clock) { [begun] _ in begun.times.withLock { $0 += 1 } }
+  }
+
+  /// Fails with each of `errors`, one call after the other, then succeeds; answers the number of calls.
+  private func calls(_ errors: [APICallError], _ patience: Patience) async throws(APICallError) -> Int {
+    var count = 0
+    return try await patience.repeating { () async throws(APICallError) in
+      count += 1
+      guard count > errors.count else { throw errors[count - 1] }
+      return count
+    }
+  }
+
+  @Test("a call is made again until it is answered, and its waiting is told once")
+  func answered() async throws {
+    #expect(try await calls([Self.refused, Self.refused, Self.refused], patience()) == 4)
+    #expect(begun.count == 1)
+    // 0.25 + 0.5 + 1 seconds.
+    #expect(clock.now() == MonotonicInstant(nanoseconds: 1_750_000_000))
+  }
+
+  @Test("what answers at once is not spoken of")
+  func atOnce() async throws {
+    #expect(try await calls([], patience()) == 1)
+    #expect(begun.count == 0)
+  }
+
+  @Test("it ends with the last failure once the limit has passed, and not later")
+  func limit() async throws {
+    let error = await #expect(throws: APICallError.self) {
+      try await calls([APICallError](repeating: Self.refused, count: 1000), patience(.seconds(30)))
+    }
+    #expect(error?.isAbsence == true)
+    #expect(clock.now() == MonotonicInstant(nanoseconds: 30_000_000_000))
+  }
+
+  @Test("without a limit there is no second call, and nothing to tell")
+  func none() async throws {
+    await #expect(throws: APICallError.self) { try await calls([Self.refused], patience(.zero)) }
+    #expect(begun.count == 0)
+  }
+
+  @Test("a Retry-After is kept, within the limit")
+  func retryAfter() async throws {
+    let busy = APICallError.problem(Problem(.tooManyRequests, retryAfterSeconds: 20))
+    #expect(try await calls([busy], patience()) == 2)
+    #expect(clock.now() == MonotonicInstant(nanoseconds: 20_000_000_000))
+    #expect(try await calls([busy], patience(.seconds(5))) == 2)
+    #expect(clock.now() == MonotonicInstant(nanoseconds: 25_000_000_000))
+  }
+
+  @Test(
+    "a refusal is an answer",
+    arguments: [
+      APICallError.problem(Problem(.stateConflict)), .problem(Problem(.internalError)),
+      .unreachable(HTTPClientError(code: .invalidRequest, message: "no URL")),
+      .unintelligible(status: 404, detail: "a page"),
+    ])
+  func refusals(error: APICallError) async throws {
+    await #expect(throws: APICallError.self) { try await calls([error], patience()) }
+    #expect(begun.count == 0)
+  }
+}
