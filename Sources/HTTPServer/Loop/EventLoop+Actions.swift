@@ -83,12 +83,13 @@ extension EventLoop {
     table[index].file = nil
     table[index].meter = nil
     if table[index].tls.isActive { closeSecure(index) }
+    // Its place is free before its peer learns of the end: whoever connects again at once may come to another loop.
+    if table[index].isAddressCounted { context.addresses.release(table[index].peer) }
+    if table[index].isCounted { context.openCount.subtract(1, ordering: .relaxed) }
     // Closing takes it out of epoll as well; a failed close(2) has closed nevertheless.
     _ = Glibc.close(table[index].descriptor)
     table[index].descriptor = -1
     table.remove(index)
-    if table[index].isAddressCounted { context.addresses.release(table[index].peer) }
-    if table[index].isCounted { context.openCount.subtract(1, ordering: .relaxed) }
     if acceptDue > 0 { resumeAccepting() }
   }
 }
