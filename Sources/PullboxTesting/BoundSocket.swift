@@ -23,6 +23,14 @@ public final class BoundSocket: Sendable {
     descriptor = try Self.listening(AF_UNIX, &address, MemoryLayout<sockaddr_un>.size)
   }
 
+  /// Whether this machine has `::1`: containers often lack it.
+  public static var hasVersion6: Bool {
+    var address = sockaddr_in6()
+    address.sin6_family = sa_family_t(AF_INET6)
+    address.sin6_addr = in6addr_loopback
+    return (try? listening(AF_INET6, &address, MemoryLayout<sockaddr_in6>.size)) != nil
+  }
+
   /// Of a TCP socket.
   public var port: UInt16 {
     var address = sockaddr_in()

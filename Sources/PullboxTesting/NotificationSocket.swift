@@ -16,12 +16,17 @@ public final class NotificationSocket: Sendable {
       socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     }
     descriptor = FileDescriptor(takingOwnershipOf: number)
+    // A thread that waits here cannot be cancelled: a test whose daemon says nothing is to fail, not to stand still.
+    var patience = timeval(tv_sec: 600, tv_usec: 0)
+    try SystemCall.run("setsockopt") {
+      unsafe setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+    }
     try SystemCall.run("bind", path) {
       unsafe Self.withAddress(of: path) { unsafe bind(number, $0, $1) }
     }
   }
 
-  /// The next text that was sent here.
+  /// The next text that was sent here; empty when none has come for ten minutes.
   public func next() async -> String {
     await thread.run { self.receive() }
   }

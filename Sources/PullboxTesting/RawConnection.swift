@@ -12,7 +12,7 @@ public final class RawConnection: ResponseReader {
     public let description: String
   }
 
-  private static let patience: Int32 = 20_000
+  private static let patience: Int32 = 120_000
 
   private let socket: FileDescriptor
   private let queue = DispatchQueue(label: "raw connection")
@@ -161,7 +161,7 @@ public final class RawConnection: ResponseReader {
   private func wait(for events: Int32) throws {
     var entry = pollfd(fd: socket.number, events: Int16(events), revents: 0)
     let count = try SystemCall.run("poll") { unsafe poll(&entry, 1, RawConnection.patience) }
-    guard count > 0 else { throw Failure(description: "the server did nothing for 20 seconds") }
+    guard count > 0 else { throw Failure(description: "the server did nothing for two minutes") }
   }
 
   private func perform<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws

@@ -2,7 +2,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
-@Suite("The chain from purchase to finished transaction", .timeLimit(.minutes(2)))
+@Suite("The chain from purchase to finished transaction", .timeLimit(.minutes(10)))
 struct ChainTests {
   @Test(
     "a folder and a file that are bought arrive as they were published, and their transactions are finished")

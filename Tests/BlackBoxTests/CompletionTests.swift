@@ -6,7 +6,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
-@Suite("Completions from outside", .timeLimit(.minutes(2)))
+@Suite("Completions from outside", .timeLimit(.minutes(10)))
 struct CompletionTests {
   private static let product = "com.example.completed"
   private static let device = "device-of-the-reader"

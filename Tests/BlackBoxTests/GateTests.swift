@@ -5,7 +5,7 @@ import PullboxTesting
 import Testing
 
 /// What opens nothing: missing purchases, receipts that are not right, tickets that do not fit.
-@Suite("The gate from outside", .timeLimit(.minutes(2)))
+@Suite("The gate from outside", .timeLimit(.minutes(10)))
 struct GateTests {
   private static let product = "com.example.gated"
   private static let device = "device-of-the-reader"
@@ -106,8 +106,14 @@ struct GateTests {
         try await Self.content(grant.download, ticket: grant.download.ticket, in: stack).problem?.code
           == .ticketExpired
       }
-      let fresh: TicketResponse = try await stack.server.post("/v1/grants/\(grant.grant)/tickets").decoded()
-      #expect(try await Self.content(grant.download, ticket: fresh.ticket, in: stack).status == 200)
+      // It lives for a second too: on a machine that stands still that long, the next one is tried.
+      try await eventually {
+        let fresh: TicketResponse = try await stack.server.post("/v1/grants/\(grant.grant)/tickets").decoded()
+        let answer = try await Self.content(grant.download, ticket: fresh.ticket, in: stack)
+        if answer.problem?.code == .ticketExpired { return false }
+        #expect(answer.status == 200)
+        return true
+      }
     }
   }
 

@@ -4,7 +4,7 @@ import PullboxTesting
 import Testing
 
 /// Serialized: each test moves tens of megabytes, and what is measured is bytes, not how well they share a machine.
-@Suite("SIGKILL in the middle of a download", .serialized, .timeLimit(.minutes(3)))
+@Suite("SIGKILL in the middle of a download", .serialized, .timeLimit(.minutes(10)))
 struct KillTests {
   private static let product = "com.example.killed"
   private static let pieces = 24

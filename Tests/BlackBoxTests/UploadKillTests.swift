@@ -4,7 +4,7 @@ import PullboxTesting
 import Testing
 
 /// Serialized: each test moves tens of megabytes.
-@Suite("SIGKILL in the middle of a publication", .serialized, .timeLimit(.minutes(3)))
+@Suite("SIGKILL in the middle of a publication", .serialized, .timeLimit(.minutes(10)))
 struct UploadKillTests {
   private static let product = "com.example.uploaded"
   private static let length: Int64 = 64 << 20

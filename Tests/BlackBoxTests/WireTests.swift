@@ -3,7 +3,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
-@Suite("What the network does to a download", .serialized, .timeLimit(.minutes(2)))
+@Suite("What the network does to a download", .serialized, .timeLimit(.minutes(10)))
 struct WireTests {
   private static let product = "com.example.wire"
 

@@ -9,7 +9,7 @@ import Testing
 @testable import DeliveryService
 
 /// With the real aria2c.
-@Suite("Other download tools")
+@Suite("Other download tools", .timeLimit(.minutes(10)))
 struct Aria2Tests {
   let package = (0..<6_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 5) }
 

@@ -1,10 +1,11 @@
 import Foundation
+import Measures
 import PullboxTesting
 import SystemCalls
 import Testing
 
 /// The built server with sockets that outlive it, as a service manager starts, reloads, watches and replaces it.
-@Suite("Hand-over", .timeLimit(.minutes(2)))
+@Suite("Hand-over", .timeLimit(.minutes(10)))
 struct HandOverTests {
   private let directory: TemporaryDirectory
   private let notifications: NotificationSocket
@@ -35,12 +36,32 @@ struct HandOverTests {
         certificate.keyFile, "--loops", "2",
       ], environment: environment, output: directory.path("log"),
       handingOver: [try plain.handOver(name: "http"), try secure.handOver(name: "https")])
-    await hear("READY=1")
+    // What it has to say is no longer awaited when it has ended.
+    Task { [notifications] in
+      _ = await process.ending()
+      notifications.post(Self.end(of: process))
+    }
+    try await hear("READY=1", from: process)
     return process
   }
 
-  private func hear(_ line: String) async {
-    while await !notifications.next().split(separator: "\n").contains(Substring(line)) {}
+  private struct NeverSaid: Error {
+    var line: String
+    var log: String
+  }
+
+  private static func end(of process: ChildProcess) -> String { "ENDED=\(process.identifier)" }
+
+  private func hear(_ line: String, from process: ChildProcess) async throws {
+    while true {
+      let lines = await notifications.next().split(separator: "\n")
+      if lines.contains(Substring(line)) { return }
+      // Nothing for a long time, or the end of a server that should run.
+      if lines.isEmpty || lines.contains(Substring(Self.end(of: process))) {
+        let log = try FileSystem.read(directory.path("log"), upTo: .mebibytes(16))
+        throw NeverSaid(line: line, log: String(decoding: log.suffix(2000), as: UTF8.self))
+      }
+    }
   }
 
   private func expectAnswer(_ connection: RawConnection) async throws {
@@ -59,9 +80,9 @@ struct HandOverTests {
     let answer = try await connection.receiveResponse()
     #expect(answer.status == 404)
     first.send(signal: SIGHUP)
-    await hear("RELOADING=1")
-    await hear("READY=1")
-    await hear("WATCHDOG=1")
+    try await hear("RELOADING=1", from: first)
+    try await hear("READY=1", from: first)
+    try await hear("WATCHDOG=1", from: first)
     #expect(await first.terminateAndWait() == .exited(0))
     let waiting = try RawConnection.tcp(port: plain.port)
     try await waiting.send("GET /v1/nothing HTTP/1.1\r\nHost: h\r\n\r\n")

@@ -10,7 +10,7 @@ import Testing
 @testable import DeliveryService
 
 /// With the real nginx and the configuration that operators get, `deploy/nginx/pullbox.conf`.
-@Suite("Behind nginx")
+@Suite("Behind nginx", .timeLimit(.minutes(10)))
 struct NginxTests {
   let large = [UInt8](repeating: 7, count: 24 << 20)
   let small = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }
@@ -177,6 +177,11 @@ private struct Nginx {
   let path: String
   let process: ChildProcess
 
+  /// It ended instead of listening; with what it said.
+  private struct Ended: Error {
+    var description: String
+  }
+
   init(in server: ServerHarness) async throws {
     let directory = server.directory.path
     path = directory + "/nginx.sock"
@@ -214,11 +219,19 @@ private struct Nginx {
     process = try ChildProcess(
       "/usr/sbin/nginx", ["-p", directory, "-c", directory + "/nginx.conf", "-e", directory + "/nginx.log"],
       environment: [:], output: directory + "/nginx.out")
-    // Each attempt takes a request's time.
-    for _ in 0..<2000 {
-      if (try? RawConnection.unix(path: path)) != nil { return }
+    // However long it takes to start: it listens, or it ends. Each attempt takes a request's time.
+    let hasEnded = Locked(false)
+    let watching = Task { [process] in
+      _ = await process.ending()
+      hasEnded.withLock { $0 = true }
+    }
+    defer { watching.cancel() }
+    while (try? RawConnection.unix(path: path)) == nil {
+      if hasEnded.current {
+        let said = try? FileSystem.read(directory + "/nginx.out", upTo: .kibibytes(64))
+        throw Ended(description: String(decoding: said ?? [], as: UTF8.self))
+      }
       _ = try await server.api.exchange("GET", "/healthz")
     }
-    Issue.record("nginx does not listen: \(directory)/nginx.log")
   }
 }

@@ -9,7 +9,7 @@ import Testing
 @testable import DeliveryService
 
 /// TLS, its certificate's renewal, and sockets that were handed over.
-@Suite("Transport", .timeLimit(.minutes(1)))
+@Suite("Transport", .timeLimit(.minutes(10)))
 struct TransportTests {
   private func secureOptions(_ certificate: TestCertificate) -> [String] {
     [

@@ -4,7 +4,7 @@ import ServiceRuntime
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ServiceGroupTests {
   private final class Record: Sendable {
     private let entries = Mutex<[String]>([])

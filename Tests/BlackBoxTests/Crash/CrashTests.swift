@@ -10,7 +10,7 @@ import Testing
 ///
 /// With PULLBOX_CRASH_SWEEP=all in the environment every single write counts as a step, and no step of any operation is left
 /// out.
-@Suite("SIGKILL at every durable step of publishing", .serialized, .timeLimit(.minutes(10)))
+@Suite("SIGKILL at every durable step of publishing", .serialized, .timeLimit(.minutes(30)))
 struct CrashTests {
   private static let triesAll = ProcessInfo.processInfo.environment["PULLBOX_CRASH_SWEEP"] == "all"
   private static let kinds: KillPoint.Kinds = triesAll ? .all : .order

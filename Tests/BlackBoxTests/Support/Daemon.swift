@@ -40,9 +40,11 @@ struct Daemon: Sendable {
     }
     defer { watching.cancel() }
     var news = await notifications.next()
-    while !news.contains("READY=1"), news != "ENDED" { news = await notifications.next() }
-    guard news != "ENDED" else {
-      throw StartFailure(description: "\(executable) ended: \(try Executables.text(log).suffix(2000))")
+    while !news.contains("READY=1"), news != "ENDED", !news.isEmpty { news = await notifications.next() }
+    guard news.contains("READY=1") else {
+      throw StartFailure(
+        description:
+          "\(executable) ended, or never said it is ready: \(try Executables.text(log).suffix(2000))")
     }
     let ready = try JSONDecoder().decode(
       Ready.self, from: Data(try FileSystem.read(readyFile, upTo: .kibibytes(64))))

@@ -10,7 +10,7 @@ import Testing
 @testable import DownloadAgent
 
 /// The whole agent against a shop in the same process.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct AgentTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct AgentTests {
   private static let mebibyte = 1 << 20
 
   @Test("a purchase becomes a placed issue and a finished transaction", arguments: [true, false])

@@ -11,7 +11,7 @@ import Testing
 @testable import DownloadAgent
 
 /// The control interface as an app on the device uses it: over its socket.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ControlTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct ControlTests {
   private static let mebibyte = 1 << 20
 
   @Test("a purchase through the agent is under way at once") func purchase() async throws {

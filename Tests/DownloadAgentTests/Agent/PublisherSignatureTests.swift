@@ -9,7 +9,7 @@ import Testing
 @testable import DownloadAgent
 
 /// The whole agent against a shop whose goods are signed.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct PublisherSignatureTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct PublisherSignatureTests {
   private static func key(_ byte: UInt8) throws -> SigningKey {
     try #require(SigningKey(seed: [UInt8](repeating: byte, count: 32)))
   }

@@ -8,7 +8,7 @@ import Testing
 @testable import DownloadAgent
 
 /// The whole agent with an issue in its library, of which a corrected version is released.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ReuseTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct ReuseTests {
   private func sell(
     _ goods: Goods, previous: PreviousContent?, with harness: AgentHarness
   ) async throws -> (shop: Shop, status: DownloadStatus) {

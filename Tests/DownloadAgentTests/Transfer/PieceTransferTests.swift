@@ -10,7 +10,7 @@ import Testing
 @testable import DownloadAgent
 
 /// The transfer over a real connection into a real staging area, with a server that misbehaves as told.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct PieceTransferTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct PieceTransferTests {
   private static let mebibyte = 1 << 20
 
   private final class Bench: Sendable {
