@@ -3,7 +3,7 @@ import Measures
 import PullboxTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct AsyncHandlerTests {
   @Test("a handler's answer comes back with its fields, its length and a date")
   func simpleAnswer() async throws {

@@ -5,7 +5,7 @@ import SystemCalls
 import Testing
 
 /// Certificates and keys in files: what can be used, and how they are replaced.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct CertificateTests {
   private func replace(_ certificate: TestCertificate, by other: TestCertificate) throws {
     for (old, new) in [

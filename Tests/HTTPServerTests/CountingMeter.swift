@@ -44,7 +44,7 @@ final class CountingMeter: BodyMeter {
   }
 }
 
-/// Serves one file with a meter, inline or not: `/file`, `/other` (with another meter), `/paced` (at 4 MiB/s), and answers
+/// Serves one file with a meter, inline or not: `/file`, `/other` (with another meter), `/paced` (at 1 MiB/s), and answers
 /// without it at `/count` and `/unmodified`.
 struct MeteredFile: InlineHandler, AsyncHandler {
   let file: SharedDescriptor
@@ -68,7 +68,7 @@ struct MeteredFile: InlineHandler, AsyncHandler {
       response.finish()
     case "/file" where isInline, "/other" where isInline, "/paced" where isInline:
       response.start(.ok)
-      if path == "/paced" { response.pace(bytesPerSecond: 4 << 20) }
+      if path == "/paced" { response.pace(bytesPerSecond: 1 << 20) }
       response.finish(file: file, range: 0..<file.length.rawValue, meter: path == "/other" ? other : meter)
     default: return .passOn
     }
@@ -82,7 +82,7 @@ struct MeteredFile: InlineHandler, AsyncHandler {
     var response = HTTPResponse(
       status: .ok,
       body: .file(file, 0..<file.length.rawValue, meter: request.path == "/other" ? other : meter))
-    if request.path == "/paced" { response.pacing = 4 << 20 }
+    if request.path == "/paced" { response.pacing = 1 << 20 }
     return response
   }
 }

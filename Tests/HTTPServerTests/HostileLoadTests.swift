@@ -5,7 +5,7 @@ import SystemCalls
 import Testing
 
 /// Hundreds of clients that mean ill or are merely slow, and one that wants its bytes.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct HostileLoadTests {
   private static let host = "HTTP/1.1\r\nHost: h\r\n"
 
@@ -96,6 +96,8 @@ struct HostileLoadTests {
         }
         try await serve(2)
       }
+      // The good client's loop has read what came before its answers; so has the other one now.
+      await server.server.ping()
       let open = server.server.statistics()
       #expect(open.openConnections <= UInt64(hostile.count) + 1)
       // Full: the one place that is left, and then none.

@@ -5,7 +5,7 @@ import SystemCalls
 import Testing
 
 /// The end of a server that speaks TLS.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct SecureDrainTests {
   private let directory: TemporaryDirectory
   private let certificate: TestCertificate

@@ -4,7 +4,7 @@ import PullboxTesting
 import Testing
 
 /// Who gets a TLS session, with what, and what becomes of those who do not.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct SecureHandshakeTests {
   @Test("TLS 1.3 and 1.2 are spoken, with forward secrecy and authenticated encryption")
   func versions() async throws {

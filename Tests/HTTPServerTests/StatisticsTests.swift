@@ -4,7 +4,7 @@ import PullboxTesting
 import Testing
 
 /// Counters, access records and request identifiers.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct StatisticsTests {
   final class Recorder: ExchangeRecorder {
     let ringCapacity: Int

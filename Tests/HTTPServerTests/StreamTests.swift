@@ -2,7 +2,7 @@ import HTTPServer
 import PullboxTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct StreamTests {
   @Test("what a stream writes arrives while it goes on")
   func events() async throws {

@@ -3,7 +3,7 @@ import PullboxTesting
 import Testing
 
 /// Whole connections of requests, good and broken, sent in random pieces.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ConnectionFuzzTests {
   private static let good: [(String, String)] = [
     ("GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "200 GET /a []"),

@@ -3,7 +3,7 @@ import PullboxTesting
 import Testing
 
 /// Every framing vector against a real server: at once, and cut in two at every position.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct FramingVectorTests {
   static let vectors = FramingVectors.all + RefusedHeads.all.map(ConnectionVector.init)
 

@@ -3,7 +3,7 @@ import PullboxTesting
 import Testing
 
 /// Conditions and ranges, and the connection after every status, against a real server: at once, and cut at every position.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct SemanticsVectorTests {
   private func answers(
     _ vector: ConnectionVector, everyCut: Int = 1, _ read: (Transcript.Response) throws -> String

@@ -83,7 +83,7 @@ struct VectorRunner: Sendable {
   }
 }
 
-/// A Unix socket whose calls wait, for 20 seconds at most.
+/// A Unix socket whose calls wait, for two minutes at most.
 // Unchecked: only the closure of VectorRunner that makes it uses it.
 final class BlockingSocket: @unchecked Sendable {
   private let descriptor: FileDescriptor
@@ -93,7 +93,7 @@ final class BlockingSocket: @unchecked Sendable {
       takingOwnershipOf: try SystemCall.run("socket") {
         Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
       })
-    var patience = timeval(tv_sec: 20, tv_usec: 0)
+    var patience = timeval(tv_sec: 120, tv_usec: 0)
     let length = socklen_t(MemoryLayout<timeval>.size)
     _ = unsafe setsockopt(descriptor.number, SOL_SOCKET, SO_RCVTIMEO, &patience, length)
     _ = unsafe setsockopt(descriptor.number, SOL_SOCKET, SO_SNDTIMEO, &patience, length)
