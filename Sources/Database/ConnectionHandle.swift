@@ -49,7 +49,6 @@ final class ConnectionHandle {
   var isInTransaction: Bool { unsafe sqlite3_get_autocommit(database) == 0 }
   var totalChanges: Int { Int(unsafe sqlite3_total_changes64(database)) }
   var lastInsertedRowID: Int64 { unsafe sqlite3_last_insert_rowid(database) }
-  var cachedStatementCount: Int { cache.count }
   var cachedStatementTexts: [String] { cache.texts }
 
   private func check(_ result: Int32) throws(DatabaseError) {

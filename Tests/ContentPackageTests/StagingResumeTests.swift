@@ -108,57 +108,54 @@ struct StagingResumeTests {
 
   @Test("after a restart of the machine, half a file is confirmed by the pieces that are its alone")
   func halfAFile() throws {
-    let folder = try Folder()
-    let bytes = noise(3_000_000, seed: 11)
-    try folder.write(bytes, to: "a.pdf")
-    let manifest = try Sample.builder.describe(file: "\(folder.path)/a.pdf").manifest
-    let path = folder.directory.path("staging")
-    var map = PieceMap(manifest)
-    do {
-      var area = try StagingArea.open(at: path, manifest: manifest)
-      for index in [0, 1] {
-        var piece = ReceivedPiece(index: index, layout: manifest.layout)
-        let part = Array(bytes[index << 20..<(index + 1) << 20])
-        _ = piece.append(part.span)
-        try area.write(try VerifiedPiece(piece, of: manifest))
-      }
-      map = area.pieces
-    }
-    #expect(
-      try StagingArea.open(at: path, manifest: manifest, pieces: map, resumption: .afterRestart).pieces == map
-    )
+    let staging = try HalfFile(seed: 11)
+    #expect(try staging.confirmed() == staging.written)
     let hole = [UInt8](repeating: 0, count: 10)
-    try FileDescriptor.open("\(path)/tree/a.pdf", .writeOnly).write(hole.span, at: ByteCount(1_500_000))
-    let confirmed = try StagingArea.open(
-      at: path, manifest: manifest, pieces: map, resumption: .afterRestart
-    ).pieces
+    try staging.file().write(hole.span, at: ByteCount(1_500_000))
+    let confirmed = try staging.confirmed()
     #expect(confirmed.isVerified(0))
     #expect(!confirmed.isVerified(1))
   }
 
   @Test("after a restart of the machine, a file that lost its end keeps the pieces before it")
   func lostEnd() throws {
-    let folder = try Folder()
-    let bytes = noise(3_000_000, seed: 12)
-    try folder.write(bytes, to: "a.pdf")
-    let manifest = try Sample.builder.describe(file: "\(folder.path)/a.pdf").manifest
-    let path = folder.directory.path("staging")
-    var map = PieceMap(manifest)
-    do {
-      var area = try StagingArea.open(at: path, manifest: manifest)
+    let staging = try HalfFile(seed: 12)
+    try staging.file().truncate(to: ByteCount(1_500_000))
+    let confirmed = try staging.confirmed()
+    #expect(confirmed.isVerified(0))
+    #expect(!confirmed.isVerified(1))
+  }
+
+  /// A finished file of three pieces, of which the first two were written.
+  private struct HalfFile {
+    let folder: Folder
+    let manifest: Manifest
+    let written: PieceMap
+
+    init(seed: UInt64) throws {
+      folder = try Folder()
+      let bytes = noise(3_000_000, seed: seed)
+      try folder.write(bytes, to: "a.pdf")
+      manifest = try Sample.builder.describe(file: "\(folder.path)/a.pdf").manifest
+      var area = try StagingArea.open(at: folder.directory.path("staging"), manifest: manifest)
       for index in [0, 1] {
         var piece = ReceivedPiece(index: index, layout: manifest.layout)
         let part = Array(bytes[index << 20..<(index + 1) << 20])
         _ = piece.append(part.span)
         try area.write(try VerifiedPiece(piece, of: manifest))
       }
-      map = area.pieces
+      written = area.pieces
     }
-    try FileDescriptor.open("\(path)/tree/a.pdf", .writeOnly).truncate(to: ByteCount(1_500_000))
-    let confirmed = try StagingArea.open(
-      at: path, manifest: manifest, pieces: map, resumption: .afterRestart
-    ).pieces
-    #expect(confirmed.isVerified(0))
-    #expect(!confirmed.isVerified(1))
+
+    func file() throws -> FileDescriptor {
+      try FileDescriptor.open(folder.directory.path("staging") + "/tree/a.pdf", .writeOnly)
+    }
+
+    /// What counts of it after a restart of the machine.
+    func confirmed() throws -> PieceMap {
+      try StagingArea.open(
+        at: folder.directory.path("staging"), manifest: manifest, pieces: written, resumption: .afterRestart
+      ).pieces
+    }
   }
 }

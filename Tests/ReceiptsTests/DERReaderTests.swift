@@ -1,3 +1,4 @@
+import PullboxTesting
 import Testing
 
 @testable import Receipts
@@ -61,7 +62,7 @@ struct DERReaderTests {
 
   @Test("payloads of noise, truncated payloads and payloads with a changed octet never crash the reader")
   func noise() throws {
-    var generator = SeededGenerator(seed: 1)
+    var generator = SplitMix(seed: 1)
     for _ in 0..<5000 {
       let length = Int.random(in: 0...200, using: &generator)
       var octets = (0..<length).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -80,22 +81,5 @@ struct DERReaderTests {
         _ = try? AppReceipt(payload: changed)  // likewise
       }
     }
-  }
-}
-
-/// The same numbers in every run.
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) {
-    state = seed
-  }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

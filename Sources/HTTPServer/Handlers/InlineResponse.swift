@@ -27,7 +27,7 @@ public struct InlineResponse: ~Copyable {
   private(set) var state = State.unfinished
   private(set) var content = Content.none
   private(set) var status = HTTPStatus.ok
-  private(set) var closes: Bool
+  let closes: Bool
   /// Bytes up to the content.
   private(set) var headLength = 0
   private(set) var pacing = UInt64.max
@@ -126,11 +126,6 @@ public struct InlineResponse: ~Copyable {
   /// can. Costs a system call where the connection's last response was paced differently.
   public mutating func pace(bytesPerSecond: UInt64) {
     pacing = bytesPerSecond
-  }
-
-  /// Closes the connection after this response.
-  public mutating func closeConnection() {
-    closes = true
   }
 
   /// Without content.

@@ -11,7 +11,6 @@ public struct OperatorClient: Sendable {
   static let inspectionTimeout = Duration.seconds(1800)
   static let pageLength = 200
 
-  public var serverURL: String { api.baseURL }
   let client: HTTPClient
   private(set) var api: APIClient
 

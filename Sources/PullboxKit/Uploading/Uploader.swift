@@ -63,21 +63,7 @@ public struct Uploader: Sendable {
         let resumed = resumedAt ?? ByteCount(range.lowerBound)
         resumedAt = resumed
         report(.sending, at: range.lowerBound)
-        let total = source.length
-        // The package's own digest is known. What fails its checksum is sent again whole, as is what a cut ended: of a
-        // longer package that would cost more than it finds, and the server checks every digest in the end.
-        let isWhole = range == 0..<total.rawValue && total <= Self.maximumCheckedLength
-        event = await Self.event { () async throws(APICallError) in
-          .sent(
-            upTo: try await server.send(
-              file, range, checksum: isWhole ? source.digest : nil, to: url
-            ) { count in
-              progress(
-                UploadProgress(
-                  activity: .sending, sent: ByteCount(range.lowerBound) + count, total: total,
-                  resumedAt: resumed))
-            })
-        }
+        event = await send(range, of: source, in: file, to: url, resumedAt: resumed, progress)
       case .wait(let delay, let error):
         report(.waiting(error, retryIn: delay), at: machine.offset)
         try await clock.sleep(for: delay)
@@ -90,6 +76,25 @@ public struct Uploader: Sendable {
         throw error
       }
       try Task.checkCancellation()
+    }
+  }
+
+  private func send(
+    _ range: Range<Int64>, of source: UploadSource, in file: UploadFile, to url: String, resumedAt: ByteCount,
+    _ progress: @escaping @Sendable (UploadProgress) -> Void
+  ) async -> UploadMachine.Event {
+    let total = source.length
+    // The package's own digest is known. What fails its checksum is sent again whole, as is what a cut ended: of a longer
+    // package that would cost more than it finds, and the server checks every digest in the end.
+    let isWhole = range == 0..<total.rawValue && total <= Self.maximumCheckedLength
+    return await Self.event { () async throws(APICallError) in
+      .sent(
+        upTo: try await server.send(file, range, checksum: isWhole ? source.digest : nil, to: url) { count in
+          progress(
+            UploadProgress(
+              activity: .sending, sent: ByteCount(range.lowerBound) + count, total: total,
+              resumedAt: resumedAt))
+        })
     }
   }
 

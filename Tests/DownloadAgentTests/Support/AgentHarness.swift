@@ -105,55 +105,51 @@ extension AgentService {
 
   /// Until a download is in that state, for that reason where one is given.
   func download(_ state: DownloadStatus.State, _ reason: String? = nil) async throws -> DownloadStatus {
-    func fits(_ status: DownloadStatus) -> Bool {
-      status.state == state && reason.map { $0 == status.reason } ?? true
-    }
-    let observer = try #require(hub.subscribe())
-    defer { hub.unsubscribe(observer) }
-    // What is over is not told to a new observer.
-    if let status = await downloads.statuses().first(where: fits) { return status }
-    let event = try await observer.first { event in
-      if case .download(let status) = event { fits(status) } else { false }
-    }
-    guard case .download(let status) = event else { throw CancellationError() }
-    return status
+    try await download { $0.state == state && (reason == nil || $0.reason == reason) }
   }
 
   /// Until a download, of that version where one is given, has finished or failed.
   func ended(_ version: String? = nil) async throws -> DownloadStatus {
-    func fits(_ status: DownloadStatus) -> Bool {
+    try await download { status in
       (status.state == .finished || status.state == .failed)
         && (version == nil || status.version?.text == version)
     }
+  }
+
+  private func download(_ fits: (DownloadStatus) -> Bool) async throws -> DownloadStatus {
     let observer = try #require(hub.subscribe())
     defer { hub.unsubscribe(observer) }
+    // What is over is not told to a new observer.
     if let status = await downloads.statuses().first(where: fits) { return status }
-    let event = try await observer.first { event in
-      if case .download(let status) = event { fits(status) } else { false }
+    return try await observer.first { event in
+      guard case .download(let status) = event, fits(status) else { return nil }
+      return status
     }
-    guard case .download(let status) = event else { throw CancellationError() }
-    return status
   }
 
   func transaction(_ step: String, _ reason: String? = nil) async throws -> AgentTransaction {
     func fits(_ status: AgentTransaction) -> Bool {
-      status.step == step && reason.map { $0 == status.reason } ?? true
+      status.step == step && (reason == nil || status.reason == reason)
     }
     let observer = try #require(hub.subscribe())
     defer { hub.unsubscribe(observer) }
     if let status = await transactions.statuses().first(where: fits) { return status }
-    let event = try await observer.first { event in
-      if case .transaction(let status) = event { fits(status) } else { false }
+    return try await observer.first { event in
+      guard case .transaction(let status) = event, fits(status) else { return nil }
+      return status
     }
-    guard case .transaction(let status) = event else { throw CancellationError() }
-    return status
   }
 }
 
 extension EventObserver {
   func first(_ fits: (AgentEvent) -> Bool) async throws -> AgentEvent {
+    try await first { fits($0) ? $0 : nil }
+  }
+
+  /// What `pick` makes of the first event that it makes something of.
+  func first<Value>(_ pick: (AgentEvent) -> Value?) async throws -> Value {
     while let item = await next() {
-      if case .event(let event) = item, fits(event) { return event }
+      if case .event(let event) = item, let value = pick(event) { return value }
     }
     throw CancellationError()
   }

@@ -1,3 +1,5 @@
+import PullboxTesting
+
 /// Makes inputs out of seeds: the same ones for the same seed.
 struct Mutator {
   private var generator: SplitMix
