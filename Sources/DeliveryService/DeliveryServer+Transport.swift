@@ -1,3 +1,4 @@
+import APIServing
 import HTTPServer
 import Measures
 import ServiceRuntime
@@ -24,10 +25,14 @@ extension DeliveryServer {
         "listening on sockets that were handed over; 'listen' does not count",
         ["sockets": LogValue(inherited.map(\.name).joined(separator: " "))])
     }
+    http.loops = configuration.loops
+    http.drainDeadline = configuration.drainDeadline.duration
+    http.refuseWithProblems()
+    try limitConnections(&http, configuration)
     return http
   }
 
-  static func limitConnections(
+  private static func limitConnections(
     _ http: inout HTTPServerConfiguration, _ configuration: DeliveryConfiguration
   ) throws {
     http.maximumConnections = configuration.maximumConnections
@@ -47,7 +52,7 @@ extension DeliveryServer {
     }
   }
 
-  static func warnOfExposedKey(_ tls: TLSConfiguration, log: Log) throws {
+  private static func warnOfExposedKey(_ tls: TLSConfiguration, log: Log) throws {
     guard try tls.keyIsExposed() else { return }
     log.warning("everybody on this machine may read the TLS key", ["file": LogValue(tls.keyFile)])
   }

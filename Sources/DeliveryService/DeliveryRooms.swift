@@ -1,0 +1,115 @@
+import BlobStore
+import Commerce
+import Database
+import HTTPClient
+import Measures
+import Receipts
+import ServiceRuntime
+
+/// The service's rooms, furnished from a configuration and joined: what answers requests, and what works beside them.
+struct DeliveryRooms: Sendable {
+  /// What all rooms stand on.
+  struct Ground: Sendable {
+    let configuration: DeliveryConfiguration
+    let database: Database
+    let blobs: BlobStore
+    let client: HTTPClient
+    let clock: any WallClock
+    let timer: any MonotonicClock
+    let log: Log
+  }
+
+  let ground: Ground
+  let operators: OperatorKeys
+  let settings: CurrentSettings
+  let meters: DeliveryMeters
+  let recorder: DeliveryRecorder
+  let stops: Stops
+  let outbox: Outbox
+  let tickets: TicketIssuer
+  let gate: Gate
+  let uploads: UploadDesk
+  let releases: ReleaseScheduler
+  let versions: VersionDesk
+  let content: ContentLibrary
+  let access: ContentAccess
+  let collector: Collector
+  let collections: CollectionSchedule
+
+  /// Reads keys, stops and open uploads from the state directory. Blocks.
+  init(on ground: Ground) throws {
+    self.ground = ground
+    let configuration = ground.configuration
+    let (database, clock, timer) = (ground.database, ground.clock, ground.timer)
+    let operators = OperatorKeys(
+      try configuration.namedOperatorKeys(), needsSecondKey: configuration.requireSecondKey ?? false)
+    self.operators = operators
+
+    let changes = ChangeCount()
+    settings = CurrentSettings(
+      try configuration.gateSettings(
+        keys: try TicketKeyFile.loadOrCreate(TicketKeyFile.path(in: configuration.state))),
+      changes: changes)
+    meters = DeliveryMeters(timer: timer)
+    recorder = DeliveryRecorder(meters: meters, database: database, timer: timer)
+    let stops = Stops(meters: meters, changes: changes)
+    self.stops = stops
+    try database.readBlocking { connection in
+      stops.restore(
+        grants: try GrantTable.revoked(in: connection), contents: try ContentStopTable.all(in: connection))
+    }
+
+    let store = try Self.store(on: ground)
+    let ledger = GrantLedger(database: database, clock: clock)
+    outbox = Outbox(ledger: ledger, stores: [store.name: store], clock: timer, log: ground.log)
+    tickets = TicketIssuer(settings: settings, clock: clock)
+    gate = Gate(
+      ledger: ledger, stores: [store.name: store], outbox: outbox, tickets: tickets, stops: stops,
+      recorder: recorder, rules: EntitlementRules(), publicURL: configuration.publicURL ?? "",
+      storePatience: configuration.storePatience.duration, timer: timer)
+
+    uploads = try UploadDesk.open(
+      database: database, blobs: ground.blobs, clock: clock,
+      limits: UploadLimits(
+        lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
+    releases = ReleaseScheduler(
+      database: database, clock: clock, timer: timer, stops: stops, log: ground.log)
+    versions = VersionDesk(
+      database: database, clock: clock, operators: operators, stops: stops, scheduler: releases)
+
+    let content = ContentLibrary(blobs: ground.blobs, database: database)
+    self.content = content
+    access = ContentAccess(settings: settings, stops: stops, clock: clock)
+    collector = Collector(
+      database: database, blobs: ground.blobs, uploads: uploads, clock: clock,
+      rules: Collector.Rules(
+        grace: configuration.collectionGrace.duration,
+        keepsWithdrawn: !(configuration.collectWithdrawn ?? false)),
+      didRemove: { content.close($0) })
+    collections = CollectionSchedule(
+      collector: collector, interval: configuration.collectionInterval.duration, timer: timer,
+      log: ground.log)
+  }
+
+  /// What goes on whether requests come or not; returns when the task is cancelled.
+  func run() async {
+    await withTaskGroup { group in
+      group.addTask { await outbox.run() }
+      group.addTask { await recorder.run(log: ground.log) }
+      group.addTask { await stops.run(clock: ground.timer) }
+      group.addTask { await collections.run() }
+      group.addTask { await releases.run() }
+    }
+  }
+
+  private static func store(on ground: Ground) throws -> any PaymentStore {
+    let store = ground.configuration.store
+    guard let name = StoreIdentifier(store.name) else {
+      throw StartError("not a store's name: \(store.name)")
+    }
+    return SandboxStoreClient(
+      name: name, url: store.url, credential: store.credential.revealed,
+      policy: VerifyReceiptPolicy(bundleIdentifiers: Set(store.bundles), environments: [.sandbox]),
+      client: ground.client, timer: ground.timer)
+  }
+}

@@ -1,0 +1,70 @@
+import Measures
+import ServiceRuntime
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Settings that need a restart")
+struct RestartSettingTests {
+  struct Change: Sendable, CustomTestStringConvertible {
+    let key: String
+    let make: @Sendable (inout DeliveryConfiguration) -> Void
+    var testDescription: String { key }
+
+    init(_ key: String, _ make: @escaping @Sendable (inout DeliveryConfiguration) -> Void) {
+      self.key = key
+      self.make = make
+    }
+  }
+
+  static let changes = [
+    Change("listen") { $0.listen = ["127.0.0.1:9"] },
+    Change("tls") { $0.tls = .init(listen: nil, certificate: "/c", key: "/k") },
+    Change("state") { $0.state = "/elsewhere" },
+    Change("store.name") { $0.store.name = "another" },
+    Change("store.url") { $0.store.url = "http://127.0.0.1:9" },
+    Change("store.credential") { $0.store.credential = Redacted("another") },
+    Change("store.bundles") { $0.store.bundles = ["com.example.another"] },
+    Change("publicURL") { $0.publicURL = "https://content.example.com" },
+    Change("storePatience") { $0.storePatience = ConfigurationDuration(.seconds(77)) },
+    Change("maximumConnections") { $0.maximumConnections = 77 },
+    Change("maximumConnectionsPerAddress") { $0.maximumConnectionsPerAddress = 77 },
+    Change("unlimitedAddresses") { $0.unlimitedAddresses = ["10.0.0.0/8"] },
+    Change("loops") { $0.loops = 77 },
+    Change("headDeadline") { $0.headDeadline = ConfigurationDuration(.seconds(77)) },
+    Change("idleDeadline") { $0.idleDeadline = ConfigurationDuration(.seconds(77)) },
+    Change("minimumReceiveRate") { $0.minimumReceiveRate = ConfigurationSize(.kibibytes(77)) },
+    Change("minimumSendRate") { $0.minimumSendRate = ConfigurationSize(.kibibytes(77)) },
+    Change("drainDeadline") { $0.drainDeadline = ConfigurationDuration(.seconds(77)) },
+    Change("uploadLifetime") { $0.uploadLifetime = ConfigurationDuration(.seconds(77)) },
+    Change("storageQuota") { $0.storageQuota = ConfigurationSize(.gibibytes(77)) },
+    Change("collectionInterval") { $0.collectionInterval = ConfigurationDuration(.seconds(77)) },
+    Change("collectionGrace") { $0.collectionGrace = ConfigurationDuration(.seconds(77)) },
+    Change("collectWithdrawn") { $0.collectWithdrawn = true },
+    Change("accessLog") { $0.accessLog = "/var/log/another" },
+  ]
+
+  private func configuration() throws -> DeliveryConfiguration {
+    let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
+    guard case .run(let parsed) = try parser.parse(["--store-credential", "secret"]) else {
+      throw StartError("the arguments ask for help")
+    }
+    return try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed)
+  }
+
+  @Test("each is told by its key when it has changed, and no other is", arguments: changes)
+  func change(_ change: Change) throws {
+    let old = try configuration()
+    var new = old
+    change.make(&new)
+    #expect(new.settingsThatNeedRestart(since: old) == [change.key])
+    #expect(new.settingsThatNeedRestart(since: new) == [])
+  }
+
+  @Test("there is no setting that a reload neither takes over nor tells to need a restart")
+  func completeness() throws {
+    let members = Mirror(reflecting: try configuration()).children.compactMap(\.label)
+    let told = Self.changes.compactMap { $0.key.split(separator: ".").first.map(String.init) }
+    #expect(Set(members) == DeliveryConfiguration.reloadedSettings.union(told))
+  }
+}
