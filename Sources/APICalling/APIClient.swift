@@ -140,8 +140,3 @@ public struct APIClient: Sendable {
     return escaped
   }
 }
-
-/// The body of a request that has none.
-public struct Nothing: Codable, Sendable {
-  public init() {}
-}

@@ -13,21 +13,3 @@ public protocol TransferReceiver: AnyObject, Sendable {
 extension TransferReceiver {
   public func start(_ handle: TransferHandle) {}
 }
-
-/// What to do with a response whose head is known.
-public enum TransferDecision: Hashable, Sendable {
-  case accept
-  /// The transfer ends as ``HTTPClientError/Code/refused``, with the head and up to 64 KiB of the body (which
-  /// often says why) in the error.
-  case refuse
-}
-
-/// What became of bytes.
-public enum ReceiveDecision: Hashable, Sendable {
-  case consumed
-  /// Nothing was consumed: the same bytes come again after ``TransferHandle/resume()``. A call to it that
-  /// happens after the receiver has decided, even before it has returned, is never lost.
-  case pause
-  /// Nothing was consumed and nothing more is wanted: the transfer ends as ``HTTPClientError/Code/stopped``.
-  case stop
-}

@@ -8,9 +8,3 @@ protocol Command: SendableMetatype {
   /// Prints its result on standard output and nothing else there. What it throws is told by ``CommandFailure``.
   static func run(_ context: CommandContext) async throws
 }
-
-enum CommandPeer: Sendable {
-  case server
-  case agent
-  case nobody
-}

@@ -1,14 +1,6 @@
 import Commerce
 import Database
-import Digests
-import Measures
 import PullboxAPI
-
-/// Who took a grant back. A later check of the receipt reverses only what a check found.
-enum RevocationSource: String, Sendable {
-  case `operator`
-  case store
-}
 
 extension GrantTable {
   /// Every revoked grant, for ``Stops``. A partial index holds exactly these.

@@ -2,21 +2,6 @@ import Commerce
 import Database
 import Measures
 
-/// A call that a store still has to hear.
-struct OutboxEntry: Sendable {
-  enum Kind: String, Sendable {
-    /// The transaction is finished: all it pays for was delivered.
-    case finish
-  }
-
-  var id: Int64
-  var store: StoreIdentifier
-  var kind: Kind
-  /// The transaction.
-  var subject: TransactionIdentifier
-  var attempts: Int
-}
-
 /// The outbox's rows: written in the same transaction as what they follow from, kept until the store has answered.
 enum OutboxTable {
   /// Adds the call unless it is there already; answers its row and whether the store has accepted it before.

@@ -1,6 +1,5 @@
 import Commerce
 import PullboxAPI
-import Receipts
 
 /// A payment store as the gate needs it: it says whether a proof is genuine, and it is told when a transaction is
 /// finished. An implementation speaks one store's protocol.
@@ -13,11 +12,4 @@ protocol PaymentStore: Sendable {
 
   /// Tells the store that the transaction is finished. Idempotent.
   func finish(_ transaction: TransactionIdentifier) async -> StoreAnswer
-}
-
-/// What became of a call that the outbox made.
-struct StoreAnswer: Sendable {
-  var answer: OutboxMachine.Answer
-  /// For the operator, where it was not accepted.
-  var detail: String?
 }

@@ -1,7 +1,7 @@
 import Commerce
 import Digests
-import Foundation
 import Measures
+import Foundation
 import SystemCalls
 
 /// Who this device is: a random UUID and an Ed25519 key, made at the first start and never changed.
@@ -36,12 +36,4 @@ struct DeviceIdentity: Sendable {
   private static func line(of bytes: [UInt8]) -> String {
     String(decoding: bytes.prefix { $0 != 0x0A }, as: UTF8.self)
   }
-}
-
-/// Something in the state directory that cannot be used.
-struct StateError: Error, Hashable, Sendable, CustomStringConvertible {
-  let path: String
-  let message: String
-
-  var description: String { "\(path): \(message)" }
 }

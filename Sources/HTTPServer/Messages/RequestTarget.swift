@@ -1,8 +1,3 @@
-/// A request target that does not decode to text.
-public struct RequestTargetError: Error, Hashable, Sendable, CustomStringConvertible {
-  public var description: String { "the request target does not decode to text" }
-}
-
 /// Path and query of an origin-form target, decoded.
 struct RequestTarget {
   let path: String

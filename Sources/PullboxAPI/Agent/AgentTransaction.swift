@@ -26,23 +26,3 @@ public struct AgentTransaction: Codable, Hashable, Sendable {
     self.downloads = downloads
   }
 }
-
-/// `GET /v1/transactions` of the agent.
-public struct AgentTransactionsResponse: Codable, Sendable {
-  public var transactions: [AgentTransaction]
-
-  public init(transactions: [AgentTransaction]) {
-    self.transactions = transactions
-  }
-}
-
-/// `POST /v1/purchases` of the agent.
-public struct AgentPurchaseRequest: Codable, Sendable {
-  public var product: ProductIdentifier
-  public var quantity: Int?
-
-  public init(product: ProductIdentifier, quantity: Int? = nil) {
-    self.product = product
-    self.quantity = quantity
-  }
-}

@@ -79,12 +79,3 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     try container.encodeIfPresent(contentPath, forKey: .contentPath)
   }
 }
-
-/// `GET /v1/downloads` of the agent.
-public struct DownloadsResponse: Codable, Sendable {
-  public var downloads: [DownloadStatus]
-
-  public init(downloads: [DownloadStatus]) {
-    self.downloads = downloads
-  }
-}

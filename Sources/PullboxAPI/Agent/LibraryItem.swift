@@ -29,12 +29,3 @@ public struct LibraryItem: Codable, Hashable, Sendable {
     self.title = title
   }
 }
-
-/// `GET /v1/library` of the agent.
-public struct LibraryResponse: Codable, Sendable {
-  public var items: [LibraryItem]
-
-  public init(items: [LibraryItem]) {
-    self.items = items
-  }
-}

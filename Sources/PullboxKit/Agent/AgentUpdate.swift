@@ -9,9 +9,3 @@ public enum AgentUpdate: Sendable {
   /// The agent is gone; it is tried again after `retryIn`. Its downloads go on when it comes back.
   case lost(APICallError?, retryIn: Duration)
 }
-
-/// What a follower wants after an update.
-public enum FollowDecision: Sendable {
-  case goOn
-  case stop
-}

@@ -40,14 +40,3 @@ struct StateDirectory: Sendable {
     return WorkDirectory(path: directory, lock: lock)
   }
 }
-
-/// Held by one run, for as long as this object lives.
-final class WorkDirectory: Sendable {
-  let path: String
-  private let lock: LockFile
-
-  init(path: String, lock: consuming LockFile) {
-    self.path = path
-    self.lock = lock
-  }
-}

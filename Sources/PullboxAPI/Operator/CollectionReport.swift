@@ -1,19 +1,6 @@
 public import Digests
 public import Measures
 
-/// The body of `POST /v1/operator/collection`; both members may be left out.
-public struct CollectionRequest: Codable, Sendable {
-  /// Say what would go, and change nothing.
-  public var dryRun: Bool?
-  /// How long a blob must have been unneeded; the server's own period without it.
-  public var graceSeconds: Int?
-
-  public init(dryRun: Bool? = nil, graceSeconds: Int? = nil) {
-    self.dryRun = dryRun
-    self.graceSeconds = graceSeconds
-  }
-}
-
 /// What a collection removed, or would remove.
 public struct CollectionReport: Codable, Sendable {
   /// An upload that was not continued in time, or an incoming file that belongs to no upload.

@@ -1,0 +1,51 @@
+import Synchronization
+
+/// Requests for content that the loops answered themselves. Each loop counts for itself, with a load and a store.
+final class ContentCounts: Sendable {
+  /// What one loop counted. Only its thread adds.
+  final class Loop: Sendable {
+    fileprivate let whole = Atomic<Int>(0)
+    fileprivate let part = Atomic<Int>(0)
+    fileprivate let notModified = Atomic<Int>(0)
+    fileprivate let preconditionFailed = Atomic<Int>(0)
+    fileprivate let unsatisfiable = Atomic<Int>(0)
+
+    @inline(__always)
+    func add(_ answer: ContentAnswer) {
+      switch answer {
+      case .whole: Self.increment(whole)
+      case .part: Self.increment(part)
+      case .notModified: Self.increment(notModified)
+      case .preconditionFailed: Self.increment(preconditionFailed)
+      case .unsatisfiable: Self.increment(unsatisfiable)
+      // Not answered on a loop.
+      case .parts: break
+      }
+    }
+
+    @inline(__always)
+    private static func increment(_ count: borrowing Atomic<Int>) {
+      count.store(count.load(ordering: .relaxed) + 1, ordering: .relaxed)
+    }
+  }
+
+  private let loops = Mutex<[Loop]>([])
+
+  func makeLoop() -> Loop {
+    let loop = Loop()
+    loops.withLock { $0.append(loop) }
+    return loop
+  }
+
+  /// By status.
+  var totals: [(status: Int, count: Int)] {
+    let loops = loops.withLock { $0 }
+    func sum(_ count: (Loop) -> Int) -> Int { loops.reduce(0) { $0 + count($1) } }
+    return [
+      (200, sum { $0.whole.load(ordering: .relaxed) }), (206, sum { $0.part.load(ordering: .relaxed) }),
+      (304, sum { $0.notModified.load(ordering: .relaxed) }),
+      (412, sum { $0.preconditionFailed.load(ordering: .relaxed) }),
+      (416, sum { $0.unsatisfiable.load(ordering: .relaxed) }),
+    ]
+  }
+}

@@ -1,0 +1,30 @@
+import APICalling
+import Commerce
+import HTTPClient
+import PullboxAPI
+
+/// The delivery server's public catalogue.
+struct RemoteCatalogue: Catalogue {
+  private let client: APIClient
+
+  init(baseURL: String, client: HTTPClient) {
+    var client = APIClient(baseURL: baseURL, client: client)
+    client.timeout = .seconds(10)
+    self.client = client
+  }
+
+  func listing(
+    of product: ProductIdentifier, territory: String, device: DeviceIdentifier?
+  ) async throws(Problem) -> ProductListing? {
+    var query = [("id", product.text), ("territory", territory)]
+    if let device { query.append(("device", device.text)) }
+    do {
+      let answer: ProductsResponse = try await client.get("/v1/products", query: query)
+      return answer.products.first { $0.id == product }
+    } catch {
+      throw Problem(
+        .catalogueUnavailable, "\(error)",
+        retryAfterSeconds: error.retryAfter.map { max(1, Int($0.components.seconds)) } ?? 2)
+    }
+  }
+}

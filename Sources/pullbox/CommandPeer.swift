@@ -1,0 +1,5 @@
+enum CommandPeer: Sendable {
+  case server
+  case agent
+  case nobody
+}
