@@ -16,7 +16,7 @@ final class GroupState: Sendable {
 
   var hasFailed: Bool { failed.load(ordering: .acquiring) }
 
-  /// Everything has started, and the service manager knows.
+  /// Everything has started, and the service manager is being told or knows.
   var isReady: Bool { ready.load(ordering: .acquiring) }
 
   func becomeReady() {

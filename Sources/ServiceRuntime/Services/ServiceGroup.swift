@@ -76,8 +76,9 @@ public struct ServiceGroup: Sendable {
   private func becomeReady(_ state: GroupState) async {
     do {
       try await whenReady()
-      try environment.notifier?.notify("READY=1\nSTATUS=Serving")
+      // First: whoever hears it may ask for a reload at once, and waits to hear of that one too.
       state.becomeReady()
+      try environment.notifier?.notify("READY=1\nSTATUS=Serving")
     } catch {
       state.fail("becoming ready failed", nil, error)
     }
@@ -125,6 +126,8 @@ public struct ServiceGroup: Sendable {
     guard environment.notifier != nil, let interval = environment.watchdogInterval else { return }
     while !Task.isCancelled {
       for service in services { await service.pulse() }
+      // A pulse that the end of the group cut short proves nothing.
+      if Task.isCancelled { return }
       tell("WATCHDOG=1")
       // Cancelled: everything has stopped.
       try? await environment.clock.sleep(for: interval)
