@@ -102,7 +102,7 @@ struct DeliveryRooms: Sendable {
     }
   }
 
-  private static func store(on ground: Ground) throws -> any PaymentStore {
+  private static func store(on ground: Ground) throws -> any PaymentStoreClient {
     let store = ground.configuration.store
     guard let name = StoreIdentifier(store.name) else {
       throw StartError("not a store's name: \(store.name)")

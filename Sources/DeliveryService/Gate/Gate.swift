@@ -8,7 +8,7 @@ import Receipts
 /// Receipt → verdict → grant → ticket, and completion → transaction finished.
 struct Gate: Sendable {
   let ledger: GrantLedger
-  let stores: [StoreIdentifier: any PaymentStore]
+  let stores: [StoreIdentifier: any PaymentStoreClient]
   let outbox: Outbox
   let tickets: TicketIssuer
   let stops: Stops
@@ -159,7 +159,7 @@ struct Gate: Sendable {
     return Finding(store: store.name, report: report)
   }
 
-  private func store(named name: String?) throws(Problem) -> any PaymentStore {
+  private func store(named name: String?) throws(Problem) -> any PaymentStoreClient {
     guard let name else {
       guard stores.count == 1, let only = stores.values.first else {
         throw Problem(.storeUnknown, "store is missing; this server knows \(knownStores)")

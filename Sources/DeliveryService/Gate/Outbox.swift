@@ -7,7 +7,7 @@ import ServiceRuntime
 /// process; any of them may be made twice, so every one is idempotent at the store.
 final class Outbox: Sendable {
   private let ledger: GrantLedger
-  private let stores: [StoreIdentifier: any PaymentStore]
+  private let stores: [StoreIdentifier: any PaymentStoreClient]
   private let log: Log
   private let timer: any MonotonicClock
   private let wakeUp = WakeUp()
@@ -17,7 +17,8 @@ final class Outbox: Sendable {
   private static let batch = 32
 
   init(
-    ledger: GrantLedger, stores: [StoreIdentifier: any PaymentStore], clock: any MonotonicClock, log: Log
+    ledger: GrantLedger, stores: [StoreIdentifier: any PaymentStoreClient], clock: any MonotonicClock,
+    log: Log
   ) {
     self.ledger = ledger
     self.stores = stores

@@ -3,7 +3,7 @@ import PullboxAPI
 
 /// A payment store as the gate needs it: it says whether a proof is genuine, and it is told when a transaction is
 /// finished. An implementation speaks one store's protocol.
-protocol PaymentStore: Sendable {
+protocol PaymentStoreClient: Sendable {
   var name: StoreIdentifier { get }
 
   /// Asks the store, server to server, and answers the transactions it vouches for. Throws the ``Problem`` that a
