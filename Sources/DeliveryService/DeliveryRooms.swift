@@ -107,7 +107,7 @@ struct DeliveryRooms: Sendable {
     guard let name = StoreIdentifier(store.name) else {
       throw StartError("not a store's name: \(store.name)")
     }
-    return SandboxStoreClient(
+    return VerifyReceiptStoreClient(
       name: name, url: store.url, credential: store.credential.revealed,
       policy: VerifyReceiptPolicy(bundleIdentifiers: Set(store.bundles), environments: [.sandbox]),
       client: ground.client, timer: ground.timer)

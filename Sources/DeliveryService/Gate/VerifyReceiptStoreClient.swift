@@ -8,7 +8,7 @@ import SystemCalls
 
 /// Speaks to the sandbox store, or any store with its interface: receipts through `verifyReceipt`, the end of a
 /// transaction with the credential that only this server holds.
-struct SandboxStoreClient: PaymentStoreClient {
+struct VerifyReceiptStoreClient: PaymentStoreClient {
   let name: StoreIdentifier
   private let client: APIClient
   private let policy: VerifyReceiptPolicy
