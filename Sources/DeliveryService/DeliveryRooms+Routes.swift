@@ -16,7 +16,7 @@ extension DeliveryRooms {
     GateRoutes(gate: gate, settings: settings).add(to: &routes)
     UploadRoutes(desk: uploads, keys: operators).add(to: &routes)
     PublishingRoutes(
-      publisher: publisher, desk: versions, costs: CostEstimator(database: database), keys: operators
+      publisher: publisher, desk: versions, costs: UpdateSizeEstimator(database: database), keys: operators
     ).add(to: &routes)
     GrantRoutes(gate: gate, keys: operators).add(to: &routes)
     ContentRoutes(content: content, access: access, meters: meters, timer: ground.timer, publicURL: publicURL)

@@ -3,7 +3,7 @@ import ServiceRuntime
 /// The whole command line: what there is, and how a run of it ends.
 enum CommandLineInterface {
   static let commands: [any Command.Type] = [
-    PublishCommand.self, SubmitCommand.self, ApproveCommand.self, RejectCommand.self, CostsCommand.self,
+    PublishCommand.self, SubmitCommand.self, ApproveCommand.self, RejectCommand.self, UpdateSizeCommand.self,
     ReleaseCommand.self, WithdrawCommand.self, VersionsCommand.self, ProductsCommand.self,
     DeliveriesCommand.self, GrantsCommand.self, RevokeCommand.self, ReinstateCommand.self, AuditCommand.self,
     CollectCommand.self,

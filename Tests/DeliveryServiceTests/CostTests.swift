@@ -14,10 +14,10 @@ struct CostTests {
 
   private func costs(
     _ server: ServerHarness, _ version: String, percentage: Int? = nil
-  ) async throws -> VersionCosts {
+  ) async throws -> UpdateSizes {
     let query = percentage.map { [("percentage", String($0))] } ?? []
     return try await server.operatorAPI.get(
-      server.path("com.example.issue1", version) + "/costs", query: query, as: VersionCosts.self)
+      server.path("com.example.issue1", version) + "/costs", query: query, as: UpdateSizes.self)
   }
 
   @Test("devices count by the version they last reported as placed, and only those")

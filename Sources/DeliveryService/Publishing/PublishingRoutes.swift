@@ -15,7 +15,7 @@ struct PublishingRoutes: Sendable {
 
   let publisher: Publisher
   let desk: VersionDesk
-  let costs: CostEstimator
+  let costs: UpdateSizeEstimator
   let keys: OperatorKeys
 
   func add(to routes: inout ContractRoutes) {

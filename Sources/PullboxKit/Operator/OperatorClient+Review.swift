@@ -43,7 +43,7 @@ extension OperatorClient {
   /// What a release to that many devices of a hundred would cost those that hold another version.
   public func costs(
     of product: ProductIdentifier, _ version: ContentVersion, percentage: Int? = nil
-  ) async throws(APICallError) -> VersionCosts {
+  ) async throws(APICallError) -> UpdateSizes {
     try await api.get(
       Self.path(product, version) + "/costs",
       query: Self.filter([("percentage", percentage.map(String.init))]))

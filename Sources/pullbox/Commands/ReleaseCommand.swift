@@ -45,7 +45,7 @@ enum ReleaseCommand: Command {
       isReleasable(record.state)
     {
       let costs = try await client.costs(of: product, version, percentage: request.percentage)
-      for line in CostsCommand.lines(costs) { context.console.note(line) }
+      for line in UpdateSizeCommand.lines(costs) { context.console.note(line) }
       if Confirmation.isAsked(context) {
         try await Confirmation.ask(question(product, record.version, request))
       }

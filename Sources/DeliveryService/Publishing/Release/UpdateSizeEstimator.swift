@@ -7,7 +7,7 @@ import PullboxAPI
 import SystemCalls
 
 /// What a version costs the devices that hold another one, before it is released.
-struct CostEstimator: Sendable {
+struct UpdateSizeEstimator: Sendable {
   /// Devices that are looked at in one turn of the database, so that others get theirs.
   private static let batch = 5000
 
@@ -16,10 +16,10 @@ struct CostEstimator: Sendable {
   /// Throws `product-unknown`, `version-unknown`.
   func costs(
     of product: ProductIdentifier, _ version: ContentVersion, reaching share: ReleaseShare
-  ) async throws -> VersionCosts {
+  ) async throws -> UpdateSizes {
     let target = try await target(product, version)
     let new = try await manifest(target)
-    var holders: [VersionCosts.Holder] = []
+    var holders: [UpdateSizes.Holder] = []
     var total: Int64 = 0
     for (version, devices) in try await devices(holding: product, share) {
       guard let record = try await database.read({ try VersionTable.find(product, version, in: $0) }) else {
@@ -33,13 +33,13 @@ struct CostEstimator: Sendable {
       let fetched = isSame ? ByteCount.zero : difference.fetchedLength
       total += fetched.rawValue * Int64(devices.reached)
       holders.append(
-        VersionCosts.Holder(
+        UpdateSizes.Holder(
           version: version, devices: devices.all, devicesReached: devices.reached,
           bytesToFetch: fetched, bytesKept: isSame ? new.length : difference.keptLength,
           filesUnchanged: changes.unchanged, filesChanged: changes.changed, filesAdded: changes.added,
           filesRemoved: changes.removed))
     }
-    return VersionCosts(
+    return UpdateSizes(
       product: product, version: target.version, length: target.length, percentage: share.percentage,
       holders: holders.sorted { $0.version > $1.version }, bytesToFetch: ByteCount(total))
   }

@@ -4,7 +4,7 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
-enum CostsCommand: Command {
+enum UpdateSizeCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
     "costs", summary: "Show what a version would cost devices that hold another one",
@@ -31,7 +31,7 @@ enum CostsCommand: Command {
     for line in lines(costs) { context.console.print(line) }
   }
 
-  static func lines(_ costs: VersionCosts) -> [String] {
+  static func lines(_ costs: UpdateSizes) -> [String] {
     var lines = ["\(costs.product) \(costs.version): \(costs.length) for a device that holds nothing of it"]
     guard !costs.holders.isEmpty else { return lines + ["no device holds another version"] }
     let table = TextTable(

@@ -3,7 +3,7 @@ public import Measures
 
 /// `GET /v1/operator/products/{id}/versions/{v}/costs`: what a version costs the devices that hold another one. A device
 /// holds the version that it last reported as placed.
-public struct VersionCosts: Codable, Sendable {
+public struct UpdateSizes: Codable, Sendable {
   /// Devices that hold the same version, and what each of them needs.
   public struct Holder: Codable, Sendable {
     public var version: ContentVersion
