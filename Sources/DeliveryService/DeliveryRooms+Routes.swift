@@ -21,7 +21,7 @@ extension DeliveryRooms {
     GrantRoutes(gate: gate, keys: operators).add(to: &routes)
     ContentRoutes(content: content, access: access, meters: meters, timer: ground.timer, publicURL: publicURL)
       .add(to: &routes)
-    CollectionRoutes(collector: collector, keys: operators).add(to: &routes)
+    GarbageCollectionRoutes(collector: collector, keys: operators).add(to: &routes)
     OperationsRoutes(database: database, metrics: metrics).add(to: &routes)
     ListRoutes(database: database, recorder: recorder, keys: operators).add(to: &routes)
     return routes

@@ -33,8 +33,8 @@ struct DeliveryRooms: Sendable {
   let versions: VersionDesk
   let content: ContentLibrary
   let access: ContentAccess
-  let collector: Collector
-  let collections: CollectionSchedule
+  let collector: GarbageCollector
+  let collections: GarbageCollectionSchedule
 
   /// Reads keys, stops and open uploads from the state directory. Blocks.
   init(on ground: Ground) throws {
@@ -80,13 +80,13 @@ struct DeliveryRooms: Sendable {
     let content = ContentLibrary(blobs: ground.blobs, database: database)
     self.content = content
     access = ContentAccess(settings: settings, stops: stops, clock: clock)
-    collector = Collector(
+    collector = GarbageCollector(
       database: database, blobs: ground.blobs, uploads: uploads, clock: clock,
-      rules: Collector.Rules(
+      rules: GarbageCollector.Rules(
         grace: configuration.collectionGrace.duration,
         keepsWithdrawn: !(configuration.collectWithdrawn ?? false)),
       didRemove: { content.close($0) })
-    collections = CollectionSchedule(
+    collections = GarbageCollectionSchedule(
       collector: collector, interval: configuration.collectionInterval.duration, timer: timer,
       log: ground.log)
   }

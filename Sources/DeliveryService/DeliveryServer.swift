@@ -23,7 +23,7 @@ public final class DeliveryServer: Service {
   var settings: CurrentSettings { rooms.settings }
   var operators: OperatorKeys { rooms.operators }
   var stops: Stops { rooms.stops }
-  var collector: Collector { rooms.collector }
+  var collector: GarbageCollector { rooms.collector }
 
   /// Opens the state directory, which no other process may hold. Blocks. Throws ``StartError`` for what an operator can
   /// mend.

@@ -18,10 +18,10 @@ struct CollectionTests {
 
   private func collect(
     _ server: ServerHarness, dryRun: Bool = false, grace: Int? = nil
-  ) async throws -> CollectionReport {
+  ) async throws -> GarbageCollectionReport {
     try await server.operatorAPI.call(
-      "POST", "/v1/operator/collection", body: CollectionRequest(dryRun: dryRun, graceSeconds: grace),
-      as: CollectionReport.self
+      "POST", "/v1/operator/collection", body: GarbageCollectionRequest(dryRun: dryRun, graceSeconds: grace),
+      as: GarbageCollectionReport.self
     ).value
   }
 
@@ -197,7 +197,8 @@ struct CollectionTests {
     try await ServerHarness.run { server in
       let anonymous = try await server.problem {
         _ = try await server.api.call(
-          "POST", "/v1/operator/collection", body: CollectionRequest(), as: CollectionReport.self)
+          "POST", "/v1/operator/collection", body: GarbageCollectionRequest(),
+          as: GarbageCollectionReport.self)
       }
       #expect(anonymous.code == .unauthorized)
       let negative = try await server.problem { _ = try await collect(server, grace: -1) }

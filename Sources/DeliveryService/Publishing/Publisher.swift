@@ -12,7 +12,7 @@ struct Publisher: Sendable {
   let database: Database
   let blobs: BlobStore
   let uploads: UploadDesk
-  let collector: Collector
+  let collector: GarbageCollector
   let clock: any WallClock
 
   /// Makes a version of an upload. The same version with the same bytes again is the one there is (`isNew` false); with

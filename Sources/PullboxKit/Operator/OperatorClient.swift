@@ -113,8 +113,10 @@ public struct OperatorClient: Sendable {
   }
 
   /// Removes from the server what nobody needs, or says what that would be. `grace` in place of the server's own.
-  public func collect(isDryRun: Bool, grace: Duration? = nil) async throws(APICallError) -> CollectionReport {
-    let wish = CollectionRequest(
+  public func collect(isDryRun: Bool, grace: Duration? = nil) async throws(APICallError)
+    -> GarbageCollectionReport
+  {
+    let wish = GarbageCollectionRequest(
       dryRun: isDryRun, graceSeconds: grace.map { Int($0.components.seconds) })
     var api = api
     api.timeout = Self.inspectionTimeout

@@ -106,9 +106,9 @@ struct PublishingDesk: Sendable {
     try await web.get(Self.uploads).decoded(Page<UploadRecord>.self).items
   }
 
-  func collect(dryRun: Bool = false) async throws -> CollectionReport {
+  func collect(dryRun: Bool = false) async throws -> GarbageCollectionReport {
     let answer = try await web.post(
-      "/v1/operator/collection", CollectionRequest(dryRun: dryRun, graceSeconds: 0))
+      "/v1/operator/collection", GarbageCollectionRequest(dryRun: dryRun, graceSeconds: 0))
     guard answer.status == 200 else { throw Self.violation(answer) }
     return try answer.decoded()
   }

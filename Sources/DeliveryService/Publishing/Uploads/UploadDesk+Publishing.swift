@@ -21,7 +21,7 @@ extension UploadDesk {
       let now = self.clock.now()
       try await self.database.write { connection in
         try UploadTable.setDigest(received.digest, of: id, at: now, in: connection)
-        try CollectionTable.unmark(received.digest, in: connection)
+        try GarbageCollectionTable.unmark(received.digest, in: connection)
       }
       upload.digest = received.digest
       try await Self.asProblem { _ = try await blob.commit(expecting: received.digest) }

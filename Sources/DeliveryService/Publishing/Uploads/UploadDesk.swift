@@ -236,7 +236,7 @@ actor UploadDesk {
     guard try await refusal(of: claim, for: id) != nil else { return }
     for upload in try await database.read({ try UploadTable.all(in: $0) })
     where expiry(of: upload) <= clock.now() {
-      _ = try await removeExpired(upload.id, by: Collector.actor)
+      _ = try await removeExpired(upload.id, by: GarbageCollector.actor)
     }
     if let reason = try await refusal(of: claim, for: id) { throw Problem(.outOfSpace, reason) }
   }

@@ -3,7 +3,7 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
-enum CollectCommand: Command {
+enum GarbageCollectCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
     "collect", summary: "Remove from the server what nobody needs",

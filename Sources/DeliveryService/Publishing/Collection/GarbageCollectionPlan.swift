@@ -3,21 +3,21 @@ import Measures
 import PullboxAPI
 
 /// What may go. Pure; carrying it out asks again about every single thing, since the world goes on meanwhile.
-struct CollectionPlan: Hashable, Sendable {
+struct GarbageCollectionPlan: Hashable, Sendable {
   /// Uploads whose time has passed.
-  var expired: [CollectionReport.UploadItem] = []
+  var expired: [GarbageCollectionReport.UploadItem] = []
   /// Incoming files that belong to no upload.
-  var strays: [CollectionReport.UploadItem] = []
+  var strays: [GarbageCollectionReport.UploadItem] = []
   /// Unneeded for the whole grace period.
-  var due: [CollectionReport.BlobItem] = []
+  var due: [GarbageCollectionReport.BlobItem] = []
   /// Unneeded, not yet for long enough.
-  var waiting: [CollectionReport.BlobItem] = []
+  var waiting: [GarbageCollectionReport.BlobItem] = []
   /// Found unneeded for the first time.
   var newlyUnneeded: [SHA256Digest] = []
   /// Written down as unneeded before, and needed again or gone.
   var noLongerUnneeded: [SHA256Digest] = []
 
-  init(_ facts: CollectionFacts, lifetime: Duration, grace: Duration) {
+  init(_ facts: GarbageCollectionFacts, lifetime: Duration, grace: Duration) {
     let expired = facts.uploads.filter { $0.touched + lifetime <= facts.now }
     self.expired = expired.map { upload in
       .init(upload: upload.id, bytes: facts.incoming[upload.id] ?? .zero, owner: upload.owner)
@@ -33,7 +33,7 @@ struct CollectionPlan: Hashable, Sendable {
     for (digest, bytes) in facts.blobs where !needed.contains(digest) {
       let since = facts.unneededSince[digest]
       if since == nil { newlyUnneeded.append(digest) }
-      let item = CollectionReport.BlobItem(digest: digest, bytes: bytes, since: since ?? facts.now)
+      let item = GarbageCollectionReport.BlobItem(digest: digest, bytes: bytes, since: since ?? facts.now)
       if item.since + grace <= facts.now { due.append(item) } else { waiting.append(item) }
     }
     noLongerUnneeded = facts.unneededSince.keys.filter { needed.contains($0) || facts.blobs[$0] == nil }
@@ -44,7 +44,7 @@ struct CollectionPlan: Hashable, Sendable {
   }
 
   private static func precedes(
-    _ left: CollectionReport.BlobItem, _ right: CollectionReport.BlobItem
+    _ left: GarbageCollectionReport.BlobItem, _ right: GarbageCollectionReport.BlobItem
   ) -> Bool {
     (left.since, left.digest.hexadecimal) < (right.since, right.digest.hexadecimal)
   }

@@ -2,7 +2,7 @@ public import Digests
 public import Measures
 
 /// What a collection removed, or would remove.
-public struct CollectionReport: Codable, Sendable {
+public struct GarbageCollectionReport: Codable, Sendable {
   /// An upload that was not continued in time, or an incoming file that belongs to no upload.
   public struct UploadItem: Codable, Hashable, Sendable {
     public var upload: String

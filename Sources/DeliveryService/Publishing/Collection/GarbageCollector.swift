@@ -6,7 +6,7 @@ import PullboxAPI
 
 /// Removes what nobody needs: uploads that expired, files that belong to none, blobs that no version and no live grant
 /// refers to. A kill at any point leaves things that the next run finds again.
-struct Collector: Sendable {
+struct GarbageCollector: Sendable {
   /// What the audit log calls the server when it collects by itself.
   static let actor = "server"
 
@@ -28,21 +28,22 @@ struct Collector: Sendable {
   var didRemove: @Sendable (SHA256Digest) -> Void = { _ in }
 
   /// `grace` in place of the operator's. Answers what was removed; with `isDryRun`, what would be.
-  func run(grace: Duration? = nil, isDryRun: Bool, by actor: String) async throws -> CollectionReport {
-    let plan = CollectionPlan(
+  func run(grace: Duration? = nil, isDryRun: Bool, by actor: String) async throws -> GarbageCollectionReport {
+    let plan = GarbageCollectionPlan(
       try await facts(), lifetime: uploads.limits.lifetime, grace: grace ?? rules.grace)
     if isDryRun {
-      return CollectionReport(
+      return GarbageCollectionReport(
         dryRun: true, uploads: plan.expired + plan.strays, blobs: plan.due, waiting: plan.waiting)
     }
-    var removed: (uploads: [CollectionReport.UploadItem], blobs: [CollectionReport.BlobItem]) = ([], [])
+    var removed: (uploads: [GarbageCollectionReport.UploadItem], blobs: [GarbageCollectionReport.BlobItem]) =
+      ([], [])
     for item in plan.expired where try await uploads.removeExpired(item.upload, by: actor) {
       removed.uploads.append(item)
     }
     for item in plan.strays where try await uploads.removeStray(item.upload) { removed.uploads.append(item) }
     try await mark(plan)
     for item in plan.due where try await remove(item, by: actor) { removed.blobs.append(item) }
-    return CollectionReport(
+    return GarbageCollectionReport(
       dryRun: false, uploads: removed.uploads, blobs: removed.blobs, waiting: plan.waiting)
   }
 
@@ -50,7 +51,8 @@ struct Collector: Sendable {
   func removeIfUnneeded(_ digest: SHA256Digest) async throws -> Bool {
     let (blobs, keepsWithdrawn) = (blobs, rules.keepsWithdrawn)
     let isRemoved = try await database.write { connection in
-      guard try !CollectionTable.isNeeded(digest, keepsWithdrawn: keepsWithdrawn, in: connection) else {
+      guard try !GarbageCollectionTable.isNeeded(digest, keepsWithdrawn: keepsWithdrawn, in: connection)
+      else {
         return false
       }
       return try blobs.removeBlocking(digest)
@@ -59,35 +61,37 @@ struct Collector: Sendable {
     return isRemoved
   }
 
-  private func facts() async throws -> CollectionFacts {
+  private func facts() async throws -> GarbageCollectionFacts {
     // Files first: what is begun after they were listed is not taken for a stray.
     let (incoming, stored) = (try await blobs.listIncoming(), try await blobs.list())
     let (now, keepsWithdrawn) = (clock.now(), rules.keepsWithdrawn)
     return try await database.read { connection in
-      CollectionFacts(
+      GarbageCollectionFacts(
         now: now, uploads: try UploadTable.all(in: connection), incoming: incoming, blobs: stored,
-        needed: try CollectionTable.needed(keepsWithdrawn: keepsWithdrawn, in: connection),
-        unneededSince: try CollectionTable.unneeded(in: connection))
+        needed: try GarbageCollectionTable.needed(keepsWithdrawn: keepsWithdrawn, in: connection),
+        unneededSince: try GarbageCollectionTable.unneeded(in: connection))
     }
   }
 
-  private func mark(_ plan: CollectionPlan) async throws {
+  private func mark(_ plan: GarbageCollectionPlan) async throws {
     guard !plan.newlyUnneeded.isEmpty || !plan.noLongerUnneeded.isEmpty else { return }
     let now = clock.now()
     try await database.write { connection in
-      for digest in plan.newlyUnneeded { try CollectionTable.mark(digest, since: now, in: connection) }
-      for digest in plan.noLongerUnneeded { try CollectionTable.unmark(digest, in: connection) }
+      for digest in plan.newlyUnneeded { try GarbageCollectionTable.mark(digest, since: now, in: connection) }
+      for digest in plan.noLongerUnneeded { try GarbageCollectionTable.unmark(digest, in: connection) }
     }
   }
 
   /// The question and the removal are one transaction, and everything that begins to need a blob is one as well: an upload
   /// of the same bytes either finds the blob and keeps it, or finds it gone and puts its own there.
-  private func remove(_ item: CollectionReport.BlobItem, by actor: String) async throws -> Bool {
+  private func remove(_ item: GarbageCollectionReport.BlobItem, by actor: String) async throws -> Bool {
     let (blobs, now, keepsWithdrawn) = (blobs, clock.now(), rules.keepsWithdrawn)
     let isRemoved = try await database.write { connection in
       let digest = item.digest
-      try CollectionTable.unmark(digest, in: connection)
-      if try CollectionTable.isNeeded(digest, keepsWithdrawn: keepsWithdrawn, in: connection) { return false }
+      try GarbageCollectionTable.unmark(digest, in: connection)
+      if try GarbageCollectionTable.isNeeded(digest, keepsWithdrawn: keepsWithdrawn, in: connection) {
+        return false
+      }
       try AuditTable.add(
         AuditEntry(
           at: now, actor: actor, action: "content.collect", subject: digest.hexadecimal,

@@ -3,8 +3,8 @@ import PullboxAPI
 import ServiceRuntime
 
 /// Collects again and again while the server runs.
-struct CollectionSchedule: Sendable {
-  let collector: Collector
+struct GarbageCollectionSchedule: Sendable {
+  let collector: GarbageCollector
   /// From the end of one run to the start of the next; zero never runs.
   let interval: Duration
   let timer: any MonotonicClock
@@ -20,7 +20,7 @@ struct CollectionSchedule: Sendable {
         return
       }
       do {
-        let report = try await collector.run(isDryRun: false, by: Collector.actor)
+        let report = try await collector.run(isDryRun: false, by: GarbageCollector.actor)
         guard !report.uploads.isEmpty || !report.blobs.isEmpty else { continue }
         log.info(
           "collected",

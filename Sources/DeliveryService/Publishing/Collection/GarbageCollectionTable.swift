@@ -3,7 +3,7 @@ import Digests
 import Measures
 
 /// What the database knows about who needs which blob.
-enum CollectionTable {
+enum GarbageCollectionTable {
   /// States of grants that may still ask for their content: not finished, or revoked before they were and perhaps
   /// reinstated.
   private static let live = "('granted', 'completed', 'revoked/granted', 'revoked/completed')"

@@ -2,7 +2,7 @@ import Digests
 import Measures
 
 /// All that decides on what may go, as it was at one moment.
-struct CollectionFacts: Sendable {
+struct GarbageCollectionFacts: Sendable {
   var now: Timestamp
   var uploads: [Upload]
   /// Incoming files and how many of their bytes count.

@@ -6,7 +6,7 @@ import Testing
 @testable import DeliveryService
 
 @Suite("What a collection may take")
-struct CollectionPlanTests {
+struct GarbageCollectionPlanTests {
   private let now = Timestamp(millisecondsSinceEpoch: 1_790_000_000_000)
   private let a = SHA256Digest.of("a".utf8)
   private let b = SHA256Digest.of("b".utf8)
@@ -20,9 +20,9 @@ struct CollectionPlanTests {
   private func plan(
     uploads: [Upload] = [], incoming: [String: ByteCount] = [:], blobs: [SHA256Digest] = [],
     needed: Set<SHA256Digest> = [], since: [SHA256Digest: Int] = [:]
-  ) -> CollectionPlan {
-    CollectionPlan(
-      CollectionFacts(
+  ) -> GarbageCollectionPlan {
+    GarbageCollectionPlan(
+      GarbageCollectionFacts(
         now: now, uploads: uploads, incoming: incoming,
         blobs: Dictionary(uniqueKeysWithValues: blobs.map { ($0, ByteCount(5)) }), needed: needed,
         unneededSince: since.mapValues { now - .seconds($0) }), lifetime: .seconds(100), grace: .seconds(10))
