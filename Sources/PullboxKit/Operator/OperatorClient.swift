@@ -132,7 +132,7 @@ public struct OperatorClient: Sendable {
   public func uploader(ledger: UploadLedger?) -> Uploader {
     var api = api
     api.patience = nil
-    return Uploader(server: TusServer(api: api, client: client), ledger: ledger)
+    return Uploader(server: TusClient(api: api, client: client), ledger: ledger)
   }
 
   static func page(_ after: String?) -> [(String, String)] {

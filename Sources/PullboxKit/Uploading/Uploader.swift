@@ -11,7 +11,7 @@ public struct Uploader: Sendable {
   /// The longest package that is sent with a checksum for the request.
   static let maximumCheckedLength = ByteCount.mebibytes(1)
 
-  let server: TusServer
+  let server: TusClient
   let ledger: UploadLedger?
   public var backoff = Backoff(initial: .milliseconds(250), cap: .seconds(15))
   /// Failures in a row, without progress between them, before it gives up: about four minutes of waiting.
@@ -20,7 +20,7 @@ public struct Uploader: Sendable {
   public var partLength: ByteCount?
   public var clock: any MonotonicClock = SystemMonotonicClock()
 
-  init(server: TusServer, ledger: UploadLedger?) {
+  init(server: TusClient, ledger: UploadLedger?) {
     self.server = server
     self.ledger = ledger
   }
@@ -70,7 +70,7 @@ public struct Uploader: Sendable {
         event = .waited
       case .done(let url):
         report(.sending, at: source.length.rawValue)
-        return TusServer.identifier(of: url)
+        return TusClient.identifier(of: url)
       case .fail(let error):
         try Task.checkCancellation()
         throw error

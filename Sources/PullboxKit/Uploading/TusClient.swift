@@ -5,7 +5,7 @@ import Measures
 import PullboxAPI
 
 /// The requests of tus 1.0.0 (https://tus.io/protocols/resumable-upload), one by one.
-struct TusServer: Sendable {
+struct TusClient: Sendable {
   private static let protocolVersion = "1.0.0"
   private static let path = "/v1/operator/uploads"
   /// The last answer of a request waits for the server's disk; a connection without a byte for longer than this is lost.
