@@ -33,7 +33,7 @@ public final class HTTPClient: Sendable {
     _ request: ClientRequest, to receiver: any TransferReceiver
   ) async throws(HTTPClientError) -> TransferSummary {
     try RequestCheck.check(request)
-    let ticket = TransferTicket()
+    let ticket = TransferToken()
     let handle = TransferHandle(ticket: ticket, mailbox: mailbox)
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in

@@ -2,7 +2,7 @@ public import Measures
 
 /// Steers one running transfer, from any thread. After the transfer's end all calls do nothing.
 public struct TransferHandle: Sendable {
-  let ticket: TransferTicket
+  let ticket: TransferToken
   let mailbox: TransferMailbox
 
   /// Stops moving bytes in both directions; the connection stays open. The total time-out goes on.

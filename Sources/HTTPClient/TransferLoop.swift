@@ -82,7 +82,7 @@ final class TransferLoop {
     }
   }
 
-  private func with(_ ticket: TransferTicket, _ body: (Transfer) -> Void) {
+  private func with(_ ticket: TransferToken, _ body: (Transfer) -> Void) {
     guard let transfer = transfers.values.first(where: { $0.order.handle.ticket === ticket }) else { return }
     body(transfer)
   }

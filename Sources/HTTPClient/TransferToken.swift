@@ -2,7 +2,7 @@ import Synchronization
 
 /// Names one transfer across threads, and remembers whether it was cancelled, possibly before the loop knew
 /// of it.
-final class TransferTicket: Sendable {
+final class TransferToken: Sendable {
   private let cancelled = Atomic(false)
 
   var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
