@@ -3,13 +3,13 @@ import Database
 import Digests
 
 /// A column holds what this program never writes there.
-struct ForeignValue: Error, CustomStringConvertible {
+struct ColumnTypeMismatch: Error, CustomStringConvertible {
   var column: String
   var expected: String
   var description: String { "column \(column) does not hold \(expected)" }
 }
 
-/// Reads columns as the domain's types. Throws ``ForeignValue``, or what the column's own accessor throws.
+/// Reads columns as the domain's types. Throws ``ColumnTypeMismatch``, or what the column's own accessor throws.
 extension Row {
   func identifier<Value: TextCodable>(_ column: String) throws -> Value {
     guard let value = Value(try text(column)) else { throw unexpected(column, "\(Value.self)") }
@@ -26,7 +26,7 @@ extension Row {
     return value
   }
 
-  func unexpected(_ column: String, _ expected: String) -> ForeignValue {
-    ForeignValue(column: column, expected: expected)
+  func unexpected(_ column: String, _ expected: String) -> ColumnTypeMismatch {
+    ColumnTypeMismatch(column: column, expected: expected)
   }
 }

@@ -11,7 +11,7 @@ final class PieceReceiver: TransferReceiver {
   enum Verdict: Hashable, Sendable {
     case none
     case accepted
-    case foreign
+    case mismatched
     case refused
   }
 
@@ -66,8 +66,8 @@ final class PieceReceiver: TransferReceiver {
         state.position = start
         state.verdict = .accepted
         return .accept
-      case .foreign:
-        state.verdict = .foreign
+      case .mismatched:
+        state.verdict = .mismatched
         return .refuse
       case .refusal:
         state.verdict = .refused

@@ -89,7 +89,7 @@ struct PieceTransfer: Sendable {
 
   private func setback(_ error: HTTPClientError, _ verdict: PieceReceiver.Verdict) -> Setback {
     guard error.code == .refused, let head = error.head else { return Setback(error, from: .server) }
-    if verdict == .foreign { return .retry(.protocolViolation, notBefore: head.retryAfter) }
+    if verdict == .mismatched { return .retry(.protocolViolation, notBefore: head.retryAfter) }
     return Setback(APIClient.refusal(head: head, body: error.body), from: .server)
   }
 }

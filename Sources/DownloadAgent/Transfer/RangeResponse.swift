@@ -8,7 +8,7 @@ enum RangeResponse: Hashable, Sendable {
   /// The body starts at this byte of the package and ends before `end`, or with the package where that is nil.
   case body(start: Int64, end: Int64?)
   /// Other content than the grant's, or bytes from another place than asked: not one of them may be used.
-  case foreign
+  case mismatched
   /// A refusal, or something that is no answer to a ranged request; its body may say why.
   case refusal
 
@@ -18,22 +18,22 @@ enum RangeResponse: Hashable, Sendable {
   ) -> RangeResponse {
     switch head.status {
     case 200, 206: break
-    case 416: return .foreign
+    case 416: return .mismatched
     default: return .refusal
     }
     // A content coding would move every offset. A missing validator is made up for by the digests of the pieces.
     guard isIdentity(head.headers["Content-Encoding"]), isOurs(head.headers["ETag"], digest: digest) else {
-      return .foreign
+      return .mismatched
     }
     guard head.status == 206 else {
-      guard head.contentLength.map({ $0 == length }) ?? true else { return .foreign }
+      guard head.contentLength.map({ $0 == length }) ?? true else { return .mismatched }
       return .body(start: 0, end: nil)
     }
     guard let contentRange = head.contentRange, let range = contentRange.range,
       contentRange.completeLength.map({ $0 == length.rawValue }) ?? true,
       range.upperBound <= length.rawValue, range.contains(asked.lowerBound),
       head.contentLength.map({ $0.rawValue == range.upperBound - range.lowerBound }) ?? true
-    else { return .foreign }
+    else { return .mismatched }
     return .body(start: range.lowerBound, end: range.upperBound)
   }
 

@@ -3,7 +3,7 @@ import SystemCalls
 
 /// Looks into a comic archive that is no ZIP, whatever it is called, for its title and its pages. What it cannot read it
 /// leaves unsaid: the archive is delivered as it is, whatever is in it.
-enum ForeignArchive {
+enum NonZipComicArchive {
   /// Blocks.
   static func metadata(
     of file: borrowing FileDescriptor, limits: PackageLimits

@@ -2,7 +2,7 @@ import Measures
 import SystemCalls
 
 /// The closing records of an archive of any tool's.
-struct ForeignArchiveEnd {
+struct ThirdPartyZipEnd {
   let entryCount: UInt64
   let central: Range<UInt64>
   /// Where the first closing record starts.
@@ -11,7 +11,7 @@ struct ForeignArchiveEnd {
   /// The last closing record whose comment reaches to the file's very end; nil when there is none, or it points outside.
   static func find(
     in file: borrowing FileDescriptor, length: UInt64
-  ) throws(SystemError) -> ForeignArchiveEnd? {
+  ) throws(SystemError) -> ThirdPartyZipEnd? {
     let count = Int(min(length, UInt64(ZipFormat.endLength + Int(UInt16.max))))
     let start = length - UInt64(count)
     var bytes: [UInt8] = []
@@ -29,7 +29,7 @@ struct ForeignArchiveEnd {
 
   private static func read(
     _ record: [UInt8], at offset: UInt64, in file: borrowing FileDescriptor
-  ) throws(SystemError) -> ForeignArchiveEnd? {
+  ) throws(SystemError) -> ThirdPartyZipEnd? {
     let count: UInt16 = record.littleEndian(at: 10)
     let length: UInt32 = record.littleEndian(at: 12)
     let central: UInt32 = record.littleEndian(at: 16)
@@ -39,7 +39,7 @@ struct ForeignArchiveEnd {
 
   private static func read64(
     before offset: UInt64, in file: borrowing FileDescriptor
-  ) throws(SystemError) -> ForeignArchiveEnd? {
+  ) throws(SystemError) -> ThirdPartyZipEnd? {
     guard offset >= UInt64(ZipFormat.locator64Length + ZipFormat.end64Length) else { return nil }
     var locator: [UInt8] = []
     try file.read(
@@ -60,9 +60,9 @@ struct ForeignArchiveEnd {
 
   private static func end(
     _ count: UInt64, _ central: UInt64, _ length: UInt64, _ offset: UInt64
-  ) -> ForeignArchiveEnd? {
+  ) -> ThirdPartyZipEnd? {
     let (centralEnd, overflow) = central.addingReportingOverflow(length)
     guard !overflow, centralEnd <= offset else { return nil }
-    return ForeignArchiveEnd(entryCount: count, central: central..<centralEnd, offset: offset)
+    return ThirdPartyZipEnd(entryCount: count, central: central..<centralEnd, offset: offset)
   }
 }

@@ -16,12 +16,12 @@ struct FinishedFileInspection {
     }
     switch MediaType.guess(forFileNamed: name) {
     case .comicBook, .epub:
-      if let archive = try ForeignArchiveInspection(file, length: length, limits: limits) {
+      if let archive = try ThirdPartyZipInspection(file, length: length, limits: limits) {
         faults += archive.faults
         faults += try archive.contentFaults(in: file)
         metadata = try Self.metadata(of: archive, in: file, limits: limits)
       } else {
-        metadata = try ForeignArchive.metadata(of: file, limits: limits)
+        metadata = try NonZipComicArchive.metadata(of: file, limits: limits)
       }
     default: metadata = .none
     }
@@ -29,7 +29,7 @@ struct FinishedFileInspection {
   }
 
   private static func metadata(
-    of archive: ForeignArchiveInspection, in file: borrowing FileDescriptor, limits: PackageLimits
+    of archive: ThirdPartyZipInspection, in file: borrowing FileDescriptor, limits: PackageLimits
   ) throws -> PublicationMetadata {
     func content(of name: String) throws -> [UInt8]? {
       try archive.bytes(of: name, upTo: limits.maximumMetadataLength, in: file)

@@ -2,7 +2,7 @@ import Measures
 import SystemCalls
 
 /// The local header of an entry, compared with the central directory's record of it.
-struct ForeignLocalHeader {
+struct ThirdPartyZipLocalHeader {
   /// Where they do not say the same.
   private(set) var differences: [String] = []
   let data: Range<UInt64>
@@ -11,7 +11,7 @@ struct ForeignLocalHeader {
 
   /// Nil when there is no such header, or the entry reaches past `centralOffset`.
   init?(
-    of entry: ForeignEntry, in file: borrowing FileDescriptor, centralOffset: UInt64
+    of entry: ThirdPartyZipEntry, in file: borrowing FileDescriptor, centralOffset: UInt64
   ) throws(SystemError) {
     let record = entry.record
     var bytes: [UInt8] = []

@@ -4,16 +4,16 @@ import SystemCalls
 /// A finished file that is a ZIP archive of any tool's (`.cbz`, `.epub`), checked against itself before readers open it:
 /// names, kinds, what the headers say of one another, and that no byte belongs to nothing. Unlike packages of ours it may have
 /// dates, extra fields, comments, entries for folders, and lengths behind the data.
-struct ForeignArchiveInspection {
+struct ThirdPartyZipInspection {
   private(set) var faults: [PackageFault] = []
   /// In the order of their local headers.
-  private(set) var entries: [ForeignEntry] = []
+  private(set) var entries: [ThirdPartyZipEntry] = []
   let limits: PackageLimits
 
   /// Nil when the file neither starts nor ends like a ZIP archive: it is another kind of file, whatever its name says.
   init?(_ file: borrowing FileDescriptor, length: ByteCount, limits: PackageLimits) throws(SystemError) {
     self.limits = limits
-    let end = try ForeignArchiveEnd.find(in: file, length: UInt64(length.rawValue))
+    let end = try ThirdPartyZipEnd.find(in: file, length: UInt64(length.rawValue))
     guard let end else {
       var start: [UInt8] = []
       try file.read(upTo: 4, at: .zero, into: &start)
@@ -38,13 +38,13 @@ struct ForeignArchiveInspection {
   }
 
   private mutating func readCentralDirectory(
-    _ end: ForeignArchiveEnd, in file: borrowing FileDescriptor
+    _ end: ThirdPartyZipEnd, in file: borrowing FileDescriptor
   ) throws(SystemError) {
     var reader = ZipCentralReader(range: end.central)
     var register = PathRegister()
     var unpacked: UInt64 = 0
     faults += try reader.forEachRecord(of: end.entryCount, in: file) { record in
-      let entry = ForeignEntry(record)
+      let entry = ThirdPartyZipEntry(record)
       faults += entry.formFaults(limits)
       faults += Self.nameFaults(entry, &register)
       entries.append(entry)
@@ -60,7 +60,9 @@ struct ForeignArchiveInspection {
     }
   }
 
-  private static func nameFaults(_ entry: ForeignEntry, _ register: inout PathRegister) -> [PackageFault] {
+  private static func nameFaults(_ entry: ThirdPartyZipEntry, _ register: inout PathRegister)
+    -> [PackageFault]
+  {
     do throws(PackagePathFault) {
       let path = try PackagePath(entry.isFolder ? String(entry.name.dropLast()) : entry.name)
       // A folder is told by the files in it too; only its name is looked at.
@@ -79,7 +81,7 @@ struct ForeignArchiveInspection {
     var padding = PaddingCheck(end: centralOffset)
     for index in entries.indices {
       let name = entries[index].name
-      let local = try ForeignLocalHeader(of: entries[index], in: file, centralOffset: centralOffset)
+      let local = try ThirdPartyZipLocalHeader(of: entries[index], in: file, centralOffset: centralOffset)
       guard let local else {
         faults.append(
           PackageFault(

@@ -1,6 +1,6 @@
 import Measures
 
-extension ForeignEntry {
+extension ThirdPartyZipEntry {
   /// What its central record says that no package carries.
   func formFaults(_ limits: PackageLimits) -> [PackageFault] {
     var faults: [PackageFault] = []

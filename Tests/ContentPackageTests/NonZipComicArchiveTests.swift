@@ -8,7 +8,7 @@ import Testing
 
 /// Archives that Python's zipfile made, some with a hand in them.
 @Suite("Finished files that are archives")
-struct ForeignArchiveTests {
+struct NonZipComicArchiveTests {
   /// Runs a program that writes the archive to its first argument, and looks at what came of it as `name`.
   private func inspect(_ name: String, _ program: String) throws -> FinishedFileInspection {
     let folder = try Folder()

@@ -1,5 +1,5 @@
 /// An entry of an archive that somebody else made, as its central directory and its local header say it.
-struct ForeignEntry: Sendable {
+struct ThirdPartyZipEntry: Sendable {
   let record: ZipCentralRecord
   /// As far as it is text: UTF-8, or else each byte a character.
   let name: String

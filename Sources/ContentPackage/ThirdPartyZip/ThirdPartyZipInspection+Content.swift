@@ -1,7 +1,7 @@
 import Measures
 import SystemCalls
 
-extension ForeignArchiveInspection {
+extension ThirdPartyZipInspection {
   /// Reads every entry whose place is known: what does not unpack to its length and checksum, or is an executable.
   func contentFaults(in file: borrowing FileDescriptor) throws -> [PackageFault] {
     var faults: [PackageFault] = []
@@ -50,7 +50,7 @@ extension ForeignArchiveInspection {
 
   /// False for an entry whose bytes cannot be found, or which is bound to unpack to more than a package may have.
   private func read(
-    _ entry: ForeignEntry, in file: borrowing FileDescriptor, _ body: (Span<UInt8>) throws -> Void
+    _ entry: ThirdPartyZipEntry, in file: borrowing FileDescriptor, _ body: (Span<UInt8>) throws -> Void
   ) throws -> Bool {
     guard let data = entry.data, let method = entry.method, !entry.isEncrypted,
       entry.record.length <= UInt64(limits.maximumUnpackedLength.rawValue)
