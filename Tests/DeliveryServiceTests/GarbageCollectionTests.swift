@@ -13,7 +13,7 @@ import Testing
 @testable import DeliveryService
 
 @Suite("Collection")
-struct CollectionTests {
+struct GarbageCollectionTests {
   private let package = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
 
   private func collect(
