@@ -27,7 +27,7 @@ struct GarbageCollectionTests {
 
   private func withdraw(_ server: ServerHarness) async throws {
     _ = try await server.operatorAPI.call(
-      "POST", "/v1/operator/products/com.example.issue1/versions/1.0/withdraw", body: ReviewDecision(),
+      "POST", "/v1/operator/products/com.example.issue1/versions/1.0/withdraw", body: ReasonBody(),
       as: VersionRecord.self)
   }
 

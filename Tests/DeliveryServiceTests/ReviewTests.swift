@@ -81,7 +81,7 @@ struct ReviewTests {
     try await withKeys { server, ada, bob, _ in
       try await server.step("submit", "1.0", as: ada)
       let rejected = try await server.step(
-        "reject", "1.0", ReviewDecision(reason: "page 7 is upside down"), as: bob)
+        "reject", "1.0", ReasonBody(reason: "page 7 is upside down"), as: bob)
       #expect(rejected.state == .rejected)
       #expect(rejected.reason == "page 7 is upside down")
       #expect(try await server.step("submit", "1.0", as: ada).reason == nil)

@@ -84,7 +84,7 @@ final class ServerHarness: Sendable {
     let record = try await submit(bytes, as: product, version: version)
     for step in ["submit", "approve", "release"] {
       _ = try await operatorAPI.call(
-        "POST", "/v1/operator/products/\(product)/versions/\(version)/\(step)", body: ReviewDecision(),
+        "POST", "/v1/operator/products/\(product)/versions/\(version)/\(step)", body: ReasonBody(),
         as: VersionRecord.self)
     }
     return record

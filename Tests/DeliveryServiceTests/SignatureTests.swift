@@ -64,7 +64,7 @@ struct SignatureTests {
       _ = try await submit(server, signedBy: [key])
       for step in ["submit", "approve", "release"] {
         _ = try await server.operatorAPI.call(
-          "POST", "/v1/operator/products/\(product)/versions/1.0/\(step)", body: ReviewDecision(),
+          "POST", "/v1/operator/products/\(product)/versions/1.0/\(step)", body: ReasonBody(),
           as: VersionRecord.self)
       }
       let terms = try await server.grantForPurchase().download

@@ -21,7 +21,7 @@ struct StopTests {
 
   private func change(_ grant: GrantResponse, _ step: String, _ server: ServerHarness) async throws {
     let status = try await server.operatorAPI.call(
-      "POST", "/v1/operator/grants/\(grant.grant)/\(step)", body: ReviewDecision(reason: "refund"),
+      "POST", "/v1/operator/grants/\(grant.grant)/\(step)", body: ReasonBody(reason: "refund"),
       as: GrantStatus.self
     ).value
     #expect(status.state == (step == "revoke" ? .revoked : .granted))

@@ -15,13 +15,13 @@ struct GrantRoutes: Sendable {
     }
     routes.on(.post, "/v1/operator/grants/{grant}/revoke") { request, parameters in
       let actor = try keys.authorize(request, for: .admin)
-      let reason = try await request.decodeIfPresent(ReviewDecision.self)?.reason
+      let reason = try await request.decodeIfPresent(ReasonBody.self)?.reason
       return try .json(
         try await gate.revoke(try GateRoutes.grant(parameters), by: actor, reason: reason))
     }
     routes.on(.post, "/v1/operator/grants/{grant}/reinstate") { request, parameters in
       let actor = try keys.authorize(request, for: .admin)
-      let reason = try await request.decodeIfPresent(ReviewDecision.self)?.reason
+      let reason = try await request.decodeIfPresent(ReasonBody.self)?.reason
       return try .json(
         try await gate.reinstate(try GateRoutes.grant(parameters), by: actor, reason: reason))
     }

@@ -77,7 +77,7 @@ struct PublishingRoutes: Sendable {
     }
     routes.on(.post, version + "/reject") { request, parameters in
       let actor = try keys.authorize(request, for: .review)
-      let decision = try await request.decodeIfPresent(ReviewDecision.self)
+      let decision = try await request.decodeIfPresent(ReasonBody.self)
       return try .json(
         try await desk.reject(
           try CatalogRoutes.product(parameters), try Self.version(parameters),

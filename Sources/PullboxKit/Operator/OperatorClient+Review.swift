@@ -15,7 +15,7 @@ extension OperatorClient {
   public func reject(
     _ product: ProductIdentifier, _ version: ContentVersion, because reason: String?
   ) async throws(APICallError) -> VersionRecord {
-    try await post("reject", product, version, ReviewDecision(reason: reason))
+    try await post("reject", product, version, ReasonBody(reason: reason))
   }
 
   /// To all devices or a part of them, at once or at a date to come.

@@ -101,14 +101,14 @@ public struct OperatorClient: Sendable {
   /// Takes a grant back: its tickets open nothing any more and what is being sent stops. Once more is no error.
   public func revoke(_ grant: GrantIdentifier, reason: String?) async throws(APICallError) -> GrantStatus {
     try await api.call(
-      "POST", "/v1/operator/grants/\(grant)/revoke", body: ReviewDecision(reason: reason)
+      "POST", "/v1/operator/grants/\(grant)/revoke", body: ReasonBody(reason: reason)
     ).value
   }
 
   /// Gives a grant back; its device goes on where it was stopped.
   public func reinstate(_ grant: GrantIdentifier, reason: String?) async throws(APICallError) -> GrantStatus {
     try await api.call(
-      "POST", "/v1/operator/grants/\(grant)/reinstate", body: ReviewDecision(reason: reason)
+      "POST", "/v1/operator/grants/\(grant)/reinstate", body: ReasonBody(reason: reason)
     ).value
   }
 
