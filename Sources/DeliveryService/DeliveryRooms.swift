@@ -31,7 +31,7 @@ struct DeliveryRooms: Sendable {
   let uploads: UploadDesk
   let releases: ReleaseScheduler
   let versions: VersionDesk
-  let content: ContentLibrary
+  let content: OpenPackageCache
   let access: ContentAccess
   let collector: GarbageCollector
   let collections: GarbageCollectionSchedule
@@ -77,7 +77,7 @@ struct DeliveryRooms: Sendable {
     versions = VersionDesk(
       database: database, clock: clock, operators: operators, stops: stops, scheduler: releases)
 
-    let content = ContentLibrary(blobs: ground.blobs, database: database)
+    let content = OpenPackageCache(blobs: ground.blobs, database: database)
     self.content = content
     access = ContentAccess(settings: settings, stops: stops, clock: clock)
     collector = GarbageCollector(

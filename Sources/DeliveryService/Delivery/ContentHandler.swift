@@ -26,7 +26,7 @@ struct ContentHandler: InlineHandler {
 
   private static let pathLength = 12 + 64
 
-  let content: ContentLibrary
+  let content: OpenPackageCache
   let access: ContentAccess
   let meters: DeliveryMeters
   let timer: any MonotonicClock
@@ -35,7 +35,7 @@ struct ContentHandler: InlineHandler {
   private let own: ContentCounts.Loop
 
   init(
-    content: ContentLibrary, access: ContentAccess, meters: DeliveryMeters, timer: any MonotonicClock,
+    content: OpenPackageCache, access: ContentAccess, meters: DeliveryMeters, timer: any MonotonicClock,
     counts: ContentCounts
   ) {
     self.content = content

@@ -11,7 +11,7 @@ struct ContentRoutes: Sendable {
   static let pattern = "/v1/content/{digest}"
   private static let immutable = "private, max-age=31536000, immutable"
 
-  let content: ContentLibrary
+  let content: OpenPackageCache
   let access: ContentAccess
   let meters: DeliveryMeters
   let timer: any MonotonicClock

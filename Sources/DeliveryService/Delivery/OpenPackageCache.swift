@@ -8,7 +8,7 @@ import Synchronization
 
 /// The packages that can be sent, with a bounded number of open descriptors. What is open is found without waiting; the
 /// rest is opened off the loops.
-final class ContentLibrary: Sendable {
+final class OpenPackageCache: Sendable {
   static let maximumOpen = 256
 
   private struct Cache {
