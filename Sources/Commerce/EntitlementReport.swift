@@ -1,12 +1,12 @@
 /// What the rules make of a customer's transactions, product by product.
 public struct EntitlementReport: Hashable, Sendable {
-  /// One verdict for every product of the catalogue.
+  /// One verdict for every product of the catalog.
   public internal(set) var verdicts: [ProductIdentifier: Entitlement] = [:]
   /// All live claims of every owned product, the strongest first: purchases of the product itself before
   /// subscriptions, later ones before earlier ones.
   public internal(set) var claims: [ProductIdentifier: [EntitlementClaim]] = [:]
 
-  /// `notOwned` for a product that is not in the catalogue.
+  /// `notOwned` for a product that is not in the catalog.
   public subscript(product: ProductIdentifier) -> Entitlement {
     verdicts[product] ?? .notOwned
   }

@@ -1,6 +1,6 @@
 public import Measures
 
-/// Decides from verified transactions what a customer may have. Pure: the catalogue, the transactions and the time are
+/// Decides from verified transactions what a customer may have. Pure: the catalog, the transactions and the time are
 /// arguments, the verdicts are the result.
 ///
 /// A refund is judged transaction by transaction: a product that was refunded and bought again is owned.
@@ -12,14 +12,14 @@ public struct EntitlementRules: Sendable {
     self.bridgedGap = bridgedGap
   }
 
-  /// The verdict about every product of `catalogue` at the moment `now`.
+  /// The verdict about every product of `catalog` at the moment `now`.
   public func evaluate(
-    _ transactions: [VerifiedTransaction], catalogue: [Product], now: Timestamp
+    _ transactions: [VerifiedTransaction], catalog: [Product], now: Timestamp
   ) -> EntitlementReport {
     let byProduct = Dictionary(grouping: transactions, by: \.product)
-    let subscriptions = subscriptions(byProduct, catalogue: catalogue)
+    let subscriptions = subscriptions(byProduct, catalog: catalog)
     var report = EntitlementReport()
-    for product in catalogue {
+    for product in catalog {
       let own = byProduct[product.id] ?? []
       let subscription = product.publication.flatMap { subscriptions[$0] }
       let findings =
@@ -34,11 +34,11 @@ public struct EntitlementRules: Sendable {
 
   /// The periods paid for by publication; several products may subscribe to the same one.
   private func subscriptions(
-    _ transactions: [ProductIdentifier: [VerifiedTransaction]], catalogue: [Product]
+    _ transactions: [ProductIdentifier: [VerifiedTransaction]], catalog: [Product]
   ) -> [ProductIdentifier: PublicationSubscription] {
     var live: [ProductIdentifier: [SubscriptionPeriod]] = [:]
     var revoked: [ProductIdentifier: [SubscriptionPeriod]] = [:]
-    for product in catalogue where product.type.isSubscription {
+    for product in catalog where product.type.isSubscription {
       guard let publication = product.publication else { continue }
       for transaction in transactions[product.id] ?? [] {
         guard let period = SubscriptionPeriod(transaction, of: product) else { continue }
@@ -50,7 +50,7 @@ public struct EntitlementRules: Sendable {
       }
     }
     var issueDates: [ProductIdentifier: [Timestamp]] = [:]
-    for product in catalogue where !product.type.isSubscription {
+    for product in catalog where !product.type.isSubscription {
       guard let publication = product.publication, let date = product.publicationDate else { continue }
       issueDates[publication, default: []].append(date)
     }

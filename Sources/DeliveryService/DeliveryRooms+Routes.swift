@@ -7,11 +7,11 @@ extension DeliveryRooms {
   /// Everything that is not answered on a loop.
   func routes(_ metrics: ServiceMetrics) -> ContractRoutes {
     let (database, publicURL) = (ground.database, ground.configuration.publicURL ?? "")
-    let catalogue = Catalogue(database: database, clock: ground.clock)
+    let catalog = Catalog(database: database, clock: ground.clock)
     let publisher = Publisher(
       database: database, blobs: ground.blobs, uploads: uploads, collector: collector, clock: ground.clock)
     var routes = ContractRoutes()
-    CatalogRoutes(catalogue: catalogue, list: SaleList(catalogue: catalogue), keys: operators).add(
+    CatalogRoutes(catalog: catalog, list: SaleList(catalog: catalog), keys: operators).add(
       to: &routes)
     GateRoutes(gate: gate, settings: settings).add(to: &routes)
     UploadRoutes(desk: uploads, keys: operators).add(to: &routes)

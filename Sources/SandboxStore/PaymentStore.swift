@@ -7,17 +7,17 @@ import PullboxAPI
 /// The store itself: accounts, their transactions, their receipts. HTTP stands before it, SQLite behind it.
 struct PaymentStore: Sendable {
   let database: Database
-  let catalogue: any Catalogue
+  let catalog: any StoreCatalog
   let issuer: ReceiptIssuer
   let clock: any WallClock
   let limits: StoreLimits
 
   init(
-    database: Database, catalogue: any Catalogue, issuer: ReceiptIssuer,
+    database: Database, catalog: any StoreCatalog, issuer: ReceiptIssuer,
     clock: any WallClock = SystemWallClock(), limits: StoreLimits = StoreLimits()
   ) {
     self.database = database
-    self.catalogue = catalogue
+    self.catalog = catalog
     self.issuer = issuer
     self.clock = clock
     self.limits = limits

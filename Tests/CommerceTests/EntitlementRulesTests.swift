@@ -10,7 +10,7 @@ struct EntitlementRulesTests {
   static let single = name("com.example.single")
 
   /// Issues that appear on the first of each month of 2026, a single and two subscriptions.
-  let catalogue: [Product] =
+  let catalog: [Product] =
     (1...12).map { month in
       Product(
         id: Self.issue(month), type: .nonConsumable, publication: Self.heroes,
@@ -54,7 +54,7 @@ struct EntitlementRulesTests {
   }
 
   func evaluate(_ transactions: [VerifiedTransaction], at now: String = "12-31") -> EntitlementReport {
-    EntitlementRules().evaluate(transactions, catalogue: catalogue, now: Self.day(now))
+    EntitlementRules().evaluate(transactions, catalog: catalog, now: Self.day(now))
   }
 
   func ownedMonths(_ report: EntitlementReport) -> [Int] {
@@ -184,7 +184,7 @@ struct EntitlementRulesTests {
     #expect(ownedMonths(evaluate([bought("1", Self.monthly, at: Self.day("02-20"))])) == [])
   }
 
-  @Test("what the catalogue does not list, and what nobody bought, is not owned")
+  @Test("what the catalog does not list, and what nobody bought, is not owned")
   func notOwned() {
     let report = evaluate([bought("1", Self.name("com.example.unlisted"), at: Self.day("01-01"))])
     #expect(report[Self.name("com.example.unlisted")] == .notOwned)

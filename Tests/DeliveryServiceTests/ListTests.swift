@@ -81,14 +81,14 @@ struct ListTests {
   func manyVersions() async throws {
     try await ServerHarness.run { server in
       try await server.publish(package, as: "com.example.a", version: "0.1")
-      for number in 1...Catalogue.maximumVersions + 1 {
+      for number in 1...Catalog.maximumVersions + 1 {
         _ = try await server.submit(package + [UInt8(number)], as: "com.example.a", version: "\(number)")
       }
       let product = try await server.operatorAPI.get(
         "/v1/operator/products/com.example.a", as: OperatorProduct.self)
-      #expect(product.versionCount == Catalogue.maximumVersions + 2)
-      #expect(product.versions.first?.version.text == String(Catalogue.maximumVersions + 1))
-      #expect(product.versions.count == Catalogue.maximumVersions + 1)
+      #expect(product.versionCount == Catalog.maximumVersions + 2)
+      #expect(product.versions.first?.version.text == String(Catalog.maximumVersions + 1))
+      #expect(product.versions.count == Catalog.maximumVersions + 1)
       #expect(product.versions.last?.version.text == "0.1")
       #expect(product.clearedForSale)
     }

@@ -25,7 +25,7 @@ struct ReleaseTests {
       #expect(try await server.release("1.1", to: 10).percentage == 10)
       #expect(try await server.offered(to: early) == "1.1")
       #expect(try await server.offered(to: late) == "1.0")
-      // What the public catalogue says is true for whoever asks.
+      // What the public catalog says is true for whoever asks.
       #expect(try await server.listing()?.contentVersion?.text == "1.0")
       try await server.release("1.1", to: 50)
       #expect(try await server.offered(to: early) == "1.1")
@@ -114,7 +114,7 @@ struct ReleaseTests {
     }
   }
 
-  @Test("for a device the catalogue shows the version that it would get")
+  @Test("for a device the catalog shows the version that it would get")
   func listingForDevice() async throws {
     try await ServerHarness.run { server in
       try await server.publish(first)
@@ -132,7 +132,7 @@ struct ReleaseTests {
   }
 
   @Test(
-    "a withdrawn version is gone for new grants and from the catalogue; a part keeps what was released to it")
+    "a withdrawn version is gone for new grants and from the catalog; a part keeps what was released to it")
   func withdrawn() async throws {
     try await ServerHarness.run { server in
       try await server.publish(first)

@@ -122,6 +122,6 @@ struct SchemaTests {
     }
     #expect(entries.count == 3)
     #expect(
-      try await database.read { try CatalogueState.mark(in: $0).changed.millisecondsSinceEpoch } == 5000)
+      try await database.read { try CatalogRevision.mark(in: $0).changed.millisecondsSinceEpoch } == 5000)
   }
 }

@@ -91,17 +91,17 @@ struct PurchaseTests {
     #expect(try await store.refusal(.post, path, token: StoreHarness.credential) == .transactionUnpaid)
   }
 
-  @Test("while the catalogue does not answer, a purchase fails with a time to try again")
-  func catalogueDown() async throws {
+  @Test("while the catalog does not answer, a purchase fails with a time to try again")
+  func catalogDown() async throws {
     let token = try await store.openAccount()
-    store.catalogue.setReachable(false)
+    store.catalog.setReachable(false)
     let answer = try await store.send(
       .post, "/store/v1/purchases", token: token,
       body: WireJSON.encode(PurchaseRequest(product: StoreHarness.issue)))
     #expect(answer.status == 503)
     #expect(answer.headers["Retry-After"] == "2")
     #expect(try await store.all(token).map(\.error) == ["catalogue-unavailable"])
-    store.catalogue.setReachable(true)
+    store.catalog.setReachable(true)
     #expect(try await store.buy(StoreHarness.issue, token: token).state == .purchased)
   }
 

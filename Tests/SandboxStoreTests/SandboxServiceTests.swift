@@ -11,7 +11,7 @@ import Testing
 
 @testable import SandboxStore
 
-/// The whole store behind its own port, with a delivery server's catalogue behind another.
+/// The whole store behind its own port, with a delivery server's catalog behind another.
 @Suite("The store as a service")
 struct SandboxServiceTests {
   let directory: TemporaryDirectory
@@ -22,10 +22,10 @@ struct SandboxServiceTests {
     client = try HTTPClient()
   }
 
-  func service(catalogue: String) -> SandboxService {
+  func service(catalog: String) -> SandboxService {
     SandboxService(
       SandboxConfiguration(
-        listen: ["127.0.0.1:0"], state: directory.path("state"), catalogue: catalogue,
+        listen: ["127.0.0.1:0"], state: directory.path("state"), catalog: catalog,
         serverCredential: Redacted("server-credential"), bundle: "com.example.pullbox", logLevel: "error"),
       log: Log(output: { _ in }))
   }
@@ -36,7 +36,7 @@ struct SandboxServiceTests {
   }
 
   /// Answers as `GET /v1/products` does, with one issue for sale to everybody but the device `excluded`.
-  func catalogueServer() throws -> HTTPServer {
+  func catalogServer() throws -> HTTPServer {
     let router = Router { table in
       table.on(.get, "/v1/products") { request, _ in
         var response = ProductsResponse(products: [], invalidProductIdentifiers: [])
@@ -61,9 +61,9 @@ struct SandboxServiceTests {
 
   @Test("a purchase is listed, proven, verified and finished, and a restart keeps the rest")
   func chain() async throws {
-    let catalogue = try catalogueServer()
-    let url = "http://\(try #require(catalogue.boundAddresses.first))"
-    let service = service(catalogue: url)
+    let catalog = try catalogServer()
+    let url = "http://\(try #require(catalog.boundAddresses.first))"
+    let service = service(catalog: url)
     try await service.start()
 
     let opened: AccountResponse = try await api(service).call(
@@ -96,7 +96,7 @@ struct SandboxServiceTests {
     #expect(finished.transaction.finishedDate != nil)
     await service.stop()
 
-    let again = self.service(catalogue: url)
+    let again = self.service(catalog: url)
     try await again.start()
     let queue: TransactionsResponse = try await api(again, opened.token).get(
       "/store/v1/transactions", query: [("unfinished", "true")])
@@ -106,13 +106,13 @@ struct SandboxServiceTests {
     ).value
     #expect(later.status == .valid, "the certificates are the same after a restart")
     await again.stop()
-    await catalogue.drain()
+    await catalog.drain()
   }
 
   @Test("what is for sale to some devices only is sold to these")
   func partOfTheDevices() async throws {
-    let catalogue = try catalogueServer()
-    let service = service(catalogue: "http://\(try #require(catalogue.boundAddresses.first))")
+    let catalog = try catalogServer()
+    let service = service(catalog: "http://\(try #require(catalog.boundAddresses.first))")
     try await service.start()
     let opened: AccountResponse = try await api(service).call(
       "POST", "/sandbox/v1/accounts", body: AccountRequest(territory: "FRA", name: "A reader")
@@ -133,27 +133,27 @@ struct SandboxServiceTests {
     #expect(problem.code == .productUnknown)
     #expect(problem.detail == "com.example.heroes.issue1 is not for sale to this device")
     await service.stop()
-    await catalogue.drain()
+    await catalog.drain()
   }
 
   @Test("a second store in the same directory does not start, nor does one on a port that is taken")
   func exclusive() async throws {
-    let service = service(catalogue: "http://127.0.0.1:1")
+    let service = service(catalog: "http://127.0.0.1:1")
     try await service.start()
     await #expect(throws: SandboxStoreError.self) {
-      try await self.service(catalogue: "http://127.0.0.1:1").start()
+      try await self.service(catalog: "http://127.0.0.1:1").start()
     }
     await service.stop()
-    let again = self.service(catalogue: "http://127.0.0.1:1")
+    let again = self.service(catalog: "http://127.0.0.1:1")
     try await again.start()
     #expect(again.addresses.count == 1)
     await again.stop()
     #expect(again.addresses.isEmpty)
   }
 
-  @Test("a delivery server that does not answer makes the catalogue unavailable, with a time to try again")
-  func unreachableCatalogue() async throws {
-    let service = service(catalogue: "http://127.0.0.1:1")
+  @Test("a delivery server that does not answer makes the catalog unavailable, with a time to try again")
+  func unreachableCatalog() async throws {
+    let service = service(catalog: "http://127.0.0.1:1")
     try await service.start()
     let opened: AccountResponse = try await api(service).call(
       "POST", "/sandbox/v1/accounts", body: AccountRequest(territory: "FRA", name: "A reader")
@@ -167,7 +167,7 @@ struct SandboxServiceTests {
       Issue.record("no problem: \(String(describing: error))")
       return
     }
-    #expect(problem.code == .catalogueUnavailable)
+    #expect(problem.code == .catalogUnavailable)
     #expect(problem.retryAfterSeconds == 2)
     await service.stop()
   }
@@ -177,7 +177,7 @@ struct SandboxServiceTests {
     arguments: [[], ["nonsense"], ["127.0.0.1:8090", "unix:"]])
   func badAddress(listen: [String]) throws {
     let configuration = SandboxConfiguration(
-      listen: listen, state: directory.path("state"), catalogue: "http://127.0.0.1:1", serverCredential: nil,
+      listen: listen, state: directory.path("state"), catalog: "http://127.0.0.1:1", serverCredential: nil,
       bundle: "com.example.pullbox", logLevel: "error")
     #expect(throws: SandboxStoreError.self) { try configuration.addresses() }
   }

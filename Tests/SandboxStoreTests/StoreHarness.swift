@@ -12,8 +12,8 @@ import Testing
 
 @testable import SandboxStore
 
-/// A catalogue in memory.
-final class TestCatalogue: Catalogue {
+/// A catalog in memory.
+final class TestCatalog: StoreCatalog {
   private let listings: [ProductIdentifier: ProductListing]
   private let reachable = Mutex(true)
 
@@ -26,7 +26,7 @@ final class TestCatalogue: Catalogue {
   func listing(
     of product: ProductIdentifier, territory: String, device: DeviceIdentifier?
   ) async throws(Problem) -> ProductListing? {
-    guard reachable.withLock({ $0 }) else { throw Problem(.catalogueUnavailable, retryAfterSeconds: 2) }
+    guard reachable.withLock({ $0 }) else { throw Problem(.catalogUnavailable, retryAfterSeconds: 2) }
     return listings[product]
   }
 }
@@ -44,21 +44,21 @@ final class StoreHarness: Sendable {
 
   let directory: TemporaryDirectory
   let clock = ManualWallClock()
-  let catalogue: TestCatalogue
+  let catalog: TestCatalog
   let database: Database
   let store: PaymentStore
   private let router: Router
 
   init(in directory: TemporaryDirectory? = nil, limits: StoreLimits = StoreLimits()) throws {
     self.directory = try directory ?? TemporaryDirectory()
-    catalogue = TestCatalogue([
+    catalog = TestCatalog([
       Self.listing(Self.issue, .nonConsumable), Self.listing(Self.coins, .consumable),
       Self.listing(Self.magazine, .autoRenewableSubscription, period: BillingPeriod("P1M")),
     ])
     database = try Database.open(
       path: self.directory.path("store.sqlite"), migrations: StoreSchema.migrations)
     store = PaymentStore(
-      database: database, catalogue: catalogue,
+      database: database, catalog: catalog,
       issuer: ReceiptIssuer(
         authority: try Self.authority.get(), bundleIdentifier: "com.example.pullbox", clock: clock),
       clock: clock, limits: limits)

@@ -4,13 +4,13 @@ import Digests
 import HTTPServer
 import PullboxAPI
 
-/// The catalogue's HTTP interface: public lists, and the operator's side.
+/// The catalog's HTTP interface: public lists, and the operator's side.
 struct CatalogRoutes: Sendable {
   /// Identifiers that one request may ask for.
   static let maximumIdentifiers = 200
   static let maximumPage = 200
 
-  let catalogue: Catalogue
+  let catalog: Catalog
   let list: SaleList
   let keys: OperatorKeys
 
@@ -27,14 +27,14 @@ struct CatalogRoutes: Sendable {
       let presenter = ProductPresenter(
         locale: request.queryValue("locale"), territory: request.queryValue("territory"))
       let device = try request.filter("device") { DeviceIdentifier($0) }
-      return try .json(try await catalogue.products(names, for: device, presenter: presenter))
+      return try .json(try await catalog.products(names, for: device, presenter: presenter))
     }
     routes.on(.put, "/v1/operator/products/{id}") { request, parameters in
       let actor = try keys.authorize(request, for: .publish)
       let id = try Self.product(parameters)
       let description = try await request.decode(ProductDescription.self)
       return try .json(
-        try await catalogue.put(
+        try await catalog.put(
           id, description, by: actor, mayChangeKeys: keys.allows(request, .admin)))
     }
     routes.on(.get, "/v1/operator/products") { request, _ in
@@ -46,11 +46,11 @@ struct CatalogRoutes: Sendable {
         type: try request.filter("type") { ProductType(rawValue: $0) },
         state: try request.filter("state") { VersionState(rawValue: $0) })
       return try .json(
-        try await catalogue.operatorProducts(after: after?.text ?? "", filter, limit: limit))
+        try await catalog.operatorProducts(after: after?.text ?? "", filter, limit: limit))
     }
     routes.on(.get, "/v1/operator/products/{id}") { request, parameters in
       _ = try keys.authorize(request, for: .read)
-      return try .json(try await catalogue.operatorProduct(try Self.product(parameters)))
+      return try .json(try await catalog.operatorProduct(try Self.product(parameters)))
     }
   }
 

@@ -32,7 +32,7 @@ enum ProductTable {
         .text(product.id.text), .text(document), .text(product.type.rawValue),
         .optional(product.publication?.text), .timestamp(now), .timestamp(now),
       ])
-    try CatalogueState.bump(at: now, in: connection)
+    try CatalogRevision.bump(at: now, in: connection)
   }
 
   /// The products that some proof of these may entitle to: themselves, and everything in their publications.

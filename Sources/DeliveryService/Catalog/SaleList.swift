@@ -1,25 +1,25 @@
 import APIServing
 import Synchronization
 
-/// `products_v1.json` as it is sent. Made, compressed and hashed once for each change of the catalogue, and not for each
+/// `products_v1.json` as it is sent. Made, compressed and hashed once for each change of the catalog, and not for each
 /// request.
 final class SaleList: Sendable {
   private struct Made {
-    var mark: CatalogueState.Mark
+    var mark: CatalogRevision.Mark
     var document: ConditionalJSON.Document
   }
 
-  private let catalogue: Catalogue
+  private let catalog: Catalog
   private let made: Mutex<Made?> = Mutex(nil)
 
-  init(catalogue: Catalogue) {
-    self.catalogue = catalogue
+  init(catalog: Catalog) {
+    self.catalog = catalog
   }
 
   func document() async throws -> ConditionalJSON.Document {
-    let mark = try await catalogue.mark()
+    let mark = try await catalog.mark()
     if let made = made.withLock({ $0 }), made.mark == mark { return made.document }
-    let (identifiers, current) = try await catalogue.identifiersForSale()
+    let (identifiers, current) = try await catalog.identifiersForSale()
     let document = try ConditionalJSON.Document(identifiers, lastModified: current.changed)
     made.withLock { held in
       // Two requests may have made one; the older must not take the newer's place.

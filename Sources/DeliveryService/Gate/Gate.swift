@@ -20,7 +20,7 @@ struct Gate: Sendable {
   let storePatience: Duration
   let timer: any MonotonicClock
 
-  /// A proof that a store has vouched for, held against the catalogue.
+  /// A proof that a store has vouched for, held against the catalog.
   private struct Finding {
     var store: StoreIdentifier
     var report: EntitlementReport
@@ -154,8 +154,8 @@ struct Gate: Sendable {
     let transactions = try await store.verify(proof, for: device)
     try await settle(transactions)
     let ids = transactions.map(\.product) + (product.map { [$0] } ?? [])
-    let catalogue = try await ledger.database.read { try ProductTable.related(to: ids, in: $0) }
-    let report = rules.evaluate(transactions, catalogue: catalogue, now: ledger.clock.now())
+    let catalog = try await ledger.database.read { try ProductTable.related(to: ids, in: $0) }
+    let report = rules.evaluate(transactions, catalog: catalog, now: ledger.clock.now())
     return Finding(store: store.name, report: report)
   }
 

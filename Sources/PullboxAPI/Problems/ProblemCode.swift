@@ -100,8 +100,8 @@ public struct ProblemCode: Hashable, Sendable {
     "second-key-required", 403, "Who handed a version in may not approve it")
 
   // What a store's customer or an app on a device meets.
-  public static let catalogueUnavailable = ProblemCode(
-    "catalogue-unavailable", 503, "The catalogue could not be asked; try again")
+  public static let catalogUnavailable = ProblemCode(
+    "catalogue-unavailable", 503, "The catalog could not be asked; try again")
   public static let transactionUnknown = ProblemCode(
     "transaction-unknown", 404, "There is no such transaction")
   public static let transactionUnpaid = ProblemCode(
@@ -124,7 +124,7 @@ public struct ProblemCode: Hashable, Sendable {
     uploadUnknown, uploadExpired, uploadOffsetMismatch, uploadLocked, uploadIncomplete, uploadTooLarge,
     uploadVersionUnsupported, uploadTypeUnsupported, checksumMismatch, checksumUnsupported, digestMismatch,
     outOfSpace, packageRejected,
-    productInvalid, versionConflict, stateConflict, secondKeyRequired, catalogueUnavailable,
+    productInvalid, versionConflict, stateConflict, secondKeyRequired, catalogUnavailable,
     transactionUnknown,
     transactionUnpaid, downloadUnknown, libraryItemUnknown, storeUnavailable, insufficientStorage,
   ]

@@ -25,7 +25,7 @@ final class OpenStore: Sendable {
     client = try HTTPClient()
     database = try Database.open(path: directory.databasePath, migrations: StoreSchema.migrations)
     store = PaymentStore(
-      database: database, catalogue: RemoteCatalogue(baseURL: configuration.catalogue, client: client),
+      database: database, catalog: RemoteCatalog(baseURL: configuration.catalog, client: client),
       issuer: ReceiptIssuer(authority: authority, bundleIdentifier: configuration.bundle, clock: clock),
       clock: clock)
     let routes = StoreRoutes(

@@ -20,7 +20,7 @@ public enum SandboxCommand {
         help: "Directory of the database, the certificates and their key; made when it is not there"),
       .value(
         "catalogue", "URL", environment: "PULLBOX_SANDBOX_CATALOGUE", fallback: "http://127.0.0.1:8080",
-        help: "The delivery server, whose catalogue says what is for sale"),
+        help: "The delivery server, whose catalog says what is for sale"),
       .value(
         "server-credential", "KEY", environment: "PULLBOX_STORE_CREDENTIAL",
         help: "What the delivery server shows to finish transactions; by default one in DIR/server-credential"

@@ -7,13 +7,22 @@ struct SandboxConfiguration: Decodable, Sendable {
   var listen: [String]
   /// Directory of everything the store keeps.
   var state: String
-  /// Base URL of the delivery server, whose public catalogue says what is for sale.
-  var catalogue: String
+  /// Base URL of the delivery server, whose public catalog says what is for sale.
+  var catalog: String
   /// What the delivery server shows to finish transactions; made and kept in the state directory when nothing is given.
   var serverCredential: Redacted<String>?
   /// Bundle identifier of the application whose purchases are sold here.
   var bundle: String
   var logLevel: String
+
+  private enum CodingKeys: String, CodingKey {
+    case listen
+    case state
+    case catalog = "catalogue"
+    case serverCredential
+    case bundle
+    case logLevel
+  }
 
   /// Throws what is wrong, for people.
   func addresses() throws -> [ServerAddress] {

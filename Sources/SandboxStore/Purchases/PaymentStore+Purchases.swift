@@ -5,7 +5,7 @@ import PullboxAPI
 
 extension PaymentStore {
   /// Sells. The transaction is written down as purchasing before anybody is asked anything, and as purchased or failed
-  /// before anybody is told. A sale that a test made fail is an answer; a product that is not for sale, or a catalogue
+  /// before anybody is told. A sale that a test made fail is an answer; a product that is not for sale, or a catalog
   /// that does not answer, is thrown as a ``Problem``, and the transaction has failed.
   func purchase(_ request: PurchaseRequest, by account: Account) async throws -> StoreTransaction {
     let order = try PurchaseOrder(request)
@@ -13,10 +13,10 @@ extension PaymentStore {
     if let failure { return try await settle(begun, with: .refused(failure)).published }
     let listing: ProductListing?
     do throws(Problem) {
-      listing = try await catalogue.listing(
+      listing = try await catalog.listing(
         of: order.product, territory: account.territory, device: order.device)
     } catch {
-      _ = try await settle(begun, with: .refused(.catalogueUnavailable))
+      _ = try await settle(begun, with: .refused(.catalogUnavailable))
       throw error
     }
     guard let listing else {

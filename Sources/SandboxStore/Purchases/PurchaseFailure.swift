@@ -2,9 +2,9 @@
 struct PurchaseFailure: RawRepresentable, Hashable, Sendable {
   let rawValue: String
 
-  /// The catalogue does not sell it.
+  /// The catalog does not sell it.
   static let productUnknown = PurchaseFailure(rawValue: "product-unknown")
-  static let catalogueUnavailable = PurchaseFailure(rawValue: "catalogue-unavailable")
+  static let catalogUnavailable = PurchaseFailure(rawValue: "catalogue-unavailable")
   /// A test asked for it.
   static let paymentDeclined = PurchaseFailure(rawValue: "payment-declined")
   /// The store ended in the middle of the purchase, so nobody was told of a sale: there was none.

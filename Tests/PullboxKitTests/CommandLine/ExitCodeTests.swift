@@ -15,7 +15,7 @@ struct ExitCodeTests {
       (ProblemCode.purchaseRequired, 3), (.entitlementExpired, 3), (.entitlementRevoked, 3),
       (.deviceLimit, 3),
       (.receiptNotAuthentic, 3), (.receiptWrongApplication, 3), (.receiptWrongEnvironment, 3),
-      (.verificationUndetermined, 4), (.tooManyRequests, 4), (.catalogueUnavailable, 4),
+      (.verificationUndetermined, 4), (.tooManyRequests, 4), (.catalogUnavailable, 4),
       (.storeUnavailable, 4),
       (.unavailable, 4), (.uploadLocked, 4), (.outOfSpace, 5), (.insufficientStorage, 5),
       (.checksumMismatch, 6), (.uploadExpired, 1),

@@ -5,7 +5,7 @@ import Measures
 import PullboxAPI
 
 /// One step with one version, written down: the plan decides, and the new states, the audit log and the count of
-/// catalogue changes are one transaction.
+/// catalog changes are one transaction.
 struct VersionSteps: Sendable {
   /// What a step led to.
   struct Outcome: Sendable {
@@ -57,8 +57,8 @@ struct VersionSteps: Sendable {
       if before.scheduled != after.scheduled { outcome.movedSchedule = true }
     }
     try note(action(of: step), of: target.version, detail: detail(of: step, before: target), in: connection)
-    guard step.changesCatalogue else { return outcome }
-    try CatalogueState.bump(at: now, in: connection)
+    guard step.changesCatalog else { return outcome }
+    try CatalogRevision.bump(at: now, in: connection)
     try checkStop(step, of: target.digest, in: connection)
     let isStopped = try VersionTable.isStopped(target.digest, in: connection)
     if isStopped {
@@ -143,7 +143,7 @@ extension VersionMachine.Step {
     }
   }
 
-  fileprivate var changesCatalogue: Bool {
+  fileprivate var changesCatalog: Bool {
     switch self {
     case .release, .withdraw, .supersede: true
     case .submit, .approve, .reject, .schedule, .cancelSchedule: false

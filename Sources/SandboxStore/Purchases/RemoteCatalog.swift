@@ -3,8 +3,8 @@ import Commerce
 import HTTPClient
 import PullboxAPI
 
-/// The delivery server's public catalogue.
-struct RemoteCatalogue: Catalogue {
+/// The delivery server's public catalog.
+struct RemoteCatalog: StoreCatalog {
   private let client: APIClient
 
   init(baseURL: String, client: HTTPClient) {
@@ -23,7 +23,7 @@ struct RemoteCatalogue: Catalogue {
       return answer.products.first { $0.id == product }
     } catch {
       throw Problem(
-        .catalogueUnavailable, "\(error)",
+        .catalogUnavailable, "\(error)",
         retryAfterSeconds: error.retryAfter.map { max(1, Int($0.components.seconds)) } ?? 2)
     }
   }

@@ -1,8 +1,8 @@
 import Database
 import Measures
 
-/// Counts the changes of what the catalogue says, so that what was made of it need not be made again.
-enum CatalogueState {
+/// Counts the changes of what the catalog says, so that what was made of it need not be made again.
+enum CatalogRevision {
   struct Mark: Hashable, Sendable {
     var revision: Int64
     var changed: Timestamp

@@ -5,21 +5,21 @@ import Measures
 import PullboxAPI
 
 /// What is for sale: products as operators describe them, shown with what is released of them.
-struct Catalogue: Sendable {
+struct Catalog: Sendable {
   /// Versions that are shown with their product; those that are released come on top.
   static let maximumVersions = 20
 
   let database: Database
   let clock: any WallClock
 
-  /// What changed last, and when. Everything that is made of the catalogue is good until that is another.
-  func mark() async throws -> CatalogueState.Mark {
-    try await database.read { try CatalogueState.mark(in: $0) }
+  /// What changed last, and when. Everything that is made of the catalog is good until that is another.
+  func mark() async throws -> CatalogRevision.Mark {
+    try await database.read { try CatalogRevision.mark(in: $0) }
   }
 
   /// Identifiers of everything cleared for sale to whoever asks, by name. A product is cleared once a version is released to
   /// all devices, so that whoever pays gets it; a subscription, once it is described.
-  func identifiersForSale() async throws -> (identifiers: [ProductIdentifier], mark: CatalogueState.Mark) {
+  func identifiersForSale() async throws -> (identifiers: [ProductIdentifier], mark: CatalogRevision.Mark) {
     try await database.read { connection in
       let rows = try connection.query(
         """
@@ -32,7 +32,7 @@ struct Catalogue: Sendable {
           .text(ProductType.autoRenewableSubscription.rawValue),
           .text(ProductType.nonRenewingSubscription.rawValue),
         ])
-      return (try rows.map { try $0.identifier("id") }, try CatalogueState.mark(in: connection))
+      return (try rows.map { try $0.identifier("id") }, try CatalogRevision.mark(in: connection))
     }
   }
 
