@@ -32,7 +32,7 @@ public struct Terminal: Sendable {
     return rows > 0 ? rows : 24
   }
 
-  /// Whether to write in colours: on a terminal, unless `NO_COLOR` (https://no-color.org) is set to anything.
+  /// Whether to write in colors: on a terminal, unless `NO_COLOR` (https://no-color.org) is set to anything.
   public var showsColour: Bool {
     isTerminal && (ProcessEnvironment.variables["NO_COLOR"] ?? "").isEmpty
   }

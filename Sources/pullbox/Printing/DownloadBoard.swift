@@ -28,7 +28,7 @@ struct DownloadBoard {
       shown = Array((live + shown.filter(\.state.isFinal)).prefix(max(1, room - 1)))
     }
     var lines = zip(shown, ProgressLine.lines(shown.map(\.line), columns: columns)).map { download, line in
-      inColour ? download.colour?.paint(line) ?? line : line
+      inColour ? download.color?.paint(line) ?? line : line
     }
     if shown.count < downloads.count, room > 1 { lines.append("… \(downloads.count - shown.count) more") }
     return lines

@@ -27,7 +27,7 @@ extension DownloadStatus {
     }
   }
 
-  var colour: Colour? {
+  var color: ANSIColor? {
     switch state {
     case .finished: .green
     case .failed: .red

@@ -29,7 +29,7 @@ struct LiveLines {
     return rows > 0 ? "\r\u{1B}[\(rows)A" : "\r"
   }
 
-  /// Without colours.
+  /// Without colors.
   private static func width(_ line: String) -> Int {
     var width = 0
     var inSequence = false

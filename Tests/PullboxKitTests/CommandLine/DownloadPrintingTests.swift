@@ -54,8 +54,8 @@ struct DownloadPrintingTests {
     #expect(!board.isLive)
   }
 
-  @Test("colours come by state, and only when they are wanted")
-  func colours() throws {
+  @Test("colors come by state, and only when they are wanted")
+  func colors() throws {
     var board = DownloadBoard()
     _ = board.update(try Sample.download(.failed, "integrity"))
     #expect(board.lines(columns: 80, rows: 5, inColour: true)[0].hasPrefix("\u{1B}[31m"))

@@ -21,11 +21,12 @@ struct LiveLinesTests {
     #expect(screen.frame([], columns: 80) == "\r\(escape)J")
   }
 
-  @Test("a terminal that became narrower has wrapped the lines, colours not counted")
+  @Test("a terminal that became narrower has wrapped the lines, colors not counted")
   func narrower() {
     var screen = LiveLines()
     _ = screen.frame(
-      [String(repeating: "x", count: 50), Colour.red.paint(String(repeating: "y", count: 20))], columns: 80)
+      [String(repeating: "x", count: 50), ANSIColor.red.paint(String(repeating: "y", count: 20))], columns: 80
+    )
     #expect(screen.frame(["z"], columns: 20).hasPrefix("\r\(escape)4A"))
   }
 

@@ -1,5 +1,5 @@
-/// The few colours this program uses, as a terminal's own palette has them.
-enum Colour: Int {
+/// The few colors this program uses, as a terminal's own palette has them.
+enum ANSIColor: Int {
   case red = 31
   case green = 32
   case yellow = 33
