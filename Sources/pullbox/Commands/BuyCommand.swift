@@ -36,7 +36,7 @@ enum BuyCommand: Command {
       return try report(transaction, [], context.console)
     }
     context.console.note("\(product): transaction \(transaction.id)")
-    try await Deadline.run(after: timeout.map { .seconds($0) }) {
+    try await withTimeout(timeout.map { .seconds($0) }) {
       try await wait(for: transaction, agent)
     } expired: {
       CommandFailure(
