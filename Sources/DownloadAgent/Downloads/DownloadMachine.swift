@@ -165,7 +165,7 @@ extension DownloadMachine {
       }
       become(.waiting, setback.reason)
       return [.scheduleRetry(failures: failures, notBefore: notBefore), .reschedule]
-    case .none:
+    case .giveUp:
       return fail(setback.reason)
     }
   }

@@ -18,7 +18,7 @@ extension Setback {
       case 408, 429, 500...599:
         self.init(.serverUnavailable, .retry(notBefore: notBefore), problem: problem)
       default:
-        self.init(Setback.reason(of: problem), .none, problem: problem)
+        self.init(Setback.reason(of: problem), .giveUp, problem: problem)
       }
     }
   }

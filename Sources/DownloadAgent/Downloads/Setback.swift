@@ -11,7 +11,7 @@ struct Setback: Error, Hashable, Sendable {
     /// The server has forgotten the grant; a new one is needed.
     case requestGrant
     /// Repeating changes nothing.
-    case none
+    case giveUp
   }
 
   var reason: DownloadReason
@@ -32,6 +32,6 @@ struct Setback: Error, Hashable, Sendable {
   }
 
   static func permanent(_ reason: DownloadReason, problem: Problem? = nil) -> Setback {
-    Setback(reason, .none, problem: problem)
+    Setback(reason, .giveUp, problem: problem)
   }
 }

@@ -9,7 +9,7 @@ import Synchronization
 final class PieceReceiver: TransferReceiver {
   /// What became of the response's head.
   enum Verdict: Hashable, Sendable {
-    case none
+    case undecided
     case accepted
     case mismatched
     case refused
@@ -17,7 +17,7 @@ final class PieceReceiver: TransferReceiver {
 
   private struct State {
     var handle: TransferHandle?
-    var verdict = Verdict.none
+    var verdict = Verdict.undecided
     /// Where in the package the next byte of the body belongs.
     var position: Int64 = 0
     var current: ReceivedPiece?

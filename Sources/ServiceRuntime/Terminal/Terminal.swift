@@ -33,7 +33,7 @@ public struct Terminal: Sendable {
   }
 
   /// Whether to write in colors: on a terminal, unless `NO_COLOR` (https://no-color.org) is set to anything.
-  public var showsColour: Bool {
+  public var showsColor: Bool {
     isTerminal && (ProcessEnvironment.variables["NO_COLOR"] ?? "").isEmpty
   }
 }

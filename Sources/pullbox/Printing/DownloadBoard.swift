@@ -20,7 +20,7 @@ struct DownloadBoard {
 
   /// Never wider than `columns`, and never more than `rows` lines: then those that move stay, and the last line says how
   /// many are not shown.
-  func lines(columns: Int, rows: Int, inColour: Bool) -> [String] {
+  func lines(columns: Int, rows: Int, inColor: Bool) -> [String] {
     let room = max(1, rows)
     var shown = downloads
     if shown.count > room {
@@ -28,7 +28,7 @@ struct DownloadBoard {
       shown = Array((live + shown.filter(\.state.isFinal)).prefix(max(1, room - 1)))
     }
     var lines = zip(shown, ProgressLine.lines(shown.map(\.line), columns: columns)).map { download, line in
-      inColour ? download.color?.paint(line) ?? line : line
+      inColor ? download.color?.paint(line) ?? line : line
     }
     if shown.count < downloads.count, room > 1 { lines.append("… \(downloads.count - shown.count) more") }
     return lines

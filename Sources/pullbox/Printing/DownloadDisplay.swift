@@ -56,7 +56,7 @@ struct DownloadDisplay {
     if !evenSoon, let lastFrame, now - lastFrame < Self.frameInterval { return }
     lastFrame = now
     // The cursor rests on the line below the last one.
-    let lines = board.lines(columns: columns, rows: rows - 1, inColour: terminal.showsColour)
+    let lines = board.lines(columns: columns, rows: rows - 1, inColor: terminal.showsColor)
     write(screen.frame(lines, columns: columns))
   }
 

@@ -17,7 +17,7 @@ import Testing
     ])
   func permanent(_ code: ProblemCode) {
     let setback = Setback(Problem(code))
-    #expect(setback.remedy == .none)
+    #expect(setback.remedy == .giveUp)
     #expect(setback.reason.rawValue == code.text)
     #expect(setback.problem?.code == code)
   }
@@ -43,7 +43,7 @@ import Testing
     problem.status = 502
     #expect(Setback(problem).remedy == .retry(notBefore: nil))
     problem.status = 418
-    #expect(Setback(problem).remedy == .none && Setback(problem).reason.rawValue == "of-tomorrow")
+    #expect(Setback(problem).remedy == .giveUp && Setback(problem).reason.rawValue == "of-tomorrow")
     problem.type = "about:blank"
     #expect(Setback(problem).reason.rawValue == "http-418")
   }

@@ -39,7 +39,7 @@ struct Goods: Sendable {
     var files: [String: [UInt8]] = ["notes/empty.txt": []]
     for page in 0..<6 { files["pages/page\(page).jpg"] = noise(700_000 + page, seed: UInt64(page) + 10) }
     if let firstPage { files["pages/page0.jpg"] = firstPage }
-    files["notes/long.txt"] = Array(repeating: Array("All in colour for a dime. ".utf8), count: 100_000)
+    files["notes/long.txt"] = Array(repeating: Array("All in color for a dime. ".utf8), count: 100_000)
       .flatMap { $0 }
     for (path, bytes) in files {
       let target = directory.path("source/\(path)")

@@ -13,7 +13,7 @@ extension Shop {
   /// One content response, with the next fault that the test has lined up.
   func content(_ goods: Goods, _ request: HTTPRequest) throws -> HTTPResponse {
     let fault = state.withLock { state in
-      state.contentFaults.isEmpty ? ContentFault.none : state.contentFaults.removeFirst()
+      state.contentFaults.isEmpty ? ContentFault.faultless : state.contentFaults.removeFirst()
     }
     if case .problem(let code) = fault { throw Problem(code) }
     let tag = "\"\(goods.manifest.digest.hexadecimal)\""

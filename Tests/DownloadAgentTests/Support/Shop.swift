@@ -14,7 +14,7 @@ import Testing
 final class Shop: Sendable {
   /// How one content request is to be answered.
   enum ContentFault: Sendable {
-    case none
+    case faultless
     /// The connection breaks after so many bytes of the body.
     case cut(after: Int)
     /// The byte of the package at this offset is changed, if the request covers it.

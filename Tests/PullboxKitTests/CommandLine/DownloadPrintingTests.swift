@@ -34,12 +34,12 @@ struct DownloadPrintingTests {
       let state: DownloadStatus.State = index < 3 ? .finished : .active
       _ = board.update(try Sample.download(id: "d\(index)", state, "x", verified: Int64(index) << 20))
     }
-    let lines = board.lines(columns: columns, rows: 5, inColour: false)
+    let lines = board.lines(columns: columns, rows: 5, inColor: false)
     #expect(lines.count == 5)
     #expect(lines.allSatisfy { TextWidth.of($0) <= columns })
     #expect(lines.last == "… 5 more")
     #expect(lines.dropLast().allSatisfy { !$0.contains("finished") })
-    #expect(board.lines(columns: columns, rows: 9, inColour: false).count == 9)
+    #expect(board.lines(columns: columns, rows: 9, inColor: false).count == 9)
   }
 
   @Test("a new state or reason is news, progress alone is not")
@@ -58,8 +58,8 @@ struct DownloadPrintingTests {
   func colors() throws {
     var board = DownloadBoard()
     _ = board.update(try Sample.download(.failed, "integrity"))
-    #expect(board.lines(columns: 80, rows: 5, inColour: true)[0].hasPrefix("\u{1B}[31m"))
-    #expect(!board.lines(columns: 80, rows: 5, inColour: false)[0].contains("\u{1B}"))
+    #expect(board.lines(columns: 80, rows: 5, inColor: true)[0].hasPrefix("\u{1B}[31m"))
+    #expect(!board.lines(columns: 80, rows: 5, inColor: false)[0].contains("\u{1B}"))
   }
 
   @Test("a log has a line for every change of state and every whole tenth, and no other")
