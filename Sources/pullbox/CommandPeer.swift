@@ -1,5 +1,5 @@
 enum CommandPeer: Sendable {
   case server
   case agent
-  case nobody
+  case offline
 }

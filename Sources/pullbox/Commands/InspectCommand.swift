@@ -4,7 +4,7 @@ import ServiceRuntime
 import SystemCalls
 
 enum InspectCommand: Command {
-  static let peer = CommandPeer.nobody
+  static let peer = CommandPeer.offline
   static let description = CommandDescription(
     "inspect", summary: "Show what a package is",
     discussion: """

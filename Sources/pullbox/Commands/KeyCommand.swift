@@ -6,7 +6,7 @@ import ServiceRuntime
 import SystemCalls
 
 enum KeyCommand: Command {
-  static let peer = CommandPeer.nobody
+  static let peer = CommandPeer.offline
   static let description = CommandDescription(
     "key", summary: "Show the key that packages are signed with, or take one in",
     discussion: """

@@ -6,7 +6,7 @@ import ServiceRuntime
 import SystemCalls
 
 enum PackCommand: Command {
-  static let peer = CommandPeer.nobody
+  static let peer = CommandPeer.offline
   static let description = CommandDescription(
     "pack", summary: "Make a package of a folder, and its manifest beside it",
     discussion: """

@@ -5,7 +5,7 @@ import ServiceRuntime
 import SystemCalls
 
 enum VerifyCommand: Command {
-  static let peer = CommandPeer.nobody
+  static let peer = CommandPeer.offline
   static let description = CommandDescription(
     "verify", summary: "Compare a package with its manifest, down to every byte of every file",
     discussion: """
