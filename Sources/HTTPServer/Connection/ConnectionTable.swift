@@ -3,7 +3,7 @@
 // loop's thread has it.
 @safe
 struct ConnectionTable: ~Copyable {
-  private let base: UnsafeMutablePointer<Connection>
+  private let base: UnsafeMutablePointer<ClientConnection>
   let capacity: Int
   private var used = 0
   private var free: [Int] = []
@@ -23,7 +23,7 @@ struct ConnectionTable: ~Copyable {
   var end: Int { used }
   var isFull: Bool { free.isEmpty && used == capacity }
 
-  subscript(index: Int) -> Connection {
+  subscript(index: Int) -> ClientConnection {
     @inline(__always)
     unsafeAddress {
       precondition(index >= 0 && index < used)
@@ -42,13 +42,13 @@ struct ConnectionTable: ~Copyable {
     openCount += 1
     if let index = free.popLast() {
       let generation = self[index].generation &+ 1
-      self[index] = Connection(descriptor: descriptor, generation: generation, peer: peer, tls: tls)
+      self[index] = ClientConnection(descriptor: descriptor, generation: generation, peer: peer, tls: tls)
       return index
     }
     let index = used
     used += 1
     unsafe (base + index).initialize(
-      to: Connection(descriptor: descriptor, generation: 0, peer: peer, tls: tls))
+      to: ClientConnection(descriptor: descriptor, generation: 0, peer: peer, tls: tls))
     return index
   }
 

@@ -3,7 +3,7 @@ struct OutputState {
   /// Bytes to be sent before anything else, from ``sent`` on.
   var bytes: [UInt8] = []
   var sent = 0
-  /// Then this part of the connection's ``Connection/file``.
+  /// Then this part of the connection's ``ClientConnection/file``.
   var fileOffset: Int64 = 0
   var fileEnd: Int64 = 0
   /// Then these.

@@ -43,7 +43,7 @@ extension EventLoop {
 
   /// Makes a response ready for sending.
   mutating func put(_ response: HTTPResponse, _ index: Int, isHead: Bool, minorVersion: UInt8) {
-    let head = ResponseHead(
+    let head = EncodedResponseHead(
       response, date: date, closes: table[index].machine.closes, minorVersion: minorVersion)
     var output = OutputState()
     // An interim response may not be out yet.

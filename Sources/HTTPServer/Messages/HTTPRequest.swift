@@ -46,7 +46,7 @@ public struct HTTPRequest: Sendable {
   public func sendInterim(_ status: HTTPStatus, _ headers: HTTPFields = [:]) async {
     precondition(
       (102...199).contains(status.rawValue), "\(status) is not an interim response for a handler to send")
-    exchange?.sendInterim(ResponseHead.interim(status, headers))
+    exchange?.sendInterim(EncodedResponseHead.interim(status, headers))
   }
 
   /// The first parameter of that name in the query.

@@ -18,7 +18,7 @@ final class OpenStore: Sendable {
   /// keys.
   init(_ configuration: SandboxConfiguration, clock: any WallClock, log: Log) throws {
     let addresses = try configuration.addresses()
-    let directory = StateDirectory(path: configuration.state)
+    let directory = StoreStateDirectory(path: configuration.state)
     lock = try directory.acquire()
     let authority = try directory.authority(now: clock.now())
     let credential = try configuration.serverCredential ?? directory.serverCredential()

@@ -30,7 +30,7 @@ enum KeyCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
     let (imported, exported) = (arguments.value("import"), arguments.value("export"))
-    let file = StateDirectory().signingKey
+    let file = CommandStateDirectory().signingKey
     let key = try await BlockingPool.shared.run {
       let key = try imported.map { try take($0, as: file) } ?? file.readOrMake()
       if let exported { try write(key, to: exported) }

@@ -59,7 +59,7 @@ enum PublishCommand: Command {
     let previous = try await Self.previous(to: version, of: source, among: versions, client)
 
     // Held to the end: the package lies there until it is sent.
-    let work = try await BlockingPool.shared.run { try StateDirectory().makeWorkDirectory() }
+    let work = try await BlockingPool.shared.run { try CommandStateDirectory().makeWorkDirectory() }
     let package = try await MadePackage.make(
       from: source, product: product, version: version, output: work.path + "/package.zip",
       following: previous)
@@ -112,7 +112,7 @@ enum PublishCommand: Command {
     let source = UploadSource(
       path: package.path, length: manifest.length, digest: manifest.digest,
       name: manifest.name ?? "\(product)-\(version).zip")
-    let uploader = client.uploader(ledger: StateDirectory().ledger)
+    let uploader = client.uploader(ledger: CommandStateDirectory().ledger)
     let upload = try await TransferBar.show("sending \(source.name)") { bar in
       try await uploader.upload(source) { bar.report($0) }
     }

@@ -22,7 +22,7 @@ struct SigningKeys: Sendable {
     self.stored = stored
     let paths = arguments.values("signing-key")
     guard !paths.isEmpty || !stored.isEmpty else {
-      keys = [try StateDirectory().signingKey.readOrMake()]
+      keys = [try CommandStateDirectory().signingKey.readOrMake()]
       return
     }
     guard stored.count + paths.count <= PublisherSignature.maximumCount else {

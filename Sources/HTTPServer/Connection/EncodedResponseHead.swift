@@ -1,12 +1,13 @@
 /// The head of an async handler's response as bytes: its own fields without those that frame the message, then the
 /// engine's.
-struct ResponseHead {
+struct EncodedResponseHead {
   private(set) var bytes: [UInt8] = []
 
   init(_ response: HTTPResponse, date: HTTPDateField, closes: Bool, minorVersion: UInt8) {
     bytes.reserveCapacity(512)
     put("HTTP/1.1 \(response.status)\r\n")
-    for field in response.headers where !ResponseHead.isEngines(field.name) && ResponseHead.isValid(field) {
+    for field in response.headers
+    where !EncodedResponseHead.isEngines(field.name) && EncodedResponseHead.isValid(field) {
       put("\(field.name): \(field.value)\r\n")
     }
     if !response.status.forbidsContent {
@@ -27,7 +28,7 @@ struct ResponseHead {
 
   /// A whole interim response.
   static func interim(_ status: HTTPStatus, _ headers: HTTPFields) -> [UInt8] {
-    var head = ResponseHead()
+    var head = EncodedResponseHead()
     head.put("HTTP/1.1 \(status)\r\n")
     for field in headers where !isEngines(field.name) && isValid(field) {
       head.put("\(field.name): \(field.value)\r\n")

@@ -1,6 +1,6 @@
 /// What a loop keeps of one connection. Idle connections hold no buffers: input and output live in the loop's own scratch
 /// memory unless something is left over.
-struct Connection: ~Copyable {
+struct ClientConnection: ~Copyable {
   var descriptor: Int32
   var generation: UInt32
   let peer: PeerAddress

@@ -5,7 +5,7 @@ import SystemCalls
 import Measures
 
 /// What the store keeps on disk. Every call blocks.
-struct StateDirectory: Sendable {
+struct StoreStateDirectory: Sendable {
   let path: String
 
   var databasePath: String { "\(path)/store.sqlite" }

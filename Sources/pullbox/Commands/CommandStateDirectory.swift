@@ -3,7 +3,7 @@ import ServiceRuntime
 import SystemCalls
 
 /// Where this program keeps what outlives a run: `$XDG_STATE_HOME/pullbox`, else `~/.local/state/pullbox`.
-struct StateDirectory: Sendable {
+struct CommandStateDirectory: Sendable {
   let path: String
 
   init(environment: [String: String] = ProcessEnvironment.variables) {
