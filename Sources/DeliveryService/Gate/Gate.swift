@@ -54,10 +54,10 @@ struct Gate: Sendable {
     if stops.isStopped(content: content.digest) { throw Problem(.contentWithdrawn) }
     let finding = try await verify(request.proof, for: request.device.id, concerning: request.product)
     let transaction = try Self.transaction(for: request, in: finding)
-    let claim = GrantLedger.Claim(
+    let basis = GrantLedger.Basis(
       store: finding.store, transaction: transaction, content: content,
       owed: try await owed(by: transaction, to: request.device.id, in: finding))
-    let (grant, isNew) = try await ledger.grant(claim, to: request.device)
+    let (grant, isNew) = try await ledger.grant(on: basis, to: request.device)
     let ticket = tickets.issue(for: grant, isRenewal: false)
     let (keys, signatures, previous) = try await ledger.database.read { connection in
       let keys = try ProductTable.find(grant.product, in: connection)?.product.publisherKeys

@@ -11,27 +11,27 @@ struct GrantLedger: Sendable {
   let clock: any WallClock
 
   /// What a proof led to: the transaction to charge it to, the content, and all that the same transaction owes.
-  struct Claim: Sendable {
+  struct Basis: Sendable {
     var store: StoreIdentifier
     var transaction: TransactionIdentifier
     var content: ReleasedContent
     var owed: [ProductIdentifier]
   }
 
-  /// The grant for that claim and device: the one there is, or a new one. Throws `entitlement-revoked` where it was
-  /// revoked, and `content-withdrawn` where the version was withdrawn since the claim was looked at: its package may be
+  /// The grant on that basis for the device: the one there is, or a new one. Throws `entitlement-revoked` where it was
+  /// revoked, and `content-withdrawn` where the version was withdrawn since the basis was looked at: its package may be
   /// collected by now, and what is collected is decided under the same lock.
-  func grant(_ claim: Claim, to device: Device) async throws -> (grant: GrantRecord, isNew: Bool) {
+  func grant(on basis: Basis, to device: Device) async throws -> (grant: GrantRecord, isNew: Bool) {
     let now = clock.now()
     return try await database.write { connection in
-      if try VersionTable.isWithdrawn(claim.content.product, claim.content.version, in: connection) {
+      if try VersionTable.isWithdrawn(basis.content.product, basis.content.version, in: connection) {
         throw Problem(.contentWithdrawn)
       }
       try ObligationTable.add(
-        claim.owed, store: claim.store, transaction: claim.transaction, device: device.id, in: connection)
+        basis.owed, store: basis.store, transaction: basis.transaction, device: device.id, in: connection)
       let existing = try GrantTable.find(
-        store: claim.store, transaction: claim.transaction, product: claim.content.product,
-        version: claim.content.version, device: device.id, in: connection)
+        store: basis.store, transaction: basis.transaction, product: basis.content.product,
+        version: basis.content.version, device: device.id, in: connection)
       if var existing {
         if existing.machine.name == .revoked { throw Problem(.entitlementRevoked) }
         // The receipt was checked again, so this is the owner; a device that lost its key brings a new one.
@@ -45,10 +45,10 @@ struct GrantLedger: Sendable {
         preconditionFailure("16 bytes name a grant")
       }
       let grant = GrantRecord(
-        id: id, store: claim.store, transaction: claim.transaction, product: claim.content.product,
-        version: claim.content.version, device: device.id, publicKey: device.publicKey,
-        digest: claim.content.digest, length: claim.content.length,
-        manifestDigest: claim.content.manifestDigest, machine: GrantMachine(), delivered: .zero,
+        id: id, store: basis.store, transaction: basis.transaction, product: basis.content.product,
+        version: basis.content.version, device: device.id, publicKey: device.publicKey,
+        digest: basis.content.digest, length: basis.content.length,
+        manifestDigest: basis.content.manifestDigest, machine: GrantMachine(), delivered: .zero,
         deliveryCountHasHole: false, created: now)
       try GrantTable.insert(grant, in: connection)
       return (grant, true)
@@ -74,7 +74,7 @@ struct GrantLedger: Sendable {
   }
 
   /// What a completion led to.
-  struct Settlement: Sendable {
+  struct CompletionOutcome: Sendable {
     var grant: GrantRecord
     /// Products the transaction still owes the device.
     var remaining: [ProductIdentifier]
@@ -87,7 +87,7 @@ struct GrantLedger: Sendable {
   /// left alone by the worker for `headStart`, in which the caller may make the call itself.
   func complete(
     _ id: GrantIdentifier, with completion: ReceivedCompletion, headStart: Duration
-  ) async throws -> Settlement {
+  ) async throws -> CompletionOutcome {
     let now = clock.now()
     return try await database.write { connection in
       var grant = try Self.find(id, in: connection)
@@ -97,7 +97,7 @@ struct GrantLedger: Sendable {
       if counted < grant.length { counted += try KeptContent.length(of: grant, in: connection) }
       let missing = try CompletionCheck(grant: grant, delivered: counted).missingStep(in: completion)
       let before = grant.machine.state
-      var settlement = Settlement(grant: grant, remaining: [], outbox: nil)
+      var settlement = CompletionOutcome(grant: grant, remaining: [], outbox: nil)
       for action in grant.machine.handle(.completionReported(missing: missing)) {
         switch action {
         case .refuseCompletion(let step):
@@ -136,16 +136,16 @@ struct GrantLedger: Sendable {
 
   private static func settle(
     _ grant: GrantRecord, at now: Timestamp, headStart: Duration, in connection: borrowing Connection
-  ) throws -> Settlement {
+  ) throws -> CompletionOutcome {
     let remaining = try ObligationTable.remaining(
       store: grant.store, transaction: grant.transaction, device: grant.device, in: connection)
-    guard remaining.isEmpty else { return Settlement(grant: grant, remaining: remaining, outbox: nil) }
+    guard remaining.isEmpty else { return CompletionOutcome(grant: grant, remaining: remaining, outbox: nil) }
     let entry = try OutboxTable.add(
       .finish, store: grant.store, subject: grant.transaction, firstAttempt: now + headStart, at: now,
       in: connection)
-    guard entry.isDone else { return Settlement(grant: grant, remaining: [], outbox: entry.id) }
+    guard entry.isDone else { return CompletionOutcome(grant: grant, remaining: [], outbox: entry.id) }
     try finishGrants(of: grant.transaction, store: grant.store, at: now, in: connection)
-    return Settlement(grant: try find(grant.id, in: connection), remaining: [], outbox: nil)
+    return CompletionOutcome(grant: try find(grant.id, in: connection), remaining: [], outbox: nil)
   }
 
   private static func finishGrants(
