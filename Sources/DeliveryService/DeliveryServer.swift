@@ -11,7 +11,7 @@ public final class DeliveryServer: Service {
   private let lock: LockFile
   private let database: Database
   private let client: HTTPClient
-  private let rooms: DeliveryRooms
+  private let components: DeliveryComponents
   let server: HTTPServer
   let configuration: DeliveryConfiguration
   let accessLog: AccessLog?
@@ -20,10 +20,10 @@ public final class DeliveryServer: Service {
   let log: Log
 
   public var name: String { "delivery server" }
-  var settings: CurrentSettings { rooms.settings }
-  var operators: OperatorKeys { rooms.operators }
-  var stops: Stops { rooms.stops }
-  var collector: GarbageCollector { rooms.collector }
+  var settings: CurrentSettings { components.settings }
+  var operators: OperatorKeys { components.operators }
+  var stops: Stops { components.stops }
+  var collector: GarbageCollector { components.collector }
 
   /// Opens the state directory, which no other process may hold. Blocks. Throws ``StartError`` for what an operator can
   /// mend.
@@ -43,30 +43,30 @@ public final class DeliveryServer: Service {
     var http = try Self.transport(configuration, inherited: inherited, log: log)
     database = try Database.open(path: state + "/server.db", migrations: Schema.migrations)
     client = try HTTPClient()
-    let rooms = try DeliveryRooms(
-      on: DeliveryRooms.Ground(
+    let components = try DeliveryComponents(
+      on: DeliveryComponents.Infrastructure(
         configuration: configuration, database: database,
         blobs: try BlobStore.open(directory: state, measures: configuration.storageQuota != nil),
         client: client, clock: clock, timer: timer, log: log))
-    self.rooms = rooms
+    self.components = components
     let accessLog = configuration.accessLog.map { AccessLog(path: $0, log: log) }
     try accessLog?.check()
     self.accessLog = accessLog
     // Only now: a configuration that cannot be used is no run, and none that died.
     run = try Self.beginRun(in: database, at: clock.now(), log: log)
 
-    http.unlimitedAddresses += rooms.settings.value.proxies.networks
+    http.unlimitedAddresses += components.settings.value.proxies.networks
     http.recorder = accessLog
     let running = Running()
     let metrics = ServiceMetrics(
-      database: database, recorder: rooms.recorder, stops: rooms.stops, tickets: rooms.tickets,
+      database: database, recorder: components.recorder, stops: components.stops, tickets: components.tickets,
       routes: RouteCounts(), content: ContentCounts(), accessLog: accessLog,
       statistics: { running.statistics })
     let server = HTTPServer(
-      configuration: http, inline: rooms.contentHandler(metrics), handler: rooms.handler(metrics))
+      configuration: http, inline: components.contentHandler(metrics), handler: components.handler(metrics))
     self.server = server
     running.set(server)
-    rooms.stops.abortBodies { [weak server] meter in server?.abortBodies(meteredBy: meter) }
+    components.stops.abortBodies { [weak server] meter in server?.abortBodies(meteredBy: meter) }
   }
 
   private static func beginRun(in database: Database, at now: Timestamp, log: Log) throws -> Int64 {
@@ -91,7 +91,7 @@ public final class DeliveryServer: Service {
 
   public func run() async throws {
     await withTaskGroup { group in
-      group.addTask { await self.rooms.run() }
+      group.addTask { await self.components.run() }
       if let accessLog = self.accessLog { group.addTask { await accessLog.run() } }
     }
   }
@@ -104,7 +104,7 @@ public final class DeliveryServer: Service {
     await server.drain()
     accessLog?.end()
     do {
-      try await rooms.recorder.record()
+      try await components.recorder.record()
       let run = run
       let now = clock.now()
       try await database.write { try RunTable.end(run, at: now, in: $0) }

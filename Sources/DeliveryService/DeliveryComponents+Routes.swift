@@ -3,13 +3,14 @@ import HTTPServer
 import PullboxAPI
 import ServiceRuntime
 
-extension DeliveryRooms {
+extension DeliveryComponents {
   /// Everything that is not answered on a loop.
   func routes(_ metrics: ServiceMetrics) -> ContractRoutes {
-    let (database, publicURL) = (ground.database, ground.configuration.publicURL ?? "")
-    let catalog = Catalog(database: database, clock: ground.clock)
+    let (database, publicURL) = (infrastructure.database, infrastructure.configuration.publicURL ?? "")
+    let catalog = Catalog(database: database, clock: infrastructure.clock)
     let publisher = Publisher(
-      database: database, blobs: ground.blobs, uploads: uploads, collector: collector, clock: ground.clock)
+      database: database, blobs: infrastructure.blobs, uploads: uploads, collector: collector,
+      clock: infrastructure.clock)
     var routes = ContractRoutes()
     CatalogRoutes(catalog: catalog, list: SaleList(catalog: catalog), keys: operators).add(
       to: &routes)
@@ -19,8 +20,10 @@ extension DeliveryRooms {
       publisher: publisher, desk: versions, costs: UpdateSizeEstimator(database: database), keys: operators
     ).add(to: &routes)
     GrantRoutes(gate: gate, keys: operators).add(to: &routes)
-    ContentRoutes(content: content, access: access, meters: meters, timer: ground.timer, publicURL: publicURL)
-      .add(to: &routes)
+    ContentRoutes(
+      content: content, access: access, meters: meters, timer: infrastructure.timer, publicURL: publicURL
+    )
+    .add(to: &routes)
     GarbageCollectionRoutes(collector: collector, keys: operators).add(to: &routes)
     OperationsRoutes(database: database, metrics: metrics).add(to: &routes)
     ListRoutes(database: database, recorder: recorder, keys: operators).add(to: &routes)
@@ -29,7 +32,7 @@ extension DeliveryRooms {
 
   /// Answers off the loops, counts what it answered, and logs what failed.
   func handler(_ metrics: ServiceMetrics) -> ClientNaming {
-    let (log, counts) = (ground.log, metrics.routes)
+    let (log, counts) = (infrastructure.log, metrics.routes)
     let router = routes(metrics).router(
       reporting: { request, error in
         log.error(
@@ -48,6 +51,6 @@ extension DeliveryRooms {
   /// Answers on the loops.
   func contentHandler(_ metrics: ServiceMetrics) -> ContentHandler {
     ContentHandler(
-      content: content, access: access, meters: meters, timer: ground.timer, counts: metrics.content)
+      content: content, access: access, meters: meters, timer: infrastructure.timer, counts: metrics.content)
   }
 }

@@ -6,10 +6,10 @@ import Measures
 import Receipts
 import ServiceRuntime
 
-/// The service's rooms, furnished from a configuration and joined: what answers requests, and what works beside them.
-struct DeliveryRooms: Sendable {
-  /// What all rooms stand on.
-  struct Ground: Sendable {
+/// The service's components, made from a configuration and joined: what answers requests, and what works beside them.
+struct DeliveryComponents: Sendable {
+  /// What all components use.
+  struct Infrastructure: Sendable {
     let configuration: DeliveryConfiguration
     let database: Database
     let blobs: BlobStore
@@ -19,7 +19,7 @@ struct DeliveryRooms: Sendable {
     let log: Log
   }
 
-  let ground: Ground
+  let infrastructure: Infrastructure
   let operators: OperatorKeys
   let settings: CurrentSettings
   let meters: DeliveryMeters
@@ -37,10 +37,10 @@ struct DeliveryRooms: Sendable {
   let collections: GarbageCollectionSchedule
 
   /// Reads keys, stops and open uploads from the state directory. Blocks.
-  init(on ground: Ground) throws {
-    self.ground = ground
-    let configuration = ground.configuration
-    let (database, clock, timer) = (ground.database, ground.clock, ground.timer)
+  init(on infrastructure: Infrastructure) throws {
+    self.infrastructure = infrastructure
+    let configuration = infrastructure.configuration
+    let (database, clock, timer) = (infrastructure.database, infrastructure.clock, infrastructure.timer)
     let operators = OperatorKeys(
       try configuration.namedOperatorKeys(), needsSecondKey: configuration.requireSecondKey ?? false)
     self.operators = operators
@@ -59,9 +59,9 @@ struct DeliveryRooms: Sendable {
         grants: try GrantTable.revoked(in: connection), contents: try ContentStopTable.all(in: connection))
     }
 
-    let store = try Self.store(on: ground)
+    let store = try Self.store(on: infrastructure)
     let ledger = GrantLedger(database: database, clock: clock)
-    outbox = Outbox(ledger: ledger, stores: [store.name: store], clock: timer, log: ground.log)
+    outbox = Outbox(ledger: ledger, stores: [store.name: store], clock: timer, log: infrastructure.log)
     tickets = TicketIssuer(settings: settings, clock: clock)
     gate = Gate(
       ledger: ledger, stores: [store.name: store], outbox: outbox, tickets: tickets, stops: stops,
@@ -69,47 +69,47 @@ struct DeliveryRooms: Sendable {
       storePatience: configuration.storePatience.duration, timer: timer)
 
     uploads = try UploadDesk.open(
-      database: database, blobs: ground.blobs, clock: clock,
+      database: database, blobs: infrastructure.blobs, clock: clock,
       limits: UploadLimits(
         lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
     releases = ReleaseScheduler(
-      database: database, clock: clock, timer: timer, stops: stops, log: ground.log)
+      database: database, clock: clock, timer: timer, stops: stops, log: infrastructure.log)
     versions = VersionDesk(
       database: database, clock: clock, operators: operators, stops: stops, scheduler: releases)
 
-    let content = OpenPackageCache(blobs: ground.blobs, database: database)
+    let content = OpenPackageCache(blobs: infrastructure.blobs, database: database)
     self.content = content
     access = ContentAccess(settings: settings, stops: stops, clock: clock)
     collector = GarbageCollector(
-      database: database, blobs: ground.blobs, uploads: uploads, clock: clock,
+      database: database, blobs: infrastructure.blobs, uploads: uploads, clock: clock,
       rules: GarbageCollector.Rules(
         grace: configuration.collectionGrace.duration,
         keepsWithdrawn: !(configuration.collectWithdrawn ?? false)),
       didRemove: { content.close($0) })
     collections = GarbageCollectionSchedule(
       collector: collector, interval: configuration.collectionInterval.duration, timer: timer,
-      log: ground.log)
+      log: infrastructure.log)
   }
 
   /// What goes on whether requests come or not; returns when the task is cancelled.
   func run() async {
     await withTaskGroup { group in
       group.addTask { await outbox.run() }
-      group.addTask { await recorder.run(log: ground.log) }
-      group.addTask { await stops.run(clock: ground.timer) }
+      group.addTask { await recorder.run(log: infrastructure.log) }
+      group.addTask { await stops.run(clock: infrastructure.timer) }
       group.addTask { await collections.run() }
       group.addTask { await releases.run() }
     }
   }
 
-  private static func store(on ground: Ground) throws -> any PaymentStoreClient {
-    let store = ground.configuration.store
+  private static func store(on infrastructure: Infrastructure) throws -> any PaymentStoreClient {
+    let store = infrastructure.configuration.store
     guard let name = StoreIdentifier(store.name) else {
       throw StartError("not a store's name: \(store.name)")
     }
     return VerifyReceiptStoreClient(
       name: name, url: store.url, credential: store.credential.revealed,
       policy: VerifyReceiptPolicy(bundleIdentifiers: Set(store.bundles), environments: [.sandbox]),
-      client: ground.client, timer: ground.timer)
+      client: infrastructure.client, timer: infrastructure.timer)
   }
 }
