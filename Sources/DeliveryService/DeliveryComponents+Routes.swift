@@ -14,12 +14,12 @@ extension DeliveryComponents {
     var routes = ContractRoutes()
     CatalogRoutes(catalog: catalog, list: SaleList(catalog: catalog), keys: operators).add(
       to: &routes)
-    GateRoutes(gate: gate, settings: settings).add(to: &routes)
+    GrantRoutes(grants: grants, settings: settings).add(to: &routes)
     UploadRoutes(desk: uploads, keys: operators).add(to: &routes)
     PublishingRoutes(
       publisher: publisher, desk: versions, costs: UpdateSizeEstimator(database: database), keys: operators
     ).add(to: &routes)
-    GrantRoutes(gate: gate, keys: operators).add(to: &routes)
+    OperatorGrantRoutes(grants: grants, keys: operators).add(to: &routes)
     ContentRoutes(
       content: content, access: access, meters: meters, timer: infrastructure.timer, publicURL: publicURL
     )

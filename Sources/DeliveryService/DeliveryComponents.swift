@@ -21,13 +21,13 @@ struct DeliveryComponents: Sendable {
 
   let infrastructure: Infrastructure
   let operators: OperatorKeys
-  let settings: CurrentSettings
+  let settings: LiveSettings
   let meters: DeliveryMeters
   let recorder: DeliveryRecorder
   let stops: Stops
   let outbox: Outbox
   let tickets: TicketIssuer
-  let gate: Gate
+  let grants: GrantService
   let uploads: UploadDesk
   let releases: ReleaseScheduler
   let versions: VersionDesk
@@ -46,8 +46,8 @@ struct DeliveryComponents: Sendable {
     self.operators = operators
 
     let changes = ChangeCount()
-    settings = CurrentSettings(
-      try configuration.gateSettings(
+    settings = LiveSettings(
+      try configuration.deliverySettings(
         keys: try TicketKeyFile.loadOrCreate(TicketKeyFile.path(in: configuration.state))),
       changes: changes)
     meters = DeliveryMeters(timer: timer)
@@ -60,11 +60,12 @@ struct DeliveryComponents: Sendable {
     }
 
     let store = try Self.store(on: infrastructure)
-    let ledger = GrantLedger(database: database, clock: clock)
-    outbox = Outbox(ledger: ledger, stores: [store.name: store], clock: timer, log: infrastructure.log)
+    let grantStore = GrantStore(database: database, clock: clock)
+    outbox = Outbox(
+      grantStore: grantStore, stores: [store.name: store], clock: timer, log: infrastructure.log)
     tickets = TicketIssuer(settings: settings, clock: clock)
-    gate = Gate(
-      ledger: ledger, stores: [store.name: store], outbox: outbox, tickets: tickets, stops: stops,
+    grants = GrantService(
+      grantStore: grantStore, stores: [store.name: store], outbox: outbox, tickets: tickets, stops: stops,
       recorder: recorder, rules: EntitlementRules(), publicURL: configuration.publicURL ?? "",
       storePatience: configuration.storePatience.duration, timer: timer)
 

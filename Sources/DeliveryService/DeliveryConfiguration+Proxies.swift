@@ -23,8 +23,8 @@ extension DeliveryConfiguration {
   }
 
   /// Everything of the gate that may change while it runs. Throws ``StartError``.
-  func gateSettings(keys: TicketKeys) throws -> GateSettings {
-    GateSettings(
+  func deliverySettings(keys: TicketKeys) throws -> DeliverySettings {
+    DeliverySettings(
       keys: keys, ticketLifetime: ticketLifetime.duration, classes: try classes(), proxies: try proxies(),
       handOff: try handOff())
   }

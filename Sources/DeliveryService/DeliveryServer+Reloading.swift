@@ -17,11 +17,11 @@ extension DeliveryServer {
       guard let level = LogLevel(name: new.logLevel) else {
         throw StartError("not a log level: \(new.logLevel)")
       }
-      let gate = try new.gateSettings(keys: keys)
+      let grants = try new.deliverySettings(keys: keys)
       let server = server
       try await BlockingPool.shared.run { try server.reloadCertificates() }
       operators.replace(operatorKeys, needsSecondKey: new.requireSecondKey ?? false)
-      settings.replace(gate)
+      settings.replace(grants)
       log.level = level
       accessLog?.reopen()
       log.info("reloaded", ["ticketKey": LogValue(keys.newest.identifier)])

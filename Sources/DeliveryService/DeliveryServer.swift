@@ -20,7 +20,7 @@ public final class DeliveryServer: Service {
   let log: Log
 
   public var name: String { "delivery server" }
-  var settings: CurrentSettings { components.settings }
+  var settings: LiveSettings { components.settings }
   var operators: OperatorKeys { components.operators }
   var stops: Stops { components.stops }
   var collector: GarbageCollector { components.collector }

@@ -6,7 +6,7 @@ import PullboxAPI
 
 /// Checks the tickets that requests for content carry, against keys and stops.
 struct ContentAccess: Sendable {
-  let settings: CurrentSettings
+  let settings: LiveSettings
   let stops: Stops
   let clock: any WallClock
 

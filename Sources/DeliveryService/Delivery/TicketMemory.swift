@@ -7,11 +7,11 @@ final class TicketMemory: @unchecked Sendable {
   static let capacity = 256
 
   private var admissions: [ContentHandler.Admission] = []
-  private var settings: GateSettings?
+  private var settings: DeliverySettings?
   private var settingsChanges: UInt64 = 0
 
   /// The settings that count now, read again only when something has changed.
-  func settings(of current: CurrentSettings, changes: UInt64) -> GateSettings {
+  func settings(of current: LiveSettings, changes: UInt64) -> DeliverySettings {
     if let settings, settingsChanges == changes { return settings }
     let read = current.value
     settings = read

@@ -6,7 +6,7 @@ import ServiceRuntime
 /// Makes the calls that stores still have to hear, one after the other, until each was accepted. They survive the
 /// process; any of them may be made twice, so every one is idempotent at the store.
 final class Outbox: Sendable {
-  private let ledger: GrantLedger
+  private let grantStore: GrantStore
   private let stores: [StoreIdentifier: any PaymentStoreClient]
   private let log: Log
   private let timer: any MonotonicClock
@@ -17,10 +17,10 @@ final class Outbox: Sendable {
   private static let batch = 32
 
   init(
-    ledger: GrantLedger, stores: [StoreIdentifier: any PaymentStoreClient], clock: any MonotonicClock,
+    grantStore: GrantStore, stores: [StoreIdentifier: any PaymentStoreClient], clock: any MonotonicClock,
     log: Log
   ) {
-    self.ledger = ledger
+    self.grantStore = grantStore
     self.stores = stores
     timer = clock
     self.log = log
@@ -28,7 +28,7 @@ final class Outbox: Sendable {
 
   /// Makes the call now if it still waits; true when the store has accepted it.
   func attempt(_ id: Int64) async throws -> Bool {
-    guard let entry = try await ledger.database.read({ try OutboxTable.find(id, in: $0) }) else {
+    guard let entry = try await grantStore.database.read({ try OutboxTable.find(id, in: $0) }) else {
       return true
     }
     return try await attempt(entry)
@@ -56,8 +56,8 @@ final class Outbox: Sendable {
 
   /// True when there may be more to do at once.
   private func workOnce() async throws -> Bool {
-    let now = ledger.clock.now()
-    let entries = try await ledger.database.read { connection in
+    let now = grantStore.clock.now()
+    let entries = try await grantStore.database.read { connection in
       try OutboxTable.due(at: now, limit: Self.batch, in: connection)
     }
     for entry in entries {
@@ -68,10 +68,10 @@ final class Outbox: Sendable {
   }
 
   private func pauseUntilNext() async throws -> Duration? {
-    guard let next = try await ledger.database.read({ try OutboxTable.nextAttempt(in: $0) }) else {
+    guard let next = try await grantStore.database.read({ try OutboxTable.nextAttempt(in: $0) }) else {
       return nil
     }
-    return max(next - ledger.clock.now(), .milliseconds(10))
+    return max(next - grantStore.clock.now(), .milliseconds(10))
   }
 
   private func attempt(_ entry: OutboxEntry) async throws -> Bool {
@@ -84,7 +84,7 @@ final class Outbox: Sendable {
       case .finish: await store.finish(entry.subject)
       }
     if reply.answer == .accepted {
-      try await ledger.transactionFinished(entry.subject, store: entry.store, outbox: entry.id)
+      try await grantStore.transactionFinished(entry.subject, store: entry.store, outbox: entry.id)
       log.info(
         "transaction finished at the store",
         ["store": LogValue(entry.store), "transaction": LogValue(entry.subject)])
@@ -97,8 +97,8 @@ final class Outbox: Sendable {
   private func postpone(_ entry: OutboxEntry, _ answer: OutboxMachine.Answer, _ detail: String) async throws {
     let machine = OutboxMachine(attempts: entry.attempts + 1)
     guard case .retry(let delay) = machine.decide(answer, jitter: Double.random(in: 0...1)) else { return }
-    let next = ledger.clock.now() + delay
-    try await ledger.database.write { connection in
+    let next = grantStore.clock.now() + delay
+    try await grantStore.database.write { connection in
       try OutboxTable.postpone(entry.id, until: next, because: detail, in: connection)
     }
     log.warning(

@@ -6,12 +6,12 @@ import Synchronization
 
 /// Seals tickets for grants that live, with the newest key.
 final class TicketIssuer: Sendable {
-  private let settings: CurrentSettings
+  private let settings: LiveSettings
   private let clock: any WallClock
   private let first = Atomic<Int>(0)
   private let later = Atomic<Int>(0)
 
-  init(settings: CurrentSettings, clock: any WallClock) {
+  init(settings: LiveSettings, clock: any WallClock) {
     self.settings = settings
     self.clock = clock
   }

@@ -3,7 +3,7 @@ import HTTPServer
 /// Tells the access record who asked, where a trusted proxy forwarded the request.
 struct ClientNaming: AsyncHandler {
   let handler: any AsyncHandler
-  let settings: CurrentSettings
+  let settings: LiveSettings
 
   func respond(to request: HTTPRequest) async -> HTTPResponse {
     var response = await handler.respond(to: request)

@@ -3,7 +3,7 @@ import Database
 import Measures
 import PullboxAPI
 
-extension GrantLedger {
+extension GrantStore {
   /// Takes a grant back, or gives it back, on an operator's word; in the audit log. Nothing changes, and nothing is noted,
   /// where it stands so already. Throws `grant-unknown`.
   func setRevoked(

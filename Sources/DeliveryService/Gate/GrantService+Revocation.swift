@@ -2,25 +2,25 @@ import Commerce
 import Database
 import PullboxAPI
 
-extension Gate {
+extension GrantService {
   /// Takes a grant back: from now on there are no tickets for it and none opens anything, and bodies that are running for
   /// it end. Throws `grant-unknown`.
   func revoke(_ id: GrantIdentifier, by actor: String, reason: String?) async throws -> GrantStatus {
-    let status = try await ledger.setRevoked(true, id, by: actor, reason: reason)
+    let status = try await grantStore.setRevoked(true, id, by: actor, reason: reason)
     try await enforce([id])
     return status
   }
 
   /// Gives a grant back; tickets that are still out are good again.
   func reinstate(_ id: GrantIdentifier, by actor: String, reason: String?) async throws -> GrantStatus {
-    let status = try await ledger.setRevoked(false, id, by: actor, reason: reason)
+    let status = try await grantStore.setRevoked(false, id, by: actor, reason: reason)
     try await enforce([id])
     return status
   }
 
   /// Lets what a store said of transactions take effect on all their grants.
   func settle(_ transactions: [VerifiedTransaction]) async throws {
-    let changed = try await ledger.settle(transactions)
+    let changed = try await grantStore.settle(transactions)
     if !changed.isEmpty { try await enforce(changed) }
   }
 
@@ -28,7 +28,7 @@ extension Gate {
   /// back at the same moment, the stop that stays is that of the state that stays.
   private func enforce(_ ids: [GrantIdentifier]) async throws {
     let stops = stops
-    try await ledger.database.read { connection in
+    try await grantStore.database.read { connection in
       for id in ids {
         if try GrantTable.revocationSource(of: id, in: connection) == nil {
           stops.allow(grant: id)

@@ -6,7 +6,7 @@ import PullboxAPI
 
 /// Makes, finds, completes and finishes grants. Every transition is one database transaction, in which the machine
 /// decides and its state, the history and the outbox are written together.
-struct GrantLedger: Sendable {
+struct GrantStore: Sendable {
   let database: Database
   let clock: any WallClock
 

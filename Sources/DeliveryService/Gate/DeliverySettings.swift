@@ -1,7 +1,7 @@
 import Synchronization
 
 /// What the gate decides by and an operator may change while it runs.
-struct GateSettings: Sendable {
+struct DeliverySettings: Sendable {
   var keys: TicketKeys
   var ticketLifetime: Duration
   var classes: RateClasses

@@ -12,7 +12,7 @@ import Testing
 @testable import DeliveryService
 
 @Suite("Receipt to grant to finished transaction")
-struct GateTests {
+struct GrantServiceTests {
   let package = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
 
   @Test("a purchase becomes a grant, bytes, a completion and a finished transaction")

@@ -1,27 +1,27 @@
 import Synchronization
 
 /// The settings that count now. Whoever asks for every request keeps a copy and reads again when the count has changed.
-final class CurrentSettings: Sendable {
-  private let settings: Mutex<GateSettings>
+final class LiveSettings: Sendable {
+  private let settings: Mutex<DeliverySettings>
   let changes: ChangeCount
   private let looksAtProxies: Atomic<Bool>
 
-  init(_ settings: GateSettings, changes: ChangeCount) {
+  init(_ settings: DeliverySettings, changes: ChangeCount) {
     self.settings = Mutex(settings)
     looksAtProxies = Atomic(Self.needsProxies(settings))
     self.changes = changes
   }
 
-  var value: GateSettings { settings.withLock { $0 } }
+  var value: DeliverySettings { settings.withLock { $0 } }
 
   /// Whether anything depends on who forwards a request: false for most servers, and then nobody has to look.
   var dependsOnProxies: Bool { looksAtProxies.load(ordering: .relaxed) }
 
-  private static func needsProxies(_ settings: GateSettings) -> Bool {
+  private static func needsProxies(_ settings: DeliverySettings) -> Bool {
     !settings.proxies.networks.isEmpty
   }
 
-  func replace(_ new: GateSettings) {
+  func replace(_ new: DeliverySettings) {
     settings.withLock { $0 = new }
     looksAtProxies.store(Self.needsProxies(new), ordering: .relaxed)
     changes.add()

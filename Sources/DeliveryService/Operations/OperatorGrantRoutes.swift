@@ -4,26 +4,26 @@ import HTTPServer
 import PullboxAPI
 
 /// Grants as the operator takes them back and gives them back.
-struct GrantRoutes: Sendable {
-  let gate: Gate
+struct OperatorGrantRoutes: Sendable {
+  let grants: GrantService
   let keys: OperatorKeys
 
   func add(to routes: inout ContractRoutes) {
     routes.on(.get, "/v1/operator/grants/{grant}") { request, parameters in
       _ = try keys.authorize(request, for: .read)
-      return try .json(try await gate.status(of: try GateRoutes.grant(parameters)))
+      return try .json(try await grants.status(of: try GrantRoutes.grant(parameters)))
     }
     routes.on(.post, "/v1/operator/grants/{grant}/revoke") { request, parameters in
       let actor = try keys.authorize(request, for: .admin)
       let reason = try await request.decodeIfPresent(ReasonBody.self)?.reason
       return try .json(
-        try await gate.revoke(try GateRoutes.grant(parameters), by: actor, reason: reason))
+        try await grants.revoke(try GrantRoutes.grant(parameters), by: actor, reason: reason))
     }
     routes.on(.post, "/v1/operator/grants/{grant}/reinstate") { request, parameters in
       let actor = try keys.authorize(request, for: .admin)
       let reason = try await request.decodeIfPresent(ReasonBody.self)?.reason
       return try .json(
-        try await gate.reinstate(try GateRoutes.grant(parameters), by: actor, reason: reason))
+        try await grants.reinstate(try GrantRoutes.grant(parameters), by: actor, reason: reason))
     }
   }
 }

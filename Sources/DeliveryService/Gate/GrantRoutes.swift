@@ -4,36 +4,36 @@ import Measures
 import PullboxAPI
 
 /// The gate's HTTP interface.
-struct GateRoutes: Sendable {
+struct GrantRoutes: Sendable {
   /// A store's own bound on receipts, in base 64, and the members around it.
   static let maximumProofLength = ByteCount.mebibytes(4)
   static let maximumCompletionLength = ByteCount.kibibytes(16)
 
-  let gate: Gate
-  let settings: CurrentSettings
+  let grants: GrantService
+  let settings: LiveSettings
 
   func add(to routes: inout ContractRoutes) {
     routes.on(.post, "/v1/entitlements") { request, _ in
       let asked = try await request.decode(EntitlementsRequest.self, upTo: Self.maximumProofLength)
-      return try .json(try await gate.entitlements(of: asked))
+      return try .json(try await grants.entitlements(of: asked))
     }
     routes.on(.post, "/v1/grants") { request, _ in
       let asked = try await request.decode(GrantRequest.self, upTo: Self.maximumProofLength)
       let origin = settings.value.proxies.origin(of: request.peer, ForwardingFields(request))
-      let (response, isNew) = try await gate.grant(asked, base: origin.base ?? "")
+      let (response, isNew) = try await grants.grant(asked, base: origin.base ?? "")
       return try .json(
         response, status: isNew ? .created : .ok, headers: ["Location": "/v1/grants/\(response.grant)"])
     }
     routes.on(.get, "/v1/grants/{grant}") { _, parameters in
-      try .json(try await gate.status(of: try Self.grant(parameters)))
+      try .json(try await grants.status(of: try Self.grant(parameters)))
     }
     routes.on(.post, "/v1/grants/{grant}/tickets") { _, parameters in
-      try .json(try await gate.ticket(for: try Self.grant(parameters)), status: .created)
+      try .json(try await grants.ticket(for: try Self.grant(parameters)), status: .created)
     }
     routes.on(.post, "/v1/grants/{grant}/completion") { request, parameters in
       let id = try Self.grant(parameters)
       let completion = try ReceivedCompletion(try await request.bytes(upTo: Self.maximumCompletionLength))
-      let response = try await gate.complete(id, with: completion)
+      let response = try await grants.complete(id, with: completion)
       return try .json(response, status: response.state == .finished ? .ok : .accepted)
     }
   }

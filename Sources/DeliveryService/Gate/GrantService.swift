@@ -6,8 +6,8 @@ import PullboxAPI
 import Receipts
 
 /// Receipt → verdict → grant → ticket, and completion → transaction finished.
-struct Gate: Sendable {
-  let ledger: GrantLedger
+struct GrantService: Sendable {
+  let grantStore: GrantStore
   let stores: [StoreIdentifier: any PaymentStoreClient]
   let outbox: Outbox
   let tickets: TicketIssuer
@@ -29,7 +29,7 @@ struct Gate: Sendable {
   func entitlements(of request: EntitlementsRequest) async throws -> EntitlementsResponse {
     let finding = try await verify(request.proof, for: request.device.id, concerning: nil)
     let device = request.device.id
-    let products = try await ledger.database.read { connection in
+    let products = try await grantStore.database.read { connection in
       try finding.report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
         guard let content = try VersionTable.offered(product, to: device, in: connection) else { return [] }
         return try (finding.report.claims[product] ?? []).map { claim in
@@ -54,12 +54,12 @@ struct Gate: Sendable {
     if stops.isStopped(content: content.digest) { throw Problem(.contentWithdrawn) }
     let finding = try await verify(request.proof, for: request.device.id, concerning: request.product)
     let transaction = try Self.transaction(for: request, in: finding)
-    let basis = GrantLedger.Basis(
+    let basis = GrantStore.Basis(
       store: finding.store, transaction: transaction, content: content,
       owed: try await owed(by: transaction, to: request.device.id, in: finding))
-    let (grant, isNew) = try await ledger.grant(on: basis, to: request.device)
+    let (grant, isNew) = try await grantStore.grant(on: basis, to: request.device)
     let ticket = tickets.issue(for: grant, isRenewal: false)
-    let (keys, signatures, previous) = try await ledger.database.read { connection in
+    let (keys, signatures, previous) = try await grantStore.database.read { connection in
       let keys = try ProductTable.find(grant.product, in: connection)?.product.publisherKeys
       return (
         keys, try SignatureTable.all(of: grant.product, grant.version, by: keys, in: connection),
@@ -76,14 +76,14 @@ struct Gate: Sendable {
   }
 
   func ticket(for id: GrantIdentifier) async throws -> TicketResponse {
-    let grant = try await ledger.grantForTicket(id)
+    let grant = try await grantStore.grantForTicket(id)
     if stops.isStopped(content: grant.digest) { throw Problem(.contentWithdrawn) }
     return tickets.issue(for: grant, isRenewal: true)
   }
 
   func status(of id: GrantIdentifier) async throws -> GrantStatus {
     try await recorder.record()
-    return try await ledger.status(of: id)
+    return try await grantStore.status(of: id)
   }
 
   /// Records the report, then gives the store a moment to finish the transaction, so that the usual answer is final.
@@ -91,7 +91,7 @@ struct Gate: Sendable {
   {
     // What was sent a moment ago counts.
     try await recorder.record()
-    let settlement = try await ledger.complete(id, with: completion, headStart: Outbox.headStart)
+    let settlement = try await grantStore.complete(id, with: completion, headStart: Outbox.headStart)
     guard let entry = settlement.outbox else {
       return CompletionResponse(
         state: settlement.grant.machine.name,
@@ -114,7 +114,7 @@ struct Gate: Sendable {
   private func content(
     of product: ProductIdentifier, version: ContentVersion?, for device: DeviceIdentifier
   ) async throws -> ReleasedContent {
-    try await ledger.database.read { connection in
+    try await grantStore.database.read { connection in
       guard try ProductTable.find(product, in: connection) != nil else {
         throw Problem(.productUnknown, "no product is named \(product)")
       }
@@ -154,8 +154,8 @@ struct Gate: Sendable {
     let transactions = try await store.verify(proof, for: device)
     try await settle(transactions)
     let ids = transactions.map(\.product) + (product.map { [$0] } ?? [])
-    let catalog = try await ledger.database.read { try ProductTable.related(to: ids, in: $0) }
-    let report = rules.evaluate(transactions, catalog: catalog, now: ledger.clock.now())
+    let catalog = try await grantStore.database.read { try ProductTable.related(to: ids, in: $0) }
+    let report = rules.evaluate(transactions, catalog: catalog, now: grantStore.clock.now())
     return Finding(store: store.name, report: report)
   }
 
@@ -196,7 +196,7 @@ struct Gate: Sendable {
     by transaction: TransactionIdentifier, to device: DeviceIdentifier, in finding: Finding
   ) async throws -> [ProductIdentifier] {
     let claimed = finding.report.products(claimedBy: transaction)
-    return try await ledger.database.read { connection in
+    return try await grantStore.database.read { connection in
       try claimed.filter { try VersionTable.offered($0, to: device, in: connection) != nil }
     }
   }
