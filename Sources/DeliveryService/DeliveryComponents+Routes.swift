@@ -8,16 +8,17 @@ extension DeliveryComponents {
   func routes(_ metrics: ServiceMetrics) -> ContractRoutes {
     let (database, publicURL) = (infrastructure.database, infrastructure.configuration.publicURL ?? "")
     let catalog = Catalog(database: database, clock: infrastructure.clock)
-    let publisher = Publisher(
+    let publisher = VersionPublisher(
       database: database, blobs: infrastructure.blobs, uploads: uploads, collector: collector,
       clock: infrastructure.clock)
     var routes = ContractRoutes()
-    CatalogRoutes(catalog: catalog, list: SaleList(catalog: catalog), keys: operators).add(
+    CatalogRoutes(catalog: catalog, list: ProductListCache(catalog: catalog), keys: operators).add(
       to: &routes)
     GrantRoutes(grants: grants, settings: settings).add(to: &routes)
-    UploadRoutes(desk: uploads, keys: operators).add(to: &routes)
+    UploadRoutes(uploads: uploads, keys: operators).add(to: &routes)
     PublishingRoutes(
-      publisher: publisher, desk: versions, costs: UpdateSizeEstimator(database: database), keys: operators
+      publisher: publisher, versionService: versions, costs: UpdateSizeEstimator(database: database),
+      keys: operators
     ).add(to: &routes)
     OperatorGrantRoutes(grants: grants, keys: operators).add(to: &routes)
     ContentRoutes(
@@ -31,7 +32,7 @@ extension DeliveryComponents {
   }
 
   /// Answers off the loops, counts what it answered, and logs what failed.
-  func handler(_ metrics: ServiceMetrics) -> ClientNaming {
+  func handler(_ metrics: ServiceMetrics) -> ForwardedClientHandler {
     let (log, counts) = (infrastructure.log, metrics.routes)
     let router = routes(metrics).router(
       reporting: { request, error in
@@ -45,7 +46,7 @@ extension DeliveryComponents {
       observing: { route, _, response, problem in
         counts.add(route: route, status: response.status.rawValue, problem: problem?.code?.text)
       })
-    return ClientNaming(handler: router, settings: settings)
+    return ForwardedClientHandler(handler: router, settings: settings)
   }
 
   /// Answers on the loops.

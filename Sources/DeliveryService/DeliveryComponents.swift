@@ -22,17 +22,17 @@ struct DeliveryComponents: Sendable {
   let infrastructure: Infrastructure
   let operators: OperatorKeys
   let settings: LiveSettings
-  let meters: DeliveryMeters
+  let meters: MeterRegistry
   let recorder: DeliveryRecorder
-  let stops: Stops
+  let stops: RevocationList
   let outbox: Outbox
   let tickets: TicketIssuer
   let grants: GrantService
-  let uploads: UploadDesk
+  let uploads: UploadService
   let releases: ReleaseScheduler
-  let versions: VersionDesk
+  let versions: VersionService
   let content: OpenPackageCache
-  let access: ContentAccess
+  let access: TicketVerifier
   let collector: GarbageCollector
   let collections: GarbageCollectionSchedule
 
@@ -45,18 +45,18 @@ struct DeliveryComponents: Sendable {
       try configuration.namedOperatorKeys(), needsSecondKey: configuration.requireSecondKey ?? false)
     self.operators = operators
 
-    let changes = ChangeCount()
+    let changes = Generation()
     settings = LiveSettings(
       try configuration.deliverySettings(
         keys: try TicketKeyFile.loadOrCreate(TicketKeyFile.path(in: configuration.state))),
       changes: changes)
-    meters = DeliveryMeters(timer: timer)
+    meters = MeterRegistry(timer: timer)
     recorder = DeliveryRecorder(meters: meters, database: database, timer: timer)
-    let stops = Stops(meters: meters, changes: changes)
+    let stops = RevocationList(meters: meters, changes: changes)
     self.stops = stops
     try database.readBlocking { connection in
       stops.restore(
-        grants: try GrantTable.revoked(in: connection), contents: try ContentStopTable.all(in: connection))
+        grants: try GrantTable.revoked(in: connection), contents: try BlockedContentTable.all(in: connection))
     }
 
     let store = try Self.store(on: infrastructure)
@@ -69,18 +69,18 @@ struct DeliveryComponents: Sendable {
       recorder: recorder, rules: EntitlementRules(), publicURL: configuration.publicURL ?? "",
       storePatience: configuration.storePatience.duration, timer: timer)
 
-    uploads = try UploadDesk.open(
+    uploads = try UploadService.open(
       database: database, blobs: infrastructure.blobs, clock: clock,
       limits: UploadLimits(
         lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
     releases = ReleaseScheduler(
       database: database, clock: clock, timer: timer, stops: stops, log: infrastructure.log)
-    versions = VersionDesk(
+    versions = VersionService(
       database: database, clock: clock, operators: operators, stops: stops, scheduler: releases)
 
     let content = OpenPackageCache(blobs: infrastructure.blobs, database: database)
     self.content = content
-    access = ContentAccess(settings: settings, stops: stops, clock: clock)
+    access = TicketVerifier(settings: settings, stops: stops, clock: clock)
     collector = GarbageCollector(
       database: database, blobs: infrastructure.blobs, uploads: uploads, clock: clock,
       rules: GarbageCollector.Rules(

@@ -92,9 +92,9 @@ extension DeliveryConfiguration {
     guard grant > 0, device > 0, burst >= 65_536 else {
       throw StartError("limits: at least one body and a burst of 64KiB are needed")
     }
-    func bucket(_ rate: Rate?) -> ByteBucket? {
+    func bucket(_ rate: Rate?) -> TokenBucket? {
       guard case .bytes(let rate) = rate else { return nil }
-      return ByteBucket(rate: rate, burst: burst)
+      return TokenBucket(rate: rate, burst: burst)
     }
     return RateLimits(
       bodiesPerGrant: grant, bodiesPerDevice: device,

@@ -14,9 +14,10 @@ extension DeliveryConfiguration {
   }
 
   /// Throws ``StartError`` for what is no path.
-  func handOff() throws -> HandOff? {
+  func handOff() throws -> AccelRedirect? {
     guard let accelRedirectPrefix else { return nil }
-    guard let handOff = HandOff(prefix: accelRedirectPrefix, longest: accelRedirectLongest?.bytes) else {
+    guard let handOff = AccelRedirect(prefix: accelRedirectPrefix, longest: accelRedirectLongest?.bytes)
+    else {
       throw StartError("accelRedirectPrefix: \(accelRedirectPrefix) is no path")
     }
     return handOff

@@ -22,7 +22,7 @@ public final class DeliveryServer: Service {
   public var name: String { "delivery server" }
   var settings: LiveSettings { components.settings }
   var operators: OperatorKeys { components.operators }
-  var stops: Stops { components.stops }
+  var stops: RevocationList { components.stops }
   var collector: GarbageCollector { components.collector }
 
   /// Opens the state directory, which no other process may hold. Blocks. Throws ``StartError`` for what an operator can
@@ -57,10 +57,10 @@ public final class DeliveryServer: Service {
 
     http.unlimitedAddresses += components.settings.value.proxies.networks
     http.recorder = accessLog
-    let running = Running()
+    let running = WeakServerReference()
     let metrics = ServiceMetrics(
       database: database, recorder: components.recorder, stops: components.stops, tickets: components.tickets,
-      routes: RouteCounts(), content: ContentCounts(), accessLog: accessLog,
+      routes: RouteMetrics(), content: InlineMetrics(), accessLog: accessLog,
       statistics: { running.statistics })
     let server = HTTPServer(
       configuration: http, inline: components.contentHandler(metrics), handler: components.handler(metrics))
@@ -71,7 +71,7 @@ public final class DeliveryServer: Service {
 
   private static func beginRun(in database: Database, at now: Timestamp, log: Log) throws -> Int64 {
     let run = try database.writeBlocking { connection in
-      let run = try RunTable.begin(at: now, in: connection)
+      let run = try ServerRunTable.begin(at: now, in: connection)
       if run.previousDied { try GrantTable.markCountsIncomplete(in: connection) }
       return run
     }
@@ -107,7 +107,7 @@ public final class DeliveryServer: Service {
       try await components.recorder.record()
       let run = run
       let now = clock.now()
-      try await database.write { try RunTable.end(run, at: now, in: $0) }
+      try await database.write { try ServerRunTable.end(run, at: now, in: $0) }
     } catch {
       log.error("the end of this run could not be written down", ["error": LogValue(error)])
     }

@@ -99,8 +99,8 @@ struct LimitTests {
   @Test("a paced body gets the share that the other bodies leave it")
   func pacing() {
     let limits = RateLimits(
-      bodiesPerGrant: 9, bodiesPerDevice: 9, grant: ByteBucket(rate: 4 << 20, burst: 1 << 20),
-      device: ByteBucket(rate: 6 << 20, burst: 1 << 20))
+      bodiesPerGrant: 9, bodiesPerDevice: 9, grant: TokenBucket(rate: 4 << 20, burst: 1 << 20),
+      device: TokenBucket(rate: 6 << 20, burst: 1 << 20))
     let device = DeviceMeter(start: 0)
     let first = GrantMeter(grant: .init(high: 0, low: 1), content: .of([]), device: device, start: 0)
     let second = GrantMeter(grant: .init(high: 0, low: 2), content: .of([]), device: device, start: 0)
@@ -116,7 +116,7 @@ struct LimitTests {
     #expect(pace(second, limits) == 4 << 20)
     #expect(pace(first, .none) == nil)
     let fast = RateLimits(
-      bodiesPerGrant: 9, bodiesPerDevice: 9, grant: ByteBucket(rate: 1 << 40, burst: 1 << 40))
+      bodiesPerGrant: 9, bodiesPerDevice: 9, grant: TokenBucket(rate: 1 << 40, burst: 1 << 40))
     #expect(pace(first, fast, 1 << 41) == nil)
   }
 

@@ -25,19 +25,19 @@ struct ReleaseSchedulerTests {
     ReleaseScheduler(database: database, clock: clock, timer: timer, stops: nil, log: Log(level: .error))
   }
 
-  private func desk(_ database: Database, _ scheduler: ReleaseScheduler) -> VersionDesk {
-    VersionDesk(
+  private func versions(_ database: Database, _ scheduler: ReleaseScheduler) -> VersionService {
+    VersionService(
       database: database, clock: clock, operators: OperatorKeys([]), stops: nil, scheduler: scheduler)
   }
 
   private func version(_ text: String) throws -> ContentVersion { try #require(ContentVersion(text)) }
 
   /// An approved version whose package is `text`.
-  private func approve(_ text: String, _ desk: VersionDesk) async throws {
+  private func approve(_ text: String, _ versions: VersionService) async throws {
     let (product, version) = (product, try version(text))
     let digest = SHA256Digest.of(Array(text.utf8))
     let now = clock.now()
-    try await desk.database.write { connection in
+    try await versions.database.write { connection in
       if try !ProductTable.exists(product, in: connection) {
         try ProductTable.put(Product(id: product, type: .nonConsumable), at: now, in: connection)
       }
@@ -47,29 +47,29 @@ struct ReleaseSchedulerTests {
           manifestDigest: digest, pieces: 1, files: 1, created: now), manifest: [], cover: nil, title: nil,
         in: connection)
     }
-    _ = try await desk.submit(product, version, by: "ada")
-    _ = try await desk.approve(product, version, by: "bob")
+    _ = try await versions.submit(product, version, by: "ada")
+    _ = try await versions.approve(product, version, by: "bob")
   }
 
-  private func state(_ text: String, _ desk: VersionDesk) async throws -> VersionState {
-    try await desk.version(product, try version(text)).state
+  private func state(_ text: String, _ versions: VersionService) async throws -> VersionState {
+    try await versions.version(product, try version(text)).state
   }
 
   @Test("a version is released when its date comes, in the name of who set it")
   func due() async throws {
     let database = try file.open()
     let scheduler = scheduler(database)
-    let desk = desk(database, scheduler)
-    try await approve("1.0", desk)
+    let versions = versions(database, scheduler)
+    try await approve("1.0", versions)
     let date = clock.now() + .seconds(600)
-    _ = try await desk.release(
+    _ = try await versions.release(
       product, try version("1.0"), ReleaseRequest(percentage: 10, at: date), by: "ada")
     clock.set(date - .milliseconds(1))
     #expect(try await scheduler.releaseDue() == 0)
-    #expect(try await state("1.0", desk) == .approved)
+    #expect(try await state("1.0", versions) == .approved)
     clock.set(date)
     #expect(try await scheduler.releaseDue() == 1)
-    let record = try await desk.version(product, try version("1.0"))
+    let record = try await versions.version(product, try version("1.0"))
     #expect(record.state == .released)
     #expect(record.percentage == 10)
     #expect(record.scheduled == nil)
@@ -82,39 +82,39 @@ struct ReleaseSchedulerTests {
   @Test("what came due while no server ran is released at the next start, in the order of the dates")
   func restart() async throws {
     let before = try file.open()
-    let beforeDesk = desk(before, scheduler(before))
-    try await approve("1.0", beforeDesk)
-    try await approve("1.1", beforeDesk)
+    let versionsBefore = versions(before, scheduler(before))
+    try await approve("1.0", versionsBefore)
+    try await approve("1.1", versionsBefore)
     let date = clock.now() + .seconds(600)
-    _ = try await beforeDesk.release(product, try version("1.1"), ReleaseRequest(at: date), by: "ada")
-    _ = try await beforeDesk.release(
+    _ = try await versionsBefore.release(product, try version("1.1"), ReleaseRequest(at: date), by: "ada")
+    _ = try await versionsBefore.release(
       product, try version("1.0"), ReleaseRequest(at: date - .seconds(60)), by: "ada")
     before.close()
 
     clock.set(date + .seconds(1))
     let after = try file.open()
-    let afterDesk = desk(after, scheduler(after))
+    let versionsAfter = versions(after, scheduler(after))
     #expect(try await scheduler(after).releaseDue() == 2)
-    #expect(try await state("1.0", afterDesk) == .superseded)
-    #expect(try await state("1.1", afterDesk) == .released)
+    #expect(try await state("1.0", versionsAfter) == .superseded)
+    #expect(try await state("1.1", versionsAfter) == .released)
   }
 
   @Test("the scheduler sleeps until the next date and no longer, and wakes when a nearer one is set")
   func sleeps() async throws {
     let database = try file.open()
     let scheduler = scheduler(database)
-    let desk = desk(database, scheduler)
-    try await approve("1.0", desk)
+    let versions = versions(database, scheduler)
+    try await approve("1.0", versions)
     // Ended below, when the test has seen what it came for.
     let run = Task { await scheduler.run() }
     await timer.waitForSleepers()
     #expect(timer.timeToNextSleeper == ReleaseScheduler.longestPause)
     let date = clock.now() + .seconds(5)
-    _ = try await desk.release(product, try version("1.0"), ReleaseRequest(at: date), by: "ada")
+    _ = try await versions.release(product, try version("1.0"), ReleaseRequest(at: date), by: "ada")
     while timer.timeToNextSleeper != .seconds(5) { await Task.yield() }
     clock.set(date)
     timer.advance(by: .seconds(5))
-    while try await state("1.0", desk) != .released { await Task.yield() }
+    while try await state("1.0", versions) != .released { await Task.yield() }
     run.cancel()
     await run.value
   }
@@ -123,18 +123,18 @@ struct ReleaseSchedulerTests {
   func replaced() async throws {
     let database = try file.open()
     let scheduler = scheduler(database)
-    let desk = desk(database, scheduler)
-    try await approve("1.0", desk)
-    try await approve("1.1", desk)
-    _ = try await desk.release(product, try version("1.0"), ReleaseRequest(), by: "ada")
-    _ = try await desk.release(product, try version("1.1"), ReleaseRequest(percentage: 10), by: "ada")
+    let versions = versions(database, scheduler)
+    try await approve("1.0", versions)
+    try await approve("1.1", versions)
+    _ = try await versions.release(product, try version("1.0"), ReleaseRequest(), by: "ada")
+    _ = try await versions.release(product, try version("1.1"), ReleaseRequest(percentage: 10), by: "ada")
     let date = clock.now() + .seconds(600)
-    _ = try await desk.release(product, try version("1.1"), ReleaseRequest(at: date), by: "ada")
+    _ = try await versions.release(product, try version("1.1"), ReleaseRequest(at: date), by: "ada")
     // Rolled back: raising 1.1 to all on that date is off.
-    _ = try await desk.release(product, try version("1.0"), ReleaseRequest(), by: "bob")
+    _ = try await versions.release(product, try version("1.0"), ReleaseRequest(), by: "bob")
     clock.set(date)
     #expect(try await scheduler.releaseDue() == 0)
-    #expect(try await state("1.0", desk) == .released)
-    #expect(try await state("1.1", desk) == .superseded)
+    #expect(try await state("1.0", versions) == .released)
+    #expect(try await state("1.1", versions) == .superseded)
   }
 }

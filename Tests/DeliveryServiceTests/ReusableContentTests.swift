@@ -7,7 +7,7 @@ import Testing
 @testable import DeliveryService
 
 @Suite("Content that a device has of an earlier version")
-struct KeptContentTests {
+struct ReusableContentTests {
   private let first = (0..<3 << 20).map { UInt8(truncatingIfNeeded: $0 &* 13 ^ $0 >> 9) }
 
   private var second: [UInt8] {

@@ -4,7 +4,7 @@ import Testing
 @testable import DeliveryService
 
 @Suite("Releases to a part of the devices")
-struct ReleaseShareTests {
+struct RolloutPercentageTests {
   private func product(_ text: String) throws -> ProductIdentifier { try #require(ProductIdentifier(text)) }
   private func device(_ text: String) throws -> DeviceIdentifier { try #require(DeviceIdentifier(text)) }
 
@@ -16,7 +16,7 @@ struct ReleaseShareTests {
       ("com.example.issue2", "device-1", 1753),
     ] as [(String, String, UInt64)])
   func place(product name: String, device id: String, expected: UInt64) throws {
-    #expect(ReleaseShare.place(of: try device(id), for: try product(name)) == expected)
+    #expect(RolloutPercentage.place(of: try device(id), for: try product(name)) == expected)
   }
 
   @Test("raising the percentage only adds devices, and all of them are in a hundred")
@@ -24,8 +24,8 @@ struct ReleaseShareTests {
     let product = try product("com.example.issue1")
     for number in 0..<500 {
       let device = try device("device-\(number)")
-      let reached = ReleaseShare.range.filter {
-        ReleaseShare(percentage: $0)?.includes(device, of: product) == true
+      let reached = RolloutPercentage.range.filter {
+        RolloutPercentage(percentage: $0)?.includes(device, of: product) == true
       }
       #expect(reached == Array((reached.first ?? 0)...100))
     }
@@ -34,7 +34,7 @@ struct ReleaseShareTests {
   @Test("about as many devices of a hundred get it as the percentage says")
   func proportion() throws {
     let product = try product("com.example.issue1")
-    let share = try #require(ReleaseShare(percentage: 10))
+    let share = try #require(RolloutPercentage(percentage: 10))
     let reached = try (0..<10_000).count { share.includes(try device("device-\($0)"), of: product) }
     // 1,000 are expected; five standard deviations (30) on either side.
     #expect((850...1150).contains(reached))
@@ -42,7 +42,7 @@ struct ReleaseShareTests {
 
   @Test("another product has other devices first")
   func otherProduct() throws {
-    let share = try #require(ReleaseShare(percentage: 10))
+    let share = try #require(RolloutPercentage(percentage: 10))
     let (first, second) = (try product("com.example.issue1"), try product("com.example.issue2"))
     let differ = try (0..<1000).contains { number in
       let device = try device("device-\(number)")
@@ -53,6 +53,6 @@ struct ReleaseShareTests {
 
   @Test("a percentage is a whole number from 1 to 100", arguments: [-1, 0, 101])
   func range(percentage: Int) {
-    #expect(ReleaseShare(percentage: percentage) == nil)
+    #expect(RolloutPercentage(percentage: percentage) == nil)
   }
 }

@@ -6,14 +6,16 @@ import Testing
 @testable import DeliveryService
 
 @Suite("Releases of one product's versions")
-struct ReleasePlanTests {
+struct RolloutPlanTests {
   private static func version(_ text: String) -> ContentVersion {
     guard let version = ContentVersion(text) else { preconditionFailure("\(text) is a version") }
     return version
   }
 
-  private static func share(_ percentage: Int) -> ReleaseShare {
-    guard let share = ReleaseShare(percentage: percentage) else { preconditionFailure("not a percentage") }
+  private static func share(_ percentage: Int) -> RolloutPercentage {
+    guard let share = RolloutPercentage(percentage: percentage) else {
+      preconditionFailure("not a percentage")
+    }
     return share
   }
 
@@ -22,8 +24,8 @@ struct ReleasePlanTests {
   private let third = version("1.2")
   private static let approved = VersionMachine(state: .approved, submittedBy: "ada", approvedBy: "bob")
 
-  private var plan: ReleasePlan {
-    ReleasePlan([first: Self.approved, second: Self.approved, third: Self.approved])
+  private var plan: RolloutPlan {
+    RolloutPlan([first: Self.approved, second: Self.approved, third: Self.approved])
   }
 
   @Test("a release to all takes the place of the version before")
@@ -93,8 +95,8 @@ struct ReleasePlanTests {
     for percentage in [10, 100] {
       steps += [.release(Self.share(percentage)), .schedule(at: date, Self.share(percentage))]
     }
-    var seen: Set<ReleasePlan> = []
-    var open = [ReleasePlan([first: VersionMachine(), second: VersionMachine()])]
+    var seen: Set<RolloutPlan> = []
+    var open = [RolloutPlan([first: VersionMachine(), second: VersionMachine()])]
     while let plan = open.popLast() {
       guard seen.insert(plan).inserted else { continue }
       for (version, machine) in plan.versions {
@@ -123,7 +125,7 @@ struct ReleasePlanTests {
   }
 
   /// The rule holds after each of the changes, in the order in which they are written down.
-  private func check(_ next: ReleasePlan, after plan: ReleasePlan, changed: [ContentVersion]) {
+  private func check(_ next: RolloutPlan, after plan: RolloutPlan, changed: [ContentVersion]) {
     var versions = plan.versions
     for version in changed {
       versions[version] = next.versions[version]

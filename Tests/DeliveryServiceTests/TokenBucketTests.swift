@@ -3,9 +3,9 @@ import Testing
 @testable import DeliveryService
 
 @Suite("A bucket of bytes")
-struct ByteBucketTests {
+struct TokenBucketTests {
   /// A thousand bytes a second, three thousand ahead.
-  let bucket = ByteBucket(rate: 1000, burst: 3000)
+  let bucket = TokenBucket(rate: 1000, burst: 3000)
   static let second: UInt64 = 1_000_000_000
 
   @Test("a burst passes at once, and what is beyond it waits for the rate")
@@ -48,7 +48,7 @@ struct ByteBucketTests {
     arguments: [false, true])
   func meter(isSentAtOnce: Bool) {
     let meter = RateMeter(start: 50 * Self.second)
-    let bucket = ByteBucket(rate: 1 << 20, burst: 8 << 20)
+    let bucket = TokenBucket(rate: 1 << 20, burst: 8 << 20)
     let now: UInt64 = 50 * Self.second
     for _ in 0..<1000 {
       #expect(meter.delay(bucket) { now } == 0)
@@ -72,7 +72,7 @@ struct ByteBucketTests {
   @Test("asking again while one has to wait neither shortens nor lengthens the wait")
   func askingAgain() {
     let meter = RateMeter(start: Self.second)
-    let bucket = ByteBucket(rate: 1000, burst: 1000)
+    let bucket = TokenBucket(rate: 1000, burst: 1000)
     meter.didSend(1000)
     #expect(meter.delay(bucket) { Self.second } == 0)
     meter.didSend(2000)

@@ -7,11 +7,11 @@ import Testing
 @Suite("Content version state machine")
 struct VersionMachineTests {
   private static let date = Timestamp(millisecondsSinceEpoch: 1_795_249_800_000)
-  private static let tenth = ReleaseShare(percentage: 10) ?? .all
-  private static let half = ReleaseShare(percentage: 50) ?? .all
+  private static let tenth = RolloutPercentage(percentage: 10) ?? .all
+  private static let half = RolloutPercentage(percentage: 50) ?? .all
 
   /// A version in that state as the steps leave it.
-  private static func machine(in state: VersionState, share: ReleaseShare = .all) -> VersionMachine {
+  private static func machine(in state: VersionState, share: RolloutPercentage = .all) -> VersionMachine {
     let isReviewed = state != .draft && state != .submitted && state != .rejected
     return VersionMachine(
       state: state, share: state == .released ? share : nil, submittedBy: state == .draft ? nil : "ada",

@@ -39,7 +39,7 @@ struct Catalog: Sendable {
   /// The products of these names that are for sale to that device, with the version it would get; nil asks for what is for
   /// sale to all. The other names come back as they were written.
   func products(
-    _ names: [String], for device: DeviceIdentifier?, presenter: ProductPresenter
+    _ names: [String], for device: DeviceIdentifier?, presenter: ProductLocalizer
   ) async throws -> ProductsResponse {
     try await database.read { connection in
       var response = ProductsResponse(products: [], invalidProductIdentifiers: [])
@@ -69,7 +69,7 @@ struct Catalog: Sendable {
   func put(
     _ id: ProductIdentifier, _ description: ProductDescription, by actor: String, mayChangeKeys: Bool
   ) async throws -> OperatorProduct {
-    let described = try ProductCheck.product(id, described: description)
+    let described = try ProductValidator.product(id, described: description)
     let now = clock.now()
     return try await database.write { connection in
       let before = try ProductTable.find(id, in: connection)

@@ -11,7 +11,7 @@ struct CatalogRoutes: Sendable {
   static let maximumPage = 200
 
   let catalog: Catalog
-  let list: SaleList
+  let list: ProductListCache
   let keys: OperatorKeys
 
   func add(to routes: inout ContractRoutes) {
@@ -24,7 +24,7 @@ struct CatalogRoutes: Sendable {
       guard names.count <= Self.maximumIdentifiers else {
         throw Problem(.requestMalformed, "at most \(Self.maximumIdentifiers) ids at once")
       }
-      let presenter = ProductPresenter(
+      let presenter = ProductLocalizer(
         locale: request.queryValue("locale"), territory: request.queryValue("territory"))
       let device = try request.filter("device") { DeviceIdentifier($0) }
       return try .json(try await catalog.products(names, for: device, presenter: presenter))

@@ -3,14 +3,14 @@ import Synchronization
 
 /// `products_v1.json` as it is sent. Made, compressed and hashed once for each change of the catalog, and not for each
 /// request.
-final class SaleList: Sendable {
-  private struct Made {
+final class ProductListCache: Sendable {
+  private struct CachedDocument {
     var mark: CatalogRevision.Mark
     var document: ConditionalJSON.Document
   }
 
   private let catalog: Catalog
-  private let made: Mutex<Made?> = Mutex(nil)
+  private let made: Mutex<CachedDocument?> = Mutex(nil)
 
   init(catalog: Catalog) {
     self.catalog = catalog
@@ -24,7 +24,7 @@ final class SaleList: Sendable {
     made.withLock { held in
       // Two requests may have made one; the older must not take the newer's place.
       if let held, held.mark.revision > current.revision { return }
-      held = Made(mark: current, document: document)
+      held = CachedDocument(mark: current, document: document)
     }
     return document
   }

@@ -2,7 +2,7 @@ import Commerce
 import PullboxAPI
 
 /// Turns an operator's description into a product, with defaults for what was left out, or lists every fault. Pure.
-enum ProductCheck {
+enum ProductValidator {
   static let maximumLocalizations = 200
   static let maximumTerritories = 400
   static let maximumTitleLength = 500

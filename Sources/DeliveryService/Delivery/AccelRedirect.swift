@@ -4,7 +4,7 @@ import Measures
 
 /// Leaves the sending of a body to the nginx in front, which reads the package from the blobs' directory
 /// (`X-Accel-Redirect`). Gate, limits and conditions stay here.
-struct HandOff: Sendable {
+struct AccelRedirect: Sendable {
   /// The internal location that nginx maps to the blobs' directory; begins and ends with a slash.
   let prefix: String
   /// Bodies that are longer are sent from here, where a revocation ends them; nil for no bound.
@@ -19,7 +19,7 @@ struct HandOff: Sendable {
 
   /// Whether nginx would answer this request just as it is to be answered. It makes up its own mind about ranges and
   /// conditions: only what leaves it no choice is handed off, the rest is sent from here. `length` is the package's.
-  func suits(_ request: HTTPRequest, _ answer: ContentAnswer, of length: Int64) -> Bool {
+  func suits(_ request: HTTPRequest, _ answer: RangeDecision, of length: Int64) -> Bool {
     if let longest, let body = answer.bodyLength(of: length), body > longest.rawValue { return false }
     let conditions = ["If-Match", "If-Unmodified-Since", "If-Modified-Since", "If-None-Match"]
     guard conditions.allSatisfy({ !request.headers.contains($0) }) else { return false }

@@ -7,13 +7,13 @@ import Measures
 /// everything it cannot answer at once is passed on to ``ContentRoutes``.
 struct ContentHandler: InlineHandler {
   /// A ticket that was let in, and what its next request needs. Empty to begin with.
-  struct Admission {
+  struct VerifiedTicket {
     var ticket = InlineArray<72, UInt8>(repeating: 0)
     /// Seconds since the epoch.
     var expiry: UInt64 = 0
-    /// The ``ContentAccess/changes`` it was checked under.
+    /// The ``TicketVerifier/changes`` it was checked under.
     var changes: UInt64 = 0
-    var entry: ContentEntry?
+    var entry: OpenPackage?
     var meter: GrantMeter?
     var limits = RateLimits.none
 
@@ -27,16 +27,16 @@ struct ContentHandler: InlineHandler {
   private static let pathLength = 12 + 64
 
   let content: OpenPackageCache
-  let access: ContentAccess
-  let meters: DeliveryMeters
+  let access: TicketVerifier
+  let meters: MeterRegistry
   let timer: any MonotonicClock
-  let counts: ContentCounts
-  private let memory = TicketMemory()
-  private let own: ContentCounts.Loop
+  let counts: InlineMetrics
+  private let memory = TicketCache()
+  private let own: InlineMetrics.Loop
 
   init(
-    content: OpenPackageCache, access: ContentAccess, meters: DeliveryMeters, timer: any MonotonicClock,
-    counts: ContentCounts
+    content: OpenPackageCache, access: TicketVerifier, meters: MeterRegistry, timer: any MonotonicClock,
+    counts: InlineMetrics
   ) {
     self.content = content
     self.access = access
@@ -50,10 +50,11 @@ struct ContentHandler: InlineHandler {
     ContentHandler(content: content, access: access, meters: meters, timer: timer, counts: counts)
   }
 
-  func makeConnectionState() -> Admission { Admission() }
+  func makeConnectionState() -> VerifiedTicket { VerifiedTicket() }
 
   func respond(
-    head: borrowing RequestHead, bytes: Span<UInt8>, state: inout Admission, response: inout InlineResponse
+    head: borrowing RequestHead, bytes: Span<UInt8>, state: inout VerifiedTicket,
+    response: inout InlineResponse
   ) -> InlineOutcome {
     guard head.method == .get || head.method == .head, head.path.count == Self.pathLength,
       bytes.hasPrefix("/v1/content/", at: head.path.lowerBound),
@@ -68,7 +69,7 @@ struct ContentHandler: InlineHandler {
     }
 
     let range = RangeSet.requested(head: head, bytes: bytes, length: entry.length)
-    let answer = ContentAnswer(Self.verdict(head, bytes, entry), range)
+    let answer = RangeDecision(Self.verdict(head, bytes, entry), range)
     switch answer {
     case .whole:
       guard begin(entry.length, meter, state.limits, &response) else { return .passOn }
@@ -99,7 +100,7 @@ struct ContentHandler: InlineHandler {
   /// What the conditional fields say; nearly every request has none.
   @inline(__always)
   private static func verdict(
-    _ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ entry: ContentEntry
+    _ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ entry: OpenPackage
   ) -> Preconditions.Verdict {
     guard head.hasConditions else { return .proceed }
     let tag = entry.entityTagBytes
@@ -119,13 +120,13 @@ struct ContentHandler: InlineHandler {
     return false
   }
 
-  private func start(_ status: HTTPStatus, _ entry: ContentEntry, _ response: inout InlineResponse) {
+  private func start(_ status: HTTPStatus, _ entry: OpenPackage, _ response: inout InlineResponse) {
     response.start(status)
     let lines = status == .ok || status == .partialContent ? entry.contentLines : entry.commonLines
     response.append(lines: lines.span)
   }
 
-  private func refuse(_ status: HTTPStatus, _ entry: ContentEntry, _ response: inout InlineResponse) {
+  private func refuse(_ status: HTTPStatus, _ entry: OpenPackage, _ response: inout InlineResponse) {
     response.start(status)
     let lines = entry.refusalLines
     response.append(lines: lines.span)
@@ -143,7 +144,7 @@ struct ContentHandler: InlineHandler {
   }
 
   /// Whether the ticket opens that content now. One that the connection or the loop knows is compared, not computed again.
-  private func admit(_ text: Span<UInt8>, to digest: SHA256Digest, _ state: inout Admission) -> Bool {
+  private func admit(_ text: Span<UInt8>, to digest: SHA256Digest, _ state: inout VerifiedTicket) -> Bool {
     let now = access.now
     let changes = access.changes
     if state.covers(text, digest, now: now, changes: changes) { return true }
@@ -167,7 +168,7 @@ struct ContentHandler: InlineHandler {
   }
 
   /// The digest of that name; that of the entry sent last is compared, not read again.
-  private static func digest(_ name: Span<UInt8>, _ last: ContentEntry?) -> SHA256Digest? {
+  private static func digest(_ name: Span<UInt8>, _ last: OpenPackage?) -> SHA256Digest? {
     if let last, last.isNamed(name) { return last.digest }
     return SHA256Digest(hexadecimal: name)
   }

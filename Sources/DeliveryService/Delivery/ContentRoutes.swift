@@ -12,8 +12,8 @@ struct ContentRoutes: Sendable {
   private static let immutable = "private, max-age=31536000, immutable"
 
   let content: OpenPackageCache
-  let access: ContentAccess
-  let meters: DeliveryMeters
+  let access: TicketVerifier
+  let meters: MeterRegistry
   let timer: any MonotonicClock
   let publicURL: String
 
@@ -51,10 +51,10 @@ struct ContentRoutes: Sendable {
   }
 
   private func answer(
-    _ request: HTTPRequest, from entry: ContentEntry, for ticket: Ticket
+    _ request: HTTPRequest, from entry: OpenPackage, for ticket: Ticket
   ) throws(Problem) -> HTTPResponse {
     let settings = access.settings.value
-    let answer = ContentAnswer(
+    let answer = RangeDecision(
       Preconditions(request, entityTag: entry.entityTag).verdict,
       RangeSet.requested(request, length: entry.length))
     let meter = meters.meter(for: ticket.grant, device: ticket.device, content: entry.digest)
@@ -76,7 +76,7 @@ struct ContentRoutes: Sendable {
   }
 
   private func response(
-    to request: HTTPRequest, _ answer: ContentAnswer, from entry: ContentEntry, _ meter: GrantMeter
+    to request: HTTPRequest, _ answer: RangeDecision, from entry: OpenPackage, _ meter: GrantMeter
   ) -> HTTPResponse {
     var response = HTTPResponse(status: .ok, headers: Self.commonFields(request, entry))
     switch answer {
@@ -96,21 +96,21 @@ struct ContentRoutes: Sendable {
       response.body = .parts(multipart.parts, meter: meter)
     case .unsatisfiable:
       response.status = .rangeNotSatisfiable
-      response.headers = Self.fields(ContentEntry.refusalFields(entry.digest))
+      response.headers = Self.fields(OpenPackage.refusalFields(entry.digest))
       response.headers["Content-Range"] = "bytes */\(entry.length)"
     case .notModified:
       response.status = .notModified
     case .preconditionFailed:
       response.status = .preconditionFailed
-      response.headers = Self.fields(ContentEntry.refusalFields(entry.digest))
+      response.headers = Self.fields(OpenPackage.refusalFields(entry.digest))
     }
     return response
   }
 
-  private static func commonFields(_ request: HTTPRequest, _ entry: ContentEntry) -> HTTPFields {
+  private static func commonFields(_ request: HTTPRequest, _ entry: OpenPackage) -> HTTPFields {
     let digests = DigestPreference(request)
     var headers = fields(
-      ContentEntry.commonFields(entry.digest).filter { $0.0 != "Repr-Digest" || digests.wantsReprDigest })
+      OpenPackage.commonFields(entry.digest).filter { $0.0 != "Repr-Digest" || digests.wantsReprDigest })
     if digests.wantsDigest { headers.append("Digest", "SHA-256=\(Base64.encode(entry.digest.array))") }
     return headers
   }
@@ -122,7 +122,7 @@ struct ContentRoutes: Sendable {
   }
 
   private func handedOff(
-    _ request: HTTPRequest, _ answer: ContentAnswer, of entry: ContentEntry, to handOff: HandOff,
+    _ request: HTTPRequest, _ answer: RangeDecision, of entry: OpenPackage, to handOff: AccelRedirect,
     _ pacing: UInt64?
   ) -> HTTPResponse {
     var response = HTTPResponse(status: .ok, headers: Self.commonFields(request, entry))

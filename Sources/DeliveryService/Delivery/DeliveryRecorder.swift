@@ -8,7 +8,7 @@ struct DeliveryRecorder: Sendable {
   /// At most this much of the count is lost when the server dies.
   static let interval: Duration = .milliseconds(500)
 
-  let meters: DeliveryMeters
+  let meters: MeterRegistry
   let database: Database
   let timer: any MonotonicClock
 

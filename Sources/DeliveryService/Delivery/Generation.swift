@@ -2,7 +2,7 @@ import Synchronization
 
 /// Counts the changes of what lets a ticket in: keys, limits, stops. A loop compares the count with the one it last
 /// looked under: one load from memory that hardly ever changes, so that the processors share it without contention.
-final class ChangeCount: Sendable {
+final class Generation: Sendable {
   private let count = Atomic<UInt64>(1)
 
   /// Never zero.

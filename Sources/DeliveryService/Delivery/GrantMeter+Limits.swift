@@ -22,7 +22,7 @@ extension GrantMeter {
   }
 
   private static func share(
-    _ bucket: ByteBucket?, _ meter: borrowing RateMeter, _ length: Int64, _ now: () -> UInt64
+    _ bucket: TokenBucket?, _ meter: borrowing RateMeter, _ length: Int64, _ now: () -> UInt64
   ) -> UInt64? {
     guard let bucket, bucket.rate <= RateLimits.largestPacedRate, meter.room(bucket, now: now()) < length
     else { return nil }

@@ -5,7 +5,7 @@ import Synchronization
 
 /// The meters of the grants and devices that content is sent to. The loops add to a meter without a lock; only finding it
 /// takes one, once a loop and ticket.
-final class DeliveryMeters: Sendable {
+final class MeterRegistry: Sendable {
   /// How long the meter of somebody who is gone is kept, so that going and coming back pays no debt.
   static let memory: Duration = .seconds(60)
 

@@ -4,7 +4,7 @@ import HTTPServer
 import Measures
 
 /// A package that is open for sending: its descriptor, and the head lines that every answer about it carries.
-final class ContentEntry: Sendable {
+final class OpenPackage: Sendable {
   let digest: SHA256Digest
   let file: SharedDescriptor
   /// As it stands in `ETag`, with quotes.

@@ -12,7 +12,7 @@ final class OpenPackageCache: Sendable {
   static let maximumOpen = 256
 
   private struct Cache {
-    var entries: [SHA256Digest: ContentEntry] = [:]
+    var entries: [SHA256Digest: OpenPackage] = [:]
     /// Least recently opened first.
     var order: [SHA256Digest] = []
   }
@@ -27,7 +27,7 @@ final class OpenPackageCache: Sendable {
   }
 
   /// An open package; nil when it is not open. A descriptor that falls out of the cache stays open for those who have it.
-  func opened(_ digest: SHA256Digest) -> ContentEntry? {
+  func opened(_ digest: SHA256Digest) -> OpenPackage? {
     cache.withLock { $0.entries[digest] }
   }
 
@@ -40,12 +40,12 @@ final class OpenPackageCache: Sendable {
   }
 
   /// Throws `content-unknown` when no version refers to it or its bytes are gone.
-  func entry(for digest: SHA256Digest) async throws -> ContentEntry {
+  func entry(for digest: SHA256Digest) async throws -> OpenPackage {
     if let entry = opened(digest) { return entry }
     let mediaType = try await manifest(of: digest).mediaType.text
-    let entry: ContentEntry
+    let entry: OpenPackage
     do {
-      entry = ContentEntry(
+      entry = OpenPackage(
         digest: digest, file: try SharedDescriptor(try await blobs.open(digest)), mediaType: mediaType)
     } catch let error as BlobStoreError where error.code == .notFound {
       throw Problem(.contentUnknown)

@@ -1,7 +1,7 @@
 import HTTPServer
 
 /// Which of the answers RFC 9110 knows a request for content gets, once its ticket was checked. Pure.
-enum ContentAnswer: Hashable, Sendable {
+enum RangeDecision: Hashable, Sendable {
   case whole
   case part(Range<Int64>)
   case parts([Range<Int64>])

@@ -7,8 +7,8 @@ struct RateLimits: Hashable, Sendable {
   /// Bodies that may run at once.
   var bodiesPerGrant: Int
   var bodiesPerDevice: Int
-  var grant: ByteBucket?
-  var device: ByteBucket?
+  var grant: TokenBucket?
+  var device: TokenBucket?
 
   static let none = RateLimits(bodiesPerGrant: .max, bodiesPerDevice: .max)
 }

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Counts the bodies of a grant or a device on every loop at once, without a lock, and holds them against a
-/// ``ByteBucket``. Bytes are counted as the kernel takes them and put into the bucket in lots, so that a small range costs
+/// ``TokenBucket``. Bytes are counted as the kernel takes them and put into the bucket in lots, so that a small range costs
 /// no look at the clock.
 struct RateMeter: ~Copyable {
   /// What a body costs beside its bytes: about what its head and its handling weigh.
@@ -42,7 +42,7 @@ struct RateMeter: ~Copyable {
   var bodies: Int { begun.load(ordering: .relaxed) - ended.load(ordering: .relaxed) }
 
   /// Bytes that the bucket has room for at `now`.
-  func room(_ bucket: ByteBucket, now: UInt64) -> Int64 {
+  func room(_ bucket: TokenBucket, now: UInt64) -> Int64 {
     bucket.room(pending, paidUntil: paidUntil.load(ordering: .relaxed), now: now)
   }
 
@@ -54,7 +54,7 @@ struct RateMeter: ~Copyable {
 
   /// Nanoseconds until the bucket lets another body begin; zero when it may begin now. Loops that ask at the same moment
   /// may each let one in.
-  func delay(_ bucket: ByteBucket, now: () -> UInt64) -> UInt64 {
+  func delay(_ bucket: TokenBucket, now: () -> UInt64) -> UInt64 {
     while true {
       let pending = pending
       guard pending >= min(Self.largestLot, bucket.burst / 4) else { return 0 }

@@ -7,8 +7,8 @@ import Synchronization
 /// asked for from then on and resets the connections whose bodies are running; taking it back lets everybody go on.
 ///
 /// This is the memory of the loops, not the record: whoever stops something has written it down before
-/// (``GrantTable``, ``ContentStopTable``), and ``DeliveryServer`` brings it back at the start.
-final class Stops: Sendable {
+/// (``GrantTable``, ``BlockedContentTable``), and ``DeliveryServer`` brings it back at the start.
+final class RevocationList: Sendable {
   private struct State {
     var grants: Set<Ticket.InlineGrant> = []
     var contents: Set<SHA256Digest> = []
@@ -17,10 +17,10 @@ final class Stops: Sendable {
 
   private let state = Mutex(State())
   private let total = Atomic<Int>(0)
-  private let changes: ChangeCount
-  private let meters: DeliveryMeters
+  private let changes: Generation
+  private let meters: MeterRegistry
 
-  init(meters: DeliveryMeters, changes: ChangeCount) {
+  init(meters: MeterRegistry, changes: Generation) {
     self.meters = meters
     self.changes = changes
   }

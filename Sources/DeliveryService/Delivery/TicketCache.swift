@@ -3,10 +3,10 @@ import Digests
 /// The tickets that one loop let in, so that those of many devices that come over few connections, as a proxy's do, are
 /// not computed anew with every request. Bounded: a newer ticket takes the place of an older one.
 // @unchecked: used on its loop's thread only; ContentHandler makes one for each loop.
-final class TicketMemory: @unchecked Sendable {
+final class TicketCache: @unchecked Sendable {
   static let capacity = 256
 
-  private var admissions: [ContentHandler.Admission] = []
+  private var admissions: [ContentHandler.VerifiedTicket] = []
   private var settings: DeliverySettings?
   private var settingsChanges: UInt64 = 0
 
@@ -19,12 +19,14 @@ final class TicketMemory: @unchecked Sendable {
     return read
   }
 
-  func admission(for ticket: Span<UInt8>) -> ContentHandler.Admission? {
+  func admission(for ticket: Span<UInt8>) -> ContentHandler.VerifiedTicket? {
     admissions.isEmpty ? nil : admissions[Self.place(of: ticket)]
   }
 
-  func remember(_ admission: ContentHandler.Admission, for ticket: Span<UInt8>) {
-    if admissions.isEmpty { admissions = Array(repeating: ContentHandler.Admission(), count: Self.capacity) }
+  func remember(_ admission: ContentHandler.VerifiedTicket, for ticket: Span<UInt8>) {
+    if admissions.isEmpty {
+      admissions = Array(repeating: ContentHandler.VerifiedTicket(), count: Self.capacity)
+    }
     admissions[Self.place(of: ticket)] = admission
   }
 

@@ -5,9 +5,9 @@ import Measures
 import PullboxAPI
 
 /// Checks the tickets that requests for content carry, against keys and stops.
-struct ContentAccess: Sendable {
+struct TicketVerifier: Sendable {
   let settings: LiveSettings
-  let stops: Stops
+  let stops: RevocationList
   let clock: any WallClock
 
   /// Seconds since the epoch.

@@ -1,5 +1,5 @@
 /// A leaky bucket of bytes: a rate, and how far ahead of it somebody may be. Pure; times are nanoseconds of one clock.
-struct ByteBucket: Hashable, Sendable {
+struct TokenBucket: Hashable, Sendable {
   /// Bytes a second, at least 1.
   var rate: Int64
   /// Bytes that may be sent at once by somebody who sent none for long.

@@ -2,8 +2,8 @@ import Database
 import Digests
 import Measures
 
-/// The packages that are not sent any more although versions of theirs were granted; ``Stops`` is its image in memory.
-enum ContentStopTable {
+/// The packages that are not sent any more although versions of theirs were granted; ``RevocationList`` is its image in memory.
+enum BlockedContentTable {
   static func add(
     _ digest: SHA256Digest, at now: Timestamp, in connection: borrowing Connection
   ) throws {

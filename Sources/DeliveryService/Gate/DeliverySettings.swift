@@ -7,5 +7,5 @@ struct DeliverySettings: Sendable {
   var classes: RateClasses
   var proxies = TrustedProxies()
   /// Nil where this server sends every body itself.
-  var handOff: HandOff?
+  var handOff: AccelRedirect?
 }

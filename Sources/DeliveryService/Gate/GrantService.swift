@@ -11,7 +11,7 @@ struct GrantService: Sendable {
   let stores: [StoreIdentifier: any PaymentStoreClient]
   let outbox: Outbox
   let tickets: TicketIssuer
-  let stops: Stops
+  let stops: RevocationList
   let recorder: DeliveryRecorder
   let rules: EntitlementRules
   /// Put before content addresses; empty leaves them relative to the server's address as the client knows it.
@@ -63,7 +63,7 @@ struct GrantService: Sendable {
       let keys = try ProductTable.find(grant.product, in: connection)?.product.publisherKeys
       return (
         keys, try SignatureTable.all(of: grant.product, grant.version, by: keys, in: connection),
-        try KeptContent.previous(of: grant, in: connection)
+        try ReusableContent.previous(of: grant, in: connection)
       )
     }
     let address = "\(publicURL.isEmpty ? base : publicURL)/v1/content/\(grant.digest.hexadecimal)"

@@ -94,7 +94,7 @@ struct GrantStore: Sendable {
       let delivered = try GrantTable.delivered(of: grant.digest, to: grant.device, in: connection)
       grant.deliveryCountHasHole = delivered.hasHole
       var counted = delivered.bytes
-      if counted < grant.length { counted += try KeptContent.length(of: grant, in: connection) }
+      if counted < grant.length { counted += try ReusableContent.length(of: grant, in: connection) }
       let missing = try CompletionCheck(grant: grant, delivered: counted).missingStep(in: completion)
       let before = grant.machine.state
       var settlement = CompletionOutcome(grant: grant, remaining: [], outbox: nil)

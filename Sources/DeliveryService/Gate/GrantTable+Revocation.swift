@@ -3,7 +3,7 @@ import Database
 import PullboxAPI
 
 extension GrantTable {
-  /// Every revoked grant, for ``Stops``. A partial index holds exactly these.
+  /// Every revoked grant, for ``RevocationList``. A partial index holds exactly these.
   static func revoked(in connection: borrowing Connection) throws -> [GrantIdentifier] {
     try connection.query("SELECT id FROM grants WHERE revoked_by IS NOT NULL").map { try $0.identifier("id") }
   }

@@ -3,10 +3,10 @@ import Synchronization
 /// The settings that count now. Whoever asks for every request keeps a copy and reads again when the count has changed.
 final class LiveSettings: Sendable {
   private let settings: Mutex<DeliverySettings>
-  let changes: ChangeCount
+  let changes: Generation
   private let looksAtProxies: Atomic<Bool>
 
-  init(_ settings: DeliverySettings, changes: ChangeCount) {
+  init(_ settings: DeliverySettings, changes: Generation) {
     self.settings = Mutex(settings)
     looksAtProxies = Atomic(Self.needsProxies(settings))
     self.changes = changes

@@ -5,7 +5,7 @@ import Measures
 import PullboxAPI
 
 /// What a device need not be sent again, because it has completed another version of the product.
-enum KeptContent {
+enum ReusableContent {
   /// Versions that are looked at, at most; newest first.
   private static let maximumVersions = 4
 

@@ -2,7 +2,7 @@ import Database
 import Measures
 
 /// The runs of this server. A run without an end died, and what it counted in memory was lost.
-enum RunTable {
+enum ServerRunTable {
   /// Starts a run; answers its row and whether the one before it died.
   static func begin(
     at now: Timestamp, in connection: borrowing Connection

@@ -13,8 +13,8 @@ struct PublishingRoutes: Sendable {
   /// Bytes of UTF-8.
   static let maximumReasonLength = 2000
 
-  let publisher: Publisher
-  let desk: VersionDesk
+  let publisher: VersionPublisher
+  let versionService: VersionService
   let costs: UpdateSizeEstimator
   let keys: OperatorKeys
 
@@ -40,26 +40,27 @@ struct PublishingRoutes: Sendable {
       let limit = try request.number("limit", in: 1...Self.maximumPage, default: 50)
       let after = try request.cursor("after") { ContentVersion($0) }
       return try .json(
-        try await desk.versions(of: try CatalogRoutes.product(parameters), after: after, limit: limit))
+        try await versionService.versions(
+          of: try CatalogRoutes.product(parameters), after: after, limit: limit))
     }
     routes.on(.get, versions + "/{version}") { request, parameters in
       _ = try keys.authorize(request, for: .read)
       return try .json(
-        try await desk.version(try CatalogRoutes.product(parameters), try Self.version(parameters)))
+        try await versionService.version(try CatalogRoutes.product(parameters), try Self.version(parameters)))
     }
     routes.on(.get, versions + "/{version}/manifest") { request, parameters in
       _ = try keys.authorize(request, for: .read)
-      let bytes = try await desk.manifest(
+      let bytes = try await versionService.manifest(
         of: try CatalogRoutes.product(parameters), try Self.version(parameters))
       return HTTPResponse(status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(bytes))
     }
     routes.on(.get, versions + "/{version}/costs") { request, parameters in
       _ = try keys.authorize(request, for: .read)
-      let percentage = try request.number("percentage", in: ReleaseShare.range, default: 100)
+      let percentage = try request.number("percentage", in: RolloutPercentage.range, default: 100)
       return try .json(
         try await costs.costs(
           of: try CatalogRoutes.product(parameters), try Self.version(parameters),
-          reaching: try VersionDesk.share(percentage)))
+          reaching: try VersionService.share(percentage)))
     }
   }
 
@@ -67,19 +68,21 @@ struct PublishingRoutes: Sendable {
     routes.on(.post, version + "/submit") { request, parameters in
       let actor = try keys.authorize(request, for: .publish)
       return try .json(
-        try await desk.submit(try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor))
+        try await versionService.submit(
+          try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor))
     }
     routes.on(.post, version + "/approve") { request, parameters in
       let actor = try keys.authorize(request, for: .review)
       return try .json(
-        try await desk.approve(try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor)
+        try await versionService.approve(
+          try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor)
       )
     }
     routes.on(.post, version + "/reject") { request, parameters in
       let actor = try keys.authorize(request, for: .review)
       let decision = try await request.decodeIfPresent(ReasonBody.self)
       return try .json(
-        try await desk.reject(
+        try await versionService.reject(
           try CatalogRoutes.product(parameters), try Self.version(parameters),
           because: try Self.reason(decision?.reason), by: actor))
     }
@@ -90,13 +93,13 @@ struct PublishingRoutes: Sendable {
       let actor = try keys.authorize(request, for: .publish)
       let release = try await request.decodeIfPresent(ReleaseRequest.self) ?? ReleaseRequest()
       return try .json(
-        try await desk.release(
+        try await versionService.release(
           try CatalogRoutes.product(parameters), try Self.version(parameters), release, by: actor))
     }
     routes.on(.delete, version + "/release") { request, parameters in
       let actor = try keys.authorize(request, for: .publish)
       return try .json(
-        try await desk.cancelRelease(
+        try await versionService.cancelRelease(
           try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor))
     }
     routes.on(.post, version + "/withdraw") { request, parameters in
@@ -104,7 +107,7 @@ struct PublishingRoutes: Sendable {
       var withdrawal = try await request.decodeIfPresent(WithdrawalRequest.self) ?? WithdrawalRequest()
       withdrawal.reason = try Self.reason(withdrawal.reason)
       return try .json(
-        try await desk.withdraw(
+        try await versionService.withdraw(
           try CatalogRoutes.product(parameters), try Self.version(parameters), withdrawal, by: actor))
     }
   }

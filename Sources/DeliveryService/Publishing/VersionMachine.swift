@@ -2,12 +2,12 @@ import Measures
 import PullboxAPI
 
 /// The one state machine of a content version, from draft to withdrawal. Pure; what one version's release means for the
-/// others is ``ReleasePlan``'s.
+/// others is ``RolloutPlan``'s.
 struct VersionMachine: Hashable, Sendable {
   /// A release that waits for its date.
   struct Schedule: Hashable, Sendable {
     var at: Timestamp
-    var share: ReleaseShare
+    var share: RolloutPercentage
     /// The name of the operator key.
     var by: String
   }
@@ -17,8 +17,8 @@ struct VersionMachine: Hashable, Sendable {
     /// `needsSecondKey`: not by the key that submitted.
     case approve(needsSecondKey: Bool)
     case reject
-    case release(ReleaseShare)
-    case schedule(at: Timestamp, ReleaseShare)
+    case release(RolloutPercentage)
+    case schedule(at: Timestamp, RolloutPercentage)
     case cancelSchedule
     case withdraw(stopsDownloads: Bool)
     /// Another version takes its place.
@@ -48,7 +48,7 @@ struct VersionMachine: Hashable, Sendable {
 
   var state: VersionState
   /// Only while released.
-  var share: ReleaseShare?
+  var share: RolloutPercentage?
   /// Only while approved, released or superseded.
   var schedule: Schedule?
   var submittedBy: String?
@@ -57,7 +57,7 @@ struct VersionMachine: Hashable, Sendable {
   var downloadsAreStopped: Bool
 
   init(
-    state: VersionState = .draft, share: ReleaseShare? = nil, schedule: Schedule? = nil,
+    state: VersionState = .draft, share: RolloutPercentage? = nil, schedule: Schedule? = nil,
     submittedBy: String? = nil, approvedBy: String? = nil, downloadsAreStopped: Bool = false
   ) {
     self.state = state
@@ -129,11 +129,11 @@ struct VersionMachine: Hashable, Sendable {
     }
   }
 
-  private func mayBecome(_ share: ReleaseShare) throws(Refusal) {
+  private func mayBecome(_ share: RolloutPercentage) throws(Refusal) {
     if self.share?.isAll == true, !share.isAll { throw .isReleasedToAll }
   }
 
-  private mutating func setSchedule(_ date: Timestamp, _ share: ReleaseShare, by actor: String) {
+  private mutating func setSchedule(_ date: Timestamp, _ share: RolloutPercentage, by actor: String) {
     // Asked for again by somebody else, it stays whose it was.
     if let schedule, schedule.at == date, schedule.share == share { return }
     schedule = Schedule(at: date, share: share, by: actor)

@@ -8,10 +8,10 @@ import PullboxAPI
 import SystemCalls
 
 /// From a complete upload to a version that can be reviewed.
-struct Publisher: Sendable {
+struct VersionPublisher: Sendable {
   let database: Database
   let blobs: BlobStore
-  let uploads: UploadDesk
+  let uploads: UploadService
   let collector: GarbageCollector
   let clock: any WallClock
 

@@ -29,7 +29,7 @@ extension VersionTable {
     ).map { try $0.identifier("version") }
   }
 
-  /// What that device gets now, as ``ReleasePlan/version(for:of:)`` says; nil when nothing is released to it.
+  /// What that device gets now, as ``RolloutPlan/version(for:of:)`` says; nil when nothing is released to it.
   static func offered(
     _ product: ProductIdentifier, to device: DeviceIdentifier, in connection: borrowing Connection
   ) throws -> ReleasedContent? {
@@ -123,9 +123,9 @@ extension VersionTable {
     }
   }
 
-  private static func share(_ row: Row) throws -> ReleaseShare? {
+  private static func share(_ row: Row) throws -> RolloutPercentage? {
     guard let percentage = try row.optionalInteger("percentage") else { return nil }
-    guard let share = ReleaseShare(percentage: Int(percentage)) else {
+    guard let share = RolloutPercentage(percentage: Int(percentage)) else {
       throw row.unexpected("percentage", "1 to 100")
     }
     return share

@@ -21,8 +21,8 @@ struct FullDiskTests {
     directory = try TemporaryDirectory()
   }
 
-  private func desk() throws -> UploadDesk {
-    try UploadDesk.open(
+  private func uploads() throws -> UploadService {
+    try UploadService.open(
       database: Database.open(path: directory.path("server.db"), migrations: Schema.migrations),
       blobs: BlobStore.open(directory: directory.path, reserve: .zero, operations: operations), clock: clock,
       limits: UploadLimits())
@@ -34,40 +34,41 @@ struct FullDiskTests {
   func filling(step: FaultyFileOperations.Step) async throws {
     var id = ""
     do {
-      let desk = try desk()
-      let upload = try await desk.create(NewUpload(length: ByteCount(bytes.count)), owner: "o")
+      let uploads = try uploads()
+      let upload = try await uploads.create(NewUpload(length: ByteCount(bytes.count)), owner: "o")
       id = upload.id
-      _ = try await desk.append(RequestBody(Array(bytes[..<1000])), to: id, TusAppend(offset: .zero), .yield)
+      _ = try await uploads.append(
+        RequestBody(Array(bytes[..<1000])), to: id, TusAppend(offset: .zero), .fail)
       operations.fail(step)
       let problem = await #expect(throws: Problem.self) {
-        try await desk.append(
-          RequestBody(Array(bytes[1000...])), to: id, TusAppend(offset: ByteCount(1000)), .yield)
+        try await uploads.append(
+          RequestBody(Array(bytes[1000...])), to: id, TusAppend(offset: ByteCount(1000)), .fail)
       }
       #expect(problem?.code == .outOfSpace)
       operations.fail(nil)
-      let state = try await desk.status(of: id, .yield).state
+      let state = try await uploads.status(of: id, .fail).state
       #expect((1000...5000).contains(state.offset.rawValue))
     }
-    let desk = try desk()
-    let offset = try await desk.status(of: id, .yield).state.offset
+    let uploads = try uploads()
+    let offset = try await uploads.status(of: id, .fail).state.offset
     #expect((1000...5000).contains(offset.rawValue))
-    _ = try await desk.append(
-      RequestBody(Array(bytes[Int(offset.rawValue)...])), to: id, TusAppend(offset: offset), .yield)
-    #expect(try await desk.takeOver(id).received.digest == .of(bytes))
+    _ = try await uploads.append(
+      RequestBody(Array(bytes[Int(offset.rawValue)...])), to: id, TusAppend(offset: offset), .fail)
+    #expect(try await uploads.takeOver(id).received.digest == .of(bytes))
   }
 
   @Test("takes no checked byte either") func checked() async throws {
-    let desk = try desk()
-    let id = try await desk.create(NewUpload(length: ByteCount(bytes.count)), owner: "o").id
+    let uploads = try uploads()
+    let id = try await uploads.create(NewUpload(length: ByteCount(bytes.count)), owner: "o").id
     operations.fail(.create)
     await #expect(throws: Problem.self) {
-      try await desk.append(
-        RequestBody(bytes), to: id, TusAppend(offset: .zero, checksum: .of(bytes, .sha256)), .yield)
+      try await uploads.append(
+        RequestBody(bytes), to: id, TusAppend(offset: .zero, checksum: .of(bytes, .sha256)), .fail)
     }
     operations.fail(nil)
-    #expect(try await desk.status(of: id, .yield).state.offset == .zero)
-    _ = try await desk.append(
-      RequestBody(bytes), to: id, TusAppend(offset: .zero, checksum: .of(bytes, .sha256)), .yield)
-    #expect(try await desk.takeOver(id).received.digest == .of(bytes))
+    #expect(try await uploads.status(of: id, .fail).state.offset == .zero)
+    _ = try await uploads.append(
+      RequestBody(bytes), to: id, TusAppend(offset: .zero, checksum: .of(bytes, .sha256)), .fail)
+    #expect(try await uploads.takeOver(id).received.digest == .of(bytes))
   }
 }

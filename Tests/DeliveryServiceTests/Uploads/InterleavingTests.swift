@@ -25,17 +25,18 @@ struct InterleavingTests {
     arguments: 1...6)
   func mixed(seed: Int) async throws {
     let directory = try TemporaryDirectory()
-    let desk = try UploadDesk.open(
+    let uploads = try UploadService.open(
       database: Database.open(path: directory.path("server.db"), migrations: Schema.migrations),
       blobs: BlobStore.open(directory: directory.path, reserve: .zero), clock: ManualWallClock(),
       limits: UploadLimits())
-    let id = try await desk.create(NewUpload(length: ByteCount(Self.length)), owner: "o").id
+    let id = try await uploads.create(NewUpload(length: ByteCount(Self.length)), owner: "o").id
     let accepted = try await withThrowingTaskGroup { group in
       // Two that yield and one that insists, each with bytes of its own.
       for client in 1...3 {
         group.addTask {
           try await send(
-            as: UInt8(client), seed: UInt64(seed * 10 + client), to: id, desk, client == 3 ? .insist : .yield)
+            as: UInt8(client), seed: UInt64(seed * 10 + client), to: id, uploads,
+            client == 3 ? .preempt : .fail)
         }
       }
       return try await group.reduce(into: [Accepted]()) { $0 += $1 }
@@ -48,12 +49,13 @@ struct InterleavingTests {
     #expect(expected.count == Self.length)
     let file = try FileSystem.read(directory.path("incoming/\(id)"), upTo: .mebibytes(1))
     #expect(file == expected)
-    #expect(try await desk.takeOver(id).received.digest == .of(expected))
+    #expect(try await uploads.takeOver(id).received.digest == .of(expected))
   }
 
   /// Sends parts of random length, some with a checksum, to where the upload is thought to stand, until it is complete.
   private func send(
-    as client: UInt8, seed: UInt64, to id: String, _ desk: UploadDesk, _ manners: UploadDesk.Manners
+    as client: UInt8, seed: UInt64, to id: String, _ uploads: UploadService,
+    _ policy: UploadService.LockConflictPolicy
   ) async throws -> [Accepted] {
     var random = LinearGenerator(state: seed)
     var accepted: [Accepted] = []
@@ -64,7 +66,7 @@ struct InterleavingTests {
       var append = TusAppend(offset: ByteCount(offset), contentLength: ByteCount(count))
       if Bool.random(using: &random) { append.checksum = .of(bytes, .sha1) }
       do {
-        let state = try await desk.append(RequestBody(bytes), to: id, append, manners).state
+        let state = try await uploads.append(RequestBody(bytes), to: id, append, policy).state
         #expect(state.offset == ByteCount(offset + count))
         accepted.append(Accepted(offset: offset, bytes: bytes))
         offset += count

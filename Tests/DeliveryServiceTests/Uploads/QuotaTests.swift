@@ -15,8 +15,8 @@ struct QuotaTests {
   private func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 7, count: count) }
 
   @Test(
-    "an upload claims its whole length when it is begun; what does not fit beside it is 507 before a byte")
-  func claims() async throws {
+    "an upload reserves its whole length when it is begun; what does not fit beside it is 507 before a byte")
+  func reservations() async throws {
     try await ServerHarness.run(options: options) { server in
       let client = UploadClient(server: server)
       let location = try await client.create(length: 700_000)

@@ -4,48 +4,48 @@ import Testing
 @testable import DeliveryService
 
 @Suite("Who may still write how much")
-struct SpaceBudgetTests {
-  private func claim(_ total: Int, _ received: Int = 0) -> SpaceBudget.Claim {
-    SpaceBudget.Claim(total: ByteCount(total), received: ByteCount(received))
+struct StorageQuotaTests {
+  private func reservation(_ total: Int, _ received: Int = 0) -> StorageQuota.Reservation {
+    StorageQuota.Reservation(total: ByteCount(total), received: ByteCount(received))
   }
 
-  private func room(_ free: Int, _ stored: Int? = nil) -> SpaceBudget.Room {
-    SpaceBudget.Room(free: ByteCount(free), stored: stored.map { ByteCount($0) })
+  private func room(_ free: Int, _ stored: Int? = nil) -> StorageQuota.Available {
+    StorageQuota.Available(free: ByteCount(free), stored: stored.map { ByteCount($0) })
   }
 
   @Test("what others were promised and do not have yet is not given twice")
   func promised() {
-    var budget = SpaceBudget(quota: nil)
-    #expect(budget.grant(claim(60), to: "a", in: room(100)) == nil)
-    #expect(budget.grant(claim(41), to: "b", in: room(100)) != nil)
-    #expect(budget.grant(claim(40), to: "b", in: room(100)) == nil)
+    var budget = StorageQuota(quota: nil)
+    #expect(budget.grant(reservation(60), to: "a", in: room(100)) == nil)
+    #expect(budget.grant(reservation(41), to: "b", in: room(100)) != nil)
+    #expect(budget.grant(reservation(40), to: "b", in: room(100)) == nil)
     // 50 of a's bytes were written: they are not free any more, nor to come.
     budget.note(ByteCount(50), of: "a")
-    #expect(budget.grant(claim(1), to: "c", in: room(50)) != nil)
-    #expect(budget.grant(claim(60, 50), to: "a", in: room(50)) == nil)
+    #expect(budget.grant(reservation(1), to: "c", in: room(50)) != nil)
+    #expect(budget.grant(reservation(60, 50), to: "a", in: room(50)) == nil)
   }
 
   @Test("an upload that ends gives back what it did not need") func release() {
-    var budget = SpaceBudget(quota: nil)
-    _ = budget.grant(claim(100), to: "a", in: room(100))
-    budget.settle("a", claim(30, 30))
-    #expect(budget.grant(claim(70), to: "b", in: room(70)) == nil)
+    var budget = StorageQuota(quota: nil)
+    _ = budget.grant(reservation(100), to: "a", in: room(100))
+    budget.settle("a", reservation(30, 30))
+    #expect(budget.grant(reservation(70), to: "b", in: room(70)) == nil)
     budget.release("b")
-    #expect(budget.grant(claim(70), to: "c", in: room(70)) == nil)
+    #expect(budget.grant(reservation(70), to: "c", in: room(70)) == nil)
   }
 
   @Test("a full disk takes nothing, not even an upload of unknown length") func full() {
-    var budget = SpaceBudget(quota: nil)
-    #expect(budget.grant(claim(0), to: "a", in: room(0)) != nil)
-    #expect(budget.claims.isEmpty)
+    var budget = StorageQuota(quota: nil)
+    #expect(budget.grant(reservation(0), to: "a", in: room(0)) != nil)
+    #expect(budget.reservations.isEmpty)
   }
 
   @Test("the quota counts packages, and open uploads whole") func quota() {
-    var budget = SpaceBudget(quota: ByteCount(100))
-    #expect(budget.grant(claim(41), to: "a", in: room(1000, 60)) != nil)
-    #expect(budget.grant(claim(40, 10), to: "a", in: room(1000, 60)) == nil)
-    #expect(budget.grant(claim(1), to: "b", in: room(1000, 60)) != nil)
-    // Its own claim is not in its way.
-    #expect(budget.grant(claim(40, 20), to: "a", in: room(1000, 60)) == nil)
+    var budget = StorageQuota(quota: ByteCount(100))
+    #expect(budget.grant(reservation(41), to: "a", in: room(1000, 60)) != nil)
+    #expect(budget.grant(reservation(40, 10), to: "a", in: room(1000, 60)) == nil)
+    #expect(budget.grant(reservation(1), to: "b", in: room(1000, 60)) != nil)
+    // Its own reservation is not in its way.
+    #expect(budget.grant(reservation(40, 20), to: "a", in: room(1000, 60)) == nil)
   }
 }

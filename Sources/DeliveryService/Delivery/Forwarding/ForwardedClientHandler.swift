@@ -1,7 +1,7 @@
 import HTTPServer
 
 /// Tells the access record who asked, where a trusted proxy forwarded the request.
-struct ClientNaming: AsyncHandler {
+struct ForwardedClientHandler: AsyncHandler {
   let handler: any AsyncHandler
   let settings: LiveSettings
 

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Requests for content that the loops answered themselves. Each loop counts for itself, with a load and a store.
-final class ContentCounts: Sendable {
+final class InlineMetrics: Sendable {
   /// What one loop counted. Only its thread adds.
   final class Loop: Sendable {
     fileprivate let whole = Atomic<Int>(0)
@@ -11,7 +11,7 @@ final class ContentCounts: Sendable {
     fileprivate let unsatisfiable = Atomic<Int>(0)
 
     @inline(__always)
-    func add(_ answer: ContentAnswer) {
+    func add(_ answer: RangeDecision) {
       switch answer {
       case .whole: Self.increment(whole)
       case .part: Self.increment(part)

@@ -1,8 +1,8 @@
 import Synchronization
 
 /// Requests by route and status, and refusals by problem. A lock for each request that is answered off the loops; what the
-/// loops answer themselves is counted by ``ContentCounts``.
-final class RouteCounts: Sendable {
+/// loops answer themselves is counted by ``InlineMetrics``.
+final class RouteMetrics: Sendable {
   struct Key: Hashable, Comparable, Sendable {
     /// The route's pattern; `none` for an address that there is nothing at.
     var route: String

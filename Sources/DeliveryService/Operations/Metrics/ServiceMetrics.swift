@@ -7,15 +7,15 @@ import PullboxAPI
 struct ServiceMetrics: Sendable {
   let database: Database
   let recorder: DeliveryRecorder
-  let stops: Stops
+  let stops: RevocationList
   let tickets: TicketIssuer
-  let routes: RouteCounts
-  let content: ContentCounts
+  let routes: RouteMetrics
+  let content: InlineMetrics
   let accessLog: AccessLog?
   let statistics: @Sendable () -> HTTPServerStatistics
 
   /// What the database knows.
-  private struct Stock: Sendable {
+  private struct DatabaseGauges: Sendable {
     var outbox: Int
     var uploads: Int64
     var grants: [(String, Int64)]
@@ -31,7 +31,7 @@ struct ServiceMetrics: Sendable {
     return text.text
   }
 
-  private func stock() async throws -> Stock {
+  private func stock() async throws -> DatabaseGauges {
     try await database.read { connection in
       let uploads = try connection.first("SELECT count(*) AS uploads FROM uploads")
       let grants = try connection.query(
@@ -39,7 +39,7 @@ struct ServiceMetrics: Sendable {
         SELECT CASE WHEN revoked_by IS NULL THEN state ELSE 'revoked' END AS name, count(*) AS grants
         FROM grants GROUP BY name ORDER BY name
         """)
-      return Stock(
+      return DatabaseGauges(
         outbox: try OutboxTable.depth(in: connection), uploads: try uploads?.integer("uploads") ?? 0,
         grants: try grants.map { (try $0.text("name"), try $0.integer("grants")) })
     }
@@ -86,7 +86,7 @@ struct ServiceMetrics: Sendable {
   private func addRequests(to text: inout MetricsText) {
     var counts = routes.requests
     for (status, count) in content.totals where count > 0 {
-      counts[RouteCounts.Key(route: ContentRoutes.pattern, status: status), default: 0] += count
+      counts[RouteMetrics.Key(route: ContentRoutes.pattern, status: status), default: 0] += count
     }
     text.add(
       "pullbox_http_requests_total", .counter, "Requests that reached a route, by route and status.",
@@ -98,7 +98,7 @@ struct ServiceMetrics: Sendable {
       routes.problems.sorted { $0.key < $1.key }.map { ([("code", $0.key)], Double($0.value)) })
   }
 
-  private func addDelivery(_ stock: Stock, to text: inout MetricsText) {
+  private func addDelivery(_ stock: DatabaseGauges, to text: inout MetricsText) {
     text.add(
       "pullbox_delivered_bytes_total", .counter, "Body bytes of packages sent since the start.",
       recorder.meters.totalRecorded.rawValue)

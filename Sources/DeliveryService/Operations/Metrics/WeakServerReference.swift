@@ -2,7 +2,7 @@ import HTTPServer
 import Synchronization
 
 /// The server that a route is part of, which is made after the route. Weak: the server holds the route.
-final class Running: Sendable {
+final class WeakServerReference: Sendable {
   private struct Reference: Sendable {
     weak var server: HTTPServer?
   }

@@ -21,7 +21,7 @@ struct GarbageCollector: Sendable {
 
   let database: Database
   let blobs: BlobStore
-  let uploads: UploadDesk
+  let uploads: UploadService
   let clock: any WallClock
   let rules: Rules
   /// Told of every blob that was removed, for whoever keeps it open.

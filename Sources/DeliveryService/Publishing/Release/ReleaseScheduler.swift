@@ -13,12 +13,13 @@ final class ReleaseScheduler: Sendable {
   private let database: Database
   private let clock: any WallClock
   private let timer: any MonotonicClock
-  private let stops: (any ContentStops)?
+  private let stops: (any ContentBlocking)?
   private let log: Log
   private let wakeUp = WakeUp()
 
   init(
-    database: Database, clock: any WallClock, timer: any MonotonicClock, stops: (any ContentStops)?, log: Log
+    database: Database, clock: any WallClock, timer: any MonotonicClock, stops: (any ContentBlocking)?,
+    log: Log
   ) {
     self.database = database
     self.clock = clock
@@ -70,11 +71,11 @@ final class ReleaseScheduler: Sendable {
 
   private static func release(
     _ record: VersionRecord, at now: Timestamp, in connection: borrowing Connection
-  ) throws -> VersionSteps.Outcome? {
+  ) throws -> VersionTransition.Outcome? {
     // A release that came before may have taken this date away.
     let current = try VersionTable.find(record.product, record.version, in: connection)
     guard let schedule = current?.machine.schedule, schedule.at <= now else { return nil }
-    let steps = VersionSteps(
+    let steps = VersionTransition(
       product: record.product, version: record.version, actor: schedule.by, now: now,
       note: "scheduled for \(schedule.at)")
     return try steps.take(.release(schedule.share), in: connection)

@@ -7,9 +7,9 @@ import Digests
 /// SHA-256("pullbox-release/1" ‖ 0 ‖ product ‖ 0 ‖ device), read as a big-endian number, modulo 10,000. A release to `p`
 /// percent is for the places below `p` × 100. So raising the percentage only adds devices, and a correction that replaces a
 /// partial release reaches those devices first that already have what it corrects: the version is no part of the place.
-struct ReleaseShare: Hashable, Sendable, Comparable {
+struct RolloutPercentage: Hashable, Sendable, Comparable {
   static let range = 1...100
-  static let all = ReleaseShare(checked: 100)
+  static let all = RolloutPercentage(checked: 100)
   private static let places: UInt64 = 10_000
 
   let percentage: Int
@@ -36,11 +36,11 @@ struct ReleaseShare: Hashable, Sendable, Comparable {
     return digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } % places
   }
 
-  static func < (left: ReleaseShare, right: ReleaseShare) -> Bool {
+  static func < (left: RolloutPercentage, right: RolloutPercentage) -> Bool {
     left.percentage < right.percentage
   }
 }
 
-extension ReleaseShare: CustomStringConvertible {
+extension RolloutPercentage: CustomStringConvertible {
   var description: String { isAll ? "all devices" : "\(percentage) % of devices" }
 }

@@ -7,7 +7,7 @@ import PullboxAPI
 ///
 /// At most one version is released to all devices and at most one to a part of them. The part gets the latter, everybody
 /// else the former.
-struct ReleasePlan: Hashable, Sendable {
+struct RolloutPlan: Hashable, Sendable {
   private(set) var versions: [ContentVersion: VersionMachine]
 
   init(_ versions: [ContentVersion: VersionMachine] = [:]) {
@@ -19,7 +19,7 @@ struct ReleasePlan: Hashable, Sendable {
     versions.first { $0.value.state == .released && $0.value.share?.isAll == true }?.key
   }
 
-  var toPart: (version: ContentVersion, share: ReleaseShare)? {
+  var toPart: (version: ContentVersion, share: RolloutPercentage)? {
     for (version, machine) in versions where machine.state == .released {
       if let share = machine.share, !share.isAll { return (version, share) }
     }

@@ -15,7 +15,7 @@ struct UpdateSizeEstimator: Sendable {
 
   /// Throws `product-unknown`, `version-unknown`.
   func costs(
-    of product: ProductIdentifier, _ version: ContentVersion, reaching share: ReleaseShare
+    of product: ProductIdentifier, _ version: ContentVersion, reaching share: RolloutPercentage
   ) async throws -> UpdateSizes {
     let target = try await target(product, version)
     let new = try await manifest(target)
@@ -62,7 +62,7 @@ struct UpdateSizeEstimator: Sendable {
   }
 
   private func devices(
-    holding product: ProductIdentifier, _ share: ReleaseShare
+    holding product: ProductIdentifier, _ share: RolloutPercentage
   ) async throws -> [ContentVersion: Count] {
     var counts: [ContentVersion: Count] = [:]
     var after = ""

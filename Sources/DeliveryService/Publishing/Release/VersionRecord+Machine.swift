@@ -5,9 +5,9 @@ extension VersionRecord {
   var machine: VersionMachine {
     get {
       VersionMachine(
-        state: state, share: percentage.flatMap { ReleaseShare(percentage: $0) },
+        state: state, share: percentage.flatMap { RolloutPercentage(percentage: $0) },
         schedule: scheduled.flatMap { scheduled in
-          ReleaseShare(percentage: scheduled.percentage).map {
+          RolloutPercentage(percentage: scheduled.percentage).map {
             VersionMachine.Schedule(at: scheduled.at, share: $0, by: scheduled.by)
           }
         }, submittedBy: submittedBy, approvedBy: approvedBy, downloadsAreStopped: downloadsStopped == true)

@@ -4,14 +4,14 @@ import Measures
 import PullboxAPI
 
 /// Review, release and withdrawal of versions. Every step can be repeated, and is in the audit log.
-struct VersionDesk: Sendable {
+struct VersionService: Sendable {
   /// Entries of a version's history that are shown with it.
   static let maximumHistory = 100
 
   let database: Database
   let clock: any WallClock
   let operators: OperatorKeys
-  let stops: (any ContentStops)?
+  let stops: (any ContentBlocking)?
   let scheduler: ReleaseScheduler
 
   func submit(
@@ -95,9 +95,9 @@ struct VersionDesk: Sendable {
   }
 
   /// Throws `request-malformed` for a number that is no percentage.
-  static func share(_ percentage: Int?) throws(Problem) -> ReleaseShare {
+  static func share(_ percentage: Int?) throws(Problem) -> RolloutPercentage {
     guard let percentage else { return .all }
-    guard let share = ReleaseShare(percentage: percentage) else {
+    guard let share = RolloutPercentage(percentage: percentage) else {
       throw Problem(.requestMalformed, "percentage is a whole number from 1 to 100")
     }
     return share
@@ -107,7 +107,7 @@ struct VersionDesk: Sendable {
     _ step: VersionMachine.Step, _ product: ProductIdentifier, _ version: ContentVersion,
     reason: String? = nil, by actor: String
   ) async throws -> VersionRecord {
-    let steps = VersionSteps(
+    let steps = VersionTransition(
       product: product, version: version, actor: actor, now: clock.now(), reason: reason)
     let outcome = try await database.write { try steps.take(step, in: $0) }
     stops?.follow(outcome)
@@ -116,9 +116,9 @@ struct VersionDesk: Sendable {
   }
 }
 
-extension ContentStops {
+extension ContentBlocking {
   /// Does what the step means for grants made before; the database says it again at the next start.
-  func follow(_ outcome: VersionSteps.Outcome) {
+  func follow(_ outcome: VersionTransition.Outcome) {
     for (digest, isStopped) in outcome.stopped {
       if isStopped { stop(content: digest) } else { allow(content: digest) }
     }

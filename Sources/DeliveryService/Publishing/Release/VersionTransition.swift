@@ -6,7 +6,7 @@ import PullboxAPI
 
 /// One step with one version, written down: the plan decides, and the new states, the audit log and the count of
 /// catalog changes are one transaction.
-struct VersionSteps: Sendable {
+struct VersionTransition: Sendable {
   /// What a step led to.
   struct Outcome: Sendable {
     var record: VersionRecord
@@ -36,7 +36,7 @@ struct VersionSteps: Sendable {
     }
     var records = [target.version: target]
     for record in try VersionTable.released(of: product, in: connection) { records[record.version] = record }
-    var plan = ReleasePlan(records.mapValues(\.machine))
+    var plan = RolloutPlan(records.mapValues(\.machine))
     let changed: [ContentVersion]
     do throws(VersionMachine.Refusal) {
       changed = try plan.take(step, target.version, by: actor)
@@ -62,9 +62,9 @@ struct VersionSteps: Sendable {
     try checkStop(step, of: target.digest, in: connection)
     let isStopped = try VersionTable.isStopped(target.digest, in: connection)
     if isStopped {
-      try ContentStopTable.add(target.digest, at: now, in: connection)
+      try BlockedContentTable.add(target.digest, at: now, in: connection)
     } else {
-      try ContentStopTable.remove(target.digest, in: connection)
+      try BlockedContentTable.remove(target.digest, in: connection)
     }
     outcome.stopped[target.digest] = isStopped
     return outcome

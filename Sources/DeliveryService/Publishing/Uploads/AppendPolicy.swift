@@ -13,7 +13,7 @@ struct UploadState: Hashable, Sendable {
 /// What is done with a request that adds to an upload.
 enum UploadDecision {
   /// Take its bytes. `length` is the upload's, as far as it is known with this request.
-  case receive(length: ByteCount?, end: UploadEnd)
+  case receive(length: ByteCount?, end: CompletionRule)
   /// It was done before; only its answer was lost.
   case repeatAnswer
   case refuse(any Error)
@@ -22,7 +22,7 @@ enum UploadDecision {
 }
 
 /// Which request's end is the upload's.
-enum UploadEnd: Hashable, Sendable {
+enum CompletionRule: Hashable, Sendable {
   /// The one that reaches the length (tus).
   case atLength
   /// This one (`Upload-Complete: ?1`).
@@ -32,7 +32,7 @@ enum UploadEnd: Hashable, Sendable {
 }
 
 /// The rules of a protocol for one request that adds to an upload: pure, asked while nobody else can change the upload.
-protocol UploadRules: Sendable {
+protocol AppendPolicy: Sendable {
   /// What the request's bytes must add up to.
   var checksum: Checksum? { get }
   func decide(_ state: UploadState) -> UploadDecision
@@ -40,6 +40,6 @@ protocol UploadRules: Sendable {
   func refusalToEnd(at offset: ByteCount, length: ByteCount?) -> (any Error)?
 }
 
-extension UploadRules {
+extension AppendPolicy {
   func refusalToEnd(at offset: ByteCount, length: ByteCount?) -> (any Error)? { nil }
 }

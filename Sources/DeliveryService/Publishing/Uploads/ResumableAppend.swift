@@ -3,7 +3,7 @@ import Measures
 import PullboxAPI
 
 /// A request of draft-ietf-httpbis-resumable-upload that adds to an upload: its creation, or an append.
-struct ResumableAppend: UploadRules {
+struct ResumableAppend: AppendPolicy {
   /// `Upload-Offset`; zero at the creation.
   var offset: ByteCount
   /// `Upload-Complete`: whether the upload ends with this request's content.

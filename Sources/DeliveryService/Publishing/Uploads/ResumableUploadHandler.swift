@@ -6,12 +6,12 @@ import PullboxAPI
 
 /// draft-ietf-httpbis-resumable-upload, interoperability version 8. A newer request about an upload ends the one before
 /// rather than waiting for it: its client has given that one up.
-struct ResumableDoor: Sendable {
+struct ResumableUploadHandler: Sendable {
   static let interopVersion: Int64 = 8
   private static let interopField = "Upload-Draft-Interop-Version"
   private static let mediaType = "application/partial-upload"
 
-  let desk: UploadDesk
+  let uploads: UploadService
   let keys: OperatorKeys
 
   /// `Upload-Limit`: what an upload may hold, and for how many seconds it is kept.
@@ -28,15 +28,15 @@ struct ResumableDoor: Sendable {
       case .refuse(let error), .abandon(let error): throw error
       case .receive, .repeatAnswer: break
       }
-      let wish = NewUpload(
+      let newUpload = NewUpload(
         length: append.length ?? (append.isComplete ? append.contentLength : nil),
         metadata: Self.metadata(of: request), awaitsEnd: true,
         wholeDigest: DigestField.sha256(request.headers.values(of: "Repr-Digest")),
         contentLength: append.contentLength)
-      let upload = try await desk.create(wish, owner: actor)
+      let upload = try await uploads.create(newUpload, owner: actor)
       let location = "\(UploadRoutes.path)/\(upload.id)"
       await Self.sendInterim(
-        ["Location": location, "Upload-Limit": limit(age: desk.limits.lifetime)], to: request)
+        ["Location": location, "Upload-Limit": limit(age: uploads.limits.lifetime)], to: request)
       return try await receive(request, append, for: upload.id, status: .created)
     }
   }
@@ -56,7 +56,7 @@ struct ResumableDoor: Sendable {
         return try await receive(
           request, try Self.append(request, at: ByteCount(offset)), for: id, status: .noContent)
       case .delete:
-        try await desk.terminate(id, .insist)
+        try await uploads.terminate(id, .preempt)
         return HTTPResponse(status: .noContent)
       default:
         return try await status(of: id)
@@ -65,10 +65,10 @@ struct ResumableDoor: Sendable {
   }
 
   private func status(of id: String) async throws -> HTTPResponse {
-    let (upload, state) = try await desk.status(of: id, .insist)
+    let (upload, state) = try await uploads.status(of: id, .preempt)
     var headers: HTTPFields = [
       "Upload-Offset": String(state.offset.rawValue), "Upload-Complete": state.isComplete ? "?1" : "?0",
-      "Upload-Limit": limit(age: desk.remaining(of: upload)), "Cache-Control": "no-store",
+      "Upload-Limit": limit(age: uploads.remaining(of: upload)), "Cache-Control": "no-store",
     ]
     if let length = upload.length { headers["Upload-Length"] = String(length.rawValue) }
     return HTTPResponse(status: .noContent, headers: headers)
@@ -78,15 +78,16 @@ struct ResumableDoor: Sendable {
   private func receive(
     _ request: HTTPRequest, _ append: ResumableAppend, for id: String, status: HTTPStatus
   ) async throws -> HTTPResponse {
-    let (upload, state) = try await desk.append(
-      request.body, to: id, append, .insist, progress: Self.progress(of: request))
+    let (upload, state) = try await uploads.append(
+      request.body, to: id, append, .preempt, progress: Self.progress(of: request))
     let headers: HTTPFields = [
       "Location": "\(UploadRoutes.path)/\(id)", "Upload-Complete": state.isComplete ? "?1" : "?0",
-      "Upload-Offset": String(state.offset.rawValue), "Upload-Limit": limit(age: desk.remaining(of: upload)),
+      "Upload-Offset": String(state.offset.rawValue),
+      "Upload-Limit": limit(age: uploads.remaining(of: upload)),
     ]
     guard state.isComplete else { return HTTPResponse(status: status, headers: headers) }
     // What a client asked for with the whole: an upload that a version can be made of.
-    return try .json(desk.record(of: upload, at: state.offset), status: .created, headers: headers)
+    return try .json(uploads.record(of: upload, at: state.offset), status: .created, headers: headers)
   }
 
   /// Authorizes, and writes refusals as the draft has them.
@@ -103,7 +104,7 @@ struct ResumableDoor: Sendable {
       var response = HTTPResponse.problem(problem)
       response.headers["Upload-Complete"] = problem.code == .digestMismatch ? "?1" : "?0"
       if problem.code == .uploadTooLarge {
-        response.headers["Upload-Limit"] = limit(age: desk.limits.lifetime)
+        response.headers["Upload-Limit"] = limit(age: uploads.limits.lifetime)
       }
       return response
     }
@@ -143,7 +144,7 @@ struct ResumableDoor: Sendable {
 
   /// The file's name, kept as tus keeps it: from `Upload-Metadata`, or from `Content-Disposition`.
   private static func metadata(of request: HTTPRequest) -> String {
-    if let given = request.headers["Upload-Metadata"], given.utf8.count <= TusDoor.maximumMetadataLength,
+    if let given = request.headers["Upload-Metadata"], given.utf8.count <= TusHandler.maximumMetadataLength,
       UploadMetadata(given) != nil
     {
       return given

@@ -3,7 +3,7 @@ import Measures
 import PullboxAPI
 
 /// PATCH of tus 1.0.0, and the bytes that come with a POST.
-struct TusAppend: UploadRules {
+struct TusAppend: AppendPolicy {
   var offset: ByteCount
   /// `Upload-Length`, from the first request that knows it (creation-defer-length).
   var length: ByteCount?

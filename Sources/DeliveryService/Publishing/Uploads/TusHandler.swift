@@ -5,13 +5,13 @@ import Measures
 import PullboxAPI
 
 /// tus 1.0.0: core, creation, creation-with-upload, creation-defer-length, checksum, expiration, termination.
-struct TusDoor: Sendable {
+struct TusHandler: Sendable {
   static let protocolVersion = "1.0.0"
   static let extensions =
     "creation,creation-with-upload,creation-defer-length,checksum,expiration,termination"
   static let maximumMetadataLength = 4096
 
-  let desk: UploadDesk
+  let uploads: UploadService
   let keys: OperatorKeys
 
   /// What OPTIONS says.
@@ -25,30 +25,30 @@ struct TusDoor: Sendable {
 
   func create(_ request: HTTPRequest) async throws -> HTTPResponse {
     try await answer(request) { actor in
-      let wish = try wish(of: request)
+      let newUpload = try newUpload(of: request)
       let hasContent = (request.body.expectedLength ?? ByteCount(1)) > .zero
       var append = TusAppend(offset: .zero, contentLength: request.body.expectedLength)
       if hasContent {
         try Self.requireOffsetMediaType(request)
         append.checksum = try Self.checksum(of: request)
-        if let length = wish.length, let content = append.contentLength, content > length {
+        if let length = newUpload.length, let content = append.contentLength, content > length {
           throw Problem(.uploadTooLarge, "more bytes come with the request than were announced")
         }
       }
-      var upload = try await desk.create(wish, owner: actor)
+      var upload = try await uploads.create(newUpload, owner: actor)
       var headers: HTTPFields = ["Location": "\(UploadRoutes.path)/\(upload.id)"]
       if hasContent {
         let state: UploadState
         do {
-          (upload, state) = try await desk.append(request.body, to: upload.id, append, .yield)
+          (upload, state) = try await uploads.append(request.body, to: upload.id, append, .fail)
         } catch let problem as Problem where problem.code != .requestMalformed {
           // Its address was told to nobody.
-          try await desk.terminate(upload.id, .yield)
+          try await uploads.terminate(upload.id, .fail)
           throw problem
         }
         headers["Upload-Offset"] = String(state.offset.rawValue)
       }
-      headers["Upload-Expires"] = HTTPDate.format(desk.expiry(of: upload))
+      headers["Upload-Expires"] = HTTPDate.format(uploads.expiry(of: upload))
       return HTTPResponse(status: .created, headers: headers)
     }
   }
@@ -66,10 +66,10 @@ struct TusDoor: Sendable {
   }
 
   private func status(of id: String) async throws -> HTTPResponse {
-    let (upload, state) = try await desk.status(of: id, .yield)
+    let (upload, state) = try await uploads.status(of: id, .fail)
     var headers: HTTPFields = [
       "Upload-Offset": String(state.offset.rawValue), "Cache-Control": "no-store",
-      "Upload-Expires": HTTPDate.format(desk.expiry(of: upload)),
+      "Upload-Expires": HTTPDate.format(uploads.expiry(of: upload)),
     ]
     if let length = upload.length {
       headers["Upload-Length"] = String(length.rawValue)
@@ -88,21 +88,21 @@ struct TusDoor: Sendable {
     let append = TusAppend(
       offset: offset, length: try Self.length("Upload-Length", of: request),
       checksum: try Self.checksum(of: request), contentLength: request.body.expectedLength)
-    let (upload, state) = try await desk.append(request.body, to: id, append, .yield)
+    let (upload, state) = try await uploads.append(request.body, to: id, append, .fail)
     return HTTPResponse(
       status: .noContent,
       headers: [
         "Upload-Offset": String(state.offset.rawValue),
-        "Upload-Expires": HTTPDate.format(desk.expiry(of: upload)),
+        "Upload-Expires": HTTPDate.format(uploads.expiry(of: upload)),
       ])
   }
 
   private func terminate(_ id: String) async throws -> HTTPResponse {
-    try await desk.terminate(id, .yield)
+    try await uploads.terminate(id, .fail)
     return HTTPResponse(status: .noContent)
   }
 
-  private func wish(of request: HTTPRequest) throws(Problem) -> NewUpload {
+  private func newUpload(of request: HTTPRequest) throws(Problem) -> NewUpload {
     let length = try Self.length("Upload-Length", of: request)
     let deferred = request.headers["Upload-Defer-Length"]
     guard deferred == nil || deferred == "1", (length == nil) == (deferred == "1") else {

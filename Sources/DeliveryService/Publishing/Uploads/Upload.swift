@@ -23,10 +23,11 @@ struct Upload: Sendable {
 
 extension Upload {
   /// What the database holds of a client's wish for an upload.
-  init(_ wish: NewUpload, owner: String, at now: Timestamp) {
+  init(_ newUpload: NewUpload, owner: String, at now: Timestamp) {
     self.init(
-      id: RandomBytes.token(bits: 192), owner: owner, length: wish.length, metadata: wish.metadata,
-      digest: nil, awaitsEnd: wish.awaitsEnd, wholeDigest: wish.wholeDigest, created: now, touched: now)
+      id: RandomBytes.token(bits: 192), owner: owner, length: newUpload.length, metadata: newUpload.metadata,
+      digest: nil, awaitsEnd: newUpload.awaitsEnd, wholeDigest: newUpload.wholeDigest, created: now,
+      touched: now)
   }
 }
 

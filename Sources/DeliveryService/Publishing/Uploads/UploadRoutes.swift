@@ -10,11 +10,11 @@ struct UploadRoutes: Sendable {
   static let path = "/v1/operator/uploads"
   private static let methods: [HTTPMethod] = [.options, .post, .get, .head, .patch, .put, .delete]
 
-  let desk: UploadDesk
+  let uploads: UploadService
   let keys: OperatorKeys
 
-  private var tus: TusDoor { TusDoor(desk: desk, keys: keys) }
-  private var resumable: ResumableDoor { ResumableDoor(desk: desk, keys: keys) }
+  private var tus: TusHandler { TusHandler(uploads: uploads, keys: keys) }
+  private var resumable: ResumableUploadHandler { ResumableUploadHandler(uploads: uploads, keys: keys) }
 
   func add(to routes: inout ContractRoutes) {
     for method in Self.methods {
@@ -34,7 +34,7 @@ struct UploadRoutes: Sendable {
       var response = HTTPResponse.problem(Problem(.methodNotAllowed, "\(request.path) answers \(names)"))
       response.headers["Allow"] = names
       if request.headers.contains("Tus-Resumable") {
-        response.headers["Tus-Resumable"] = TusDoor.protocolVersion
+        response.headers["Tus-Resumable"] = TusHandler.protocolVersion
       }
       return response
     }
@@ -64,14 +64,14 @@ struct UploadRoutes: Sendable {
   }
 
   private func options() -> HTTPResponse {
-    var headers = TusDoor.discovery
-    headers["Upload-Limit"] = resumable.limit(age: desk.limits.lifetime)
+    var headers = TusHandler.discovery
+    headers["Upload-Limit"] = resumable.limit(age: uploads.limits.lifetime)
     headers["Accept-Patch"] = "application/offset+octet-stream, application/partial-upload"
     return HTTPResponse(status: .noContent, headers: headers)
   }
 
   private func list(_ request: HTTPRequest) async throws -> HTTPResponse {
     _ = try keys.authorize(request, for: .read)
-    return try .json(Page(items: try await desk.list()))
+    return try .json(Page(items: try await uploads.list()))
   }
 }

@@ -4,11 +4,11 @@ import Digests
 import Measures
 import PullboxAPI
 
-extension UploadDesk {
+extension UploadService {
   /// The complete upload's bytes, moved to their digest in the blob store. Can be repeated after a crash at any point,
   /// until the upload's row is removed; while that is there, the blob is not collected.
   func takeOver(_ id: String) async throws -> (upload: Upload, received: ReceivedBlob) {
-    try await holding(id, .yield) { () in
+    try await withLock(id, .fail) { () in
       var upload = try await self.find(id)
       if let digest = upload.digest, let received = try await self.rehash(digest) {
         return (upload, received)

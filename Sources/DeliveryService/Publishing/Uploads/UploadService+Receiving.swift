@@ -6,27 +6,27 @@ import Measures
 import PullboxAPI
 
 /// What became of a request's bytes.
-struct Reception: Sendable {
+struct ReceivedBody: Sendable {
   /// Where the file ends.
   var offset: ByteCount
   /// What ended the bytes before they were complete.
   var failure: (any Error)?
 }
 
-extension UploadDesk {
+extension UploadService {
   /// After so many bytes of a request its client is told how far they are safe, where it wants to know.
   static let progressStep = ByteCount.mebibytes(16)
-  /// By how much the claim of an upload of unknown length grows.
+  /// By how much the reservation of an upload of unknown length grows.
   private static let step = ByteCount.mebibytes(8)
 
   /// Takes the bytes of one request until they end or the connection does: what arrived is kept either way, unless it had
   /// to add up to a checksum. `progress` is told now and then where the bytes end that are on the device, never of those that
   /// wait for their checksum. Answers how the upload stands then.
   func append(
-    _ body: RequestBody, to id: String, _ rules: some UploadRules, _ manners: Manners,
+    _ body: RequestBody, to id: String, _ rules: some AppendPolicy, _ policy: LockConflictPolicy,
     progress: (@Sendable (ByteCount) async -> Void)? = nil
   ) async throws -> (upload: Upload, state: UploadState) {
-    try await holding(id, manners) { () in
+    try await withLock(id, policy) { () in
       let upload = try await self.find(id)
       let state = try await self.state(of: upload)
       switch rules.decide(state) {
@@ -43,8 +43,8 @@ extension UploadDesk {
   }
 
   private func receive(
-    _ body: RequestBody, _ found: Upload, from start: ByteCount, _ length: ByteCount?, _ end: UploadEnd,
-    _ rules: some UploadRules, _ progress: (@Sendable (ByteCount) async -> Void)?
+    _ body: RequestBody, _ found: Upload, from start: ByteCount, _ length: ByteCount?, _ end: CompletionRule,
+    _ rules: some AppendPolicy, _ progress: (@Sendable (ByteCount) async -> Void)?
   ) async throws -> (upload: Upload, state: UploadState) {
     var upload = found
     let id = upload.id
@@ -55,8 +55,9 @@ extension UploadDesk {
       throw Problem(
         .uploadOffsetMismatch, "the upload stands at \(offset.rawValue)", expectedOffset: offset.rawValue)
     }
-    try await claim(
-      SpaceBudget.Claim(total: length ?? start + (body.expectedLength ?? .zero), received: start), for: id)
+    try await reserve(
+      StorageQuota.Reservation(total: length ?? start + (body.expectedLength ?? .zero), received: start),
+      for: id)
     if let length, upload.length == nil {
       try await database.write { try UploadTable.setLength(length, of: id, in: $0) }
       upload.length = length
@@ -95,12 +96,12 @@ extension UploadDesk {
   private func take(
     _ body: RequestBody, into blob: IncomingBlob, length: ByteCount?, _ checksum: Checksum?,
     _ progress: (@Sendable (ByteCount) async -> Void)?
-  ) async throws -> Reception {
+  ) async throws -> ReceivedBody {
     if let checksum { try await Self.asProblem { try await blob.expect(checksum) } }
     // Unstructured so that a request that insists on the upload can end it, and this one alone.
     let isChecked = checksum != nil
     let task = Task { await read(body, into: blob, length: length, isChecked ? nil : progress) }
-    expose(task, of: blob.identifier)
+    registerReceiver(task, of: blob.identifier)
     var reception = await withTaskCancellationHandler {
       await task.value
     } onCancel: {
@@ -125,7 +126,7 @@ extension UploadDesk {
   private func read(
     _ body: RequestBody, into blob: IncomingBlob, length: ByteCount?,
     _ progress: (@Sendable (ByteCount) async -> Void)?
-  ) async -> Reception {
+  ) async -> ReceivedBody {
     let end = length ?? UploadLimits.maximumLength
     var position = await blob.offset
     var told = position
@@ -135,9 +136,10 @@ extension UploadDesk {
         guard next <= end else {
           throw Problem(.uploadTooLarge, "the upload ends at \(end.rawValue)")
         }
-        if next > budget.claims[blob.identifier]?.total ?? .zero {
-          try await claim(
-            SpaceBudget.Claim(total: min(end, next + Self.step), received: position), for: blob.identifier)
+        if next > budget.reservations[blob.identifier]?.total ?? .zero {
+          try await reserve(
+            StorageQuota.Reservation(total: min(end, next + Self.step), received: position),
+            for: blob.identifier)
         }
         position = try await blob.append(bytes, at: position)
         budget.note(position, of: blob.identifier)
@@ -147,9 +149,9 @@ extension UploadDesk {
           told = position
         }
       }
-      return Reception(offset: position, failure: nil)
+      return ReceivedBody(offset: position, failure: nil)
     } catch {
-      return Reception(offset: position, failure: error)
+      return ReceivedBody(offset: position, failure: error)
     }
   }
 

@@ -7,22 +7,22 @@ import PullboxAPI
 
 /// Receives uploads, whatever protocol their requests speak. One request at a time holds an upload, so that two clients
 /// never mix bytes; the others are refused `upload-locked`, or take the upload over, as their protocol has it.
-actor UploadDesk {
+actor UploadService {
   /// Incoming files that stay open between requests, so that their digests need not be computed again.
   static let maximumOpen = 16
 
   /// What a request does when another one holds the upload.
-  enum Manners: Sendable {
+  enum LockConflictPolicy: Sendable {
     /// Goes away: `upload-locked`.
-    case yield
+    case fail
     /// Ends the other one; what it had sent stays.
-    case insist
+    case preempt
   }
 
   /// The request that holds an upload.
-  private struct Hold {
+  private struct UploadLock {
     /// Its body, where it is one that adds bytes.
-    var receiving: Task<Reception, Never>?
+    var receiving: Task<ReceivedBody, Never>?
     var isWanted = false
     var waiting: [CheckedContinuation<Void, Never>] = []
   }
@@ -31,48 +31,50 @@ actor UploadDesk {
   let blobs: BlobStore
   nonisolated let clock: any WallClock
   nonisolated let limits: UploadLimits
-  var budget: SpaceBudget
+  var budget: StorageQuota
   /// Open files, the least recently used first.
   private var open: [(id: String, blob: IncomingBlob)] = []
-  private var holds: [String: Hold] = [:]
+  private var holds: [String: UploadLock] = [:]
 
   init(
     database: Database, blobs: BlobStore, clock: any WallClock, limits: UploadLimits,
-    claims: [String: SpaceBudget.Claim] = [:]
+    reservations: [String: StorageQuota.Reservation] = [:]
   ) {
     self.database = database
     self.blobs = blobs
     self.clock = clock
     self.limits = limits
-    budget = SpaceBudget(quota: limits.quota, claims: claims)
+    budget = StorageQuota(quota: limits.quota, reservations: reservations)
   }
 
-  /// With the claims of the uploads that an earlier run left open. Blocks.
+  /// With the reservations of the uploads that an earlier run left open. Blocks.
   static func open(
     database: Database, blobs: BlobStore, clock: any WallClock, limits: UploadLimits
-  ) throws -> UploadDesk {
+  ) throws -> UploadService {
     let lengths = try blobs.incomingLengthsBlocking()
     let uploads = try database.readBlocking { try UploadTable.all(in: $0) }
-    var claims: [String: SpaceBudget.Claim] = [:]
+    var reservations: [String: StorageQuota.Reservation] = [:]
     for upload in uploads where upload.digest == nil {
       let received = lengths[upload.id] ?? .zero
-      claims[upload.id] = SpaceBudget.Claim(total: upload.length ?? received, received: received)
+      reservations[upload.id] = StorageQuota.Reservation(total: upload.length ?? received, received: received)
     }
-    return UploadDesk(database: database, blobs: blobs, clock: clock, limits: limits, claims: claims)
+    return UploadService(
+      database: database, blobs: blobs, clock: clock, limits: limits, reservations: reservations)
   }
 
   /// Begins an upload. Throws `upload-too-large` and `out-of-space` before a byte was taken.
-  func create(_ wish: NewUpload, owner: String) async throws -> Upload {
-    if let length = wish.length ?? wish.contentLength, length > UploadLimits.maximumLength {
+  func create(_ newUpload: NewUpload, owner: String) async throws -> Upload {
+    if let length = newUpload.length ?? newUpload.contentLength, length > UploadLimits.maximumLength {
       throw Problem(.uploadTooLarge, "\(length.rawValue) bytes were announced")
     }
-    let upload = Upload(wish, owner: owner, at: clock.now())
-    try await claim(
-      SpaceBudget.Claim(total: wish.length ?? wish.contentLength ?? .zero, received: .zero), for: upload.id)
+    let upload = Upload(newUpload, owner: owner, at: clock.now())
+    try await reserve(
+      StorageQuota.Reservation(total: newUpload.length ?? newUpload.contentLength ?? .zero, received: .zero),
+      for: upload.id)
     do {
       try await database.write { try UploadTable.insert(upload, in: $0) }
       let blob = try await blobs.begin(
-        upload.id, expectedLength: wish.length, limit: UploadLimits.maximumLength)
+        upload.id, expectedLength: newUpload.length, limit: UploadLimits.maximumLength)
       remember(blob)
     } catch {
       budget.release(upload.id)
@@ -83,8 +85,10 @@ actor UploadDesk {
   }
 
   /// Where the upload stands. One whose bytes were taken over already stands at its end.
-  func status(of id: String, _ manners: Manners) async throws -> (upload: Upload, state: UploadState) {
-    try await holding(id, manners) { () in
+  func status(of id: String, _ policy: LockConflictPolicy) async throws -> (
+    upload: Upload, state: UploadState
+  ) {
+    try await withLock(id, policy) { () in
       let upload = try await self.find(id)
       return (upload, try await self.state(of: upload))
     }
@@ -97,13 +101,13 @@ actor UploadDesk {
       let isTakenOver = upload.digest != nil
       return record(
         of: upload,
-        at: isTakenOver ? upload.length ?? .zero : budget.claims[upload.id]?.received ?? .zero)
+        at: isTakenOver ? upload.length ?? .zero : budget.reservations[upload.id]?.received ?? .zero)
     }
   }
 
   /// Forgets the upload and its bytes.
-  func terminate(_ id: String, _ manners: Manners) async throws {
-    try await holding(id, manners) { () in
+  func terminate(_ id: String, _ policy: LockConflictPolicy) async throws {
+    try await withLock(id, policy) { () in
       _ = try await self.find(id)
       try await self.remove(id)
     }
@@ -112,7 +116,7 @@ actor UploadDesk {
   /// Forgets the upload when nobody holds it and its time has passed; whether it did.
   func removeExpired(_ id: String, by actor: String) async throws -> Bool {
     guard holds[id] == nil else { return false }
-    return try await holding(id, .yield) { () in
+    return try await withLock(id, .fail) { () in
       let (now, lifetime) = (self.clock.now(), self.limits.lifetime)
       let isExpired = try await self.database.write { connection in
         guard let upload = try UploadTable.find(id, in: connection), upload.touched + lifetime <= now else {
@@ -132,7 +136,7 @@ actor UploadDesk {
   /// Removes an incoming file that belongs to no upload; whether it did.
   func removeStray(_ id: String) async throws -> Bool {
     guard holds[id] == nil else { return false }
-    return try await holding(id, .yield) { () in
+    return try await withLock(id, .fail) { () in
       guard try await self.database.read({ try UploadTable.find(id, in: $0) }) == nil else { return false }
       return try await self.blobs.removeIncoming(id)
     }
@@ -191,22 +195,22 @@ actor UploadDesk {
   }
 
   /// Runs `body` while no other request touches the upload.
-  func holding<Value: Sendable>(
-    _ id: String, _ manners: Manners, _ body: () async throws -> Value
+  func withLock<Value: Sendable>(
+    _ id: String, _ policy: LockConflictPolicy, _ body: () async throws -> Value
   ) async throws -> Value {
     while holds[id] != nil {
-      guard manners == .insist else { throw Problem(.uploadLocked, retryAfterSeconds: 1) }
+      guard policy == .preempt else { throw Problem(.uploadLocked, retryAfterSeconds: 1) }
       holds[id]?.isWanted = true
       holds[id]?.receiving?.cancel()
       await withCheckedContinuation { holds[id]?.waiting.append($0) }
     }
-    holds[id] = Hold()
+    holds[id] = UploadLock()
     defer { holds.removeValue(forKey: id)?.waiting.forEach { $0.resume() } }
     return try await body()
   }
 
   /// Lets whoever insists on the upload end that body.
-  func expose(_ receiving: Task<Reception, Never>, of id: String) {
+  func registerReceiver(_ receiving: Task<ReceivedBody, Never>, of id: String) {
     holds[id]?.receiving = receiving
     if holds[id]?.isWanted == true { receiving.cancel() }
   }
@@ -231,19 +235,20 @@ actor UploadDesk {
     open.removeAll { $0.id == id }
   }
 
-  /// Throws `out-of-space`; expired uploads give up their claims first.
-  func claim(_ claim: SpaceBudget.Claim, for id: String) async throws {
-    guard try await refusal(of: claim, for: id) != nil else { return }
+  /// Throws `out-of-space`; expired uploads give up their reservations first.
+  func reserve(_ reservation: StorageQuota.Reservation, for id: String) async throws {
+    guard try await refusal(of: reservation, for: id) != nil else { return }
     for upload in try await database.read({ try UploadTable.all(in: $0) })
     where expiry(of: upload) <= clock.now() {
       _ = try await removeExpired(upload.id, by: GarbageCollector.actor)
     }
-    if let reason = try await refusal(of: claim, for: id) { throw Problem(.outOfSpace, reason) }
+    if let reason = try await refusal(of: reservation, for: id) { throw Problem(.outOfSpace, reason) }
   }
 
-  private func refusal(of claim: SpaceBudget.Claim, for id: String) async throws -> String? {
+  private func refusal(of reservation: StorageQuota.Reservation, for id: String) async throws -> String? {
     let free = try await blobs.freeSpace()
-    return budget.grant(claim, to: id, in: SpaceBudget.Room(free: free, stored: blobs.storedLength))
+    return budget.grant(
+      reservation, to: id, in: StorageQuota.Available(free: free, stored: blobs.storedLength))
   }
 
   private func remember(_ blob: IncomingBlob) {
