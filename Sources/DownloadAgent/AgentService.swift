@@ -24,8 +24,8 @@ public final class AgentService: Service {
   private let lock: LockFile
   private let database: AgentDatabase
   private let client: HTTPClient
-  let downloads: DownloadCenter
-  let transactions: TransactionCenter
+  let downloads: DownloadManager
+  let transactions: TransactionManager
   let hub: EventHub
   private let server: HTTPServer
   private let log: Log
@@ -54,8 +54,8 @@ public final class AgentService: Service {
     database = try AgentDatabase(path: paths.database)
     client = try HTTPClient(configuration: Self.clientConfiguration)
 
-    let serverMonitor = PeerMonitor(url: configuration.server, clock: wallClock)
-    let storeMonitor = PeerMonitor(url: configuration.store, clock: wallClock)
+    let serverMonitor = EndpointHealth(url: configuration.server, clock: wallClock)
+    let storeMonitor = EndpointHealth(url: configuration.store, clock: wallClock)
     let delivery = DeliveryClient(
       api: APIClient(baseURL: configuration.server, client: client), monitor: serverMonitor,
       identity: identity)
@@ -68,15 +68,15 @@ public final class AgentService: Service {
     let library = Library(paths: paths, database: database)
     var limits = tuning.transfer
     if let speed = configuration.maximumSpeed { limits.maximumSpeed = ByteCount(speed) }
-    downloads = DownloadCenter(
+    downloads = DownloadManager(
       database: database,
       steps: DownloadSteps(
         server: delivery, store: store, client: client, library: library,
-        budget: BufferBudget(limit: max(tuning.buffers, 2 * maximumDownloads)), clock: wallClock,
+        buffers: BufferPool(limit: max(tuning.buffers, 2 * maximumDownloads)), clock: wallClock,
         trustedKeys: Set(configuration.trustedPublisherKeys ?? []), limits: limits),
       maximumActive: maximumDownloads, retryPolicy: tuning.downloadRetry, hub: hub,
       inbox: inbox, clock: clock, log: log)
-    transactions = TransactionCenter(
+    transactions = TransactionManager(
       database: database, store: store, server: delivery, downloads: downloads, hub: hub, inbox: inbox,
       pollInterval: configuration.pollInterval?.duration ?? .seconds(5),
       retryPolicy: tuning.transactionRetry, clock: clock, log: log)

@@ -8,13 +8,13 @@ import SystemCalls
 
 /// The agent's API on its Unix socket: who may open the socket may use all of it.
 struct ControlInterface: Sendable {
-  let downloads: DownloadCenter
-  let transactions: TransactionCenter
+  let downloads: DownloadManager
+  let transactions: TransactionManager
   let library: Library
   let hub: EventHub
   let identity: DeviceIdentity
-  let server: PeerMonitor
-  let store: PeerMonitor
+  let server: EndpointHealth
+  let store: EndpointHealth
   let started: Timestamp
   let clock: any MonotonicClock
   let log: Log

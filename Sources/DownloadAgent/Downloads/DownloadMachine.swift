@@ -25,7 +25,7 @@ struct DownloadMachine: Hashable, Sendable {
     /// The server has recorded the completion; the transaction's end is no longer this download's matter.
     case reportAccepted
     /// The running step ended without success. `madeProgress`: pieces were verified meanwhile.
-    case setback(Setback, madeProgress: Bool)
+    case stepFailed(StepFailure, madeProgress: Bool)
     case ticketRenewed
     case retryDue
     /// The library lost what had been placed before the server knew of it.
@@ -62,8 +62,8 @@ struct DownloadMachine: Hashable, Sendable {
 
   private(set) var phase: Phase
   private(set) var state: State
-  private(set) var reason: DownloadReason
-  /// What the last setback brought; gone when the step succeeds.
+  private(set) var reason: StatusReason
+  /// What the last failure of a step brought; gone when the step succeeds.
   private(set) var problem: Problem?
   /// Setbacks in a row.
   private(set) var failures: Int
@@ -71,7 +71,7 @@ struct DownloadMachine: Hashable, Sendable {
 
   /// As it is created, or as it was persisted.
   init(
-    phase: Phase = .grant, state: State = .waiting, reason: DownloadReason = .queued,
+    phase: Phase = .grant, state: State = .waiting, reason: StatusReason = .queued,
     problem: Problem? = nil, failures: Int = 0, renewals: Int = 0
   ) {
     self.phase = phase
@@ -104,10 +104,10 @@ extension DownloadMachine {
   private mutating func whileWaiting(_ event: Event) -> [Action] {
     switch event {
     case .started where isReady:
-      become(.active, Self.reason(while: phase))
+      transition(.active, Self.reason(while: phase))
       return [.run(phase)]
     case .retryDue where !isReady:
-      become(.waiting, .queued)
+      transition(.waiting, .queued)
       return [.reschedule]
     default:
       return []
@@ -124,49 +124,49 @@ extension DownloadMachine {
     case (.place, .contentLost), (.report, .contentLost):
       // Nothing of it is left, so it comes anew; the grant may have changed meanwhile.
       phase = .grant
-      become(.waiting, .queued)
+      transition(.waiting, .queued)
       return [.discardStaging, .reschedule]
     case (.report, .reportAccepted):
-      become(.finished, .placed)
+      transition(.finished, .placed)
       succeed()
       return [.discardStaging, .settle, .reschedule]
     case (.manifest, .ticketRenewed), (.transfer, .ticketRenewed):
-      become(.active, Self.reason(while: phase))
+      transition(.active, Self.reason(while: phase))
       return [.run(phase)]
-    case (_, .setback(let setback, let madeProgress)):
-      return meet(setback, madeProgress: madeProgress)
+    case (_, .stepFailed(let failure, let madeProgress)):
+      return handleFailure(failure, madeProgress: madeProgress)
     default:
       return []
     }
   }
 
-  private mutating func meet(_ setback: Setback, madeProgress: Bool) -> [Action] {
+  private mutating func handleFailure(_ failure: StepFailure, madeProgress: Bool) -> [Action] {
     if madeProgress { succeed() }
-    problem = setback.problem
-    switch setback.remedy {
+    problem = failure.problem
+    switch failure.recovery {
     case .renewTicket:
       guard phase == .manifest || phase == .transfer, renewals < Self.maximumRenewals else {
-        return fail(setback.reason)
+        return fail(failure.reason)
       }
       renewals += 1
-      become(.active, .renewingTicket)
+      transition(.active, .renewingTicket)
       return [.renewTicket]
     case .requestGrant:
       // Before there is a grant, or once what it was for is placed, a new one would not mend anything.
-      guard phase != .grant, phase != .report else { return fail(setback.reason) }
+      guard phase != .grant, phase != .report else { return fail(failure.reason) }
       failures += 1
       phase = .grant
-      become(.waiting, setback.reason)
+      transition(.waiting, failure.reason)
       return [.scheduleRetry(failures: failures, notBefore: nil), .reschedule]
     case .retry(let notBefore):
       failures += 1
-      if setback.reason == .protocolViolation, failures >= Self.maximumViolations {
+      if failure.reason == .protocolViolation, failures >= Self.maximumViolations {
         return fail(.integrity)
       }
-      become(.waiting, setback.reason)
+      transition(.waiting, failure.reason)
       return [.scheduleRetry(failures: failures, notBefore: notBefore), .reschedule]
     case .giveUp:
-      return fail(setback.reason)
+      return fail(failure.reason)
     }
   }
 
@@ -174,21 +174,21 @@ extension DownloadMachine {
     switch (event, state) {
     case (.pauseRequested, .waiting), (.pauseRequested, .active):
       let wasActive = state == .active
-      become(.paused, .user)
+      transition(.paused, .user)
       return wasActive ? [.stop, .reschedule] : [.reschedule]
     case (.pauseRequested, .paused): return []
     case (.resumeRequested, .paused), (.resumeRequested, .failed):
-      become(.waiting, .queued)
+      transition(.waiting, .queued)
       succeed()
       return [.reschedule]
     case (.resumeRequested, .cancelled):
-      become(.waiting, .queued)
+      transition(.waiting, .queued)
       succeed()
       phase = .grant
       return [.reschedule]
     case (.resumeRequested, .waiting):
       // An impatient user need not wait for the timer.
-      become(.waiting, .queued)
+      transition(.waiting, .queued)
       return [.reschedule]
     case (.resumeRequested, .active): return []
     case (.cancelRequested, .waiting), (.cancelRequested, .active), (.cancelRequested, .paused),
@@ -196,7 +196,7 @@ extension DownloadMachine {
       // What is placed belongs to the library: removing it is another request.
       guard phase != .report else { return [.reject] }
       let wasActive = state == .active
-      become(.cancelled, .user)
+      transition(.cancelled, .user)
       problem = nil
       return (wasActive ? [.stop] : []) + [.discardStaging, .settle, .reschedule]
     case (.cancelRequested, .cancelled): return []
@@ -206,7 +206,7 @@ extension DownloadMachine {
 
   private mutating func restore() -> [Action] {
     guard state == .waiting || state == .active else { return [] }
-    become(.waiting, .queued)
+    transition(.waiting, .queued)
     failures = 0
     renewals = 0
     return [.reschedule]
@@ -215,12 +215,12 @@ extension DownloadMachine {
   private mutating func advance(to phase: Phase) -> [Action] {
     self.phase = phase
     succeed()
-    become(.active, Self.reason(while: phase))
+    transition(.active, Self.reason(while: phase))
     return [.run(phase)]
   }
 
-  private mutating func fail(_ reason: DownloadReason) -> [Action] {
-    become(.failed, reason)
+  private mutating func fail(_ reason: StatusReason) -> [Action] {
+    transition(.failed, reason)
     return [.settle, .reschedule]
   }
 
@@ -230,12 +230,12 @@ extension DownloadMachine {
     problem = nil
   }
 
-  private mutating func become(_ state: State, _ reason: DownloadReason) {
+  private mutating func transition(_ state: State, _ reason: StatusReason) {
     self.state = state
     self.reason = reason
   }
 
-  private static func reason(while phase: Phase) -> DownloadReason {
+  private static func reason(while phase: Phase) -> StatusReason {
     switch phase {
     case .grant: .requestingGrant
     case .manifest: .fetchingManifest

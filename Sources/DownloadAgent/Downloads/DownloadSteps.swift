@@ -24,7 +24,7 @@ struct DownloadSteps: Sendable {
   let store: StoreQueueClient
   let client: HTTPClient
   let library: Library
-  let budget: BufferBudget
+  let buffers: BufferPool
   let clock: any WallClock
   /// Of publishers; none trusts whatever keys products name.
   var trustedKeys: Set<PublisherKeyIdentifier> = []
@@ -32,7 +32,7 @@ struct DownloadSteps: Sendable {
   /// What must stay free beside the content.
   var spaceReserve = ByteCount.mebibytes(32)
 
-  /// Never throws: what goes wrong is a setback. Nil when the task was cancelled.
+  /// Never throws: what goes wrong is a failure of a step. Nil when the task was cancelled.
   func run(
     _ action: DownloadMachine.Action, _ record: DownloadRecord, session: StagingSession?,
     progress: TransferProgress
@@ -50,7 +50,7 @@ struct DownloadSteps: Sendable {
       }
     } catch {
       if Task.isCancelled { return nil }
-      return Outcome(event: .setback(Setback(error), madeProgress: progress.bytesVerified > before))
+      return Outcome(event: .stepFailed(StepFailure(error), madeProgress: progress.bytesVerified > before))
     }
   }
 
@@ -59,11 +59,11 @@ struct DownloadSteps: Sendable {
     do {
       proof = try await store.receipt()
     } catch {
-      throw Setback(error, from: .store)
+      throw StepFailure(error, from: .store)
     }
     let response = try await server.grant(record.product, for: record.transaction, proof: proof)
     let terms = response.download
-    guard terms.product == record.product else { throw Setback.permanent(.protocolViolation) }
+    guard terms.product == record.product else { throw StepFailure.permanent(.protocolViolation) }
     let now = clock.now()
     let held = try await BlockingPool.shared.run { [library, trustedKeys] in
       let trust = try library.database.trust(in: terms, trustedKeys)
@@ -86,12 +86,12 @@ struct DownloadSteps: Sendable {
   }
 
   private func manifest(_ record: DownloadRecord) async throws -> Outcome {
-    guard let terms = record.terms else { throw Setback(.queued, .requestGrant) }
+    guard let terms = record.terms else { throw StepFailure(.queued, .requestGrant) }
     let received = try await server.manifest(terms)
     let manifest = try received.verified(against: terms.manifestDigest)
     guard manifest.digest == terms.digest, manifest.length == terms.length,
       manifest.product == terms.product, manifest.version == terms.version
-    else { throw Setback.permanent(.integrity) }
+    else { throw StepFailure.permanent(.integrity) }
     let paths = library.paths.paths(of: record.identifier)
     try await BlockingPool.shared.run { [library, trustedKeys] in
       try Self.checkSignature(received, terms, library.database, trustedKeys)
@@ -101,7 +101,7 @@ struct DownloadSteps: Sendable {
     return Outcome(event: .manifestVerified)
   }
 
-  /// Judges the manifest's signatures, and remembers whose they are. Throws a setback for good when they do not do.
+  /// Judges the manifest's signatures, and remembers whose they are. Throws a failure of a step for good when they do not do.
   private static func checkSignature(
     _ received: UnverifiedManifest, _ terms: DownloadTerms, _ database: AgentDatabase,
     _ trustedKeys: Set<PublisherKeyIdentifier>
@@ -114,7 +114,7 @@ struct DownloadSteps: Sendable {
       let faults = error.faults.map {
         Problem.Fault(code: $0.code.rawValue, path: $0.path, detail: $0.detail)
       }
-      throw Setback.permanent(
+      throw StepFailure.permanent(
         .publisherSignature,
         problem: Problem(
           .packageRejected, error.faults.map(\.detail).joined(separator: "; "), faults: faults))
@@ -123,7 +123,7 @@ struct DownloadSteps: Sendable {
   }
 
   private func transfer(_ record: DownloadRecord, _ progress: TransferProgress) async throws -> Outcome {
-    guard let terms = record.terms else { throw Setback(.queued, .requestGrant) }
+    guard let terms = record.terms else { throw StepFailure(.queued, .requestGrant) }
     let session = try await openSession(record, terms)
     var pieces = try await session.open()
     if pieces.verifiedCount == 0,
@@ -133,14 +133,14 @@ struct DownloadSteps: Sendable {
     }
     try await checkSpace(session.manifest, pieces)
     let transfer = PieceTransfer(
-      client: client, session: session, budget: budget, progress: progress, limits: limits)
+      client: client, session: session, buffers: buffers, progress: progress, limits: limits)
     try await transfer.run(url: server.api.url(terms.contentURL), ticket: terms.ticket)
     return Outcome(
       event: .transferCompleted, change: { $0.bytesVerified = terms.length }, session: session)
   }
 
   private func place(_ record: DownloadRecord, _ known: StagingSession?) async throws -> Outcome {
-    guard let terms = record.terms else { throw Setback(.queued, .requestGrant) }
+    guard let terms = record.terms else { throw StepFailure(.queued, .requestGrant) }
     let session: StagingSession
     if let known { session = known } else { session = try await openSession(record, terms) }
     let target = library.directory(of: terms.product, terms.version)
@@ -183,7 +183,7 @@ struct DownloadSteps: Sendable {
   }
 
   private func renewTicket(_ record: DownloadRecord) async throws -> Outcome {
-    guard let grant = record.grant else { throw Setback(.queued, .requestGrant) }
+    guard let grant = record.grant else { throw StepFailure(.queued, .requestGrant) }
     let fresh = try await server.renewTicket(of: grant)
     return Outcome(
       event: .ticketRenewed,
@@ -206,7 +206,7 @@ extension DownloadSteps {
       // A manifest that was damaged on disk is fetched again, as one that is gone.
       return try? UnverifiedManifest(bytes).verified(against: terms.manifestDigest)
     }
-    guard let manifest else { throw Setback(.queued, .requestGrant) }
+    guard let manifest else { throw StepFailure(.queued, .requestGrant) }
     return StagingSession(manifest: manifest, paths: paths)
   }
 
@@ -214,7 +214,7 @@ extension DownloadSteps {
     let free = try await BlockingPool.shared.run { [library] in try library.freeSpace() }
     let staged = pieces.bytesVerified
     let missing = manifest.unpackedLength - min(staged, manifest.unpackedLength)
-    if free < missing + spaceReserve { throw Setback.retry(.insufficientSpace) }
+    if free < missing + spaceReserve { throw StepFailure.retry(.insufficientSpace) }
   }
 
   private func found(at target: String, _ manifest: Manifest) async throws -> PlacedContent? {

@@ -65,7 +65,7 @@ struct Library: Sendable {
     let staging = paths.paths(of: download).staging
     try FileSystem.removeRecursively(staging)
     try FileSystem.createDirectories(FileSystem.parent(of: target))
-    try LinkedTree.make(at: staging, from: source)
+    try HardLinkTree.make(at: staging, from: source)
     try moveAside(target)
     try FileSystem.rename(staging, to: target, ifPresent: .refuse)
     try FileSystem.synchronizeDirectory(FileSystem.parent(of: target))

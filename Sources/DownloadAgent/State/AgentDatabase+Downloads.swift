@@ -92,7 +92,7 @@ extension AgentDatabase {
     record.machine = DownloadMachine(
       phase: try require(DownloadMachine.Phase(rawValue: try row.text("phase")), "downloads.phase"),
       state: try require(DownloadMachine.State(rawValue: try row.text("state")), "downloads.state"),
-      reason: DownloadReason(rawValue: try row.text("reason")),
+      reason: StatusReason(rawValue: try row.text("reason")),
       problem: try value(Problem.self, try row.optionalText("problem")),
       failures: Int(try row.integer("failures")), renewals: Int(try row.integer("renewals")))
     record.priority = Int(try row.integer("priority"))

@@ -39,7 +39,7 @@ extension AgentDatabase {
         StoreTransaction.State(rawValue: try row.text("store_state")), "transactions.store_state"))
     record.machine = TransactionMachine(
       step: try require(TransactionMachine.Step(rawValue: try row.text("step")), "transactions.step"),
-      reason: try row.optionalText("reason").map { DownloadReason(rawValue: $0) },
+      reason: try row.optionalText("reason").map { StatusReason(rawValue: $0) },
       problem: try value(Problem.self, try row.optionalText("problem")),
       tries: Int(try row.integer("tries")))
     return record

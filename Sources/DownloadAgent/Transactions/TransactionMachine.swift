@@ -34,7 +34,7 @@ struct TransactionMachine: Hashable, Sendable {
     /// The server told what this transaction entitles to.
     case planned([ProductIdentifier])
     /// Asking failed.
-    case setback(Setback)
+    case stepFailed(StepFailure)
     /// How its downloads stand now.
     case downloads([Outcome])
     /// What the server says of a grant of this transaction.
@@ -52,12 +52,12 @@ struct TransactionMachine: Hashable, Sendable {
   }
 
   private(set) var step: Step
-  private(set) var reason: DownloadReason?
+  private(set) var reason: StatusReason?
   private(set) var problem: Problem?
   /// Tries in a row that did not bring the transaction to its next step.
   private(set) var tries: Int
 
-  init(step: Step = .observed, reason: DownloadReason? = nil, problem: Problem? = nil, tries: Int = 0) {
+  init(step: Step = .observed, reason: StatusReason? = nil, problem: Problem? = nil, tries: Int = 0) {
     self.step = step
     self.reason = reason
     self.problem = problem
@@ -69,11 +69,11 @@ struct TransactionMachine: Hashable, Sendable {
   mutating func handle(_ event: Event) -> [Action] {
     switch event {
     case .observed(let state): observe(state)
-    case .vanished: vanish()
+    case .vanished: disappeared()
     case .planned(let products): plan(products)
-    case .setback(let setback): meet(setback)
+    case .stepFailed(let failure): handleFailure(failure)
     case .downloads(let outcomes): deliver(outcomes)
-    case .serverAnswered(let state): hear(state)
+    case .serverAnswered(let state): process(state)
     case .retryDue: retry()
     }
   }
@@ -83,27 +83,27 @@ extension TransactionMachine {
   private mutating func observe(_ state: StoreTransaction.State) -> [Action] {
     switch (step, state) {
     case (.observed, .purchased), (.observed, .restored):
-      become(.planning)
+      transition(.planning)
       return [.plan]
     case (.observed, .purchasing), (.observed, .deferred):
       reason = state == .deferred ? .awaitingApproval : .awaitingPayment
       return []
     case (.observed, .failed):
-      become(.failed, .paymentFailed)
+      transition(.failed, .paymentFailed)
       return []
     case (.finished, .purchased), (.finished, .restored):
       // The store takes the end back, or our record is older than the truth: what is owed is owed again.
-      become(.planning)
+      transition(.planning)
       return [.plan]
     case (.planning, _), (.delivering, _), (.waitingForServer, _), (.finished, _), (.failed, _):
       return []
     }
   }
 
-  private mutating func vanish() -> [Action] {
+  private mutating func disappeared() -> [Action] {
     switch step {
     case .observed, .planning:
-      become(.finished, .finishedElsewhere)
+      transition(.finished, .finishedElsewhere)
       return []
     case .waitingForServer:
       // The server has the last word; it is asked without delay.
@@ -121,18 +121,18 @@ extension TransactionMachine {
       tries += 1
       return [.scheduleRetry(tries: tries, notBefore: nil)]
     }
-    become(.delivering)
+    transition(.delivering)
     return [.createDownloads(products)]
   }
 
-  private mutating func meet(_ setback: Setback) -> [Action] {
+  private mutating func handleFailure(_ failure: StepFailure) -> [Action] {
     guard step == .planning || step == .waitingForServer else { return [] }
-    reason = setback.reason
-    problem = setback.problem
+    reason = failure.reason
+    problem = failure.problem
     tries += 1
     // A refusal that repeating does not change today (refunded, wrong application) may change at the store: the
     // transaction is still in its queue, so it is asked again, ever more rarely.
-    guard case .retry(let notBefore) = setback.remedy else {
+    guard case .retry(let notBefore) = failure.recovery else {
       return [.scheduleRetry(tries: tries, notBefore: nil)]
     }
     return [.scheduleRetry(tries: tries, notBefore: notBefore)]
@@ -142,25 +142,25 @@ extension TransactionMachine {
     guard step == .delivering || step == .waitingForServer else { return [] }
     if outcomes.isEmpty {
       // The agent did not live to create them.
-      become(.planning)
+      transition(.planning)
       return [.plan]
     }
     if outcomes.allSatisfy({ $0 == .delivered }) {
       guard step == .delivering else { return [] }
-      become(.waitingForServer)
+      transition(.waitingForServer)
       return [.askServer]
     }
-    let blocked: DownloadReason? =
+    let blocked: StatusReason? =
       outcomes.contains(.failed) ? .downloadFailed : outcomes.contains(.cancelled) ? .downloadCancelled : nil
-    become(.delivering, blocked)
+    transition(.delivering, blocked)
     return []
   }
 
-  private mutating func hear(_ state: GrantStateName) -> [Action] {
+  private mutating func process(_ state: GrantStateName) -> [Action] {
     guard step == .delivering || step == .waitingForServer else { return [] }
     switch state {
     case .finished:
-      become(.finished)
+      transition(.finished)
       return []
     case .granted, .completed, .revoked:
       guard step == .waitingForServer else { return [] }
@@ -179,7 +179,7 @@ extension TransactionMachine {
     }
   }
 
-  private mutating func become(_ step: Step, _ reason: DownloadReason? = nil) {
+  private mutating func transition(_ step: Step, _ reason: StatusReason? = nil) {
     if self.step != step { tries = 0 }
     self.step = step
     self.reason = reason

@@ -28,20 +28,20 @@ final class PieceReceiver: TransferReceiver {
   private let manifest: Manifest
   /// What was there when the request was made: its pieces are passed over.
   private let known: PieceMap
-  private let budget: BufferBudget
+  private let buffers: BufferPool
   private let queue: PieceQueue
   private let progress: TransferProgress
   private let state = Mutex(State())
 
   /// `asked` starts at the beginning of a piece that `known` lacks.
   init(
-    asked: Range<Int64>, manifest: Manifest, known: PieceMap, budget: BufferBudget, queue: PieceQueue,
+    asked: Range<Int64>, manifest: Manifest, known: PieceMap, buffers: BufferPool, queue: PieceQueue,
     progress: TransferProgress
   ) {
     self.asked = asked
     self.manifest = manifest
     self.known = known
-    self.budget = budget
+    self.buffers = buffers
     self.queue = queue
     self.progress = progress
   }
@@ -82,7 +82,7 @@ final class PieceReceiver: TransferReceiver {
       // is taken, since a paused transfer hands the same bytes out again.
       if state.spare == nil, (state.current?.missingCount ?? 0) < bytes.count {
         let handle = state.handle
-        guard let buffer = budget.take(otherwise: { handle?.resume() }) else { return .pause }
+        guard let buffer = buffers.take(otherwise: { handle?.resume() }) else { return .pause }
         state.spare = buffer
       }
       var offset = 0
@@ -116,8 +116,8 @@ final class PieceReceiver: TransferReceiver {
   /// After the transfer's end: gives the buffers of what stayed incomplete back.
   func abandonRest() {
     let (current, spare) = state.withLock { ($0.current.take(), $0.spare.take()) }
-    if let current { budget.giveBack(current.bytes) }
-    if let spare { budget.giveBack(spare) }
+    if let current { buffers.giveBack(current.bytes) }
+    if let spare { buffers.giveBack(spare) }
   }
 
   /// The first piece that is not there yet and starts at or behind `position`.

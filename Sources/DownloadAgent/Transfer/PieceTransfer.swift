@@ -19,11 +19,11 @@ struct PieceTransfer: Sendable {
 
   let client: HTTPClient
   let session: StagingSession
-  let budget: BufferBudget
+  let buffers: BufferPool
   let progress: TransferProgress
   let limits: Limits
 
-  /// Returns when every piece is written; throws ``Setback``, or `CancellationError` once the task is cancelled. `url`
+  /// Returns when every piece is written; throws ``StepFailure``, or `CancellationError` once the task is cancelled. `url`
   /// is absolute.
   func run(url: String, ticket: String) async throws {
     var pieces = try await session.open()
@@ -33,28 +33,28 @@ struct PieceTransfer: Sendable {
     while !pieces.isComplete {
       guard let run = pieces.nextMissingRun(from: position) ?? pieces.nextMissingRun(from: 0) else { break }
       position = run.upperBound
-      let harvest = try await fetch(run, lacking: pieces, url: url, ticket: ticket)
-      pieces = harvest.pieces
-      for piece in harvest.corrupt {
+      let result = try await fetch(run, lacking: pieces, url: url, ticket: ticket)
+      pieces = result.pieces
+      for piece in result.corrupt {
         corruptTries[piece, default: 0] += 1
-        if corruptTries[piece, default: 0] >= limits.corruptTries { throw Setback.permanent(.integrity) }
+        if corruptTries[piece, default: 0] >= limits.corruptTries { throw StepFailure.permanent(.integrity) }
       }
       // An answer that ended properly and brought nothing would be asked for again for ever.
-      if harvest.verifiedCount == 0, harvest.corrupt.isEmpty { throw Setback.retry(.protocolViolation) }
+      if result.verifiedCount == 0, result.corrupt.isEmpty { throw StepFailure.retry(.protocolViolation) }
     }
   }
 
   /// One request for a run of missing pieces.
   private func fetch(
     _ run: Range<Int>, lacking known: PieceMap, url: String, ticket: String
-  ) async throws -> StagingSession.Harvest {
+  ) async throws -> StagingSession.WriteResult {
     let manifest = session.manifest
     let asked = manifest.layout.range(of: run)
     let queue = PieceQueue()
     let receiver = PieceReceiver(
-      asked: asked, manifest: manifest, known: known, budget: budget, queue: queue, progress: progress)
-    async let harvesting = session.harvest(
-      queue, budget: budget, progress: progress, stop: { receiver.cancel() })
+      asked: asked, manifest: manifest, known: known, buffers: buffers, queue: queue, progress: progress)
+    async let writing = session.writePieces(
+      queue, buffers: buffers, progress: progress, stop: { receiver.cancel() })
     var failure: HTTPClientError?
     do throws(HTTPClientError) {
       _ = try await client.stream(request(asked, of: manifest, url: url, ticket: ticket), to: receiver)
@@ -63,11 +63,11 @@ struct PieceTransfer: Sendable {
     }
     receiver.abandonRest()
     queue.close()
-    let harvest = try await harvesting
-    if let error = harvest.failure { throw error }
+    let result = try await writing
+    if let error = result.failure { throw error }
     try Task.checkCancellation()
-    if let failure, failure.code != .stopped { throw setback(failure, receiver.verdict) }
-    return harvest
+    if let failure, failure.code != .stopped { throw stepFailure(failure, receiver.verdict) }
+    return result
   }
 
   private func request(
@@ -87,9 +87,9 @@ struct PieceTransfer: Sendable {
     return request
   }
 
-  private func setback(_ error: HTTPClientError, _ verdict: PieceReceiver.Verdict) -> Setback {
-    guard error.code == .refused, let head = error.head else { return Setback(error, from: .server) }
+  private func stepFailure(_ error: HTTPClientError, _ verdict: PieceReceiver.Verdict) -> StepFailure {
+    guard error.code == .refused, let head = error.head else { return StepFailure(error, from: .server) }
     if verdict == .mismatched { return .retry(.protocolViolation, notBefore: head.retryAfter) }
-    return Setback(APIClient.refusal(head: head, body: error.body), from: .server)
+    return StepFailure(APIClient.refusal(head: head, body: error.body), from: .server)
   }
 }

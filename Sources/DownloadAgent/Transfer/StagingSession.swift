@@ -6,7 +6,7 @@ import SystemCalls
 /// blocks. Lives from the transfer to the placing, so that what is open and known stays so.
 actor StagingSession {
   /// How a queue of received pieces ended.
-  struct Harvest: Sendable {
+  struct WriteResult: Sendable {
     var pieces: PieceMap
     /// Pieces whose bytes were not the manifest's, in the order they came.
     var corrupt: [Int] = []
@@ -58,31 +58,31 @@ actor StagingSession {
 
   /// Checks and writes what comes through `queue` until it is closed. Blocks this session's thread meanwhile; the first
   /// failure calls `stop` and lets the rest pass by. Every buffer goes back to `budget`.
-  func harvest(
-    _ queue: PieceQueue, budget: BufferBudget, progress: TransferProgress, stop: @Sendable () -> Void
-  ) throws -> Harvest {
-    var harvest = Harvest(pieces: try open())
+  func writePieces(
+    _ queue: PieceQueue, buffers: BufferPool, progress: TransferProgress, stop: @Sendable () -> Void
+  ) throws -> WriteResult {
+    var result = WriteResult(pieces: try open())
     while let piece = queue.next() {
-      guard harvest.failure == nil else {
-        budget.giveBack(piece.bytes)
+      guard result.failure == nil else {
+        buffers.giveBack(piece.bytes)
         continue
       }
       let index = piece.index
       do {
-        budget.giveBack(try keep(piece))
-        harvest.verifiedCount += 1
+        buffers.giveBack(try keep(piece))
+        result.verifiedCount += 1
         if let pieces = area?.pieces { progress.setVerified(pieces.bytesVerified) }
       } catch is PieceRejection {
-        budget.giveBack(nil)
-        harvest.corrupt.append(index)
+        buffers.giveBack(nil)
+        result.corrupt.append(index)
       } catch {
-        budget.giveBack(nil)
-        harvest.failure = error
+        buffers.giveBack(nil)
+        result.failure = error
         stop()
       }
     }
-    if let pieces = area?.pieces { harvest.pieces = pieces }
-    return harvest
+    if let pieces = area?.pieces { result.pieces = pieces }
+    return result
   }
 
   /// Verifies, writes and notes a piece, in this order; answers its buffer.
@@ -97,7 +97,7 @@ actor StagingSession {
   func place(at path: String) throws -> PlacedContent {
     _ = try open()
     guard let area = area.take(), area.pieces.isComplete else {
-      throw Setback.retry(.storageFailure)
+      throw StepFailure.retry(.storageFailure)
     }
     journal = nil
     return try area.finish().place(at: path)

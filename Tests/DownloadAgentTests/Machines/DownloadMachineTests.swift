@@ -9,7 +9,7 @@ private typealias Action = DownloadMachine.Action
 
 /// Every state in every phase, and every kind of event.
 private enum Everything {
-  static let reasons: [(DownloadMachine.State, DownloadReason)] = [
+  static let reasons: [(DownloadMachine.State, StatusReason)] = [
     (.waiting, .queued), (.waiting, .serverUnreachable), (.active, .transferring), (.paused, .user),
     (.finished, .placed), (.failed, .integrity), (.cancelled, .user),
   ]
@@ -20,11 +20,12 @@ private enum Everything {
 
   static let events: [Event] = [
     .started, .granted(libraryHoldsContent: false), .granted(libraryHoldsContent: true), .manifestVerified,
-    .transferCompleted, .placed, .reportAccepted, .setback(.retry(.connectionLost), madeProgress: false),
-    .setback(.retry(.connectionLost), madeProgress: true),
-    .setback(.permanent(.integrity), madeProgress: false),
-    .setback(Setback(.queued, .renewTicket), madeProgress: false),
-    .setback(Setback(.queued, .requestGrant), madeProgress: false), .ticketRenewed, .retryDue, .contentLost,
+    .transferCompleted, .placed, .reportAccepted, .stepFailed(.retry(.connectionLost), madeProgress: false),
+    .stepFailed(.retry(.connectionLost), madeProgress: true),
+    .stepFailed(.permanent(.integrity), madeProgress: false),
+    .stepFailed(StepFailure(.queued, .renewTicket), madeProgress: false),
+    .stepFailed(StepFailure(.queued, .requestGrant), madeProgress: false), .ticketRenewed, .retryDue,
+    .contentLost,
     .pauseRequested, .resumeRequested, .cancelRequested, .restored,
   ]
 
@@ -75,7 +76,7 @@ private enum Everything {
         (.grant, .report, .granted(libraryHoldsContent: true)), (.manifest, .transfer, .manifestVerified),
         (.transfer, .place, .transferCompleted), (.place, .report, .placed):
         #expect(before.state == .active)
-      case (_, .grant, .setback), (_, .grant, .contentLost), (_, .grant, .resumeRequested): break
+      case (_, .grant, .stepFailed), (_, .grant, .contentLost), (_, .grant, .resumeRequested): break
       default: Issue.record("\(before) came to \(after.phase) by \(event)")
       }
     }
@@ -156,8 +157,8 @@ private enum Everything {
 
   @Test("an expired ticket is renewed and the same phase goes on") func renewing() {
     var machine = DownloadMachine(phase: .transfer, state: .active, reason: .transferring)
-    let expired = Setback(Problem(.ticketExpired))
-    #expect(machine.handle(.setback(expired, madeProgress: true)) == [.renewTicket])
+    let expired = StepFailure(Problem(.ticketExpired))
+    #expect(machine.handle(.stepFailed(expired, madeProgress: true)) == [.renewTicket])
     #expect(machine.reason == .renewingTicket)
     #expect(machine.handle(.ticketRenewed) == [.run(.transfer)])
     #expect(machine.reason == .transferring)
@@ -165,12 +166,12 @@ private enum Everything {
 
   @Test("a server that refuses every fresh ticket is not asked for ever") func renewalsAreBounded() {
     var machine = DownloadMachine(phase: .transfer, state: .active, reason: .transferring)
-    let invalid = Setback(Problem(.ticketInvalid))
+    let invalid = StepFailure(Problem(.ticketInvalid))
     for _ in 0..<DownloadMachine.maximumRenewals {
-      #expect(machine.handle(.setback(invalid, madeProgress: false)) == [.renewTicket])
+      #expect(machine.handle(.stepFailed(invalid, madeProgress: false)) == [.renewTicket])
       _ = machine.handle(.ticketRenewed)
     }
-    #expect(machine.handle(.setback(invalid, madeProgress: false)) == [.settle, .reschedule])
+    #expect(machine.handle(.stepFailed(invalid, madeProgress: false)) == [.settle, .reschedule])
     #expect(machine.state == .failed && machine.reason.rawValue == "ticket-invalid")
   }
 
@@ -178,7 +179,9 @@ private enum Everything {
     var machine = DownloadMachine(phase: .transfer, state: .active, reason: .transferring)
     for _ in 0..<20 {
       #expect(
-        machine.handle(.setback(Setback(Problem(.ticketExpired)), madeProgress: true)) == [.renewTicket])
+        machine.handle(.stepFailed(StepFailure(Problem(.ticketExpired)), madeProgress: true)) == [
+          .renewTicket
+        ])
       _ = machine.handle(.ticketRenewed)
     }
   }
@@ -186,7 +189,7 @@ private enum Everything {
   @Test("each retry counts one more failure in a row; success forgets them") func failures() {
     var machine = DownloadMachine(phase: .transfer, state: .active, reason: .transferring)
     for count in 1...3 {
-      let actions = machine.handle(.setback(.retry(.serverUnreachable), madeProgress: false))
+      let actions = machine.handle(.stepFailed(.retry(.serverUnreachable), madeProgress: false))
       #expect(actions == [.scheduleRetry(failures: count, notBefore: nil), .reschedule])
       #expect(machine.state == .waiting && machine.reason == .serverUnreachable)
       _ = machine.handle(.retryDue)
@@ -200,7 +203,7 @@ private enum Everything {
     var machine = DownloadMachine(phase: .transfer, state: .active, reason: .transferring)
     var rounds = 0
     while machine.state != .failed, rounds < 100 {
-      _ = machine.handle(.setback(.retry(.protocolViolation), madeProgress: false))
+      _ = machine.handle(.stepFailed(.retry(.protocolViolation), madeProgress: false))
       _ = machine.handle(.retryDue)
       _ = machine.handle(.started)
       rounds += 1
@@ -210,7 +213,7 @@ private enum Everything {
 
   @Test("a grant that the server forgot is asked for anew") func forgottenGrant() {
     var machine = DownloadMachine(phase: .transfer, state: .active, reason: .renewingTicket)
-    _ = machine.handle(.setback(Setback(Problem(.grantUnknown)), madeProgress: false))
+    _ = machine.handle(.stepFailed(StepFailure(Problem(.grantUnknown)), madeProgress: false))
     #expect(machine.phase == .grant && machine.state == .waiting)
   }
 
@@ -225,7 +228,7 @@ private enum Everything {
   @Test("a refused completion fails the download with the server's problem") func refusedCompletion() {
     var machine = DownloadMachine(phase: .report, state: .active, reason: .reporting)
     let problem = Problem(.completionMismatch, missingStep: .digest)
-    _ = machine.handle(.setback(Setback(problem), madeProgress: false))
+    _ = machine.handle(.stepFailed(StepFailure(problem), madeProgress: false))
     #expect(machine.state == .failed && machine.problem == problem)
     #expect(machine.reason.rawValue == "completion-mismatch")
   }

@@ -8,7 +8,7 @@ private typealias Machine = TransactionMachine
 
 @Suite struct TransactionMachineTests {
   private static let product = ProductIdentifier("com.example.heroes.issue42")
-  private static let retry = Setback.retry(.serverUnreachable)
+  private static let retry = StepFailure.retry(.serverUnreachable)
 
   private var products: [ProductIdentifier] { [Self.product].compactMap { $0 } }
 
@@ -16,8 +16,8 @@ private typealias Machine = TransactionMachine
     [StoreTransaction.State.purchasing, .purchased, .failed, .restored, .deferred].map { .observed($0) }
     + GrantStateName.allCases.map { .serverAnswered($0) }
     + [
-      .vanished, .planned([]), .planned([product].compactMap { $0 }), .setback(retry),
-      .setback(.permanent(.integrity)), .downloads([]), .downloads([.pending]), .downloads([.delivered]),
+      .vanished, .planned([]), .planned([product].compactMap { $0 }), .stepFailed(retry),
+      .stepFailed(.permanent(.integrity)), .downloads([]), .downloads([.pending]), .downloads([.delivered]),
       .downloads([.delivered, .failed]), .downloads([.cancelled]), .retryDue,
     ]
 
@@ -72,7 +72,7 @@ private typealias Machine = TransactionMachine
     }
     for step in [Machine.Step.planning, .waitingForServer] {
       var machine = Machine(step: step)
-      #expect(machine.handle(.setback(Self.retry)) == [.scheduleRetry(tries: 1, notBefore: nil)])
+      #expect(machine.handle(.stepFailed(Self.retry)) == [.scheduleRetry(tries: 1, notBefore: nil)])
       #expect(machine.handle(.retryDue) == [step == .planning ? .plan : .askServer])
     }
   }
@@ -104,7 +104,7 @@ private typealias Machine = TransactionMachine
   @Test("a refusal is kept for whoever looks, and asked about again") func refusal() {
     var machine = Machine(step: .planning)
     let problem = Problem(.receiptWrongApplication)
-    #expect(machine.handle(.setback(Setback(problem))) == [.scheduleRetry(tries: 1, notBefore: nil)])
+    #expect(machine.handle(.stepFailed(StepFailure(problem))) == [.scheduleRetry(tries: 1, notBefore: nil)])
     #expect(machine.problem == problem && machine.reason?.rawValue == "receipt-wrong-application")
   }
 

@@ -32,7 +32,7 @@ import Testing
     let database = try open()
     var record = try #require(try database.createDownloads(for: transaction, products: [product]).first)
     record.machine = DownloadMachine(
-      phase: .report, state: .failed, reason: DownloadReason(rawValue: "completion-mismatch"),
+      phase: .report, state: .failed, reason: StatusReason(rawValue: "completion-mismatch"),
       problem: Problem(.completionMismatch, missingStep: .version), failures: 3, renewals: 2)
     record.priority = -7
     record.grant = GrantIdentifier("00112233445566778899aabbccddeeff")

@@ -19,7 +19,7 @@ import Testing
     let shop: Shop
     let client: HTTPClient
     let progress = TransferProgress(received: .zero, verified: .zero)
-    let budget = BufferBudget(limit: 4)
+    let buffers = BufferPool(limit: 4)
 
     init(_ goods: Goods, _ faults: [Shop.ContentFault] = []) throws {
       directory = try TemporaryDirectory()
@@ -35,19 +35,19 @@ import Testing
 
     func session() -> StagingSession { StagingSession(manifest: goods.manifest, paths: paths) }
 
-    /// One try; the setback that ended it, or nil when every piece is there.
-    func transfer(_ url: String, stallAfter: Duration = .seconds(10)) async throws -> Setback? {
+    /// One try; the failure of a step that ended it, or nil when every piece is there.
+    func transfer(_ url: String, stallAfter: Duration = .seconds(10)) async throws -> StepFailure? {
       var limits = PieceTransfer.Limits()
       limits.stallAfter = stallAfter
       let transfer = PieceTransfer(
-        client: client, session: session(), budget: budget, progress: progress, limits: limits
+        client: client, session: session(), buffers: buffers, progress: progress, limits: limits
       )
       do {
         try await transfer.run(
           url: "\(url)/v1/content/\(goods.manifest.digest)", ticket: shop.state.current.ticket)
         return nil
-      } catch let setback as Setback {
-        return setback
+      } catch let failure as StepFailure {
+        return failure
       }
     }
 
@@ -58,7 +58,7 @@ import Testing
       for (path, bytes) in goods.files {
         #expect(try FileSystem.read("\(target)/\(path)", upTo: .gibibytes(1)) == bytes, "\(path)")
       }
-      #expect(budget.available == 4, "every buffer came back")
+      #expect(buffers.available == 4, "every buffer came back")
     }
   }
 
@@ -149,11 +149,11 @@ import Testing
     let bench = try Bench(try goods(2), [.cut(after: Self.mebibyte), .problem(code)])
     try await bench.shop.open { url async throws in
       _ = try await bench.transfer(url)
-      var setback = try #require(try await bench.transfer(url))
+      var failure = try #require(try await bench.transfer(url))
       // Which request of the server's it was is the server's to say.
-      #expect(setback.problem?.instance?.hasPrefix("urn:pullbox:request:") == true)
-      setback.problem?.instance = nil
-      #expect(setback == Setback(Problem(code)))
+      #expect(failure.problem?.instance?.hasPrefix("urn:pullbox:request:") == true)
+      failure.problem?.instance = nil
+      #expect(failure == StepFailure(Problem(code)))
       #expect(bench.progress.bytesVerified == .mebibytes(1))
     }
   }
@@ -177,7 +177,7 @@ import Testing
   {
     let bench = try Bench(try goods(4), [.stall(after: 2 * Self.mebibyte + 10)])
     try await bench.shop.open { url async throws in
-      await withThrowingTaskGroup(of: Setback?.self) { group in
+      await withThrowingTaskGroup(of: StepFailure?.self) { group in
         group.addTask { try await bench.transfer(url) }
         while bench.progress.bytesVerified < .mebibytes(2) { await Task.yield() }
         group.cancelAll()
@@ -191,9 +191,9 @@ import Testing
 
   @Test("with two buffers everything still comes") func twoBuffers() async throws {
     let bench = try Bench(try goods(5))
-    let held = (0..<2).compactMap { _ in bench.budget.take(otherwise: {}) }
+    let held = (0..<2).compactMap { _ in bench.buffers.take(otherwise: {}) }
     try await bench.shop.open { url async throws in #expect(try await bench.transfer(url) == nil) }
-    for buffer in held { bench.budget.giveBack(buffer) }
+    for buffer in held { bench.buffers.giveBack(buffer) }
     try await bench.expectPlaced()
   }
 }

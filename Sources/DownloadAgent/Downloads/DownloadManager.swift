@@ -6,7 +6,7 @@ import SystemCalls
 
 /// Runs every download: feeds its machine, persists what comes of it, then acts. Lives on a thread of its own, since
 /// persisting blocks; nothing here awaits in the middle of a transition.
-actor DownloadCenter {
+actor DownloadManager {
   /// A download and what is going on about it in this process.
   struct Entry {
     var record: DownloadRecord

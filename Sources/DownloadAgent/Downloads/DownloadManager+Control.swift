@@ -2,7 +2,7 @@ import Commerce
 import Measures
 import PullboxAPI
 
-extension DownloadCenter {
+extension DownloadManager {
   /// Every download, oldest first.
   func statuses() -> [DownloadStatus] {
     entries.values.sorted { $0.record.sequence < $1.record.sequence }.map { status(of: $0) }

@@ -2,8 +2,8 @@ import Measures
 import PullboxAPI
 
 /// Why a step did not succeed, as far as the next step depends on it.
-struct Setback: Error, Hashable, Sendable {
-  enum Remedy: Hashable, Sendable {
+struct StepFailure: Error, Hashable, Sendable {
+  enum Recovery: Hashable, Sendable {
     /// The same step may succeed later; not before `notBefore` where the other side said so.
     case retry(notBefore: Duration?)
     /// The ticket no longer opens the content; a fresh one may.
@@ -14,24 +14,24 @@ struct Setback: Error, Hashable, Sendable {
     case giveUp
   }
 
-  var reason: DownloadReason
-  var remedy: Remedy
+  var reason: StatusReason
+  var recovery: Recovery
   /// What a service answered, for whoever looks.
   var problem: Problem?
 
-  init(_ reason: DownloadReason, _ remedy: Remedy, problem: Problem? = nil) {
+  init(_ reason: StatusReason, _ recovery: Recovery, problem: Problem? = nil) {
     self.reason = reason
-    self.remedy = remedy
+    self.recovery = recovery
     self.problem = problem
   }
 
   static func retry(
-    _ reason: DownloadReason, notBefore: Duration? = nil, problem: Problem? = nil
-  ) -> Setback {
-    Setback(reason, .retry(notBefore: notBefore), problem: problem)
+    _ reason: StatusReason, notBefore: Duration? = nil, problem: Problem? = nil
+  ) -> StepFailure {
+    StepFailure(reason, .retry(notBefore: notBefore), problem: problem)
   }
 
-  static func permanent(_ reason: DownloadReason, problem: Problem? = nil) -> Setback {
-    Setback(reason, .giveUp, problem: problem)
+  static func permanent(_ reason: StatusReason, problem: Problem? = nil) -> StepFailure {
+    StepFailure(reason, .giveUp, problem: problem)
   }
 }

@@ -3,7 +3,7 @@ import PullboxAPI
 import ServiceRuntime
 import SystemCalls
 
-extension DownloadCenter {
+extension DownloadManager {
   /// One transition: machine, disk, deeds. What cannot be persisted is not done: then the answer is nil, and a download that
   /// was at work waits and tries again.
   @discardableResult
@@ -24,9 +24,9 @@ extension DownloadCenter {
       log.error(
         "a download's state cannot be saved", ["download": "\(identifier)", "error": LogValue(error)])
       var waiting = before
-      let deeds = waiting.handle(.setback(.retry(.storageFailure), madeProgress: false))
+      let actions = waiting.handle(.stepFailed(.retry(.storageFailure), madeProgress: false))
       entries[identifier]?.record.machine = waiting
-      perform(deeds, on: identifier)
+      perform(actions, on: identifier)
       if waiting.isReady { entries[identifier]?.retryAt = clock.now() + .seconds(5) }
       publish(identifier)
       return nil
@@ -157,12 +157,12 @@ extension DownloadCenter {
   }
 
   private func note(_ event: DownloadMachine.Event, _ identifier: DownloadIdentifier) {
-    guard case .setback(let setback, _) = event else { return }
+    guard case .stepFailed(let failure, _) = event else { return }
     log.info(
       "a step of a download did not succeed",
       [
-        "download": "\(identifier)", "reason": "\(setback.reason)",
-        "problem": LogValue(setback.problem?.description ?? "-"),
+        "download": "\(identifier)", "reason": "\(failure.reason)",
+        "problem": LogValue(failure.problem?.description ?? "-"),
       ])
   }
 }

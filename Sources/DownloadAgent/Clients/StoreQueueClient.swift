@@ -5,11 +5,11 @@ import PullboxAPI
 /// The payment store, as one of its customers sees it.
 struct StoreQueueClient: Sendable {
   private let api: APIClient
-  private let monitor: PeerMonitor
+  private let monitor: EndpointHealth
   private let device: DeviceIdentifier
 
   /// `api` carries the account's token.
-  init(api: APIClient, monitor: PeerMonitor, device: DeviceIdentifier) {
+  init(api: APIClient, monitor: EndpointHealth, device: DeviceIdentifier) {
     self.api = api
     self.monitor = monitor
     self.device = device

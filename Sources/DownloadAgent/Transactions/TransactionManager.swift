@@ -7,7 +7,7 @@ import SystemCalls
 /// Watches the store's queue and sees every transaction through to its end. One loop does everything: it asks the store,
 /// asks the server what is owed and what is finished, and hears from downloads. Lives on a thread of its own, since
 /// persisting blocks.
-actor TransactionCenter {
+actor TransactionManager {
   struct Entry {
     var record: TransactionRecord
     var isSaved = false
@@ -25,7 +25,7 @@ actor TransactionCenter {
   let database: AgentDatabase
   let store: StoreQueueClient
   let server: DeliveryClient
-  let downloads: DownloadCenter
+  let downloads: DownloadManager
   let hub: EventHub
   let inbox: TransactionInbox
   let clock: any MonotonicClock
@@ -39,7 +39,7 @@ actor TransactionCenter {
   private var pollFailures = 0
 
   init(
-    database: AgentDatabase, store: StoreQueueClient, server: DeliveryClient, downloads: DownloadCenter,
+    database: AgentDatabase, store: StoreQueueClient, server: DeliveryClient, downloads: DownloadManager,
     hub: EventHub, inbox: TransactionInbox, pollInterval: Duration, retryPolicy: RetryPolicy,
     clock: any MonotonicClock, log: Log
   ) {
@@ -63,7 +63,7 @@ actor TransactionCenter {
         record: record, isSaved: true,
         isDue: record.machine.step == .planning || record.machine.step == .waitingForServer)
       await publish(record.identifier)
-      await hear(.downloads(await downloads.outcomes(of: record.identifier)), record.identifier)
+      await process(.downloads(await downloads.outcomes(of: record.identifier)), record.identifier)
     }
   }
 
@@ -114,7 +114,7 @@ actor TransactionCenter {
       }
       let identifiers = Set(listed.map(\.id))
       for identifier in known where !identifiers.contains(identifier) {
-        await hear(.vanished, identifier)
+        await process(.vanished, identifier)
       }
     } catch {
       pollFailures += 1

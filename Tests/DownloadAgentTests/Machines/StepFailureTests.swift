@@ -7,7 +7,7 @@ import Testing
 
 @testable import DownloadAgent
 
-@Suite struct SetbackTests {
+@Suite struct StepFailureTests {
   @Test(
     "a refusal that nothing here can change is final",
     arguments: [
@@ -16,57 +16,57 @@ import Testing
       .contentUnknown,
     ])
   func permanent(_ code: ProblemCode) {
-    let setback = Setback(Problem(code))
-    #expect(setback.remedy == .giveUp)
-    #expect(setback.reason.rawValue == code.text)
-    #expect(setback.problem?.code == code)
+    let failure = StepFailure(Problem(code))
+    #expect(failure.recovery == .giveUp)
+    #expect(failure.reason.rawValue == code.text)
+    #expect(failure.problem?.code == code)
   }
 
   @Test("a store that could not be asked is not a no") func undetermined() {
-    let setback = Setback(Problem(.verificationUndetermined, retryAfterSeconds: 7))
-    #expect(setback.remedy == .retry(notBefore: .seconds(7)))
-    #expect(setback.reason.rawValue == "verification-undetermined")
+    let failure = StepFailure(Problem(.verificationUndetermined, retryAfterSeconds: 7))
+    #expect(failure.recovery == .retry(notBefore: .seconds(7)))
+    #expect(failure.reason.rawValue == "verification-undetermined")
   }
 
   @Test("tickets are renewed, forgotten grants asked for anew, crowds waited for") func remedies() {
-    #expect(Setback(Problem(.ticketExpired)).remedy == .renewTicket)
-    #expect(Setback(Problem(.ticketInvalid)).remedy == .renewTicket)
-    #expect(Setback(Problem(.ticketMissing)).remedy == .renewTicket)
-    #expect(Setback(Problem(.grantUnknown)).remedy == .requestGrant)
-    let crowd = Setback(Problem(.tooManyRequests, retryAfterSeconds: 3))
-    #expect(crowd.remedy == .retry(notBefore: .seconds(3)) && crowd.reason == .tooManyRequests)
+    #expect(StepFailure(Problem(.ticketExpired)).recovery == .renewTicket)
+    #expect(StepFailure(Problem(.ticketInvalid)).recovery == .renewTicket)
+    #expect(StepFailure(Problem(.ticketMissing)).recovery == .renewTicket)
+    #expect(StepFailure(Problem(.grantUnknown)).recovery == .requestGrant)
+    let crowd = StepFailure(Problem(.tooManyRequests, retryAfterSeconds: 3))
+    #expect(crowd.recovery == .retry(notBefore: .seconds(3)) && crowd.reason == .tooManyRequests)
   }
 
   @Test("a code of a newer server is judged by its status") func unknownCodes() {
     var problem = Problem(.unavailable)
     problem.type = "urn:pullbox:problem:of-tomorrow"
     problem.status = 502
-    #expect(Setback(problem).remedy == .retry(notBefore: nil))
+    #expect(StepFailure(problem).recovery == .retry(notBefore: nil))
     problem.status = 418
-    #expect(Setback(problem).remedy == .giveUp && Setback(problem).reason.rawValue == "of-tomorrow")
+    #expect(StepFailure(problem).recovery == .giveUp && StepFailure(problem).reason.rawValue == "of-tomorrow")
     problem.type = "about:blank"
-    #expect(Setback(problem).reason.rawValue == "http-418")
+    #expect(StepFailure(problem).reason.rawValue == "http-418")
   }
 
   @Test("whoever does not answer is tried again, by name") func unreachable() {
     let refused = HTTPClientError(code: .connectionFailed, message: "refused", isRetryable: true)
-    #expect(Setback(APICallError.unreachable(refused), from: .server).reason == .serverUnreachable)
-    #expect(Setback(APICallError.unreachable(refused), from: .store).reason == .storeUnreachable)
+    #expect(StepFailure(APICallError.unreachable(refused), from: .server).reason == .serverUnreachable)
+    #expect(StepFailure(APICallError.unreachable(refused), from: .store).reason == .storeUnreachable)
     let cut = HTTPClientError(
       code: .connectionLost, message: "cut", isRetryable: true, head: ResponseHead(status: 206))
-    #expect(Setback(cut, from: .server) == .retry(.connectionLost))
+    #expect(StepFailure(cut, from: .server) == .retry(.connectionLost))
   }
 
   @Test("a page that is no problem document never fails a download") func proxies() {
     let page = APICallError.unintelligible(status: 502, detail: "<html>")
-    #expect(Setback(page, from: .server) == .retry(.serverUnavailable))
+    #expect(StepFailure(page, from: .server) == .retry(.serverUnavailable))
     let lie = APICallError.unintelligible(status: 200, detail: "<html>")
-    #expect(Setback(lie, from: .server) == .retry(.protocolViolation))
+    #expect(StepFailure(lie, from: .server) == .retry(.protocolViolation))
   }
 
   @Test("a full disk is told from a broken one") func disks() {
-    #expect(Setback(SystemError(number: 28, call: "pwrite")) == .retry(.insufficientSpace))
-    #expect(Setback(SystemError(number: 5, call: "pwrite")) == .retry(.storageFailure))
+    #expect(StepFailure(SystemError(number: 28, call: "pwrite")) == .retry(.insufficientSpace))
+    #expect(StepFailure(SystemError(number: 5, call: "pwrite")) == .retry(.storageFailure))
   }
 }
 

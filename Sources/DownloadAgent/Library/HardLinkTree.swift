@@ -2,7 +2,7 @@ import Glibc
 import SystemCalls
 
 /// A second tree of directories whose files are those of the first: no byte is copied.
-enum LinkedTree {
+enum HardLinkTree {
   /// Deeper than any package can be: its paths have 1024 bytes.
   private static let maximumDepth = 512
 

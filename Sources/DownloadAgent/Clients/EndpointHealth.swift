@@ -4,7 +4,7 @@ import PullboxAPI
 import Synchronization
 
 /// Remembers how the last call to a service went, for `GET /v1/status`.
-final class PeerMonitor: Sendable {
+final class EndpointHealth: Sendable {
   private let state: Mutex<AgentStatus.Peer>
   private let clock: any WallClock
 

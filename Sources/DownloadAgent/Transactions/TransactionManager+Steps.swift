@@ -3,7 +3,7 @@ import Measures
 import PullboxAPI
 import ServiceRuntime
 
-extension TransactionCenter {
+extension TransactionManager {
   func observe(_ transaction: StoreTransaction) async {
     if entries[transaction.id] == nil {
       entries[transaction.id] = Entry(
@@ -17,11 +17,11 @@ extension TransactionCenter {
       entries[transaction.id]?.record.storeState = transaction.state
       entries[transaction.id]?.isSaved = false
     }
-    await hear(.observed(transaction.state), transaction.id)
+    await process(.observed(transaction.state), transaction.id)
   }
 
   /// One transition: machine, disk, deeds. What cannot be persisted is not done; a later turn tries again.
-  func hear(_ event: TransactionMachine.Event, _ identifier: TransactionIdentifier) async {
+  func process(_ event: TransactionMachine.Event, _ identifier: TransactionIdentifier) async {
     guard let entry = entries[identifier] else { return }
     var record = entry.record
     let actions = record.machine.handle(event)
@@ -65,7 +65,7 @@ extension TransactionCenter {
         entries[identifier]?.retryAt = clock.now() + .seconds(5)
         return
       }
-      await hear(.downloads(await downloads.outcomes(of: identifier)), identifier)
+      await process(.downloads(await downloads.outcomes(of: identifier)), identifier)
     case .scheduleRetry(let tries, let notBefore):
       let delay = retryPolicy.delay(failures: tries, notBefore: notBefore)
       entries[identifier]?.retryAt = clock.now() + delay
@@ -76,18 +76,18 @@ extension TransactionCenter {
   /// What downloads have told since the last turn, and timers.
   func hearNews() async {
     let news = inbox.take()
-    for report in news.reports { await hear(.serverAnswered(report.state), report.transaction) }
+    for report in news.reports { await process(.serverAnswered(report.state), report.transaction) }
     for identifier in news.changed {
-      await hear(.downloads(await downloads.outcomes(of: identifier)), identifier)
+      await process(.downloads(await downloads.outcomes(of: identifier)), identifier)
     }
     let now = clock.now()
     for (identifier, entry) in entries {
       guard let due = entry.retryAt, due <= now else { continue }
       entries[identifier]?.retryAt = nil
       if entry.record.machine.step == .delivering {
-        await hear(.downloads(await downloads.outcomes(of: identifier)), identifier)
+        await process(.downloads(await downloads.outcomes(of: identifier)), identifier)
       } else {
-        await hear(.retryDue, identifier)
+        await process(.retryDue, identifier)
       }
     }
   }
@@ -102,9 +102,9 @@ extension TransactionCenter {
     for identifier in due.keys where due[identifier] == .waitingForServer {
       guard let grant = await downloads.grant(of: identifier) else { continue }
       do {
-        await hear(.serverAnswered(try await server.status(of: grant).state), identifier)
+        await process(.serverAnswered(try await server.status(of: grant).state), identifier)
       } catch {
-        await hear(.setback(Setback(error, from: .server)), identifier)
+        await process(.stepFailed(StepFailure(error, from: .server)), identifier)
       }
     }
   }
@@ -117,25 +117,25 @@ extension TransactionCenter {
         for item in owned where item.transaction == identifier && !products.contains(item.product) {
           products.append(item.product)
         }
-        await hear(.planned(products), identifier)
+        await process(.planned(products), identifier)
       }
     } catch {
-      for identifier in identifiers { await hear(.setback(error), identifier) }
+      for identifier in identifiers { await process(.stepFailed(error), identifier) }
     }
   }
 
   /// Everything the account owns, by the server's judgement of the store's receipt.
-  func entitlements() async throws(Setback) -> [EntitledProduct] {
+  func entitlements() async throws(StepFailure) -> [EntitledProduct] {
     let proof: Proof
     do {
       proof = try await store.receipt()
     } catch {
-      throw Setback(error, from: .store)
+      throw StepFailure(error, from: .store)
     }
     do {
       return try await server.entitlements(of: proof)
     } catch {
-      throw Setback(error, from: .server)
+      throw StepFailure(error, from: .server)
     }
   }
 

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The buffers that pieces are received into, shared by all transfers so that their number bounds the agent's memory. A
 /// transfer that finds none waits and is told when one is free.
-final class BufferBudget: Sendable {
+final class BufferPool: Sendable {
   private struct State {
     var free: [[UInt8]] = []
     var remaining: Int

@@ -4,7 +4,7 @@ import HTTPClient
 import PullboxAPI
 import SystemCalls
 
-extension Setback {
+extension StepFailure {
   /// The two services that the agent calls.
   enum Peer: Sendable {
     case server
@@ -21,13 +21,13 @@ extension Setback {
       self.init(error, from: peer)
     case .unintelligible(let status, _):
       // A proxy's error page, most likely: it says nothing about the purchase, so it never fails a download.
-      let unavailable: DownloadReason = peer == .server ? .serverUnavailable : .storeUnavailable
+      let unavailable: StatusReason = peer == .server ? .serverUnavailable : .storeUnavailable
       self = .retry((200..<500).contains(status) ? .protocolViolation : unavailable)
     }
   }
 
   init(_ error: HTTPClientError, from peer: Peer) {
-    let unreachable: DownloadReason = peer == .server ? .serverUnreachable : .storeUnreachable
+    let unreachable: StatusReason = peer == .server ? .serverUnreachable : .storeUnreachable
     switch error.code {
     case .connectionLost, .timedOut: self = .retry(error.head == nil ? unreachable : .connectionLost)
     case .protocolViolation, .tooLarge, .tooManyRedirects: self = .retry(.protocolViolation)
@@ -43,7 +43,7 @@ extension Setback {
   /// From anything that a step can throw. Cancellation is none of them: a stopped step has no outcome.
   init(_ error: any Error, from peer: Peer = .server) {
     switch error {
-    case let error as Setback: self = error
+    case let error as StepFailure: self = error
     case let error as APICallError: self.init(error, from: peer)
     case let error as HTTPClientError: self.init(error, from: peer)
     case let error as SystemError: self.init(error)

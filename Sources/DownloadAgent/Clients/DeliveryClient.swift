@@ -10,11 +10,11 @@ import Receipts
 /// The delivery server, as a device sees it.
 struct DeliveryClient: Sendable {
   let api: APIClient
-  private let monitor: PeerMonitor
+  private let monitor: EndpointHealth
   private let device: Device
   private let key: SigningKey
 
-  init(api: APIClient, monitor: PeerMonitor, identity: DeviceIdentity) {
+  init(api: APIClient, monitor: EndpointHealth, identity: DeviceIdentity) {
     self.api = api
     self.monitor = monitor
     device = Device(id: identity.identifier, publicKey: identity.key.verificationKey)

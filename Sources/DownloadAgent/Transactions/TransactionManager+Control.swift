@@ -2,7 +2,7 @@ import APICalling
 import Commerce
 import PullboxAPI
 
-extension TransactionCenter {
+extension TransactionManager {
   /// Every transaction the agent knows, by identifier.
   func statuses() async -> [AgentTransaction] {
     var statuses: [AgentTransaction] = []
@@ -41,7 +41,7 @@ extension TransactionCenter {
 
 extension APICallError {
   /// What the agent answers when it passes a failed call on.
-  func problem(of peer: Setback.Peer) -> Problem {
+  func problem(of peer: StepFailure.Peer) -> Problem {
     if case .problem(let problem) = self { return problem }
     return Problem(peer == .store ? .storeUnavailable : .unavailable, description, retryAfterSeconds: 5)
   }

@@ -1,0 +1,62 @@
+/// Why a download, or a transaction, is in its state. Open-ended: a refusal by a service carries its problem's code.
+struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+  let rawValue: String
+
+  init(rawValue: String) {
+    self.rawValue = rawValue
+  }
+
+  private init(_ text: String) {
+    rawValue = text
+  }
+
+  // Waiting.
+  /// Ready to go on as soon as the scheduler has a place for it.
+  static let queued = StatusReason("queued")
+  static let serverUnreachable = StatusReason("server-unreachable")
+  static let serverUnavailable = StatusReason("server-unavailable")
+  static let storeUnreachable = StatusReason("store-unreachable")
+  static let storeUnavailable = StatusReason("store-unavailable")
+  static let connectionLost = StatusReason("connection-lost")
+  static let insufficientSpace = StatusReason("insufficient-space")
+  static let storageFailure = StatusReason("storage-failure")
+  static let tooManyRequests = StatusReason("too-many-requests")
+
+  // Active.
+  static let requestingGrant = StatusReason("requesting-grant")
+  static let fetchingManifest = StatusReason("fetching-manifest")
+  static let transferring = StatusReason("transferring")
+  static let renewingTicket = StatusReason("renewing-ticket")
+  static let placing = StatusReason("placing")
+  static let reporting = StatusReason("reporting")
+
+  // Paused and cancelled.
+  static let user = StatusReason("user")
+
+  // Finished.
+  static let placed = StatusReason("placed")
+
+  // Failed.
+  /// What the server sends is not, time and again, what the grant promised.
+  static let integrity = StatusReason("integrity")
+  /// The manifest is not signed by a publisher's key that counts here.
+  static let publisherSignature = StatusReason("publisher-signature")
+  /// The server's answers break HTTP's or the interface's rules.
+  static let protocolViolation = StatusReason("protocol-violation")
+
+  // Of transactions.
+  static let awaitingPayment = StatusReason("awaiting-payment")
+  /// Somebody else has to agree to the purchase.
+  static let awaitingApproval = StatusReason("awaiting-approval")
+  static let paymentFailed = StatusReason("payment-failed")
+  /// Nothing of what was bought has content yet.
+  static let contentNotReleased = StatusReason("content-not-released")
+  static let downloadFailed = StatusReason("download-failed")
+  static let downloadCancelled = StatusReason("download-cancelled")
+  /// Reported; the server has not heard from the store yet.
+  static let storeNotAnswered = StatusReason("store-not-answered")
+  static let grantRevoked = StatusReason("grant-revoked")
+  static let finishedElsewhere = StatusReason("finished-elsewhere")
+
+  var description: String { rawValue }
+}
