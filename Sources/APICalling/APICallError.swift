@@ -8,28 +8,28 @@ public enum APICallError: Error, Sendable {
   /// Nothing that speaks for the service answered: no connection, a lost one, a time-out.
   case unreachable(HTTPClientError)
   /// Something answered, but not in the contract's words: another server, a proxy, a newer service.
-  case unintelligible(status: Int, detail: String)
+  case unexpectedResponse(status: Int, detail: String)
 
   /// Whether the same call may succeed later without anybody changing anything.
   public var isTemporary: Bool {
     switch self {
     case .problem(let problem): problem.status == 429 || problem.status >= 500
     case .unreachable(let error): error.isRetryable
-    case .unintelligible(let status, _): status == 429 || status >= 500
+    case .unexpectedResponse(let status, _): status == 429 || status >= 500
     }
   }
 
   /// Nothing there can answer at the moment: the service is being started, or a proxy before it does not reach it, or it has
   /// too much to do.
-  public var isAbsence: Bool {
+  public var isUnavailable: Bool {
     switch self {
-    case .problem(let problem): Self.statusesOfAbsence.contains(problem.status)
+    case .problem(let problem): Self.unavailableStatuses.contains(problem.status)
     case .unreachable(let error): error.isRetryable
-    case .unintelligible(let status, _): Self.statusesOfAbsence.contains(status)
+    case .unexpectedResponse(let status, _): Self.unavailableStatuses.contains(status)
     }
   }
 
-  private static let statusesOfAbsence: Set<Int> = [429, 502, 503, 504]
+  private static let unavailableStatuses: Set<Int> = [429, 502, 503, 504]
 
   /// How long the service asked to be left alone.
   public var retryAfter: Duration? {
@@ -43,7 +43,7 @@ extension APICallError: CustomStringConvertible {
     switch self {
     case .problem(let problem): problem.description
     case .unreachable(let error): error.message
-    case .unintelligible(let status, let detail):
+    case .unexpectedResponse(let status, let detail):
       "an answer that is not understood (status \(status)): \(detail)"
     }
   }

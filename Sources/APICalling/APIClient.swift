@@ -15,7 +15,7 @@ public struct APIClient: Sendable {
   /// The longest answer that is read.
   public var maximumResponseLength: ByteCount = .mebibytes(32)
   /// Nil makes every call once.
-  public var patience: Patience?
+  public var unavailabilityRetry: UnavailabilityRetry?
 
   /// With `unixSocketPath`, the service listens there and the host in `baseURL` is only a name.
   public init(
@@ -38,20 +38,20 @@ public struct APIClient: Sendable {
   public func get<Value: Decodable & Sendable>(
     _ address: String, query: [(String, String)] = [], as type: Value.Type = Value.self
   ) async throws(APICallError) -> Value {
-    try await call("GET", address, query: query, body: Nothing?.none, as: type).value
+    try await call("GET", address, query: query, body: EmptyBody?.none, as: type).value
   }
 
   /// Sends `body` as JSON, or nothing for nil.
   public func call<Value: Decodable & Sendable>(
     _ method: String, _ address: String, query: [(String, String)] = [], body: (some Encodable & Sendable)?,
     as type: Value.Type = Value.self
-  ) async throws(APICallError) -> APIAnswer<Value> {
+  ) async throws(APICallError) -> APIResponse<Value> {
     var bytes: [UInt8]?
     if let body {
       do {
-        bytes = try WireJSON.encode(body)
+        bytes = try APIJSON.encode(body)
       } catch {
-        throw .unintelligible(status: 0, detail: "the request cannot be written as JSON: \(error)")
+        throw .unexpectedResponse(status: 0, detail: "the request cannot be written as JSON: \(error)")
       }
     }
     return try await call(
@@ -62,12 +62,12 @@ public struct APIClient: Sendable {
   public func call<Value: Decodable & Sendable>(
     _ method: String, _ address: String, query: [(String, String)] = [], bytes: [UInt8]?, mediaType: String,
     as type: Value.Type = Value.self
-  ) async throws(APICallError) -> APIAnswer<Value> {
+  ) async throws(APICallError) -> APIResponse<Value> {
     let response = try await exchange(method, address, query: query, bytes: bytes, mediaType: mediaType)
     do {
-      return APIAnswer(head: response.head, value: try WireJSON.decode(type, from: response.body))
+      return APIResponse(head: response.head, value: try APIJSON.decode(type, from: response.body))
     } catch {
-      throw .unintelligible(status: response.status, detail: WireJSON.explain(error))
+      throw .unexpectedResponse(status: response.status, detail: APIJSON.explain(error))
     }
   }
 
@@ -83,8 +83,8 @@ public struct APIClient: Sendable {
     }
     request.totalTimeout = timeout
     request.maximumResponseLength = maximumResponseLength
-    guard let patience else { return try await send(request) }
-    return try await patience.repeating { () async throws(APICallError) in try await send(request) }
+    guard let unavailabilityRetry else { return try await send(request) }
+    return try await unavailabilityRetry.run { () async throws(APICallError) in try await send(request) }
   }
 
   private func send(_ request: ClientRequest) async throws(APICallError) -> ClientResponse {
@@ -116,14 +116,15 @@ public struct APIClient: Sendable {
   }
 
   public static func refusal(head: ResponseHead, body: [UInt8]) -> APICallError {
-    if var problem = try? WireJSON.decode(Problem.self, from: body) {
+    if var problem = try? APIJSON.decode(Problem.self, from: body) {
       if problem.retryAfterSeconds == nil, let retryAfter = head.retryAfter {
         problem.retryAfterSeconds = Int(retryAfter.components.seconds)
       }
       return .problem(problem)
     }
     let beginning = String(decoding: body.prefix(200), as: UTF8.self)
-    return .unintelligible(status: head.status, detail: beginning.isEmpty ? "no problem document" : beginning)
+    return .unexpectedResponse(
+      status: head.status, detail: beginning.isEmpty ? "no problem document" : beginning)
   }
 
   private static func escape(_ text: String) -> String {

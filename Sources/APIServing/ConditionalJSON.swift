@@ -24,7 +24,7 @@ public enum ConditionalJSON {
     let lastModified: Timestamp
 
     public init(_ value: some Encodable, lastModified: Timestamp) throws {
-      let bytes = try WireJSON.encode(value)
+      let bytes = try APIJSON.encode(value)
       plain = Form(bytes)
       compressed = Form(try Gzip.compress(bytes))
       self.lastModified = lastModified

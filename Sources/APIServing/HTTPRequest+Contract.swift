@@ -10,9 +10,9 @@ extension HTTPRequest {
   ) async throws(Problem) -> Value {
     let bytes = try await bytes(upTo: limit)
     do {
-      return try WireJSON.decode(type, from: bytes)
+      return try APIJSON.decode(type, from: bytes)
     } catch {
-      throw Problem(.requestMalformed, WireJSON.explain(error))
+      throw Problem(.requestMalformed, APIJSON.explain(error))
     }
   }
 
@@ -23,9 +23,9 @@ extension HTTPRequest {
     let bytes = try await bytes(upTo: limit)
     guard !bytes.isEmpty else { return nil }
     do {
-      return try WireJSON.decode(type, from: bytes)
+      return try APIJSON.decode(type, from: bytes)
     } catch {
-      throw Problem(.requestMalformed, WireJSON.explain(error))
+      throw Problem(.requestMalformed, APIJSON.explain(error))
     }
   }
 

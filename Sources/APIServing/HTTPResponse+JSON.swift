@@ -6,7 +6,7 @@ extension HTTPResponse {
   public static func json(
     _ value: some Encodable, status: HTTPStatus = .ok, headers: HTTPFields = [:]
   ) throws -> HTTPResponse {
-    var response = HTTPResponse(status: status, headers: headers, body: .bytes(try WireJSON.encode(value)))
+    var response = HTTPResponse(status: status, headers: headers, body: .bytes(try APIJSON.encode(value)))
     response.headers["Content-Type"] = "application/json"
     if !response.headers.contains("Cache-Control") { response.headers["Cache-Control"] = "no-store" }
     return response
@@ -15,7 +15,7 @@ extension HTTPResponse {
   /// `problem` as `application/problem+json`, with `Retry-After` where it says so.
   public static func problem(_ problem: Problem) -> HTTPResponse {
     // A value made of strings and numbers always encodes.
-    let body = (try? WireJSON.encode(problem)) ?? []
+    let body = (try? APIJSON.encode(problem)) ?? []
     var response = HTTPResponse(
       status: HTTPStatus(rawValue: problem.status),
       headers: ["Content-Type": "application/problem+json", "Cache-Control": "no-store"], body: .bytes(body))

@@ -3,7 +3,7 @@ import PullboxAPI
 
 extension HTTPServerConfiguration {
   /// Lets the server's own refusals, which no handler makes, be problem documents as well.
-  public mutating func refuseWithProblems() {
+  public mutating func useProblemDocuments() {
     refusal = { status in
       let code = Self.codes[status.rawValue] ?? .internalError
       var problem = Problem(code, retryAfterSeconds: status == .serviceUnavailable ? 1 : nil)

@@ -5,13 +5,13 @@ import ServiceRuntime
 
 extension DeliveryComponents {
   /// Everything that is not answered on a loop.
-  func routes(_ metrics: ServiceMetrics) -> ContractRoutes {
+  func routes(_ metrics: ServiceMetrics) -> APIRoutes {
     let (database, publicURL) = (infrastructure.database, infrastructure.configuration.publicURL ?? "")
     let catalog = Catalog(database: database, clock: infrastructure.clock)
     let publisher = VersionPublisher(
       database: database, blobs: infrastructure.blobs, uploads: uploads, collector: collector,
       clock: infrastructure.clock)
-    var routes = ContractRoutes()
+    var routes = APIRoutes()
     CatalogRoutes(catalog: catalog, list: ProductListCache(catalog: catalog), keys: operators).add(
       to: &routes)
     GrantRoutes(grants: grants, settings: settings).add(to: &routes)

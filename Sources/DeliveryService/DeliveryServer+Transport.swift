@@ -27,7 +27,7 @@ extension DeliveryServer {
     }
     http.loops = configuration.loops
     http.drainDeadline = configuration.drainDeadline.duration
-    http.refuseWithProblems()
+    http.useProblemDocuments()
     try limitConnections(&http, configuration)
     return http
   }

@@ -130,7 +130,7 @@ public final class AgentService: Service {
     configuration.loops = 1
     configuration.maximumConnections = 256
     configuration.maximumBodyLength = .mebibytes(1)
-    configuration.refuseWithProblems()
+    configuration.useProblemDocuments()
     return configuration
   }
 }

@@ -27,7 +27,7 @@ struct CommandContext: Sendable {
       throw UsageError("--patience takes a duration such as 90s or 5m, not '\(text)'")
     }
     let (server, console) = (server, console)
-    client.patience = Patience(limit: limit) { error in
+    client.unavailabilityRetry = UnavailabilityRetry(limit: limit) { error in
       let cause = if case .unreachable(let cause) = error { cause.message } else { error.description }
       console.note(
         "the server at \(server) does not answer (\(cause)); waiting up to \(DurationText.short(limit)) for it"

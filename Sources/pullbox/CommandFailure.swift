@@ -53,8 +53,8 @@ struct CommandFailure: Error {
       "\(problem); what was sent is kept, and the same command goes on once the server has room"
     case (.problem(let problem), _):
       problem.description + (problem.retryAfterSeconds.map { "; try again in \($0) s" } ?? "")
-    case (.unintelligible, .agent): "\(agentSocket) gave \(error)"
-    case (.unintelligible, _): "\(server) gave \(error)"
+    case (.unexpectedResponse, .agent): "\(agentSocket) gave \(error)"
+    case (.unexpectedResponse, _): "\(server) gave \(error)"
     }
   }
 

@@ -80,7 +80,7 @@ struct PackedPublishTests {
       try DurableFile.write(whole.span, to: path)
       var signatures = package.signatures
       signatures[0]["value"] = signatures[0]["value"].map { String($0.reversed()) }
-      let document = try WireJSON.encode(signatures)
+      let document = try APIJSON.encode(signatures)
       try DurableFile.write(document.span, to: path + ".signatures.json")
       #expect(try await stack.pullbox("publish", path).ending == .exited(6))
       #expect(try await stack.operatorWeb.get("/v1/operator/products/\(Self.product)").status == 404)

@@ -30,11 +30,11 @@ struct CompletionCheckTests {
   }
 
   private func plain(_ report: CompletionReport) throws -> ReceivedCompletion {
-    try ReceivedCompletion(WireJSON.encode(report))
+    try ReceivedCompletion(APIJSON.encode(report))
   }
 
   private func signed(_ report: CompletionReport, with key: SigningKey) throws -> ReceivedCompletion {
-    let token = try JSONWebSignature(signing: WireJSON.encode(report), with: key)
+    let token = try JSONWebSignature(signing: APIJSON.encode(report), with: key)
     return try ReceivedCompletion(Array(token.text.utf8))
   }
 

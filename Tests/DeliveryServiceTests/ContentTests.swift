@@ -14,7 +14,7 @@ struct ContentTests {
 
   private func problem(_ response: ClientResponse) throws -> ProblemCode? {
     #expect(response.headers["Content-Type"] == "application/problem+json")
-    return try WireJSON.decode(Problem.self, from: response.body).code
+    return try APIJSON.decode(Problem.self, from: response.body).code
   }
 
   @Test("the head says what RFC 9110, RFC 9530 and the contract ask of it")

@@ -83,11 +83,11 @@ struct CostTests {
       try await server.approve(second, "1.1")
       let path = "/v1/operator/grants/\(grant.grant)"
       _ = try await server.operatorAPI.call(
-        "POST", path + "/revoke", body: Nothing?.none, as: GrantStatus.self)
+        "POST", path + "/revoke", body: EmptyBody?.none, as: GrantStatus.self)
       #expect(try await costs(server, "1.1").holders.map(\.devices) == [1])
       #expect(try await costs(server, "1.1").bytesToFetch == ByteCount(60_000))
       _ = try await server.operatorAPI.call(
-        "POST", path + "/reinstate", body: Nothing?.none, as: GrantStatus.self)
+        "POST", path + "/reinstate", body: EmptyBody?.none, as: GrantStatus.self)
       #expect(try await costs(server, "1.1").holders.map(\.devices) == [2])
     }
   }
@@ -105,7 +105,7 @@ struct CostTests {
       let newer = try await server.grant(to: device)
       try await server.deliver(newer, to: device)
       _ = try await server.operatorAPI.call(
-        "POST", "/v1/operator/grants/\(newer.grant)/revoke", body: Nothing?.none, as: GrantStatus.self)
+        "POST", "/v1/operator/grants/\(newer.grant)/revoke", body: EmptyBody?.none, as: GrantStatus.self)
       #expect(try await costs(server, "1.1").holders.map(\.version.text) == ["1.0"])
     }
   }

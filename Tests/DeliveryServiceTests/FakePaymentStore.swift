@@ -32,7 +32,7 @@ final class FakePaymentStore: Sendable {
   init(clock: ManualWallClock) throws {
     self.clock = clock
     authority = try Self.authority.get()
-    var routes = ContractRoutes()
+    var routes = APIRoutes()
     routes.on(.post, "/verifyReceipt") { [unowned self] request, _ in
       try refuseWhenDown()
       let event = state.withLock { state in
@@ -46,7 +46,7 @@ final class FakePaymentStore: Sendable {
       try refuseWhenDown()
       guard request.bearerToken == Self.credential else { throw Problem(.forbidden) }
       state.withLock { $0.finished.append(parameters["id"]) }
-      return try .json(Nothing())
+      return try .json(EmptyBody())
     }
     var configuration = HTTPServerConfiguration(addresses: [.tcp(host: "127.0.0.1", port: 0)])
     configuration.loops = 1
@@ -93,5 +93,5 @@ final class FakePaymentStore: Sendable {
     return response
   }
 
-  private struct Nothing: Encodable {}
+  private struct EmptyBody: Encodable {}
 }

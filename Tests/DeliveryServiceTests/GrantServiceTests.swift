@@ -190,7 +190,7 @@ struct GrantServiceTests {
       let plain = try await server.problem { _ = try await server.complete(grant) }
       #expect(plain.missingStep == "device-signature")
       func send(_ key: SigningKey) async throws -> CompletionResponse {
-        let token = try JSONWebSignature(signing: WireJSON.encode(server.report(grant)), with: key)
+        let token = try JSONWebSignature(signing: APIJSON.encode(server.report(grant)), with: key)
         return try await server.api.call(
           "POST", "/v1/grants/\(grant.grant)/completion", bytes: Array(token.text.utf8),
           mediaType: "application/jose", as: CompletionResponse.self
@@ -277,7 +277,7 @@ struct GrantServiceTests {
       server.clock.advance(by: .seconds(3600))
       let expired = try await server.fetch(grant)
       #expect(expired.status == 403)
-      #expect(try WireJSON.decode(Problem.self, from: expired.body).code == .ticketExpired)
+      #expect(try APIJSON.decode(Problem.self, from: expired.body).code == .ticketExpired)
       let renewed = try await server.api.call(
         "POST", "/v1/grants/\(grant.grant)/tickets", bytes: nil, mediaType: "", as: TicketResponse.self
       ).value

@@ -16,7 +16,7 @@ struct LimitTests {
   let small = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }
 
   private func code(_ response: ClientResponse) throws -> ProblemCode? {
-    try WireJSON.decode(Problem.self, from: response.body).code
+    try APIJSON.decode(Problem.self, from: response.body).code
   }
 
   @Test(

@@ -52,7 +52,7 @@ struct OperationsTests {
       let refused = try await server.client.send(
         ClientRequest("GET", server.api.url("/v1/content/nonsense")))
       let id = try #require(refused.headers["X-Request-Id"])
-      let problem = try WireJSON.decode(Problem.self, from: refused.body)
+      let problem = try APIJSON.decode(Problem.self, from: refused.body)
       #expect(problem.instance == "urn:pullbox:request:\(id)")
       let nowhere = try await server.client.send(ClientRequest("GET", server.api.url("/nowhere")))
       #expect(nowhere.headers["X-Request-Id"] != id)
@@ -95,7 +95,7 @@ struct OperationsTests {
     let text = String(decoding: try FileSystem.read(path, upTo: .mebibytes(1)), as: UTF8.self)
     for secret in secrets.current { #expect(!text.contains(secret)) }
     #expect(!text.contains("ticket="))
-    let lines = try text.split(separator: "\n").map { try WireJSON.decode(Line.self, from: Array($0.utf8)) }
+    let lines = try text.split(separator: "\n").map { try APIJSON.decode(Line.self, from: Array($0.utf8)) }
     let ranges = lines.filter { $0.status == 206 }
     #expect(ranges.map(\.sent) == [1000, 10])
     #expect(ranges.allSatisfy { $0.method == "GET" && $0.complete })

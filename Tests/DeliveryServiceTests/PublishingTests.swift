@@ -72,7 +72,7 @@ struct PublishingTests {
       let refused = try await send(
         server, "POST", "/v1/operator/uploads", tus + [("Upload-Length", "2147483649")])
       #expect(refused.status == 413)
-      #expect(try WireJSON.decode(Problem.self, from: refused.body).code == .uploadTooLarge)
+      #expect(try APIJSON.decode(Problem.self, from: refused.body).code == .uploadTooLarge)
     }
   }
 

@@ -189,7 +189,7 @@ struct ReleaseTests {
       let grant = try await server.grant(to: late)
       try await server.step("withdraw", "1.0", WithdrawalRequest())
       _ = try await server.api.call(
-        "POST", "/v1/grants/\(grant.grant)/tickets", body: Nothing(), as: TicketResponse.self)
+        "POST", "/v1/grants/\(grant.grant)/tickets", body: EmptyBody(), as: TicketResponse.self)
       try await server.deliver(grant, to: late)
       #expect(try await server.status(grant).state == .finished)
     }
@@ -208,7 +208,7 @@ struct ReleaseTests {
       #expect(try await server.fetch(grant).status == 410)
       let ticket = try await server.problem {
         _ = try await server.api.call(
-          "POST", "/v1/grants/\(grant.grant)/tickets", body: Nothing(), as: TicketResponse.self)
+          "POST", "/v1/grants/\(grant.grant)/tickets", body: EmptyBody(), as: TicketResponse.self)
       }
       #expect(ticket.code == .contentWithdrawn)
       try await server.approve(first, "1.0.1")
@@ -270,7 +270,7 @@ struct ReleaseTests {
       let moved = try await server.release("1.1", at: date + .seconds(60))
       #expect(moved.scheduled?.percentage == 100)
       let cancelled = try await server.operatorAPI.call(
-        "DELETE", server.path("com.example.issue1", "1.1") + "/release", body: Nothing?.none,
+        "DELETE", server.path("com.example.issue1", "1.1") + "/release", body: EmptyBody?.none,
         as: VersionRecord.self
       ).value
       #expect(cancelled.scheduled == nil)

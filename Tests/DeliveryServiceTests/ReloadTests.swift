@@ -29,7 +29,7 @@ struct ReloadTests {
       await server.server.reload { configuration }
       #expect(try await server.fetch(before).status == 200)
       let response = try await server.api.exchange("POST", "/v1/grants/\(before.grant)/tickets")
-      let renewed = try WireJSON.decode(TicketResponse.self, from: response.body)
+      let renewed = try APIJSON.decode(TicketResponse.self, from: response.body)
       #expect(renewed.ticket != before.download.ticket)
       #expect(try await server.fetch(before, ticket: renewed.ticket).status == 200)
     }

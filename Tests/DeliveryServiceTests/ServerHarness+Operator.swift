@@ -26,7 +26,7 @@ extension ServerHarness {
   @discardableResult
   func step(
     _ step: String, _ version: String, of product: String = "com.example.issue1",
-    _ body: some Encodable & Sendable = Nothing(), as operators: APIClient? = nil
+    _ body: some Encodable & Sendable = EmptyBody(), as operators: APIClient? = nil
   ) async throws -> VersionRecord {
     try await (operators ?? operatorAPI).call(
       "POST", path(product, version) + "/" + step, body: body, as: VersionRecord.self

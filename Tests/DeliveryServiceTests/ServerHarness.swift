@@ -137,7 +137,7 @@ final class ServerHarness: Sendable {
   func grant(
     _ product: String = "com.example.issue1", receipt: String, device: Device? = nil,
     transaction: String? = nil
-  ) async throws -> APIAnswer<GrantResponse> {
+  ) async throws -> APIResponse<GrantResponse> {
     let request = GrantRequest(
       proof: Proof(store: "sandbox", receipt: receipt), product: try #require(ProductIdentifier(product)),
       device: device ?? self.device, transaction: transaction.flatMap { TransactionIdentifier($0) })
@@ -178,7 +178,7 @@ final class ServerHarness: Sendable {
 
   func complete(
     _ grant: GrantResponse, _ report: CompletionReport? = nil
-  ) async throws -> APIAnswer<CompletionResponse> {
+  ) async throws -> APIResponse<CompletionResponse> {
     try await api.call(
       "POST", "/v1/grants/\(grant.grant)/completion", body: report ?? self.report(grant),
       as: CompletionResponse.self)

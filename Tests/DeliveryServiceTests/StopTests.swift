@@ -28,7 +28,7 @@ struct StopTests {
   }
 
   private func code(_ response: ClientResponse) throws -> ProblemCode? {
-    try WireJSON.decode(Problem.self, from: response.body).code
+    try APIJSON.decode(Problem.self, from: response.body).code
   }
 
   @Test("a revocation ends the grant's running bodies within 1 MiB, and nobody else's")

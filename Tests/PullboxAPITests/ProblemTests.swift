@@ -6,7 +6,7 @@ struct ProblemTests {
   @Test("a problem names its code as a URN and repeats its status")
   func encoding() throws {
     let problem = Problem(.completionMismatch, "no bytes were sent", missingStep: .delivery)
-    let text = String(decoding: try WireJSON.encode(problem), as: UTF8.self)
+    let text = String(decoding: try APIJSON.encode(problem), as: UTF8.self)
     #expect(
       text == """
         {"detail":"no bytes were sent","missingStep":"delivery","status":409,\
@@ -32,7 +32,7 @@ struct ProblemTests {
   @Test("a code of a newer server is read and kept, without a known code")
   func unknownCode() throws {
     let text = #"{"type":"urn:pullbox:problem:moon-phase","title":"No","status":418,"extra":[1]}"#
-    let problem = try WireJSON.decode(Problem.self, from: Array(text.utf8))
+    let problem = try APIJSON.decode(Problem.self, from: Array(text.utf8))
     #expect(problem.code == nil)
     #expect(problem.status == 418)
   }

@@ -8,11 +8,11 @@ struct RequestShapeTests {
   @Test("a grant request carries its proof's members beside its own")
   func grantRequest() throws {
     let text = #"{"store":"sandbox","receipt":"MIIB","product":"com.example.a","device":{"id":"d-1"}}"#
-    let request = try WireJSON.decode(GrantRequest.self, from: Array(text.utf8))
+    let request = try APIJSON.decode(GrantRequest.self, from: Array(text.utf8))
     #expect(request.proof.receipt == "MIIB")
     #expect(request.device.id.text == "d-1")
     #expect(request.version == nil)
-    let again = try WireJSON.decode(GrantRequest.self, from: WireJSON.encode(request))
+    let again = try APIJSON.decode(GrantRequest.self, from: APIJSON.encode(request))
     #expect(again.proof.store == "sandbox")
     #expect(again.product == request.product)
   }
@@ -21,9 +21,9 @@ struct RequestShapeTests {
   func missingMember() throws {
     let text = #"{"store":"sandbox","product":"com.example.a","device":{}}"#
     let error = #expect(throws: DecodingError.self) {
-      try WireJSON.decode(GrantRequest.self, from: Array(text.utf8))
+      try APIJSON.decode(GrantRequest.self, from: Array(text.utf8))
     }
-    #expect(WireJSON.explain(try #require(error)) == "device.id is missing")
+    #expect(APIJSON.explain(try #require(error)) == "device.id is missing")
   }
 
   @Test(
@@ -40,7 +40,7 @@ struct RequestShapeTests {
       transaction: try #require(TransactionIdentifier("2")), state: .waiting, reason: "queued",
       bytesVerified: .zero, bytesTotal: nil, bytesReceived: .zero, progress: 0, timeRemaining: nil, speed: 0,
       error: nil, contentPath: nil)
-    let text = String(decoding: try WireJSON.encode(status), as: UTF8.self)
+    let text = String(decoding: try APIJSON.encode(status), as: UTF8.self)
     #expect(text.contains(#""timeRemaining":null"#))
     #expect(!text.contains("contentPath"))
   }

@@ -46,7 +46,9 @@ struct AgentConnectionTests {
         last = event
       }
       #expect(names == ["transaction", "download"])
-      guard case .download(let found) = last else { throw APICallError.unintelligible(status: 0, detail: "") }
+      guard case .download(let found) = last else {
+        throw APICallError.unexpectedResponse(status: 0, detail: "")
+      }
       #expect(found == download)
     }
   }

@@ -104,7 +104,7 @@ struct UploadMachineTests {
       #expect(machine.handle(.failed(.problem(Problem(.uploadUnknown)))).text == "create")
       _ = machine.handle(.created(url: "v"))
     }
-    #expect(machine.handle(.failed(.unintelligible(status: 410, detail: ""))).text == "fail")
+    #expect(machine.handle(.failed(.unexpectedResponse(status: 410, detail: ""))).text == "fail")
   }
 
   @Test(

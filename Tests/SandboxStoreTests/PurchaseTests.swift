@@ -51,7 +51,7 @@ struct PurchaseTests {
       #expect(try await store.refusal(.get, path) == .unauthorized)
       #expect(try await store.refusal(.get, path, token: "nobody") == .unauthorized)
     }
-    let body = try WireJSON.encode(PurchaseRequest(product: StoreHarness.issue))
+    let body = try APIJSON.encode(PurchaseRequest(product: StoreHarness.issue))
     #expect(try await store.refusal(.post, "/store/v1/purchases", body: body) == .unauthorized)
   }
 
@@ -80,7 +80,7 @@ struct PurchaseTests {
   @Test("what is not for sale fails, and leaves the queue")
   func unknownProduct() async throws {
     let token = try await store.openAccount()
-    let body = try WireJSON.encode(PurchaseRequest(product: StoreHarness.name("com.example.none")))
+    let body = try APIJSON.encode(PurchaseRequest(product: StoreHarness.name("com.example.none")))
     #expect(
       try await store.refusal(.post, "/store/v1/purchases", token: token, body: body) == .productUnknown)
     let transactions = try await store.all(token)
@@ -97,7 +97,7 @@ struct PurchaseTests {
     store.catalog.setReachable(false)
     let answer = try await store.send(
       .post, "/store/v1/purchases", token: token,
-      body: WireJSON.encode(PurchaseRequest(product: StoreHarness.issue)))
+      body: APIJSON.encode(PurchaseRequest(product: StoreHarness.issue)))
     #expect(answer.status == 503)
     #expect(answer.headers["Retry-After"] == "2")
     #expect(try await store.all(token).map(\.error) == ["catalogue-unavailable"])
@@ -152,10 +152,10 @@ struct PurchaseTests {
   func limits() async throws {
     let small = try StoreHarness(limits: StoreLimits(accounts: 1, transactionsPerAccount: 1))
     let token = try await small.openAccount()
-    let request = try WireJSON.encode(AccountRequest(territory: "FRA", name: "Another"))
+    let request = try APIJSON.encode(AccountRequest(territory: "FRA", name: "Another"))
     #expect(try await small.refusal(.post, "/sandbox/v1/accounts", body: request) == .tooManyRequests)
     try await small.buy(StoreHarness.issue, token: token)
-    let order = try WireJSON.encode(PurchaseRequest(product: StoreHarness.issue))
+    let order = try APIJSON.encode(PurchaseRequest(product: StoreHarness.issue))
     #expect(
       try await small.refusal(.post, "/store/v1/purchases", token: token, body: order) == .tooManyRequests)
   }
@@ -213,7 +213,7 @@ struct PurchaseTests {
       ("fra", "x"), ("FRAN", "x"), ("", "x"), ("FRA", ""), ("FRA", String(repeating: "x", count: 101)),
     ])
   func badAccounts(territory: String, name: String) async throws {
-    let body = try WireJSON.encode(AccountRequest(territory: territory, name: name))
+    let body = try APIJSON.encode(AccountRequest(territory: territory, name: name))
     #expect(try await store.refusal(.post, "/sandbox/v1/accounts", body: body) == .requestMalformed)
   }
 

@@ -46,7 +46,7 @@ struct SandboxServiceTests {
               id: StoreHarness.issue, type: .nonConsumable, title: "Issue 1", description: "The first")
           ]
         }
-        guard let body = try? WireJSON.encode(response) else {
+        guard let body = try? APIJSON.encode(response) else {
           return HTTPResponse(status: .internalServerError)
         }
         return HTTPResponse(status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(body))
@@ -89,10 +89,10 @@ struct SandboxServiceTests {
 
     let path = "/store/v1/transactions/\(first.id)/finish"
     await #expect(throws: APICallError.self) {
-      try await customer.call("POST", path, body: Nothing?.none, as: TransactionResponse.self)
+      try await customer.call("POST", path, body: EmptyBody?.none, as: TransactionResponse.self)
     }
     let server = try api(service, "server-credential")
-    let finished: TransactionResponse = try await server.call("POST", path, body: Nothing?.none).value
+    let finished: TransactionResponse = try await server.call("POST", path, body: EmptyBody?.none).value
     #expect(finished.transaction.finishedDate != nil)
     await service.stop()
 

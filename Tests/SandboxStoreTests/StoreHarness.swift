@@ -99,11 +99,11 @@ final class StoreHarness: Sendable {
     as type: Answer.Type = Answer.self, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> Answer {
     let answer = try await send(
-      method, target, token: token, body: body.map { try WireJSON.encode($0) } ?? [])
+      method, target, token: token, body: body.map { try APIJSON.encode($0) } ?? [])
     #expect(
       answer.status == status, "\(String(decoding: answer.body, as: UTF8.self))",
       sourceLocation: sourceLocation)
-    return try WireJSON.decode(type, from: answer.body)
+    return try APIJSON.decode(type, from: answer.body)
   }
 
   func get<Answer: Decodable>(
@@ -118,7 +118,7 @@ final class StoreHarness: Sendable {
     _ method: HTTPMethod, _ target: String, token: String? = nil, body: [UInt8] = []
   ) async throws -> ProblemCode? {
     let answer = try await send(method, target, token: token, body: body)
-    let problem = try WireJSON.decode(Problem.self, from: answer.body)
+    let problem = try APIJSON.decode(Problem.self, from: answer.body)
     #expect(problem.status == answer.status)
     #expect(answer.headers["Content-Type"] == "application/problem+json")
     return problem.code

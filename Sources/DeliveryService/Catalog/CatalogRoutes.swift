@@ -14,7 +14,7 @@ struct CatalogRoutes: Sendable {
   let list: ProductListCache
   let keys: OperatorKeys
 
-  func add(to routes: inout ContractRoutes) {
+  func add(to routes: inout APIRoutes) {
     routes.on(.get, "/products_v1.json") { request, _ in
       ConditionalJSON.response(
         to: request, document: try await list.document(), cacheControl: "public, max-age=60")

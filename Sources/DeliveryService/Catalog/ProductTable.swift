@@ -20,7 +20,7 @@ enum ProductTable {
   }
 
   static func put(_ product: Product, at now: Timestamp, in connection: borrowing Connection) throws {
-    let document = String(decoding: try WireJSON.encode(product), as: UTF8.self)
+    let document = String(decoding: try APIJSON.encode(product), as: UTF8.self)
     try connection.execute(
       """
       INSERT INTO products (id, document, type, publication, created, changed) VALUES (?, ?, ?, ?, ?, ?)
@@ -56,7 +56,7 @@ enum ProductTable {
 
   static func entry(_ row: Row) throws -> Entry {
     Entry(
-      product: try WireJSON.decode(Product.self, from: Array(try row.text("document").utf8)),
+      product: try APIJSON.decode(Product.self, from: Array(try row.text("document").utf8)),
       created: try row.timestamp("created"), changed: try row.timestamp("changed"))
   }
 }

@@ -17,7 +17,7 @@ struct ContentRoutes: Sendable {
   let timer: any MonotonicClock
   let publicURL: String
 
-  func add(to routes: inout ContractRoutes) {
+  func add(to routes: inout APIRoutes) {
     routes.on(.get, Self.pattern) { request, parameters in
       let name = parameters["digest"]
       if name.hasSuffix(".meta4") { return try await metalink(request, try Self.digest(name.dropLast(6))) }

@@ -9,7 +9,7 @@ struct GrantFilter: Sendable {
   var version: ContentVersion?
   var transaction: TransactionIdentifier?
   var device: DeviceIdentifier?
-  var state: GrantStateName?
+  var state: GrantState?
 
   /// The columns that must have a value, and the value; neither state nor version is such a column.
   var columns: [(String, String)] {
@@ -28,7 +28,7 @@ extension GrantFilter {
     version = try request.filter("version") { ContentVersion($0) }
     transaction = try request.filter("transaction") { TransactionIdentifier($0) }
     device = try request.filter("device") { DeviceIdentifier($0) }
-    state = try request.filter("state") { GrantStateName(rawValue: $0) }
+    state = try request.filter("state") { GrantState(rawValue: $0) }
     switch request.queryValue("revoked") {
     case nil: break
     case "true": state = .revoked

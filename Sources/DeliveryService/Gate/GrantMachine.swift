@@ -36,7 +36,7 @@ struct GrantMachine: Hashable, Sendable {
     self.state = state
   }
 
-  var name: GrantStateName {
+  var name: GrantState {
     switch state {
     case .granted: .granted
     case .completed: .completed

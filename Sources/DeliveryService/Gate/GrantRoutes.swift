@@ -12,7 +12,7 @@ struct GrantRoutes: Sendable {
   let grants: GrantService
   let settings: LiveSettings
 
-  func add(to routes: inout ContractRoutes) {
+  func add(to routes: inout APIRoutes) {
     routes.on(.post, "/v1/entitlements") { request, _ in
       let asked = try await request.decode(EntitlementsRequest.self, upTo: Self.maximumProofLength)
       return try .json(try await grants.entitlements(of: asked))

@@ -121,7 +121,7 @@ enum GrantTable {
   }
 
   private static func record(
-    _ state: GrantStateName, of id: GrantIdentifier, at: Timestamp, detail: String?,
+    _ state: GrantState, of id: GrantIdentifier, at: Timestamp, detail: String?,
     in connection: borrowing Connection
   ) throws {
     try connection.execute(

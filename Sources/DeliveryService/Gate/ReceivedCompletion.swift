@@ -37,9 +37,9 @@ enum ReceivedCompletion: Sendable {
 
   private static func report(_ bytes: [UInt8]) throws(Problem) -> CompletionReport {
     do {
-      return try WireJSON.decode(CompletionReport.self, from: bytes)
+      return try APIJSON.decode(CompletionReport.self, from: bytes)
     } catch {
-      throw Problem(.completionMalformed, WireJSON.explain(error))
+      throw Problem(.completionMalformed, APIJSON.explain(error))
     }
   }
 }

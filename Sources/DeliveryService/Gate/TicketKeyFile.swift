@@ -33,7 +33,7 @@ struct TicketKeyFile: Codable {
   /// For the start: makes a first key where there is no file. Blocks.
   static func loadOrCreate(_ path: String) throws -> TicketKeys {
     let bytes = try SecretFile.readOrCreate(path) {
-      try WireJSON.encode(TicketKeyFile(keys: [Entry(id: 1)]))
+      try APIJSON.encode(TicketKeyFile(keys: [Entry(id: 1)]))
     }
     return try ring(try decode(bytes.revealed, path), path)
   }
@@ -53,7 +53,7 @@ struct TicketKeyFile: Codable {
     let newest = Entry(id: (file.keys.map(\.id).max() ?? 0) &+ 1)
     file.keys.insert(newest, at: 0)
     _ = try ring(file, path)
-    let bytes = try WireJSON.encode(file)
+    let bytes = try APIJSON.encode(file)
     try replace(path, with: bytes)
     return newest.id
   }
@@ -77,9 +77,9 @@ struct TicketKeyFile: Codable {
 
   private static func decode(_ bytes: [UInt8], _ path: String) throws -> TicketKeyFile {
     do {
-      return try WireJSON.decode(TicketKeyFile.self, from: bytes)
+      return try APIJSON.decode(TicketKeyFile.self, from: bytes)
     } catch {
-      throw Unusable(path: path, reason: WireJSON.explain(error))
+      throw Unusable(path: path, reason: APIJSON.explain(error))
     }
   }
 

@@ -12,7 +12,7 @@ struct ListRoutes: Sendable {
   let recorder: DeliveryRecorder
   let keys: OperatorKeys
 
-  func add(to routes: inout ContractRoutes) {
+  func add(to routes: inout APIRoutes) {
     // One list under two names: what was delivered, and what can be revoked.
     for path in ["/v1/operator/deliveries", "/v1/operator/grants"] {
       routes.on(.get, path) { request, _ in

@@ -9,7 +9,7 @@ struct OperationsRoutes: Sendable {
   let database: Database
   let metrics: ServiceMetrics
 
-  func add(to routes: inout ContractRoutes) {
+  func add(to routes: inout APIRoutes) {
     routes.onHealth { await unreadiness() }
     routes.on(.get, "/metrics") { _, _ in
       let text = try await metrics.page()

@@ -8,7 +8,7 @@ struct OperatorGrantRoutes: Sendable {
   let grants: GrantService
   let keys: OperatorKeys
 
-  func add(to routes: inout ContractRoutes) {
+  func add(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/operator/grants/{grant}") { request, parameters in
       _ = try keys.authorize(request, for: .read)
       return try .json(try await grants.status(of: try GrantRoutes.grant(parameters)))

@@ -18,7 +18,7 @@ struct PublishingRoutes: Sendable {
   let costs: UpdateSizeEstimator
   let keys: OperatorKeys
 
-  func add(to routes: inout ContractRoutes) {
+  func add(to routes: inout APIRoutes) {
     let versions = "/v1/operator/products/{id}/versions"
     routes.on(.post, versions) { request, parameters in
       let actor = try keys.authorize(request, for: .publish)
@@ -34,7 +34,7 @@ struct PublishingRoutes: Sendable {
     addRelease(versions + "/{version}", to: &routes)
   }
 
-  private func addLists(_ versions: String, to routes: inout ContractRoutes) {
+  private func addLists(_ versions: String, to routes: inout APIRoutes) {
     routes.on(.get, versions) { request, parameters in
       _ = try keys.authorize(request, for: .read)
       let limit = try request.number("limit", in: 1...Self.maximumPage, default: 50)
@@ -64,7 +64,7 @@ struct PublishingRoutes: Sendable {
     }
   }
 
-  private func addReview(_ version: String, to routes: inout ContractRoutes) {
+  private func addReview(_ version: String, to routes: inout APIRoutes) {
     routes.on(.post, version + "/submit") { request, parameters in
       let actor = try keys.authorize(request, for: .publish)
       return try .json(
@@ -88,7 +88,7 @@ struct PublishingRoutes: Sendable {
     }
   }
 
-  private func addRelease(_ version: String, to routes: inout ContractRoutes) {
+  private func addRelease(_ version: String, to routes: inout APIRoutes) {
     routes.on(.post, version + "/release") { request, parameters in
       let actor = try keys.authorize(request, for: .publish)
       let release = try await request.decodeIfPresent(ReleaseRequest.self) ?? ReleaseRequest()

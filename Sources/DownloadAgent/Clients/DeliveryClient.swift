@@ -47,7 +47,7 @@ struct DeliveryClient: Sendable {
   func renewTicket(of grant: GrantIdentifier) async throws(APICallError) -> TicketResponse {
     try await monitor.observe { () async throws(APICallError) in
       try await api.call(
-        "POST", "/v1/grants/\(grant.text)/tickets", body: Nothing?.none, as: TicketResponse.self
+        "POST", "/v1/grants/\(grant.text)/tickets", body: EmptyBody?.none, as: TicketResponse.self
       ).value
     }
   }
@@ -69,7 +69,7 @@ struct DeliveryClient: Sendable {
       digest: terms.digest, version: terms.version, length: terms.length, placedAt: placedAt, grant: grant,
       device: device.id)
     let signed = try JSONWebSignature(
-      signing: try WireJSON.encode(report), with: key, keyIdentifier: device.id.text)
+      signing: try APIJSON.encode(report), with: key, keyIdentifier: device.id.text)
     return try await monitor.observe { () async throws(APICallError) in
       try await api.call(
         "POST", "/v1/grants/\(grant.text)/completion", bytes: Array(signed.text.utf8),

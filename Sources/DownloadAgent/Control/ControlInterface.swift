@@ -24,7 +24,7 @@ struct ControlInterface: Sendable {
   private static let maximumBody = ByteCount.kibibytes(64)
 
   func router() -> Router {
-    var routes = ContractRoutes()
+    var routes = APIRoutes()
     routes.onHealth(ready: { nil })
     addLists(to: &routes)
     addDownloads(to: &routes)
@@ -36,7 +36,7 @@ struct ControlInterface: Sendable {
     }
   }
 
-  private func addLists(to routes: inout ContractRoutes) {
+  private func addLists(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/status") { _, _ in try .json(try await status()) }
     routes.on(.get, "/v1/transactions") { _, _ in
       try .json(AgentTransactionsResponse(transactions: await transactions.statuses()))
@@ -54,7 +54,7 @@ struct ControlInterface: Sendable {
     }
   }
 
-  private func addDownloads(to routes: inout ContractRoutes) {
+  private func addDownloads(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/downloads") { _, _ in
       try .json(DownloadsResponse(downloads: await downloads.statuses()))
     }
@@ -88,7 +88,7 @@ struct ControlInterface: Sendable {
     return identifier
   }
 
-  private func addLibrary(to routes: inout ContractRoutes) {
+  private func addLibrary(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/library") { _, _ in
       let items = try await BlockingPool.shared.run { try library.database.libraryItems() }
       return try .json(LibraryResponse(items: items))

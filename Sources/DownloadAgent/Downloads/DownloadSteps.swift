@@ -17,7 +17,7 @@ struct DownloadSteps: Sendable {
     var session: StagingSession?
     var placed: LibraryItem?
     /// What the server said of the grant when it took the completion.
-    var grantState: GrantStateName?
+    var grantState: GrantState?
   }
 
   let server: DeliveryClient

@@ -19,7 +19,7 @@ extension StepFailure {
       if peer == .store, reason == .serverUnavailable { reason = .storeUnavailable }
     case .unreachable(let error):
       self.init(error, from: peer)
-    case .unintelligible(let status, _):
+    case .unexpectedResponse(let status, _):
       // A proxy's error page, most likely: it says nothing about the purchase, so it never fails a download.
       let unavailable: StatusReason = peer == .server ? .serverUnavailable : .storeUnavailable
       self = .retry((200..<500).contains(status) ? .protocolViolation : unavailable)

@@ -68,12 +68,12 @@ struct AgentDatabase: Sendable {
 
   /// JSON of a value that always encodes or was written by us; text, so that people can read the file.
   static func text(_ value: some Encodable) throws -> String {
-    String(decoding: try WireJSON.encode(value), as: UTF8.self)
+    String(decoding: try APIJSON.encode(value), as: UTF8.self)
   }
 
   static func value<Value: Decodable>(_ type: Value.Type, _ text: String?) throws -> Value? {
     guard let text else { return nil }
-    return try WireJSON.decode(type, from: Array(text.utf8))
+    return try APIJSON.decode(type, from: Array(text.utf8))
   }
 
   /// A value that a column must hold; anything else means the file was changed by another hand.

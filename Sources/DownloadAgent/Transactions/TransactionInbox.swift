@@ -9,7 +9,7 @@ final class TransactionInbox: Sendable {
     var transaction: TransactionIdentifier
     var grant: GrantIdentifier
     /// What the server said of the grant.
-    var state: GrantStateName
+    var state: GrantState
   }
 
   struct News: Sendable {
@@ -31,7 +31,7 @@ final class TransactionInbox: Sendable {
     wakeUp.signal()
   }
 
-  func noteReport(of transaction: TransactionIdentifier, grant: GrantIdentifier, state: GrantStateName) {
+  func noteReport(of transaction: TransactionIdentifier, grant: GrantIdentifier, state: GrantState) {
     news.withLock { $0.reports.append(Report(transaction: transaction, grant: grant, state: state)) }
     wakeUp.signal()
   }

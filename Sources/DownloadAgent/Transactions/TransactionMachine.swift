@@ -38,7 +38,7 @@ struct TransactionMachine: Hashable, Sendable {
     /// How its downloads stand now.
     case downloads([Outcome])
     /// What the server says of a grant of this transaction.
-    case serverAnswered(GrantStateName)
+    case serverAnswered(GrantState)
     case retryDue
   }
 
@@ -156,7 +156,7 @@ extension TransactionMachine {
     return []
   }
 
-  private mutating func process(_ state: GrantStateName) -> [Action] {
+  private mutating func process(_ state: GrantState) -> [Action] {
     guard step == .delivering || step == .waitingForServer else { return [] }
     switch state {
     case .finished:

@@ -15,18 +15,18 @@ public enum AgentEvent: Sendable {
   /// The JSON that follows `data:`.
   public func encodedData() throws -> [UInt8] {
     switch self {
-    case .transaction(let transaction): try WireJSON.encode(transaction)
-    case .download(let download): try WireJSON.encode(download)
-    case .library(let event): try WireJSON.encode(event)
+    case .transaction(let transaction): try APIJSON.encode(transaction)
+    case .download(let download): try APIJSON.encode(download)
+    case .library(let event): try APIJSON.encode(event)
     }
   }
 
   /// Nil for a name this version does not know.
   public init?(name: String, data: [UInt8]) throws {
     switch name {
-    case "transaction": self = .transaction(try WireJSON.decode(AgentTransaction.self, from: data))
-    case "download": self = .download(try WireJSON.decode(DownloadStatus.self, from: data))
-    case "library": self = .library(try WireJSON.decode(LibraryEvent.self, from: data))
+    case "transaction": self = .transaction(try APIJSON.decode(AgentTransaction.self, from: data))
+    case "download": self = .download(try APIJSON.decode(DownloadStatus.self, from: data))
+    case "library": self = .library(try APIJSON.decode(LibraryEvent.self, from: data))
     default: return nil
     }
   }

@@ -6,11 +6,11 @@ public import Measures
 public struct GrantStatus: Codable, Sendable {
   /// One transition that the server recorded.
   public struct Event: Codable, Sendable {
-    public var state: GrantStateName
+    public var state: GrantState
     public var at: Timestamp
     public var detail: String?
 
-    public init(state: GrantStateName, at: Timestamp, detail: String? = nil) {
+    public init(state: GrantState, at: Timestamp, detail: String? = nil) {
       self.state = state
       self.at = at
       self.detail = detail
@@ -18,7 +18,7 @@ public struct GrantStatus: Codable, Sendable {
   }
 
   public var grant: GrantIdentifier
-  public var state: GrantStateName
+  public var state: GrantState
   public var store: String
   public var transaction: TransactionIdentifier
   public var product: ProductIdentifier
@@ -32,7 +32,7 @@ public struct GrantStatus: Codable, Sendable {
   public var history: [Event]
 
   public init(
-    grant: GrantIdentifier, state: GrantStateName, store: String, transaction: TransactionIdentifier,
+    grant: GrantIdentifier, state: GrantState, store: String, transaction: TransactionIdentifier,
     product: ProductIdentifier, version: ContentVersion, device: DeviceIdentifier, digest: SHA256Digest,
     length: ByteCount, bytesDelivered: ByteCount, history: [Event]
   ) {

@@ -39,7 +39,7 @@ extension AgentConnection {
   }
 
   private func steer(_ id: DownloadIdentifier, _ verb: String) async throws(APICallError) -> DownloadStatus {
-    try await api.call("POST", address(id, "/\(verb)"), body: Nothing()).value
+    try await api.call("POST", address(id, "/\(verb)"), body: EmptyBody()).value
   }
 
   private func address(_ id: DownloadIdentifier, _ suffix: String = "") -> String {

@@ -46,7 +46,7 @@ public struct AgentConnection: Sendable {
   /// Starts a download of everything that is owned and not in the library; answers which products that is.
   @discardableResult
   public func restore() async throws(APICallError) -> [ProductIdentifier] {
-    try await api.call("POST", "/v1/restore", body: Nothing(), as: AgentRestoreResponse.self).value.products
+    try await api.call("POST", "/v1/restore", body: EmptyBody(), as: AgentRestoreResponse.self).value.products
   }
 
   /// What ``restore()`` would look at: everything that is owned.

@@ -53,8 +53,8 @@ final class EventMailbox: TransferReceiver {
         }
         return (.consumed, state.events.isEmpty ? nil : state.waiting.take())
       } catch {
-        let detail = error is DecodingError ? WireJSON.explain(error) : "\(error)"
-        state.end = .failure(.unintelligible(status: 200, detail: "an event: \(detail)"))
+        let detail = error is DecodingError ? APIJSON.explain(error) : "\(error)"
+        state.end = .failure(.unexpectedResponse(status: 200, detail: "an event: \(detail)"))
         return (.stop, state.waiting.take())
       }
     }

@@ -6,7 +6,7 @@ public import PullboxAPI
 extension OperatorClient {
   /// The grants the server recorded.
   public func deliveries(
-    of product: ProductIdentifier? = nil, to device: DeviceIdentifier? = nil, in state: GrantStateName? = nil,
+    of product: ProductIdentifier? = nil, to device: DeviceIdentifier? = nil, in state: GrantState? = nil,
     after: String? = nil
   ) async throws(APICallError) -> Page<GrantStatus> {
     let filter = Self.filter([

@@ -9,7 +9,7 @@ extension OperatorClient {
   public func take(
     _ step: ReviewStep, _ product: ProductIdentifier, _ version: ContentVersion
   ) async throws(APICallError) -> VersionRecord {
-    try await post(step.rawValue, product, version, Nothing())
+    try await post(step.rawValue, product, version, EmptyBody())
   }
 
   public func reject(
@@ -30,7 +30,7 @@ extension OperatorClient {
     _ product: ProductIdentifier, _ version: ContentVersion
   ) async throws(APICallError) -> VersionRecord {
     try await api.call(
-      "DELETE", Self.path(product, version) + "/release", body: Nothing?.none, as: VersionRecord.self
+      "DELETE", Self.path(product, version) + "/release", body: EmptyBody?.none, as: VersionRecord.self
     ).value
   }
 

@@ -16,9 +16,9 @@ public struct OperatorClient: Sendable {
 
   /// How long calls wait for a server that does not answer; nil, unless set, does not wait. Every call of an operator may be
   /// made twice. Uploads have a patience of their own.
-  public var patience: Patience? {
-    get { api.patience }
-    set { api.patience = newValue }
+  public var unavailabilityRetry: UnavailabilityRetry? {
+    get { api.unavailabilityRetry }
+    set { api.unavailabilityRetry = newValue }
   }
 
   /// Without a key the server refuses everything with `unauthorized`. Throws when the HTTP client cannot be made.
@@ -131,7 +131,7 @@ public struct OperatorClient: Sendable {
   /// Sends packages to this server.
   public func uploader(ledger: UploadLedger?) -> Uploader {
     var api = api
-    api.patience = nil
+    api.unavailabilityRetry = nil
     return Uploader(server: TusClient(api: api, client: client), ledger: ledger)
   }
 

@@ -28,7 +28,7 @@ public struct ProductDescriptionFile: Sendable {
       self.path = path
       description = try Self.description(from: bytes)
     } catch let error as DecodingError {
-      throw Refusal(path: path, message: WireJSON.explain(error))
+      throw Refusal(path: path, message: APIJSON.explain(error))
     } catch let error as UnknownMember {
       throw Refusal(path: path, message: error.description)
     }

@@ -27,12 +27,13 @@ struct TusClient: Sendable {
         ("Upload-Metadata", metadata),
       ])
     guard let location = response.headers["Location"] else {
-      throw .unintelligible(status: response.status, detail: "an upload without Location")
+      throw .unexpectedResponse(status: response.status, detail: "an upload without Location")
     }
     let url = api.url(location)
     // The operator's key goes to this server only.
     guard url.hasPrefix(api.baseURL + "/") else {
-      throw .unintelligible(status: response.status, detail: "the upload is to go to another server: \(url)")
+      throw .unexpectedResponse(
+        status: response.status, detail: "the upload is to go to another server: \(url)")
     }
     return url
   }
@@ -41,7 +42,7 @@ struct TusClient: Sendable {
   func status(of url: String) async throws(APICallError) -> (offset: Int64, length: Int64?) {
     let response = try await api.exchange("HEAD", url, headers: [("Tus-Resumable", Self.protocolVersion)])
     guard let offset = Self.number(response.headers["Upload-Offset"]) else {
-      throw .unintelligible(status: response.status, detail: "an upload without Upload-Offset")
+      throw .unexpectedResponse(status: response.status, detail: "an upload without Upload-Offset")
     }
     return (offset, Self.number(response.headers["Upload-Length"]))
   }
@@ -72,7 +73,7 @@ struct TusClient: Sendable {
     }
     guard response.status == 204 || response.status == 200 else { throw APIClient.refusal(response) }
     guard let offset = Self.number(response.headers["Upload-Offset"]) else {
-      throw .unintelligible(status: response.status, detail: "an answer without Upload-Offset")
+      throw .unexpectedResponse(status: response.status, detail: "an answer without Upload-Offset")
     }
     return offset
   }

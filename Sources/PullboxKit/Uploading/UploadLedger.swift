@@ -54,7 +54,7 @@ public struct UploadLedger: Sendable {
     do throws(SystemError) {
       let bytes = try FileSystem.read(path, upTo: Self.maximumLength)
       // Written by a newer version, or damaged: what it remembers is worth no more than the time it saves.
-      return (try? WireJSON.decode(Document.self, from: bytes))?.uploads ?? []
+      return (try? APIJSON.decode(Document.self, from: bytes))?.uploads ?? []
     } catch {
       if error.isFileMissing { return [] }
       throw error
@@ -63,7 +63,7 @@ public struct UploadLedger: Sendable {
 
   private func write(_ entries: [Entry]) throws {
     try FileSystem.createDirectories(FileSystem.parent(of: path), permissions: 0o700)
-    let bytes = try WireJSON.encode(Document(uploads: entries.suffix(Self.maximumEntries)))
+    let bytes = try APIJSON.encode(Document(uploads: entries.suffix(Self.maximumEntries)))
     try DurableFile.write(bytes.span, to: path, permissions: 0o600)
   }
 }

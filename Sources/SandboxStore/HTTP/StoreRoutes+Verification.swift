@@ -6,12 +6,12 @@ import Receipts
 
 extension StoreRoutes {
   /// `POST /verifyReceipt` as its documentation says: the verdict is in the body, the status is 200.
-  func addVerification(to routes: inout ContractRoutes) {
+  func addVerification(to routes: inout APIRoutes) {
     routes.on(.post, "/verifyReceipt") { [store] request, _ in
       let body = try await request.bytes(upTo: Self.maximumVerificationLength)
       let question: VerifyReceiptRequest
       do {
-        question = try WireJSON.decode(VerifyReceiptRequest.self, from: body)
+        question = try APIJSON.decode(VerifyReceiptRequest.self, from: body)
       } catch is DecodingError {
         return try .json(VerifyReceiptResponse(status: .malformed))
       }

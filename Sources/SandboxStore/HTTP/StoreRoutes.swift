@@ -21,7 +21,7 @@ struct StoreRoutes: Sendable {
   }
 
   func router() -> Router {
-    var routes = ContractRoutes()
+    var routes = APIRoutes()
     addCustomerRoutes(to: &routes)
     addSandboxRoutes(to: &routes)
     addVerification(to: &routes)
@@ -40,7 +40,7 @@ struct StoreRoutes: Sendable {
     }
   }
 
-  private func addCustomerRoutes(to routes: inout ContractRoutes) {
+  private func addCustomerRoutes(to routes: inout APIRoutes) {
     routes.on(.post, "/store/v1/purchases") { [store, log] request, _ in
       let account = try await store.account(token: request.bearerToken)
       let order = try await request.decode(PurchaseRequest.self, upTo: .kibibytes(16))
@@ -75,7 +75,7 @@ struct StoreRoutes: Sendable {
     }
   }
 
-  private func addSandboxRoutes(to routes: inout ContractRoutes) {
+  private func addSandboxRoutes(to routes: inout APIRoutes) {
     routes.on(.post, "/sandbox/v1/accounts") { [store, log] request, _ in
       let response = try await store.openAccount(request.decode(AccountRequest.self, upTo: .kibibytes(16)))
       log.info("account opened", ["account": "\(response.account)"])

@@ -33,7 +33,7 @@ final class OpenStore: Sendable {
     var serverConfiguration = HTTPServerConfiguration(addresses: addresses)
     serverConfiguration.loops = 1
     serverConfiguration.maximumBodyLength = .mebibytes(4)
-    serverConfiguration.refuseWithProblems()
+    serverConfiguration.useProblemDocuments()
     server = HTTPServer(configuration: serverConfiguration, handler: routes.router())
   }
 

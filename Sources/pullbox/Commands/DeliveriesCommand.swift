@@ -23,7 +23,7 @@ enum DeliveriesCommand: Command {
       return device
     }
     let state = try context.arguments.value("state").map { text throws(UsageError) in
-      guard let state = GrantStateName(rawValue: text) else {
+      guard let state = GrantState(rawValue: text) else {
         throw UsageError("--state takes granted, completed, finished or revoked, not '\(text)'")
       }
       return state

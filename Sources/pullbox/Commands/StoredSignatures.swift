@@ -12,18 +12,18 @@ enum StoredSignatures {
   /// Blocks. None where there is no such file.
   static func read(_ path: String) throws -> [PublisherSignature] {
     do {
-      return try WireJSON.decode(
+      return try APIJSON.decode(
         [PublisherSignature].self, from: try FileSystem.read(path, upTo: .kibibytes(64)))
     } catch let error as SystemError where error.isFileMissing {
       return []
     } catch let error as DecodingError {
-      throw CommandFailure(.integrity, "\(path): \(WireJSON.explain(error))")
+      throw CommandFailure(.integrity, "\(path): \(APIJSON.explain(error))")
     }
   }
 
   /// Blocks; durable.
   static func write(_ signatures: [PublisherSignature], to path: String) throws {
-    let bytes = try WireJSON.encode(signatures) + [0x0A]
+    let bytes = try APIJSON.encode(signatures) + [0x0A]
     try DurableFile.write(bytes.span, to: path)
   }
 }

@@ -8,7 +8,7 @@ struct Console: Sendable {
   /// One object on a line of its own.
   @discardableResult
   func print(json value: some Encodable) throws -> Bool {
-    StandardStream.output.write(try WireJSON.encode(value) + [0x0A])
+    StandardStream.output.write(try APIJSON.encode(value) + [0x0A])
   }
 
   /// False when nobody reads any more.

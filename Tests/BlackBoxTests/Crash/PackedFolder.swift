@@ -44,7 +44,7 @@ struct PackedFolder: Sendable {
     return PackedFolder(
       product: product, bytes: try FileSystem.read(output, upTo: .mebibytes(64)),
       manifest: try FileSystem.read(output + ".manifest.json", upTo: .mebibytes(1)),
-      signatures: try WireJSON.decode(
+      signatures: try APIJSON.decode(
         [[String: String]].self, from: try FileSystem.read(output + ".signatures.json", upTo: .mebibytes(1))))
   }
 }

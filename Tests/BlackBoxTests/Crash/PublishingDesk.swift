@@ -57,7 +57,7 @@ struct PublishingDesk: Sendable {
     let description = keys.isEmpty ? [:] : ["publisherKeys": keys]
     let answer = try await web.send(
       "PUT", "/v1/operator/products/\(product)", headers: [("Content-Type", "application/json")],
-      body: try WireJSON.encode(description))
+      body: try APIJSON.encode(description))
     guard (200...201).contains(answer.status) else { throw Self.violation(answer) }
   }
 

@@ -9,13 +9,13 @@ struct Answer: Sendable {
   var body: [UInt8]
 
   func decoded<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
-    try WireJSON.decode(Value.self, from: body)
+    try APIJSON.decode(Value.self, from: body)
   }
 
   /// The refusal this is: a problem document whose status is the response's; nil for anything else.
   var problem: Problem? {
     guard headers["Content-Type"] == "application/problem+json",
-      let problem = try? WireJSON.decode(Problem.self, from: body), problem.status == status
+      let problem = try? APIJSON.decode(Problem.self, from: body), problem.status == status
     else { return nil }
     return problem
   }
@@ -37,7 +37,7 @@ struct Web: Sendable {
 
   func post(_ path: String, _ value: (some Encodable)) async throws -> Answer {
     try await send(
-      "POST", path, headers: [("Content-Type", "application/json")], body: try WireJSON.encode(value))
+      "POST", path, headers: [("Content-Type", "application/json")], body: try APIJSON.encode(value))
   }
 
   func post(_ path: String) async throws -> Answer {

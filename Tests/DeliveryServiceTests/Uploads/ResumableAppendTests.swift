@@ -70,7 +70,7 @@ struct ResumableAppendTests {
     let problem = ResumableProblem.mismatchingOffset(expected: ByteCount(40), provided: ByteCount(39))
     #expect(problem.status == 409)
     #expect(
-      String(decoding: try WireJSON.encode(problem), as: UTF8.self).contains(
+      String(decoding: try APIJSON.encode(problem), as: UTF8.self).contains(
         "\"expected-offset\":40,\"provided-offset\":39"))
   }
 

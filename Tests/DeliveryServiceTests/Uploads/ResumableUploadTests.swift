@@ -20,7 +20,7 @@ struct ResumableUploadTests {
   /// What a problem document's `type` ends with.
   private func type(_ response: ClientResponse) -> String? {
     struct Document: Decodable { var type: String }
-    return (try? WireJSON.decode(Document.self, from: response.body))?.type.split { "#:".contains($0) }.last
+    return (try? APIJSON.decode(Document.self, from: response.body))?.type.split { "#:".contains($0) }.last
       .map(
         String.init)
   }
@@ -35,7 +35,7 @@ struct ResumableUploadTests {
       #expect(answer.status == 201)
       #expect(answer.headers["Upload-Complete"] == "?1")
       let location = try #require(answer.headers["Location"])
-      let record = try WireJSON.decode(UploadRecord.self, from: answer.body)
+      let record = try APIJSON.decode(UploadRecord.self, from: answer.body)
       #expect(location.hasSuffix(record.upload))
       #expect(record.name == "a.cbz")
       #expect(try await server.submit(upload: location, as: "com.example.a").digest == .of(package))

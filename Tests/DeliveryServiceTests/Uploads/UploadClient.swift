@@ -76,6 +76,6 @@ struct UploadClient: Sendable {
   }
 
   func problem(_ response: ClientResponse) throws -> ProblemCode? {
-    try WireJSON.decode(Problem.self, from: response.body).code
+    try APIJSON.decode(Problem.self, from: response.body).code
   }
 }

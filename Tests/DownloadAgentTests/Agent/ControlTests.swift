@@ -22,7 +22,7 @@ import Testing
       try await harness.run(server: url) { agent in
         let answer = try await harness.ask("POST", "/v1/purchases", #"{"product":"\#(Goods.product)"}"#)
         #expect(answer.status == 201)
-        let bought = try WireJSON.decode(AgentTransaction.self, from: answer.body)
+        let bought = try APIJSON.decode(AgentTransaction.self, from: answer.body)
         #expect(bought.state == "purchased" && bought.product.text == Goods.product)
         _ = try await agent.transaction("finished")
         let known = try #require(try await harness.transactions().first)
@@ -39,7 +39,7 @@ import Testing
       try await harness.run(server: url) { _ in
         let answer = try await harness.ask("POST", "/v1/purchases", #"{"product":"nothing"}"#)
         #expect(answer.status == 404)
-        #expect(try WireJSON.decode(Problem.self, from: answer.body).code == .productUnknown)
+        #expect(try APIJSON.decode(Problem.self, from: answer.body).code == .productUnknown)
         #expect(try await harness.ask("POST", "/v1/purchases", "{").status == 400)
       }
     }
@@ -59,7 +59,7 @@ import Testing
           return status.bytesVerified == .mebibytes(2)
         }
         let answer = try await harness.ask("POST", "/v1/downloads/\(active.id)/pause")
-        let paused = try WireJSON.decode(DownloadStatus.self, from: answer.body)
+        let paused = try APIJSON.decode(DownloadStatus.self, from: answer.body)
         #expect(paused.state == .paused && paused.reason == "user" && paused.bytesVerified == .mebibytes(2))
         #expect(paused.timeRemaining == nil && paused.speed == 0)
         #expect(try await harness.ask("POST", "/v1/downloads/\(active.id)/resume").status == 200)
@@ -107,7 +107,7 @@ import Testing
           return status.bytesVerified == .mebibytes(2)
         }
         let answer = try await harness.ask("POST", "/v1/downloads/\(active.id)/cancel")
-        #expect(try WireJSON.decode(DownloadStatus.self, from: answer.body).state == .cancelled)
+        #expect(try APIJSON.decode(DownloadStatus.self, from: answer.body).state == .cancelled)
         _ = try await agent.transaction("delivering", "download-cancelled")
         #expect(try await harness.ask("POST", "/v1/downloads/\(active.id)/pause").status == 409)
         #expect(try await harness.ask("POST", "/v1/downloads/\(active.id)/resume").status == 200)
@@ -151,7 +151,7 @@ import Testing
           ("PATCH", "/v1/downloads/0011223344556677"),
         ] {
           let answer = try await harness.ask(method, path, #"{"priority":1}"#)
-          #expect(try WireJSON.decode(Problem.self, from: answer.body).code == .downloadUnknown)
+          #expect(try APIJSON.decode(Problem.self, from: answer.body).code == .downloadUnknown)
         }
         #expect(try await harness.ask("GET", "/v1/nothing").status == 404)
         #expect(try await harness.ask("DELETE", "/v1/status").status == 405)

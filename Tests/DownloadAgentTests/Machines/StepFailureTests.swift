@@ -58,9 +58,9 @@ import Testing
   }
 
   @Test("a page that is no problem document never fails a download") func proxies() {
-    let page = APICallError.unintelligible(status: 502, detail: "<html>")
+    let page = APICallError.unexpectedResponse(status: 502, detail: "<html>")
     #expect(StepFailure(page, from: .server) == .retry(.serverUnavailable))
-    let lie = APICallError.unintelligible(status: 200, detail: "<html>")
+    let lie = APICallError.unexpectedResponse(status: 200, detail: "<html>")
     #expect(StepFailure(lie, from: .server) == .retry(.protocolViolation))
   }
 

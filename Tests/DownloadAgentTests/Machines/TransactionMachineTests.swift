@@ -14,7 +14,7 @@ private typealias Machine = TransactionMachine
 
   private static let events: [Machine.Event] =
     [StoreTransaction.State.purchasing, .purchased, .failed, .restored, .deferred].map { .observed($0) }
-    + GrantStateName.allCases.map { .serverAnswered($0) }
+    + GrantState.allCases.map { .serverAnswered($0) }
     + [
       .vanished, .planned([]), .planned([product].compactMap { $0 }), .stepFailed(retry),
       .stepFailed(.permanent(.integrity)), .downloads([]), .downloads([.pending]), .downloads([.delivered]),

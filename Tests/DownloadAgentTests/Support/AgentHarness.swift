@@ -74,7 +74,7 @@ final class AgentHarness: Sendable {
   func get<Value: Decodable>(_ path: String, as type: Value.Type) async throws -> Value {
     let response = try await ask("GET", path)
     #expect(response.status == 200, "\(path)")
-    return try WireJSON.decode(type, from: response.body)
+    return try APIJSON.decode(type, from: response.body)
   }
 
   func downloads() async throws -> [DownloadStatus] {

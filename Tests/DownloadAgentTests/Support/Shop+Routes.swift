@@ -10,7 +10,7 @@ import Receipts
 
 extension Shop {
   func router() -> Router {
-    var routes = ContractRoutes()
+    var routes = APIRoutes()
     routes.on(.get, "/store/v1/transactions") { _, _ in
       try self.check("GET /store/v1/transactions")
       return try .json(
@@ -140,7 +140,7 @@ extension Shop {
       throw Problem(.grantUnknown)
     }
     let payload = try JSONWebSignature(text: text).payload(verifiedWith: key)
-    let report = try WireJSON.decode(CompletionReport.self, from: payload)
+    let report = try APIJSON.decode(CompletionReport.self, from: payload)
     guard report.grant?.text == name,
       state.current.goods.contains(where: {
         $0.manifest.digest == report.digest && $0.manifest.product == known.product

@@ -55,7 +55,7 @@ final class Shop: Sendable {
   }
 
   struct GrantState: Sendable {
-    var name: GrantStateName
+    var name: GrantState
     var product: ProductIdentifier
     var transaction: TransactionIdentifier
   }

@@ -57,12 +57,12 @@ final class AgentDouble: AsyncHandler {
   }
 
   private static func json(_ value: some Encodable) -> HTTPResponse {
-    guard let bytes = try? WireJSON.encode(value) else { return HTTPResponse(status: .internalServerError) }
+    guard let bytes = try? APIJSON.encode(value) else { return HTTPResponse(status: .internalServerError) }
     return HTTPResponse(status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(bytes))
   }
 
   private static func problem(_ problem: Problem) -> HTTPResponse {
-    let bytes = (try? WireJSON.encode(problem)) ?? []
+    let bytes = (try? APIJSON.encode(problem)) ?? []
     return HTTPResponse(
       status: HTTPStatus(rawValue: problem.status), headers: ["Content-Type": "application/problem+json"],
       body: .bytes(bytes))

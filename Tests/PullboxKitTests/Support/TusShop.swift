@@ -98,7 +98,7 @@ final class TusShop: AsyncHandler {
   private static func response(_ problem: Problem) -> HTTPResponse {
     var headers: HTTPFields = ["Content-Type": "application/problem+json"]
     if let seconds = problem.retryAfterSeconds { headers["Retry-After"] = "\(seconds)" }
-    let body = (try? WireJSON.encode(problem)) ?? []
+    let body = (try? APIJSON.encode(problem)) ?? []
     return HTTPResponse(status: HTTPStatus(rawValue: problem.status), headers: headers, body: .bytes(body))
   }
 }

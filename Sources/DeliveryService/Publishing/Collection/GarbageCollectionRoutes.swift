@@ -11,7 +11,7 @@ struct GarbageCollectionRoutes: Sendable {
   let collector: GarbageCollector
   let keys: OperatorKeys
 
-  func add(to routes: inout ContractRoutes) {
+  func add(to routes: inout APIRoutes) {
     routes.on(.post, "/v1/operator/collection") { request, _ in
       let actor = try keys.authorize(request, for: .admin)
       let wish =

@@ -16,7 +16,7 @@ struct UploadRoutes: Sendable {
   private var tus: TusHandler { TusHandler(uploads: uploads, keys: keys) }
   private var resumable: ResumableUploadHandler { ResumableUploadHandler(uploads: uploads, keys: keys) }
 
-  func add(to routes: inout ContractRoutes) {
+  func add(to routes: inout APIRoutes) {
     for method in Self.methods {
       routes.on(method, Self.path) { request, _ in try await respond(request, upload: nil) }
       routes.on(method, Self.path + "/{id}") { request, parameters in

@@ -3,7 +3,7 @@ public import PullboxAPI
 
 /// Collects the routes of a service whose responders may throw: a ``Problem`` becomes the answer, anything else is
 /// reported with its request and answered `internal-error`, without a word about its cause.
-public struct ContractRoutes {
+public struct APIRoutes {
   public typealias Responder = @Sendable (HTTPRequest, PathParameters) async throws -> HTTPResponse
 
   private var routes: [(HTTPMethod, String, Responder)] = []

@@ -2,7 +2,7 @@ public import Measures
 
 /// How long the calls of a client are made again while nobody answers them, as while the service restarts. Only for services
 /// at which every request may be made twice.
-public struct Patience: Sendable {
+public struct UnavailabilityRetry: Sendable {
   private static let firstPause = Duration.milliseconds(250)
   private static let longestPause = Duration.seconds(5)
 
@@ -10,20 +10,20 @@ public struct Patience: Sendable {
   public var limit: Duration
   public var clock: any MonotonicClock
   /// Told at a call's first failure, before it is waited.
-  public var begun: @Sendable (APICallError) -> Void
+  public var onFirstFailure: @Sendable (APICallError) -> Void
 
   public init(
     limit: Duration, clock: any MonotonicClock = SystemMonotonicClock(),
-    begun: @escaping @Sendable (APICallError) -> Void = { _ in }
+    onFirstFailure: @escaping @Sendable (APICallError) -> Void = { _ in }
   ) {
     self.limit = limit
     self.clock = clock
-    self.begun = begun
+    self.onFirstFailure = onFirstFailure
   }
 
-  /// Repeats `body` after growing pauses, not before a `Retry-After`, as long as it fails with ``APICallError/isAbsence``.
+  /// Repeats `body` after growing pauses, not before a `Retry-After`, as long as it fails with ``APICallError/isUnavailable``.
   /// Throws the last failure once the limit has passed, and when the task is cancelled.
-  public func repeating<Value>(
+  public func run<Value>(
     _ body: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
     var end: MonotonicInstant?
@@ -32,9 +32,9 @@ public struct Patience: Sendable {
       do throws(APICallError) {
         return try await body()
       } catch {
-        guard error.isAbsence, limit > .zero else { throw error }
+        guard error.isUnavailable, limit > .zero else { throw error }
         let now = clock.now()
-        if end == nil { begun(error) }
+        if end == nil { onFirstFailure(error) }
         let last = end ?? now + limit
         end = last
         guard now < last else { throw error }

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 @Suite("Patience with a service that does not answer")
-struct PatienceTests {
+struct UnavailabilityRetryTests {
   private final class Told: Sendable {
     let times = Mutex(0)
 
@@ -19,14 +19,16 @@ struct PatienceTests {
   private let clock = AdvancingClock()
   private let begun = Told()
 
-  private func patience(_ limit: Duration = .seconds(60)) -> Patience {
-    Patience(limit: limit, clock: clock) { [begun] _ in begun.times.withLock { $0 += 1 } }
+  private func patience(_ limit: Duration = .seconds(60)) -> UnavailabilityRetry {
+    UnavailabilityRetry(limit: limit, clock: clock) { [begun] _ in begun.times.withLock { $0 += 1 } }
   }
 
   /// Fails with each of `errors`, one call after the other, then succeeds; answers the number of calls.
-  private func calls(_ errors: [APICallError], _ patience: Patience) async throws(APICallError) -> Int {
+  private func calls(_ errors: [APICallError], _ patience: UnavailabilityRetry) async throws(APICallError)
+    -> Int
+  {
     var count = 0
-    return try await patience.repeating { () async throws(APICallError) in
+    return try await patience.run { () async throws(APICallError) in
       count += 1
       guard count > errors.count else { throw errors[count - 1] }
       return count
@@ -52,7 +54,7 @@ struct PatienceTests {
     let error = await #expect(throws: APICallError.self) {
       try await calls([APICallError](repeating: Self.refused, count: 1000), patience(.seconds(30)))
     }
-    #expect(error?.isAbsence == true)
+    #expect(error?.isUnavailable == true)
     #expect(clock.now() == MonotonicInstant(nanoseconds: 30_000_000_000))
   }
 
@@ -76,7 +78,7 @@ struct PatienceTests {
     arguments: [
       APICallError.problem(Problem(.stateConflict)), .problem(Problem(.internalError)),
       .unreachable(HTTPClientError(code: .invalidRequest, message: "no URL")),
-      .unintelligible(status: 404, detail: "a page"),
+      .unexpectedResponse(status: 404, detail: "a page"),
     ])
   func refusals(error: APICallError) async throws {
     await #expect(throws: APICallError.self) { try await calls([error], patience()) }

@@ -1,7 +1,7 @@
 public import HTTPClient
 
 /// A decoded answer with its head.
-public struct APIAnswer<Value: Sendable>: Sendable {
+public struct APIResponse<Value: Sendable>: Sendable {
   public var head: ResponseHead
   public var value: Value
 

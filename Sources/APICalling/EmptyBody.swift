@@ -1,4 +1,4 @@
 /// The body of a request that has none.
-public struct Nothing: Codable, Sendable {
+public struct EmptyBody: Codable, Sendable {
   public init() {}
 }

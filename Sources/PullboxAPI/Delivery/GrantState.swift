@@ -1,5 +1,5 @@
 /// Where a grant stands.
-public enum GrantStateName: String, Codable, Sendable, CaseIterable {
+public enum GrantState: String, Codable, Sendable, CaseIterable {
   /// The receipt was checked; tickets may be issued.
   case granted
   /// The device reported "verified and placed", and the report was right; the transaction still waits, for other

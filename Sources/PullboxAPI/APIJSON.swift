@@ -1,7 +1,7 @@
 import Foundation
 
 /// The one way JSON is written and read on every interface: UTF-8, camelCase, sorted keys, dates by ``Timestamp``.
-public enum WireJSON {
+public enum APIJSON {
   public static func encode(_ value: some Encodable) throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
