@@ -42,33 +42,33 @@ let contract: [Target] = [
     name: "PullboxAPI",
     dependencies: ["Commerce", "ContentPackage", "Receipts", "Digests", "Measures"]),
   .target(
-    name: "APIServing", dependencies: ["PullboxAPI", "HTTPServer", "CZlib", "Digests", "Measures"]),
-  .target(name: "APICalling", dependencies: ["PullboxAPI", "HTTPClient", "Measures"]),
+    name: "PullboxAPIServer", dependencies: ["PullboxAPI", "HTTPServer", "CZlib", "Digests", "Measures"]),
+  .target(name: "PullboxAPIClient", dependencies: ["PullboxAPI", "HTTPClient", "Measures"]),
 ]
 
 let services: [Target] = [
   .target(
     name: "DeliveryService",
     dependencies: [
-      "PullboxAPI", "APIServing", "APICalling", "Commerce", "ContentPackage", "Receipts", "HTTPServer",
+      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts", "HTTPServer",
       "HTTPClient", "Database", "BlobStore", "ServiceRuntime", "SystemCalls", "Digests", "Measures",
     ]),
   .target(
     name: "DownloadAgent",
     dependencies: [
-      "PullboxAPI", "APIServing", "APICalling", "Commerce", "ContentPackage", "Receipts", "HTTPServer",
+      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts", "HTTPServer",
       "HTTPClient", "Database", "ServiceRuntime", "SystemCalls", "Digests", "Measures",
     ]),
   .target(
     name: "SandboxStore",
     dependencies: [
-      "PullboxAPI", "APIServing", "APICalling", "Commerce", "Receipts", "HTTPServer", "HTTPClient",
+      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "Receipts", "HTTPServer", "HTTPClient",
       "Database", "ServiceRuntime", "SystemCalls", "Digests", "Measures",
     ]),
   .target(
     name: "PullboxKit",
     dependencies: [
-      "PullboxAPI", "APICalling", "Commerce", "ContentPackage", "HTTPClient", "ServiceRuntime", "SystemCalls",
+      "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient", "ServiceRuntime", "SystemCalls",
       "Digests", "Measures",
     ]),
 ]
@@ -80,7 +80,7 @@ let executables: [Target] = [
   .executableTarget(
     name: "pullbox",
     dependencies: [
-      "PullboxKit", "PullboxAPI", "APICalling", "Commerce", "ContentPackage", "HTTPClient", "ServiceRuntime",
+      "PullboxKit", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient", "ServiceRuntime",
       "SystemCalls", "Digests", "Measures",
     ]),
 ]
@@ -116,26 +116,26 @@ let tests: [Target] = [
   .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [
-      "DeliveryService", "PullboxAPI", "APIServing", "APICalling", "Commerce", "ContentPackage", "Receipts",
+      "DeliveryService", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts",
       "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Digests", "Measures", "ServiceRuntime",
       "BlobStore", "PullboxTesting", "pullbox-server",
     ]),
   .testTarget(
     name: "DownloadAgentTests",
     dependencies: [
-      "DownloadAgent", "PullboxAPI", "APIServing", "APICalling", "HTTPServer", "HTTPClient", "Commerce",
+      "DownloadAgent", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "HTTPServer", "HTTPClient", "Commerce",
       "ContentPackage", "Receipts", "ServiceRuntime", "SystemCalls", "Digests", "Measures", "PullboxTesting",
     ]),
   .testTarget(
     name: "SandboxStoreTests",
     dependencies: [
-      "SandboxStore", "PullboxAPI", "APIServing", "APICalling", "Commerce", "Receipts", "HTTPClient",
+      "SandboxStore", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient",
       "HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "Digests", "Measures", "PullboxTesting",
     ]),
   .testTarget(
     name: "PullboxKitTests",
     dependencies: [
-      "PullboxKit", "pullbox", "PullboxAPI", "APICalling", "Commerce", "ContentPackage", "HTTPClient",
+      "PullboxKit", "pullbox", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient",
       "HTTPServer", "ServiceRuntime", "SystemCalls", "Digests", "Measures", "PullboxTesting",
     ]),
   .testTarget(

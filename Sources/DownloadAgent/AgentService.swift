@@ -1,5 +1,5 @@
-import APICalling
-import APIServing
+import PullboxAPIClient
+import PullboxAPIServer
 import HTTPClient
 import HTTPServer
 import Measures

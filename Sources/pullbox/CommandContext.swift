@@ -1,4 +1,4 @@
-import APICalling
+import PullboxAPIClient
 import Commerce
 import HTTPClient
 import PullboxKit

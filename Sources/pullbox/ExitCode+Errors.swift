@@ -1,4 +1,4 @@
-import APICalling
+import PullboxAPIClient
 import ContentPackage
 import HTTPClient
 import PullboxAPI

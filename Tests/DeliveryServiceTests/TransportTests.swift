@@ -1,4 +1,4 @@
-import APICalling
+import PullboxAPIClient
 import HTTPClient
 import Measures
 import PullboxTesting

@@ -1,4 +1,4 @@
-import APIServing
+import PullboxAPIServer
 import Synchronization
 
 /// `products_v1.json` as it is sent. Made, compressed and hashed once for each change of the catalog, and not for each

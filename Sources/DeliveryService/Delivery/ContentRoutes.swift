@@ -1,4 +1,4 @@
-import APIServing
+import PullboxAPIServer
 import ContentPackage
 import Digests
 import HTTPServer

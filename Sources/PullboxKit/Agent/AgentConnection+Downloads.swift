@@ -1,4 +1,4 @@
-public import APICalling
+public import PullboxAPIClient
 import Measures
 public import PullboxAPI
 

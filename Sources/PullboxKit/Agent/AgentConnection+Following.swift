@@ -1,4 +1,4 @@
-import APICalling
+import PullboxAPIClient
 public import Measures
 import PullboxAPI
 public import ServiceRuntime

@@ -1,4 +1,4 @@
-public import APICalling
+public import PullboxAPIClient
 public import PullboxAPI
 
 /// What somebody who follows the agent is told.

@@ -1,4 +1,4 @@
-public import APICalling
+public import PullboxAPIClient
 public import Commerce
 public import PullboxAPI
 

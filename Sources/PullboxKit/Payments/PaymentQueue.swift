@@ -1,4 +1,4 @@
-import APICalling
+import PullboxAPIClient
 public import Commerce
 import Measures
 import PullboxAPI

@@ -1,4 +1,4 @@
-import APICalling
+import PullboxAPIClient
 import Measures
 import PullboxAPI
 import ServiceRuntime

@@ -1,4 +1,4 @@
-public import APICalling
+public import PullboxAPIClient
 public import Measures
 
 /// How an upload stands.

@@ -1,4 +1,4 @@
-import APICalling
+import PullboxAPIClient
 import Digests
 import HTTPClient
 public import Measures

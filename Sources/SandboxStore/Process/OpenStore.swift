@@ -1,4 +1,4 @@
-import APIServing
+import PullboxAPIServer
 import Database
 import HTTPClient
 import HTTPServer

@@ -1,4 +1,4 @@
-import APIServing
+import PullboxAPIServer
 import HTTPServer
 import Measures
 import ServiceRuntime

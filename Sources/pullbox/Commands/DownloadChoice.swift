@@ -1,4 +1,4 @@
-import APICalling
+import PullboxAPIClient
 import Commerce
 import PullboxAPI
 import ServiceRuntime

@@ -1,4 +1,4 @@
-import APICalling
+import PullboxAPIClient
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime

@@ -1,4 +1,4 @@
-import APICalling
+import PullboxAPIClient
 import DeliveryService
 import HTTPClient
 import Measures

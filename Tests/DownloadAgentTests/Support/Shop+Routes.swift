@@ -1,4 +1,4 @@
-import APIServing
+import PullboxAPIServer
 import Commerce
 import ContentPackage
 import Digests

@@ -1,4 +1,4 @@
-import APICalling
+import PullboxAPIClient
 @testable import pullbox
 import PullboxAPI
 import Testing
