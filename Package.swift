@@ -16,34 +16,34 @@ let systemLibraries: [Target] = [
 ]
 
 let groundwork: [Target] = [
-  .target(name: "Measures"),
-  .target(name: "SystemCalls", dependencies: ["CLinux", "Measures"]),
-  .target(name: "Digests", dependencies: ["COpenSSL"]),
+  .target(name: "CoreTypes"),
+  .target(name: "SystemCalls", dependencies: ["CLinux", "CoreTypes"]),
+  .target(name: "Crypto", dependencies: ["COpenSSL"]),
 ]
 
 let plumbing: [Target] = [
-  .target(name: "HTTPServer", dependencies: ["CLinux", "CTLS", "SystemCalls", "Measures"]),
-  .target(name: "HTTPClient", dependencies: ["CCurl", "SystemCalls", "Measures"]),
-  .target(name: "Database", dependencies: ["CSQLite", "SystemCalls", "Measures"]),
-  .target(name: "BlobStore", dependencies: ["SystemCalls", "Digests", "Measures"]),
-  .target(name: "ServiceRuntime", dependencies: ["CLinux", "SystemCalls", "Measures"]),
+  .target(name: "HTTPServer", dependencies: ["CLinux", "CTLS", "SystemCalls", "CoreTypes"]),
+  .target(name: "HTTPClient", dependencies: ["CCurl", "SystemCalls", "CoreTypes"]),
+  .target(name: "Database", dependencies: ["CSQLite", "SystemCalls", "CoreTypes"]),
+  .target(name: "BlobStore", dependencies: ["SystemCalls", "Crypto", "CoreTypes"]),
+  .target(name: "ServiceRuntime", dependencies: ["CLinux", "SystemCalls", "CoreTypes"]),
 ]
 
 let domain: [Target] = [
-  .target(name: "Commerce", dependencies: ["Measures"]),
+  .target(name: "Commerce", dependencies: ["CoreTypes"]),
   .target(
     name: "ContentPackage",
-    dependencies: ["Commerce", "CArchive", "CLinux", "CZlib", "Digests", "SystemCalls", "Measures"]),
-  .target(name: "Receipts", dependencies: ["Commerce", "COpenSSL", "Digests", "Measures"]),
+    dependencies: ["Commerce", "CArchive", "CLinux", "CZlib", "Crypto", "SystemCalls", "CoreTypes"]),
+  .target(name: "Receipts", dependencies: ["Commerce", "COpenSSL", "Crypto", "CoreTypes"]),
 ]
 
 let contract: [Target] = [
   .target(
     name: "PullboxAPI",
-    dependencies: ["Commerce", "ContentPackage", "Receipts", "Digests", "Measures"]),
+    dependencies: ["Commerce", "ContentPackage", "Receipts", "Crypto", "CoreTypes"]),
   .target(
-    name: "PullboxAPIServer", dependencies: ["PullboxAPI", "HTTPServer", "CZlib", "Digests", "Measures"]),
-  .target(name: "PullboxAPIClient", dependencies: ["PullboxAPI", "HTTPClient", "Measures"]),
+    name: "PullboxAPIServer", dependencies: ["PullboxAPI", "HTTPServer", "CZlib", "Crypto", "CoreTypes"]),
+  .target(name: "PullboxAPIClient", dependencies: ["PullboxAPI", "HTTPClient", "CoreTypes"]),
 ]
 
 let services: [Target] = [
@@ -51,25 +51,25 @@ let services: [Target] = [
     name: "DeliveryService",
     dependencies: [
       "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts", "HTTPServer",
-      "HTTPClient", "Database", "BlobStore", "ServiceRuntime", "SystemCalls", "Digests", "Measures",
+      "HTTPClient", "Database", "BlobStore", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "DownloadAgent",
     dependencies: [
       "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts", "HTTPServer",
-      "HTTPClient", "Database", "ServiceRuntime", "SystemCalls", "Digests", "Measures",
+      "HTTPClient", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "SandboxStore",
     dependencies: [
       "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "Receipts", "HTTPServer", "HTTPClient",
-      "Database", "ServiceRuntime", "SystemCalls", "Digests", "Measures",
+      "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "PullboxKit",
     dependencies: [
       "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient", "ServiceRuntime", "SystemCalls",
-      "Digests", "Measures",
+      "Crypto", "CoreTypes",
     ]),
 ]
 
@@ -81,67 +81,67 @@ let executables: [Target] = [
     name: "pullbox",
     dependencies: [
       "PullboxKit", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient", "ServiceRuntime",
-      "SystemCalls", "Digests", "Measures",
+      "SystemCalls", "Crypto", "CoreTypes",
     ]),
 ]
 
 let tests: [Target] = [
-  .testTarget(name: "MeasuresTests", dependencies: ["Measures", "PullboxTesting"]),
+  .testTarget(name: "CoreTypesTests", dependencies: ["CoreTypes", "PullboxTesting"]),
   .testTarget(name: "SystemCallsTests", dependencies: ["SystemCalls", "PullboxTesting"]),
-  .testTarget(name: "DigestsTests", dependencies: ["Digests"]),
+  .testTarget(name: "CryptoTests", dependencies: ["Crypto"]),
   .testTarget(
     name: "HTTPServerTests",
-    dependencies: ["HTTPServer", "CLinux", "SystemCalls", "Measures", "PullboxTesting"]),
+    dependencies: ["HTTPServer", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "HTTPClientTests",
-    dependencies: ["HTTPClient", "ServiceRuntime", "CLinux", "SystemCalls", "Measures", "PullboxTesting"]),
+    dependencies: ["HTTPClient", "ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
   .testTarget(
-    name: "DatabaseTests", dependencies: ["Database", "SystemCalls", "Measures", "PullboxTesting"]),
+    name: "DatabaseTests", dependencies: ["Database", "SystemCalls", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "BlobStoreTests",
-    dependencies: ["BlobStore", "SystemCalls", "Digests", "Measures", "PullboxTesting"]),
+    dependencies: ["BlobStore", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "ServiceRuntimeTests",
-    dependencies: ["ServiceRuntime", "CLinux", "SystemCalls", "Measures", "PullboxTesting"]),
-  .testTarget(name: "CommerceTests", dependencies: ["Commerce", "Measures", "PullboxTesting"]),
+    dependencies: ["ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
+  .testTarget(name: "CommerceTests", dependencies: ["Commerce", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "ContentPackageTests",
     dependencies: [
-      "ContentPackage", "Commerce", "Digests", "SystemCalls", "Measures", "PullboxTesting",
+      "ContentPackage", "Commerce", "Crypto", "SystemCalls", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "ReceiptsTests",
-    dependencies: ["Receipts", "Commerce", "Digests", "SystemCalls", "Measures", "PullboxTesting"]),
-  .testTarget(name: "PullboxAPITests", dependencies: ["PullboxAPI", "Commerce", "Measures"]),
+    dependencies: ["Receipts", "Commerce", "Crypto", "SystemCalls", "CoreTypes", "PullboxTesting"]),
+  .testTarget(name: "PullboxAPITests", dependencies: ["PullboxAPI", "Commerce", "CoreTypes"]),
   .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [
       "DeliveryService", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts",
-      "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Digests", "Measures", "ServiceRuntime",
+      "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes", "ServiceRuntime",
       "BlobStore", "PullboxTesting", "pullbox-server",
     ]),
   .testTarget(
     name: "DownloadAgentTests",
     dependencies: [
       "DownloadAgent", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "HTTPServer", "HTTPClient", "Commerce",
-      "ContentPackage", "Receipts", "ServiceRuntime", "SystemCalls", "Digests", "Measures", "PullboxTesting",
+      "ContentPackage", "Receipts", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "SandboxStoreTests",
     dependencies: [
       "SandboxStore", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient",
-      "HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "Digests", "Measures", "PullboxTesting",
+      "HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "PullboxKitTests",
     dependencies: [
       "PullboxKit", "pullbox", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient",
-      "HTTPServer", "ServiceRuntime", "SystemCalls", "Digests", "Measures", "PullboxTesting",
+      "HTTPServer", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "BlackBoxTests",
     dependencies: [
-      "PullboxAPI", "HTTPClient", "Commerce", "SystemCalls", "Digests", "Measures", "PullboxTesting",
+      "PullboxAPI", "HTTPClient", "Commerce", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
       "pullbox", "pullbox-server", "pullbox-agent", "pullbox-sandbox",
     ]),
 ]
@@ -156,7 +156,7 @@ let package = Package(
     .library(name: "PullboxKit", targets: ["PullboxKit"]),
   ],
   targets: systemLibraries + groundwork + plumbing + domain + contract + services + executables
-    + [.target(name: "PullboxTesting", dependencies: ["CLinux", "CTLS", "Measures", "SystemCalls"])] + tests,
+    + [.target(name: "PullboxTesting", dependencies: ["CLinux", "CTLS", "CoreTypes", "SystemCalls"])] + tests,
   swiftLanguageModes: [.v6]
 )
 

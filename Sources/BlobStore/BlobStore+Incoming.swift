@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 import SystemCalls
 
 extension BlobStore {

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 public import SystemCalls
 
 /// What a blob store refuses, and what the file system refused it.

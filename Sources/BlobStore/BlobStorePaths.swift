@@ -1,4 +1,4 @@
-import Digests
+import Crypto
 
 /// Where things lie in a blob store's directory.
 struct BlobStorePaths: Sendable {

@@ -1,5 +1,5 @@
-public import Digests
-import Measures
+public import Crypto
+import CoreTypes
 import SystemCalls
 
 extension IncomingBlob {

@@ -1,5 +1,5 @@
-public import Digests
-public import Measures
+public import Crypto
+public import CoreTypes
 import SystemCalls
 
 /// A file that is being received, with its digests kept while the bytes pass. Runs on a thread of its own, which writes while

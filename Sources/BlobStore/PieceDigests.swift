@@ -1,5 +1,5 @@
-import Digests
-public import Measures
+import Crypto
+public import CoreTypes
 import SystemCalls
 
 /// Hashes a stream of bytes as a whole and piece by piece while it passes.

@@ -1,5 +1,5 @@
-public import Digests
-public import Measures
+public import Crypto
+public import CoreTypes
 
 /// What is known of a blob once all of it has been received.
 public struct ReceivedBlob: Hashable, Sendable {

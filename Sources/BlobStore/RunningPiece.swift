@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 
 /// The piece that a stream of bytes is in the middle of.
 struct RunningPiece: Sendable {

@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 
 /// Bytes at the end of an incoming file whose checksum is not known to be right yet, and how the file was before them.
 struct UncheckedBytes {

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// Decides from verified transactions what a customer may have. Pure: the catalog, the transactions and the time are
 /// arguments, the verdicts are the result.

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// What is sold, as the operator describes it.
 public struct Product: Hashable, Sendable, Codable {

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// The time one payment for a subscription bought: from `start` up to but not including `end`.
 struct SubscriptionPeriod {

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// Periods of a subscription that follow one another without a lapse.
 struct SubscriptionRun {

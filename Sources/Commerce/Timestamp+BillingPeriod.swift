@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 extension Timestamp {
   /// The end of a period that begins here, by the calendar in UTC: the same time of day, the same day of the month or,

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// One purchase that a store, or a signature that leads to a trusted root, vouches for. The entitlement rules accept
 /// nothing else.

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// One row of an answer, copied out of SQLite. Each accessor throws ``DatabaseError`` `unexpectedValue` when the column is
 /// not there or holds something else; the `optional` ones answer nil for NULL.

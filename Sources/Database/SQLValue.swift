@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// A value as SQLite stores it: what is bound to a `?`, and what a column holds.
 public enum SQLValue: Hashable, Sendable {

@@ -2,7 +2,7 @@ import BlobStore
 import Commerce
 import Database
 import HTTPClient
-import Measures
+import CoreTypes
 import Receipts
 import ServiceRuntime
 

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 public import ServiceRuntime
 
 extension DeliveryConfiguration {

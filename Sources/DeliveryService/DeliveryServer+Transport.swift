@@ -1,6 +1,6 @@
 import PullboxAPIServer
 import HTTPServer
-import Measures
+import CoreTypes
 import ServiceRuntime
 import SystemCalls
 

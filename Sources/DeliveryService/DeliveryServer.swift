@@ -2,7 +2,7 @@ import BlobStore
 import Database
 import HTTPClient
 import HTTPServer
-public import Measures
+public import CoreTypes
 public import ServiceRuntime
 public import SystemCalls
 

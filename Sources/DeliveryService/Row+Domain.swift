@@ -1,6 +1,6 @@
 import Commerce
 import Database
-import Digests
+import Crypto
 
 /// A column holds what this program never writes there.
 struct ColumnTypeMismatch: Error, CustomStringConvertible {

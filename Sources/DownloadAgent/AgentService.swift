@@ -2,7 +2,7 @@ import PullboxAPIClient
 import PullboxAPIServer
 import HTTPClient
 import HTTPServer
-import Measures
+import CoreTypes
 public import ServiceRuntime
 import SystemCalls
 

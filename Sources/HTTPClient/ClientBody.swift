@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// What a request carries. A body is sent with `Content-Length`; above 1 MiB the client asks with
 /// `Expect: 100-continue` first, so that a refusal costs nothing.

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// What the request's parts mean to libcurl.
 extension ClientRequest {

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// One HTTP request, with the bounds of its transfer.
 public struct ClientRequest: Sendable {

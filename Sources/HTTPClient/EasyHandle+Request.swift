@@ -1,5 +1,5 @@
 import CCurl
-import Measures
+import CoreTypes
 
 extension EasyHandle {
   /// All options but the callbacks. Call ``reset()`` before.

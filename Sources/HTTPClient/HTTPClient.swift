@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// Sends HTTP/1.1 requests over libcurl, on one thread of its own and with one pool of kept connections.
 /// Requests of any number of tasks run side by side. Cancelling the task cancels its transfer.

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// Why a transfer has no result. An HTTP status, whichever, is a result and never this.
 public struct HTTPClientError: Error, Sendable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// Status and fields of a final response: never of an interim (1xx) one or of a redirect that is followed.
 public struct ResponseHead: Hashable, Sendable {

@@ -1,5 +1,5 @@
 import CCurl
-import Measures
+import CoreTypes
 
 extension Transfer {
   /// What the transfer comes to, given what libcurl says of it.

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import SystemCalls
 
 /// One transfer while it runs: what has come, what was decided, why it has to end. Belongs to the loop's

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// What other threads ask of the loop.
 enum TransferCommand: Sendable {

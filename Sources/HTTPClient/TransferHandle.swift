@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// Steers one running transfer, from any thread. After the transfer's end all calls do nothing.
 public struct TransferHandle: Sendable {

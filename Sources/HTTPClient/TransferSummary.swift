@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// What a transfer that ran to its end moved, and how long that took.
 public struct TransferSummary: Sendable {

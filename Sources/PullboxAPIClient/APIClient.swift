@@ -1,5 +1,5 @@
 public import HTTPClient
-public import Measures
+public import CoreTypes
 import PullboxAPI
 
 /// Speaks the contract of ``PullboxAPI`` to one service: paths under a base URL, an optional bearer credential, JSON both

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// How long the calls of a client are made again while nobody answers them, as while the service restarts. Only for services
 /// at which every request may be made twice.

@@ -1,7 +1,7 @@
 import CZlib
-import Digests
+import Crypto
 public import HTTPServer
-public import Measures
+public import CoreTypes
 import PullboxAPI
 
 /// A JSON document that clients keep and ask for again: `ETag`, `Last-Modified`, 304, gzip.

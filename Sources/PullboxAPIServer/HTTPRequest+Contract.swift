@@ -1,6 +1,6 @@
-import Digests
+import Crypto
 public import HTTPServer
-public import Measures
+public import CoreTypes
 public import PullboxAPI
 
 extension HTTPRequest {

@@ -1,4 +1,4 @@
-public import Digests
+public import Crypto
 
 /// Compares secrets by their digests, in constant time, so that neither the secret's length nor how much of it was
 /// guessed can be told from the time.

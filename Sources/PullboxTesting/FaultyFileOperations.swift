@@ -1,5 +1,5 @@
 internal import Glibc
-public import Measures
+public import CoreTypes
 internal import Synchronization
 public import SystemCalls
 

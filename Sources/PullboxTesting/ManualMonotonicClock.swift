@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 internal import Synchronization
 
 /// A monotonic clock that stands still until a test moves it. A test first awaits ``waitForSleepers(_:)``, so that it knows

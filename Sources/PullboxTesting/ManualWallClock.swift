@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 internal import Synchronization
 
 /// A wall clock that a test sets.

@@ -1,7 +1,7 @@
 import Commerce
 import Database
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 
 /// The store itself: accounts, their transactions, their receipts. HTTP stands before it, SQLite behind it.

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// How long to wait after failures in a row: doubled each time up to a cap, less a random part so that many
 /// clients do not come back in step.

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// The one way in which a file that anyone will later trust comes to be: written under another name in the same
 /// directory, checked by the caller, synced, renamed, and the directory synced. Until ``publish(ifPresent:)`` has

@@ -1,5 +1,5 @@
 internal import Glibc
-public import Measures
+public import CoreTypes
 
 extension FileDescriptor {
   /// lseek(2) to the start, for libraries that read where the descriptor stands.

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// The steps of a durable write, one by one, so that a test can let any of them fail. All of them block.
 public protocol FileOperations: Sendable {

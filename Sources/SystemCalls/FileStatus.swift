@@ -1,5 +1,5 @@
 internal import Glibc
-public import Measures
+public import CoreTypes
 
 /// What fstat(2) says of a file, as far as this project asks.
 public struct FileStatus: Sendable {

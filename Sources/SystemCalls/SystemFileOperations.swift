@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// The kernel's.
 public struct SystemFileOperations: FileOperations {

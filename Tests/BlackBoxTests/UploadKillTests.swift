@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Testing

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import Testing
 
 @testable import BlobStore

@@ -1,6 +1,6 @@
 import BlobStore
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing

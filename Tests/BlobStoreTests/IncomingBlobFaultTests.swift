@@ -1,7 +1,7 @@
 import BlobStore
-import Digests
+import Crypto
 import Glibc
-import Measures
+import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing

@@ -1,8 +1,8 @@
 import BlobStore
-import Digests
+import Crypto
 import Dispatch
 import Glibc
-import Measures
+import CoreTypes
 import PullboxTesting
 import Synchronization
 import SystemCalls

@@ -1,6 +1,6 @@
 import Commerce
 import Foundation
-import Measures
+import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing

@@ -1,6 +1,6 @@
 import Commerce
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import Testing
 
 @testable import ContentPackage

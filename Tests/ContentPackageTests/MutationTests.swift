@@ -1,7 +1,7 @@
 import Commerce
-import Digests
+import Crypto
 import Foundation
-import Measures
+import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing

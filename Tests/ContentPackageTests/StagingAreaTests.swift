@@ -1,6 +1,6 @@
-import Digests
+import Crypto
 import Glibc
-import Measures
+import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing

@@ -1,5 +1,5 @@
 import Database
-import Measures
+import CoreTypes
 import PullboxTesting
 import Testing
 

@@ -1,6 +1,6 @@
 import PullboxAPIClient
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import SystemCalls

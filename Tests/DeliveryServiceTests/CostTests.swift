@@ -1,6 +1,6 @@
 import PullboxAPIClient
 import Commerce
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Testing

@@ -1,7 +1,7 @@
 import PullboxAPIServer
 import Commerce
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Receipts

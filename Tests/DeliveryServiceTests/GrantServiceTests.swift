@@ -1,8 +1,8 @@
 import PullboxAPIClient
 import Commerce
-import Digests
+import Crypto
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Receipts

@@ -1,14 +1,14 @@
 import PullboxAPIClient
-import Digests
+import Crypto
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Testing
 
 @testable import DeliveryService
 
-@Suite("Digests and Metalink")
+@Suite("Crypto and Metalink")
 struct MetalinkTests {
   /// Three pieces, the last one short.
   let package = (0..<2_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }

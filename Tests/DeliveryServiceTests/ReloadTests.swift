@@ -1,6 +1,6 @@
 import PullboxAPIClient
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime

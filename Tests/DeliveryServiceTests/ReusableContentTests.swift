@@ -1,6 +1,6 @@
 import Commerce
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxAPI
 import Testing
 

@@ -1,8 +1,8 @@
 import PullboxAPIClient
 import Commerce
 import ContentPackage
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import SystemCalls

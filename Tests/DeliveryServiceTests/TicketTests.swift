@@ -1,5 +1,5 @@
 import Commerce
-import Digests
+import Crypto
 import PullboxAPI
 import Testing
 

@@ -1,6 +1,6 @@
 import PullboxAPIClient
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxTesting
 import ServiceRuntime
 import SystemCalls

@@ -1,5 +1,5 @@
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxTesting
 import ServiceRuntime
 import Testing

@@ -1,5 +1,5 @@
 import HTTPServer
-import Measures
+import CoreTypes
 import Synchronization
 
 /// A ``BodyMeter`` that adds up.

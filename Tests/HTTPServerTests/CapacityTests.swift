@@ -1,6 +1,6 @@
 import Glibc
 @testable import HTTPServer
-import Measures
+import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing

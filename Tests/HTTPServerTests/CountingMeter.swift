@@ -1,5 +1,5 @@
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxTesting
 import SystemCalls
 

@@ -1,5 +1,5 @@
 @testable import HTTPServer
-import Measures
+import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing

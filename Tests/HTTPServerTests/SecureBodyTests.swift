@@ -1,6 +1,6 @@
 import Glibc
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing

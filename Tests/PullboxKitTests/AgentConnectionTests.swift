@@ -1,7 +1,7 @@
 import PullboxAPIClient
 import Commerce
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 @testable import PullboxKit
 import PullboxTesting

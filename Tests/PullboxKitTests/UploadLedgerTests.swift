@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 @testable import PullboxKit
 import PullboxTesting
 import SystemCalls

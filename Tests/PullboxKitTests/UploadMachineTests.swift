@@ -1,6 +1,6 @@
 import PullboxAPIClient
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxAPI
 @testable import PullboxKit
 import ServiceRuntime

@@ -1,7 +1,7 @@
 import PullboxAPIClient
-import Digests
+import Crypto
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 @testable import PullboxKit
 import PullboxTesting

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Measures
+import CoreTypes
 import Testing
 
 @testable import Receipts

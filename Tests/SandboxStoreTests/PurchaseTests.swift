@@ -1,7 +1,7 @@
 import Commerce
 import Database
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Testing

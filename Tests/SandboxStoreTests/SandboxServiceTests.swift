@@ -2,7 +2,7 @@ import PullboxAPIClient
 import Commerce
 import HTTPClient
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Receipts

@@ -2,7 +2,7 @@ import PullboxAPIServer
 import Commerce
 import Database
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Receipts

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import Measures
+import CoreTypes
 import PullboxTesting
 import ServiceRuntime
 import SystemCalls

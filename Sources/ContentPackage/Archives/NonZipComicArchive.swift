@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import SystemCalls
 
 /// Looks into a comic archive that is no ZIP, whatever it is called, for its title and its pages. What it cannot read it

@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import SystemCalls
 
 /// Inflates one file of a package, in bounded memory and no further than its manifest says.

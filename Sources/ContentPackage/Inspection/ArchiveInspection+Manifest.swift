@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 extension ArchiveInspection {
   /// Where the archive's entries are not the manifest's files.

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import SystemCalls
 
 /// An archive as it is, checked against itself: every byte of it must belong to a local header, to an entry's data, to the

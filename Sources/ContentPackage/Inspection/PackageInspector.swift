@@ -1,6 +1,6 @@
 public import SystemCalls
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 
 /// Compares a package with its manifest, down to every byte of every file, and an archive with itself. Reads the package
 /// once, in bounded memory; blocks.

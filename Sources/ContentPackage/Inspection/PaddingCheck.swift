@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import SystemCalls
 
 /// Looks into the bytes between entries: where a version keeps the places of the one before, some belong to nothing. They

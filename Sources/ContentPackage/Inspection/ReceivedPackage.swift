@@ -1,5 +1,5 @@
-public import Digests
-public import Measures
+public import Crypto
+public import CoreTypes
 
 /// What was computed of a package's bytes while they came in.
 public struct ReceivedPackage: Hashable, Sendable {

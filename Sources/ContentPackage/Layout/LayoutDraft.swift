@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 
 /// A layout in the making: what is kept of a previous one, and the room between.
 struct LayoutDraft {

@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 
 /// A file that is to be given a place in a package.
 struct LayoutItem: Hashable, Sendable {

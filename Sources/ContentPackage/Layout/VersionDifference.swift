@@ -1,5 +1,5 @@
-public import Measures
-import Digests
+public import CoreTypes
+import Crypto
 
 /// What a device that has one version needs of another. Pure.
 ///

@@ -1,6 +1,6 @@
 public import Commerce
-public import Digests
-public import Measures
+public import Crypto
+public import CoreTypes
 
 /// Describes one package: what it is, its bytes piece by piece, and its files. A value of this type is well-formed
 /// (docs/formats/manifest.md lists the rules), and whoever made it vouches for it: a builder that wrote the package, a

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 extension ManifestDraft {
   /// Characters of a title, at most.

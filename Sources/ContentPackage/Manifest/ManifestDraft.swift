@@ -1,6 +1,6 @@
 import Commerce
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 
 /// The members of a manifest before its rules are checked.
 struct ManifestDraft: Sendable {

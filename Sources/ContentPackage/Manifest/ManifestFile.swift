@@ -1,5 +1,5 @@
-public import Digests
-public import Measures
+public import Crypto
+public import CoreTypes
 
 /// One file of a package.
 public struct ManifestFile: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import Digests
+public import Crypto
 
 /// The bytes of a manifest as they came; nothing in them is to be believed yet.
 public struct UnverifiedManifest: Sendable {

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// The bounds of a package. Both sides check the same ones; they are documented in docs/formats/package.md.
 public struct PackageLimits: Hashable, Sendable {

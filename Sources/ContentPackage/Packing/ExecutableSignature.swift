@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import SystemCalls
 
 /// Recognises code by its first bytes. Packages carry pages, not programs.

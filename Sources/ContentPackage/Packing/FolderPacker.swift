@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import SystemCalls
 
 /// Writes the files of a folder into one archive, laid out by ``PackageLayout``.

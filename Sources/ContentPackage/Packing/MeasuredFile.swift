@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import SystemCalls
 
 /// What the header of a file that does not fit into memory must say, from a first reading.

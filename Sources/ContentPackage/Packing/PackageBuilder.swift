@@ -1,5 +1,5 @@
 public import Commerce
-public import Measures
+public import CoreTypes
 import SystemCalls
 
 /// Makes packages. The same files give the same bytes whatever their order on disk, their times, owner and modes.

@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import SystemCalls
 
 /// The file that a package is written to, piece by piece, hashed on the way. Nothing of it is visible until

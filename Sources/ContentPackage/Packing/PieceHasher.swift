@@ -1,6 +1,6 @@
-import Digests
+import Crypto
 import Dispatch
-import Measures
+import CoreTypes
 import Synchronization
 
 /// Computes the digests of a package, of the whole and of each piece, on a thread of its own while the caller reads and

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// A file of a source folder.
 public struct SourceFile: Hashable, Sendable {

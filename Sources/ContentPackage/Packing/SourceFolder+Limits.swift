@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 extension SourceFolder {
   /// What of the limits can be said before anything is packed.

@@ -1,5 +1,5 @@
 import Glibc
-import Measures
+import CoreTypes
 public import SystemCalls
 
 /// What lies in a folder that is to be packed: files in the order of their paths, what is left out, and everything that

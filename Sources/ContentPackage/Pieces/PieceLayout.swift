@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// How a package of a given length divides into pieces: all 1 MiB long, only the last may be shorter.
 public struct PieceLayout: Hashable, Sendable {

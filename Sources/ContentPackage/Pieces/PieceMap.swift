@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// Which pieces of a package are verified and written: one bit each. A value; whoever owns it persists
 /// ``encoded`` before relying on it after a restart.

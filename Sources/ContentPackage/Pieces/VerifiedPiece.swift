@@ -1,4 +1,4 @@
-import Digests
+import Crypto
 
 /// The bytes of one piece, known to be those the manifest lists: the only kind that is ever written.
 public struct VerifiedPiece: Sendable {

@@ -1,5 +1,5 @@
 public import Commerce
-public import Digests
+public import Crypto
 
 /// A publisher's Ed25519 signature of a manifest, which travels beside it. What it says is not to be believed before
 /// ``PublisherTrust`` has judged it.

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import SystemCalls
 
 /// A finished file on its own: what may not be published, and what it says of itself.

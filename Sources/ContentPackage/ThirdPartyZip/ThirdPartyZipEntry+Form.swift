@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 extension ThirdPartyZipEntry {
   /// What its central record says that no package carries.

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import SystemCalls
 
 /// A finished file that is a ZIP archive of any tool's (`.cbz`, `.epub`), checked against itself before readers open it:

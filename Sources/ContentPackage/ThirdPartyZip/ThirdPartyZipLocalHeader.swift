@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import SystemCalls
 
 /// The local header of an entry, compared with the central directory's record of it.

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import SystemCalls
 
 /// Content at its place in the library.

@@ -1,5 +1,5 @@
 public import SystemCalls
-import Measures
+import CoreTypes
 
 /// Content that is whole, verified and durable, but that nobody sees yet.
 public struct StagedContent: ~Copyable, Sendable {

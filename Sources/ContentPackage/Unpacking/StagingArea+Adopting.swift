@@ -1,5 +1,5 @@
-import Digests
-public import Measures
+import Crypto
+public import CoreTypes
 import SystemCalls
 
 extension StagingArea {

@@ -1,5 +1,5 @@
 import SystemCalls
-import Measures
+import CoreTypes
 
 extension StagingArea {
   /// Up to so many files are synced one by one; more cost less through one sync of the whole file system.

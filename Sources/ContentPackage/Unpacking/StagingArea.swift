@@ -1,5 +1,5 @@
 public import SystemCalls
-import Measures
+import CoreTypes
 
 /// A package on its way: verified bytes go straight into their files. A directory that holds
 ///

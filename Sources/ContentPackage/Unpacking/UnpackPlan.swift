@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// Says where the bytes of each piece go. Pure: it knows the manifest and nothing of disks.
 public struct UnpackPlan: Sendable {

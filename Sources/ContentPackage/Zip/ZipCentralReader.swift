@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import SystemCalls
 
 /// Reads a central directory from front to back through one bounded window.

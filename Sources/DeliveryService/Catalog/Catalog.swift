@@ -1,7 +1,7 @@
 import Commerce
 import Database
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 
 /// What is for sale: products as operators describe them, shown with what is released of them.

@@ -1,5 +1,5 @@
 import Database
-import Measures
+import CoreTypes
 
 /// Counts the changes of what the catalog says, so that what was made of it need not be made again.
 enum CatalogRevision {

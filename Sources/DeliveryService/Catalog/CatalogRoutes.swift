@@ -1,6 +1,6 @@
 import PullboxAPIServer
 import Commerce
-import Digests
+import Crypto
 import HTTPServer
 import PullboxAPI
 

@@ -1,6 +1,6 @@
 import Commerce
 import Database
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// The rows of products: each a document, with the columns by which products are found beside it.

@@ -1,6 +1,6 @@
 import Commerce
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 
 /// The content version of a product that readers get now.
 struct ReleasedContent: Sendable {

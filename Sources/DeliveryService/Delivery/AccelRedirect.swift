@@ -1,6 +1,6 @@
-import Digests
+import Crypto
 import HTTPServer
-import Measures
+import CoreTypes
 
 /// Leaves the sending of a body to the nginx in front, which reads the package from the blobs' directory
 /// (`X-Accel-Redirect`). Gate, limits and conditions stay here.

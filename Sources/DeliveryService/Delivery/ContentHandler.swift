@@ -1,6 +1,6 @@
-import Digests
+import Crypto
 import HTTPServer
-import Measures
+import CoreTypes
 
 /// Answers `GET` and `HEAD /v1/content/{digest}` on the loop that read the request: ticket, preconditions, range, limits,
 /// head, and the descriptor handed to the kernel. No database, no lock and no allocation for tickets that the loop knows;

@@ -1,8 +1,8 @@
 import PullboxAPIServer
 import ContentPackage
-import Digests
+import Crypto
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// Content as the loops do not answer it: refusals with their documents, packages that have first to be opened, bodies that

@@ -1,4 +1,4 @@
-import Digests
+import Crypto
 import HTTPServer
 
 /// Counts the body bytes that the kernel took for a grant, on every loop at once, for its device as well.

@@ -1,7 +1,7 @@
 import Commerce
 import ContentPackage
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 
 /// A package as Metalink 4 (RFC 5854) describes it to other download tools: length, digest, a digest of every 1 MiB, and
 /// where it is.

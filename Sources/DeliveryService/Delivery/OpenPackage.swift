@@ -1,7 +1,7 @@
 import ContentPackage
-import Digests
+import Crypto
 import HTTPServer
-import Measures
+import CoreTypes
 
 /// A package that is open for sending: its descriptor, and the head lines that every answer about it carries.
 final class OpenPackage: Sendable {

@@ -1,7 +1,7 @@
 import BlobStore
 import ContentPackage
 import Database
-import Digests
+import Crypto
 import HTTPServer
 import PullboxAPI
 import Synchronization

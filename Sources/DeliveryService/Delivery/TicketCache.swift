@@ -1,4 +1,4 @@
-import Digests
+import Crypto
 
 /// The tickets that one loop let in, so that those of many devices that come over few connections, as a proxy's do, are
 /// not computed anew with every request. Bounded: a newer ticket takes the place of an older one.

@@ -1,7 +1,7 @@
 import PullboxAPIServer
-import Digests
+import Crypto
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// Checks the tickets that requests for content carry, against keys and stops.

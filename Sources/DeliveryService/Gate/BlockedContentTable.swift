@@ -1,6 +1,6 @@
 import Database
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 
 /// The packages that are not sent any more although versions of theirs were granted; ``RevocationList`` is its image in memory.
 enum BlockedContentTable {

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// Compares a completion with what was granted and sent. Pure: the record and the count come from outside.

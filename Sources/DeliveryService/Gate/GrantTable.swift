@@ -1,7 +1,7 @@
 import Commerce
 import Database
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 
 /// The rows of grants and of what happened to them.

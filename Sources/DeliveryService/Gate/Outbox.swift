@@ -1,6 +1,6 @@
 import Commerce
 import Database
-import Measures
+import CoreTypes
 import ServiceRuntime
 
 /// Makes the calls that stores still have to hear, one after the other, until each was accepted. They survive the

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// The one state machine of a call to a store: tried until the store has answered for good.
 struct OutboxMachine: Hashable, Sendable {

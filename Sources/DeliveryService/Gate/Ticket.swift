@@ -1,6 +1,6 @@
 import Commerce
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 
 /// A short-lived token for one grant and one digest, which the delivery plane checks without asking anybody.

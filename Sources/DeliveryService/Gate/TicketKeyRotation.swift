@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 public import ServiceRuntime
 
 /// `pullbox-server --rotate-ticket-key`: a new key in front of the ticket keys of a state directory. A server that runs

@@ -1,4 +1,4 @@
-import Digests
+import Crypto
 
 /// The keys that tickets are sealed with. New tickets use the newest; older ones are kept until no ticket of theirs can
 /// still be valid, so that rotation refuses nobody. A value: the delivery plane holds a copy, so checking takes no lock.

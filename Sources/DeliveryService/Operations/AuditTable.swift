@@ -1,6 +1,6 @@
 import Commerce
 import Database
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// Who did what, when: rows are only ever added, and the database refuses anything else.

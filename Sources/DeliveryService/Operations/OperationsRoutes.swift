@@ -1,7 +1,7 @@
 import PullboxAPIServer
 import Database
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// Health and metrics.

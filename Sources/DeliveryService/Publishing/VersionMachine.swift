@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// The one state machine of a content version, from draft to withdrawal. Pure; what one version's release means for the

@@ -2,8 +2,8 @@ import BlobStore
 import Commerce
 import ContentPackage
 import Database
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 import SystemCalls
 

@@ -1,7 +1,7 @@
 import Commerce
 import Database
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 
 /// Versions as those see them who want their content.

@@ -1,7 +1,7 @@
 import Commerce
 import Database
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 
 /// The rows of content versions. Their content never changes (the database refuses it); where they stand does.

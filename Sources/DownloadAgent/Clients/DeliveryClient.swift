@@ -1,9 +1,9 @@
 import PullboxAPIClient
 import Commerce
 import ContentPackage
-import Digests
+import Crypto
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxAPI
 import Receipts
 

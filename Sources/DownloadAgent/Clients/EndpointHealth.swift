@@ -1,5 +1,5 @@
 import PullboxAPIClient
-import Measures
+import CoreTypes
 import PullboxAPI
 import Synchronization
 

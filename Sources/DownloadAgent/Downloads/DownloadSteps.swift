@@ -2,7 +2,7 @@ import PullboxAPIClient
 import Commerce
 import ContentPackage
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxAPI
 import SystemCalls
 

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// Speed and time remaining of one download, on a clock that never jumps. Fed with the bytes received so far; what was
 /// received twice counts for the speed and never for the progress.

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// Why a step did not succeed, as far as the next step depends on it.

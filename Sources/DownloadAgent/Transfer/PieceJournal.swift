@@ -1,6 +1,6 @@
 import ContentPackage
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import SystemCalls
 
 /// Remembers which pieces of a download are written, one bit each, in a small file of a fixed layout

@@ -1,7 +1,7 @@
 import ContentPackage
-import Digests
+import Crypto
 import HTTPClient
-import Measures
+import CoreTypes
 import Synchronization
 
 /// Cuts one content response into pieces. Runs on the HTTP client's thread: it copies bytes into buffers of the budget,

@@ -1,7 +1,7 @@
 import PullboxAPIClient
 import ContentPackage
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// Fetches the pieces of one package that are missing: range by range, each piece believed by its digest alone. What was

@@ -1,6 +1,6 @@
-import Digests
+import Crypto
 import HTTPClient
-import Measures
+import CoreTypes
 
 /// What a content response means for the pieces that were asked for. Pure; the bytes are believed by their digests alone,
 /// this only decides where they would belong.

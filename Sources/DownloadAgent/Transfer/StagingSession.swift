@@ -1,5 +1,5 @@
 import ContentPackage
-import Measures
+import CoreTypes
 import SystemCalls
 
 /// Owns the staging area and the journal of one download while it is worked on, on a thread of its own: everything here

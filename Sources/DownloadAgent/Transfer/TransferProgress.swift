@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import Synchronization
 
 /// What a running transfer has moved so far; written by its threads, read by whoever shows it.

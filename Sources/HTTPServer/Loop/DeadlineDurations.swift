@@ -1,4 +1,4 @@
-internal import Measures
+internal import CoreTypes
 
 /// The configured deadlines in nanoseconds, made once, as each request asks for two of them.
 struct DeadlineDurations: Sendable {

@@ -1,6 +1,6 @@
 internal import CLinux
 internal import Glibc
-internal import Measures
+internal import CoreTypes
 internal import SystemCalls
 
 extension EventLoop {

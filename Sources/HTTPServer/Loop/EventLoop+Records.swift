@@ -1,4 +1,4 @@
-internal import Measures
+internal import CoreTypes
 
 /// What is counted and remembered of each request.
 extension EventLoop {

@@ -1,5 +1,5 @@
 internal import CLinux
-internal import Measures
+internal import CoreTypes
 
 /// Time, deadlines and the end.
 extension EventLoop {

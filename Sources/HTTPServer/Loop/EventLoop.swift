@@ -1,6 +1,6 @@
 internal import CLinux
 internal import Glibc
-internal import Measures
+internal import CoreTypes
 internal import SystemCalls
 
 /// One thread's share of a server: its listening sockets, its connections, its timers. Everything here is touched by that

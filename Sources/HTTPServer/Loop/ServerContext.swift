@@ -1,4 +1,4 @@
-internal import Measures
+internal import CoreTypes
 internal import Synchronization
 
 /// What the loops of a server share.

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// The content of a request, as it arrives. Read it once; while it is not read, the server stops reading the socket
 /// after ``HTTPServerConfiguration/bodyBufferLength`` bytes, so that a slow handler slows its client down.

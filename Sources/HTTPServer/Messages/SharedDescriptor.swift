@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 public import SystemCalls
 
 /// An open file that several responses send from at once; closed when the last of them and the owner let go.

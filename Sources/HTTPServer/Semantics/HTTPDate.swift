@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// Dates of HTTP (RFC 9110 §5.6.7): whole seconds, always GMT.
 public enum HTTPDate {

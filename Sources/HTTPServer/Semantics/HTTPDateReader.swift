@@ -1,4 +1,4 @@
-internal import Measures
+internal import CoreTypes
 
 /// Reads the three forms of an HTTP date (RFC 9110 §5.6.7), case-sensitively, without allocating.
 struct HTTPDateReader {

@@ -1,4 +1,4 @@
-internal import Measures
+internal import CoreTypes
 
 /// Several ranges of a file as one `multipart/byteranges` body (RFC 9110 §14.6).
 public struct MultipartRanges: Sendable {

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 extension Preconditions {
   /// Reads the conditional fields of an inline handler's request, without allocating. `entityTag` is the representation's

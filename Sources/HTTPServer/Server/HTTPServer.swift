@@ -1,6 +1,6 @@
 internal import CLinux
 internal import Glibc
-public import Measures
+public import CoreTypes
 internal import Synchronization
 internal import SystemCalls
 

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 public import SystemCalls
 
 /// Where a server listens and every bound it keeps. The defaults suit a service on one machine.

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// What is remembered of one request and its response, in a fixed number of bytes.
 public struct AccessRecord: Sendable {

@@ -1,5 +1,5 @@
 public import Commerce
-public import Measures
+public import CoreTypes
 
 /// `GET /v1/status` of the agent.
 public struct AgentStatus: Codable, Sendable {

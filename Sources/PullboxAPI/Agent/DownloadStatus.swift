@@ -1,5 +1,5 @@
 public import Commerce
-public import Measures
+public import CoreTypes
 
 /// A download as the agent shows it.
 public struct DownloadStatus: Codable, Hashable, Sendable {

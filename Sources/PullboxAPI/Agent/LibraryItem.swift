@@ -1,6 +1,6 @@
 public import Commerce
-public import Digests
-public import Measures
+public import Crypto
+public import CoreTypes
 
 /// A placed content version.
 public struct LibraryItem: Codable, Hashable, Sendable {

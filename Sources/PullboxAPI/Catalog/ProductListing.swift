@@ -1,5 +1,5 @@
 public import Commerce
-public import Measures
+public import CoreTypes
 
 /// A product as `GET /v1/products` shows it: texts of one locale, the price of one territory.
 public struct ProductListing: Codable, Sendable {

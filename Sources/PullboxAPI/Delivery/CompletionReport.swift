@@ -1,6 +1,6 @@
 public import Commerce
-public import Digests
-public import Measures
+public import Crypto
+public import CoreTypes
 
 /// `POST /v1/grants/{grant}/completion`: "verified and placed". Sent as the payload of a compact JWS signed with the
 /// device key (`application/jose`), or as plain JSON by a client whose device gave no key.

@@ -1,5 +1,5 @@
 public import Commerce
-public import Digests
+public import Crypto
 
 /// The device a grant is for.
 public struct Device: Codable, Hashable, Sendable {

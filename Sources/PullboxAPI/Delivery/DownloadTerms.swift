@@ -1,7 +1,7 @@
 public import Commerce
 public import ContentPackage
-public import Digests
-public import Measures
+public import Crypto
+public import CoreTypes
 
 /// What is to be downloaded, where, and with which ticket.
 public struct DownloadTerms: Codable, Sendable {

@@ -1,5 +1,5 @@
 public import Commerce
-public import Measures
+public import CoreTypes
 
 /// One product that a proof owns.
 public struct EntitledProduct: Codable, Sendable {

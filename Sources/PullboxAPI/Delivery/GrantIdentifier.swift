@@ -1,5 +1,5 @@
 public import Commerce
-internal import Digests
+internal import Crypto
 
 /// Names a grant. 128 random bits as 32 hexadecimal digits: whoever knows it may renew its ticket, so it cannot be
 /// guessed, and it says nothing about anybody.

@@ -1,6 +1,6 @@
 public import Commerce
-public import Digests
-public import Measures
+public import Crypto
+public import CoreTypes
 
 /// `GET /v1/grants/{grant}`, and an entry of `GET /v1/operator/deliveries`.
 public struct GrantStatus: Codable, Sendable {

@@ -1,5 +1,5 @@
 public import Commerce
-public import Digests
+public import Crypto
 
 /// A version that a device has completed.
 public struct PreviousContent: Codable, Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// The answer to `POST /v1/grants/{grant}/tickets`.
 public struct TicketResponse: Codable, Sendable {

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// One entry of the append-only audit log.
 public struct AuditEntry: Codable, Sendable {

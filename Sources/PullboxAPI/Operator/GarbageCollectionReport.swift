@@ -1,5 +1,5 @@
-public import Digests
-public import Measures
+public import Crypto
+public import CoreTypes
 
 /// What a collection removed, or would remove.
 public struct GarbageCollectionReport: Codable, Sendable {

@@ -1,5 +1,5 @@
 public import Commerce
-public import Measures
+public import CoreTypes
 
 /// A product as the operator sees it.
 public struct OperatorProduct: Codable, Sendable {

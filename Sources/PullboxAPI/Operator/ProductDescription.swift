@@ -1,5 +1,5 @@
 public import Commerce
-public import Measures
+public import CoreTypes
 
 /// A product as an operator writes it: the body of `PUT /v1/operator/products/{id}` and a folder's `product.json5`.
 /// What is left out gets a default: a free non-consumable, for sale everywhere, published now.

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// `POST /v1/operator/products/{id}/versions/{v}/release`; both members may be left out: to all devices, at once.
 public struct ReleaseRequest: Codable, Sendable {

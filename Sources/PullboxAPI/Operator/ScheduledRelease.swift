@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// A release that waits for its date.
 public struct ScheduledRelease: Codable, Hashable, Sendable {

@@ -1,5 +1,5 @@
 public import Commerce
-public import Measures
+public import CoreTypes
 
 /// `GET /v1/operator/products/{id}/versions/{v}/costs`: what a version costs the devices that hold another one. A device
 /// holds the version that it last reported as placed.

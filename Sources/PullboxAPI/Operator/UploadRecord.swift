@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// An upload that is open: `GET /v1/operator/uploads`.
 public struct UploadRecord: Codable, Sendable {

@@ -1,6 +1,6 @@
 public import Commerce
-public import Digests
-public import Measures
+public import Crypto
+public import CoreTypes
 
 /// A content version as the operator sees it.
 public struct VersionRecord: Codable, Sendable {

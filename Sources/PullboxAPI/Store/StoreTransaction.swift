@@ -1,5 +1,5 @@
 public import Commerce
-public import Measures
+public import CoreTypes
 
 /// One entry of a store's payment queue. It stays in the queue until it is finished.
 public struct StoreTransaction: Codable, Sendable {

@@ -1,5 +1,5 @@
 public import PullboxAPIClient
-import Measures
+import CoreTypes
 public import PullboxAPI
 
 extension AgentConnection {

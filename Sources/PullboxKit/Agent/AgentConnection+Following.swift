@@ -1,5 +1,5 @@
 import PullboxAPIClient
-public import Measures
+public import CoreTypes
 import PullboxAPI
 public import ServiceRuntime
 

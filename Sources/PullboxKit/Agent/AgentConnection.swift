@@ -1,7 +1,7 @@
 public import PullboxAPIClient
 public import Commerce
 public import HTTPClient
-import Measures
+import CoreTypes
 public import PullboxAPI
 
 /// The agent on this device, over its Unix socket.

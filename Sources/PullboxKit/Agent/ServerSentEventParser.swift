@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// Reads a `text/event-stream` as it arrives, by the rules of the WHATWG HTML standard, §9.2.6. Pure; where the bytes are
 /// split makes no difference. An event is there as soon as the empty line after it is.

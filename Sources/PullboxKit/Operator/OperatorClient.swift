@@ -2,7 +2,7 @@ public import PullboxAPIClient
 public import Commerce
 public import ContentPackage
 public import HTTPClient
-import Measures
+import CoreTypes
 public import PullboxAPI
 
 /// The operator's side of a delivery server. Every call throws `APICallError`.

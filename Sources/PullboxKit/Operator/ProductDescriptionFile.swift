@@ -1,6 +1,6 @@
 import Commerce
 import Foundation
-public import Measures
+public import CoreTypes
 public import PullboxAPI
 import SystemCalls
 

@@ -1,4 +1,4 @@
-public import Digests
+public import Crypto
 import ServiceRuntime
 import SystemCalls
 

@@ -1,5 +1,5 @@
 public import Commerce
-public import Measures
+public import CoreTypes
 public import PullboxAPI
 
 /// The delivery of one product's content to this device.

@@ -1,6 +1,6 @@
 import PullboxAPIClient
 public import Commerce
-import Measures
+import CoreTypes
 import PullboxAPI
 import Synchronization
 

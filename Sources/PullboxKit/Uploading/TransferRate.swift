@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// How fast something moves, over the last seconds, and how long the rest will take.
 public struct TransferRate: Sendable {

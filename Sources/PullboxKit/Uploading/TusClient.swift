@@ -1,7 +1,7 @@
 import PullboxAPIClient
-import Digests
+import Crypto
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// The requests of tus 1.0.0 (https://tus.io/protocols/resumable-upload), one by one.

@@ -1,6 +1,6 @@
-import Digests
+import Crypto
 import Foundation
-public import Measures
+public import CoreTypes
 import PullboxAPI
 import SystemCalls
 

@@ -1,5 +1,5 @@
 public import PullboxAPIClient
-public import Measures
+public import CoreTypes
 
 /// How an upload stands.
 public struct UploadProgress: Sendable {

@@ -1,5 +1,5 @@
-public import Digests
-public import Measures
+public import Crypto
+public import CoreTypes
 
 /// A finished package that is to be sent.
 public struct UploadSource: Hashable, Sendable {

@@ -1,7 +1,7 @@
 import PullboxAPIClient
-import Digests
+import Crypto
 import HTTPClient
-public import Measures
+public import CoreTypes
 public import ServiceRuntime
 import SystemCalls
 

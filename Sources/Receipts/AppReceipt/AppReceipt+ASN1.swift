@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 extension AppReceipt {
   private enum Attribute {

@@ -1,5 +1,5 @@
 public import Commerce
-import Digests
+import Crypto
 
 extension AppReceipt {
   /// Binds the receipt to `device` with a fresh salt. What is signed afterwards cannot be moved to another device.

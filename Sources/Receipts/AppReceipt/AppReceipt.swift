@@ -1,5 +1,5 @@
 public import Commerce
-public import Measures
+public import CoreTypes
 
 /// The payload of an app receipt: what a store says a customer of one application on one device has bought. By itself
 /// it proves nothing; ``VerifiedAppReceipt`` is the one to trust.

@@ -1,5 +1,5 @@
 import COpenSSL
-import Digests
+import Crypto
 
 /// Signs receipts the way stores do: CMS SignedData in DER, SHA-256 and RSA directly over the payload (no signed
 /// attributes), the whole chain embedded.

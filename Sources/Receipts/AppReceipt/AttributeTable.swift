@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// Attributes by their type. A type that may stand only once and stands twice makes a receipt ambiguous: it is refused.
 struct AttributeTable {

@@ -1,5 +1,5 @@
 public import Commerce
-import Digests
+import Crypto
 
 extension DeviceIdentifier {
   /// The octets by which receipts know the device: the 16 of a UUID, the text's UTF-8 of any other name.

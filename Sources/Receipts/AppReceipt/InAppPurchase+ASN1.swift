@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 extension InAppPurchase {
   private enum Attribute {

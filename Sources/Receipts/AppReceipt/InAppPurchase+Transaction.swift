@@ -1,5 +1,5 @@
 import Commerce
-import Measures
+import CoreTypes
 
 extension InAppPurchase {
   /// Nil when a name in it cannot be one of ours. Only for purchases that somebody vouches for.

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// One purchase as a receipt and as `verifyReceipt` tell it. The members from ``cancellationReason`` on exist in the
 /// answers of `verifyReceipt` only.

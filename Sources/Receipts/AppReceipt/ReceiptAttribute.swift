@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// `SEQUENCE { type INTEGER, version INTEGER, value OCTET STRING }`: what a receipt's payload, and each purchase in it,
 /// is a SET OF.

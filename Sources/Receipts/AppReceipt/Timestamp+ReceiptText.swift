@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 extension Timestamp {
   /// RFC 3339 in UTC with whole seconds, as receipts write dates.

@@ -1,5 +1,5 @@
-import Digests
-public import Measures
+import Crypto
+public import CoreTypes
 
 /// A receipt whose structure was read and whose signature was not checked: it holds claims. Only
 /// ``verified(trusting:now:policy:)``, or the store's own word (``VerifyReceiptConversation``), makes facts of them.

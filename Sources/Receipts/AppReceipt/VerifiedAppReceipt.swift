@@ -1,5 +1,5 @@
 public import Commerce
-import Measures
+import CoreTypes
 
 /// A receipt that a signature or the store itself vouches for. Only this module makes one.
 public struct VerifiedAppReceipt: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// What goes into a certificate before it is signed.
 struct CertificateTemplate {

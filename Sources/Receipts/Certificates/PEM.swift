@@ -1,4 +1,4 @@
-import Digests
+import Crypto
 
 /// Textual encoding of keys and certificates (RFC 7468).
 enum PEM {

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 extension ReceiptAuthority {
   /// How a fresh authority's certificates look.

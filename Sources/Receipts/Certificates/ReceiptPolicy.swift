@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// What a receipt's signature must satisfy besides leading to a trusted root.
 public struct ReceiptPolicy: Sendable {

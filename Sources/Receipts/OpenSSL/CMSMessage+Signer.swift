@@ -1,5 +1,5 @@
 import COpenSSL
-import Measures
+import CoreTypes
 
 extension CMSMessage {
   /// Checks who signed. Only after ``checkSignature()``. Throws ``ReceiptError``: `digestTooWeak`, `chainInvalid`,

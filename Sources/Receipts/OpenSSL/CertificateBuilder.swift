@@ -1,6 +1,6 @@
 import COpenSSL
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 
 /// A certificate being made. Every method throws ``ReceiptError`` `signingFailed` when libcrypto refuses.
 @safe

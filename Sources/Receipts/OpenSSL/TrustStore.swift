@@ -1,5 +1,5 @@
 import COpenSSL
-import Measures
+import CoreTypes
 
 /// Owner of an X509_STORE that trusts the given roots and nothing else: the system's roots are never loaded.
 @safe

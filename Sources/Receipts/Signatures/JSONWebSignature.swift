@@ -1,4 +1,4 @@
-public import Digests
+public import Crypto
 import FoundationEssentials
 
 /// A JSON Web Signature in compact form (RFC 7515) with Ed25519 (RFC 8037) and with nothing else: the algorithm is

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// `verifyReceipt` writes every date three times: `x` in GMT, `x_ms` in milliseconds, `x_pst` in California's time.
 extension KeyedDecodingContainer where Key == VerifyReceiptKey {

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// A member of `in_app` and of `latest_receipt_info`: every value a string when written, any spelling when read.
 extension InAppPurchase: Codable {

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// Stores have spelled the same value as a string, a number or a boolean at different times.
 extension KeyedDecodingContainer {

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 extension VerifyReceiptResponse {
   /// The `receipt` member: the payload as the store reads it.

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Measures
+import CoreTypes
 
 /// The answer of `verifyReceipt`.
 public struct VerifyReceiptResponse: Sendable {

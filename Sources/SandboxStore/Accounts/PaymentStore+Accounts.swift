@@ -1,6 +1,6 @@
 import Database
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 
 extension PaymentStore {

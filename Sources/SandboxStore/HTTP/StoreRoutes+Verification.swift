@@ -1,6 +1,6 @@
 import PullboxAPIServer
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 import Receipts
 

@@ -2,7 +2,7 @@ import PullboxAPIServer
 import Database
 import HTTPClient
 import HTTPServer
-import Measures
+import CoreTypes
 import ServiceRuntime
 import SystemCalls
 

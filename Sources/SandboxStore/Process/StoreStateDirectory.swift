@@ -1,8 +1,8 @@
-import Digests
+import Crypto
 import Receipts
 import ServiceRuntime
 import SystemCalls
-import Measures
+import CoreTypes
 
 /// What the store keeps on disk. Every call blocks.
 struct StoreStateDirectory: Sendable {

@@ -1,5 +1,5 @@
 import Commerce
-import Measures
+import CoreTypes
 
 /// The life of one transaction: purchasing → purchased → purchased and finished, or purchasing → failed. A pure value:
 /// events in, the new state out; whoever holds it writes it down before acting on it.

@@ -1,6 +1,6 @@
 import Commerce
 import Database
-import Measures
+import CoreTypes
 import PullboxAPI
 import Receipts
 

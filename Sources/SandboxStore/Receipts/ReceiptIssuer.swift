@@ -1,5 +1,5 @@
 import Commerce
-import Measures
+import CoreTypes
 import Receipts
 
 /// Makes receipts for one application, and says of any receipt whether it is one of its own.

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 extension Timestamp {
   /// Receipts know whole seconds only, so the store's dates of purchases are whole too.

@@ -1,6 +1,6 @@
 import Commerce
 import Database
-import Measures
+import CoreTypes
 
 /// The table of transactions, within one database transaction.
 enum TransactionTable {

@@ -1,5 +1,5 @@
 import FoundationEssentials
-public import Measures
+public import CoreTypes
 import SystemCalls
 
 /// Brings a daemon's configuration together: defaults of the options, then the JSON5 file of `--config`, then

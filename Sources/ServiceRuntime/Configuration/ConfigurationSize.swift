@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// A number of bytes in a configuration: a whole number, or a text such as `64MiB`, `500GB`, `1.5TiB`.
 public struct ConfigurationSize: Hashable, Sendable, Decodable {

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 import Synchronization
 
 /// Writes lines that operators read: JSON, or short plain text where a person watches. A line is written with

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// One line of a log, not yet bytes.
 struct LogLine {

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// The value of a field of a log line.
 public enum LogValue: Hashable, Sendable {

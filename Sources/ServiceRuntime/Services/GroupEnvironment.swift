@@ -1,5 +1,5 @@
 import Glibc
-public import Measures
+public import CoreTypes
 public import SystemCalls
 
 /// What a ``ServiceGroup`` takes from the process around it.

@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 import SystemCalls
 
 /// A key that is made once, kept in a file that only its owner may read, and found again at the next start.

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import SystemCalls
 
 /// Runs the services of a daemon: starts them in order, stops them in reverse order when a signal asks for it

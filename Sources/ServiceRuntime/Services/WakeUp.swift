@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 internal import Synchronization
 
 /// Wakes one waiting task: a signal given while nobody waits is kept, any number of them as one.

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// Durations for people: two units at most, rounded down to the smaller one.
 public enum DurationText {

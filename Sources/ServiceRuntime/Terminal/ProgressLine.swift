@@ -1,4 +1,4 @@
-public import Measures
+public import CoreTypes
 
 /// How far something has come, as one line for people.
 public struct ProgressLine: Hashable, Sendable {

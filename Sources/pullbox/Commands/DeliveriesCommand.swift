@@ -1,5 +1,5 @@
 import Commerce
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime

@@ -1,6 +1,6 @@
 import ContentPackage
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 import ServiceRuntime
 

@@ -1,6 +1,6 @@
 import Commerce
 import ContentPackage
-import Digests
+import Crypto
 import PullboxKit
 import ServiceRuntime
 import SystemCalls

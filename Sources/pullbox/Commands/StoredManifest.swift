@@ -1,5 +1,5 @@
 import ContentPackage
-import Measures
+import CoreTypes
 import SystemCalls
 
 /// The manifest that `pack` writes beside a package, under the package's name and `.manifest.json`.

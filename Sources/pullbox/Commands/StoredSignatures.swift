@@ -1,5 +1,5 @@
 import ContentPackage
-import Measures
+import CoreTypes
 import PullboxAPI
 import ServiceRuntime
 import SystemCalls

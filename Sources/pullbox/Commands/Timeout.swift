@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// Runs `body`, and throws what `expired` makes when it has not returned after `duration`. Without a duration it may take
 /// for ever.

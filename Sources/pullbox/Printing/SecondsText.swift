@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import ServiceRuntime
 
 /// How long something took.

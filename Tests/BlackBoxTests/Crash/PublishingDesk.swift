@@ -1,7 +1,7 @@
 import Commerce
-import Digests
+import Crypto
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import SystemCalls

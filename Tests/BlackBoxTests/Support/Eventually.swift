@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// Asks until the answer is yes; for what other processes do without telling anybody, such as a ticket that expires. The
 /// test's time limit ends it.

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import PullboxTesting
 
 /// Packages are cut into pieces of this length.

@@ -1,5 +1,5 @@
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// A response as a test looks at it.

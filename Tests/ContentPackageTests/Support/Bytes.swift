@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import SystemCalls
 
 /// Bytes that no compressor shortens; the same for the same seed.

@@ -1,5 +1,5 @@
 import Glibc
-import Measures
+import CoreTypes
 import PullboxTesting
 import SystemCalls
 

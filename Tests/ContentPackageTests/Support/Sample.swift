@@ -1,6 +1,6 @@
 import Commerce
 import ContentPackage
-import Measures
+import CoreTypes
 import PullboxTesting
 import SystemCalls
 

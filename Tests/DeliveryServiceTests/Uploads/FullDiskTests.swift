@@ -1,9 +1,9 @@
 import BlobStore
 import Database
-import Digests
+import Crypto
 import Glibc
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Testing

@@ -1,8 +1,8 @@
 import BlobStore
 import Database
-import Digests
+import Crypto
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import SystemCalls

@@ -1,7 +1,7 @@
 import PullboxAPIClient
 import DeliveryService
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Testing

@@ -1,7 +1,7 @@
 import Commerce
 import ContentPackage
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Synchronization

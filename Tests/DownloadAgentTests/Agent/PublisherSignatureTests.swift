@@ -1,7 +1,7 @@
 import Commerce
 import ContentPackage
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Testing

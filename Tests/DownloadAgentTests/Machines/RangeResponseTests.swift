@@ -1,6 +1,6 @@
-import Digests
+import Crypto
 import HTTPClient
-import Measures
+import CoreTypes
 import Testing
 
 @testable import DownloadAgent

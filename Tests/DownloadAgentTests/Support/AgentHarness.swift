@@ -1,8 +1,8 @@
 import Commerce
 import ContentPackage
-import Digests
+import Crypto
 import HTTPClient
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime

@@ -1,8 +1,8 @@
 import PullboxAPIServer
 import ContentPackage
-import Digests
+import Crypto
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 

@@ -1,9 +1,9 @@
 import PullboxAPIServer
 import Commerce
 import ContentPackage
-import Digests
+import Crypto
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Receipts

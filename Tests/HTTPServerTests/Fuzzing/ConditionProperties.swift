@@ -1,5 +1,5 @@
 @testable import HTTPServer
-import Measures
+import CoreTypes
 
 /// Rules of dates and entity tags for any bytes.
 enum ConditionProperties {

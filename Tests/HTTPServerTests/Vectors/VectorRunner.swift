@@ -2,7 +2,7 @@ import CLinux
 import Dispatch
 import Glibc
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxTesting
 import SystemCalls
 

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import Synchronization
 
 /// A clock that only waiting moves; nobody waits for it.

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import Synchronization
 
 /// A clock that is never waited for; it remembers how long it was asked to wait.

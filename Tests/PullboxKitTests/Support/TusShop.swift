@@ -1,6 +1,6 @@
 import Foundation
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 import Synchronization
 

@@ -1,5 +1,5 @@
 import HTTPServer
-import Measures
+import CoreTypes
 
 /// One line of the access log: JSON, without anything that opens content or names a person.
 enum AccessLine {

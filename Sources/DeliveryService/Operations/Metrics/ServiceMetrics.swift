@@ -1,6 +1,6 @@
 import Database
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// Everything that `/metrics` tells, brought together when it is asked.

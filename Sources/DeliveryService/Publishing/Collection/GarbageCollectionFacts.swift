@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 
 /// All that decides on what may go, as it was at one moment.
 struct GarbageCollectionFacts: Sendable {

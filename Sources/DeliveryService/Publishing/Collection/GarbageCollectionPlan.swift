@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 
 /// What may go. Pure; carrying it out asks again about every single thing, since the world goes on meanwhile.

@@ -1,6 +1,6 @@
 import Database
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 
 /// What the database knows about who needs which blob.
 enum GarbageCollectionTable {

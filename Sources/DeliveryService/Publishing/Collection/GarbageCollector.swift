@@ -1,7 +1,7 @@
 import BlobStore
 import Database
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 
 /// Removes what nobody needs: uploads that expired, files that belong to none, blobs that no version and no live grant

@@ -1,4 +1,4 @@
-import Digests
+import Crypto
 
 /// Closes and opens packages for grants that were made before.
 protocol ContentBlocking: Sendable {

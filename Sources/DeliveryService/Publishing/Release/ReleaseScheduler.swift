@@ -1,5 +1,5 @@
 import Database
-import Measures
+import CoreTypes
 import PullboxAPI
 import ServiceRuntime
 

@@ -1,5 +1,5 @@
 import Commerce
-import Digests
+import Crypto
 
 /// How many devices of a hundred a release is for, and which.
 ///

@@ -1,5 +1,5 @@
 import Commerce
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// The versions of one product together: which one a device gets, and what a step with one of them does to the others.

@@ -1,8 +1,8 @@
 import Commerce
 import ContentPackage
 import Database
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 import SystemCalls
 

@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 
 /// How an upload stands when a request comes to add to it.
 struct UploadState: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Digests
+import Crypto
 
 /// `Content-Digest` and `Repr-Digest` (RFC 9530).
 enum DigestField {

@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 
 /// A request of draft-ietf-httpbis-resumable-upload that adds to an upload: its creation, or an append.

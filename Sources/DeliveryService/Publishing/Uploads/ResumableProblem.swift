@@ -1,6 +1,6 @@
 import PullboxAPIServer
 import HTTPServer
-import Measures
+import CoreTypes
 
 /// The problem types that draft-ietf-httpbis-resumable-upload registers, with their own members.
 struct ResumableProblem: Error, Hashable, Sendable, Encodable {

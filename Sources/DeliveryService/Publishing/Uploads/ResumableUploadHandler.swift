@@ -1,7 +1,7 @@
 import PullboxAPIServer
-import Digests
+import Crypto
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// draft-ietf-httpbis-resumable-upload, interoperability version 8. A newer request about an upload ends the one before

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// Who may still write how much. Every open upload reserves its whole length from the moment it is begun, so that what was
 /// accepted once is not refused half-way because another came later.

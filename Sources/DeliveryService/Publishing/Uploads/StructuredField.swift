@@ -1,4 +1,4 @@
-import Digests
+import Crypto
 
 /// A bare item of RFC 9651, as far as the fields of uploads use them.
 enum StructuredField: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Digests
+import Crypto
 
 /// The parsing algorithms of RFC 9651 §4.2, over the lines of one field.
 struct StructuredFieldParser {

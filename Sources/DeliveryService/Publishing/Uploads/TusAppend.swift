@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 
 /// PATCH of tus 1.0.0, and the bytes that come with a POST.

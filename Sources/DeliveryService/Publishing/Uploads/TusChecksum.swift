@@ -1,4 +1,4 @@
-import Digests
+import Crypto
 import PullboxAPI
 
 /// `Upload-Checksum` of tus: an algorithm's name and a digest in base 64.

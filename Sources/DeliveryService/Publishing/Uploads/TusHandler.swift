@@ -1,7 +1,7 @@
 import PullboxAPIServer
-import Digests
+import Crypto
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// tus 1.0.0: core, creation, creation-with-upload, creation-defer-length, checksum, expiration, termination.

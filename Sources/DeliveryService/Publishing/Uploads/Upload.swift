@@ -1,5 +1,5 @@
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 
 /// An upload as the database knows it; its bytes are an incoming file of the blob store.
 struct Upload: Sendable {

@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 
 /// What uploads may take, and for how long.
 struct UploadLimits: Sendable {

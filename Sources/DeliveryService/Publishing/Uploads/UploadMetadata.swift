@@ -1,4 +1,4 @@
-import Digests
+import Crypto
 
 /// `Upload-Metadata` of tus: keys, each with a base 64 value or none, separated by commas.
 struct UploadMetadata {

@@ -1,7 +1,7 @@
 import PullboxAPIServer
-import Digests
+import Crypto
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// `/v1/operator/uploads`: one set of uploads behind two doors, tus 1.0.0 and draft-ietf-httpbis-resumable-upload. Which

@@ -1,7 +1,7 @@
 import BlobStore
 import Database
-import Digests
-import Measures
+import Crypto
+import CoreTypes
 import PullboxAPI
 
 extension UploadService {

@@ -1,8 +1,8 @@
 import BlobStore
 import Database
-import Digests
+import Crypto
 import HTTPServer
-import Measures
+import CoreTypes
 import PullboxAPI
 
 /// Receives uploads, whatever protocol their requests speak. One request at a time holds an upload, so that two clients

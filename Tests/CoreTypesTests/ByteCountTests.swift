@@ -1,5 +1,5 @@
 import Foundation
-import Measures
+import CoreTypes
 import Testing
 
 @Suite struct ByteCountTests {

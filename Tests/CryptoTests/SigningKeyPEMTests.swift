@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Digests
+@testable import Crypto
 
 @Suite("Keys in PEM")
 struct SigningKeyPEMTests {
