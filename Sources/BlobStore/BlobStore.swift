@@ -73,7 +73,7 @@ public final class BlobStore: Sendable {
   }
 
   /// What is known of a blob, by reading it once on a thread of its own. Throws `notFound`.
-  public func describe(_ digest: SHA256Digest) async throws(BlobStoreError) -> ReceivedBlob {
+  public func describe(_ digest: SHA256Digest) async throws(BlobStoreError) -> BlobDescription {
     let thread = BlockingThread(name: "describe")
     return try await thread.run { [self] () throws(BlobStoreError) in
       let file = try openBlocking(digest)

@@ -7,7 +7,7 @@ public struct PieceDigests: Sendable {
   public static let pieceLength = ByteCount.mebibytes(1)
 
   private var whole = SHA256Hasher()
-  private var piece = RunningPiece()
+  private var piece = PieceHasherState()
   private var finished: [SHA256Digest] = []
   public private(set) var length = ByteCount.zero
 
@@ -42,7 +42,7 @@ public struct PieceDigests: Sendable {
       whole.update(bytes.span)
       return whole
     }
-    let nextPiece = pool.start { () throws(Never) -> (RunningPiece, [SHA256Digest]) in
+    let nextPiece = pool.start { () throws(Never) -> (PieceHasherState, [SHA256Digest]) in
       var piece = piece
       let finished = piece.update(bytes.span)
       return (piece, finished)
@@ -56,8 +56,8 @@ public struct PieceDigests: Sendable {
   }
 
   /// Of everything so far; more may follow.
-  public func finalize() -> ReceivedBlob {
-    ReceivedBlob(
+  public func finalize() -> BlobDescription {
+    BlobDescription(
       digest: whole.finalize(), length: length,
       pieces: piece.isBegun ? finished + [piece.digest] : finished)
   }

@@ -28,7 +28,7 @@ struct CommandFailure: Error {
     case let error as UsageError: self.init(.usage, error.description)
     case let error as APICallError:
       self.init(ExitCode(error), Self.text(error, server: server, agentSocket: agentSocket, peer: peer))
-    case let error as PackageRefusal:
+    case let error as PackageValidationError:
       self.init(ExitCode(error), "the package is refused:\n" + Self.indented(error.faults.map(\.description)))
     case let error as SystemError:
       self.init(error.isOutOfSpace ? .noSpace : .failed, error.description)

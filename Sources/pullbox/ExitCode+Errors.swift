@@ -11,7 +11,7 @@ extension ExitCode {
   ]
   private static let noSpaceCodes: Set<ProblemCode> = [.outOfSpace, .insufficientStorage]
   private static let integrityCodes: Set<ProblemCode> = [.checksumMismatch, .completionMismatch]
-  private static let integrityFaults: Set<PackageFault.Code> = [
+  private static let integrityFaults: Set<PackageValidationIssue.Code> = [
     .manifestDigestMismatch, .lengthMismatch, .digestMismatch, .pieceMismatch, .fileDigestMismatch,
     .fileLengthMismatch, .fileChecksumMismatch, .compressedDataInvalid, .archiveDisagreesWithManifest,
     .archiveEntryMissing, .archiveEntryUnlisted, .archiveMalformed, .signatureMissing, .signatureInvalid,
@@ -34,7 +34,7 @@ extension ExitCode {
         return
       }
     }
-    let faults = Set((problem.faults ?? []).map { PackageFault.Code(rawValue: $0.code) })
+    let faults = Set((problem.faults ?? []).map { PackageValidationIssue.Code(rawValue: $0.code) })
     switch problem.status {
     case 402: self = .notEntitled
     case 423, 429, 502...504: self = .undetermined
@@ -52,7 +52,7 @@ extension ExitCode {
     }
   }
 
-  init(_ refusal: PackageRefusal) {
+  init(_ refusal: PackageValidationError) {
     let codes = Set(refusal.faults.map(\.code))
     self = codes.isDisjoint(with: Self.integrityFaults) ? .failed : .integrity
   }

@@ -15,7 +15,7 @@ import Testing
     store = try BlobStore.open(directory: directory.path, reserve: .zero)
   }
 
-  private func put(_ bytes: [UInt8], as identifier: String) async throws -> ReceivedBlob {
+  private func put(_ bytes: [UInt8], as identifier: String) async throws -> BlobDescription {
     let incoming = try await store.begin(identifier, expectedLength: nil, limit: .mebibytes(8))
     try await incoming.append(bytes, at: .zero)
     return try await incoming.commit()

@@ -16,12 +16,12 @@ import Testing
     store = try BlobStore.open(directory: directory.path, reserve: .zero)
   }
 
-  private func begin() async throws -> IncomingBlob {
+  private func begin() async throws -> BlobWriter {
     try await store.begin("a", expectedLength: nil, limit: limit)
   }
 
   /// What a process finds that comes after one that was killed: the descriptor's lock is gone with its last holder.
-  private func resumeElsewhere() async throws -> IncomingBlob {
+  private func resumeElsewhere() async throws -> BlobWriter {
     try await BlobStore.open(directory: directory.path, reserve: .zero).resume("a", limit: limit)
   }
 

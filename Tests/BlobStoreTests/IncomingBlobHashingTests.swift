@@ -20,7 +20,7 @@ import Testing
     directory = try TemporaryDirectory()
   }
 
-  private func begin(_ identifier: String = "a") async throws -> IncomingBlob {
+  private func begin(_ identifier: String = "a") async throws -> BlobWriter {
     try await BlobStore.open(
       directory: directory.path, reserve: .zero, operations: operations, hashers: hashers
     ).begin(identifier, expectedLength: nil, limit: limit)

@@ -104,7 +104,7 @@ struct AdoptingTests {
   }
 
   @Test("of finished files, pieces are taken over")
-  func finishedFile() throws {
+  func singleFile() throws {
     let folder = try Folder()
     var bytes = noise(3 << 20, seed: 9)
     try folder.write(bytes, to: "issue.pdf")

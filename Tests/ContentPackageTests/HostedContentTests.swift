@@ -85,7 +85,7 @@ struct HostedContentTests {
     let members: [String: Any] = ["Inner": Self.members]
     for format in [PropertyListSerialization.PropertyListFormat.xml, .binary] {
       let bytes = try plist(members, format)
-      #expect(throws: PackageRefusal.self) { try HostedContentInfo(bytes) }
+      #expect(throws: PackageValidationError.self) { try HostedContentInfo(bytes) }
     }
   }
 
@@ -110,8 +110,8 @@ struct HostedContentTests {
 
   @Test("what is no property list, or too long, is a fault", arguments: [[], [0x62], Array("<plist/>".utf8)])
   func noList(_ bytes: [UInt8]) throws {
-    #expect(throws: PackageRefusal.self) { try HostedContentInfo(bytes) }
-    #expect(throws: PackageRefusal.self) {
+    #expect(throws: PackageValidationError.self) { try HostedContentInfo(bytes) }
+    #expect(throws: PackageValidationError.self) {
       try HostedContentInfo(Array("<plist><dict/></plist>".utf8) + [UInt8](repeating: 0x20, count: 65_536))
     }
   }

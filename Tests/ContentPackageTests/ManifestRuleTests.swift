@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The rules of a manifest")
 struct ManifestRuleTests {
-  private func codes(_ spoil: (inout ManifestDraft) throws -> Void) throws -> [PackageFault.Code] {
+  private func codes(_ spoil: (inout ManifestDraft) throws -> Void) throws -> [PackageValidationIssue.Code] {
     var draft = try makeDraft()
     try spoil(&draft)
     return try refusalCodes { _ = try Manifest(draft, limits: .standard) }
@@ -70,7 +70,7 @@ struct ManifestRuleTests {
 
   @Test("a deflated file unpacks to at most a hundred times its bytes once it is longer than a MiB")
   func ratio() throws {
-    func spoiled(_ length: Int, _ stored: Int) throws -> [PackageFault.Code] {
+    func spoiled(_ length: Int, _ stored: Int) throws -> [PackageValidationIssue.Code] {
       try codes {
         $0.files[1] = try makeFile("b.jpg", 500, length, storedLength: stored, method: .deflated)
         $0.unpackedLength = ByteCount(400 + length)
@@ -84,7 +84,7 @@ struct ManifestRuleTests {
   @Test("8 GiB unpacked are allowed, one byte more is not")
   func unpacked() throws {
     let bound = PackageLimits.standard.maximumUnpackedLength.rawValue
-    func spoiled(_ total: Int64) throws -> [PackageFault.Code] {
+    func spoiled(_ total: Int64) throws -> [PackageValidationIssue.Code] {
       try codes {
         $0.length = ByteCount(2_147_483_648)
         $0.pieces = Array(repeating: .of([0]), count: 2048)
@@ -137,7 +137,7 @@ struct ManifestRuleTests {
 
   @Test("at most 65,535 files")
   func count() throws {
-    func spoiled(_ count: Int) throws -> [PackageFault.Code] {
+    func spoiled(_ count: Int) throws -> [PackageValidationIssue.Code] {
       try codes {
         $0.files = try (0..<count).map { try makeFile(String(100_000 + $0), 0, 0) }
         $0.unpackedLength = .zero

@@ -12,8 +12,8 @@ struct ManifestTests {
     #"{"digest":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824","files":[{"digest":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824","length":5,"method":"stored","offset":0,"path":"hello.pdf","storedLength":5}],"format":"pullbox-manifest/1","kind":"file","length":5,"mediaType":"application/pdf","name":"hello.pdf","pageCount":1,"pieceLength":1048576,"pieces":["2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"],"product":"com.example.hello","title":"A \"quoted\" é\t\u0001 / title","unpackedLength":5,"version":"1.10"}"#
   private static let vectorDigest = "1eddc69ec06c95d713b8f6f7b2af88bcc5b0dd0c61a9e90f33ef0ebb6692380f"
 
-  private func refusal(_ text: String) throws -> PackageRefusal {
-    try #require(throws: PackageRefusal.self) { try UnverifiedManifest(Array(text.utf8)).proposed() }
+  private func refusal(_ text: String) throws -> PackageValidationError {
+    try #require(throws: PackageValidationError.self) { try UnverifiedManifest(Array(text.utf8)).proposed() }
   }
 
   @Test("the known document is read, and written back byte by byte")
@@ -32,7 +32,7 @@ struct ManifestTests {
   func otherDigest() throws {
     let digest = try #require(SHA256Digest(hexadecimal: Self.vectorDigest))
     let other = UnverifiedManifest(Array("not even JSON".utf8))
-    let refusal = try #require(throws: PackageRefusal.self) { try other.verified(against: digest) }
+    let refusal = try #require(throws: PackageValidationError.self) { try other.verified(against: digest) }
     #expect(refusal.faults.map(\.code) == [.manifestDigestMismatch])
   }
 
@@ -64,7 +64,9 @@ struct ManifestTests {
     var bytes = Array(Self.vector.utf8)
     let index = try #require(bytes.firstIndex(of: 0xC3))
     bytes[index] = 0xFF
-    let refusal = try #require(throws: PackageRefusal.self) { try UnverifiedManifest(bytes).proposed() }
+    let refusal = try #require(throws: PackageValidationError.self) {
+      try UnverifiedManifest(bytes).proposed()
+    }
     #expect(refusal.faults.map(\.code) == [.manifestMalformed])
   }
 
@@ -72,7 +74,9 @@ struct ManifestTests {
   func cuts() {
     let bytes = Array(Self.vector.utf8)
     for count in 0..<bytes.count {
-      #expect(throws: PackageRefusal.self) { try UnverifiedManifest(Array(bytes[..<count])).proposed() }
+      #expect(throws: PackageValidationError.self) {
+        try UnverifiedManifest(Array(bytes[..<count])).proposed()
+      }
     }
   }
 
@@ -110,7 +114,7 @@ struct ManifestTests {
     limits.maximumManifestLength = ByteCount(Self.vector.utf8.count)
     #expect(throws: Never.self) { try UnverifiedManifest(Array(Self.vector.utf8)).proposed(limits: limits) }
     limits.maximumManifestLength = ByteCount(Self.vector.utf8.count - 1)
-    let refusal = try #require(throws: PackageRefusal.self) {
+    let refusal = try #require(throws: PackageValidationError.self) {
       try UnverifiedManifest(Array(Self.vector.utf8)).proposed(limits: limits)
     }
     #expect(refusal.faults.map(\.code) == [.manifestTooLarge])

@@ -69,7 +69,7 @@ struct MetadataTests {
 
   @Test("nesting, and the number of elements, are bounded")
   func markupBounds() {
-    func read(_ document: String) -> Bool { MarkupReader.read(Array(document.utf8)) { _, _ in } }
+    func read(_ document: String) -> Bool { XMLReader.read(Array(document.utf8)) { _, _ in } }
     let deepest = String(repeating: "<a>", count: 64) + String(repeating: "</a>", count: 64)
     #expect(read(deepest))
     #expect(!read("<a>" + deepest + "</a>"))

@@ -73,7 +73,7 @@ struct MutationTests {
       let bytes = dice.mutate(good)
       try DurableFile.write(bytes.span, to: output)
       let file = try FileDescriptor.open(output, .readOnly)
-      let finished = try FinishedFileInspection(
+      let finished = try SingleFileInspection(
         file, name: "a.cbz", length: ByteCount(bytes.count), limits: .standard)
       #expect(finished.faults.allSatisfy { !$0.detail.isEmpty })
       let faults = try PackageInspector().faults(
@@ -111,8 +111,8 @@ struct MutationTests {
         }
       }
       let (first, second) = (dice.mutate(container), dice.mutate(opf))
-      let publication = ElectronicPublication.read {
-        $0 == ElectronicPublication.containerPath ? first : second
+      let publication = EPUBMetadata.read {
+        $0 == EPUBMetadata.containerPath ? first : second
       }
       #expect(publication.map { $0.readingOrder.count <= 8 } ?? true)
       _ = ComicInfoReader.read(dice.mutate(comic))

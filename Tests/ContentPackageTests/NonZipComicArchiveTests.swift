@@ -10,7 +10,7 @@ import Testing
 @Suite("Finished files that are archives")
 struct NonZipComicArchiveTests {
   /// Runs a program that writes the archive to its first argument, and looks at what came of it as `name`.
-  private func inspect(_ name: String, _ program: String) throws -> FinishedFileInspection {
+  private func inspect(_ name: String, _ program: String) throws -> SingleFileInspection {
     let folder = try Folder()
     let path = folder.directory.path(name)
     let prelude = """
@@ -30,7 +30,7 @@ struct NonZipComicArchiveTests {
     let run = try Tool.run("python3", "-c", prelude + program, path)
     try #require(run.status == 0, "\(run.output)")
     let file = try FileDescriptor.open(path, .readOnly)
-    return try FinishedFileInspection(
+    return try SingleFileInspection(
       file, name: name, length: try file.status().length, limits: .standard)
   }
 

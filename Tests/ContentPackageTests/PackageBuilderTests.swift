@@ -17,7 +17,9 @@ struct PackageBuilderTests {
     return (packed.manifest, try contents(of: output))
   }
 
-  private func codes(_ folder: Folder, limits: PackageLimits = .standard) throws -> [PackageFault.Code] {
+  private func codes(_ folder: Folder, limits: PackageLimits = .standard) throws -> [PackageValidationIssue
+    .Code]
+  {
     try refusalCodes { _ = try pack(folder, limits: limits) }
   }
 
@@ -156,7 +158,7 @@ struct PackageBuilderTests {
     try folder.write([0x7F, 0x45, 0x4C, 0x46, 2], to: "program")
     try folder.write("#!/bin/sh\n", to: "script.txt", permissions: 0o755)
     try folder.write("#!/bin/sh\n", to: "not-executable.txt")
-    let refusal = try #require(throws: PackageRefusal.self) { try pack(folder) }
+    let refusal = try #require(throws: PackageValidationError.self) { try pack(folder) }
     #expect(
       Set(refusal.faults.map { "\($0.code.rawValue) \($0.path ?? "")" }) == [
         "symbolic-link link.jpg", "symbolic-link dangling", "not-a-regular-file pipe",

@@ -66,14 +66,14 @@ struct StagingAreaTests {
     try file.write([0, 1, 2].span, at: ByteCount(5))
     #expect(try placed.verify().map(\.path) == ["001.jpg"])
     try file.truncate(to: ByteCount(5))
-    let refusal = try #require(throws: PackageRefusal.self) {
+    let refusal = try #require(throws: PackageValidationError.self) {
       try PlacedContent.find(at: staging.placePath, manifest: manifest)
     }
     #expect(refusal.faults.map(\.path) == ["001.jpg"])
   }
 
   @Test("a finished file is placed under its name, byte by byte")
-  func finishedFile() throws {
+  func singleFile() throws {
     let folder = try Folder()
     let bytes = noise(2_500_000, seed: 9)
     try folder.write(bytes, to: "Issue 1.cbz")
@@ -109,10 +109,10 @@ struct StagingAreaTests {
       try area.write(try VerifiedPiece(staging.sample.receivedPiece(piece), of: manifest))
     }
     let last = try VerifiedPiece(staging.sample.receivedPiece(try #require(pieces.last)), of: manifest)
-    var codes: [PackageFault.Code] = []
+    var codes: [PackageValidationIssue.Code] = []
     do {
       try area.write(last)
-    } catch let refusal as PackageRefusal {
+    } catch let refusal as PackageValidationError {
       codes = refusal.faults.map(\.code)
     }
     #expect(codes == [.fileDigestMismatch])

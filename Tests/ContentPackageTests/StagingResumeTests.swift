@@ -126,7 +126,7 @@ struct StagingResumeTests {
     #expect(!confirmed.isVerified(1))
   }
 
-  /// A finished file of three pieces, of which the first two were written.
+  /// A single file of three pieces, of which the first two were written.
   private struct HalfFile {
     let folder: Folder
     let manifest: Manifest

@@ -19,7 +19,7 @@ struct VerifiedPieceTests {
     bytes[position] ^= 0x10
     var piece = ReceivedPiece(index: 0, layout: sample.manifest.layout)
     _ = piece.append(bytes.span)
-    #expect(throws: PieceRejection(index: 0, reason: .otherBytes)) {
+    #expect(throws: PieceMismatch(index: 0, reason: .otherBytes)) {
       try VerifiedPiece(piece, of: sample.manifest)
     }
   }
@@ -30,7 +30,7 @@ struct VerifiedPieceTests {
     var piece = ReceivedPiece(index: 1, layout: sample.manifest.layout)
     let bytes = Array(sample.package[..<1_048_576])
     _ = piece.append(bytes.span)
-    #expect(throws: PieceRejection(index: 1, reason: .otherBytes)) {
+    #expect(throws: PieceMismatch(index: 1, reason: .otherBytes)) {
       try VerifiedPiece(piece, of: sample.manifest)
     }
   }
@@ -43,7 +43,7 @@ struct VerifiedPieceTests {
     let rest = Array(sample.package[1_000_000...])
     #expect(piece.append(first.span) == 1_000_000)
     #expect(piece.missingCount == 48_576)
-    #expect(throws: PieceRejection(index: 0, reason: .notWhole)) {
+    #expect(throws: PieceMismatch(index: 0, reason: .notWhole)) {
       try VerifiedPiece(piece, of: sample.manifest)
     }
     #expect(piece.append(rest.span) == 48_576)

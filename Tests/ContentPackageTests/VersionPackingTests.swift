@@ -122,7 +122,7 @@ struct VersionPackingTests {
 @Suite("The difference of two versions")
 struct VersionDifferenceTests {
   @Test("of finished files, pieces are kept")
-  func finishedFile() throws {
+  func singleFile() throws {
     func describe(_ bytes: [UInt8]) throws -> Manifest {
       let folder = try Folder()
       try folder.write(bytes, to: "issue.pdf")

@@ -15,10 +15,11 @@ struct ZipFormatTests {
       name: Array("a.bin".utf8), method: .stored, checksum: 0, storedLength: 5 << 30, length: 5 << 30,
       headerOffset: 0)
     let small = ZipEntry(
-      name: Array("b.txt".utf8), method: .stored, checksum: CyclicRedundancyCheck.of(Array("hello".utf8)),
+      name: Array("b.txt".utf8), method: .stored, checksum: CRC32.of(Array("hello".utf8)),
       storedLength: 5, length: 5, headerOffset: huge.dataEnd)
     let central = huge.centralHeader + small.centralHeader
-    let end = ZipEnd(entryCount: 2, centralOffset: small.dataEnd, centralLength: UInt64(central.count))
+    let end = ZipEndOfCentralDirectory(
+      entryCount: 2, centralOffset: small.dataEnd, centralLength: UInt64(central.count))
     let file = try FileDescriptor.open(path, .writeOnly, options: .create)
     let header = huge.localHeader
     try file.write(header.span, at: .zero)
@@ -66,7 +67,7 @@ struct ZipFormatTests {
       output += entry.localHeader
       central += entry.centralHeader
     }
-    let end = ZipEnd(
+    let end = ZipEndOfCentralDirectory(
       entryCount: 65_535, centralOffset: UInt64(output.count), centralLength: UInt64(central.count))
     #expect(end.bytes.count == 22 + 56 + 20)
     output += central + end.bytes
@@ -87,7 +88,7 @@ struct ZipFormatTests {
     let needs64 = length == 0xFFFF_FFFF
     #expect(entry.localHeader.count == 31 + (needs64 ? 20 : 0))
     #expect(entry.centralHeader.count == 47 + (needs64 ? 20 : 0))
-    let record = try #require(ZipCentralRecord(entry.centralHeader))
+    let record = try #require(ZipCentralDirectoryHeader(entry.centralHeader))
     #expect(record.entry == entry)
   }
 }

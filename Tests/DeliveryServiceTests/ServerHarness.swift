@@ -73,7 +73,7 @@ final class ServerHarness: Sendable {
 
   private struct Unparsed: Error {}
 
-  /// Uploads `bytes` as a finished file and releases it as that version; answers the record.
+  /// Uploads `bytes` as a single file and releases it as that version; answers the record.
   @discardableResult
   func publish(
     _ bytes: [UInt8], as product: String = "com.example.issue1", version: String = "1.0",

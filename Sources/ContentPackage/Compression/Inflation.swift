@@ -19,7 +19,7 @@ enum Inflation {
     return hasher.finalize()
   }
 
-  /// Inflates `range` of `source` and calls `body` with the bytes as they come. Throws ``PackageRefusal`` when the bytes are
+  /// Inflates `range` of `source` and calls `body` with the bytes as they come. Throws ``PackageValidationError`` when the bytes are
   /// no deflate stream that takes exactly this range and makes exactly `length` bytes.
   static func run(
     _ source: borrowing FileDescriptor, range: Range<Int64>, length: Int64, name: String,
@@ -67,7 +67,7 @@ enum Inflation {
     }
   }
 
-  private static func refusal(_ name: String, _ detail: String) -> PackageRefusal {
-    PackageRefusal(.compressedDataInvalid, path: name, detail)
+  private static func refusal(_ name: String, _ detail: String) -> PackageValidationError {
+    PackageValidationError(.compressedDataInvalid, path: name, detail)
   }
 }

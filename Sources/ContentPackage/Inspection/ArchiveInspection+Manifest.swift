@@ -2,8 +2,8 @@ import CoreTypes
 
 extension ArchiveInspection {
   /// Where the archive's entries are not the manifest's files.
-  func faults(against manifest: Manifest) -> [PackageFault] {
-    var faults: [PackageFault] = []
+  func faults(against manifest: Manifest) -> [PackageValidationIssue] {
+    var faults: [PackageValidationIssue] = []
     var unlisted: [String: ZipEntry] = [:]
     for entry in entries { unlisted[String(decoding: entry.name, as: UTF8.self)] = entry }
     for file in manifest.files {
@@ -11,20 +11,20 @@ extension ArchiveInspection {
         entry.name.elementsEqual(file.path.text.utf8)
       else {
         faults.append(
-          PackageFault(.archiveEntryMissing, path: file.path.text, "the archive has no such entry"))
+          PackageValidationIssue(.archiveEntryMissing, path: file.path.text, "the archive has no such entry"))
         continue
       }
       let differences = Self.differences(entry, file)
       if !differences.isEmpty {
         faults.append(
-          PackageFault(
+          PackageValidationIssue(
             .archiveDisagreesWithManifest, path: file.path.text,
             "archive and manifest differ in \(differences.joined(separator: ", "))"))
       }
     }
     for name in unlisted.keys.sorted() {
       faults.append(
-        PackageFault(.archiveEntryUnlisted, path: name, "the manifest does not list this entry"))
+        PackageValidationIssue(.archiveEntryUnlisted, path: name, "the manifest does not list this entry"))
     }
     return faults
   }

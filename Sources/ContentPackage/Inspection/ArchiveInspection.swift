@@ -4,28 +4,30 @@ import SystemCalls
 /// An archive as it is, checked against itself: every byte of it must belong to a local header, to an entry's data, to the
 /// central directory or to the closing records, and say the same as the others.
 struct ArchiveInspection {
-  private(set) var faults: [PackageFault] = []
+  private(set) var faults: [PackageValidationIssue] = []
   /// In the order of their local headers.
   private(set) var entries: [ZipEntry] = []
   /// What the archive says of the files whose names are safe paths.
   private(set) var checksums: [PackagePath: UInt32] = [:]
 
   init(_ file: borrowing FileDescriptor, length: ByteCount, limits: PackageLimits) throws(SystemError) {
-    guard let found = try ZipEnd.find(in: file, length: length) else {
+    guard let found = try ZipEndOfCentralDirectory.find(in: file, length: length) else {
       faults.append(
-        PackageFault(.archiveMalformed, "the package does not end with an archive's closing record"))
+        PackageValidationIssue(.archiveMalformed, "the package does not end with an archive's closing record")
+      )
       return
     }
     let end = found.end
     guard end.centralOffset <= found.offset, end.centralLength == found.offset - end.centralOffset else {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .archiveHiddenData, "the central directory does not reach from its offset to the closing record"))
       return
     }
     guard end.entryCount <= UInt64(limits.maximumFiles) else {
       faults.append(
-        PackageFault(.tooManyFiles, "\(end.entryCount) entries, at most \(limits.maximumFiles) are allowed"))
+        PackageValidationIssue(
+          .tooManyFiles, "\(end.entryCount) entries, at most \(limits.maximumFiles) are allowed"))
       return
     }
     try checkClosingRecords(found, in: file, length: length)
@@ -34,33 +36,34 @@ struct ArchiveInspection {
   }
 
   private mutating func checkClosingRecords(
-    _ found: ZipEnd.Found, in file: borrowing FileDescriptor, length: ByteCount
+    _ found: ZipEndOfCentralDirectory.Found, in file: borrowing FileDescriptor, length: ByteCount
   ) throws(SystemError) {
     var bytes: [UInt8] = []
     let count = length.rawValue - Int64(found.offset)
     try file.read(upTo: Int(count), at: ByteCount(found.offset), into: &bytes)
     if bytes != found.end.bytes {
       faults.append(
-        PackageFault(.archiveHeadersDisagree, "the closing records are not in the form of a package"))
+        PackageValidationIssue(
+          .archiveHeadersDisagree, "the closing records are not in the form of a package"))
     }
   }
 
   private mutating func readCentralDirectory(
-    _ end: ZipEnd, in file: borrowing FileDescriptor
+    _ end: ZipEndOfCentralDirectory, in file: borrowing FileDescriptor
   ) throws(SystemError) {
-    var reader = ZipCentralReader(range: end.centralOffset..<end.centralOffset + end.centralLength)
-    var register = PathRegister()
+    var reader = ZipCentralDirectoryReader(range: end.centralOffset..<end.centralOffset + end.centralLength)
+    var register = PathConflictDetector()
     faults += try reader.forEachRecord(of: end.entryCount, in: file) { add($0, &register) }
   }
 
-  private mutating func add(_ record: ZipCentralRecord, _ register: inout PathRegister) {
+  private mutating func add(_ record: ZipCentralDirectoryHeader, _ register: inout PathConflictDetector) {
     let name = String(decoding: record.name, as: UTF8.self)
     let formFaults = record.formFaults(name: name)
     faults += formFaults
     guard let entry = record.entry else { return }
     entries.append(entry)
     guard String(validating: record.name, as: UTF8.self) != nil else {
-      faults.append(PackageFault(.pathUnsafe, path: name, PackagePathFault.notUnicode.reason))
+      faults.append(PackageValidationIssue(.pathUnsafe, path: name, PackagePathFault.notUnicode.reason))
       return
     }
     do throws(PackagePathFault) {
@@ -70,7 +73,7 @@ struct ArchiveInspection {
     } catch {
       // A folder's entry ends with a slash; its form fault says so already.
       if formFaults.isEmpty || error != .emptySegment {
-        faults.append(PackageFault(.pathUnsafe, path: name, error.reason))
+        faults.append(PackageValidationIssue(.pathUnsafe, path: name, error.reason))
       }
     }
   }
@@ -80,7 +83,8 @@ struct ArchiveInspection {
   ) throws(SystemError) {
     if zip(entries, entries.dropFirst()).contains(where: { $0.headerOffset >= $1.headerOffset }) {
       faults.append(
-        PackageFault(.archiveHeadersDisagree, "the central directory is not in the order of the entries"))
+        PackageValidationIssue(
+          .archiveHeadersDisagree, "the central directory is not in the order of the entries"))
       entries.sort { $0.headerOffset < $1.headerOffset }
     }
     var position: UInt64 = 0
@@ -90,13 +94,13 @@ struct ArchiveInspection {
       let (dataEnd, overflow) = entry.dataOffset.addingReportingOverflow(entry.storedLength)
       guard !overflow, entry.headerOffset < centralOffset, dataEnd <= centralOffset else {
         faults.append(
-          PackageFault(
+          PackageValidationIssue(
             .archiveEntriesOverlap, path: name, "the entry reaches into the central directory or past it"))
         continue
       }
       if entry.headerOffset < position {
         faults.append(
-          PackageFault(.archiveEntriesOverlap, path: name, "the entry overlaps the one before it"))
+          PackageValidationIssue(.archiveEntriesOverlap, path: name, "the entry overlaps the one before it"))
       } else if entry.headerOffset > position {
         if let fault = try padding.fault(in: position..<entry.headerOffset, before: name, of: file) {
           faults.append(fault)
@@ -107,14 +111,14 @@ struct ArchiveInspection {
       try file.read(upTo: Int(entry.localHeaderLength), at: ByteCount(entry.headerOffset), into: &header)
       if header != entry.localHeader {
         faults.append(
-          PackageFault(
+          PackageValidationIssue(
             .archiveHeadersDisagree, path: name,
             "the local header is not the one that goes with the central directory"))
       }
     }
     if position < centralOffset {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .archiveHiddenData,
           "\(centralOffset - position) bytes before the central directory belong to nothing"
         ))

@@ -15,13 +15,13 @@ public struct PackageInspector: Sendable {
   /// computed of its bytes already, so they are not hashed again as a whole. Throws `SystemError` when it cannot be read.
   public func faults(
     in file: borrowing FileDescriptor, received: ReceivedPackage, against manifest: Manifest
-  ) throws -> [PackageFault] {
+  ) throws -> [PackageValidationIssue] {
     var faults = wholeFaults(received, manifest)
     // Offsets mean nothing in a file of another length.
     guard received.length == manifest.length else { return faults }
     switch manifest.kind {
     case .file:
-      faults += try FinishedFileInspection(
+      faults += try SingleFileInspection(
         file, name: manifest.name ?? "", length: manifest.length, limits: limits
       ).faults
     case .folder:
@@ -35,33 +35,34 @@ public struct PackageInspector: Sendable {
     return faults
   }
 
-  private func wholeFaults(_ received: ReceivedPackage, _ manifest: Manifest) -> [PackageFault] {
-    var faults: [PackageFault] = []
+  private func wholeFaults(_ received: ReceivedPackage, _ manifest: Manifest) -> [PackageValidationIssue] {
+    var faults: [PackageValidationIssue] = []
     if received.length > limits.maximumLength {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .packageTooLarge,
           "the package has \(received.length.rawValue) bytes, at most \(limits.maximumLength.rawValue) are allowed"
         ))
     }
     if received.length != manifest.length {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .lengthMismatch,
           "the package has \(received.length.rawValue) bytes, the manifest says \(manifest.length.rawValue)"))
     }
     if received.digest != manifest.digest {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .digestMismatch, "the package's digest is \(received.digest), the manifest says \(manifest.digest)"
         ))
     }
     for (index, (piece, listed)) in zip(received.pieces, manifest.pieces).enumerated() where piece != listed {
-      faults.append(PackageFault(.pieceMismatch, "piece \(index) is not the one the manifest lists"))
+      faults.append(
+        PackageValidationIssue(.pieceMismatch, "piece \(index) is not the one the manifest lists"))
     }
     if received.pieces.count != manifest.pieces.count {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .pieceMismatch, "\(received.pieces.count) pieces, the manifest lists \(manifest.pieces.count)"))
     }
     return faults
@@ -70,9 +71,9 @@ public struct PackageInspector: Sendable {
   /// Reads the file's bytes out of the package. `checksum` is the archive's, nil when it has no such entry.
   private func contentFaults(
     of entry: ManifestFile, in file: borrowing FileDescriptor, checksum: UInt32?
-  ) throws -> [PackageFault] {
+  ) throws -> [PackageValidationIssue] {
     let path = entry.path.text
-    var check = CyclicRedundancyCheck()
+    var check = CRC32()
     var prefix: [UInt8] = []
     func look(_ chunk: Span<UInt8>) {
       check.update(chunk)
@@ -82,20 +83,21 @@ public struct PackageInspector: Sendable {
     let digest: SHA256Digest
     do {
       digest = try Self.read(entry, in: file, look)
-    } catch let refusal as PackageRefusal {
+    } catch let refusal as PackageValidationError {
       return refusal.faults
     }
-    var faults: [PackageFault] = []
+    var faults: [PackageValidationIssue] = []
     if digest != entry.digest {
       faults.append(
-        PackageFault(.fileDigestMismatch, path: path, "its bytes are not those the manifest lists"))
+        PackageValidationIssue(.fileDigestMismatch, path: path, "its bytes are not those the manifest lists"))
     }
     if let checksum, checksum != check.value {
       faults.append(
-        PackageFault(.fileChecksumMismatch, path: path, "its CRC-32 is not the one the archive gives"))
+        PackageValidationIssue(
+          .fileChecksumMismatch, path: path, "its CRC-32 is not the one the archive gives"))
     }
     if let kind = ExecutableSignature.find(in: prefix, hasExecuteBit: false) {
-      faults.append(PackageFault(.executable, path: path, "\(kind) is not published"))
+      faults.append(PackageValidationIssue(.executable, path: path, "\(kind) is not published"))
     }
     return faults
   }
@@ -112,7 +114,8 @@ public struct PackageInspector: Sendable {
       look(chunk)
     }
     guard isWhole else {
-      throw PackageRefusal(.fileLengthMismatch, path: entry.path.text, "the package ends inside the file")
+      throw PackageValidationError(
+        .fileLengthMismatch, path: entry.path.text, "the package ends inside the file")
     }
     return hasher.finalize()
   }

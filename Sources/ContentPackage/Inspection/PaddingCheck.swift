@@ -17,10 +17,11 @@ struct PaddingCheck {
   /// `name` is the entry behind `gap`.
   mutating func fault(
     in gap: Range<UInt64>, before name: String, of file: borrowing FileDescriptor
-  ) throws(SystemError) -> PackageFault? {
+  ) throws(SystemError) -> PackageValidationIssue? {
     let count = gap.upperBound - gap.lowerBound
     guard gap.lowerBound > 0, count <= allowance, try isZero(gap, in: file) else {
-      return PackageFault(.archiveHiddenData, path: name, "\(count) bytes before the entry belong to nothing")
+      return PackageValidationIssue(
+        .archiveHiddenData, path: name, "\(count) bytes before the entry belong to nothing")
     }
     allowance -= count
     return nil

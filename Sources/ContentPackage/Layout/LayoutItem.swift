@@ -9,7 +9,7 @@ struct LayoutItem: Hashable, Sendable {
   var length: UInt64
   var digest: SHA256Digest
 
-  init(_ file: SourceFile, _ measured: MeasuredFile) {
+  init(_ file: SourceFile, _ measured: FileMeasurement) {
     self.init(
       path: file.path, method: measured.method, storedLength: UInt64(measured.storedLength),
       length: UInt64(file.length.rawValue), digest: measured.digest)

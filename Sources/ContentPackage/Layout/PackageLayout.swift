@@ -42,7 +42,7 @@ struct PackageLayout: Hashable, Sendable {
   /// Such that what is in `previous` too keeps its place and its bytes. As without `previous` where that is no packed
   /// folder, or too much would belong to nothing.
   init(of items: [LayoutItem], following previous: Manifest) {
-    guard previous.kind == .folder, var draft = LayoutDraft(keeping: previous, of: items) else {
+    guard previous.kind == .folder, var draft = PackageLayoutBuilder(keeping: previous, of: items) else {
       self.init(of: items)
       return
     }

@@ -4,7 +4,7 @@ import Crypto
 /// What a device that has one version needs of another. Pure.
 ///
 /// A file counts as kept when the older version has one of the same digest, whatever its path. Bytes travel by pieces: one is
-/// needed when it holds a byte of a file that is not kept. Of a finished file, which is one file, pieces are kept instead.
+/// needed when it holds a byte of a file that is not kept. Of a single file, which is one file, pieces are kept instead.
 public struct VersionDifference: Hashable, Sendable {
   /// Files of the newer version, in its order.
   public let keptFiles: [ManifestFile]

@@ -10,7 +10,7 @@ public struct Manifest: Hashable, Sendable {
   public static let formatName = "pullbox-manifest/1"
 
   public enum Kind: String, Hashable, Sendable, CaseIterable {
-    /// The package is a finished file as it is (`.cbz`, `.epub`, `.pdf`).
+    /// The package is a single file as it is (`.cbz`, `.epub`, `.pdf`).
     case file
     /// The package is an archive of files that are unpacked.
     case folder
@@ -42,16 +42,17 @@ public struct Manifest: Hashable, Sendable {
 
   public var layout: PieceLayout { PieceLayout(packageLength: length) }
 
-  /// Checks every rule; throws a ``PackageRefusal`` with all that are broken.
-  init(_ draft: ManifestDraft, limits: PackageLimits) throws(PackageRefusal) {
+  /// Checks every rule; throws a ``PackageValidationError`` with all that are broken.
+  init(_ draft: ManifestDraft, limits: PackageLimits) throws(PackageValidationError) {
     let bytes = draft.canonicalBytes()
     try self.init(draft, canonicalBytes: bytes, limits: limits)
   }
 
   /// `canonicalBytes` must be the ones of `draft`.
-  init(_ draft: ManifestDraft, canonicalBytes: [UInt8], limits: PackageLimits) throws(PackageRefusal) {
+  init(_ draft: ManifestDraft, canonicalBytes: [UInt8], limits: PackageLimits) throws(PackageValidationError)
+  {
     let faults = draft.faults(canonicalLength: ByteCount(canonicalBytes.count), limits: limits)
-    guard faults.isEmpty else { throw PackageRefusal(faults) }
+    guard faults.isEmpty else { throw PackageValidationError(faults) }
     self.init(checked: draft, digest: .of(canonicalBytes))
   }
 

@@ -8,7 +8,7 @@ struct ManifestDecoder {
   typealias Malformed = CanonicalJSONReader.Malformed
 
   private let limits: PackageLimits
-  private var faults: [PackageFault] = []
+  private var faults: [PackageValidationIssue] = []
 
   private var format: String?
   private var product: ProductIdentifier?
@@ -31,10 +31,12 @@ struct ManifestDecoder {
     self.limits = limits
   }
 
-  /// Throws a ``PackageRefusal`` when `bytes` are no manifest; the draft's own rules are not checked here.
-  static func draft(from bytes: [UInt8], limits: PackageLimits) throws(PackageRefusal) -> ManifestDraft {
+  /// Throws a ``PackageValidationError`` when `bytes` are no manifest; the draft's own rules are not checked here.
+  static func draft(from bytes: [UInt8], limits: PackageLimits) throws(PackageValidationError)
+    -> ManifestDraft
+  {
     guard ByteCount(bytes.count) <= limits.maximumManifestLength else {
-      throw PackageRefusal(
+      throw PackageValidationError(
         .manifestTooLarge,
         "the manifest has \(bytes.count) bytes, at most \(limits.maximumManifestLength.rawValue) are allowed")
     }
@@ -44,9 +46,9 @@ struct ManifestDecoder {
       try reader.object { reader, key throws(Malformed) in try decoder.readMember(key, from: &reader) }
       try reader.end()
     } catch {
-      throw PackageRefusal(
+      throw PackageValidationError(
         decoder.faults + [
-          PackageFault(
+          PackageValidationIssue(
             .manifestMalformed, "not canonical JSON at byte \(error.position): expected \(error.expectation)")
         ])
     }
@@ -77,14 +79,16 @@ struct ManifestDecoder {
     }
   }
 
-  private mutating func finish() throws(PackageRefusal) -> ManifestDraft {
+  private mutating func finish() throws(PackageValidationError) -> ManifestDraft {
     if format != Manifest.formatName {
       faults.append(
-        PackageFault(.manifestFormatUnknown, "format: \(Manifest.formatName) is the only one known here"))
+        PackageValidationIssue(
+          .manifestFormatUnknown, "format: \(Manifest.formatName) is the only one known here"))
     }
     if let pieceLength, pieceLength != PieceLayout.pieceLength.rawValue {
       faults.append(
-        PackageFault(.manifestMemberInvalid, "pieceLength: always \(PieceLayout.pieceLength.rawValue)"))
+        PackageValidationIssue(
+          .manifestMemberInvalid, "pieceLength: always \(PieceLayout.pieceLength.rawValue)"))
     }
     // An invalid value has left its fault already; only members that never came are missing.
     if faults.isEmpty {
@@ -93,11 +97,11 @@ struct ManifestDecoder {
         ("mediaType", mediaType == nil), ("pieceLength", pieceLength == nil), ("pieces", pieces == nil),
         ("product", product == nil), ("unpackedLength", unpackedLength == nil), ("version", version == nil),
       ]
-      faults = required.filter(\.1).map { PackageFault(.manifestMemberInvalid, "\($0.0): missing") }
+      faults = required.filter(\.1).map { PackageValidationIssue(.manifestMemberInvalid, "\($0.0): missing") }
     }
     guard faults.isEmpty, let product, let version, let kind, let mediaType, let length, let digest,
       let pieces, let unpackedLength, let files
-    else { throw PackageRefusal(faults) }
+    else { throw PackageValidationError(faults) }
     return ManifestDraft(
       product: product, version: version, kind: kind, name: name, mediaType: mediaType, length: length,
       digest: digest, pieces: pieces, unpackedLength: unpackedLength, title: title, pageCount: pageCount,
@@ -111,7 +115,7 @@ extension ManifestDecoder {
   ) throws(Malformed) -> Value? {
     let text = try reader.string(maximumLength: maximumLength)
     guard let result = value(text) else {
-      faults.append(PackageFault(.manifestMemberInvalid, "\(key): \(text) is not allowed"))
+      faults.append(PackageValidationIssue(.manifestMemberInvalid, "\(key): \(text) is not allowed"))
       return nil
     }
     return result
@@ -124,7 +128,8 @@ extension ManifestDecoder {
     let digest = SHA256Digest(hexadecimal: text)
     if digest == nil {
       faults.append(
-        PackageFault(.manifestMemberInvalid, path: path, "\(key): not 64 lower-case hexadecimal digits"))
+        PackageValidationIssue(
+          .manifestMemberInvalid, path: path, "\(key): not 64 lower-case hexadecimal digits"))
     }
     return digest
   }
@@ -135,7 +140,7 @@ extension ManifestDecoder {
     do throws(PackagePathFault) {
       return try PackagePath(text)
     } catch {
-      faults.append(PackageFault(.pathUnsafe, path: text, error.reason))
+      faults.append(PackageValidationIssue(.pathUnsafe, path: text, error.reason))
       return nil
     }
   }
@@ -194,7 +199,8 @@ extension ManifestDecoder {
     guard let digest, let path, let method, let offset, let length, let storedLength else {
       if faults.count == faultsBefore {
         faults.append(
-          PackageFault(.manifestMemberInvalid, path: path?.text, "files: a member of the file is missing"))
+          PackageValidationIssue(
+            .manifestMemberInvalid, path: path?.text, "files: a member of the file is missing"))
       }
       return nil
     }

@@ -5,11 +5,11 @@ extension ManifestDraft {
   static let maximumTitleLength = 1024
 
   /// Every rule of docs/formats/manifest.md that these members break.
-  func faults(canonicalLength: ByteCount, limits: PackageLimits) -> [PackageFault] {
-    var faults: [PackageFault] = []
+  func faults(canonicalLength: ByteCount, limits: PackageLimits) -> [PackageValidationIssue] {
+    var faults: [PackageValidationIssue] = []
     if canonicalLength > limits.maximumManifestLength {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .manifestTooLarge,
           "the manifest has \(canonicalLength.rawValue) bytes, at most \(limits.maximumManifestLength.rawValue) are allowed"
         ))
@@ -23,26 +23,26 @@ extension ManifestDraft {
     return faults
   }
 
-  private func lengthFaults(limits: PackageLimits) -> [PackageFault] {
-    var faults: [PackageFault] = []
+  private func lengthFaults(limits: PackageLimits) -> [PackageValidationIssue] {
+    var faults: [PackageValidationIssue] = []
     if length <= .zero {
-      faults.append(PackageFault(.packageEmpty, "the package has no bytes"))
+      faults.append(PackageValidationIssue(.packageEmpty, "the package has no bytes"))
     } else if length > limits.maximumLength {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .packageTooLarge,
           "the package has \(length.rawValue) bytes, at most \(limits.maximumLength.rawValue) are allowed"))
     } else {
       let expected = PieceLayout(packageLength: length).count
       if pieces.count != expected {
         faults.append(
-          PackageFault(
+          PackageValidationIssue(
             .pieceCountWrong, "\(pieces.count) pieces are listed, a package of this length has \(expected)"))
       }
     }
     if unpackedLength > limits.maximumUnpackedLength {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .unpackedTooLarge,
           "the files have \(unpackedLength.rawValue) bytes, at most \(limits.maximumUnpackedLength.rawValue) are allowed"
         ))
@@ -54,32 +54,35 @@ extension ManifestDraft {
     }
     if sum != unpackedLength.rawValue {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .lengthsDoNotAddUp, "the files have \(sum) bytes, unpackedLength says \(unpackedLength.rawValue)"))
     }
     return faults
   }
 
-  private func fileFaults(limits: PackageLimits) -> [PackageFault] {
-    var faults: [PackageFault] = []
-    if files.isEmpty { faults.append(PackageFault(.packageEmpty, "the package has no file")) }
+  private func fileFaults(limits: PackageLimits) -> [PackageValidationIssue] {
+    var faults: [PackageValidationIssue] = []
+    if files.isEmpty { faults.append(PackageValidationIssue(.packageEmpty, "the package has no file")) }
     if files.count > limits.maximumFiles {
       faults.append(
-        PackageFault(.tooManyFiles, "\(files.count) files, at most \(limits.maximumFiles) are allowed"))
+        PackageValidationIssue(
+          .tooManyFiles, "\(files.count) files, at most \(limits.maximumFiles) are allowed"))
     }
     for file in files {
       let path = file.path.text
       guard file.length >= .zero, file.storedLength >= .zero, file.offset >= .zero else {
-        faults.append(PackageFault(.lengthsDoNotAddUp, path: path, "a length or the offset is negative"))
+        faults.append(
+          PackageValidationIssue(.lengthsDoNotAddUp, path: path, "a length or the offset is negative"))
         continue
       }
       switch file.method {
       case .stored where file.storedLength != file.length:
         faults.append(
-          PackageFault(.lengthsDoNotAddUp, path: path, "a stored file takes as many bytes as it has"))
+          PackageValidationIssue(
+            .lengthsDoNotAddUp, path: path, "a stored file takes as many bytes as it has"))
       case .deflated where !limits.allowsRatio(length: file.length, storedLength: file.storedLength):
         faults.append(
-          PackageFault(
+          PackageValidationIssue(
             .unpackRatioTooHigh, path: path,
             "\(file.length.rawValue) bytes from \(file.storedLength.rawValue) is more than \(limits.maximumRatio) to 1"
           ))
@@ -89,46 +92,48 @@ extension ManifestDraft {
     return faults
   }
 
-  private func pathFaults() -> [PackageFault] {
-    var faults: [PackageFault] = []
-    var register = PathRegister()
+  private func pathFaults() -> [PackageValidationIssue] {
+    var faults: [PackageValidationIssue] = []
+    var register = PathConflictDetector()
     for (index, file) in files.enumerated() {
       if index > 0, file.path < files[index - 1].path {
         faults.append(
-          PackageFault(.filesNotSorted, path: file.path.text, "the files are not sorted by path"))
+          PackageValidationIssue(.filesNotSorted, path: file.path.text, "the files are not sorted by path"))
       }
       if let fault = register.register(file.path) { faults.append(fault) }
     }
     return faults
   }
 
-  private func placementFaults() -> [PackageFault] {
-    var faults: [PackageFault] = []
+  private func placementFaults() -> [PackageValidationIssue] {
+    var faults: [PackageValidationIssue] = []
     let placed = files.filter { $0.storedLength > .zero && $0.offset >= .zero }
       .sorted { $0.offset < $1.offset }
     for (index, file) in placed.enumerated() {
       let (end, overflow) = file.offset.rawValue.addingReportingOverflow(file.storedLength.rawValue)
       if overflow || end > length.rawValue {
         faults.append(
-          PackageFault(.fileOutsidePackage, path: file.path.text, "its bytes reach past the package's end"))
+          PackageValidationIssue(
+            .fileOutsidePackage, path: file.path.text, "its bytes reach past the package's end"))
       } else if index + 1 < placed.count, placed[index + 1].offset.rawValue < end {
         faults.append(
-          PackageFault(
+          PackageValidationIssue(
             .filesOverlap, path: placed[index + 1].path.text, "its bytes overlap those of \(file.path)"))
       }
     }
     for file in files where file.storedLength == .zero && file.offset > length {
       faults.append(
-        PackageFault(.fileOutsidePackage, path: file.path.text, "its offset is past the package's end"))
+        PackageValidationIssue(
+          .fileOutsidePackage, path: file.path.text, "its offset is past the package's end"))
     }
     return faults
   }
 
-  private func kindFaults() -> [PackageFault] {
+  private func kindFaults() -> [PackageValidationIssue] {
     switch kind {
     case .folder:
       guard name == nil else {
-        return [PackageFault(.manifestMemberInvalid, "name: only a package of kind file has one")]
+        return [PackageValidationIssue(.manifestMemberInvalid, "name: only a package of kind file has one")]
       }
       return []
     case .file:
@@ -136,13 +141,13 @@ extension ManifestDraft {
         file.path.segments.count == 1
       else {
         return [
-          PackageFault(
+          PackageValidationIssue(
             .manifestMemberInvalid, "name: a package of kind file has one file, called by this name")
         ]
       }
       guard file.method == .stored, file.offset == .zero, file.length == length, file.digest == digest else {
         return [
-          PackageFault(
+          PackageValidationIssue(
             .lengthsDoNotAddUp, path: name, "the one file of a package of kind file is the whole package")
         ]
       }
@@ -150,25 +155,28 @@ extension ManifestDraft {
     }
   }
 
-  private func pageFaults() -> [PackageFault] {
-    var faults: [PackageFault] = []
+  private func pageFaults() -> [PackageValidationIssue] {
+    var faults: [PackageValidationIssue] = []
     if let title, title.isEmpty || title.count > Self.maximumTitleLength {
       faults.append(
-        PackageFault(.manifestMemberInvalid, "title: 1 to \(Self.maximumTitleLength) characters"))
+        PackageValidationIssue(.manifestMemberInvalid, "title: 1 to \(Self.maximumTitleLength) characters"))
     }
     if let pageCount, !(1...1_000_000).contains(pageCount) {
-      faults.append(PackageFault(.manifestMemberInvalid, "pageCount: 1 to 1000000"))
+      faults.append(PackageValidationIssue(.manifestMemberInvalid, "pageCount: 1 to 1000000"))
     }
     let paths = cover == nil && readingOrder == nil ? [] : Set(files.map(\.path))
     if let cover, !paths.contains(cover) {
-      faults.append(PackageFault(.pageUnknown, path: cover.text, "the cover is no file of the package"))
+      faults.append(
+        PackageValidationIssue(.pageUnknown, path: cover.text, "the cover is no file of the package"))
     }
     var seen: Set<PackagePath> = []
     for page in readingOrder ?? [] {
       if !paths.contains(page) {
-        faults.append(PackageFault(.pageUnknown, path: page.text, "the page is no file of the package"))
+        faults.append(
+          PackageValidationIssue(.pageUnknown, path: page.text, "the page is no file of the package"))
       } else if !seen.insert(page).inserted {
-        faults.append(PackageFault(.pageUnknown, path: page.text, "the page occurs twice in readingOrder"))
+        faults.append(
+          PackageValidationIssue(.pageUnknown, path: page.text, "the page occurs twice in readingOrder"))
       }
     }
     return faults

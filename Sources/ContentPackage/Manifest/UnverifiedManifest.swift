@@ -11,13 +11,13 @@ public struct UnverifiedManifest: Sendable {
     digest = .of(bytes)
   }
 
-  /// The manifest, authenticated by the digest that a grant carries. Throws ``PackageRefusal`` when the bytes are others,
+  /// The manifest, authenticated by the digest that a grant carries. Throws ``PackageValidationError`` when the bytes are others,
   /// or are no well-formed manifest.
   public func verified(
     against digest: SHA256Digest, limits: PackageLimits = .standard
-  ) throws(PackageRefusal) -> Manifest {
+  ) throws(PackageValidationError) -> Manifest {
     guard digest == self.digest else {
-      throw PackageRefusal(
+      throw PackageValidationError(
         .manifestDigestMismatch, "the manifest's digest is \(self.digest), not \(digest)")
     }
     return try proposed(limits: limits)
@@ -25,7 +25,7 @@ public struct UnverifiedManifest: Sendable {
 
   /// The manifest as somebody proposes it, well-formed but authenticated by nobody: for the side that goes on to inspect
   /// a package against it (``PackageInspector``), never for one that downloads.
-  public func proposed(limits: PackageLimits = .standard) throws(PackageRefusal) -> Manifest {
+  public func proposed(limits: PackageLimits = .standard) throws(PackageValidationError) -> Manifest {
     let draft = try ManifestDecoder.draft(from: bytes, limits: limits)
     return try Manifest(draft, canonicalBytes: bytes, limits: limits)
   }

@@ -4,7 +4,7 @@ enum ComicInfoReader {
   static func read(_ bytes: [UInt8]) -> ComicInfo? {
     var info = ComicInfo()
     var isComicInfo = false
-    let isWellFormed = MarkupReader.read(bytes) { path, event in
+    let isWellFormed = XMLReader.read(bytes) { path, event in
       switch event {
       case .start(let attributes):
         if path == ["ComicInfo"] { isComicInfo = true }

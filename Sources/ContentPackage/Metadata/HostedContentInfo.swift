@@ -13,18 +13,18 @@ public struct HostedContentInfo: Hashable, Sendable {
   public let product: ProductIdentifier
   public let version: ContentVersion
 
-  /// Throws ``PackageRefusal`` with everything that is wrong in a property list, in either of its forms.
-  init(_ bytes: [UInt8]) throws(PackageRefusal) {
-    func fault(_ detail: String) -> PackageFault {
-      PackageFault(.contentInfoInvalid, path: Self.fileName, detail)
+  /// Throws ``PackageValidationError`` with everything that is wrong in a property list, in either of its forms.
+  init(_ bytes: [UInt8]) throws(PackageValidationError) {
+    func fault(_ detail: String) -> PackageValidationIssue {
+      PackageValidationIssue(.contentInfoInvalid, path: Self.fileName, detail)
     }
     guard bytes.count <= Self.maximumLength else {
-      throw PackageRefusal([fault("it has more than \(Self.maximumLength) bytes")])
+      throw PackageValidationError([fault("it has more than \(Self.maximumLength) bytes")])
     }
     guard let texts = PropertyList.texts(in: bytes) else {
-      throw PackageRefusal([fault("it is no property list with a dictionary at its top")])
+      throw PackageValidationError([fault("it is no property list with a dictionary at its top")])
     }
-    var faults: [PackageFault] = []
+    var faults: [PackageValidationIssue] = []
     let product = texts[Self.productKey].flatMap { ProductIdentifier($0) }
     if product == nil {
       faults.append(
@@ -41,7 +41,7 @@ public struct HostedContentInfo: Hashable, Sendable {
           }
             ?? "\(Self.versionKey) is missing, or no string"))
     }
-    guard let product, let version else { throw PackageRefusal(faults) }
+    guard let product, let version else { throw PackageValidationError(faults) }
     self.product = product
     self.version = version
   }

@@ -10,7 +10,7 @@ enum PropertyList {
     var texts: [String: String] = [:]
     var key: String?
     var hasDictionary = false
-    let isWellFormed = MarkupReader.read(bytes) { path, event in
+    let isWellFormed = XMLReader.read(bytes) { path, event in
       guard path.starts(with: ["plist", "dict"]) else { return }
       hasDictionary = true
       guard path.count == 3, case .end(let text) = event else { return }

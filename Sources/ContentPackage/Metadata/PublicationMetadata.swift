@@ -28,7 +28,7 @@ struct PublicationMetadata: Hashable, Sendable {
   }
 
   /// `paths` are all the files; what the publication names and is not among them is left out.
-  init(paths: [PackagePath], publication: ElectronicPublication) {
+  init(paths: [PackagePath], publication: EPUBMetadata) {
     let known = Dictionary(paths.map { ($0.text, $0) }, uniquingKeysWith: { first, _ in first })
     var seen: Set<PackagePath> = []
     let pages = publication.readingOrder.compactMap { known[$0] }.filter { seen.insert($0).inserted }

@@ -93,7 +93,7 @@ struct FolderPacker: ~Copyable {
       let header = entry.centralHeader
       try output.append(header.span)
     }
-    let end = ZipEnd(
+    let end = ZipEndOfCentralDirectory(
       entryCount: UInt64(entries.count), centralOffset: centralOffset,
       centralLength: UInt64(output.length.rawValue) - centralOffset
     ).bytes
@@ -105,15 +105,15 @@ struct FolderPacker: ~Copyable {
       files: files.sorted { $0.path < $1.path })
   }
 
-  private func measure(_ file: SourceFile, _ descriptor: borrowing FileDescriptor) throws -> MeasuredFile {
+  private func measure(_ file: SourceFile, _ descriptor: borrowing FileDescriptor) throws -> FileMeasurement {
     guard file.length <= Self.memoryLength else {
-      return try MeasuredFile(file, descriptor, limits: limits)
+      return try FileMeasurement(file, descriptor, limits: limits)
     }
     let content = try content(of: file, descriptor)
     let deflated = file.path.isWorthDeflating ? try deflatedIfSmaller(content, file) : nil
-    return MeasuredFile(
+    return FileMeasurement(
       method: deflated == nil ? .stored : .deflated, storedLength: Int64(deflated?.count ?? content.count),
-      checksum: CyclicRedundancyCheck.of(content), digest: .of(content))
+      checksum: CRC32.of(content), digest: .of(content))
   }
 
   private func content(of file: SourceFile, _ descriptor: borrowing FileDescriptor) throws -> [UInt8] {
@@ -132,7 +132,7 @@ struct FolderPacker: ~Copyable {
     var hasher = SHA256Hasher()
     hasher.update(content.span)
     let entry = try begin(
-      file, method: deflated == nil ? .stored : .deflated, checksum: CyclicRedundancyCheck.of(content),
+      file, method: deflated == nil ? .stored : .deflated, checksum: CRC32.of(content),
       storedLength: deflated?.count ?? count, digest: hasher.finalize())
     let data = deflated ?? content
     try output.append(data.span)
@@ -155,7 +155,7 @@ struct FolderPacker: ~Copyable {
   }
 
   private mutating func packInPasses(_ file: SourceFile, _ descriptor: borrowing FileDescriptor) throws {
-    let measured = try MeasuredFile(file, descriptor, limits: limits)
+    let measured = try FileMeasurement(file, descriptor, limits: limits)
     let entry = try begin(
       file, method: measured.method, checksum: measured.checksum, storedLength: measured.storedLength,
       digest: measured.digest)
@@ -192,11 +192,11 @@ struct FolderPacker: ~Copyable {
       storedLength: UInt64(storedLength),
       length: UInt64(file.length.rawValue), headerOffset: UInt64(output.length.rawValue))
     centralLength += UInt64(entry.centralHeader.count)
-    let end = ZipEnd(
+    let end = ZipEndOfCentralDirectory(
       entryCount: UInt64(entries.count + 1), centralOffset: entry.dataEnd, centralLength: centralLength)
     let length = entry.dataEnd + centralLength + UInt64(end.bytes.count)
     guard length <= UInt64(limits.maximumLength.rawValue) else {
-      throw PackageRefusal([SourceFolder.tooLarge(atLeast: ByteCount(length), limits)])
+      throw PackageValidationError([SourceFolder.tooLarge(atLeast: ByteCount(length), limits)])
     }
     let header = entry.localHeader
     try output.append(header.span)
@@ -213,7 +213,7 @@ struct FolderPacker: ~Copyable {
     progress?(done, total)
   }
 
-  private func changed(_ file: SourceFile) -> PackageRefusal {
-    PackageRefusal(.changedWhilePacking, path: file.path.text, "the file changed while it was packed")
+  private func changed(_ file: SourceFile) -> PackageValidationError {
+    PackageValidationError(.changedWhilePacking, path: file.path.text, "the file changed while it was packed")
   }
 }

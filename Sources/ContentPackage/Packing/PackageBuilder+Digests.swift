@@ -3,7 +3,7 @@ import CoreTypes
 import SystemCalls
 
 extension PackageBuilder {
-  /// Reads the whole file once. Throws ``PackageRefusal`` when it has another length by the time it is read.
+  /// Reads the whole file once. Throws ``PackageValidationError`` when it has another length by the time it is read.
   static func digests(
     of file: borrowing FileDescriptor, length: ByteCount, progress: Progress?
   ) throws -> (digest: SHA256Digest, pieces: [SHA256Digest]) {
@@ -14,7 +14,7 @@ extension PackageBuilder {
       var piece = hasher.makeBuffer()
       try file.read(upTo: range.count, at: ByteCount(range.lowerBound), into: &piece)
       guard piece.count == range.count else {
-        throw PackageRefusal(.changedWhilePacking, "the file became shorter while it was read")
+        throw PackageValidationError(.changedWhilePacking, "the file became shorter while it was read")
       }
       hasher.add(piece)
       progress?(ByteCount(range.upperBound), length)

@@ -4,7 +4,7 @@ import SystemCalls
 
 /// Makes packages. The same files give the same bytes whatever their order on disk, their times, owner and modes.
 ///
-/// Both ways block, hash on a second thread, and hold at most 24 MiB of buffers. They throw a ``PackageRefusal`` with
+/// Both ways block, hash on a second thread, and hold at most 24 MiB of buffers. They throw a ``PackageValidationError`` with
 /// every fault of the source, or a `SystemError`.
 public struct PackageBuilder: Sendable {
   public let product: ProductIdentifier
@@ -27,7 +27,7 @@ public struct PackageBuilder: Sendable {
   ) throws -> PackedPackage {
     let source = try SourceFolder(scanning: path)
     let faults = source.faults + source.limitFaults(limits)
-    guard faults.isEmpty else { throw PackageRefusal(faults) }
+    guard faults.isEmpty else { throw PackageValidationError(faults) }
     var packer = try FolderPacker(
       source: source, output: output, limits: limits, readings: previous == nil ? 1 : 2, progress: progress)
     if let previous {
@@ -47,20 +47,20 @@ public struct PackageBuilder: Sendable {
     return PackedPackage(manifest: manifest, skipped: source.skipped)
   }
 
-  /// Describes the finished file at `path` (`.cbz`, `.epub`, `.pdf`): it is the package as it is, read once and left
+  /// Describes the single file at `path` (`.cbz`, `.epub`, `.pdf`): it is the package as it is, read once and left
   /// alone.
   public func describe(file path: String, progress: Progress? = nil) throws -> PackedPackage {
     let file = try FileDescriptor.open(path, .readOnly)
     let status = try file.status()
     guard status.kind == .regular else {
-      throw PackageRefusal(.notARegularFile, path: path, "a package is a regular file")
+      throw PackageValidationError(.notARegularFile, path: path, "a package is a regular file")
     }
     guard status.length <= limits.maximumLength else {
-      throw PackageRefusal([SourceFolder.tooLarge(atLeast: status.length, limits)])
+      throw PackageValidationError([SourceFolder.tooLarge(atLeast: status.length, limits)])
     }
     let digests = try Self.digests(of: file, length: status.length, progress: progress)
     let manifest = try Manifest.describing(
-      finishedFile: file, name: FileSystem.lastPart(of: path), product: product, version: version,
+      singleFile: file, name: FileSystem.lastPart(of: path), product: product, version: version,
       length: status.length, digest: digests.digest, pieces: digests.pieces, limits: limits)
     return PackedPackage(manifest: manifest, skipped: [])
   }
@@ -81,7 +81,7 @@ public struct PackageBuilder: Sendable {
     if let comicInfo = try content(of: ComicInfo.fileName).flatMap(ComicInfoReader.read) {
       return PublicationMetadata(paths: paths, comicInfo: comicInfo)
     }
-    if let publication = try ElectronicPublication.read(content) {
+    if let publication = try EPUBMetadata.read(content) {
       return PublicationMetadata(paths: paths, publication: publication)
     }
     return PublicationMetadata(paths: paths, comicInfo: nil)

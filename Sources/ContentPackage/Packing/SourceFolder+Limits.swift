@@ -2,19 +2,20 @@ import CoreTypes
 
 extension SourceFolder {
   /// What of the limits can be said before anything is packed.
-  func limitFaults(_ limits: PackageLimits) -> [PackageFault] {
-    var faults: [PackageFault] = []
+  func limitFaults(_ limits: PackageLimits) -> [PackageValidationIssue] {
+    var faults: [PackageValidationIssue] = []
     if files.isEmpty, self.faults.isEmpty {
-      faults.append(PackageFault(.packageEmpty, "the folder has no file to pack"))
+      faults.append(PackageValidationIssue(.packageEmpty, "the folder has no file to pack"))
     }
     if files.count > limits.maximumFiles {
       faults.append(
-        PackageFault(.tooManyFiles, "\(files.count) files, at most \(limits.maximumFiles) are allowed"))
+        PackageValidationIssue(
+          .tooManyFiles, "\(files.count) files, at most \(limits.maximumFiles) are allowed"))
     }
     let total = files.reduce(ByteCount.zero) { $0 + $1.length }
     if total > limits.maximumUnpackedLength {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .unpackedTooLarge,
           "the files have \(total.rawValue) bytes, at most \(limits.maximumUnpackedLength.rawValue) are allowed"
         ))
@@ -26,8 +27,8 @@ extension SourceFolder {
     return faults
   }
 
-  static func tooLarge(atLeast length: ByteCount, _ limits: PackageLimits) -> PackageFault {
-    PackageFault(
+  static func tooLarge(atLeast length: ByteCount, _ limits: PackageLimits) -> PackageValidationIssue {
+    PackageValidationIssue(
       .packageTooLarge,
       "the package would have at least \(length.rawValue) bytes, at most \(limits.maximumLength.rawValue) are allowed"
     )

@@ -17,10 +17,10 @@ public struct SourceFolder: Sendable {
   /// Sorted by path.
   public private(set) var files: [SourceFile] = []
   public private(set) var skipped: [SkippedSource] = []
-  public private(set) var faults: [PackageFault] = []
+  public private(set) var faults: [PackageValidationIssue] = []
   /// Of a folder in the hosted-content layout that has no fault in it.
   public private(set) var hostedContent: HostedContentInfo?
-  private var register = PathRegister()
+  private var register = PathConflictDetector()
 
   /// Looks at every file of the folder, and at the first bytes of each.
   public init(scanning path: String) throws(SystemError) {
@@ -45,7 +45,7 @@ public struct SourceFolder: Sendable {
     var bytes: [UInt8] = []
     try root.open(HostedContentInfo.fileName, .readOnly).read(
       upTo: HostedContentInfo.maximumLength + 1, at: .zero, into: &bytes)
-    do throws(PackageRefusal) {
+    do throws(PackageValidationError) {
       hostedContent = try HostedContentInfo(bytes)
     } catch {
       faults += error.faults
@@ -62,7 +62,7 @@ public struct SourceFolder: Sendable {
     guard entries.contains(where: { $0.name == HostedContentInfo.contentsName && $0.kind == .directory })
     else {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .contentInfoInvalid, path: HostedContentInfo.contentsName,
           "there is no folder \(HostedContentInfo.contentsName) beside \(HostedContentInfo.fileName)"))
       return
@@ -76,7 +76,7 @@ public struct SourceFolder: Sendable {
   ) throws(SystemError) {
     guard depth <= Self.maximumDepth else {
       faults.append(
-        PackageFault(.folderTooDeep, path: prefix, "folders lie at most \(Self.maximumDepth) deep"))
+        PackageValidationIssue(.folderTooDeep, path: prefix, "folders lie at most \(Self.maximumDepth) deep"))
       return
     }
     let entries = try directory.entries().sorted { $0.name < $1.name }
@@ -89,10 +89,10 @@ public struct SourceFolder: Sendable {
       case .directory: try scan(try directory.subdirectory(entry.name), prefix: path, depth: depth + 1)
       case .regular: try add(entry.name, in: directory, path: path, isAtRoot: depth == 1)
       case .symbolicLink:
-        faults.append(PackageFault(.symbolicLink, path: path, "symbolic links are not packed"))
+        faults.append(PackageValidationIssue(.symbolicLink, path: path, "symbolic links are not packed"))
       case .other:
         faults.append(
-          PackageFault(.notARegularFile, path: path, "devices, sockets and pipes are not packed"))
+          PackageValidationIssue(.notARegularFile, path: path, "devices, sockets and pipes are not packed"))
       }
     }
   }
@@ -110,19 +110,19 @@ public struct SourceFolder: Sendable {
     do {
       safePath = try PackagePath(path)
     } catch {
-      return faults.append(PackageFault(.pathUnsafe, path: path, error.reason))
+      return faults.append(PackageValidationIssue(.pathUnsafe, path: path, error.reason))
     }
     do {
       let file = try directory.open(name, .readOnly)
       let status = try file.status()
       if let kind = try ExecutableSignature.find(in: file, hasExecuteBit: status.permissions & 0o111 != 0) {
-        faults.append(PackageFault(.executable, path: path, "\(kind) is not packed"))
+        faults.append(PackageValidationIssue(.executable, path: path, "\(kind) is not packed"))
       }
       files.append(SourceFile(path: safePath, length: status.length))
     } catch {
       // A name that is not UTF-8 arrives with replacement characters and is not found under them.
       guard error.isFileMissing, name.unicodeScalars.contains("\u{FFFD}") else { throw error }
-      faults.append(PackageFault(.pathUnsafe, path: path, PackagePathFault.notUnicode.reason))
+      faults.append(PackageValidationIssue(.pathUnsafe, path: path, PackagePathFault.notUnicode.reason))
     }
   }
 }

@@ -5,18 +5,18 @@ public struct VerifiedPiece: Sendable {
   public let index: Int
   public let bytes: [UInt8]
 
-  /// Throws ``PieceRejection`` when `piece` is not whole or its SHA-256 is not the manifest's.
-  public init(_ piece: consuming ReceivedPiece, of manifest: Manifest) throws(PieceRejection) {
+  /// Throws ``PieceMismatch`` when `piece` is not whole or its SHA-256 is not the manifest's.
+  public init(_ piece: consuming ReceivedPiece, of manifest: Manifest) throws(PieceMismatch) {
     guard manifest.pieces.indices.contains(piece.index) else {
-      throw PieceRejection(index: piece.index, reason: .unknown)
+      throw PieceMismatch(index: piece.index, reason: .unknown)
     }
     guard piece.bytes.count == manifest.layout.length(of: piece.index) else {
-      throw PieceRejection(index: piece.index, reason: .notWhole)
+      throw PieceMismatch(index: piece.index, reason: .notWhole)
     }
     var hasher = SHA256Hasher()
     hasher.update(piece.bytes.span)
     guard hasher.finalize() == manifest.pieces[piece.index] else {
-      throw PieceRejection(index: piece.index, reason: .otherBytes)
+      throw PieceMismatch(index: piece.index, reason: .otherBytes)
     }
     index = piece.index
     bytes = piece.bytes

@@ -2,7 +2,7 @@ public import Commerce
 public import Crypto
 
 /// A publisher's Ed25519 signature of a manifest, which travels beside it. What it says is not to be believed before
-/// ``PublisherTrust`` has judged it.
+/// ``SignaturePolicy`` has judged it.
 public struct PublisherSignature: Hashable, Sendable, Codable {
   public var keyId: PublisherKeyIdentifier
   public var publicKey: VerificationKey

@@ -1,12 +1,12 @@
 /// An entry of an archive that somebody else made, as its central directory and its local header say it.
 struct ThirdPartyZipEntry: Sendable {
-  let record: ZipCentralRecord
+  let record: ZipCentralDirectoryHeader
   /// As far as it is text: UTF-8, or else each byte a character.
   let name: String
   /// Where the data lies; nil when the local header does not say so.
   var data: Range<UInt64>?
 
-  init(_ record: ZipCentralRecord) {
+  init(_ record: ZipCentralDirectoryHeader) {
     self.record = record
     name =
       String(validating: record.name, as: UTF8.self)

@@ -3,10 +3,10 @@ import SystemCalls
 
 extension ThirdPartyZipInspection {
   /// Reads every entry whose place is known: what does not unpack to its length and checksum, or is an executable.
-  func contentFaults(in file: borrowing FileDescriptor) throws -> [PackageFault] {
-    var faults: [PackageFault] = []
+  func contentFaults(in file: borrowing FileDescriptor) throws -> [PackageValidationIssue] {
+    var faults: [PackageValidationIssue] = []
     for entry in entries where !entry.isFolder && !entry.isEncrypted {
-      var check = CyclicRedundancyCheck()
+      var check = CRC32()
       var prefix: [UInt8] = []
       do {
         let isRead = try read(entry, in: file) { chunk in
@@ -15,18 +15,18 @@ extension ThirdPartyZipInspection {
           for index in missing.indices { prefix.append(missing[index]) }
         }
         guard isRead else { continue }
-      } catch let refusal as PackageRefusal {
+      } catch let refusal as PackageValidationError {
         faults += refusal.faults
         continue
       }
       if check.value != entry.record.checksum {
         faults.append(
-          PackageFault(
+          PackageValidationIssue(
             .fileChecksumMismatch, path: entry.name, "its CRC-32 is not the one the archive gives"))
       }
       let mayBeRun = (entry.record.mode ?? 0) & 0o111 != 0
       if let kind = ExecutableSignature.find(in: prefix, hasExecuteBit: mayBeRun) {
-        faults.append(PackageFault(.executable, path: entry.name, "\(kind) is not published"))
+        faults.append(PackageValidationIssue(.executable, path: entry.name, "\(kind) is not published"))
       }
     }
     return faults
@@ -43,7 +43,7 @@ extension ThirdPartyZipInspection {
         for index in chunk.indices { bytes.append(chunk[index]) }
       }
       return isRead ? bytes : nil
-    } catch is PackageRefusal {
+    } catch is PackageValidationError {
       return nil
     }
   }

@@ -1,11 +1,11 @@
 import CoreTypes
 import SystemCalls
 
-/// A finished file that is a ZIP archive of any tool's (`.cbz`, `.epub`), checked against itself before readers open it:
+/// A single file that is a ZIP archive of any tool's (`.cbz`, `.epub`), checked against itself before readers open it:
 /// names, kinds, what the headers say of one another, and that no byte belongs to nothing. Unlike packages of ours it may have
 /// dates, extra fields, comments, entries for folders, and lengths behind the data.
 struct ThirdPartyZipInspection {
-  private(set) var faults: [PackageFault] = []
+  private(set) var faults: [PackageValidationIssue] = []
   /// In the order of their local headers.
   private(set) var entries: [ThirdPartyZipEntry] = []
   let limits: PackageLimits
@@ -19,18 +19,20 @@ struct ThirdPartyZipInspection {
       try file.read(upTo: 4, at: .zero, into: &start)
       guard start.count == 4, start.littleEndian(at: 0) == ZipFormat.localSignature else { return nil }
       faults.append(
-        PackageFault(.archiveMalformed, "it starts as an archive and does not end with a closing record"))
+        PackageValidationIssue(
+          .archiveMalformed, "it starts as an archive and does not end with a closing record"))
       return
     }
     guard end.central.upperBound == end.offset else {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .archiveHiddenData, "the central directory does not reach from its offset to the closing record"))
       return
     }
     guard end.entryCount <= UInt64(limits.maximumFiles) else {
       faults.append(
-        PackageFault(.tooManyFiles, "\(end.entryCount) entries, at most \(limits.maximumFiles) are allowed"))
+        PackageValidationIssue(
+          .tooManyFiles, "\(end.entryCount) entries, at most \(limits.maximumFiles) are allowed"))
       return
     }
     try readCentralDirectory(end, in: file)
@@ -40,8 +42,8 @@ struct ThirdPartyZipInspection {
   private mutating func readCentralDirectory(
     _ end: ThirdPartyZipEnd, in file: borrowing FileDescriptor
   ) throws(SystemError) {
-    var reader = ZipCentralReader(range: end.central)
-    var register = PathRegister()
+    var reader = ZipCentralDirectoryReader(range: end.central)
+    var register = PathConflictDetector()
     var unpacked: UInt64 = 0
     faults += try reader.forEachRecord(of: end.entryCount, in: file) { record in
       let entry = ThirdPartyZipEntry(record)
@@ -54,14 +56,14 @@ struct ThirdPartyZipInspection {
     }
     if unpacked > UInt64(limits.maximumUnpackedLength.rawValue) {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .unpackedTooLarge,
           "the entries have more than the \(limits.maximumUnpackedLength.rawValue) bytes that are allowed"))
     }
   }
 
-  private static func nameFaults(_ entry: ThirdPartyZipEntry, _ register: inout PathRegister)
-    -> [PackageFault]
+  private static func nameFaults(_ entry: ThirdPartyZipEntry, _ register: inout PathConflictDetector)
+    -> [PackageValidationIssue]
   {
     do throws(PackagePathFault) {
       let path = try PackagePath(entry.isFolder ? String(entry.name.dropLast()) : entry.name)
@@ -69,7 +71,7 @@ struct ThirdPartyZipInspection {
       guard !entry.isFolder else { return [] }
       return register.register(path).map { [$0] } ?? []
     } catch {
-      return [PackageFault(.pathUnsafe, path: entry.name, error.reason)]
+      return [PackageValidationIssue(.pathUnsafe, path: entry.name, error.reason)]
     }
   }
 
@@ -84,7 +86,7 @@ struct ThirdPartyZipInspection {
       let local = try ThirdPartyZipLocalHeader(of: entries[index], in: file, centralOffset: centralOffset)
       guard let local else {
         faults.append(
-          PackageFault(
+          PackageValidationIssue(
             .archiveHeadersDisagree, path: name,
             "where the central directory says it starts there is no local header that fits"))
         continue
@@ -93,14 +95,14 @@ struct ThirdPartyZipInspection {
         local.differences.isEmpty
         ? []
         : [
-          PackageFault(
+          PackageValidationIssue(
             .archiveHeadersDisagree, path: name,
             "local header and central directory differ in \(local.differences.joined(separator: ", "))")
         ]
       let start = entries[index].record.headerOffset
       if start < position {
         faults.append(
-          PackageFault(.archiveEntriesOverlap, path: name, "the entry overlaps the one before it"))
+          PackageValidationIssue(.archiveEntriesOverlap, path: name, "the entry overlaps the one before it"))
       } else if start > position,
         let fault = try padding.fault(in: position..<start, before: name, of: file)
       {
@@ -111,7 +113,7 @@ struct ThirdPartyZipInspection {
     }
     if position < centralOffset {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .archiveHiddenData,
           "\(centralOffset - position) bytes before the central directory belong to nothing"))
     }

@@ -48,7 +48,7 @@ struct ThirdPartyZipLocalHeader {
   }
 
   private mutating func compare(
-    _ bytes: [UInt8], name: ArraySlice<UInt8>, extra: [UInt8], _ record: ZipCentralRecord,
+    _ bytes: [UInt8], name: ArraySlice<UInt8>, extra: [UInt8], _ record: ZipCentralDirectoryHeader,
     _ lengthsFollow: Bool
   ) {
     let flags: UInt16 = bytes.littleEndian(at: 6)
@@ -57,7 +57,7 @@ struct ThirdPartyZipLocalHeader {
     if bytes.littleEndian(at: 8) != record.methodNumber { differences.append("method") }
     if !name.elementsEqual(record.name) { differences.append("name") }
     let checksum: UInt32 = bytes.littleEndian(at: 14)
-    let wide = ZipCentralRecord.values64(in: extra)
+    let wide = ZipCentralDirectoryHeader.values64(in: extra)
     func value(_ offset: Int, _ index: Int) -> UInt64 {
       let short: UInt32 = bytes.littleEndian(at: offset)
       return short == ZipFormat.elsewhere32 && wide.indices.contains(index) ? wide[index] : UInt64(short)
@@ -73,7 +73,8 @@ struct ThirdPartyZipLocalHeader {
   /// Of the checksum and the lengths that follow the data: with or without a signature, in 32 or 64 bits. Nil when they do not
   /// say what the central directory says.
   private static func descriptorLength(
-    at offset: UInt64, of record: ZipCentralRecord, in file: borrowing FileDescriptor, centralOffset: UInt64
+    at offset: UInt64, of record: ZipCentralDirectoryHeader, in file: borrowing FileDescriptor,
+    centralOffset: UInt64
   ) throws(SystemError) -> UInt64? {
     var found: [UInt8] = []
     try file.read(upTo: Int(min(24, centralOffset - offset)), at: ByteCount(offset), into: &found)

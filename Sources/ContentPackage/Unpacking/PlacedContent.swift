@@ -17,28 +17,31 @@ public struct PlacedContent: Sendable {
 
   /// The content that an earlier process placed at `path`; nil when nothing is there. To be asked before a staging area is
   /// opened again: placing takes the files out of it. Placing is atomic, so only files that somebody removed or cut are
-  /// looked for, by their lengths; ``verify()`` looks at every byte. Throws ``PackageRefusal`` naming those.
+  /// looked for, by their lengths; ``verify()`` looks at every byte. Throws ``PackageValidationError`` naming those.
   public static func find(at path: String, manifest: Manifest) throws -> PlacedContent? {
     guard try FileSystem.status(of: path) != nil else { return nil }
     let directory = try Directory(opening: path)
-    let faults = try manifest.files.compactMap { file -> PackageFault? in
+    let faults = try manifest.files.compactMap { file -> PackageValidationIssue? in
       guard try directory.lengthOfFile(at: file.path) != file.length.rawValue else { return nil }
-      return PackageFault(.fileLengthMismatch, path: file.path.text, "missing, or of another length")
+      return PackageValidationIssue(
+        .fileLengthMismatch, path: file.path.text, "missing, or of another length")
     }
-    guard faults.isEmpty else { throw PackageRefusal(faults) }
+    guard faults.isEmpty else { throw PackageValidationError(faults) }
     return PlacedContent(manifest: manifest, path: path)
   }
 
   /// Reads every file; answers those that are not the manifest's. Blocks.
-  public func verify() throws -> [PackageFault] {
+  public func verify() throws -> [PackageValidationIssue] {
     let directory = try Directory(opening: path)
     return try manifest.files.compactMap { file in
       guard try directory.lengthOfFile(at: file.path) == file.length.rawValue else {
-        return PackageFault(.fileLengthMismatch, path: file.path.text, "missing, or of another length")
+        return PackageValidationIssue(
+          .fileLengthMismatch, path: file.path.text, "missing, or of another length")
       }
       let digest = try FileDigest.of(try directory.openFile(at: file.path), in: 0..<file.length.rawValue)
       guard digest != file.digest else { return nil }
-      return PackageFault(.fileDigestMismatch, path: file.path.text, "not the bytes the manifest lists")
+      return PackageValidationIssue(
+        .fileDigestMismatch, path: file.path.text, "not the bytes the manifest lists")
     }
   }
 }

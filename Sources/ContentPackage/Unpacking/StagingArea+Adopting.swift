@@ -5,7 +5,7 @@ import SystemCalls
 extension StagingArea {
   /// Takes over from content that is placed at `path` as `older` says: files with the digest of one of this package are
   /// linked, or copied where that cannot be, and count once their bytes were read and are right. Pieces that hold no byte
-  /// of another file need not be fetched any more. Of finished files, pieces are copied instead. Answers the bytes of the
+  /// of another file need not be fetched any more. Of single file, pieces are copied instead. Answers the bytes of the
   /// package in what was taken over; what cannot be is left to be fetched.
   public mutating func adopt(from older: Manifest, at path: String) throws -> ByteCount {
     let before = pieces.bytesVerified

@@ -16,7 +16,7 @@ extension StagingArea {
       written += Int64(bytes.count)
     }
     guard digest == file.digest else {
-      throw PackageRefusal(
+      throw PackageValidationError(
         .fileDigestMismatch, path: file.path.text, "the unpacked file is not the one the manifest lists")
     }
     try target.startWriteback(of: 0..<written)

@@ -90,7 +90,7 @@ extension StagingArea {
   private mutating func unpackOrForget(_ index: Int) throws {
     do {
       try unpackIfDeflated(index)
-    } catch is PackageRefusal {
+    } catch is PackageValidationError {
       // What lies in the spool is not what was verified; it is fetched again.
       try spool.removeFile(String(index))
       forget(plan.pieces(of: index))

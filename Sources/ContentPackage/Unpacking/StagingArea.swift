@@ -9,7 +9,7 @@ import CoreTypes
 ///
 /// A killed process goes on by opening the area again with the map of pieces it had persisted; any prefix of what was
 /// written will do. One owner at a time; every call blocks, so none belongs on the cooperative pool. What it throws is a
-/// `SystemError`, or a ``PackageRefusal`` when the bytes that the manifest promised do not unpack to its files.
+/// `SystemError`, or a ``PackageValidationError`` when the bytes that the manifest promised do not unpack to its files.
 public struct StagingArea: ~Copyable, Sendable {
   public let manifest: Manifest
   public let path: String

@@ -36,7 +36,7 @@ struct Metalink: Sendable {
     return Array(text.utf8)
   }
 
-  /// What the file is called: the finished file's own name, or product and version. Only letters, digits, `.`, `_` and `-`
+  /// What the file is called: the single file's own name, or product and version. Only letters, digits, `.`, `_` and `-`
   /// of ASCII, and no leading dot: §4.1.2.1 wants no path, and no tool needs more.
   var fileName: String {
     let name = manifest.name ?? "\(manifest.product)-\(manifest.version).zip"

@@ -34,7 +34,7 @@ struct VersionPublisher: Sendable {
       manifest = try await check(
         received, against: manifestBytes, signatures: signatures, name: Self.fileName(of: upload),
         product: known, version: submission.version)
-    } catch let refusal as PackageRefusal {
+    } catch let refusal as PackageValidationError {
       try await discard(upload, received)
       throw Problem(
         .packageRejected, "\(refusal.faults.count) found",
@@ -45,18 +45,18 @@ struct VersionPublisher: Sendable {
     return try await record(manifest, signatures: signatures, upload: upload, by: actor)
   }
 
-  /// Reads the package against its manifest, or describes a finished file that came without one; and the signatures
+  /// Reads the package against its manifest, or describes a single file that came without one; and the signatures
   /// against what the product asks for.
   private func check(
-    _ received: ReceivedBlob, against manifestBytes: [UInt8]?, signatures: [PublisherSignature],
+    _ received: BlobDescription, against manifestBytes: [UInt8]?, signatures: [PublisherSignature],
     name: String?, product: Product, version: ContentVersion
   ) async throws -> Manifest {
     let shared = try await SharedFile(blobs.open(received.digest))
     return try await BlockingPool.shared.run {
-      var faults: [PackageFault] = []
-      do throws(PackageRefusal) {
+      var faults: [PackageValidationIssue] = []
+      do throws(PackageValidationError) {
         // What the server writes itself nobody has signed.
-        _ = try PublisherTrust(named: Set(product.publisherKeys ?? [])).signers(
+        _ = try SignaturePolicy(named: Set(product.publisherKeys ?? [])).signers(
           of: manifestBytes ?? [], signatures: signatures)
       } catch {
         faults += error.faults
@@ -64,31 +64,33 @@ struct VersionPublisher: Sendable {
       guard let manifestBytes else {
         do {
           let manifest = try Manifest.describing(
-            finishedFile: shared.file, name: name ?? "\(product.id).bin", product: product.id,
+            singleFile: shared.file, name: name ?? "\(product.id).bin", product: product.id,
             version: version, length: received.length, digest: received.digest, pieces: received.pieces)
-          guard faults.isEmpty else { throw PackageRefusal(faults) }
+          guard faults.isEmpty else { throw PackageValidationError(faults) }
           return manifest
-        } catch let refusal as PackageRefusal where refusal.faults != faults {
-          throw PackageRefusal(faults + refusal.faults)
+        } catch let refusal as PackageValidationError where refusal.faults != faults {
+          throw PackageValidationError(faults + refusal.faults)
         }
       }
       let manifest: Manifest
-      do throws(PackageRefusal) {
+      do throws(PackageValidationError) {
         manifest = try UnverifiedManifest(manifestBytes).proposed()
       } catch {
-        throw PackageRefusal(faults + error.faults)
+        throw PackageValidationError(faults + error.faults)
       }
       if manifest.product != product.id {
-        faults.append(PackageFault(.manifestMemberInvalid, path: "product", "it names \(manifest.product)"))
+        faults.append(
+          PackageValidationIssue(.manifestMemberInvalid, path: "product", "it names \(manifest.product)"))
       }
       if manifest.version != version {
-        faults.append(PackageFault(.manifestMemberInvalid, path: "version", "it names \(manifest.version)"))
+        faults.append(
+          PackageValidationIssue(.manifestMemberInvalid, path: "version", "it names \(manifest.version)"))
       }
       faults += try PackageInspector().faults(
         in: shared.file,
         received: ReceivedPackage(
           length: received.length, digest: received.digest, pieces: received.pieces), against: manifest)
-      guard faults.isEmpty else { throw PackageRefusal(faults) }
+      guard faults.isEmpty else { throw PackageValidationError(faults) }
       return manifest
     }
   }
@@ -126,7 +128,7 @@ struct VersionPublisher: Sendable {
   }
 
   /// A refused package is of no use to anybody, unless somebody else needs the same bytes.
-  private func discard(_ upload: Upload, _ received: ReceivedBlob) async throws {
+  private func discard(_ upload: Upload, _ received: BlobDescription) async throws {
     try await database.write { try UploadTable.remove(upload.id, in: $0) }
     _ = try await collector.removeIfUnneeded(received.digest)
   }

@@ -221,7 +221,7 @@ extension DownloadSteps {
     try await BlockingPool.shared.run {
       do {
         return try PlacedContent.find(at: target, manifest: manifest)
-      } catch is PackageRefusal {
+      } catch is PackageValidationError {
         // Something is there, and it is not this content.
         return nil
       }

@@ -47,7 +47,7 @@ extension StepFailure {
     case let error as APICallError: self.init(error, from: peer)
     case let error as HTTPClientError: self.init(error, from: peer)
     case let error as SystemError: self.init(error)
-    case is PackageRefusal: self = .permanent(.integrity)
+    case is PackageValidationError: self = .permanent(.integrity)
     default: self = .retry(.storageFailure)
     }
   }

@@ -17,8 +17,8 @@ extension AgentDatabase {
   /// Whose signature content of these terms needs here.
   func trust(
     in terms: DownloadTerms, _ trusted: Set<PublisherKeyIdentifier>
-  ) throws -> PublisherTrust {
-    PublisherTrust(
+  ) throws -> SignaturePolicy {
+    SignaturePolicy(
       named: Set(terms.publisherKeys ?? []), pinned: try pinnedKeys(of: terms.product), trusted: trusted)
   }
 

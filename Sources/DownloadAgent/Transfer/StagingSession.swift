@@ -72,7 +72,7 @@ actor StagingSession {
         buffers.giveBack(try keep(piece))
         result.verifiedCount += 1
         if let pieces = area?.pieces { progress.setVerified(pieces.bytesVerified) }
-      } catch is PieceRejection {
+      } catch is PieceMismatch {
         buffers.giveBack(nil)
         result.corrupt.append(index)
       } catch {

@@ -6,7 +6,7 @@ public struct VersionSubmission: Codable, Sendable {
   /// A complete upload: its address as `Location` gave it, or the last part of that.
   public var upload: String
   public var version: ContentVersion
-  /// The manifest's exact bytes in base 64. Without one, the package must be a finished file, and the server describes
+  /// The manifest's exact bytes in base 64. Without one, the package must be a single file, and the server describes
   /// it itself.
   public var manifest: String?
   /// Of that manifest; needed when the product names keys.

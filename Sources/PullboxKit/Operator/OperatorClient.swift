@@ -78,7 +78,7 @@ public struct OperatorClient: Sendable {
     }
   }
 
-  /// The manifest of a version that is at the server, as its record names it. Throws ``PackageRefusal`` when the server
+  /// The manifest of a version that is at the server, as its record names it. Throws ``PackageValidationError`` when the server
   /// answers other bytes.
   public func manifest(of record: VersionRecord) async throws -> Manifest {
     var api = api

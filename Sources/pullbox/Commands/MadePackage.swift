@@ -6,7 +6,7 @@ import SystemCalls
 
 /// A package that is ready to be sent or kept.
 struct MadePackage: Sendable {
-  /// Where its bytes lie: the source itself for a finished file and for a package.
+  /// Where its bytes lie: the source itself for a single file and for a package.
   let path: String
   let packed: PackedPackage
   let duration: Duration

@@ -10,7 +10,7 @@ extension PublishCommand {
   ) throws -> SigningKeys {
     guard case .package(let manifest) = source.form else { return try SigningKeys(arguments) }
     let stored = try StoredSignatures.read(StoredSignatures.path(beside: source.path))
-    _ = try PublisherTrust(named: []).signers(of: manifest.canonicalBytes(), signatures: stored)
+    _ = try SignaturePolicy(named: []).signers(of: manifest.canonicalBytes(), signatures: stored)
     return try SigningKeys(arguments, stored: stored)
   }
 

@@ -6,7 +6,7 @@ import PullboxKit
 import ServiceRuntime
 import SystemCalls
 
-/// What `publish` and `pack` are given: a folder to pack, a finished file, a package that `pack` made before, or a folder with
+/// What `publish` and `pack` are given: a folder to pack, a single file, a package that `pack` made before, or a folder with
 /// nothing but a description.
 struct PublishSource: Sendable {
   enum Form: Sendable, Equatable {
@@ -72,7 +72,7 @@ struct PublishSource: Sendable {
       version = description?.version ?? info?.version
       // Without them nobody could say what this is, so it is told here, with everything else.
       if source.faults.contains(where: { $0.code == .contentInfoInvalid }) {
-        throw PackageRefusal(source.faults)
+        throw PackageValidationError(source.faults)
       }
       let isEmpty = source.files.isEmpty && source.faults.isEmpty
       if isEmpty, description == nil {

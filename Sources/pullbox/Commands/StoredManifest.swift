@@ -6,7 +6,7 @@ import SystemCalls
 enum StoredManifest {
   static func path(beside package: String) -> String { package + ".manifest.json" }
 
-  /// Blocks. Nil where there is none; throws ``PackageRefusal`` for one that is not well-formed.
+  /// Blocks. Nil where there is none; throws ``PackageValidationError`` for one that is not well-formed.
   static func read(_ path: String) throws -> Manifest? {
     let bytes: [UInt8]
     do throws(SystemError) {

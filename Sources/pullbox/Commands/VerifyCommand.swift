@@ -28,10 +28,10 @@ enum VerifyCommand: Command {
     let signatures = try await BlockingPool.shared.run {
       try StoredSignatures.read(StoredSignatures.path(beside: path))
     }
-    let signers = try PublisherTrust(named: []).signers(
+    let signers = try SignaturePolicy(named: []).signers(
       of: manifest.canonicalBytes(), signatures: signatures)
     let faults = try await TransferBar.show("reading \(FileSystem.lastPart(of: path))") { bar in
-      try await BlockingPool.shared.run { () throws -> [PackageFault] in
+      try await BlockingPool.shared.run { () throws -> [PackageValidationIssue] in
         let builder = PackageBuilder(product: manifest.product, version: manifest.version)
         let found = try builder.describe(file: path) { bar.report($0, of: $1) }.manifest
         let received = ReceivedPackage(length: found.length, digest: found.digest, pieces: found.pieces)

@@ -9,7 +9,7 @@ enum Material {
     var description: String
   }
 
-  /// A finished file (`.cbz`) of exactly that many bytes.
+  /// A single file (`.cbz`) of exactly that many bytes.
   static func file(_ name: String, length: Int64, seed: Int = 1, in directory: TemporaryDirectory)
     async throws -> String
   {

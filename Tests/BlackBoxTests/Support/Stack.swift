@@ -184,7 +184,7 @@ actor Stack {
     return environment
   }
 
-  /// Puts a finished file on sale as version 1.0 of `product`, by the operator's interface alone.
+  /// Puts a single file on sale as version 1.0 of `product`, by the operator's interface alone.
   func publish(_ path: String, as product: String) async throws {
     let web = operatorWeb
     let bytes = try FileSystem.read(path, upTo: .mebibytes(64))

@@ -25,11 +25,11 @@ func makeFile(
 }
 
 /// The codes of the faults that `body` throws as a refusal; none when it throws nothing.
-func refusalCodes(_ body: () throws -> Void) throws -> [PackageFault.Code] {
+func refusalCodes(_ body: () throws -> Void) throws -> [PackageValidationIssue.Code] {
   do {
     try body()
     return []
-  } catch let refusal as PackageRefusal {
+  } catch let refusal as PackageValidationError {
     return refusal.faults.map(\.code)
   }
 }

@@ -26,7 +26,7 @@ struct PlantedArchive {
   var editLocal: (Int, inout [UInt8]) -> Void = { _, _ in }
   var editCentral: (inout [[UInt8]]) -> Void = { _ in }
   var gapBeforeCentral = 0
-  var editEnd: (inout ZipEnd) -> Void = { _ in }
+  var editEnd: (inout ZipEndOfCentralDirectory) -> Void = { _ in }
   var tail: [UInt8] = []
   /// Spoils the manifest.
   var editDraft: (inout ManifestDraft) throws -> Void = { _ in }
@@ -46,7 +46,7 @@ struct PlantedArchive {
   static let deflatedText: [UInt8] = [0x4B, 0x4C, 0x1C, 0x05, 0xC4, 0x02, 0x00]
 
   /// Everything that the inspector finds.
-  func faults() throws -> [PackageFault] {
+  func faults() throws -> [PackageValidationIssue] {
     let folder = try Folder()
     let (bytes, files) = assemble()
     try folder.write(bytes, to: "package")
@@ -77,7 +77,7 @@ struct PlantedArchive {
     for (index, item) in items.enumerated() {
       bytes += [UInt8](repeating: item.gapByte, count: item.gap)
       var entry = ZipEntry(
-        name: Array(item.name.utf8), method: item.method, checksum: CyclicRedundancyCheck.of(item.content),
+        name: Array(item.name.utf8), method: item.method, checksum: CRC32.of(item.content),
         storedLength: UInt64(item.storedBytes.count), length: UInt64(item.content.count),
         headerOffset: UInt64(bytes.count))
       let offset = entry.dataOffset
@@ -95,7 +95,7 @@ struct PlantedArchive {
     bytes += [UInt8](repeating: 0, count: gapBeforeCentral)
     editCentral(&central)
     let records = Array(central.joined())
-    var end = ZipEnd(
+    var end = ZipEndOfCentralDirectory(
       entryCount: UInt64(central.count), centralOffset: UInt64(bytes.count),
       centralLength: UInt64(records.count))
     bytes += records

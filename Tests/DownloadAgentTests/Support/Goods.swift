@@ -15,7 +15,7 @@ struct Goods: Sendable {
 
   static let product = "com.example.heroes.issue42"
 
-  /// A finished file of that many bytes that no compressor can shrink.
+  /// A single file of that many bytes that no compressor can shrink.
   static func file(
     length: Int, product: String = product, version: String = "1.0", seed: UInt64 = 1
   ) throws -> Goods {

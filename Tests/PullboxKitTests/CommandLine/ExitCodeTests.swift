@@ -31,8 +31,8 @@ struct ExitCodeTests {
   func rejectedPackage() {
     let fault = Problem.Fault(code: "piece-mismatch", detail: "piece 3")
     #expect(ExitCode(Problem(.packageRejected, faults: [fault])) == .integrity)
-    #expect(ExitCode(PackageRefusal(.digestMismatch, "other bytes")) == .integrity)
-    #expect(ExitCode(PackageRefusal(.packageTooLarge, "too long")) == .failed)
+    #expect(ExitCode(PackageValidationError(.digestMismatch, "other bytes")) == .integrity)
+    #expect(ExitCode(PackageValidationError(.packageTooLarge, "too long")) == .failed)
   }
 
   @Test("an unknown code goes by its status")

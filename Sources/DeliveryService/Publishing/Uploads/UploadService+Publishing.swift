@@ -7,7 +7,7 @@ import PullboxAPI
 extension UploadService {
   /// The complete upload's bytes, moved to their digest in the blob store. Can be repeated after a crash at any point,
   /// until the upload's row is removed; while that is there, the blob is not collected.
-  func takeOver(_ id: String) async throws -> (upload: Upload, received: ReceivedBlob) {
+  func takeOver(_ id: String) async throws -> (upload: Upload, received: BlobDescription) {
     try await withLock(id, .fail) { () in
       var upload = try await self.find(id)
       if let digest = upload.digest, let received = try await self.rehash(digest) {
@@ -32,7 +32,7 @@ extension UploadService {
   }
 
   /// What is known of a blob, by reading it once; nil when it is not in the store.
-  private func rehash(_ digest: SHA256Digest) async throws -> ReceivedBlob? {
+  private func rehash(_ digest: SHA256Digest) async throws -> BlobDescription? {
     do {
       return try await blobs.describe(digest)
     } catch {

@@ -94,7 +94,7 @@ extension UploadService {
 
   /// The bytes, as far as they come, and on the device. Throws when what came before them is in doubt.
   private func take(
-    _ body: RequestBody, into blob: IncomingBlob, length: ByteCount?, _ checksum: Checksum?,
+    _ body: RequestBody, into blob: BlobWriter, length: ByteCount?, _ checksum: Checksum?,
     _ progress: (@Sendable (ByteCount) async -> Void)?
   ) async throws -> ReceivedBody {
     if let checksum { try await Self.asProblem { try await blob.expect(checksum) } }
@@ -124,7 +124,7 @@ extension UploadService {
   }
 
   private func read(
-    _ body: RequestBody, into blob: IncomingBlob, length: ByteCount?,
+    _ body: RequestBody, into blob: BlobWriter, length: ByteCount?,
     _ progress: (@Sendable (ByteCount) async -> Void)?
   ) async -> ReceivedBody {
     let end = length ?? UploadLimits.maximumLength

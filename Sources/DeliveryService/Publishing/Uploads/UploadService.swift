@@ -33,7 +33,7 @@ actor UploadService {
   nonisolated let limits: UploadLimits
   var budget: StorageQuota
   /// Open files, the least recently used first.
-  private var open: [(id: String, blob: IncomingBlob)] = []
+  private var open: [(id: String, blob: BlobWriter)] = []
   private var holds: [String: UploadLock] = [:]
 
   init(
@@ -216,7 +216,7 @@ actor UploadService {
   }
 
   /// The upload's file, open. To be called by who holds it.
-  func blob(of upload: Upload) async throws -> IncomingBlob {
+  func blob(of upload: Upload) async throws -> BlobWriter {
     if let index = open.firstIndex(where: { $0.id == upload.id }) {
       let entry = open.remove(at: index)
       open.append(entry)
@@ -251,7 +251,7 @@ actor UploadService {
       reservation, to: id, in: StorageQuota.Available(free: free, stored: blobs.storedLength))
   }
 
-  private func remember(_ blob: IncomingBlob) {
+  private func remember(_ blob: BlobWriter) {
     open.append((blob.identifier, blob))
     while open.count > Self.maximumOpen, let index = open.firstIndex(where: { holds[$0.id] == nil }) {
       open.remove(at: index)

@@ -4,7 +4,7 @@ import SystemCalls
 
 /// A file that is being received, with its digests kept while the bytes pass. Runs on a thread of its own, which writes while
 /// others hash the same bytes; nobody else can receive into the same file until this object is gone or finished.
-public actor IncomingBlob {
+public actor BlobWriter {
   /// Fewer bytes are hashed where they are written: handing them over would cost more.
   private static let shortLength = 32_768
 
@@ -19,8 +19,8 @@ public actor IncomingBlob {
   /// What was last written down as being on the device.
   var synchronized = ByteCount.zero
   /// Bytes that do not count until their checksum is known to be right.
-  var check: UncheckedBytes?
-  private var committed: ReceivedBlob?
+  var check: PendingChecksum?
+  private var committed: BlobDescription?
 
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     unsafe thread.asUnownedSerialExecutor()
@@ -36,7 +36,7 @@ public actor IncomingBlob {
   public var offset: ByteCount { digests.length }
 
   /// What is known of the bytes so far; once all have come, what ``commit(expecting:)`` will answer.
-  public var received: ReceivedBlob { digests.finalize() }
+  public var received: BlobDescription { digests.finalize() }
 
   /// Adds `bytes`, which must continue at `offset`: `wrongOffset` otherwise. `tooLarge` beyond the limit and `outOfSpace`
   /// add nothing; `outOfSpace` also where the next piece would eat into the store's reserve. Answers the new offset. A kill
@@ -97,7 +97,7 @@ public actor IncomingBlob {
   /// Moves the file to its digest's name: fsync, rename, fsync of the directory. With the same bytes there already, the
   /// file is dropped and the answer is the same; so it is for a second call. When it throws, nothing is visible under the
   /// digest that was not before, and the call can be repeated. `digestMismatch` when `expected` is another digest.
-  public func commit(expecting expected: SHA256Digest? = nil) throws(BlobStoreError) -> ReceivedBlob {
+  public func commit(expecting expected: SHA256Digest? = nil) throws(BlobStoreError) -> BlobDescription {
     if let committed { return committed }
     let blob = digests.finalize()
     guard expected == nil || expected == blob.digest else {
@@ -152,7 +152,7 @@ public actor IncomingBlob {
 
   /// Writes down how much is on the device, and from where on nothing counts.
   func record(_ length: ByteCount, ceiling: ByteCount? = nil) throws(SystemError) {
-    try DurableLength(bootIdentifier: try FileSystem.bootIdentifier(), length: length, ceiling: ceiling)
+    try SyncCheckpoint(bootIdentifier: try FileSystem.bootIdentifier(), length: length, ceiling: ceiling)
       .write(to: store.paths.durableLength(identifier), operations: store.operations)
     synchronized = length
   }

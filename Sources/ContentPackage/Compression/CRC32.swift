@@ -1,7 +1,7 @@
 import CZlib
 
 /// A running CRC-32 as archives use it (ISO 3309, zlib's crc32).
-struct CyclicRedundancyCheck: Hashable, Sendable {
+struct CRC32: Hashable, Sendable {
   private(set) var value: UInt32 = 0
 
   mutating func update(_ bytes: Span<UInt8>) {
@@ -12,7 +12,7 @@ struct CyclicRedundancyCheck: Hashable, Sendable {
   }
 
   static func of(_ bytes: [UInt8]) -> UInt32 {
-    var check = CyclicRedundancyCheck()
+    var check = CRC32()
     check.update(bytes.span)
     return check.value
   }

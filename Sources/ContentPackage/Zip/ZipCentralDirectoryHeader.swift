@@ -1,5 +1,5 @@
 /// An entry of a central directory as it was found, before anything about it is believed.
-struct ZipCentralRecord: Sendable {
+struct ZipCentralDirectoryHeader: Sendable {
   /// All of its bytes.
   let bytes: [UInt8]
   let flags: UInt16

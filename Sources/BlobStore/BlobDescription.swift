@@ -2,7 +2,7 @@ public import Crypto
 public import CoreTypes
 
 /// What is known of a blob once all of it has been received.
-public struct ReceivedBlob: Hashable, Sendable {
+public struct BlobDescription: Hashable, Sendable {
   /// Of the whole: the name under which it is kept.
   public let digest: SHA256Digest
   public let length: ByteCount

@@ -1,10 +1,10 @@
 import CoreTypes
 import SystemCalls
 
-extension ZipEnd {
+extension ZipEndOfCentralDirectory {
   /// An archive's closing records as they were found.
   struct Found {
-    let end: ZipEnd
+    let end: ZipEndOfCentralDirectory
     /// Where the first of them starts.
     let offset: UInt64
   }
@@ -34,7 +34,7 @@ extension ZipEnd {
       count == ZipFormat.elsewhere16 || centralLength == ZipFormat.elsewhere32
         || centralOffset == ZipFormat.elsewhere32
     else {
-      let end = ZipEnd(
+      let end = ZipEndOfCentralDirectory(
         entryCount: UInt64(count), centralOffset: UInt64(centralOffset), centralLength: UInt64(centralLength))
       return Found(end: end, offset: offset)
     }
@@ -54,7 +54,7 @@ extension ZipEnd {
       bytes.littleEndian(at: ZipFormat.end64Length) == ZipFormat.locator64Signature,
       bytes.littleEndian(at: ZipFormat.end64Length + 8) == start
     else { return nil }
-    let end = ZipEnd(
+    let end = ZipEndOfCentralDirectory(
       entryCount: bytes.littleEndian(at: 32), centralOffset: bytes.littleEndian(at: 48),
       centralLength: bytes.littleEndian(at: 40))
     return Found(end: end, offset: start)

@@ -1,4 +1,4 @@
-extension PackageFault {
+extension PackageValidationIssue {
   /// A stable name for programs; new ones may be added.
   public struct Code: RawRepresentable, Hashable, Sendable, Codable {
     public let rawValue: String
@@ -6,7 +6,7 @@ extension PackageFault {
   }
 }
 
-extension PackageFault.Code {
+extension PackageValidationIssue.Code {
   // The manifest as a document.
   public static let manifestMalformed = Self(rawValue: "manifest-malformed")
   public static let manifestFormatUnknown = Self(rawValue: "manifest-format-unknown")

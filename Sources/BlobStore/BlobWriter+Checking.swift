@@ -2,14 +2,14 @@ public import Crypto
 import CoreTypes
 import SystemCalls
 
-extension IncomingBlob {
+extension BlobWriter {
   /// From now on bytes are received on trial: until ``settle()`` has found them right, a process that is killed leaves
   /// nothing of them behind. Throws `finished`, `outOfSpace`, `inputOutput`; then nothing has changed.
   public func expect(_ checksum: Checksum) throws(BlobStoreError) {
     precondition(check == nil, "one checksum at a time")
     let (length, synchronized) = (digests.length, synchronized)
     try withFile { _ throws(SystemError) in try record(synchronized, ceiling: length) }
-    check = UncheckedBytes(expected: checksum, before: digests)
+    check = PendingChecksum(expected: checksum, before: digests)
   }
 
   /// The verdict: true keeps the bytes received since ``expect(_:)`` and returns when they are on the device; false takes

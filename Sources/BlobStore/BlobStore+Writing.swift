@@ -6,7 +6,7 @@ extension BlobStore {
   /// `invalidIdentifier`, `exists`, `tooLarge`, or `outOfSpace` before a byte was received.
   public func begin(
     _ identifier: String, expectedLength: ByteCount?, limit: ByteCount
-  ) async throws(BlobStoreError) -> IncomingBlob {
+  ) async throws(BlobStoreError) -> BlobWriter {
     let incoming = try incoming(identifier, limit: limit)
     try await incoming.begin(expectedLength: expectedLength)
     return incoming
@@ -15,7 +15,7 @@ extension BlobStore {
   /// Goes on with a file begun before, perhaps by a process that was killed. Reads what is there once, on the file's own
   /// thread, to have its digests; at the rate of the disk or of SHA-256, whichever is slower. Keep the object between the
   /// requests of one upload to spare that. Throws `notFound`, `inUse`.
-  public func resume(_ identifier: String, limit: ByteCount) async throws(BlobStoreError) -> IncomingBlob {
+  public func resume(_ identifier: String, limit: ByteCount) async throws(BlobStoreError) -> BlobWriter {
     let incoming = try incoming(identifier, limit: limit)
     try await incoming.resume()
     return incoming
@@ -26,7 +26,7 @@ extension BlobStore {
     _ = try incoming(identifier, limit: .zero)
     return try await run { () throws(SystemError) in
       try FileSystem.status(of: self.paths.incomingFile(identifier)) == nil
-        ? nil : try IncomingBlob.trustedLength(of: identifier, in: self.paths)
+        ? nil : try BlobWriter.trustedLength(of: identifier, in: self.paths)
     }
   }
 
@@ -65,7 +65,7 @@ extension BlobStore {
         let identifier = String(entry.name.dropLast(BlobStorePaths.durableLengthSuffix.count))
         if BlobStorePaths.isIdentifier(identifier) { lengths[identifier, default: .zero] += .zero }
       } else if BlobStorePaths.isIdentifier(entry.name) {
-        lengths[entry.name] = try IncomingBlob.trustedLength(of: entry.name, in: paths)
+        lengths[entry.name] = try BlobWriter.trustedLength(of: entry.name, in: paths)
       }
     }
     return lengths
@@ -73,10 +73,10 @@ extension BlobStore {
 
   private func incoming(
     _ identifier: String, limit: ByteCount
-  ) throws(BlobStoreError) -> IncomingBlob {
+  ) throws(BlobStoreError) -> BlobWriter {
     guard BlobStorePaths.isIdentifier(identifier) else {
       throw BlobStoreError(.invalidIdentifier, "\(identifier.prefix(128)) cannot name a file")
     }
-    return IncomingBlob(identifier, limit: limit, store: self)
+    return BlobWriter(identifier, limit: limit, store: self)
   }
 }

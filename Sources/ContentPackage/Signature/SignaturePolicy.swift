@@ -2,7 +2,7 @@ public import Commerce
 
 /// Whose signature a manifest needs. Pure; the server asks with what the product names, a device also with what it has
 /// seen before and what it was told. Each empty set asks for nothing.
-public struct PublisherTrust: Hashable, Sendable {
+public struct SignaturePolicy: Hashable, Sendable {
   /// The keys that the product names.
   public var named: Set<PublisherKeyIdentifier>
   /// The keys that signed what this device accepted of the product before.
@@ -22,46 +22,48 @@ public struct PublisherTrust: Hashable, Sendable {
   /// Whether content may come without any signature.
   public var asksForNothing: Bool { named.isEmpty && pinned.isEmpty && trusted.isEmpty }
 
-  /// The keys that signed `manifest` and count, for a device to remember. Throws ``PackageRefusal`` with every fault.
+  /// The keys that signed `manifest` and count, for a device to remember. Throws ``PackageValidationError`` with every fault.
   public func signers(
     of manifest: [UInt8], signatures: [PublisherSignature]
-  ) throws(PackageRefusal) -> Set<PublisherKeyIdentifier> {
+  ) throws(PackageValidationError) -> Set<PublisherKeyIdentifier> {
     guard signatures.count <= PublisherSignature.maximumCount else {
-      throw PackageRefusal(
+      throw PackageValidationError(
         .signatureInvalid,
         "\(signatures.count) signatures, at most \(PublisherSignature.maximumCount) are allowed")
     }
     if signatures.isEmpty, !asksForNothing {
-      throw PackageRefusal(.signatureMissing, "the manifest is not signed by its publisher")
+      throw PackageValidationError(.signatureMissing, "the manifest is not signed by its publisher")
     }
-    var faults: [PackageFault] = []
+    var faults: [PackageValidationIssue] = []
     var valid: Set<PublisherKeyIdentifier> = []
     for signature in signatures {
       if signature.isValid(for: manifest) {
         valid.insert(signature.keyId)
       } else {
         faults.append(
-          PackageFault(
+          PackageValidationIssue(
             .signatureInvalid, "the signature by key \(signature.keyId) is not one of this manifest"))
       }
     }
     let known = named.isEmpty ? valid : valid.intersection(named)
     for key in valid.subtracting(known).sorted() {
-      faults.append(PackageFault(.signatureKeyUnknown, "the product does not name the key \(key)"))
+      faults.append(PackageValidationIssue(.signatureKeyUnknown, "the product does not name the key \(key)"))
     }
     if faults.isEmpty { faults += deviceFaults(known) }
-    guard faults.isEmpty else { throw PackageRefusal(faults) }
+    guard faults.isEmpty else { throw PackageValidationError(faults) }
     return known
   }
 
-  private func deviceFaults(_ signers: Set<PublisherKeyIdentifier>) -> [PackageFault] {
+  private func deviceFaults(_ signers: Set<PublisherKeyIdentifier>) -> [PackageValidationIssue] {
     guard signers.isDisjoint(with: trusted) else { return [] }
     if !trusted.isEmpty {
-      return [PackageFault(.signatureKeyUntrusted, "it is signed by no key that this device trusts")]
+      return [
+        PackageValidationIssue(.signatureKeyUntrusted, "it is signed by no key that this device trusts")
+      ]
     }
     guard !pinned.isEmpty, signers.isDisjoint(with: pinned) else { return [] }
     return [
-      PackageFault(
+      PackageValidationIssue(
         .signatureKeyChanged, "it is signed by no key that signed an earlier version of this product here")
     ]
   }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// What is read of an EPUB (versions 2 and 3): its title, and its documents in reading order.
-struct ElectronicPublication: Hashable, Sendable {
+struct EPUBMetadata: Hashable, Sendable {
   static let containerPath = "META-INF/container.xml"
 
   var title: String?
@@ -11,7 +11,7 @@ struct ElectronicPublication: Hashable, Sendable {
 
   /// `content` gives the bytes of the file at a path, nil when there is none, or it is too long to be read. Nil when the
   /// container or its package document is missing or is none.
-  static func read(_ content: (String) throws -> [UInt8]?) rethrows -> ElectronicPublication? {
+  static func read(_ content: (String) throws -> [UInt8]?) rethrows -> EPUBMetadata? {
     guard let container = try content(containerPath), let path = packagePath(in: container),
       let document = try content(path)
     else { return nil }
@@ -21,7 +21,7 @@ struct ElectronicPublication: Hashable, Sendable {
   /// Where the first rendition's package document lies.
   private static func packagePath(in container: [UInt8]) -> String? {
     var found: String?
-    let isWellFormed = MarkupReader.read(container) { path, event in
+    let isWellFormed = XMLReader.read(container) { path, event in
       guard found == nil, path == ["container", "rootfiles", "rootfile"], case .start(let attributes) = event
       else { return }
       found = attributes["full-path"]
@@ -40,7 +40,7 @@ struct ElectronicPublication: Hashable, Sendable {
       var (title, coverItem): (String?, String?) = (nil, nil)
       var items: [String: (address: String, properties: String)] = [:]
       var spine: [String] = []
-      let isWellFormed = MarkupReader.read(bytes) { path, event in
+      let isWellFormed = XMLReader.read(bytes) { path, event in
         switch (path, event) {
         case (["package", "metadata", "title"], .end(let text)):
           if title == nil, !text.isEmpty { title = text }
@@ -58,12 +58,12 @@ struct ElectronicPublication: Hashable, Sendable {
       (self.title, self.items, self.spine, self.coverItem) = (title, items, spine, coverItem)
     }
 
-    func publication(at path: String) -> ElectronicPublication {
+    func publication(at path: String) -> EPUBMetadata {
       let folder = path.split(separator: "/").dropLast()
       func resolve(_ address: String) -> String? { Self.path(address, from: folder) }
       let named = items.values.first { $0.properties.split(separator: " ").contains("cover-image") }
       let cover = named ?? coverItem.flatMap { items[$0] }
-      return ElectronicPublication(
+      return EPUBMetadata(
         title: title, readingOrder: spine.compactMap { items[$0].flatMap { resolve($0.address) } },
         cover: cover.flatMap { resolve($0.address) })
     }

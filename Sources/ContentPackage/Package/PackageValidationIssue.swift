@@ -1,6 +1,6 @@
 /// One thing wrong with a package, a manifest or a source folder. Checks list every fault they find, so that a
 /// publisher mends them in one go.
-public struct PackageFault: Hashable, Sendable, Codable {
+public struct PackageValidationIssue: Hashable, Sendable, Codable {
   public let code: Code
   /// The file or folder it is about, as far as it could be named; nil when it is about the whole.
   public let path: String?
@@ -14,7 +14,7 @@ public struct PackageFault: Hashable, Sendable, Codable {
   }
 }
 
-extension PackageFault: CustomStringConvertible {
+extension PackageValidationIssue: CustomStringConvertible {
   public var description: String {
     path.map { "\(code.rawValue): \($0): \(detail)" } ?? "\(code.rawValue): \(detail)"
   }

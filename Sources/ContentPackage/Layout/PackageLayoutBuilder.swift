@@ -2,7 +2,7 @@ import Crypto
 import CoreTypes
 
 /// A layout in the making: what is kept of a previous one, and the room between.
-struct LayoutDraft {
+struct PackageLayoutBuilder {
   private let items: [LayoutItem]
   /// Where each file stood before that is there again with other bytes.
   private var formerPlaces: [PackagePath: Range<UInt64>] = [:]

@@ -2,7 +2,7 @@ import Crypto
 import CoreTypes
 
 /// The piece that a stream of bytes is in the middle of.
-struct RunningPiece: Sendable {
+struct PieceHasherState: Sendable {
   private var hasher = SHA256Hasher()
   /// Of the piece so far; less than a whole piece.
   private var length = 0
@@ -23,7 +23,7 @@ struct RunningPiece: Sendable {
       length += count
       if length == pieceLength {
         finished.append(hasher.finalize())
-        self = RunningPiece()
+        self = PieceHasherState()
       }
     }
     return finished

@@ -5,7 +5,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
-@Suite struct IncomingBlobTests {
+@Suite struct BlobWriterTests {
   private let directory: TemporaryDirectory
   private let store: BlobStore
   private let limit = ByteCount.mebibytes(4)

@@ -2,9 +2,9 @@ import CoreTypes
 import SystemCalls
 
 /// Reads a central directory from front to back through one bounded window.
-struct ZipCentralReader: ~Copyable {
+struct ZipCentralDirectoryReader: ~Copyable {
   private enum Step {
-    case record(ZipCentralRecord)
+    case record(ZipCentralDirectoryHeader)
     /// What stands there is no record, or one that does not fit into the directory.
     case malformed(at: UInt64)
     case end
@@ -26,16 +26,17 @@ struct ZipCentralReader: ~Copyable {
   /// Hands over every record in turn, at most `count` of them, which is what the closing record says there are; answers where
   /// the directory itself is not in order.
   mutating func forEachRecord(
-    of count: UInt64, in file: borrowing FileDescriptor, _ body: (ZipCentralRecord) -> Void
-  ) throws(SystemError) -> [PackageFault] {
-    var faults: [PackageFault] = []
+    of count: UInt64, in file: borrowing FileDescriptor, _ body: (ZipCentralDirectoryHeader) -> Void
+  ) throws(SystemError) -> [PackageValidationIssue] {
+    var faults: [PackageValidationIssue] = []
     var found: UInt64 = 0
     reading: while true {
       switch try next(in: file) {
       case .end: break reading
       case .malformed(let position):
         faults.append(
-          PackageFault(.archiveMalformed, "the central directory has no record at byte \(position)"))
+          PackageValidationIssue(.archiveMalformed, "the central directory has no record at byte \(position)")
+        )
         break reading
       case .record(let record):
         found += 1
@@ -46,7 +47,7 @@ struct ZipCentralReader: ~Copyable {
     }
     if found != count {
       faults.append(
-        PackageFault(
+        PackageValidationIssue(
           .archiveHeadersDisagree, "the central directory has not the \(count) records it is said to"))
     }
     return faults
@@ -55,8 +56,8 @@ struct ZipCentralReader: ~Copyable {
   private mutating func next(in file: borrowing FileDescriptor) throws(SystemError) -> Step {
     guard position < range.upperBound else { return .end }
     guard let start = try bytes(ZipFormat.centralLength, in: file),
-      let length = ZipCentralRecord.length(from: start), let whole = try bytes(length, in: file),
-      let record = ZipCentralRecord(whole)
+      let length = ZipCentralDirectoryHeader.length(from: start), let whole = try bytes(length, in: file),
+      let record = ZipCentralDirectoryHeader(whole)
     else { return .malformed(at: position) }
     position += UInt64(length)
     return .record(record)

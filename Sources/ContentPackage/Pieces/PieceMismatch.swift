@@ -1,5 +1,5 @@
 /// Why a received piece does not count.
-public struct PieceRejection: Error, Hashable, Sendable {
+public struct PieceMismatch: Error, Hashable, Sendable {
   public enum Reason: Hashable, Sendable {
     /// The package has no piece of this index.
     case unknown
@@ -13,7 +13,7 @@ public struct PieceRejection: Error, Hashable, Sendable {
   public let reason: Reason
 }
 
-extension PieceRejection: CustomStringConvertible {
+extension PieceMismatch: CustomStringConvertible {
   public var description: String {
     switch reason {
     case .unknown: "piece \(index): the package has no such piece"

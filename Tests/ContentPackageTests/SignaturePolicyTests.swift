@@ -5,7 +5,7 @@ import Testing
 @testable import ContentPackage
 
 @Suite("Publishers' signatures")
-struct PublisherTrustTests {
+struct SignaturePolicyTests {
   private let manifest = Array(#"{"format":"pullbox-manifest/1"}"#.utf8)
   private let old = Self.key(1)
   private let new = Self.key(2)
@@ -20,7 +20,8 @@ struct PublisherTrustTests {
     PublisherSignature(signing: manifest, with: key)
   }
 
-  private func codes(_ trust: PublisherTrust, _ signatures: [PublisherSignature]) throws -> [PackageFault
+  private func codes(_ trust: SignaturePolicy, _ signatures: [PublisherSignature]) throws
+    -> [PackageValidationIssue
     .Code]
   {
     try refusalCodes { _ = try trust.signers(of: manifest, signatures: signatures) }
@@ -43,13 +44,13 @@ struct PublisherTrustTests {
   func domain() throws {
     var bare = signature(old)
     bare.value = Base64.encode(old.sign(manifest), .url)
-    #expect(try codes(PublisherTrust(named: [id(old)]), [bare]) == [.signatureInvalid])
+    #expect(try codes(SignaturePolicy(named: [id(old)]), [bare]) == [.signatureInvalid])
   }
 
   @Test("no single changed bit of the manifest, the signature, the key or its name is accepted")
   func flippedBits() throws {
     let good = signature(old)
-    let trust = PublisherTrust(named: [id(old)])
+    let trust = SignaturePolicy(named: [id(old)])
     #expect(try trust.signers(of: manifest, signatures: [good]) == [id(old)])
     for bit in 0..<manifest.count * 8 {
       var bytes = manifest
@@ -85,7 +86,7 @@ struct PublisherTrustTests {
 
   @Test("where nobody asks for a signature none is needed, and a wrong one is refused all the same")
   func unsigned() throws {
-    let trust = PublisherTrust(named: [])
+    let trust = SignaturePolicy(named: [])
     #expect(try trust.signers(of: manifest, signatures: []) == [])
     #expect(try trust.signers(of: manifest, signatures: [signature(old)]) == [id(old)])
     var wrong = signature(old)
@@ -95,7 +96,7 @@ struct PublisherTrustTests {
 
   @Test("a product that names keys needs one of them, and takes no other")
   func named() throws {
-    let trust = PublisherTrust(named: [id(old)])
+    let trust = SignaturePolicy(named: [id(old)])
     #expect(try codes(trust, []) == [.signatureMissing])
     #expect(try codes(trust, [signature(new)]) == [.signatureKeyUnknown])
     #expect(try codes(trust, [signature(old), signature(new)]) == [.signatureKeyUnknown])
@@ -105,7 +106,7 @@ struct PublisherTrustTests {
   func everyFault() throws {
     var wrong = signature(old)
     wrong.value = signature(new).value
-    let trust = PublisherTrust(named: [id(old)])
+    let trust = SignaturePolicy(named: [id(old)])
     #expect(try codes(trust, [wrong, signature(new)]) == [.signatureInvalid, .signatureKeyUnknown])
     let many = [PublisherSignature](repeating: signature(old), count: 5)
     #expect(try codes(trust, many) == [.signatureInvalid])
@@ -113,7 +114,7 @@ struct PublisherTrustTests {
 
   @Test("a device keeps to the keys it has seen, whatever the server now names")
   func pinned() throws {
-    var trust = PublisherTrust(named: [id(new)], pinned: [id(old)])
+    var trust = SignaturePolicy(named: [id(new)], pinned: [id(old)])
     #expect(try codes(trust, [signature(new)]) == [.signatureKeyChanged])
     trust.named = []
     #expect(try codes(trust, []) == [.signatureMissing])
@@ -123,16 +124,16 @@ struct PublisherTrustTests {
 
   @Test("two keys at once let a new one take over")
   func rotation() throws {
-    var trust = PublisherTrust(named: [id(old), id(new)], pinned: [id(old)])
+    var trust = SignaturePolicy(named: [id(old), id(new)], pinned: [id(old)])
     let signers = try trust.signers(of: manifest, signatures: [signature(old), signature(new)])
     #expect(signers == [id(old), id(new)])
-    trust = PublisherTrust(named: [id(new)], pinned: trust.pinned.union(signers))
+    trust = SignaturePolicy(named: [id(new)], pinned: trust.pinned.union(signers))
     #expect(try trust.signers(of: manifest, signatures: [signature(new)]) == [id(new)])
   }
 
   @Test("keys that the owner trusts are needed, and stand in for those seen before")
   func trusted() throws {
-    var trust = PublisherTrust(named: [], pinned: [], trusted: [id(new)])
+    var trust = SignaturePolicy(named: [], pinned: [], trusted: [id(new)])
     #expect(try codes(trust, []) == [.signatureMissing])
     #expect(try codes(trust, [signature(old)]) == [.signatureKeyUntrusted])
     trust.pinned = [id(old)]

@@ -4,23 +4,23 @@ public import CoreTypes
 public import SystemCalls
 
 extension Manifest {
-  /// The manifest of a finished file, whose digests the caller knows already (a server that hashed it while it came in).
-  /// Of an archive (`.cbz`, `.epub`) every entry is read. Throws ``PackageRefusal`` for a name that cannot be placed, an
+  /// The manifest of a single file, whose digests the caller knows already (a server that hashed it while it came in).
+  /// Of an archive (`.cbz`, `.epub`) every entry is read. Throws ``PackageValidationError`` for a name that cannot be placed, an
   /// executable, an archive that may not be published, or a length past the limits; `SystemError` when it cannot be read.
   public static func describing(
-    finishedFile file: borrowing FileDescriptor, name: String, product: ProductIdentifier,
+    singleFile file: borrowing FileDescriptor, name: String, product: ProductIdentifier,
     version: ContentVersion, length: ByteCount, digest: SHA256Digest, pieces: [SHA256Digest],
     limits: PackageLimits = .standard
   ) throws -> Manifest {
-    let found = try FinishedFileInspection(file, name: name, length: length, limits: limits)
+    let found = try SingleFileInspection(file, name: name, length: length, limits: limits)
     var faults = found.faults
     var path: PackagePath?
     do throws(PackagePathFault) {
       path = try PackagePath(name)
     } catch {
-      faults.append(PackageFault(.pathUnsafe, path: name, error.reason))
+      faults.append(PackageValidationIssue(.pathUnsafe, path: name, error.reason))
     }
-    guard faults.isEmpty, let path else { throw PackageRefusal(faults) }
+    guard faults.isEmpty, let path else { throw PackageValidationError(faults) }
     let (mediaType, metadata) = (MediaType.guess(forFileNamed: name), found.metadata)
     let entry = ManifestFile(
       path: path, offset: .zero, storedLength: length, length: length, method: .stored, digest: digest)

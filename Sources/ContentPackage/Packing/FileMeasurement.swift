@@ -3,7 +3,7 @@ import CoreTypes
 import SystemCalls
 
 /// What the header of a file that does not fit into memory must say, from a first reading.
-struct MeasuredFile {
+struct FileMeasurement {
   let method: StorageMethod
   let storedLength: Int64
   let checksum: UInt32
@@ -17,7 +17,7 @@ struct MeasuredFile {
   }
 
   init(_ file: SourceFile, _ descriptor: borrowing FileDescriptor, limits: PackageLimits) throws {
-    var check = CyclicRedundancyCheck()
+    var check = CRC32()
     var hasher = SHA256Hasher()
     var deflatedLength: Int64 = 0
     let length = file.length.rawValue
@@ -37,7 +37,7 @@ struct MeasuredFile {
       }
     }
     guard isWhole else {
-      throw PackageRefusal(
+      throw PackageValidationError(
         .changedWhilePacking, path: file.path.text, "the file changed while it was packed")
     }
     let gains =

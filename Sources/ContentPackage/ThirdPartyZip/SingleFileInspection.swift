@@ -1,18 +1,18 @@
 import CoreTypes
 import SystemCalls
 
-/// A finished file on its own: what may not be published, and what it says of itself.
-struct FinishedFileInspection {
-  let faults: [PackageFault]
+/// A single file on its own: what may not be published, and what it says of itself.
+struct SingleFileInspection {
+  let faults: [PackageValidationIssue]
   let metadata: PublicationMetadata
 
   /// Reads all of an archive, and little of anything else; blocks.
   init(
     _ file: borrowing FileDescriptor, name: String, length: ByteCount, limits: PackageLimits
   ) throws {
-    var faults: [PackageFault] = []
+    var faults: [PackageValidationIssue] = []
     if let kind = try ExecutableSignature.find(in: file, hasExecuteBit: false) {
-      faults.append(PackageFault(.executable, path: name, "\(kind) is not published"))
+      faults.append(PackageValidationIssue(.executable, path: name, "\(kind) is not published"))
     }
     switch MediaType.guess(forFileNamed: name) {
     case .comicBook, .epub:
@@ -36,7 +36,7 @@ struct FinishedFileInspection {
     }
     // Names that are no safe paths are faults already.
     let paths = archive.entries.filter { !$0.isFolder }.compactMap { try? PackagePath($0.name) }
-    if let publication = try ElectronicPublication.read(content) {
+    if let publication = try EPUBMetadata.read(content) {
       return PublicationMetadata(paths: paths, publication: publication)
     }
     return PublicationMetadata(

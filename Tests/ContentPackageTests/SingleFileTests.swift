@@ -7,7 +7,7 @@ import Testing
 @testable import ContentPackage
 
 @Suite("Finished files as packages")
-struct FinishedFileTests {
+struct SingleFileTests {
   @Test("the package is the file as it is")
   func asItIs() throws {
     let folder = try Folder()
@@ -50,10 +50,11 @@ struct FinishedFileTests {
   @Test(
     "a file that may not be published is refused",
     arguments: [
-      ("tool.cbz", [0x7F, 0x45, 0x4C, 0x46], PackageFault.Code.executable), ("nul.pdf", [1], .pathUnsafe),
+      ("tool.cbz", [0x7F, 0x45, 0x4C, 0x46], PackageValidationIssue.Code.executable),
+      ("nul.pdf", [1], .pathUnsafe),
       ("empty.pdf", [], .packageEmpty),
-    ] as [(String, [UInt8], PackageFault.Code)])
-  func refused(_ name: String, _ bytes: [UInt8], _ code: PackageFault.Code) throws {
+    ] as [(String, [UInt8], PackageValidationIssue.Code)])
+  func refused(_ name: String, _ bytes: [UInt8], _ code: PackageValidationIssue.Code) throws {
     let folder = try Folder()
     try folder.write(bytes, to: name)
     #expect(
@@ -80,7 +81,7 @@ struct FinishedFileTests {
     let described = try Sample.builder.describe(file: path).manifest
     let file = try FileDescriptor.open(path, .readOnly)
     let server = try Manifest.describing(
-      finishedFile: file, name: "Issue.epub", product: described.product, version: described.version,
+      singleFile: file, name: "Issue.epub", product: described.product, version: described.version,
       length: described.length, digest: .of(bytes), pieces: described.pieces)
     #expect(server == described)
     #expect(

@@ -4,7 +4,7 @@ import FoundationXML
 /// Reads a small XML document of a stranger's: UTF-8 only, elements by their local names, with bounds. There is nothing to
 /// expand and nothing to fetch: a document type is cut out before anything is parsed, and one that declares anything is
 /// refused.
-final class MarkupReader: NSObject, XMLParserDelegate {
+final class XMLReader: NSObject, XMLParserDelegate {
   enum Event {
     case start(attributes: [String: String])
     /// `text` is what stood in the element since its last child, without white space around it.
@@ -35,7 +35,7 @@ final class MarkupReader: NSObject, XMLParserDelegate {
     else { return false }
     let parser = XMLParser(data: Data(document.utf8))
     parser.shouldResolveExternalEntities = false
-    let reader = MarkupReader(handle)
+    let reader = XMLReader(handle)
     parser.delegate = reader
     // parse() can answer true for a document that it mended on the way.
     return parser.parse() && parser.parserError == nil && !reader.hasFailed && reader.count > 0

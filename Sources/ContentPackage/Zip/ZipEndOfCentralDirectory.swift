@@ -1,5 +1,5 @@
 /// What closes an archive: where its central directory lies and how many entries it has.
-struct ZipEnd: Hashable, Sendable {
+struct ZipEndOfCentralDirectory: Hashable, Sendable {
   var entryCount: UInt64
   var centralOffset: UInt64
   var centralLength: UInt64

@@ -3,7 +3,7 @@ import SystemCalls
 
 /// How much of an incoming file was on the device, and in which run of the machine that was written down. Within the same
 /// run the kernel remembers everything written, whatever was killed; after a restart only what was synced counts.
-struct DurableLength: Equatable {
+struct SyncCheckpoint: Equatable {
   let bootIdentifier: String
   let length: ByteCount
   /// While bytes wait for the verdict on their checksum: where they begin. Nothing from there on counts.
@@ -39,10 +39,10 @@ struct DurableLength: Equatable {
     return ceiling.map { min(kept, $0) } ?? kept
   }
 
-  static func read(_ path: String) throws(SystemError) -> DurableLength? {
+  static func read(_ path: String) throws(SystemError) -> SyncCheckpoint? {
     do {
       let bytes = try FileSystem.read(path, upTo: .kibibytes(1))
-      return DurableLength(text: String(decoding: bytes, as: UTF8.self))
+      return SyncCheckpoint(text: String(decoding: bytes, as: UTF8.self))
     } catch {
       if error.isFileMissing { return nil }
       throw error

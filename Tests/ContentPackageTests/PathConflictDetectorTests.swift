@@ -3,9 +3,9 @@ import Testing
 @testable import ContentPackage
 
 @Suite("Paths side by side")
-struct PathRegisterTests {
-  private func codes(_ paths: [String]) throws -> [PackageFault.Code] {
-    var register = PathRegister()
+struct PathConflictDetectorTests {
+  private func codes(_ paths: [String]) throws -> [PackageValidationIssue.Code] {
+    var register = PathConflictDetector()
     return try paths.compactMap { register.register(try PackagePath($0))?.code }
   }
 
@@ -17,13 +17,13 @@ struct PathRegisterTests {
   @Test(
     "what another system would take for the same is refused",
     arguments: [
-      (["a", "a"], PackageFault.Code.pathDuplicate), (["a.jpg", "A.JPG"], .pathAmbiguous),
+      (["a", "a"], PackageValidationIssue.Code.pathDuplicate), (["a.jpg", "A.JPG"], .pathAmbiguous),
       (["\u{E9}", "e\u{301}"], .pathAmbiguous), (["\u{C9}", "e\u{301}"], .pathAmbiguous),
       (["Straße", "STRASSE"], .pathAmbiguous), (["ς", "σ"], .pathAmbiguous),
       (["A/x", "a/y"], .pathAmbiguous), (["a", "a/b"], .pathInsideFile), (["a/b", "a"], .pathInsideFile),
       (["a/b/c", "A"], .pathAmbiguous), (["ﬁ", "fi"], .pathAmbiguous),
     ])
-  func refused(_ paths: [String], _ code: PackageFault.Code) throws {
+  func refused(_ paths: [String], _ code: PackageValidationIssue.Code) throws {
     #expect(try codes(paths) == [code])
   }
 }

@@ -1,7 +1,7 @@
 /// Takes the paths of one package in any order and finds those that cannot live side by side: the same path twice, two
 /// spellings that differ only by case or Unicode normalisation (in any segment), a file where another path needs a
 /// folder.
-struct PathRegister {
+struct PathConflictDetector {
   private enum Role {
     case file
     case folder
@@ -11,7 +11,7 @@ struct PathRegister {
   private var known: [String: (spelling: String, role: Role)] = [:]
 
   /// Nil when `path` is fine beside those before it.
-  mutating func register(_ path: PackagePath) -> PackageFault? {
+  mutating func register(_ path: PackagePath) -> PackageValidationIssue? {
     let segments = path.segments
     var prefix = ""
     for (index, segment) in segments.enumerated() {
@@ -29,17 +29,18 @@ struct PathRegister {
 
   private func fault(
     between earlier: (spelling: String, role: Role), and later: (spelling: String, role: Role), path: String
-  ) -> PackageFault? {
+  ) -> PackageValidationIssue? {
     guard earlier.spelling.utf8.elementsEqual(later.spelling.utf8) else {
-      return PackageFault(
+      return PackageValidationIssue(
         .pathAmbiguous, path: path,
         "\(later.spelling) differs from \(earlier.spelling) only by case or Unicode normalisation")
     }
     switch (earlier.role, later.role) {
     case (.folder, .folder): return nil
-    case (.file, .file): return PackageFault(.pathDuplicate, path: path, "the path occurs twice")
+    case (.file, .file): return PackageValidationIssue(.pathDuplicate, path: path, "the path occurs twice")
     case (.file, .folder), (.folder, .file):
-      return PackageFault(.pathInsideFile, path: path, "\(later.spelling) is both a file and a folder")
+      return PackageValidationIssue(
+        .pathInsideFile, path: path, "\(later.spelling) is both a file and a folder")
     }
   }
 }
