@@ -58,8 +58,9 @@ public struct EntitlementRules: Sendable {
     for publication in Set(live.keys).union(revoked.keys) {
       let dates = issueDates[publication] ?? []
       subscriptions[publication] = PublicationSubscription(
-        live: SubscriptionRun.runs(of: live[publication] ?? [], bridging: bridgedGap, issueDates: dates),
-        revoked: SubscriptionRun.runs(
+        live: ContinuousSubscription.runs(
+          of: live[publication] ?? [], bridging: bridgedGap, issueDates: dates),
+        revoked: ContinuousSubscription.runs(
           of: revoked[publication] ?? [], bridging: bridgedGap, issueDates: dates))
     }
     return subscriptions
@@ -67,8 +68,8 @@ public struct EntitlementRules: Sendable {
 
   private func findings(
     aboutSubscription product: Product, transactions: [VerifiedTransaction], now: Timestamp
-  ) -> EntitlementFindings {
-    var findings = EntitlementFindings()
+  ) -> EntitlementEvidence {
+    var findings = EntitlementEvidence()
     for transaction in transactions {
       guard let period = SubscriptionPeriod(transaction, of: product) else { continue }
       if transaction.revokedDate != nil {
@@ -85,8 +86,8 @@ public struct EntitlementRules: Sendable {
   private func findings(
     aboutIssue product: Product, transactions: [VerifiedTransaction], subscription: PublicationSubscription?,
     now: Timestamp
-  ) -> EntitlementFindings {
-    var findings = EntitlementFindings()
+  ) -> EntitlementEvidence {
+    var findings = EntitlementEvidence()
     for transaction in transactions {
       if transaction.revokedDate == nil {
         findings.claim(transaction, .purchased)

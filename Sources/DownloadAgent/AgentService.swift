@@ -63,7 +63,7 @@ public final class AgentService: Service {
       api: APIClient(baseURL: configuration.store, credential: configuration.accountToken, client: client),
       monitor: storeMonitor, device: identity.identifier)
     hub = EventHub()
-    let inbox = TransactionInbox(wakeUp: WakeUp())
+    let inbox = TransactionInbox(wakeUp: AsyncSignal())
     let maximumDownloads = configuration.maximumDownloads ?? 3
     let library = Library(paths: paths, database: database)
     var limits = tuning.transfer

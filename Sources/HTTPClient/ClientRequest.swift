@@ -20,7 +20,7 @@ public struct ClientRequest: Sendable {
   /// Sent in this order. `Accept-Encoding` is `identity` unless given: bodies are never decoded here, since a
   /// content coding would move the offsets of ranges.
   public var headers: [(String, String)]
-  public var body: ClientBody
+  public var body: Body
   /// Connects there instead of to the URL's host, which still goes into `Host`. Redirects are then results.
   public var unixSocketPath: String?
   public var connectTimeout: Duration = .seconds(10)
@@ -42,11 +42,33 @@ public struct ClientRequest: Sendable {
   public var maximumReceiveSpeed: ByteCount?
 
   public init(
-    _ method: String = "GET", _ url: String, headers: [(String, String)] = [], body: ClientBody = .none
+    _ method: String = "GET", _ url: String, headers: [(String, String)] = [], body: Body = .none
   ) {
     self.method = method
     self.url = url
     self.headers = headers
     self.body = body
+  }
+}
+
+extension ClientRequest {
+  /// What a request carries. A body is sent with `Content-Length`; above 1 MiB the client asks with
+  /// `Expect: 100-continue` first, so that a refusal costs nothing.
+  public enum Body: Sendable {
+    case none
+    case bytes([UInt8])
+    /// That range of a file, read while it is sent. `progress` gets the bytes read so far, on the client's
+    /// thread; it must not block. A repeated request (a kept connection that was gone) starts again from a
+    /// lower number.
+    case file(UploadFile, Range<Int64>, progress: (@Sendable (ByteCount) -> Void)? = nil)
+
+    /// Zero for ``none``.
+    public var length: ByteCount {
+      switch self {
+      case .none: .zero
+      case .bytes(let bytes): ByteCount(bytes.count)
+      case .file(_, let range, _): ByteCount(range.upperBound - range.lowerBound)
+      }
+    }
   }
 }

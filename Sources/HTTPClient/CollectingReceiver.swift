@@ -4,9 +4,9 @@ import Synchronization
 final class CollectingReceiver: TransferReceiver {
   private let body = Mutex<[UInt8]>([])
 
-  func receive(head: ResponseHead) -> TransferDecision { .accept }
+  func receive(head: ResponseHead) -> HeadDecision { .accept }
 
-  func receive(_ bytes: Span<UInt8>) -> ReceiveDecision {
+  func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     body.withLock { body in
       unsafe bytes.withUnsafeBufferPointer { unsafe body.append(contentsOf: $0) }
     }

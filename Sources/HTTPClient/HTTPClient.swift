@@ -32,14 +32,14 @@ public final class HTTPClient: Sendable {
   public func stream(
     _ request: ClientRequest, to receiver: any TransferReceiver
   ) async throws(HTTPClientError) -> TransferSummary {
-    try RequestCheck.check(request)
+    try RequestValidator.check(request)
     let ticket = TransferToken()
     let handle = TransferHandle(ticket: ticket, mailbox: mailbox)
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         mailbox.post(
           .start(
-            TransferOrder(
+            PendingTransfer(
               request: request, receiver: receiver, handle: handle,
               completion: { continuation.resume(returning: $0) })))
       }

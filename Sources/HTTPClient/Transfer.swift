@@ -5,7 +5,7 @@ import SystemCalls
 /// thread; the callbacks of libcurl reach it through an unretained pointer, which is valid because the loop
 /// keeps the transfer until its easy handle is out of the multi handle.
 final class Transfer {
-  let order: TransferOrder
+  let order: PendingTransfer
   let easy: EasyHandle
   private var parser = HeadParser()
   private(set) var head: ResponseHead?
@@ -31,7 +31,7 @@ final class Transfer {
 
   static let maximumRefusedBody = 64 << 10
 
-  init(_ order: TransferOrder, on easy: EasyHandle) {
+  init(_ order: PendingTransfer, on easy: EasyHandle) {
     self.order = order
     self.easy = easy
   }

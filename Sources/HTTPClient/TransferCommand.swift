@@ -2,7 +2,7 @@ import CoreTypes
 
 /// What other threads ask of the loop.
 enum TransferCommand: Sendable {
-  case start(TransferOrder)
+  case start(PendingTransfer)
   case pause(TransferToken)
   case resume(TransferToken)
   case cancel(TransferToken)

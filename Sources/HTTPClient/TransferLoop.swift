@@ -93,7 +93,7 @@ final class TransferLoop {
     finish(transfer, transfer.result(result))
   }
 
-  private func start(_ order: TransferOrder) {
+  private func start(_ order: PendingTransfer) {
     guard !order.handle.ticket.isCancelled else {
       order.completion(.failure(HTTPClientError(code: .cancelled, message: "cancelled")))
       return

@@ -5,9 +5,9 @@ public protocol TransferReceiver: AnyObject, Sendable {
   /// Called first, once; the handle may be kept and used from any thread.
   func start(_ handle: TransferHandle)
   /// Called once, with the final head.
-  func receive(head: ResponseHead) -> TransferDecision
+  func receive(head: ResponseHead) -> HeadDecision
   /// Called with at most 16 KiB at a time. The span is gone after the call.
-  func receive(_ bytes: Span<UInt8>) -> ReceiveDecision
+  func receive(_ bytes: Span<UInt8>) -> BodyDecision
 }
 
 extension TransferReceiver {

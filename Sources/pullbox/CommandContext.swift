@@ -17,7 +17,7 @@ struct CommandContext: Sendable {
   var server: String { arguments.value("server") ?? CommandLineInterface.defaultServer }
   var agentSocket: String { arguments.value("agent-socket") ?? CommandLineInterface.defaultAgentSocket }
 
-  func agent() throws -> AgentConnection { try AgentConnection(socketPath: agentSocket) }
+  func agent() throws -> AgentClient { try AgentClient(socketPath: agentSocket) }
 
   /// For what changes something at the server: it waits for one that is away for as long as `--patience` says, and tells so.
   func patientClient() throws -> OperatorClient {

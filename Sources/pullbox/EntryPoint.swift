@@ -39,9 +39,9 @@ enum EntryPoint {
     // a command that an interruption finds inside a long call is not waited for.
     Task.detached { outcome.end(with: await CommandLineInterface.run(arguments)) }
     // As above.
-    Task.detached { outcome.end(with: await Interruption.wait(for: signals)) }
+    Task.detached { outcome.end(with: await InterruptHandler.wait(for: signals)) }
     let code = outcome.wait()
-    Interruption.removeTemporaryFiles()
+    InterruptHandler.removeTemporaryFiles()
     code.exitProcess(printing: "pullbox")
   }
 }

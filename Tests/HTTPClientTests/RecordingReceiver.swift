@@ -13,8 +13,8 @@ final class RecordingReceiver: TransferReceiver {
   }
 
   private let state = Mutex(State())
-  private let decision: TransferDecision
-  private let decide: @Sendable (Int) -> ReceiveDecision
+  private let decision: HeadDecision
+  private let decide: @Sendable (Int) -> BodyDecision
   /// Happens with the first byte that is consumed.
   let firstByte = Event()
   /// Happens with the head.
@@ -22,8 +22,8 @@ final class RecordingReceiver: TransferReceiver {
 
   /// `decide` gets the number of the call, from 1.
   init(
-    _ decision: TransferDecision = .accept,
-    decide: @escaping @Sendable (Int) -> ReceiveDecision = { _ in .consumed }
+    _ decision: HeadDecision = .accept,
+    decide: @escaping @Sendable (Int) -> BodyDecision = { _ in .consumed }
   ) {
     self.decision = decision
     self.decide = decide
@@ -39,13 +39,13 @@ final class RecordingReceiver: TransferReceiver {
     state.withLock { $0.handle = handle }
   }
 
-  func receive(head: ResponseHead) -> TransferDecision {
+  func receive(head: ResponseHead) -> HeadDecision {
     state.withLock { $0.head = head }
     headSeen.happen()
     return decision
   }
 
-  func receive(_ bytes: Span<UInt8>) -> ReceiveDecision {
+  func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     let decision = state.withLock { state in
       state.calls += 1
       let decision = decide(state.calls)

@@ -52,7 +52,7 @@ struct PaymentQueueTests {
     let path = directory.path("agent.sock")
     let shelf = Shelf()
     try await withServer(double, at: .unix(path: path)) { _ in
-      let queue = PaymentQueue(try AgentConnection(socketPath: path))
+      let queue = PaymentQueue(try AgentClient(socketPath: path))
       queue.add(observer: shelf)
       // The double has no second script: the queue ends with its refusal.
       await #expect(throws: (any Error).self) { try await queue.run() }

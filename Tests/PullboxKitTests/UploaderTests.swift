@@ -26,7 +26,7 @@ struct UploaderTests {
     source = UploadSource(path: path, length: ByteCount(content.count), digest: .of(content), name: "a é.zip")
   }
 
-  private func uploader(_ address: ServerAddress, ledger: UploadLedger? = nil) throws -> Uploader {
+  private func uploader(_ address: ServerAddress, ledger: UploadResumeFile? = nil) throws -> Uploader {
     var uploader = try OperatorClient(server: "http://\(address)", key: "k").uploader(ledger: ledger)
     uploader.clock = clock
     return uploader
@@ -95,14 +95,14 @@ struct UploaderTests {
   @Test("another client, or the same one after it was killed, goes on with what the first one sent")
   func anotherClient() async throws {
     let shop = TusShop()
-    let ledger = UploadLedger(path: directory.path("uploads.json"))
+    let ledger = UploadResumeFile(path: directory.path("uploads.json"))
     shop.cut(at: [123_456])
     try await withServer(shop) { address in
       var first = try uploader(address, ledger: ledger)
       first.maximumFailures = 0
       await #expect(throws: APICallError.self) { try await first.upload(source) }
       let resumedAt = Mutex(ByteCount.zero)
-      let second = try uploader(address, ledger: UploadLedger(path: ledger.path))
+      let second = try uploader(address, ledger: UploadResumeFile(path: ledger.path))
       let id = try await second.upload(source) { progress in resumedAt.withLock { $0 = progress.resumedAt } }
       #expect(shop.content(of: id) == content)
       #expect(resumedAt.withLock { $0 } == ByteCount(123_456))
@@ -115,7 +115,7 @@ struct UploaderTests {
   @Test("a server that was restarted is found again")
   func restart() async throws {
     let shop = TusShop()
-    let ledger = UploadLedger(path: directory.path("uploads.json"))
+    let ledger = UploadResumeFile(path: directory.path("uploads.json"))
     shop.cut(at: [200_000])
     let address = try await withServer(shop) { address in
       var uploader = try uploader(address, ledger: ledger)
@@ -136,7 +136,7 @@ struct UploaderTests {
   @Test("an upload that the server has forgotten begins anew")
   func forgotten() async throws {
     let shop = TusShop()
-    let ledger = UploadLedger(path: directory.path("uploads.json"))
+    let ledger = UploadResumeFile(path: directory.path("uploads.json"))
     shop.cut(at: [1000])
     try await withServer(shop) { address in
       var first = try uploader(address, ledger: ledger)

@@ -62,7 +62,7 @@ struct OpenSSLInteroperationTests {
     let error = #expect(throws: ReceiptError.self) { try verify(message) }
     #expect(error?.code == .malformed)
 
-    var conversation = VerifyReceiptConversation(
+    var conversation = VerifyReceiptFlow(
       about: unverified,
       policy: VerifyReceiptPolicy(
         bundleIdentifiers: ["com.example.pullbox"], environments: [.production, .sandbox]))

@@ -44,7 +44,7 @@ struct VerificationTests {
     let token = try await store.openAccount()
     let bought = try await store.buy(StoreHarness.magazine, token: token)
     let receipt = try UnverifiedAppReceipt(base64: await store.receipt(token))
-    var conversation = VerifyReceiptConversation(
+    var conversation = VerifyReceiptFlow(
       about: receipt,
       policy: VerifyReceiptPolicy(bundleIdentifiers: ["com.example.pullbox"], environments: [.sandbox]))
     let answer = try await store.verify(receipt.base64)

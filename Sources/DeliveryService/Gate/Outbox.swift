@@ -10,7 +10,7 @@ final class Outbox: Sendable {
   private let stores: [StoreIdentifier: any PaymentStoreClient]
   private let log: Log
   private let timer: any MonotonicClock
-  private let wakeUp = WakeUp()
+  private let wakeUp = AsyncSignal()
 
   /// How long a caller that makes a call itself keeps the worker away from it.
   static let headStart: Duration = .seconds(10)

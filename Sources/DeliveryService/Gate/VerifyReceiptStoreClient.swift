@@ -69,7 +69,7 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
   }
 
   private func ask(about receipt: UnverifiedAppReceipt) async -> ReceiptVerdict {
-    var conversation = VerifyReceiptConversation(about: receipt, policy: policy)
+    var conversation = VerifyReceiptFlow(about: receipt, policy: policy)
     var step = conversation.start()
     while true {
       switch step {

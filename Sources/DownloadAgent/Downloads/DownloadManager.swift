@@ -38,7 +38,7 @@ actor DownloadManager {
   let inbox: TransactionInbox
   let clock: any MonotonicClock
   let log: Log
-  let wakeUp = WakeUp()
+  let wakeUp = AsyncSignal()
 
   var entries: [DownloadIdentifier: Entry] = [:]
   private(set) var isStopping = false

@@ -20,9 +20,9 @@ final class TransactionInbox: Sendable {
 
   private let news = Mutex(News())
   /// Signalled with every message.
-  let wakeUp: WakeUp
+  let wakeUp: AsyncSignal
 
-  init(wakeUp: WakeUp) {
+  init(wakeUp: AsyncSignal) {
     self.wakeUp = wakeUp
   }
 

@@ -57,7 +57,7 @@ final class PieceReceiver: TransferReceiver {
     state.withLock { $0.handle }?.cancel()
   }
 
-  func receive(head: ResponseHead) -> TransferDecision {
+  func receive(head: ResponseHead) -> HeadDecision {
     let response = RangeResponse.classify(
       head, asked: asked, length: manifest.length, digest: manifest.digest)
     return state.withLock { state in
@@ -76,7 +76,7 @@ final class PieceReceiver: TransferReceiver {
     }
   }
 
-  func receive(_ bytes: Span<UInt8>) -> ReceiveDecision {
+  func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     state.withLock { state in
       // A span is far shorter than a piece, so that it can start at most one; the buffer for it is secured before any byte
       // is taken, since a paused transfer hands the same bytes out again.

@@ -10,7 +10,7 @@ struct ClientConnection: ~Copyable {
   var refusalAfterHandshake: HTTPStatus?
 
   /// A head that has come in part.
-  var partial: PartialHead?
+  var partial: SuspendedParser?
   /// Input not understood yet: a part of a head, or requests that wait for their turn.
   var input: [UInt8] = []
   /// An edge was seen and nothing since said that there is nothing more.

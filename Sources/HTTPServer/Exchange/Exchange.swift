@@ -64,10 +64,10 @@ final class Exchange: Sendable {
   }
 
   /// What has changed since the last call.
-  func takeNews() -> ExchangeNews {
+  func takeNews() -> ExchangeUpdate {
     state.withLock { state in
       state.isPosted = false
-      let news = ExchangeNews(
+      let news = ExchangeUpdate(
         wantsBody: state.wantsBody, interim: state.interim, response: state.response.take(),
         hasStreamed: state.streamed.isEmpty == false,
         streamEnd: state.streamEnd)

@@ -135,7 +135,7 @@ extension EventLoop {
   private mutating func keepParser(_ index: Int) {
     var kept = RequestParser()
     swap(&kept, &parser)
-    table[index].partial = PartialHead(kept)
+    table[index].partial = SuspendedParser(kept)
   }
 
   /// Offers a complete request to the handlers; returns the length of its head.

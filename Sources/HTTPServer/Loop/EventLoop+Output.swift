@@ -150,7 +150,7 @@ extension EventLoop {
   mutating func isWarm(_ file: SharedDescriptor, _ range: Range<Int64>) -> Bool {
     let number = file.descriptor.number
     if warmth.holds(number, range, now: now) { return true }
-    guard PageReader.isCached(file, range) else { return false }
+    guard PagePrefetcher.isCached(file, range) else { return false }
     warmth.remember(number, range, now: now)
     return true
   }
@@ -163,7 +163,7 @@ extension EventLoop {
       table[index].output.fileEnd, start + Int64(max(context.configuration.turnLength, sliceLength)))
     table[index].output.isFetching = true
     context.pages.fetch(
-      PageReader.Job(
+      PagePrefetcher.Job(
         file: file, range: start..<end,
         tag: ConnectionTag(index: index, generation: table[index].generation), mailbox: mailbox))
   }

@@ -39,10 +39,10 @@ struct EventLoop: ~Copyable {
   /// Of the head being read now; what was read of one that is not complete lies with its connection.
   var parser = RequestParser()
   /// What was in the page cache lately.
-  var warmth = PageWarmth()
+  var warmth = PageCacheHints()
   let limits: RequestLimits
-  let receiveScratch: Scratch
-  let sendScratch: Scratch
+  let receiveScratch: ScratchBuffer
+  let sendScratch: ScratchBuffer
   /// Connections whose turn ended before their work.
   var ready: [ConnectionTag] = []
   /// Nanoseconds of the context's clock at the last wake-up.
@@ -79,8 +79,8 @@ struct EventLoop: ~Copyable {
     records = RecordPool(capacity: capacity)
     dispatcher = context.makeDispatcher(capacity)
     limits = RequestLimits(context.configuration)
-    receiveScratch = Scratch(capacity: EventLoop.scratchLength)
-    sendScratch = Scratch(capacity: EventLoop.scratchLength)
+    receiveScratch = ScratchBuffer(capacity: EventLoop.scratchLength)
+    sendScratch = ScratchBuffer(capacity: EventLoop.scratchLength)
     now = context.clock.now().nanoseconds
     wheel = TimerWheel(now: now)
     let wall = context.wallClock.now()

@@ -10,7 +10,7 @@ final class ServerContext: Sendable {
   let makeDispatcher: @Sendable (_ capacity: Int) -> InlineDispatcher?
   /// Takes requests to the tasks of the async handler.
   let requests: AsyncStream<PassedRequest>.Continuation
-  let pages: PageReader
+  let pages: PagePrefetcher
   let addresses: AddressTable
   /// Open connections of all loops, but for those that were refused for want of room.
   let openCount = Atomic<Int>(0)
@@ -28,7 +28,7 @@ final class ServerContext: Sendable {
     self.wallClock = wallClock
     self.makeDispatcher = makeDispatcher
     self.requests = requests
-    pages = PageReader()
+    pages = PagePrefetcher()
     addresses = AddressTable(
       limit: configuration.maximumConnectionsPerAddress, exempt: configuration.unlimitedAddresses)
   }

@@ -166,7 +166,7 @@ public final class HTTPServer: Sendable {
     for (number, listeners) in sockets.enumerated() {
       let counters = CounterBlock()
       let epoll = try EventLoop.makeEpoll()
-      let loop = LoopBox(
+      let loop = LoopTransfer(
         EventLoop(
           number: number, context: context, counters: counters,
           ring: recorder == nil ? nil : state.rings[number], mailboxes: state.mailboxes, listeners: listeners,

@@ -22,7 +22,7 @@ struct TLSSession: ~Copyable {
   static let recordLength = 16_384
 
   private let handle: OpaquePointer?
-  private let wire: UnsafeMutablePointer<TLSWire>?
+  private let wire: UnsafeMutablePointer<TLSSocketBIO>?
   /// After a fatal error, OpenSSL must not be asked to end the session in order.
   private var isBroken = false
   private var isComplete = false
@@ -45,13 +45,13 @@ struct TLSSession: ~Copyable {
   /// Nil when there is no memory for it.
   init?(accepting descriptor: Int32, context: OpaquePointer) {
     TLSErrorQueue.clear()
-    guard let method = TLSWire.method, let bio = unsafe BIO_new(method.handle) else { return nil }
+    guard let method = TLSSocketBIO.method, let bio = unsafe BIO_new(method.handle) else { return nil }
     guard let handle = unsafe SSL_new(context) else {
       unsafe BIO_free(bio)
       return nil
     }
-    let wire = UnsafeMutablePointer<TLSWire>.allocate(capacity: 1)
-    unsafe wire.initialize(to: TLSWire(descriptor: descriptor))
+    let wire = UnsafeMutablePointer<TLSSocketBIO>.allocate(capacity: 1)
+    unsafe wire.initialize(to: TLSSocketBIO(descriptor: descriptor))
     unsafe BIO_set_data(bio, wire)
     unsafe BIO_set_init(bio, 1)
     // One reference for reading and writing.

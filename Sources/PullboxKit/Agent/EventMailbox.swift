@@ -27,7 +27,7 @@ final class EventMailbox: TransferReceiver {
     state.withLock { $0.handle = handle }
   }
 
-  func receive(head: ResponseHead) -> TransferDecision {
+  func receive(head: ResponseHead) -> HeadDecision {
     let isStream =
       head.status == 200 && head.headers["Content-Type"]?.lowercased().hasPrefix("text/event-stream") == true
     guard isStream else { return .refuse }
@@ -39,9 +39,9 @@ final class EventMailbox: TransferReceiver {
     return .accept
   }
 
-  func receive(_ bytes: Span<UInt8>) -> ReceiveDecision {
+  func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     let (decision, waiting) = state.withLock {
-      state -> (ReceiveDecision, CheckedContinuation<Void, Never>?) in
+      state -> (BodyDecision, CheckedContinuation<Void, Never>?) in
       guard state.events.count < Self.bound else {
         state.isResting = true
         return (.pause, nil)

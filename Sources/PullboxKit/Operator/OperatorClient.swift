@@ -129,7 +129,7 @@ public struct OperatorClient: Sendable {
   }
 
   /// Sends packages to this server.
-  public func uploader(ledger: UploadLedger?) -> Uploader {
+  public func uploader(ledger: UploadResumeFile?) -> Uploader {
     var api = api
     api.unavailabilityRetry = nil
     return Uploader(server: TusClient(api: api, client: client), ledger: ledger)

@@ -8,7 +8,7 @@ import Synchronization
 /// brings its downloads.
 ///
 /// ```swift
-/// let queue = PaymentQueue(try AgentConnection(socketPath: path))
+/// let queue = PaymentQueue(try AgentClient(socketPath: path))
 /// queue.add(observer: shelf)
 /// async let running: Void = queue.run()          // for as long as the app wants to hear
 /// try await queue.add(Payment(product: issue))
@@ -24,10 +24,10 @@ public final class PaymentQueue: Sendable {
     var downloads: [DownloadIdentifier: ContentDownload] = [:]
   }
 
-  private let connection: AgentConnection
+  private let connection: AgentClient
   private let state = Mutex(State())
 
-  public init(_ connection: AgentConnection) {
+  public init(_ connection: AgentClient) {
     self.connection = connection
   }
 

@@ -12,7 +12,7 @@ public struct Uploader: Sendable {
   static let maximumCheckedLength = ByteCount.mebibytes(1)
 
   let server: TusClient
-  let ledger: UploadLedger?
+  let ledger: UploadResumeFile?
   public var backoff = Backoff(initial: .milliseconds(250), cap: .seconds(15))
   /// Failures in a row, without progress between them, before it gives up: about four minutes of waiting.
   public var maximumFailures = 20
@@ -20,7 +20,7 @@ public struct Uploader: Sendable {
   public var partLength: ByteCount?
   public var clock: any MonotonicClock = SystemMonotonicClock()
 
-  init(server: TusClient, ledger: UploadLedger?) {
+  init(server: TusClient, ledger: UploadResumeFile?) {
     self.server = server
     self.ledger = ledger
   }

@@ -2,7 +2,7 @@ import Crypto
 public import CoreTypes
 
 /// A receipt whose structure was read and whose signature was not checked: it holds claims. Only
-/// ``verified(trusting:now:policy:)``, or the store's own word (``VerifyReceiptConversation``), makes facts of them.
+/// ``verified(trusting:now:policy:)``, or the store's own word (``VerifyReceiptFlow``), makes facts of them.
 public struct UnverifiedAppReceipt: Hashable, Sendable {
   /// The CMS message as it was received.
   public let encoded: [UInt8]
@@ -45,7 +45,7 @@ public struct UnverifiedAppReceipt: Hashable, Sendable {
     else {
       throw ReceiptError(.creationDateImplausible, "the receipt's creation date cannot be true")
     }
-    try SignedDataShape.check(encoded)
+    try SignedDataValidator.check(encoded)
     let message = try CMSMessage.parse(encoded)
     try message.checkSignature()
     try message.checkSigner(trusting: roots, at: claims.creationDate, policy: policy)

@@ -25,7 +25,7 @@ struct CertificateTemplate {
       extensions: [
         ("basicConstraints", "critical,CA:TRUE,pathlen:0"), ("keyUsage", "critical,keyCertSign,cRLSign"),
         ("subjectKeyIdentifier", "hash"), ("authorityKeyIdentifier", "keyid:always"),
-      ] + (options.marksIntermediate ? [(ReceiptMarker.intermediate, "ASN1:NULL")] : []))
+      ] + (options.marksIntermediate ? [(ReceiptExtensionOID.intermediate, "ASN1:NULL")] : []))
   }
 
   static func leaf(_ options: ReceiptAuthority.Options) -> CertificateTemplate {
@@ -35,7 +35,7 @@ struct CertificateTemplate {
       extensions: [
         ("basicConstraints", "critical,CA:FALSE"), ("keyUsage", "critical,digitalSignature"),
         ("subjectKeyIdentifier", "hash"), ("authorityKeyIdentifier", "keyid:always"),
-      ] + (options.marksLeaf ? [(ReceiptMarker.leaf, "ASN1:NULL")] : []))
+      ] + (options.marksLeaf ? [(ReceiptExtensionOID.leaf, "ASN1:NULL")] : []))
   }
 
   /// Signs the certificate for `key`. No issuer: the certificate is its own. Throws ``ReceiptError`` `signingFailed`.

@@ -16,7 +16,8 @@ public struct ReceiptPolicy: Sendable {
   public init(
     acceptsSHA1: Bool = false, clockTolerance: Duration = .seconds(300),
     earliestCreation: Timestamp = Timestamp(millisecondsSinceEpoch: 1_262_304_000_000),
-    leafMarker: String = ReceiptMarker.leaf, intermediateMarker: String = ReceiptMarker.intermediate
+    leafMarker: String = ReceiptExtensionOID.leaf,
+    intermediateMarker: String = ReceiptExtensionOID.intermediate
   ) {
     self.acceptsSHA1 = acceptsSHA1
     self.clockTolerance = clockTolerance

@@ -17,8 +17,8 @@ extension CMSMessage {
     guard chain.count == 3, let leaf = unsafe chain[0], let intermediate = unsafe chain[1] else {
       throw ReceiptError(.chainInvalid, "the chain has \(chain.count) certificates, not 3")
     }
-    guard unsafe X509Marker.isPresent(policy.leafMarker, in: leaf),
-      unsafe X509Marker.isPresent(policy.intermediateMarker, in: intermediate)
+    guard unsafe X509Extension.isPresent(policy.leafMarker, in: leaf),
+      unsafe X509Extension.isPresent(policy.intermediateMarker, in: intermediate)
     else {
       throw ReceiptError(.markerMissing, "the signing certificate was not issued for receipts")
     }

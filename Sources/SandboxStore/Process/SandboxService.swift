@@ -11,7 +11,7 @@ final class SandboxService: Service {
   private let log: Log
   private let clock: any WallClock
   /// Nil before the start and after the stop.
-  private let open = Mutex<OpenStore?>(nil)
+  private let open = Mutex<RunningStore?>(nil)
 
   var name: String { "sandbox-store" }
 
@@ -26,7 +26,7 @@ final class SandboxService: Service {
   /// Opens the state, settles what a former process left behind, and answers from then on.
   func start() async throws {
     let opened = try await BlockingPool.shared.run { [self] in
-      try OpenStore(configuration, clock: clock, log: log)
+      try RunningStore(configuration, clock: clock, log: log)
     }
     do {
       let interrupted = try await opened.store.settleInterrupted()

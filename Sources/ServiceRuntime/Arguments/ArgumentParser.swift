@@ -134,7 +134,7 @@ private struct Reading {
   }
 
   private func unknown(_ kind: String, _ name: String, among names: [String]) -> UsageError {
-    let near = names.map { ($0, Spelling.distance($0, name)) }.filter { $0.1 <= 2 }.min { $0.1 < $1.1 }
+    let near = names.map { ($0, EditDistance.distance($0, name)) }.filter { $0.1 <= 2 }.min { $0.1 < $1.1 }
     return near.map { UsageError("there is no \(kind) '\(name)'", hint: "did you mean '\($0.0)'?") }
       ?? failure("there is no \(kind) '\(name)'")
   }

@@ -3,7 +3,7 @@
 struct ConfigurationDecoder: Decoder {
   let value: ConfigurationValue
   let codingPath: [any CodingKey]
-  let record: AskedKeys
+  let record: ConsumedKeys
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {

@@ -1,7 +1,7 @@
 struct ConfigurationKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let members: [String: ConfigurationValue]
   let codingPath: [any CodingKey]
-  let record: AskedKeys
+  let record: ConsumedKeys
 
   var allKeys: [Key] { members.keys.sorted().compactMap(Key.init(stringValue:)) }
 

@@ -9,10 +9,10 @@ struct ConfigurationListContainer: UnkeyedDecodingContainer {
 
   let elements: [ConfigurationValue]
   let codingPath: [any CodingKey]
-  let record: AskedKeys
+  let record: ConsumedKeys
   private(set) var currentIndex = 0
 
-  init(elements: [ConfigurationValue], codingPath: [any CodingKey], record: AskedKeys) {
+  init(elements: [ConfigurationValue], codingPath: [any CodingKey], record: ConsumedKeys) {
     self.elements = elements
     self.codingPath = codingPath
     self.record = record

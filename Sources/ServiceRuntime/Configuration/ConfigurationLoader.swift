@@ -34,7 +34,7 @@ public enum ConfigurationLoader {
   static func decode<Configuration: Decodable>(
     _ tree: ConfigurationValue
   ) throws(ConfigurationError) -> Configuration {
-    let record = AskedKeys()
+    let record = ConsumedKeys()
     do {
       let configuration = try Configuration(
         from: ConfigurationDecoder(value: tree, codingPath: [], record: record))

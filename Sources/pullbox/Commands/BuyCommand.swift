@@ -47,10 +47,10 @@ enum BuyCommand: Command {
     try report(finished, downloads, context.console)
   }
 
-  private static func wait(for transaction: AgentTransaction, _ agent: AgentConnection) async throws {
+  private static func wait(for transaction: AgentTransaction, _ agent: AgentClient) async throws {
     var display = DownloadDisplay(.error, .standardError)
-    var watch = PurchaseWatch(transaction.id)
-    var absence = AgentAbsence()
+    var watch = PurchaseTracker(transaction.id)
+    var absence = AgentOutageNotice()
     var obstacle: String?
     var failure: CommandFailure?
     try await agent.follow { update in

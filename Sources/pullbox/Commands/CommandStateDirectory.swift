@@ -19,7 +19,7 @@ struct CommandStateDirectory: Sendable {
   /// The key that this user's packages are signed with.
   var signingKey: PublisherKeyFile { PublisherKeyFile(path: path + "/signing-key.pem") }
 
-  var ledger: UploadLedger { UploadLedger(path: path + "/uploads.json") }
+  var ledger: UploadResumeFile { UploadResumeFile(path: path + "/uploads.json") }
 
   /// A directory of this run's own for packages that are being made; removed at the end. What runs left that were killed
   /// is removed first. Blocks.
@@ -33,7 +33,7 @@ struct CommandStateDirectory: Sendable {
     }
     let directory = "\(parent)/\(String(UInt64.random(in: .min ... .max), radix: 36))"
     try FileSystem.createDirectory(directory, permissions: 0o700)
-    Interruption.removeAtEnd(directory)
+    InterruptHandler.removeAtEnd(directory)
     guard let lock = try LockFile.acquire("\(directory)/lock") else {
       throw CommandFailure(.failed, "\(directory) is in use by somebody else")
     }

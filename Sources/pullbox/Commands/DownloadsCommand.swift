@@ -45,10 +45,10 @@ enum DownloadsCommand: Command {
     }
   }
 
-  private static func watch(_ agent: AgentConnection, _ console: Console) async throws {
+  private static func watch(_ agent: AgentClient, _ console: Console) async throws {
     var display = DownloadDisplay(.output, .standardOutput)
-    var work = OpenWork()
-    var absence = AgentAbsence()
+    var work = PendingWork()
+    var absence = AgentOutageNotice()
     try await agent.follow { update in
       for download in work.take(update) { display.show(download) }
       if let note = absence.note(on: update) { display.note(note) }
@@ -58,8 +58,8 @@ enum DownloadsCommand: Command {
     if !work.hasSeenDownloads { console.note("nothing to download") }
   }
 
-  private static func watchAsJSON(_ agent: AgentConnection, _ console: Console) async throws {
-    var work = OpenWork()
+  private static func watchAsJSON(_ agent: AgentClient, _ console: Console) async throws {
+    var work = PendingWork()
     try await agent.follow { update in
       for download in work.take(update) where try !console.print(json: download) { return .stop }
       return work.isOver ? .stop : .goOn

@@ -42,7 +42,7 @@ enum PackCommand: Command {
     let keys = try await BlockingPool.shared.run { try SigningKeys(context.arguments) }
     let previousPath = context.arguments.value("previous")
     let previous = try await BlockingPool.shared.run { try previousPath.map(Self.previousManifest) }
-    let package = try await MadePackage.make(
+    let package = try await PreparedPackage.make(
       from: source, product: product, version: version, output: output, following: previous)
     let manifest = package.packed.manifest
     try await BlockingPool.shared.run {

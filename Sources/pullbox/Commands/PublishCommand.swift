@@ -60,7 +60,7 @@ enum PublishCommand: Command {
 
     // Held to the end: the package lies there until it is sent.
     let work = try await BlockingPool.shared.run { try CommandStateDirectory().makeWorkDirectory() }
-    let package = try await MadePackage.make(
+    let package = try await PreparedPackage.make(
       from: source, product: product, version: version, output: work.path + "/package.zip",
       following: previous)
     for skipped in package.packed.skipped
@@ -96,7 +96,7 @@ enum PublishCommand: Command {
 
   /// The version at the server; nothing is sent when it is there with these bytes.
   private static func deliver(
-    _ package: MadePackage, _ product: ProductIdentifier, _ version: ContentVersion,
+    _ package: PreparedPackage, _ product: ProductIdentifier, _ version: ContentVersion,
     _ keys: SigningKeys, _ client: OperatorClient
   ) async throws -> VersionRecord {
     let manifest = package.packed.manifest
@@ -156,7 +156,7 @@ enum PublishCommand: Command {
   }
 
   private static func report(
-    _ record: VersionRecord, _ package: MadePackage, sent: Duration, _ console: Console
+    _ record: VersionRecord, _ package: PreparedPackage, sent: Duration, _ console: Console
   ) throws {
     if console.printsJSON {
       try console.print(json: record)

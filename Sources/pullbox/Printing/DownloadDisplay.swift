@@ -12,7 +12,7 @@ struct DownloadDisplay {
   private let clock: any MonotonicClock
   private var board = DownloadBoard()
   private var log = DownloadLog()
-  private var screen = LiveLines()
+  private var screen = LiveRegion()
   private var lastFrame: MonotonicInstant?
   /// False once nobody reads the stream any more.
   private(set) var isRead = true

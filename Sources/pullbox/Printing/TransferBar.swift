@@ -13,7 +13,7 @@ final class TransferBar: Sendable {
   }
 
   private struct Screen {
-    var lines = LiveLines()
+    var lines = LiveRegion()
     var plainTenth = 0
     var plainNote: String?
     var isOver = false

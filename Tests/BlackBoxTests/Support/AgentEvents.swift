@@ -20,9 +20,9 @@ final class AgentEvents: TransferReceiver {
 
   func finish() { continuation.finish() }
 
-  func receive(head: ResponseHead) -> TransferDecision { head.status == 200 ? .accept : .refuse }
+  func receive(head: ResponseHead) -> HeadDecision { head.status == 200 ? .accept : .refuse }
 
-  func receive(_ bytes: Span<UInt8>) -> ReceiveDecision {
+  func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     state.withLock { state in
       for index in bytes.indices {
         if bytes[index] == 0x0A { take(&state) } else { state.line.append(bytes[index]) }

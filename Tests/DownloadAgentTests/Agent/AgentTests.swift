@@ -9,18 +9,19 @@ import Testing
 
 @testable import DownloadAgent
 
-/// The whole agent against a shop in the same process.
+/// The whole agent against a server in the same process.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct AgentTests {
   private static let mebibyte = 1 << 20
 
   @Test("a purchase becomes a placed issue and a finished transaction", arguments: [true, false])
   func chain(isFolder: Bool) async throws {
-    let goods = isFolder ? try Goods.folder() : try Goods.file(length: 3 * Self.mebibyte + 5)
-    let shop = Shop([goods])
+    let package =
+      isFolder ? try FixturePackage.folder() : try FixturePackage.file(length: 3 * Self.mebibyte + 5)
+    let server = FakeServer([package])
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url) { agent in
-        try shop.sell()
+        try server.queuePurchase()
         _ = try await agent.transaction("finished")
         let download = try #require(try await harness.downloads().first)
         #expect(download.state == .finished && download.progress == 1)
@@ -28,36 +29,36 @@ import Testing
         #expect(
           path
             == (isFolder
-              ? "\(harness.library)/\(Goods.product)/1.0"
-              : "\(harness.library)/\(Goods.product)/1.0/issue.pdf"))
-        #expect(download.bytesReceived == goods.manifest.length)
+              ? "\(harness.library)/\(FixturePackage.product)/1.0"
+              : "\(harness.library)/\(FixturePackage.product)/1.0/issue.pdf"))
+        #expect(download.bytesReceived == package.manifest.length)
         let items = try await harness.get("/v1/library", as: LibraryResponse.self).items
-        #expect(items.map(\.path) == [path] && items.map(\.digest) == [goods.manifest.digest])
+        #expect(items.map(\.path) == [path] && items.map(\.digest) == [package.manifest.digest])
       }
     }
-    #expect(try harness.placed(goods))
-    #expect(shop.timesSent(goods).allSatisfy { $0 == 1 })
-    #expect(shop.state.current.transactions.allSatisfy { $0.finishedDate != nil })
+    #expect(try harness.placed(package))
+    #expect(server.timesSent(package).allSatisfy { $0 == 1 })
+    #expect(server.state.current.transactions.allSatisfy { $0.finishedDate != nil })
     #expect(try FileSystem.list("\(harness.library)/.staging").isEmpty)
     #expect(try FileSystem.list(harness.directory.path("state/downloads")).isEmpty)
   }
 
   @Test("the transaction is finished when the server says so, not before") func storeIsDown() async throws {
-    let goods = try Goods.file(length: 100_000)
-    let shop = Shop([goods])
-    shop.change { $0.isStoreUp = false }
+    let package = try FixturePackage.file(length: 100_000)
+    let server = FakeServer([package])
+    server.change { $0.isStoreUp = false }
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url) { agent in
-        try shop.sell()
+        try server.queuePurchase()
         let waiting = try await agent.transaction("waiting-for-server", "store-not-answered")
         #expect(try await harness.downloads().map(\.state) == [.finished])
         #expect(waiting.downloads.count == 1)
-        shop.change { $0.isStoreUp = true }
+        server.change { $0.isStoreUp = true }
         _ = try await agent.transaction("finished")
       }
     }
-    #expect(shop.state.current.reports.count == 1)
+    #expect(server.state.current.reports.count == 1)
   }
 
   /// Where the chain can be held up, and how it shows.
@@ -70,46 +71,46 @@ import Testing
     "an agent that starts again goes on where it was, and fetches no verified piece twice",
     arguments: stations)
   func restarts(_ station: (String, DownloadMachine.Phase)) async throws {
-    let goods = try Goods.file(length: 5 * Self.mebibyte + 77)
-    let shop = Shop([goods])
+    let package = try FixturePackage.file(length: 5 * Self.mebibyte + 77)
+    let server = FakeServer([package])
     let harness = try AgentHarness()
     let down = Problem(.unavailable)
-    try await shop.open { url in
+    try await server.open { url in
       if station.1 == .transfer {
-        shop.change {
+        server.change {
           $0.contentFaults =
             [.cut(after: 3 * Self.mebibyte + 9)] + Array(repeating: .problem(.unavailable), count: 1000)
         }
       } else {
-        shop.change { $0.refusals[station.0] = [down] }
+        server.change { $0.refusals[station.0] = [down] }
       }
-      try shop.sell()
+      try server.queuePurchase()
       try await harness.run(server: url) { agent in
         let waiting = try await agent.download(.waiting, "server-unavailable")
         #expect(waiting.error?.code == .unavailable)
         if station.1 == .transfer { #expect(waiting.bytesVerified == .mebibytes(3)) }
       }
       // Nobody is there any more; what was reached is on disk alone.
-      shop.change { state in
+      server.change { state in
         state.refusals = [:]
         state.contentFaults = []
       }
       try await harness.run(server: url) { agent in _ = try await agent.transaction("finished") }
     }
-    #expect(try harness.placed(goods))
-    #expect(shop.timesSent(goods).allSatisfy { $0 == 1 })
-    #expect(shop.state.current.reports.count == 1)
+    #expect(try harness.placed(package))
+    #expect(server.timesSent(package).allSatisfy { $0 == 1 })
+    #expect(server.state.current.reports.count == 1)
   }
 
   @Test("a death between placing and saying so is noticed at the next start") func deathAfterRename()
     async throws
   {
-    let goods = try Goods.file(length: 2 * Self.mebibyte)
-    let shop = Shop([goods])
+    let package = try FixturePackage.file(length: 2 * Self.mebibyte)
+    let server = FakeServer([package])
     let harness = try AgentHarness()
-    try await shop.open { url in
-      shop.change { $0.refusals["POST /v1/grants/completion"] = [Problem(.unavailable)] }
-      try shop.sell()
+    try await server.open { url in
+      server.change { $0.refusals["POST /v1/grants/completion"] = [Problem(.unavailable)] }
+      try server.queuePurchase()
       try await harness.run(server: url) { agent in
         _ = try await agent.download(.waiting, "server-unavailable")
       }
@@ -122,66 +123,66 @@ import Testing
       try database.save(record)
       for item in try database.libraryItems() { try database.removeLibraryItem(item) }
       database.close()
-      shop.change { $0.refusals = [:] }
+      server.change { $0.refusals = [:] }
       try await harness.run(server: url) { agent in
         _ = try await agent.transaction("finished")
         #expect(try await harness.get("/v1/library", as: LibraryResponse.self).items.count == 1)
       }
     }
-    #expect(try harness.placed(goods))
-    #expect(shop.timesSent(goods).allSatisfy { $0 == 1 })
+    #expect(try harness.placed(package))
+    #expect(server.timesSent(package).allSatisfy { $0 == 1 })
   }
 
   @Test("content that vanished before it was reported is fetched again") func contentLost() async throws {
-    let goods = try Goods.file(length: 2 * Self.mebibyte)
-    let shop = Shop([goods])
+    let package = try FixturePackage.file(length: 2 * Self.mebibyte)
+    let server = FakeServer([package])
     let harness = try AgentHarness()
-    try await shop.open { url in
-      shop.change { $0.refusals["POST /v1/grants/completion"] = [Problem(.unavailable)] }
-      try shop.sell()
+    try await server.open { url in
+      server.change { $0.refusals["POST /v1/grants/completion"] = [Problem(.unavailable)] }
+      try server.queuePurchase()
       try await harness.run(server: url) { agent in
         _ = try await agent.download(.waiting, "server-unavailable")
       }
-      try FileSystem.removeRecursively("\(harness.library)/\(Goods.product)")
-      shop.change { $0.refusals = [:] }
+      try FileSystem.removeRecursively("\(harness.library)/\(FixturePackage.product)")
+      server.change { $0.refusals = [:] }
       try await harness.run(server: url) { agent in _ = try await agent.transaction("finished") }
     }
-    #expect(try harness.placed(goods))
+    #expect(try harness.placed(package))
   }
 
   @Test("a ticket that expires in the middle is renewed without losing a byte") func expiredTicket()
     async throws
   {
-    let goods = try Goods.file(length: 4 * Self.mebibyte)
-    let shop = Shop([goods])
-    shop.change { $0.contentFaults = [.cut(after: 2 * Self.mebibyte), .problem(.ticketExpired)] }
+    let package = try FixturePackage.file(length: 4 * Self.mebibyte)
+    let server = FakeServer([package])
+    server.change { $0.contentFaults = [.cut(after: 2 * Self.mebibyte), .problem(.ticketExpired)] }
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url) { agent in
-        try shop.sell()
+        try server.queuePurchase()
         _ = try await agent.transaction("finished")
       }
     }
-    #expect(try harness.placed(goods))
-    #expect(shop.timesSent(goods).allSatisfy { $0 == 1 })
-    #expect(shop.state.current.asked.count { $0 == "POST /v1/grants/tickets" } == 1)
-    #expect(shop.state.current.asked.count { $0 == "POST /v1/grants" } == 1)
+    #expect(try harness.placed(package))
+    #expect(server.timesSent(package).allSatisfy { $0 == 1 })
+    #expect(server.state.current.asked.count { $0 == "POST /v1/grants/tickets" } == 1)
+    #expect(server.state.current.asked.count { $0 == "POST /v1/grants" } == 1)
   }
 
   @Test("a store that cannot be asked is waited for; a no is a no until somebody asks again") func refusals()
     async throws
   {
-    let goods = try Goods.file(length: 1000)
-    let shop = Shop([goods])
-    shop.change {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    server.change {
       $0.refusals["POST /v1/grants"] = [
         Problem(.verificationUndetermined, retryAfterSeconds: 1), Problem(.purchaseRequired),
       ]
     }
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url) { agent in
-        try shop.sell()
+        try server.queuePurchase()
         let undetermined = try await agent.download(.waiting, "verification-undetermined")
         #expect(undetermined.error?.code == .verificationUndetermined)
         // Seen in the download itself: a new observer is not told of what is over.
@@ -189,7 +190,7 @@ import Testing
         let failed = try #require(try await harness.downloads().first)
         #expect(failed.state == .failed && failed.reason == "purchase-required")
         #expect(failed.error?.code == .purchaseRequired)
-        shop.change { $0.refusals = [:] }
+        server.change { $0.refusals = [:] }
         #expect(try await harness.ask("POST", "/v1/downloads/\(failed.id)/resume").status == 200)
         _ = try await agent.transaction("finished")
       }
@@ -198,47 +199,47 @@ import Testing
 
   @Test("a completion that the server refuses leaves the transaction unfinished") func mismatch() async throws
   {
-    let goods = try Goods.file(length: 1000)
-    let shop = Shop([goods])
-    shop.change {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    server.change {
       $0.refusals["POST /v1/grants/completion"] = [Problem(.completionMismatch, missingStep: .delivery)]
     }
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url) { agent in
-        try shop.sell()
+        try server.queuePurchase()
         _ = try await agent.transaction("delivering", "download-failed")
         let failed = try #require(try await harness.downloads().first)
         #expect(failed.state == .failed && failed.error?.missingStep == "delivery")
       }
     }
-    #expect(shop.state.current.transactions.allSatisfy { $0.finishedDate == nil })
+    #expect(server.state.current.transactions.allSatisfy { $0.finishedDate == nil })
   }
 
   @Test("what is bought before it is released is fetched once it is") func notReleased() async throws {
-    let goods = try Goods.file(length: 1000)
-    let shop = Shop([goods])
-    shop.change { $0.isReleased = false }
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    server.change { $0.isReleased = false }
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url) { agent in
-        try shop.sell()
+        try server.queuePurchase()
         _ = try await agent.transaction("planning", "content-not-released")
-        shop.change { $0.isReleased = true }
+        server.change { $0.isReleased = true }
         _ = try await agent.transaction("finished")
       }
     }
   }
 
   @Test("one transaction that pays for three issues ends with the third") func magazine() async throws {
-    let goods = try (1...3).map {
-      try Goods.file(length: 1000 * $0, product: "mag.issue\($0)", seed: UInt64($0))
+    let package = try (1...3).map {
+      try FixturePackage.file(length: 1000 * $0, product: "mag.issue\($0)", seed: UInt64($0))
     }
-    let shop = Shop(goods)
+    let server = FakeServer(package)
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url, maximumDownloads: 1) { agent in
-        try shop.sell("mag")
+        try server.queuePurchase("mag")
         let end = try await agent.transaction("finished")
         #expect(end.downloads.count == 3)
         #expect(
@@ -247,20 +248,20 @@ import Testing
           ])
       }
     }
-    #expect(shop.state.current.reports.count == 3)
-    for issue in goods { #expect(try harness.placed(issue)) }
+    #expect(server.state.current.reports.count == 3)
+    for issue in package { #expect(try harness.placed(issue)) }
   }
 
   @Test("a second purchase of what is here needs no bytes, and is finished all the same")
   func secondPurchase() async throws {
-    let goods = try Goods.file(length: 2 * Self.mebibyte)
-    let shop = Shop([goods])
+    let package = try FixturePackage.file(length: 2 * Self.mebibyte)
+    let server = FakeServer([package])
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url) { agent in
-        try shop.sell(transaction: "2000000000000001")
+        try server.queuePurchase(transaction: "2000000000000001")
         _ = try await agent.transaction("finished")
-        try shop.sell(transaction: "2000000000000002")
+        try server.queuePurchase(transaction: "2000000000000002")
         let end = try await agent.event { event in
           guard case .transaction(let status) = event else { return false }
           return status.id.text == "2000000000000002" && status.step == "finished"
@@ -268,17 +269,17 @@ import Testing
         #expect(end.name == "transaction")
       }
     }
-    #expect(shop.timesSent(goods).allSatisfy { $0 == 1 })
-    #expect(shop.state.current.reports.count == 2)
+    #expect(server.timesSent(package).allSatisfy { $0 == 1 })
+    #expect(server.state.current.reports.count == 2)
   }
 
   @Test("a server that is down is waited for") func serverDown() async throws {
-    let goods = try Goods.file(length: 1000)
-    let shop = Shop([goods])
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
     let harness = try AgentHarness()
-    try await shop.open { url in
-      let nobody = try await Shop().open { $0 }
-      try shop.sell()
+    try await server.open { url in
+      let nobody = try await FakeServer().open { $0 }
+      try server.queuePurchase()
       try await harness.run(server: nobody, store: url) { agent in
         _ = try await agent.transaction("planning", "server-unreachable")
         let status = try await harness.get("/v1/status", as: AgentStatus.self)

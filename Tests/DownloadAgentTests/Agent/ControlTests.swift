@@ -15,15 +15,16 @@ import Testing
   private static let mebibyte = 1 << 20
 
   @Test("a purchase through the agent is under way at once") func purchase() async throws {
-    let goods = try Goods.file(length: 1000)
-    let shop = Shop([goods])
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url) { agent in
-        let answer = try await harness.ask("POST", "/v1/purchases", #"{"product":"\#(Goods.product)"}"#)
+        let answer = try await harness.ask(
+          "POST", "/v1/purchases", #"{"product":"\#(FixturePackage.product)"}"#)
         #expect(answer.status == 201)
         let bought = try APIJSON.decode(AgentTransaction.self, from: answer.body)
-        #expect(bought.state == "purchased" && bought.product.text == Goods.product)
+        #expect(bought.state == "purchased" && bought.product.text == FixturePackage.product)
         _ = try await agent.transaction("finished")
         let known = try #require(try await harness.transactions().first)
         #expect(known.id == bought.id && known.step == "finished" && known.downloads.count == 1)
@@ -32,10 +33,10 @@ import Testing
   }
 
   @Test("what the store refuses to sell comes through") func refusedPurchase() async throws {
-    let shop = Shop()
-    shop.change { $0.refusals["POST /store/v1/purchases"] = [Problem(.productUnknown)] }
+    let server = FakeServer()
+    server.change { $0.refusals["POST /store/v1/purchases"] = [Problem(.productUnknown)] }
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url) { _ in
         let answer = try await harness.ask("POST", "/v1/purchases", #"{"product":"nothing"}"#)
         #expect(answer.status == 404)
@@ -46,13 +47,13 @@ import Testing
   }
 
   @Test("pausing keeps what is verified, resuming fetches the rest") func pausing() async throws {
-    let goods = try Goods.file(length: 4 * Self.mebibyte)
-    let shop = Shop([goods])
-    shop.change { $0.contentFaults = [.stall(after: 2 * Self.mebibyte + 100)] }
+    let package = try FixturePackage.file(length: 4 * Self.mebibyte)
+    let server = FakeServer([package])
+    server.change { $0.contentFaults = [.stall(after: 2 * Self.mebibyte + 100)] }
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url) { agent in
-        try shop.sell()
+        try server.queuePurchase()
         let active = try await agent.download(.active, "transferring")
         _ = try await agent.event { event in
           guard case .download(let status) = event else { return false }
@@ -66,23 +67,23 @@ import Testing
         _ = try await agent.transaction("finished")
       }
     }
-    #expect(shop.timesSent(goods).allSatisfy { $0 == 1 })
-    #expect(try harness.placed(goods))
+    #expect(server.timesSent(package).allSatisfy { $0 == 1 })
+    #expect(try harness.placed(package))
   }
 
   @Test("a paused download stays paused over a restart") func pausedRestart() async throws {
-    let goods = try Goods.file(length: 1000)
-    let shop = Shop([goods])
-    shop.change { $0.refusals["POST /v1/grants"] = [Problem(.unavailable)] }
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    server.change { $0.refusals["POST /v1/grants"] = [Problem(.unavailable)] }
     let harness = try AgentHarness()
-    try await shop.open { url in
-      try shop.sell()
+    try await server.open { url in
+      try server.queuePurchase()
       let identifier = try await harness.run(server: url) { agent in
         let waiting = try await agent.download(.waiting, "server-unavailable")
         #expect(try await harness.ask("POST", "/v1/downloads/\(waiting.id)/pause").status == 200)
         return waiting.id
       }
-      shop.change { $0.refusals = [:] }
+      server.change { $0.refusals = [:] }
       try await harness.run(server: url) { agent in
         #expect(try await agent.download(.paused).id == identifier)
         #expect(try await harness.ask("POST", "/v1/downloads/\(identifier)/resume").status == 200)
@@ -94,13 +95,13 @@ import Testing
   @Test("cancelling gives the staged bytes up and leaves the transaction unfinished") func cancelling()
     async throws
   {
-    let goods = try Goods.file(length: 4 * Self.mebibyte)
-    let shop = Shop([goods])
-    shop.change { $0.contentFaults = [.stall(after: 2 * Self.mebibyte)] }
+    let package = try FixturePackage.file(length: 4 * Self.mebibyte)
+    let server = FakeServer([package])
+    server.change { $0.contentFaults = [.stall(after: 2 * Self.mebibyte)] }
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url) { agent in
-        try shop.sell()
+        try server.queuePurchase()
         let active = try await agent.download(.active, "transferring")
         _ = try await agent.event { event in
           guard case .download(let status) = event else { return false }
@@ -118,33 +119,33 @@ import Testing
   }
 
   @Test("the library gives a product up, and a restore brings it back") func removing() async throws {
-    let goods = try Goods.folder()
-    let shop = Shop([goods])
+    let package = try FixturePackage.folder()
+    let server = FakeServer([package])
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url) { agent in
-        try shop.sell()
+        try server.queuePurchase()
         _ = try await agent.transaction("finished")
-        #expect(try await harness.ask("DELETE", "/v1/library/\(Goods.product)").status == 204)
-        #expect(try await harness.ask("DELETE", "/v1/library/\(Goods.product)").status == 404)
+        #expect(try await harness.ask("DELETE", "/v1/library/\(FixturePackage.product)").status == 204)
+        #expect(try await harness.ask("DELETE", "/v1/library/\(FixturePackage.product)").status == 404)
         #expect(try await harness.get("/v1/library", as: LibraryResponse.self).items.isEmpty)
-        #expect(try !harness.placed(goods))
+        #expect(try !harness.placed(package))
         let plan = try await harness.get("/v1/restore", as: EntitlementsResponse.self).products
-        #expect(plan.map(\.product.text) == [Goods.product])
+        #expect(plan.map(\.product.text) == [FixturePackage.product])
         #expect(try await harness.ask("POST", "/v1/restore").status == 202)
         _ = try await agent.event { event in
           guard case .library(let event) = event else { return false }
           return event.change == .placed
         }
-        #expect(try harness.placed(goods))
+        #expect(try harness.placed(package))
       }
     }
   }
 
   @Test("unknown things are told by name") func unknown() async throws {
     let harness = try AgentHarness()
-    let shop = Shop()
-    try await shop.open { url in
+    let server = FakeServer()
+    try await server.open { url in
       try await harness.run(server: url) { _ in
         for (method, path) in [
           ("POST", "/v1/downloads/0011223344556677/pause"), ("POST", "/v1/downloads/x/cancel"),
@@ -160,13 +161,13 @@ import Testing
   }
 
   @Test("a priority is taken within its bounds") func priority() async throws {
-    let goods = try Goods.file(length: 1000)
-    let shop = Shop([goods])
-    shop.change { $0.refusals["POST /v1/grants"] = [Problem(.unavailable)] }
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    server.change { $0.refusals["POST /v1/grants"] = [Problem(.unavailable)] }
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url) { agent in
-        try shop.sell()
+        try server.queuePurchase()
         let identifier = try await agent.download(.waiting, "server-unavailable").id
         let path = "/v1/downloads/\(identifier)"
         #expect(try await harness.ask("PATCH", path, #"{"priority":5}"#).status == 200)
@@ -178,13 +179,13 @@ import Testing
   @Test("an observer gets the live downloads first, then changes, and a sign of life") func events()
     async throws
   {
-    let goods = try Goods.file(length: 3000)
-    let shop = Shop([goods])
-    shop.change { $0.refusals["POST /v1/grants"] = [Problem(.unavailable)] }
+    let package = try FixturePackage.file(length: 3000)
+    let server = FakeServer([package])
+    server.change { $0.refusals["POST /v1/grants"] = [Problem(.unavailable)] }
     let harness = try AgentHarness()
-    try await shop.open { url in
+    try await server.open { url in
       try await harness.run(server: url) { agent in
-        try shop.sell()
+        try server.queuePurchase()
         _ = try await agent.download(.waiting, "server-unavailable")
         let reader = StreamReader(until: "\"step\":\"finished\"")
         var request = ClientRequest("GET", "http://agent/v1/events")
@@ -194,7 +195,7 @@ import Testing
         await reader.hasSeen("\n:\n\n")
         #expect(reader.text.contains("event: transaction\ndata: {"))
         #expect(reader.text.contains("event: download\ndata: {"))
-        shop.change { $0.refusals = [:] }
+        server.change { $0.refusals = [:] }
         await reading
         #expect(reader.text.contains("event: library\ndata: {\"change\":\"placed\""))
         #expect(reader.text.contains("\"timeRemaining\":null"))
@@ -204,7 +205,7 @@ import Testing
 
   @Test("a second agent cannot use the same state") func locked() async throws {
     let harness = try AgentHarness()
-    try await Shop().open { url in
+    try await FakeServer().open { url in
       _ = try await harness.run(server: url) { _ in
         await #expect(throws: (any Error).self) { try await harness.run(server: url) { _ in } }
       }
@@ -244,9 +245,9 @@ private final class StreamReader: TransferReceiver {
     }
   }
 
-  func receive(head: ResponseHead) -> TransferDecision { head.status == 200 ? .accept : .refuse }
+  func receive(head: ResponseHead) -> HeadDecision { head.status == 200 ? .accept : .refuse }
 
-  func receive(_ bytes: Span<UInt8>) -> ReceiveDecision {
+  func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     let piece = (0..<bytes.count).map { bytes[$0] }
     let (due, isOver) = state.withLock { state in
       if state.text.contains(end) { return ([CheckedContinuation<Void, Never>](), true) }

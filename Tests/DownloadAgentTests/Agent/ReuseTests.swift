@@ -9,42 +9,42 @@ import Testing
 
 /// The whole agent with an issue in its library, of which a corrected version is released.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct ReuseTests {
-  private func sell(
-    _ goods: Goods, previous: PreviousContent?, with harness: AgentHarness
-  ) async throws -> (shop: Shop, status: DownloadStatus) {
-    let shop = Shop([goods])
-    shop.change { $0.previous = previous }
-    let version = goods.manifest.version
-    let status = try await shop.open { url in
+  private func queuePurchase(
+    _ package: FixturePackage, previous: PreviousContent?, with harness: AgentHarness
+  ) async throws -> (server: FakeServer, status: DownloadStatus) {
+    let server = FakeServer([package])
+    server.change { $0.previous = previous }
+    let version = package.manifest.version
+    let status = try await server.open { url in
       try await harness.run(server: url) { agent in
-        try shop.sell(transaction: "20000000000000" + version.text.filter { $0 != "." })
+        try server.queuePurchase(transaction: "20000000000000" + version.text.filter { $0 != "." })
         return try await agent.ended(version.text)
       }
     }
-    return (shop, status)
+    return (server, status)
   }
 
   @Test(
     "of a corrected version only the pieces with bytes that changed are fetched", arguments: [true, false])
   func corrected(isFolder: Bool) async throws {
     let harness = try AgentHarness()
-    let (first, second): (Goods, Goods)
+    let (first, second): (FixturePackage, FixturePackage)
     if isFolder {
-      first = try Goods.folder()
-      second = try Goods.folder(
-        version: "1.1", firstPage: Goods.noise(650_000, seed: 99), following: first.manifest)
+      first = try FixturePackage.folder()
+      second = try FixturePackage.folder(
+        version: "1.1", firstPage: FixturePackage.noise(650_000, seed: 99), following: first.manifest)
     } else {
-      first = try Goods.file(length: 5 << 20)
+      first = try FixturePackage.file(length: 5 << 20)
       var bytes = first.bytes
       bytes[3 << 20] ^= 1
-      second = try Goods.file(bytes, version: "1.1")
+      second = try FixturePackage.file(bytes, version: "1.1")
     }
-    _ = try await sell(first, previous: nil, with: harness)
+    _ = try await queuePurchase(first, previous: nil, with: harness)
     let previous = PreviousContent(version: first.manifest.version, digest: first.manifest.digest)
-    let (shop, status) = try await sell(second, previous: previous, with: harness)
+    let (server, status) = try await queuePurchase(second, previous: previous, with: harness)
     let difference = VersionDifference(from: first.manifest, to: second.manifest)
     #expect(status.bytesReceived == difference.fetchedLength && difference.keptLength > .mebibytes(2))
-    let sent = shop.timesSent(second)
+    let sent = server.timesSent(second)
     #expect(sent.indices.filter { sent[$0] > 0 } == difference.neededPieces)
     #expect(try harness.placed(first) && harness.placed(second))
   }
@@ -52,14 +52,14 @@ import Testing
   @Test("where the server speaks of no version before, or of one that is not there, everything is fetched")
   func unknown() async throws {
     let harness = try AgentHarness()
-    let first = try Goods.folder()
-    let second = try Goods.folder(
-      version: "1.1", firstPage: Goods.noise(650_000, seed: 99), following: first.manifest)
-    _ = try await sell(first, previous: nil, with: harness)
+    let first = try FixturePackage.folder()
+    let second = try FixturePackage.folder(
+      version: "1.1", firstPage: FixturePackage.noise(650_000, seed: 99), following: first.manifest)
+    _ = try await queuePurchase(first, previous: nil, with: harness)
     let other = PreviousContent(version: first.manifest.version, digest: second.manifest.digest)
-    let (shop, status) = try await sell(second, previous: other, with: harness)
+    let (server, status) = try await queuePurchase(second, previous: other, with: harness)
     #expect(status.bytesReceived == second.manifest.length)
-    #expect(shop.timesSent(second).allSatisfy { $0 == 1 })
+    #expect(server.timesSent(second).allSatisfy { $0 == 1 })
     #expect(try harness.placed(second))
   }
 }

@@ -16,7 +16,7 @@ import Testing
   init() throws {
     directory = try TemporaryDirectory()
     transaction = try #require(TransactionIdentifier("2000000000000001"))
-    product = try #require(ProductIdentifier(Goods.product))
+    product = try #require(ProductIdentifier(FixturePackage.product))
   }
 
   private func open() throws -> AgentDatabase { try AgentDatabase(path: directory.path("agent.sqlite")) }

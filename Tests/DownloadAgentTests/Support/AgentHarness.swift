@@ -86,9 +86,9 @@ final class AgentHarness: Sendable {
   }
 
   /// The placed files of the one product in the library, by path.
-  func placed(_ goods: Goods) throws -> Bool {
-    let root = "\(library)/\(goods.manifest.product)/\(goods.manifest.version)"
-    return try goods.files.allSatisfy { path, bytes in
+  func placed(_ package: FixturePackage) throws -> Bool {
+    let root = "\(library)/\(package.manifest.product)/\(package.manifest.version)"
+    return try package.files.allSatisfy { path, bytes in
       guard try FileSystem.status(of: "\(root)/\(path)") != nil else { return false }
       return try FileSystem.read("\(root)/\(path)", upTo: .gibibytes(1)) == bytes
     }

@@ -15,25 +15,25 @@ import Testing
 
   private final class Bench: Sendable {
     let directory: TemporaryDirectory
-    let goods: Goods
-    let shop: Shop
+    let package: FixturePackage
+    let server: FakeServer
     let client: HTTPClient
     let progress = TransferProgress(received: .zero, verified: .zero)
     let buffers = BufferPool(limit: 4)
 
-    init(_ goods: Goods, _ faults: [Shop.ContentFault] = []) throws {
+    init(_ package: FixturePackage, _ faults: [FakeServer.ContentFault] = []) throws {
       directory = try TemporaryDirectory()
-      self.goods = goods
-      shop = Shop([goods])
+      self.package = package
+      server = FakeServer([package])
       client = try HTTPClient()
-      shop.change { $0.contentFaults = faults }
+      server.change { $0.contentFaults = faults }
     }
 
     var paths: DownloadPaths {
       DownloadPaths(state: directory.path("state"), staging: directory.path("staging/area"))
     }
 
-    func session() -> StagingSession { StagingSession(manifest: goods.manifest, paths: paths) }
+    func session() -> StagingSession { StagingSession(manifest: package.manifest, paths: paths) }
 
     /// One try; the failure of a step that ended it, or nil when every piece is there.
     func transfer(_ url: String, stallAfter: Duration = .seconds(10)) async throws -> StepFailure? {
@@ -44,7 +44,7 @@ import Testing
       )
       do {
         try await transfer.run(
-          url: "\(url)/v1/content/\(goods.manifest.digest)", ticket: shop.state.current.ticket)
+          url: "\(url)/v1/content/\(package.manifest.digest)", ticket: server.state.current.ticket)
         return nil
       } catch let failure as StepFailure {
         return failure
@@ -55,77 +55,77 @@ import Testing
     func expectPlaced() async throws {
       let target = directory.path("placed")
       _ = try await session().place(at: target)
-      for (path, bytes) in goods.files {
+      for (path, bytes) in package.files {
         #expect(try FileSystem.read("\(target)/\(path)", upTo: .gibibytes(1)) == bytes, "\(path)")
       }
       #expect(buffers.available == 4, "every buffer came back")
     }
   }
 
-  private func goods(_ pieces: Double) throws -> Goods {
-    try Goods.file(length: Int(pieces * Double(Self.mebibyte)))
+  private func package(_ pieces: Double) throws -> FixturePackage {
+    try FixturePackage.file(length: Int(pieces * Double(Self.mebibyte)))
   }
 
   @Test("everything in one request, each piece once", arguments: [0.001, 1, 5.5])
   func straight(pieces: Double) async throws {
-    let bench = try Bench(try goods(pieces))
-    try await bench.shop.open { url async throws in #expect(try await bench.transfer(url) == nil) }
-    #expect(bench.shop.state.current.sent == [0..<bench.goods.bytes.count])
-    #expect(bench.progress.bytesVerified == bench.goods.manifest.length)
-    #expect(bench.progress.bytesReceived == bench.goods.manifest.length)
+    let bench = try Bench(try package(pieces))
+    try await bench.server.open { url async throws in #expect(try await bench.transfer(url) == nil) }
+    #expect(bench.server.state.current.sent == [0..<bench.package.bytes.count])
+    #expect(bench.progress.bytesVerified == bench.package.manifest.length)
+    #expect(bench.progress.bytesReceived == bench.package.manifest.length)
     try await bench.expectPlaced()
   }
 
   @Test("a folder's files are written as their bytes come") func folder() async throws {
-    let bench = try Bench(try Goods.folder())
-    try await bench.shop.open { url async throws in #expect(try await bench.transfer(url) == nil) }
+    let bench = try Bench(try FixturePackage.folder())
+    try await bench.server.open { url async throws in #expect(try await bench.transfer(url) == nil) }
     try await bench.expectPlaced()
   }
 
   @Test("after a lost connection the next request starts behind the last whole piece") func cut() async throws
   {
-    let bench = try Bench(try goods(6), [.cut(after: 2 * Self.mebibyte + 300_000)])
-    try await bench.shop.open { url async throws in
+    let bench = try Bench(try package(6), [.cut(after: 2 * Self.mebibyte + 300_000)])
+    try await bench.server.open { url async throws in
       #expect(try await bench.transfer(url)?.reason == .connectionLost)
       #expect(bench.progress.bytesVerified == .mebibytes(2))
       #expect(try await bench.transfer(url) == nil)
     }
-    #expect(bench.shop.state.current.sent.last == 2 * Self.mebibyte..<6 * Self.mebibyte)
+    #expect(bench.server.state.current.sent.last == 2 * Self.mebibyte..<6 * Self.mebibyte)
     try await bench.expectPlaced()
   }
 
   @Test("of a damaged byte's piece a second copy is fetched, and nothing else") func damaged() async throws {
-    let bench = try Bench(try goods(5), [.flip(at: 2 * Self.mebibyte + 17)])
-    try await bench.shop.open { url async throws in #expect(try await bench.transfer(url) == nil) }
+    let bench = try Bench(try package(5), [.flip(at: 2 * Self.mebibyte + 17)])
+    try await bench.server.open { url async throws in #expect(try await bench.transfer(url) == nil) }
     #expect(
-      bench.shop.state.current.sent
+      bench.server.state.current.sent
         == [0..<5 * Self.mebibyte, 2 * Self.mebibyte..<3 * Self.mebibyte])
     try await bench.expectPlaced()
   }
 
   @Test("a piece that always comes damaged fails the download") func alwaysDamaged() async throws {
-    let bench = try Bench(try goods(2), Array(repeating: .flip(at: 5), count: 20))
-    try await bench.shop.open { url async throws in
+    let bench = try Bench(try package(2), Array(repeating: .flip(at: 5), count: 20))
+    try await bench.server.open { url async throws in
       #expect(try await bench.transfer(url) == .permanent(.integrity))
     }
-    #expect(bench.shop.state.current.sent.count == 5)
+    #expect(bench.server.state.current.sent.count == 5)
     #expect(bench.progress.bytesVerified == .mebibytes(1), "the good piece stays")
   }
 
   @Test("200 to a ranged request is read from its first byte, never appended") func whole() async throws {
-    let bench = try Bench(try goods(4), [.cut(after: Self.mebibyte + 5), .whole])
-    try await bench.shop.open { url async throws in
+    let bench = try Bench(try package(4), [.cut(after: Self.mebibyte + 5), .whole])
+    try await bench.server.open { url async throws in
       #expect(try await bench.transfer(url)?.reason == .connectionLost)
       #expect(try await bench.transfer(url) == nil)
     }
-    #expect(bench.shop.state.current.sent.last == 0..<4 * Self.mebibyte)
+    #expect(bench.server.state.current.sent.last == 0..<4 * Self.mebibyte)
     try await bench.expectPlaced()
   }
 
   @Test("a 206 that starts earlier is cut to what is missing", arguments: [1, 300_000, 2_000_000])
   func early(by count: Int) async throws {
-    let bench = try Bench(try goods(4), [.cut(after: 2 * Self.mebibyte + 5), .early(by: count)])
-    try await bench.shop.open { url async throws in
+    let bench = try Bench(try package(4), [.cut(after: 2 * Self.mebibyte + 5), .early(by: count)])
+    try await bench.server.open { url async throws in
       #expect(try await bench.transfer(url)?.reason == .connectionLost)
       #expect(try await bench.transfer(url) == nil)
     }
@@ -133,8 +133,8 @@ import Testing
   }
 
   @Test("of an answer with another validator not one byte is used") func otherTag() async throws {
-    let bench = try Bench(try goods(2), [.otherTag])
-    try await bench.shop.open { url async throws in
+    let bench = try Bench(try package(2), [.otherTag])
+    try await bench.server.open { url async throws in
       #expect(try await bench.transfer(url) == .retry(.protocolViolation))
       #expect(bench.progress.bytesVerified == .zero)
       #expect(try await bench.transfer(url) == nil)
@@ -146,8 +146,8 @@ import Testing
     "a refusal's problem comes through",
     arguments: [ProblemCode.ticketExpired, .contentWithdrawn, .tooManyRequests])
   func refusals(_ code: ProblemCode) async throws {
-    let bench = try Bench(try goods(2), [.cut(after: Self.mebibyte), .problem(code)])
-    try await bench.shop.open { url async throws in
+    let bench = try Bench(try package(2), [.cut(after: Self.mebibyte), .problem(code)])
+    try await bench.server.open { url async throws in
       _ = try await bench.transfer(url)
       var failure = try #require(try await bench.transfer(url))
       // Which request of the server's it was is the server's to say.
@@ -159,24 +159,24 @@ import Testing
   }
 
   @Test("a transfer that stands still is given up") func stalled() async throws {
-    let bench = try Bench(try goods(3), [.stall(after: Self.mebibyte + 1000)])
-    try await bench.shop.open { url async throws in
+    let bench = try Bench(try package(3), [.stall(after: Self.mebibyte + 1000)])
+    try await bench.server.open { url async throws in
       #expect(try await bench.transfer(url, stallAfter: .seconds(1))?.reason == .connectionLost)
       #expect(bench.progress.bytesVerified == .mebibytes(1))
     }
   }
 
   @Test("nobody listening is a reason to wait") func unreachable() async throws {
-    let bench = try Bench(try goods(1))
-    let url = try await bench.shop.open { $0 }
+    let bench = try Bench(try package(1))
+    let url = try await bench.server.open { $0 }
     #expect(try await bench.transfer(url) == .retry(.serverUnreachable))
   }
 
   @Test("stopping keeps what was verified, and the next try fetches only the rest") func stopping()
     async throws
   {
-    let bench = try Bench(try goods(4), [.stall(after: 2 * Self.mebibyte + 10)])
-    try await bench.shop.open { url async throws in
+    let bench = try Bench(try package(4), [.stall(after: 2 * Self.mebibyte + 10)])
+    try await bench.server.open { url async throws in
       await withThrowingTaskGroup(of: StepFailure?.self) { group in
         group.addTask { try await bench.transfer(url) }
         while bench.progress.bytesVerified < .mebibytes(2) { await Task.yield() }
@@ -185,14 +185,14 @@ import Testing
       }
       #expect(try await bench.transfer(url) == nil)
     }
-    #expect(bench.shop.state.current.sent.last == 2 * Self.mebibyte..<4 * Self.mebibyte)
+    #expect(bench.server.state.current.sent.last == 2 * Self.mebibyte..<4 * Self.mebibyte)
     try await bench.expectPlaced()
   }
 
   @Test("with two buffers everything still comes") func twoBuffers() async throws {
-    let bench = try Bench(try goods(5))
+    let bench = try Bench(try package(5))
     let held = (0..<2).compactMap { _ in bench.buffers.take(otherwise: {}) }
-    try await bench.shop.open { url async throws in #expect(try await bench.transfer(url) == nil) }
+    try await bench.server.open { url async throws in #expect(try await bench.transfer(url) == nil) }
     for buffer in held { bench.buffers.giveBack(buffer) }
     try await bench.expectPlaced()
   }

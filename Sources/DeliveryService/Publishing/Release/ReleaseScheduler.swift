@@ -15,7 +15,7 @@ final class ReleaseScheduler: Sendable {
   private let timer: any MonotonicClock
   private let stops: (any ContentBlocking)?
   private let log: Log
-  private let wakeUp = WakeUp()
+  private let wakeUp = AsyncSignal()
 
   init(
     database: Database, clock: any WallClock, timer: any MonotonicClock, stops: (any ContentBlocking)?,

@@ -1,0 +1,5 @@
+/// What a follower wants after an update.
+public enum FollowAction: Sendable {
+  case goOn
+  case stop
+}

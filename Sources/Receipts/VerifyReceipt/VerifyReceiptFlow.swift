@@ -1,0 +1,112 @@
+public import Commerce
+
+/// Asking a store about one receipt, as a pure state machine: what came back goes in, what to do next comes out. The
+/// caller does the HTTP and the waiting.
+///
+/// The first question goes to production when the policy accepts production receipts; a receipt that belongs to the
+/// sandbox is put to the sandbox once, when the policy accepts that. The verdict is that of the last answer.
+public struct VerifyReceiptFlow: Sendable {
+  /// What came back from the store.
+  public enum Outcome: Sendable {
+    case response(VerifyReceiptResponse)
+    /// No usable answer: no connection, a status other than 200, a body that is no answer.
+    /// - Parameter retryAfter: the store's `Retry-After`.
+    case failure(reason: String, retryAfter: Duration? = nil)
+  }
+
+  public enum Step: Sendable {
+    /// Put the receipt to that environment's endpoint, after the wait.
+    case ask(StoreEnvironment, after: Duration)
+    case finished(ReceiptVerdict)
+  }
+
+  private let receipt: UnverifiedAppReceipt
+  private let policy: VerifyReceiptPolicy
+  private var environment: StoreEnvironment
+  private var retries = 0
+
+  public init(about receipt: UnverifiedAppReceipt, policy: VerifyReceiptPolicy) {
+    self.receipt = receipt
+    self.policy = policy
+    environment = policy.environments.contains(.production) ? .production : .sandbox
+  }
+
+  /// The step before anything came back. Refuses without asking what the receipt itself says is for another
+  /// application.
+  public func start() -> Step {
+    guard policy.bundleIdentifiers.contains(receipt.claims.bundleIdentifier) else {
+      return .finished(.wrongApplication)
+    }
+    return .ask(environment, after: .zero)
+  }
+
+  public mutating func next(_ outcome: Outcome) -> Step {
+    switch outcome {
+    case .failure(let reason, let retryAfter):
+      return .finished(.undetermined(retryAfter: retryAfter ?? policy.retryAfter, reason: reason))
+    case .response(let response):
+      return next(response)
+    }
+  }
+
+  private mutating func next(_ response: VerifyReceiptResponse) -> Step {
+    switch response.status.meaning(isRetryable: response.isRetryable) {
+    case .decided:
+      return .finished(verdict(response))
+    case .notAuthentic:
+      return .finished(.notAuthentic)
+    case .nothingOwned:
+      var receipt = receipt.claims
+      receipt.purchases = []
+      return .finished(.valid(VerifiedAppReceipt(receipt: receipt, purchases: [])))
+    case .belongsToSandbox:
+      guard environment == .production, policy.environments.contains(.sandbox) else {
+        return .finished(.wrongEnvironment)
+      }
+      environment = .sandbox
+      retries = 0
+      return .ask(.sandbox, after: .zero)
+    case .belongsToProduction:
+      return .finished(.wrongEnvironment)
+    case .retry:
+      guard retries < policy.retryDelays.count else { return .finished(undetermined(response)) }
+      defer { retries += 1 }
+      return .ask(environment, after: policy.retryDelays[retries])
+    case .unusable:
+      return .finished(undetermined(response))
+    }
+  }
+
+  private func undetermined(_ response: VerifyReceiptResponse) -> ReceiptVerdict {
+    .undetermined(
+      retryAfter: policy.retryAfter, reason: "the store answered with status \(response.status.rawValue)")
+  }
+
+  /// The store says the receipt is genuine: what for?
+  private func verdict(_ response: VerifyReceiptResponse) -> ReceiptVerdict {
+    guard let answered = response.receipt else {
+      return .undetermined(retryAfter: policy.retryAfter, reason: "the store's answer holds no receipt")
+    }
+    guard policy.bundleIdentifiers.contains(answered.bundleIdentifier),
+      answered.bundleIdentifier == receipt.claims.bundleIdentifier
+    else { return .wrongApplication }
+    // Both must say so: the answering store, and the receipt it vouches for.
+    guard
+      let named = response.environment.flatMap(StoreEnvironment.init(rawValue:))
+        ?? receipt.claims.environment,
+      named == receipt.claims.environment, policy.environments.contains(named)
+    else { return .wrongEnvironment }
+    return .valid(VerifiedAppReceipt(receipt: receipt.claims, purchases: merged(answered, response)))
+  }
+
+  /// The store's later knowledge replaces what the receipt says about the same transaction.
+  private func merged(
+    _ answered: VerifyReceiptResponse.Receipt, _ response: VerifyReceiptResponse
+  ) -> [InAppPurchase] {
+    var purchases: [String: InAppPurchase] = [:]
+    for purchase in answered.purchases + (response.latestReceiptInfo ?? []) {
+      purchases[purchase.transactionIdentifier] = purchase
+    }
+    return Array(purchases.values)
+  }
+}

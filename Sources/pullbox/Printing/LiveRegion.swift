@@ -1,0 +1,47 @@
+import ServiceRuntime
+
+/// Lines at the end of a terminal that are written again in place. Pure: answers what to write.
+struct LiveRegion {
+  /// Columns that each line on the screen takes, from the top.
+  private var drawn: [Int] = []
+
+  init() {}
+
+  /// What turns the lines on the screen into `lines`. `columns` is the terminal's width now: lines that it has wrapped
+  /// since they were drawn, having become narrower, are found all the same.
+  mutating func frame(_ lines: [String], columns: Int) -> String {
+    var text = rewind(columns: columns)
+    // Each line is cleared behind its new end, not before it: nothing flickers.
+    for line in lines { text += line + "\u{1B}[K\n" }
+    text += "\u{1B}[J"
+    drawn = lines.map(Self.width)
+    return text
+  }
+
+  /// What writes `line` above the live lines, which have to be drawn again after it.
+  mutating func above(_ line: String, columns: Int) -> String {
+    defer { drawn = [] }
+    return rewind(columns: columns) + line + "\u{1B}[K\n\u{1B}[J"
+  }
+
+  private func rewind(columns: Int) -> String {
+    let rows = drawn.reduce(0) { $0 + max(1, ($1 + columns - 1) / max(1, columns)) }
+    return rows > 0 ? "\r\u{1B}[\(rows)A" : "\r"
+  }
+
+  /// Without colors.
+  private static func width(_ line: String) -> Int {
+    var width = 0
+    var inSequence = false
+    for character in line {
+      if inSequence {
+        inSequence = !character.isLetter
+      } else if character == "\u{1B}" {
+        inSequence = true
+      } else {
+        width += TextWidth.of(String(character))
+      }
+    }
+    return width
+  }
+}

@@ -1,0 +1,68 @@
+import PullboxAPIServer
+import ContentPackage
+import Crypto
+import HTTPServer
+import CoreTypes
+import PullboxAPI
+import PullboxTesting
+
+extension FakeServer {
+  /// Thrown where a test wants a connection to break.
+  private struct Cut: Error {}
+
+  /// One content response, with the next fault that the test has lined up.
+  func content(_ package: FixturePackage, _ request: HTTPRequest) throws -> HTTPResponse {
+    let fault = state.withLock { state in
+      state.contentFaults.isEmpty ? ContentFault.faultless : state.contentFaults.removeFirst()
+    }
+    if case .problem(let code) = fault { throw Problem(code) }
+    let tag = "\"\(package.manifest.digest.hexadecimal)\""
+    guard let asked = Self.range(request, length: package.bytes.count), request.headers["If-Range"] == tag
+    else {
+      throw Problem(.requestMalformed, "one Range and If-Range are expected")
+    }
+    var start = asked.lowerBound
+    var headers: HTTPFields = ["ETag": tag, "Accept-Ranges": "bytes"]
+    var status = HTTPStatus.partialContent
+    var end = asked.upperBound
+    switch fault {
+    case .whole: (status, start, end) = (.ok, 0, package.bytes.count)
+    case .early(let count): start = max(0, start - count)
+    case .otherTag: headers["ETag"] = "\"other\""
+    default: break
+    }
+    if status == .partialContent {
+      headers["Content-Range"] = "bytes \(start)-\(end - 1)/\(package.bytes.count)"
+    }
+    var body = Array(package.bytes[start..<end])
+    if case .flip(let offset) = fault, (start..<end).contains(offset) { body[offset - start] ^= 0x40 }
+    return HTTPResponse(status: status, headers: headers, body: stream(body, start, fault))
+  }
+
+  private func stream(_ body: [UInt8], _ start: Int, _ fault: ContentFault) -> ResponseBody {
+    .stream(contentLength: Int64(body.count)) { writer in
+      switch fault {
+      case .cut(let count):
+        self.change { $0.sent.append(start..<start + count) }
+        try await writer.write(Array(body.prefix(count)))
+        throw Cut()
+      case .stall(let count):
+        self.change { $0.sent.append(start..<start + count) }
+        try await writer.write(Array(body.prefix(count)))
+        // Until the peer gives up, which cancels this.
+        try await Task.sleep(for: .seconds(60))
+      default:
+        self.change { $0.sent.append(start..<start + body.count) }
+        try await writer.write(body)
+      }
+    }
+  }
+
+  private static func range(_ request: HTTPRequest, length: Int) -> Range<Int>? {
+    let values = request.headers.values(of: "Range")
+    guard values.count == 1, values[0].hasPrefix("bytes=") else { return nil }
+    let ends = values[0].dropFirst(6).split(separator: "-").compactMap { Int($0) }
+    guard ends.count == 2, ends[0] <= ends[1], ends[1] < length else { return nil }
+    return ends[0]..<ends[1] + 1
+  }
+}

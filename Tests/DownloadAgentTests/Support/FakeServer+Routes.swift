@@ -1,0 +1,187 @@
+import PullboxAPIServer
+import Commerce
+import ContentPackage
+import Crypto
+import HTTPServer
+import CoreTypes
+import PullboxAPI
+import PullboxTesting
+import Receipts
+
+extension FakeServer {
+  func router() -> Router {
+    var routes = APIRoutes()
+    routes.on(.get, "/store/v1/transactions") { _, _ in
+      try self.check("GET /store/v1/transactions")
+      return try .json(
+        TransactionsResponse(transactions: self.state.current.transactions.filter { $0.finishedDate == nil }))
+    }
+    routes.on(.get, "/store/v1/receipt") { _, _ in
+      try self.check("GET /store/v1/receipt")
+      self.change { $0.receiptsGiven += 1 }
+      return try .json(ReceiptResponse(receipt: "AAAA"))
+    }
+    routes.on(.post, "/store/v1/purchases") { request, _ in
+      try self.check("POST /store/v1/purchases")
+      let purchase = try await request.decode(PurchaseRequest.self)
+      try self.queuePurchase(purchase.product.text)
+      guard let entry = self.state.current.transactions.last else { throw Problem(.internalError) }
+      return try .json(TransactionResponse(transaction: entry))
+    }
+    routes.on(.post, "/v1/entitlements") { _, _ in
+      try self.check("POST /v1/entitlements")
+      return try .json(EntitlementsResponse(products: self.entitled()))
+    }
+    routes.on(.post, "/v1/grants") { request, _ in
+      try self.check("POST /v1/grants")
+      return try .json(try self.grant(try await request.decode(GrantRequest.self)), status: .created)
+    }
+    routes.on(.get, "/v1/grants/{grant}") { _, parameters in
+      try self.check("GET /v1/grants")
+      return try .json(try self.status(parameters["grant"]))
+    }
+    routes.on(.post, "/v1/grants/{grant}/tickets") { _, _ in
+      try self.check("POST /v1/grants/tickets")
+      self.change { $0.ticket = "ticket-\($0.asked.count)" }
+      return try .json(
+        TicketResponse(
+          ticket: self.state.current.ticket,
+          ticketExpires: Timestamp(millisecondsSinceEpoch: 1_895_249_800_000)))
+    }
+    routes.on(.post, "/v1/grants/{grant}/completion") { request, parameters in
+      try self.check("POST /v1/grants/completion")
+      let text = String(decoding: try await request.bytes(upTo: .kibibytes(64)), as: UTF8.self)
+      return try self.complete(parameters["grant"], text)
+    }
+    routes.on(.get, "/v1/content/{digest}/manifest") { request, parameters in
+      try self.check("GET /v1/content/manifest")
+      let package = try self.package(parameters["digest"], request)
+      return HTTPResponse(status: .ok, body: .bytes(package.manifest.canonicalBytes()))
+    }
+    routes.on(.get, "/v1/content/{digest}") { request, parameters in
+      try self.check("GET /v1/content")
+      return try self.content(try self.package(parameters["digest"], request), request)
+    }
+    return routes.router { _, _ in }
+  }
+
+  /// Notes the request down, and throws what a test put in its way.
+  private func check(_ name: String) throws {
+    let refusal = state.withLock { state -> Problem? in
+      state.asked.append(name)
+      guard let waiting = state.refusals[name], let first = waiting.first else { return nil }
+      if waiting.count > 1 { state.refusals[name]?.removeFirst() }
+      return first
+    }
+    if let refusal { throw refusal }
+  }
+
+  private func entitled() -> [EntitledProduct] {
+    let state = state.current
+    guard state.isReleased else { return [] }
+    return state.transactions.flatMap { transaction in
+      state.package.filter { $0.manifest.product.text.hasPrefix(transaction.product.text) }.map { package in
+        EntitledProduct(
+          product: package.manifest.product, version: package.manifest.version,
+          length: package.manifest.length,
+          because: "purchased", transaction: transaction.id, state: "not-granted")
+      }
+    }
+  }
+
+  private func grant(_ request: GrantRequest) throws -> GrantResponse {
+    guard let package = state.current.package.last(where: { $0.manifest.product == request.product }),
+      let transaction = request.transaction
+    else { throw Problem(.productUnknown) }
+    let name = String(SHA256Digest.of("\(request.product) \(transaction)".utf8).hexadecimal.prefix(32))
+    guard let grant = GrantIdentifier(name) else { throw Problem(.internalError) }
+    let ticket = state.withLock { state in
+      state.deviceKey = request.device.publicKey
+      if state.grants[name] == nil {
+        state.grants[name] = RecordedGrant(name: .granted, product: request.product, transaction: transaction)
+      }
+      return state.ticket
+    }
+    let digest = package.manifest.digest
+    return GrantResponse(
+      grant: grant, transaction: transaction,
+      download: DownloadTerms(
+        product: request.product, version: package.manifest.version, length: package.manifest.length,
+        digest: digest, manifestDigest: package.manifest.manifestDigest, contentURL: "/v1/content/\(digest)",
+        manifestURL: "/v1/content/\(digest)/manifest", ticket: ticket,
+        ticketExpires: Timestamp(millisecondsSinceEpoch: 1_895_249_800_000),
+        publisherKeys: state.current.publisherKeys, signatures: signatures(of: package.manifest),
+        previous: state.current.previous))
+  }
+
+  private func signatures(of manifest: Manifest) -> [PublisherSignature]? {
+    let state = state.current
+    guard !state.signingKeys.isEmpty else { return nil }
+    return state.signingKeys.map { key in
+      var signature = PublisherSignature(signing: manifest.canonicalBytes(), with: key)
+      state.spoilSignature(&signature)
+      return signature
+    }
+  }
+
+  private func status(_ name: String) throws -> GrantStatus {
+    settle()
+    guard let grant = GrantIdentifier(name), let known = state.current.grants[name],
+      let package = state.current.package.last(where: { $0.manifest.product == known.product }),
+      let device = DeviceIdentifier("device")
+    else { throw Problem(.grantUnknown) }
+    return GrantStatus(
+      grant: grant, state: known.name, store: "sandbox", transaction: known.transaction,
+      product: known.product, version: package.manifest.version, device: device,
+      digest: package.manifest.digest,
+      length: package.manifest.length, bytesDelivered: .zero, history: [])
+  }
+
+  private func complete(_ name: String, _ text: String) throws -> HTTPResponse {
+    guard let key = state.current.deviceKey, let known = state.current.grants[name] else {
+      throw Problem(.grantUnknown)
+    }
+    let payload = try JSONWebSignature(text: text).payload(verifiedWith: key)
+    let report = try APIJSON.decode(CompletionReport.self, from: payload)
+    guard report.grant?.text == name,
+      state.current.package.contains(where: {
+        $0.manifest.digest == report.digest && $0.manifest.product == known.product
+      })
+    else { throw Problem(.completionMismatch, missingStep: .digest) }
+    change { state in
+      state.reports.append(report)
+      if state.grants[name]?.name == .granted { state.grants[name]?.name = .completed }
+    }
+    settle()
+    let now = state.current.grants[name]?.name ?? .completed
+    return try .json(CompletionResponse(state: now), status: now == .finished ? .ok : .accepted)
+  }
+
+  /// Finishes, at the store, what has been delivered completely.
+  private func settle() {
+    change { state in
+      guard state.isStoreUp else { return }
+      for index in state.transactions.indices where state.transactions[index].finishedDate == nil {
+        let transaction = state.transactions[index].id
+        let owed = state.package.filter {
+          $0.manifest.product.text.hasPrefix(state.transactions[index].product.text)
+        }.map(\.manifest.product)
+        let done = state.grants.values.filter { $0.transaction == transaction && $0.name != .granted }
+        guard owed.allSatisfy({ product in done.contains { $0.product == product } }) else { continue }
+        state.transactions[index].finishedDate = Timestamp(millisecondsSinceEpoch: 1_795_249_900_000)
+        for (name, grant) in state.grants where grant.transaction == transaction {
+          state.grants[name]?.name = .finished
+        }
+      }
+    }
+  }
+
+  private func package(_ digest: String, _ request: HTTPRequest) throws -> FixturePackage {
+    let state = state.current
+    guard request.bearerToken == state.ticket else { throw Problem(.ticketExpired) }
+    guard let package = state.package.first(where: { $0.manifest.digest.hexadecimal == digest }) else {
+      throw Problem(.contentUnknown)
+    }
+    return package
+  }
+}

@@ -1,0 +1,110 @@
+import PullboxAPIServer
+import Commerce
+import ContentPackage
+import Crypto
+import HTTPServer
+import CoreTypes
+import PullboxAPI
+import PullboxTesting
+import Receipts
+import Testing
+
+/// A payment store and a delivery server in one, small and obedient: it does what a test says, and remembers what it was
+/// asked.
+final class FakeServer: Sendable {
+  /// How one content request is to be answered.
+  enum ContentFault: Sendable {
+    case faultless
+    /// The connection breaks after so many bytes of the body.
+    case cut(after: Int)
+    /// The byte of the package at this offset is changed, if the request covers it.
+    case flip(at: Int)
+    /// 200 with everything, whatever range was asked for.
+    case whole
+    /// 206 that starts so many bytes earlier than asked.
+    case early(by: Int)
+    case otherTag
+    case problem(ProblemCode)
+    /// Sends so many bytes and then nothing more.
+    case stall(after: Int)
+  }
+
+  struct State: Sendable {
+    var package: [FixturePackage] = []
+    var transactions: [StoreTransaction] = []
+    /// What the entitlements endpoint lists; everything in ``package`` unless set.
+    var isReleased = true
+    /// Answers in place of the usual one, by `METHOD /path` with the grant left out; used up one by one, the last stays.
+    var refusals: [String: [Problem]] = [:]
+    var contentFaults: [ContentFault] = []
+    /// Whether the store has answered the server about finishing.
+    var isStoreUp = true
+    var asked: [String] = []
+    /// Ranges of the package as they were sent, whole or cut.
+    var sent: [Range<Int>] = []
+    var grants: [String: RecordedGrant] = [:]
+    var deviceKey: VerificationKey?
+    var reports: [CompletionReport] = []
+    var ticket = "ticket-1"
+    var receiptsGiven = 0
+    /// The product's keys, those that sign its manifests, and what is done to a signature on its way.
+    var previous: PreviousContent?
+    var publisherKeys: [PublisherKeyIdentifier]?
+    var signingKeys: [SigningKey] = []
+    var spoilSignature: @Sendable (inout PublisherSignature) -> Void = { _ in }
+  }
+
+  struct RecordedGrant: Sendable {
+    var name: GrantState
+    var product: ProductIdentifier
+    var transaction: TransactionIdentifier
+  }
+
+  let state: Locked<State>
+  private let server: Locked<HTTPServer?> = Locked(nil)
+
+  init(_ package: [FixturePackage] = []) {
+    state = Locked(State(package: package))
+  }
+
+  /// Serves while `body` runs; gives it the address.
+  func open<Result: Sendable>(_ body: (String) async throws -> Result) async throws -> Result {
+    var configuration = HTTPServerConfiguration(addresses: [.tcp(host: "127.0.0.1", port: 0)])
+    configuration.loops = 1
+    configuration.drainDeadline = .milliseconds(100)
+    let server = HTTPServer(configuration: configuration, handler: router())
+    try server.start()
+    let address = try #require(server.boundAddresses.first)
+    do {
+      let result = try await body("http://\(address)")
+      await server.drain()
+      return result
+    } catch {
+      await server.drain()
+      throw error
+    }
+  }
+
+  func change(_ body: @Sendable (inout State) -> Void) { state.withLock { body(&$0) } }
+
+  /// A purchase of that product enters the queue.
+  func queuePurchase(_ product: String = FixturePackage.product, transaction: String = "2000000000000001")
+    throws
+  {
+    let entry = StoreTransaction(
+      id: try #require(TransactionIdentifier(transaction)),
+      originalId: try #require(TransactionIdentifier(transaction)),
+      product: try #require(ProductIdentifier(product)), quantity: 1, state: .purchased,
+      purchaseDate: Timestamp(millisecondsSinceEpoch: 1_795_249_800_000))
+    state.withLock { $0.transactions.append(entry) }
+  }
+
+  /// How many times each piece of the package was sent completely.
+  func timesSent(_ package: FixturePackage) -> [Int] {
+    let sent = state.current.sent
+    return (0..<package.manifest.layout.count).map { piece in
+      let range = package.manifest.layout.range(of: piece)
+      return sent.count { $0.lowerBound <= Int(range.lowerBound) && Int(range.upperBound) <= $0.upperBound }
+    }
+  }
+}
