@@ -85,6 +85,12 @@ let executables: [Target] = [
     ]),
 ]
 
+// Built with everything else, so that what apps are shown keeps compiling.
+let examples: [Target] = [
+  .executableTarget(
+    name: "ReaderExample", dependencies: ["PullboxKit", "Commerce"], path: "Examples/ReaderExample")
+]
+
 let tests: [Target] = [
   .testTarget(name: "CoreTypesTests", dependencies: ["CoreTypes", "PullboxTesting"]),
   .testTarget(name: "SystemCallsTests", dependencies: ["SystemCalls", "PullboxTesting"]),
@@ -142,7 +148,7 @@ let tests: [Target] = [
     name: "BlackBoxTests",
     dependencies: [
       "PullboxAPI", "HTTPClient", "Commerce", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
-      "pullbox", "pullbox-server", "pullbox-agent", "pullbox-sandbox",
+      "pullbox", "pullbox-server", "pullbox-agent", "pullbox-sandbox", "ReaderExample",
     ]),
 ]
 
@@ -155,7 +161,7 @@ let package = Package(
     .executable(name: "pullbox-sandbox", targets: ["pullbox-sandbox"]),
     .library(name: "PullboxKit", targets: ["PullboxKit"]),
   ],
-  targets: systemLibraries + groundwork + plumbing + domain + contract + services + executables
+  targets: systemLibraries + groundwork + plumbing + domain + contract + services + executables + examples
     + [.target(name: "PullboxTesting", dependencies: ["CLinux", "CTLS", "CoreTypes", "SystemCalls"])] + tests,
   swiftLanguageModes: [.v6]
 )
