@@ -23,7 +23,7 @@ struct ReaderExample {
       if product == nil { fail("'\(name)' is no product identifier", code: 2) }
     }
     do {
-      let queue = PaymentQueue(try AgentConnection(socketPath: socket))
+      let queue = PaymentQueue(try AgentClient(socketPath: socket))
       try await show(queue, buying: product)
     } catch {
       fail("\(error)", code: 1)
