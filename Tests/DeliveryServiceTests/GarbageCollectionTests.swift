@@ -4,6 +4,7 @@ import Database
 import Crypto
 import HTTPClient
 import CoreTypes
+import Foundation
 import PullboxAPI
 import PullboxTesting
 import Synchronization
@@ -12,7 +13,7 @@ import Testing
 
 @testable import DeliveryService
 
-@Suite("Collection")
+@Suite("Garbage collection")
 struct GarbageCollectionTests {
   private let package = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
 
@@ -100,6 +101,41 @@ struct GarbageCollectionTests {
       #expect(report.blobs.map(\.digest) == (isFinished ? [.of(package)] : []))
       #expect(try await server.fetch(grant).status == (isFinished ? 404 : 200))
     }
+  }
+
+  @Test(
+    "a collected package is closed although the loops remember tickets for it, so that its space comes back")
+  func collectedIsClosed() async throws {
+    try await ServerHarness.run(options: ["--collect-withdrawn", "--upload-lifetime", "100s"]) { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      // The first request opens the package, the second is answered on the loop, which remembers the ticket.
+      let port = try #require(
+        server.server.addresses.first?.split(separator: ":").last.flatMap { UInt16($0) })
+      for _ in 1...2 {
+        let connection = try RawConnection.tcp(port: port)
+        try await connection.send(
+          "GET \(grant.download.contentURL)?ticket=\(grant.download.ticket) HTTP/1.1\r\nHost: a\r\n"
+            + "Connection: close\r\n\r\n")
+        #expect(try await connection.receiveToEnd().suffix(package.count) == package[...])
+      }
+      #expect(try openBlobs(of: server).count == 1)
+      try await server.server.collector.database.write {
+        try $0.execute("UPDATE grants SET state = 'finished'")
+      }
+      try await withdraw(server)
+      server.clock.advance(by: .seconds(100))
+      #expect(try await collect(server, grace: 0).blobs.map(\.digest) == [.of(package)])
+      #expect(try openBlobs(of: server).isEmpty)
+    }
+  }
+
+  /// The descriptors that this process has of the server's blobs, removed or not.
+  private func openBlobs(of server: ServerHarness) throws -> [String] {
+    try FileSystem.list("/proc/self/fd").compactMap { entry in
+      // A descriptor that was closed since it was listed has no target.
+      try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(entry.name)")
+    }.filter { $0.hasPrefix(server.directory.path) && $0.contains("/blobs/") }
   }
 
   @Test(

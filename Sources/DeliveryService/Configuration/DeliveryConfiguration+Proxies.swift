@@ -14,19 +14,19 @@ extension DeliveryConfiguration {
   }
 
   /// Throws ``StartError`` for what is no path.
-  func handOff() throws -> AccelRedirect? {
+  func accelRedirect() throws -> AccelRedirect? {
     guard let accelRedirectPrefix else { return nil }
-    guard let handOff = AccelRedirect(prefix: accelRedirectPrefix, longest: accelRedirectLongest?.bytes)
+    guard let redirect = AccelRedirect(prefix: accelRedirectPrefix, longest: accelRedirectLongest?.bytes)
     else {
       throw StartError("accelRedirectPrefix: \(accelRedirectPrefix) is no path")
     }
-    return handOff
+    return redirect
   }
 
   /// Everything of the gate that may change while it runs. Throws ``StartError``.
   func deliverySettings(keys: TicketKeys) throws -> DeliverySettings {
     DeliverySettings(
       keys: keys, ticketLifetime: ticketLifetime.duration, classes: try classes(), proxies: try proxies(),
-      handOff: try handOff())
+      accelRedirect: try accelRedirect())
   }
 }

@@ -1,53 +1,35 @@
+import CoreTypes
 import Crypto
 import HTTPServer
-import CoreTypes
 
 /// Answers `GET` and `HEAD /v1/content/{digest}` on the loop that read the request: ticket, preconditions, range, limits,
 /// head, and the descriptor handed to the kernel. No database, no lock and no allocation for tickets that the loop knows;
-/// everything it cannot answer at once is passed on to ``ContentRoutes``.
+/// everything it cannot answer at once is deferred to ``ContentRoutes``.
 struct ContentHandler: InlineHandler {
-  /// A ticket that was let in, and what its next request needs. Empty to begin with.
-  struct VerifiedTicket {
-    var ticket = InlineArray<72, UInt8>(repeating: 0)
-    /// Seconds since the epoch.
-    var expiry: UInt64 = 0
-    /// The ``TicketVerifier/changes`` it was checked under.
-    var changes: UInt64 = 0
-    var entry: OpenPackage?
-    var meter: GrantMeter?
-    var limits = RateLimits.none
-
-    @inline(__always)
-    func covers(_ text: Span<UInt8>, _ digest: SHA256Digest, now: UInt64, changes: UInt64) -> Bool {
-      guard self.changes == changes, now < expiry, let entry, entry.digest == digest else { return false }
-      return equalInConstantTime(text, ticket.span)
-    }
-  }
-
   private static let pathLength = 12 + 64
 
-  let content: OpenPackageCache
-  let access: TicketVerifier
+  let packages: OpenPackageCache
+  let verifier: TicketVerifier
   let meters: MeterRegistry
   let timer: any MonotonicClock
-  let counts: InlineMetrics
-  private let memory = TicketCache()
-  private let own: InlineMetrics.Loop
+  let metrics: InlineMetrics
+  private let tickets = TicketCache()
+  private let ownMetrics: InlineMetrics.Loop
 
   init(
-    content: OpenPackageCache, access: TicketVerifier, meters: MeterRegistry, timer: any MonotonicClock,
-    counts: InlineMetrics
+    packages: OpenPackageCache, verifier: TicketVerifier, meters: MeterRegistry, timer: any MonotonicClock,
+    metrics: InlineMetrics
   ) {
-    self.content = content
-    self.access = access
+    self.packages = packages
+    self.verifier = verifier
     self.meters = meters
     self.timer = timer
-    self.counts = counts
-    own = counts.makeLoop()
+    self.metrics = metrics
+    ownMetrics = metrics.makeLoop()
   }
 
   func copyForLoop() -> ContentHandler {
-    ContentHandler(content: content, access: access, meters: meters, timer: timer, counts: counts)
+    ContentHandler(packages: packages, verifier: verifier, meters: meters, timer: timer, metrics: metrics)
   }
 
   func makeConnectionState() -> VerifiedTicket { VerifiedTicket() }
@@ -60,50 +42,51 @@ struct ContentHandler: InlineHandler {
       bytes.hasPrefix("/v1/content/", at: head.path.lowerBound),
       let ticketRange = Self.ticket(in: head, bytes), !head.wantsDigests(bytes)
     else { return .passOn }
-    if access.settings.dependsOnProxies, isForProxies(head, bytes, &response) { return .passOn }
+    if verifier.settings.dependsOnProxies, isForProxies(head, bytes, &response) { return .passOn }
     let name = bytes.extracting(head.path.lowerBound + 12..<head.path.upperBound)
-    guard let digest = Self.digest(name, state.entry) else { return .passOn }
+    guard let digest = Self.digest(name, state.package) else { return .passOn }
     let ticket = bytes.extracting(ticketRange)
-    guard admit(ticket, to: digest, &state), let entry = state.entry, let meter = state.meter else {
+    guard verify(ticket, for: digest, &state), let package = state.package, let meter = state.meter else {
       return .passOn
     }
 
-    let range = RangeSet.requested(head: head, bytes: bytes, length: entry.length)
-    let answer = RangeDecision(Self.verdict(head, bytes, entry), range)
-    switch answer {
-    case .whole:
-      guard begin(entry.length, meter, state.limits, &response) else { return .passOn }
-      start(.ok, entry, &response)
-      response.finish(file: entry.file, range: 0..<entry.length, meter: meter)
-    case .part(let range):
-      guard begin(range.upperBound - range.lowerBound, meter, state.limits, &response) else { return .passOn }
-      start(.partialContent, entry, &response)
-      response.appendContentRange(range, of: entry.length)
-      response.finish(file: entry.file, range: range, meter: meter)
-    case .unsatisfiable:
-      refuse(.rangeNotSatisfiable, entry, &response)
-      response.appendUnsatisfiedContentRange(of: entry.length)
-      response.finish()
-    case .notModified:
-      start(.notModified, entry, &response)
-      response.finish()
-    case .preconditionFailed:
-      refuse(.preconditionFailed, entry, &response)
-      response.finish()
-    case .parts:
+    let range = RangeSet.requested(head: head, bytes: bytes, length: package.length)
+    let decision = RangeDecision(Self.verdict(head, bytes, package), range)
+    if case .parts = decision { return .passOn }
+    switch decision.admission(
+      of: package.length, to: meter, under: state.limits, now: { timer.now().nanoseconds })
+    {
+    case .begin(let bytesPerSecond):
+      if let bytesPerSecond { response.pace(bytesPerSecond: bytesPerSecond) }
+    case .wait:
       return .passOn
     }
-    own.add(answer)
+    response.start(decision.status)
+    let lines = package.lines(decision.fields)
+    response.append(lines: lines.span)
+    switch decision {
+    case .whole:
+      response.finish(file: package.file, range: 0..<package.length, meter: meter)
+    case .part(let range):
+      response.appendContentRange(range, of: package.length)
+      response.finish(file: package.file, range: range, meter: meter)
+    case .unsatisfiable:
+      response.appendUnsatisfiedContentRange(of: package.length)
+      response.finish()
+    case .notModified, .preconditionFailed, .parts:
+      response.finish()
+    }
+    ownMetrics.add(decision)
     return .answered
   }
 
   /// What the conditional fields say; nearly every request has none.
   @inline(__always)
   private static func verdict(
-    _ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ entry: OpenPackage
+    _ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ package: OpenPackage
   ) -> Preconditions.Verdict {
     guard head.hasConditions else { return .proceed }
-    let tag = entry.entityTagBytes
+    let tag = package.entityTagBytes
     return Preconditions(head: head, bytes: bytes, entityTag: tag.span).verdict
   }
 
@@ -111,63 +94,40 @@ struct ContentHandler: InlineHandler {
   private func isForProxies(
     _ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout InlineResponse
   ) -> Bool {
-    let settings = memory.settings(of: access.settings, changes: access.changes)
+    let settings = tickets.settings(of: verifier.settings, changes: verifier.changes)
     guard settings.proxies.contains(response.peer) else { return false }
-    if settings.handOff != nil { return true }
+    if settings.accelRedirect != nil { return true }
     let fields = ForwardingFields(
       forwarded: head.values(of: "forwarded", bytes), for: head.values(of: "x-forwarded-for", bytes))
     response.client = settings.proxies.origin(of: response.peer, fields).client
     return false
   }
 
-  private func start(_ status: HTTPStatus, _ entry: OpenPackage, _ response: inout InlineResponse) {
-    response.start(status)
-    let lines = status == .ok || status == .partialContent ? entry.contentLines : entry.commonLines
-    response.append(lines: lines.span)
-  }
-
-  private func refuse(_ status: HTTPStatus, _ entry: OpenPackage, _ response: inout InlineResponse) {
-    response.start(status)
-    let lines = entry.refusalLines
-    response.append(lines: lines.span)
-  }
-
-  /// Whether the limits allow another body now, of that length; if so, paces it.
-  private func begin(
-    _ length: Int64, _ meter: GrantMeter, _ limits: RateLimits, _ response: inout InlineResponse
-  ) -> Bool {
-    guard meter.delay(under: limits, now: { timer.now().nanoseconds }) == 0 else { return false }
-    if let pace = meter.pace(under: limits, length: length, now: { timer.now().nanoseconds }) {
-      response.pace(bytesPerSecond: pace)
-    }
-    return true
-  }
-
   /// Whether the ticket opens that content now. One that the connection or the loop knows is compared, not computed again.
-  private func admit(_ text: Span<UInt8>, to digest: SHA256Digest, _ state: inout VerifiedTicket) -> Bool {
-    let now = access.now
-    let changes = access.changes
+  private func verify(_ text: Span<UInt8>, for digest: SHA256Digest, _ state: inout VerifiedTicket) -> Bool {
+    let now = verifier.now
+    let changes = verifier.changes
     if state.covers(text, digest, now: now, changes: changes) { return true }
-    if let known = memory.admission(for: text), known.covers(text, digest, now: now, changes: changes) {
+    if let known = tickets.ticket(text, for: digest, now: now, changes: changes) {
       state = known
       return true
     }
-    let settings = memory.settings(of: access.settings, changes: changes)
-    guard let entry = content.opened(digest),
+    let settings = tickets.settings(of: verifier.settings, changes: changes)
+    guard let package = packages.opened(digest),
       let ticket = try? settings.keys.open(text, for: digest, now: now),
-      access.stops.reason(ticket.grant, digest) == nil
+      verifier.revocations.reason(ticket.grant, digest) == nil
     else { return false }
     for index in 0..<Ticket.textLength { state.ticket[index] = text[index] }
     state.expiry = ticket.expiry
     state.changes = changes
-    state.entry = entry
+    state.package = package
     state.meter = meters.meter(for: ticket.grant, device: ticket.device, content: digest)
     state.limits = settings.classes.limits(of: ticket.rateClass)
-    memory.remember(state, for: text)
+    tickets.remember(state, for: text)
     return true
   }
 
-  /// The digest of that name; that of the entry sent last is compared, not read again.
+  /// The digest of that name; that of the package sent last is compared, not read again.
   private static func digest(_ name: Span<UInt8>, _ last: OpenPackage?) -> SHA256Digest? {
     if let last, last.isNamed(name) { return last.digest }
     return SHA256Digest(hexadecimal: name)

@@ -5,14 +5,14 @@ import HTTPServer
 import CoreTypes
 import PullboxAPI
 
-/// Content as the loops do not answer it: refusals with their documents, packages that have first to be opened, bodies that
+/// Answers the requests for content that the loops defer: refusals with their documents, packages that have first to be opened, bodies that
 /// a proxy sends, manifests and Metalink documents.
 struct ContentRoutes: Sendable {
   static let pattern = "/v1/content/{digest}"
   private static let immutable = "private, max-age=31536000, immutable"
 
-  let content: OpenPackageCache
-  let access: TicketVerifier
+  let packages: OpenPackageCache
+  let verifier: TicketVerifier
   let meters: MeterRegistry
   let timer: any MonotonicClock
   let publicURL: String
@@ -22,14 +22,14 @@ struct ContentRoutes: Sendable {
       let name = parameters["digest"]
       if name.hasSuffix(".meta4") { return try await metalink(request, try Self.digest(name.dropLast(6))) }
       let digest = try Self.digest(name)
-      let ticket = try access.ticket(of: request, for: digest)
-      return try answer(request, from: try await content.entry(for: digest), for: ticket)
+      let ticket = try verifier.ticket(of: request, for: digest)
+      return try response(to: request, from: try await packages.package(for: digest), for: ticket)
     }
     routes.on(.get, Self.pattern + "/manifest") { request, parameters in
       let digest = try Self.digest(parameters["digest"])
-      let ticket = try access.ticket(of: request, for: digest)
+      let ticket = try verifier.ticket(of: request, for: digest)
       return Self.manifest(
-        try await content.manifestBytes(of: digest, for: ticket.grant), to: request)
+        try await packages.manifestBytes(of: digest, for: ticket.grant), to: request)
     }
   }
 
@@ -50,107 +50,90 @@ struct ContentRoutes: Sendable {
     }
   }
 
-  private func answer(
-    _ request: HTTPRequest, from entry: OpenPackage, for ticket: Ticket
+  private func response(
+    to request: HTTPRequest, from package: OpenPackage, for ticket: Ticket
   ) throws(Problem) -> HTTPResponse {
-    let settings = access.settings.value
-    let answer = RangeDecision(
-      Preconditions(request, entityTag: entry.entityTag).verdict,
-      RangeSet.requested(request, length: entry.length))
-    let meter = meters.meter(for: ticket.grant, device: ticket.device, content: entry.digest)
-    var pacing: UInt64?
-    if let length = answer.bodyLength(of: entry.length) {
-      pacing = try begin(length, meter, settings.classes.limits(of: ticket.rateClass))
-    }
-    if let handOff = settings.handOff, settings.proxies.contains(request.peer),
-      handOff.suits(request, answer, of: entry.length)
+    let settings = verifier.settings.value
+    let decision = RangeDecision(
+      Preconditions(request, entityTag: package.entityTag).verdict,
+      RangeSet.requested(request, length: package.length))
+    let meter = meters.meter(for: ticket.grant, device: ticket.device, content: package.digest)
+    let limits = settings.classes.limits(of: ticket.rateClass)
+    let pacing: UInt64?
+    switch decision.admission(
+      of: package.length, to: meter, under: limits, now: { timer.now().nanoseconds })
     {
-      let length = answer.bodyLength(of: entry.length) ?? 0
-      // What nginx sends is not seen from here: what it was told to send counts.
-      if request.method == .get { meter.didSend(Int(length)) }
-      return handedOff(request, answer, of: entry, to: handOff, pacing)
+    case .begin(let bytesPerSecond): pacing = bytesPerSecond
+    case .wait(let nanoseconds):
+      throw Problem(
+        .tooManyRequests, "this purchase or device has all it may have at once",
+        retryAfterSeconds: Int((nanoseconds + 999_999_999) / 1_000_000_000))
     }
-    var response = response(to: request, answer, from: entry, meter)
+    if let redirect = settings.accelRedirect, settings.proxies.contains(request.peer),
+      redirect.suits(request, decision, of: package.length)
+    {
+      // What nginx sends is not seen from here: what it was told to send counts.
+      if request.method == .get { meter.didSend(Int(decision.bodyLength(of: package.length) ?? 0)) }
+      return redirected(request, decision, of: package, to: redirect, pacing: pacing)
+    }
+    var response = Self.response(to: request, decision, from: package, meter: meter)
     response.pacing = pacing
     return response
   }
 
-  private func response(
-    to request: HTTPRequest, _ answer: RangeDecision, from entry: OpenPackage, _ meter: GrantMeter
+  private static func response(
+    to request: HTTPRequest, _ decision: RangeDecision, from package: OpenPackage, meter: GrantMeter
   ) -> HTTPResponse {
-    var response = HTTPResponse(status: .ok, headers: Self.commonFields(request, entry))
-    switch answer {
+    var response = HTTPResponse(
+      status: decision.status, headers: fields(decision.fields, of: package, for: request))
+    switch decision {
     case .whole:
-      response.headers["Content-Type"] = entry.mediaType
-      response.body = .file(entry.file, 0..<entry.length, meter: meter)
+      response.body = .file(package.file, 0..<package.length, meter: meter)
     case .part(let range):
-      response.status = .partialContent
-      response.headers["Content-Type"] = entry.mediaType
       response.headers["Content-Range"] =
-        "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(entry.length)"
-      response.body = .file(entry.file, range, meter: meter)
+        "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(package.length)"
+      response.body = .file(package.file, range, meter: meter)
     case .parts(let ranges):
-      let multipart = MultipartRanges(ranges, of: entry.file, partType: entry.mediaType)
-      response.status = .partialContent
+      let multipart = MultipartRanges(ranges, of: package.file, partType: package.mediaType)
       response.headers["Content-Type"] = multipart.contentType
       response.body = .parts(multipart.parts, meter: meter)
     case .unsatisfiable:
-      response.status = .rangeNotSatisfiable
-      response.headers = Self.fields(OpenPackage.refusalFields(entry.digest))
-      response.headers["Content-Range"] = "bytes */\(entry.length)"
-    case .notModified:
-      response.status = .notModified
-    case .preconditionFailed:
-      response.status = .preconditionFailed
-      response.headers = Self.fields(OpenPackage.refusalFields(entry.digest))
+      response.headers["Content-Range"] = "bytes */\(package.length)"
+    case .notModified, .preconditionFailed:
+      break
     }
     return response
   }
 
-  private static func commonFields(_ request: HTTPRequest, _ entry: OpenPackage) -> HTTPFields {
-    let digests = DigestPreference(request)
-    var headers = fields(
-      OpenPackage.commonFields(entry.digest).filter { $0.0 != "Repr-Digest" || digests.wantsReprDigest })
-    if digests.wantsDigest { headers.append("Digest", "SHA-256=\(Base64.encode(entry.digest.array))") }
-    return headers
-  }
-
-  private static func fields(_ all: [(String, String)]) -> HTTPFields {
+  /// The package's fields, with the digests that the request wants where the response is about the content's bytes.
+  private static func fields(
+    _ set: OpenPackage.FieldSet, of package: OpenPackage, for request: HTTPRequest
+  ) -> HTTPFields {
     var fields = HTTPFields()
-    for (name, value) in all { fields.append(name, value) }
+    for (name, value) in package.fields(set) { fields.append(name, value) }
+    guard set != .refusal else { return fields }
+    let digests = DigestPreference(request)
+    if !digests.wantsReprDigest { fields["Repr-Digest"] = nil }
+    if digests.wantsDigest { fields.append("Digest", "SHA-256=\(Base64.encode(package.digest.array))") }
     return fields
   }
 
-  private func handedOff(
-    _ request: HTTPRequest, _ answer: RangeDecision, of entry: OpenPackage, to handOff: AccelRedirect,
-    _ pacing: UInt64?
+  private func redirected(
+    _ request: HTTPRequest, _ decision: RangeDecision, of package: OpenPackage, to redirect: AccelRedirect,
+    pacing: UInt64?
   ) -> HTTPResponse {
-    var response = HTTPResponse(status: .ok, headers: Self.commonFields(request, entry))
+    var response = HTTPResponse(status: .ok, headers: Self.fields(.content, of: package, for: request))
     // nginx takes over this field, and says it itself of the whole.
-    if answer == .whole { response.headers["Accept-Ranges"] = nil }
-    response.headers["Content-Type"] = entry.mediaType
-    response.headers["X-Accel-Redirect"] = handOff.location(of: entry.digest)
+    if decision == .whole { response.headers["Accept-Ranges"] = nil }
+    response.headers["X-Accel-Redirect"] = redirect.location(of: package.digest)
     if let pacing { response.headers["X-Accel-Limit-Rate"] = String(pacing) }
     return response
   }
 
-  /// The pace of a body that may begin now. Throws `too-many-requests` where it may not.
-  private func begin(
-    _ length: Int64, _ meter: GrantMeter, _ limits: RateLimits
-  ) throws(Problem) -> UInt64? {
-    let delay = meter.delay(under: limits) { timer.now().nanoseconds }
-    guard delay == 0 else {
-      let seconds = Int((delay + 999_999_999) / 1_000_000_000)
-      throw Problem(
-        .tooManyRequests, "this purchase or device has all it may have at once", retryAfterSeconds: seconds)
-    }
-    return meter.pace(under: limits, length: length) { timer.now().nanoseconds }
-  }
-
   /// The ticket that was asked with opens the content for the tool that reads the document.
   private func metalink(_ request: HTTPRequest, _ digest: SHA256Digest) async throws -> HTTPResponse {
-    _ = try access.ticket(of: request, for: digest)
-    let manifest = try await content.manifest(of: digest)
+    _ = try verifier.ticket(of: request, for: digest)
+    let manifest = try await packages.manifest(of: digest)
     let ticket = request.queryValue("ticket") ?? request.bearerToken ?? ""
     let base = publicURL.isEmpty ? base(of: request) : publicURL
     let link = Metalink(manifest: manifest, url: "\(base)/v1/content/\(digest.hexadecimal)?ticket=\(ticket)")
@@ -164,7 +147,7 @@ struct ContentRoutes: Sendable {
 
   /// As the client calls this server: what a trusted proxy says, else the request's own `Host`.
   private func base(of request: HTTPRequest) -> String {
-    let origin = access.settings.value.proxies.origin(of: request.peer, ForwardingFields(request))
+    let origin = verifier.settings.value.proxies.origin(of: request.peer, ForwardingFields(request))
     let scheme = origin.scheme ?? (request.isSecure ? "https" : "http")
     let own = request.headers["Host"].flatMap { RequestOrigin.isHost($0) ? $0 : nil }
     return "\(scheme)://\(origin.host ?? own ?? "localhost")"

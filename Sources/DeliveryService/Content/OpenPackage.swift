@@ -5,6 +5,16 @@ import CoreTypes
 
 /// A package that is open for sending: its descriptor, and the head lines that every answer about it carries.
 final class OpenPackage: Sendable {
+  /// The fields that responses about a package have in common, by what they carry.
+  enum FieldSet: Hashable, Sendable {
+    /// A 200 or a single part: the common fields and the media type.
+    case content
+    /// A 304, or several parts.
+    case common
+    /// A 412 or a 416.
+    case refusal
+  }
+
   let digest: SHA256Digest
   let file: SharedDescriptor
   /// As it stands in `ETag`, with quotes.
@@ -13,12 +23,10 @@ final class OpenPackage: Sendable {
   /// The digest's hexadecimal digits.
   private let digits: InlineArray<64, UInt8>
   let mediaType: String
-  /// `name: value` lines with their ends, made once: those of a 304, and with `Content-Type` those of one that
-  /// carries content.
-  let commonLines: [UInt8]
-  /// The same for 412 and 416.
-  let refusalLines: [UInt8]
-  let contentLines: [UInt8]
+  /// `name: value` lines with their ends, made once for every set of fields.
+  private let contentLines: [UInt8]
+  private let commonLines: [UInt8]
+  private let refusalLines: [UInt8]
 
   init(digest: SHA256Digest, file: SharedDescriptor, mediaType: String) {
     self.digest = digest
@@ -28,10 +36,23 @@ final class OpenPackage: Sendable {
     let tag = Array(entityTag.utf8)
     entityTagBytes = tag
     digits = InlineArray { tag[$0 + 1] }
-    let common = Self.commonFields(digest)
-    commonLines = Self.lines(common)
-    refusalLines = Self.lines(Self.refusalFields(digest))
-    contentLines = Self.lines(common + [("Content-Type", mediaType)])
+    contentLines = Self.lines(Self.fields(.content, of: digest, mediaType: mediaType))
+    commonLines = Self.lines(Self.fields(.common, of: digest, mediaType: mediaType))
+    refusalLines = Self.lines(Self.fields(.refusal, of: digest, mediaType: mediaType))
+  }
+
+  /// The fields as lines that a head is made of, each with its end.
+  @inline(__always)
+  func lines(_ set: FieldSet) -> [UInt8] {
+    switch set {
+    case .content: contentLines
+    case .common: commonLines
+    case .refusal: refusalLines
+    }
+  }
+
+  func fields(_ set: FieldSet) -> [(name: String, value: String)] {
+    Self.fields(set, of: digest, mediaType: mediaType)
   }
 
   var length: Int64 { file.length.rawValue }
@@ -43,27 +64,26 @@ final class OpenPackage: Sendable {
     return equalInConstantTime(name, digits.span)
   }
 
-  private static func lines(_ fields: [(String, String)]) -> [UInt8] {
-    Array(fields.map { "\($0.0): \($0.1)\r\n" }.joined().utf8)
+  private static func lines(_ fields: [(name: String, value: String)]) -> [UInt8] {
+    Array(fields.map { "\($0.name): \($0.value)\r\n" }.joined().utf8)
   }
 
-  /// What a 200, 206 and 304 alike say about the content. The bytes behind a digest never change, so a device may
-  /// keep them for ever; `private`, since they are gated. `X-Accel-Buffering` keeps proxies from cutting long bodies.
-  static func commonFields(_ digest: SHA256Digest) -> [(String, String)] {
-    [
-      ("Accept-Ranges", "bytes"), ("ETag", "\"\(digest.hexadecimal)\""),
-      ("Repr-Digest", "sha-256=:\(Base64.encode(digest.array)):"),
-      ("Cache-Control", "private, max-age=31536000, immutable"), ("X-Accel-Buffering", "no"),
-    ]
-  }
-
-  /// What a 412 and 416 say: which content was meant, but nothing that belongs to its bytes. A cache may keep any answer
-  /// that says for how long (RFC 9111 §3), and would give it to requests without the condition; a digest in a refusal is
-  /// that of the refusal's own content (RFC 9530 §3).
-  static func refusalFields(_ digest: SHA256Digest) -> [(String, String)] {
-    [
-      ("Accept-Ranges", "bytes"), ("ETag", "\"\(digest.hexadecimal)\""),
-      ("Cache-Control", "private, no-store"),
-    ]
+  /// The bytes behind a digest never change, so a device may keep them for ever; `private`, since they are gated.
+  /// `X-Accel-Buffering` keeps proxies from cutting long bodies.
+  ///
+  /// A 412 and a 416 say which content was meant, but nothing that belongs to its bytes. A cache may keep any answer that
+  /// says for how long (RFC 9111 §3), and would give it to requests without the condition; a digest in a refusal is that of
+  /// the refusal's own content (RFC 9530 §3).
+  private static func fields(
+    _ set: FieldSet, of digest: SHA256Digest, mediaType: String
+  ) -> [(name: String, value: String)] {
+    let identity = [("Accept-Ranges", "bytes"), ("ETag", "\"\(digest.hexadecimal)\"")]
+    guard set != .refusal else { return identity + [("Cache-Control", "private, no-store")] }
+    let common =
+      identity + [
+        ("Repr-Digest", "sha-256=:\(Base64.encode(digest.array)):"),
+        ("Cache-Control", "private, max-age=31536000, immutable"), ("X-Accel-Buffering", "no"),
+      ]
+    return set == .content ? common + [("Content-Type", mediaType)] : common
   }
 }

@@ -12,7 +12,7 @@ final class OpenPackageCache: Sendable {
   static let maximumOpen = 256
 
   private struct Cache {
-    var entries: [SHA256Digest: OpenPackage] = [:]
+    var packages: [SHA256Digest: OpenPackage] = [:]
     /// Least recently opened first.
     var order: [SHA256Digest] = []
   }
@@ -26,36 +26,37 @@ final class OpenPackageCache: Sendable {
     self.database = database
   }
 
-  /// An open package; nil when it is not open. A descriptor that falls out of the cache stays open for those who have it.
+  /// An open package; nil when it is not open. A descriptor that falls out of the cache stays open until the bodies and the
+  /// connections that have it let go; the loops' ``TicketCache`` does not keep it.
   func opened(_ digest: SHA256Digest) -> OpenPackage? {
-    cache.withLock { $0.entries[digest] }
+    cache.withLock { $0.packages[digest] }
   }
 
   /// The package was removed: its descriptor goes with those who read it now.
   func close(_ digest: SHA256Digest) {
     cache.withLock { cache in
-      cache.entries[digest] = nil
+      cache.packages[digest] = nil
       cache.order.removeAll { $0 == digest }
     }
   }
 
   /// Throws `content-unknown` when no version refers to it or its bytes are gone.
-  func entry(for digest: SHA256Digest) async throws -> OpenPackage {
-    if let entry = opened(digest) { return entry }
+  func package(for digest: SHA256Digest) async throws -> OpenPackage {
+    if let package = opened(digest) { return package }
     let mediaType = try await manifest(of: digest).mediaType.text
-    let entry: OpenPackage
+    let package: OpenPackage
     do {
-      entry = OpenPackage(
+      package = OpenPackage(
         digest: digest, file: try SharedDescriptor(try await blobs.open(digest)), mediaType: mediaType)
     } catch let error as BlobStoreError where error.code == .notFound {
       throw Problem(.contentUnknown)
     }
     return cache.withLock { cache in
-      if let other = cache.entries[digest] { return other }
-      cache.entries[digest] = entry
+      if let other = cache.packages[digest] { return other }
+      cache.packages[digest] = package
       cache.order.append(digest)
-      if cache.order.count > Self.maximumOpen { cache.entries[cache.order.removeFirst()] = nil }
-      return entry
+      if cache.order.count > Self.maximumOpen { cache.packages[cache.order.removeFirst()] = nil }
+      return package
     }
   }
 

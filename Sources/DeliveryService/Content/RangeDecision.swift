@@ -1,6 +1,10 @@
 import HTTPServer
 
-/// Which of the answers RFC 9110 knows a request for content gets, once its ticket was checked. Pure.
+/// What a request for content whose ticket was checked is answered with: status, fields and bytes. Pure. It is made in one
+/// place and rendered twice: on a loop by ``ContentHandler``, off the loops by ``ContentRoutes``.
+///
+/// Preconditions come before ranges (RFC 9110 §13.2.2), and a range counts only where the whole would have been answered
+/// 200 (§14.2).
 enum RangeDecision: Hashable, Sendable {
   case whole
   case part(Range<Int64>)
@@ -9,17 +13,6 @@ enum RangeDecision: Hashable, Sendable {
   case notModified
   case preconditionFailed
 
-  /// How many bytes of content that is `length` long are sent; nil where the answer carries none.
-  func bodyLength(of length: Int64) -> Int64? {
-    switch self {
-    case .whole: length
-    case .part(let range): range.upperBound - range.lowerBound
-    case .parts(let ranges): ranges.reduce(0) { $0 + $1.upperBound - $1.lowerBound }
-    case .unsatisfiable, .notModified, .preconditionFailed: nil
-    }
-  }
-
-  /// Preconditions come before ranges (§13.2.2), and a range counts only where the whole would have been answered 200.
   init(_ verdict: Preconditions.Verdict, _ range: RangeSet) {
     switch (verdict, range) {
     case (.failed, _): self = .preconditionFailed
@@ -29,5 +22,43 @@ enum RangeDecision: Hashable, Sendable {
     case (.proceed, .several(let ranges)): self = .parts(ranges)
     case (.proceed, .unsatisfiable): self = .unsatisfiable
     }
+  }
+
+  var status: HTTPStatus {
+    switch self {
+    case .whole: .ok
+    case .part, .parts: .partialContent
+    case .unsatisfiable: .rangeNotSatisfiable
+    case .notModified: .notModified
+    case .preconditionFailed: .preconditionFailed
+    }
+  }
+
+  /// Which of an ``OpenPackage``'s prepared fields the response carries.
+  var fields: OpenPackage.FieldSet {
+    switch self {
+    case .whole, .part: .content
+    // Each part names its media type; the whole is a multipart document.
+    case .parts, .notModified: .common
+    case .unsatisfiable, .preconditionFailed: .refusal
+    }
+  }
+
+  /// How many bytes of content that is `length` long are sent; nil for a response that carries none.
+  func bodyLength(of length: Int64) -> Int64? {
+    switch self {
+    case .whole: length
+    case .part(let range): range.upperBound - range.lowerBound
+    case .parts(let ranges): ranges.reduce(0) { $0 + $1.upperBound - $1.lowerBound }
+    case .unsatisfiable, .notModified, .preconditionFailed: nil
+    }
+  }
+
+  /// Asks the limits for room for the body. A response without one needs none and is not paced.
+  func admission(
+    of length: Int64, to meter: GrantMeter, under limits: RateLimits, now: () -> UInt64
+  ) -> GrantMeter.Admission {
+    guard let length = bodyLength(of: length) else { return .begin(bytesPerSecond: nil) }
+    return meter.admission(of: length, under: limits, now: now)
   }
 }

@@ -4,16 +4,16 @@ import HTTPServer
 import CoreTypes
 import PullboxAPI
 
-/// Checks the tickets that requests for content carry, against keys and stops.
+/// Checks the tickets that requests for content carry, against keys and revocations.
 struct TicketVerifier: Sendable {
   let settings: LiveSettings
-  let stops: RevocationList
+  let revocations: RevocationList
   let clock: any WallClock
 
   /// Seconds since the epoch.
   var now: UInt64 { UInt64(max(0, clock.now().secondsSinceEpoch)) }
 
-  /// Changes whenever a ticket that was let in might not be any more.
+  /// Changes whenever a ticket that was verified might not be valid any more.
   var changes: UInt64 { settings.changes.current }
 
   /// The ticket of a request for that content. Throws `ticket-missing`, `ticket-invalid`, `ticket-expired`,
@@ -32,7 +32,7 @@ struct TicketVerifier: Sendable {
       case .expired: throw Problem(.ticketExpired)
       }
     }
-    if let reason = stops.reason(ticket.grant, digest) { throw Problem(reason) }
+    if let reason = revocations.reason(ticket.grant, digest) { throw Problem(reason) }
     return ticket
   }
 }

@@ -1,6 +1,22 @@
 extension GrantMeter {
-  /// Told to whoever has as many bodies running as the limits allow: nobody knows when one of them ends.
+  /// What the limits say to one more body.
+  enum Admission: Hashable, Sendable {
+    /// It may begin now; nil where it need not be paced.
+    case begin(bytesPerSecond: UInt64?)
+    /// It may not begin before so many nanoseconds have passed.
+    case wait(nanoseconds: UInt64)
+  }
+
+  /// The delay for a client that has as many bodies running as the limits allow; when one of them ends is not known.
   static let bodyDelay: UInt64 = 1_000_000_000
+
+  /// Whether a body of `length` bytes may begin under these limits, and how fast. `now` is in nanoseconds of a monotonic
+  /// clock and asked for only where a bucket needs it.
+  func admission(of length: Int64, under limits: RateLimits, now: () -> UInt64) -> Admission {
+    let delay = delay(under: limits, now: now)
+    guard delay == 0 else { return .wait(nanoseconds: delay) }
+    return .begin(bytesPerSecond: pace(under: limits, length: length, now: now))
+  }
 
   /// Nanoseconds until another body may begin under these limits; zero when it may begin now. `now` is in nanoseconds of
   /// a monotonic clock and asked for only where a bucket needs it.

@@ -22,7 +22,8 @@ extension DeliveryComponents {
     ).add(to: &routes)
     OperatorGrantRoutes(grants: grants, keys: operators).add(to: &routes)
     ContentRoutes(
-      content: content, access: access, meters: meters, timer: infrastructure.timer, publicURL: publicURL
+      packages: packages, verifier: verifier, meters: meters, timer: infrastructure.timer,
+      publicURL: publicURL
     )
     .add(to: &routes)
     GarbageCollectionRoutes(collector: collector, keys: operators).add(to: &routes)
@@ -52,6 +53,7 @@ extension DeliveryComponents {
   /// Answers on the loops.
   func contentHandler(_ metrics: ServiceMetrics) -> ContentHandler {
     ContentHandler(
-      content: content, access: access, meters: meters, timer: infrastructure.timer, counts: metrics.content)
+      packages: packages, verifier: verifier, meters: meters, timer: infrastructure.timer,
+      metrics: metrics.content)
   }
 }

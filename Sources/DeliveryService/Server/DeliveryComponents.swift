@@ -31,8 +31,8 @@ struct DeliveryComponents: Sendable {
   let uploads: UploadService
   let releases: ReleaseScheduler
   let versions: VersionService
-  let content: OpenPackageCache
-  let access: TicketVerifier
+  let packages: OpenPackageCache
+  let verifier: TicketVerifier
   let collector: GarbageCollector
   let collections: GarbageCollectionSchedule
 
@@ -78,15 +78,15 @@ struct DeliveryComponents: Sendable {
     versions = VersionService(
       database: database, clock: clock, operators: operators, stops: stops, scheduler: releases)
 
-    let content = OpenPackageCache(blobs: infrastructure.blobs, database: database)
-    self.content = content
-    access = TicketVerifier(settings: settings, stops: stops, clock: clock)
+    let packages = OpenPackageCache(blobs: infrastructure.blobs, database: database)
+    self.packages = packages
+    verifier = TicketVerifier(settings: settings, revocations: stops, clock: clock)
     collector = GarbageCollector(
       database: database, blobs: infrastructure.blobs, uploads: uploads, clock: clock,
       rules: GarbageCollector.Rules(
         grace: configuration.collectionGrace.duration,
         keepsWithdrawn: !(configuration.collectWithdrawn ?? false)),
-      didRemove: { content.close($0) })
+      didRemove: { packages.close($0) })
     collections = GarbageCollectionSchedule(
       collector: collector, interval: configuration.collectionInterval.duration, timer: timer,
       log: infrastructure.log)

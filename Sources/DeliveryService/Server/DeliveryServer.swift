@@ -12,6 +12,7 @@ public final class DeliveryServer: Service {
   private let database: Database
   private let client: HTTPClient
   private let components: DeliveryComponents
+  let metrics: ServiceMetrics
   let server: HTTPServer
   let configuration: DeliveryConfiguration
   let accessLog: AccessLog?
@@ -62,6 +63,7 @@ public final class DeliveryServer: Service {
       database: database, recorder: components.recorder, stops: components.stops, tickets: components.tickets,
       routes: RouteMetrics(), content: InlineMetrics(), accessLog: accessLog,
       statistics: { running.statistics })
+    self.metrics = metrics
     let server = HTTPServer(
       configuration: http, inline: components.contentHandler(metrics), handler: components.handler(metrics))
     self.server = server
