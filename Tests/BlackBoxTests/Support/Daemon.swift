@@ -20,9 +20,10 @@ struct Daemon: Sendable {
   let log: String
 
   /// Returns once the daemon answers. `name` is for its files in `directory`; the log of earlier starts is continued.
+  /// Relative paths among `arguments` are relative to `workingDirectory`: the test's own unless given.
   static func start(
     _ executable: String, _ arguments: [String], name: String, in directory: TemporaryDirectory,
-    environment additions: [String: String] = [:]
+    environment additions: [String: String] = [:], workingDirectory: String? = nil
   ) async throws -> Daemon {
     let number = UInt32.random(in: .min ... .max)
     let notifications = try NotificationSocket(path: directory.path("\(number).notify"))
@@ -31,9 +32,12 @@ struct Daemon: Sendable {
     var environment = Executables.environment
     environment.merge(additions) { $1 }
     environment["NOTIFY_SOCKET"] = notifications.path
+    var command = [Executables.path(executable)] + arguments + ["--ready-file", readyFile]
+    if let workingDirectory {
+      command = ["/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", workingDirectory] + command
+    }
     let process = try ChildProcess(
-      Executables.path(executable), arguments + ["--ready-file", readyFile], environment: environment,
-      output: log)
+      command[0], Array(command.dropFirst()), environment: environment, output: log)
     let watching = Task {
       _ = await process.ending()
       notifications.post("ENDED")
