@@ -6,3 +6,41 @@ public protocol MonotonicClock: Sendable {
   /// Returns after `duration` or throws `CancellationError` as soon as the task is cancelled.
   func sleep(for duration: Duration) async throws
 }
+
+/// A point on a clock that never jumps; only differences mean anything.
+public struct MonotonicInstant: Hashable, Comparable, Sendable {
+  public var nanoseconds: UInt64
+
+  public init(nanoseconds: UInt64) {
+    self.nanoseconds = nanoseconds
+  }
+
+  public static func < (left: MonotonicInstant, right: MonotonicInstant) -> Bool {
+    left.nanoseconds < right.nanoseconds
+  }
+
+  public static func - (left: MonotonicInstant, right: MonotonicInstant) -> Duration {
+    .nanoseconds(Int64(bitPattern: left.nanoseconds &- right.nanoseconds))
+  }
+
+  /// Ends at the clock's start and at its end, 292 years later.
+  public static func + (left: MonotonicInstant, right: Duration) -> MonotonicInstant {
+    let (sum, overflow) = Int64(clamping: left.nanoseconds).addingReportingOverflow(right.nanoseconds)
+    return MonotonicInstant(nanoseconds: overflow ? UInt64(Int64.max) : UInt64(max(0, sum)))
+  }
+}
+
+/// `CLOCK_BOOTTIME`: goes on while the machine is suspended.
+public struct SystemMonotonicClock: MonotonicClock {
+  public init() {}
+
+  public func now() -> MonotonicInstant {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+    return MonotonicInstant(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
+  }
+
+  public func sleep(for duration: Duration) async throws {
+    try await Task.sleep(for: duration, clock: .continuous)
+  }
+}

@@ -4,3 +4,14 @@ internal import Glibc
 public protocol WallClock: Sendable {
   func now() -> Timestamp
 }
+
+/// The machine's own wall clock (`CLOCK_REALTIME`).
+public struct SystemWallClock: WallClock {
+  public init() {}
+
+  public func now() -> Timestamp {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return Timestamp(millisecondsSinceEpoch: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+  }
+}

@@ -1,4 +1,5 @@
 public import CoreTypes
+public import SystemCalls
 
 /// One HTTP request, with the bounds of its transfer.
 public struct ClientRequest: Sendable {
@@ -70,5 +71,20 @@ extension ClientRequest {
       case .file(_, let range, _): ByteCount(range.upperBound - range.lowerBound)
       }
     }
+  }
+}
+
+/// An open file that requests send from; it may serve several at once, and is closed when the last one lets
+/// go.
+public final class UploadFile: Sendable {
+  let descriptor: FileDescriptor
+
+  public init(takingOwnershipOf descriptor: consuming FileDescriptor) {
+    self.descriptor = descriptor
+  }
+
+  /// Opens `path` for reading.
+  public convenience init(path: String) throws(SystemError) {
+    self.init(takingOwnershipOf: try FileDescriptor.open(path, .readOnly))
   }
 }

@@ -1,3 +1,4 @@
+import CoreTypes
 import Synchronization
 
 /// Carries commands from any thread to the loop, in order.
@@ -61,4 +62,21 @@ final class TransferMailbox: Sendable {
   }
 
   static let shutDownError = HTTPClientError(code: .shutDown, message: "the HTTP client was shut down")
+}
+
+/// What other threads ask of the loop.
+enum TransferCommand: Sendable {
+  case start(PendingTransfer)
+  case pause(TransferToken)
+  case resume(TransferToken)
+  case cancel(TransferToken)
+  case limit(TransferToken, ByteCount?)
+}
+
+/// What the loop is asked to run, and where the result goes. `completion` is called exactly once.
+struct PendingTransfer: Sendable {
+  let request: ClientRequest
+  let receiver: any TransferReceiver
+  let handle: TransferHandle
+  let completion: @Sendable (Result<TransferSummary, HTTPClientError>) -> Void
 }

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Takes a response as it arrives. Everything is called on the client's thread, which all its transfers
 /// share: nothing here may block. After the call to ``HTTPClient/stream(_:to:)`` has returned nothing is
 /// called any more.
@@ -12,4 +14,43 @@ public protocol TransferReceiver: AnyObject, Sendable {
 
 extension TransferReceiver {
   public func start(_ handle: TransferHandle) {}
+}
+
+/// What to do with a response whose head is known.
+public enum HeadDecision: Hashable, Sendable {
+  case accept
+  /// The transfer ends as ``HTTPClientError/Code/refused``, with the head and up to 64 KiB of the body (which
+  /// often says why) in the error.
+  case refuse
+}
+
+/// What became of bytes.
+public enum BodyDecision: Hashable, Sendable {
+  case consumed
+  /// Nothing was consumed: the same bytes come again after ``TransferHandle/resume()``. A call to it that
+  /// happens after the receiver has decided, even before it has returned, is never lost.
+  case pause
+  /// Nothing was consumed and nothing more is wanted: the transfer ends as ``HTTPClientError/Code/stopped``.
+  case stop
+}
+
+/// Keeps a whole body in memory; the transfer's own bound limits it.
+final class CollectingReceiver: TransferReceiver {
+  private let body = Mutex<[UInt8]>([])
+
+  func receive(head: ResponseHead) -> HeadDecision { .accept }
+
+  func receive(_ bytes: Span<UInt8>) -> BodyDecision {
+    body.withLock { body in
+      unsafe bytes.withUnsafeBufferPointer { unsafe body.append(contentsOf: $0) }
+    }
+    return .consumed
+  }
+
+  func take() -> [UInt8] {
+    body.withLock { body in
+      defer { body = [] }
+      return body
+    }
+  }
 }

@@ -153,3 +153,54 @@ private func blockSignals() {
   for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT] { unsafe sigdelset(&signals, fault) }
   unsafe pthread_sigmask(SIG_SETMASK, &signals, nil)
 }
+
+/// First in, first out, without moving what waits at every step.
+struct JobQueue {
+  typealias Job = @Sendable () -> Void
+
+  private var jobs: [Job?] = []
+  private var first = 0
+
+  var count: Int { jobs.count - first }
+
+  mutating func append(_ job: @escaping Job) {
+    jobs.append(job)
+  }
+
+  mutating func takeFirst() -> Job? {
+    guard first < jobs.count else { return nil }
+    let job = jobs[first]
+    jobs[first] = nil
+    first += 1
+    if first == jobs.count {
+      jobs.removeAll(keepingCapacity: true)
+      first = 0
+    } else if first > 64, first * 2 > jobs.count {
+      jobs.removeFirst(first)
+      first = 0
+    }
+    return job
+  }
+}
+
+/// Work begun on a ``BlockingPool``. It runs whether or not anybody asks for its result.
+public final class PendingResult<Value: Sendable, Failure: Error>: Sendable {
+  private let result = Mutex<Result<Value, Failure>?>(nil)
+  private let done = DispatchSemaphore(value: 0)
+
+  init() {}
+
+  func set(_ result: Result<Value, Failure>) {
+    self.result.withLock { $0 = result }
+    done.signal()
+  }
+
+  /// Blocks the caller until the work has run: for threads of our own, never from the cooperative pool nor from a thread
+  /// of the pool that the work was given to. Can be asked again.
+  public func get() throws(Failure) -> Value {
+    done.wait()
+    done.signal()
+    guard let result = result.withLock({ $0 }) else { preconditionFailure("nothing was set") }
+    return try result.get()
+  }
+}

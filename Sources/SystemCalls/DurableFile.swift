@@ -89,3 +89,74 @@ public struct DurableFile: ~Copyable {
     try file.publish(ifPresent: rule)
   }
 }
+
+extension DurableFile {
+  private static let suffix = ".pullbox-part"
+
+  /// Removes what writers that were killed left in `directory`. Only while nobody writes there: at start-up, under the
+  /// lock of the state directory.
+  public static func removeLeftovers(in directory: String) throws(SystemError) {
+    let directory = try Directory(opening: directory)
+    for entry in try directory.entries() where entry.kind == .regular && isLeftover(entry.name) {
+      try directory.removeFile(entry.name)
+    }
+  }
+
+  /// In the same directory, hidden, and different at every call.
+  static func temporaryPath(for path: String) -> String {
+    let salt = String(UInt64.random(in: .min ... .max), radix: 36)
+    // A name has 255 bytes; the rest of a long one is not needed to tell files apart.
+    let stem = String(decoding: FileSystem.lastPart(of: path).utf8.prefix(200), as: UTF8.self)
+    return "\(FileSystem.parent(of: path))/.\(stem).\(salt)\(suffix)"
+  }
+
+  private static func isLeftover(_ name: String) -> Bool {
+    name.hasPrefix(".") && name.hasSuffix(suffix)
+  }
+}
+
+/// The steps of a durable write, one by one, so that a test can let any of them fail. All of them block.
+public protocol FileOperations: Sendable {
+  /// A new file, open for reading and writing; throws where one has the name.
+  func create(_ path: String, permissions: UInt32) throws(SystemError) -> FileDescriptor
+  func write(
+    _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
+  ) throws(SystemError)
+  func synchronize(_ file: borrowing FileDescriptor) throws(SystemError)
+  func rename(_ path: String, to newPath: String, ifPresent: FileSystem.RenameRule) throws(SystemError)
+  func synchronizeDirectory(_ path: String) throws(SystemError)
+  func remove(_ path: String) throws(SystemError)
+}
+
+/// The kernel's.
+public struct SystemFileOperations: FileOperations {
+  public init() {}
+
+  public func create(_ path: String, permissions: UInt32) throws(SystemError) -> FileDescriptor {
+    try FileDescriptor.open(path, .readWrite, options: [.create, .exclusive], permissions: permissions)
+  }
+
+  public func write(
+    _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
+  ) throws(SystemError) {
+    try file.write(bytes, at: offset)
+  }
+
+  public func synchronize(_ file: borrowing FileDescriptor) throws(SystemError) {
+    try file.synchronize()
+  }
+
+  public func rename(
+    _ path: String, to newPath: String, ifPresent rule: FileSystem.RenameRule
+  ) throws(SystemError) {
+    try FileSystem.rename(path, to: newPath, ifPresent: rule)
+  }
+
+  public func synchronizeDirectory(_ path: String) throws(SystemError) {
+    try FileSystem.synchronizeDirectory(path)
+  }
+
+  public func remove(_ path: String) throws(SystemError) {
+    try FileSystem.removeFile(path)
+  }
+}

@@ -1,5 +1,5 @@
-internal import Glibc
 public import CoreTypes
+internal import Glibc
 
 /// What fstat(2) says of a file, as far as this project asks.
 public struct FileStatus: Sendable {
@@ -37,5 +37,26 @@ public struct FileStatus: Sendable {
     linkCount = UInt64(status.st_nlink)
     modified = Timestamp(
       millisecondsSinceEpoch: Int64(status.st_mtim.tv_sec) * 1000 + Int64(status.st_mtim.tv_nsec) / 1_000_000)
+  }
+}
+
+/// Whom a file belongs to, by the kernel's numbers.
+public struct FileOwner: Hashable, Sendable {
+  public let user: UInt32
+  public let group: UInt32
+
+  public init(user: UInt32, group: UInt32) {
+    self.user = user
+    self.group = group
+  }
+
+  /// Whom the files belong to that this process makes.
+  public static var ofThisProcess: FileOwner { FileOwner(user: geteuid(), group: getegid()) }
+}
+
+extension FileDescriptor {
+  /// fchown(2). Giving a file to another user takes root: `EPERM` for anybody else.
+  public func setOwner(_ owner: FileOwner) throws(SystemError) {
+    try SystemCall.run("fchown") { fchown(number, owner.user, owner.group) }
   }
 }

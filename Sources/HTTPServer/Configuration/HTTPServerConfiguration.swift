@@ -81,3 +81,38 @@ public struct HTTPServerConfiguration: Sendable {
     self.addresses = addresses
   }
 }
+
+/// The configured deadlines in nanoseconds, made once, as each request asks for two of them.
+struct DeadlineDurations: Sendable {
+  let idle: UInt64
+  let head: UInt64
+  let body: UInt64
+  let send: UInt64
+  let linger: UInt64
+  let drain: UInt64
+
+  init(_ configuration: HTTPServerConfiguration) {
+    idle = configuration.idleDeadline.inNanoseconds
+    head = configuration.headDeadline.inNanoseconds
+    body = configuration.bodyDeadline.inNanoseconds
+    send = configuration.sendDeadline.inNanoseconds
+    linger = configuration.lingerDeadline.inNanoseconds
+    drain = configuration.drainDeadline.inNanoseconds
+  }
+}
+
+extension Duration {
+  /// At least one, at most a hundred years.
+  fileprivate var inNanoseconds: UInt64 {
+    let seconds = min(max(components.seconds, 0), 3_155_760_000)
+    return max(1, UInt64(seconds) * 1_000_000_000 + UInt64(max(0, components.attoseconds) / 1_000_000_000))
+  }
+}
+
+extension RequestLimits {
+  init(_ configuration: HTTPServerConfiguration) {
+    self.init(
+      requestLineLength: configuration.maximumRequestLineLength, headLength: configuration.maximumHeadLength,
+      fields: configuration.maximumFields)
+  }
+}

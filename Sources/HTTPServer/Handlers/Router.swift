@@ -49,3 +49,115 @@ public final class Router: AsyncHandler {
     (methods.contains(.get) ? methods.union([.head]) : methods).sorted { $0.rawValue < $1.rawValue }
   }
 }
+
+/// Collects routes for a ``Router``.
+public struct RouteTable {
+  public typealias Responder = @Sendable (HTTPRequest, PathParameters) async -> HTTPResponse
+
+  struct Route: Sendable {
+    let pattern: RoutePattern
+    var responders: [HTTPMethod: Responder]
+  }
+
+  private(set) var routes: [Route] = []
+
+  init() {}
+
+  /// `pattern` has placeholders for segments: `/v1/grants/{grant}`, `/v1/content/{digest}.meta4`, `/files/{path...}`.
+  /// Where several patterns match, literals win over placeholders, from left to right. A malformed pattern, or the same
+  /// method and pattern twice, is a defect and traps.
+  public mutating func on(_ method: HTTPMethod, _ pattern: String, _ responder: @escaping Responder) {
+    let parsed = RoutePattern(pattern)
+    if let index = routes.firstIndex(where: { $0.pattern == parsed }) {
+      precondition(routes[index].responders[method] == nil, "two routes for \(method) \(pattern)")
+      routes[index].responders[method] = responder
+    } else {
+      routes.append(Route(pattern: parsed, responders: [method: responder]))
+    }
+  }
+}
+
+/// What the placeholders of a route's pattern stand for, percent-decoded.
+public struct PathParameters: Sendable, Hashable {
+  private let values: [String: String]
+
+  public init(_ values: [String: String] = [:]) {
+    self.values = values
+  }
+
+  /// The value of a placeholder of the route's own pattern; asking for another one is a defect and traps.
+  public subscript(name: String) -> String {
+    guard let value = values[name] else { preconditionFailure("the pattern has no {\(name)}") }
+    return value
+  }
+}
+
+/// A path with placeholders: `/v1/grants/{grant}`, `/v1/content/{digest}.meta4`, `/files/{path...}`. A placeholder fills
+/// one segment, or one up to a literal ending, or (last, with dots) all that remain.
+struct RoutePattern: Sendable, Hashable {
+  enum Segment: Sendable, Hashable {
+    case literal(String)
+    case placeholder(String, suffix: String)
+    case rest(String)
+  }
+
+  let segments: [Segment]
+
+  /// A malformed pattern is a defect and traps.
+  init(_ pattern: String) {
+    precondition(pattern.hasPrefix("/"), "a pattern starts with a slash: \(pattern)")
+    let parts = pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+    segments = parts.enumerated().map { index, part in
+      guard part.hasPrefix("{") else { return .literal(String(part)) }
+      guard let end = part.firstIndex(of: "}") else {
+        preconditionFailure("a placeholder is not closed: \(pattern)")
+      }
+      let name = String(part[part.index(after: part.startIndex)..<end])
+      let suffix = String(part[part.index(after: end)...])
+      if name.hasSuffix("...") {
+        precondition(index == parts.count - 1 && suffix.isEmpty, "only the end takes the rest: \(pattern)")
+        return .rest(String(name.dropLast(3)))
+      }
+      return .placeholder(name, suffix: suffix)
+    }
+  }
+
+  func match(_ path: [String]) -> [String: String]? {
+    var values: [String: String] = [:]
+    for (index, segment) in segments.enumerated() {
+      if case .rest(let name) = segment {
+        guard index < path.count else { return nil }
+        values[name] = path[index...].joined(separator: "/")
+        return values
+      }
+      guard index < path.count else { return nil }
+      switch segment {
+      case .literal(let text):
+        guard text == path[index] else { return nil }
+      case .placeholder(let name, let suffix):
+        guard path[index].hasSuffix(suffix), path[index].utf8.count > suffix.utf8.count else { return nil }
+        values[name] = String(path[index].dropLast(suffix.count))
+      case .rest: return nil
+      }
+    }
+    return path.count == segments.count ? values : nil
+  }
+
+  /// Of two patterns that match one path, the one whose first different segment is more particular goes first.
+  func precedes(_ other: RoutePattern) -> Bool {
+    for (mine, theirs) in zip(segments, other.segments) where mine.rank != theirs.rank {
+      return mine.rank > theirs.rank
+    }
+    return segments.count > other.segments.count
+  }
+}
+
+extension RoutePattern.Segment {
+  fileprivate var rank: Int {
+    switch self {
+    case .literal: Int.max
+    case .placeholder(_, let suffix): 1 + suffix.count
+    case .rest: 0
+    }
+  }
+}

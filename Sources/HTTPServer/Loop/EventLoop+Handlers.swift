@@ -92,7 +92,7 @@ extension EventLoop {
   mutating func passOn(_ index: Int, _ bytes: Span<UInt8>, _ content: RequestContent) {
     let configuration = context.configuration
     let exchange = Exchange(
-      tag: ConnectionTag(index: index, generation: table[index].generation), mailbox: mailbox,
+      tag: ConnectionTag(index: index, generation: table[index].generation), observer: mailbox,
       bodyLimit: configuration.bodyBufferLength, streamLimit: configuration.streamBufferLength,
       takesInterim: parser.head.minorVersion > 0)
     table[index].isHead = parser.head.method == .head

@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import CoreTypes
+internal import Glibc
 internal import SystemCalls
 
 /// One thread's share of a server: its listening sockets, its connections, its timers. Everything here is touched by that
@@ -138,7 +138,7 @@ struct EventLoop: ~Copyable {
   private mutating func readMailbox() {
     for message in mailbox.take() {
       switch message {
-      case .news(let exchange):
+      case .exchangeChanged(let exchange):
         guard isCurrent(exchange.tag) else { continue }
         takeNews(exchange)
         settle(exchange.tag.index)
@@ -186,5 +186,23 @@ struct EventLoop: ~Copyable {
       let events = EPOLLIN.rawValue | (listener.isShared ? clinux_epoll_exclusive : 0)
       try watch(listener.descriptor.number, events, EventLoop.listenerTag | UInt64(position))
     }
+  }
+}
+
+/// A block of memory that a loop reads into, or writes into, again and again.
+// Safe although it holds a pointer: it owns the memory, and its users pass the capacity along with the pointer.
+@safe
+struct ScratchBuffer: ~Copyable {
+  let base: UnsafeMutablePointer<UInt8>
+  let capacity: Int
+
+  init(capacity: Int) {
+    self.capacity = capacity
+    unsafe base = .allocate(capacity: capacity)
+    unsafe base.initialize(repeating: 0, count: capacity)
+  }
+
+  deinit {
+    unsafe base.deallocate()
   }
 }

@@ -7,7 +7,7 @@ internal import SystemCalls
 final class LoopMailbox: Sendable {
   enum Message: Sendable {
     /// The exchange has something for its connection.
-    case news(Exchange)
+    case exchangeChanged(Exchange)
     /// The pages a connection waits for are in memory.
     case pagesReady(ConnectionTag)
     /// Connections whose running body carries the meter are to be reset.
@@ -77,4 +77,10 @@ struct AcceptedConnection: Sendable {
   let descriptor: Int32
   let peer: PeerAddress
   let isSecure: Bool
+}
+
+extension LoopMailbox: ExchangeObserver {
+  func exchangeDidChange(_ exchange: Exchange) {
+    post(.exchangeChanged(exchange))
+  }
 }

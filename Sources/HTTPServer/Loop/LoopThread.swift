@@ -67,3 +67,46 @@ private func runLoopThread(_ context: UnsafeMutableRawPointer?) -> UnsafeMutable
   unsafe Unmanaged<LoopThread>.fromOpaque(context).takeRetainedValue().run()
   return nil
 }
+
+/// Carries a loop from the thread that makes it to the thread that runs it.
+// Unchecked: one thread puts the loop in, and then only the one that calls run() touches it, once.
+final class LoopTransfer: @unchecked Sendable {
+  private var loop: EventLoop
+
+  init(_ loop: consuming EventLoop) {
+    self.loop = loop
+  }
+
+  func prepare() throws(SystemError) {
+    try loop.prepare()
+  }
+
+  func run() {
+    loop.run()
+  }
+}
+
+/// A counting semaphore for threads (sem_init(3)); never wait for it on the cooperative pool.
+// Unchecked: sem_t is made to be used by several threads at once, and its memory never moves. Safe: it owns that memory.
+@safe
+final class Semaphore: @unchecked Sendable {
+  private let semaphore: UnsafeMutablePointer<sem_t>
+
+  init() {
+    unsafe semaphore = .allocate(capacity: 1)
+    unsafe sem_init(semaphore, 0, 0)
+  }
+
+  deinit {
+    unsafe sem_destroy(semaphore)
+    unsafe semaphore.deallocate()
+  }
+
+  func signal() {
+    unsafe sem_post(semaphore)
+  }
+
+  func wait() {
+    while unsafe sem_wait(semaphore) == -1 {}
+  }
+}

@@ -51,3 +51,17 @@ struct PassedRequest: Sendable {
   let exchange: Exchange
   let request: HTTPRequest
 }
+
+extension ServerContext {
+  /// The configured length of a deadline in nanoseconds; nil for none.
+  func duration(of deadline: ConnectionMachine.Deadline) -> UInt64? {
+    switch deadline {
+    case .none: nil
+    case .idle: durations.idle
+    case .handshake, .head: durations.head
+    case .body: durations.body
+    case .send: durations.send
+    case .linger: durations.linger
+    }
+  }
+}

@@ -1,11 +1,11 @@
 internal import Synchronization
 
 /// One request on its way between a loop and the task of its handler. Both sides touch it, under its lock and never for
-/// long; news for the loop goes through the loop's ``LoopMailbox``.
+/// long. What changes for the loop is reported to the ``ExchangeObserver``.
 final class Exchange: Sendable {
   /// Which connection of the loop it belongs to.
   let tag: ConnectionTag
-  private let mailbox: LoopMailbox
+  private let observer: any ExchangeObserver
   private let bodyLimit: Int
   private let streamLimit: Int
   /// RFC 9110 §15.2: no interim responses to HTTP/1.0.
@@ -13,10 +13,11 @@ final class Exchange: Sendable {
   private let state = Mutex(ExchangeState())
 
   init(
-    tag: ConnectionTag, mailbox: LoopMailbox, bodyLimit: Int, streamLimit: Int, takesInterim: Bool = true
+    tag: ConnectionTag, observer: any ExchangeObserver, bodyLimit: Int, streamLimit: Int,
+    takesInterim: Bool = true
   ) {
     self.tag = tag
-    self.mailbox = mailbox
+    self.observer = observer
     self.bodyLimit = bodyLimit
     self.streamLimit = streamLimit
     self.takesInterim = takesInterim
@@ -95,7 +96,7 @@ final class Exchange: Sendable {
       // Asked first: a body that broke off cancels the task after its error was put down, and the error goes first.
       let isCancelled = Task.isCancelled
       let (step, posts) = state.withLock { $0.nextBody() }
-      if posts { mailbox.post(.news(self)) }
+      if posts { observer.exchangeDidChange(self) }
       switch step {
       case .bytes(let bytes): return bytes
       case .end: return nil
@@ -109,7 +110,7 @@ final class Exchange: Sendable {
 
   func sendInterim(_ bytes: [UInt8]) {
     guard takesInterim else { return }
-    if state.withLock({ $0.acceptInterim(bytes, limit: streamLimit) }) { mailbox.post(.news(self)) }
+    if state.withLock({ $0.acceptInterim(bytes, limit: streamLimit) }) { observer.exchangeDidChange(self) }
   }
 
   func write(_ bytes: [UInt8]) async throws(ResponseWriterError) {
@@ -119,7 +120,7 @@ final class Exchange: Sendable {
     case .gone: throw ResponseWriterError(.peerGone)
     case .tooMany: throw ResponseWriterError(.tooManyBytes)
     case .accepted(let posts):
-      if posts { mailbox.post(.news(self)) }
+      if posts { observer.exchangeDidChange(self) }
     }
     while true {
       let (isGone, isFull) = state.withLock { ($0.isAbandoned, $0.streamed.count >= streamLimit) }
@@ -130,11 +131,13 @@ final class Exchange: Sendable {
     }
   }
 
-  /// Runs the handler in a child task and cancels it when the exchange is abandoned.
-  func run(_ request: HTTPRequest, with handler: any AsyncHandler) async {
+  /// Runs `respond`, the handler, in a child task and cancels it when the exchange is abandoned.
+  func run(
+    _ request: HTTPRequest, respond: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
+  ) async {
     await withTaskGroup(of: Void.self) { group in
       group.addTask {
-        await self.answer(request, with: handler)
+        await self.answer(request, respond: respond)
         self.finish()
       }
       await self.wait(.end) { $0.isFinished || $0.isCancelled }
@@ -142,8 +145,10 @@ final class Exchange: Sendable {
     }
   }
 
-  private func answer(_ request: HTTPRequest, with handler: any AsyncHandler) async {
-    let response = await handler.respond(to: request)
+  private func answer(
+    _ request: HTTPRequest, respond: @Sendable (HTTPRequest) async -> HTTPResponse
+  ) async {
+    let response = await respond(request)
     var length: Int64?
     if case .stream(let contentLength, _) = response.body { length = contentLength }
     let posts = state.withLock { state in
@@ -152,7 +157,7 @@ final class Exchange: Sendable {
       state.streamRemaining = length
       return state.postOnce()
     }
-    if posts { mailbox.post(.news(self)) }
+    if posts { observer.exchangeDidChange(self) }
     guard case .stream(_, let produce) = response.body, request.method != .head,
       !response.status.forbidsContent
     else { return }
@@ -169,7 +174,7 @@ final class Exchange: Sendable {
       state.streamEnd = result
       return state.postOnce()
     }
-    if postsEnd { mailbox.post(.news(self)) }
+    if postsEnd { observer.exchangeDidChange(self) }
   }
 
   private func finish() {
@@ -203,4 +208,28 @@ final class Exchange: Sendable {
       state.withLock { $0[place].take() }?.resume()
     }
   }
+}
+
+/// Is told, on any thread, when an exchange has something for its loop: once until the loop has collected it.
+protocol ExchangeObserver: AnyObject, Sendable {
+  func exchangeDidChange(_ exchange: Exchange)
+}
+
+/// Names a connection of a loop, so that late news cannot reach the one that took its place.
+struct ConnectionTag: Hashable, Sendable {
+  let index: Int
+  let generation: UInt32
+
+  init(index: Int, generation: UInt32) {
+    self.index = index
+    self.generation = generation
+  }
+
+  /// As epoll carries it.
+  init(rawValue: UInt64) {
+    index = Int(rawValue & 0xFFFF_FFFF)
+    generation = UInt32(truncatingIfNeeded: rawValue >> 32)
+  }
+
+  var rawValue: UInt64 { UInt64(generation) << 32 | UInt64(index) }
 }

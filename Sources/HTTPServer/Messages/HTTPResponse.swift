@@ -1,3 +1,6 @@
+public import CoreTypes
+public import SystemCalls
+
 /// A final response. The server adds `Date`, `Content-Length` or `Transfer-Encoding`, and `Connection`; what the handler
 /// sets of these is replaced. To `HEAD` it sends the head of this response and leaves the body out.
 public struct HTTPResponse: Sendable {
@@ -13,5 +16,69 @@ public struct HTTPResponse: Sendable {
     self.status = status
     self.headers = headers
     self.body = body
+  }
+}
+
+/// The content of a response as a value; the server moves the bytes.
+public enum ResponseBody: Sendable {
+  case none
+  case bytes([UInt8])
+  /// A part of a file, sent by sendfile(2). The range must lie within the file: a file that turns out shorter ends the
+  /// connection, never pads. `meter` learns of the bytes as they leave.
+  case file(SharedDescriptor, Range<Int64>, meter: (any BodyMeter)? = nil)
+  /// Bytes and parts of files one after the other, such as `multipart/byteranges` (see ``MultipartRanges``).
+  case parts([BodyPart], meter: (any BodyMeter)? = nil)
+  /// Made while it is sent, by the closure, in the task that ran the handler. Chunked unless the length is known; then
+  /// exactly that many bytes must be written. When the closure throws, the connection is closed short of the end, so that
+  /// the client knows. The closure may wait as long as it likes between writes.
+  case stream(contentLength: Int64? = nil, @Sendable (ResponseWriter) async throws -> Void)
+}
+
+/// A piece of a ``ResponseBody/parts(_:meter:)`` body.
+public enum BodyPart: Sendable {
+  case bytes([UInt8])
+  case file(SharedDescriptor, Range<Int64>)
+
+  public var length: Int64 {
+    switch self {
+    case .bytes(let bytes): Int64(bytes.count)
+    case .file(_, let range): range.upperBound - range.lowerBound
+    }
+  }
+}
+
+/// An open file that several responses send from at once; closed when the last of them and the owner let go.
+public final class SharedDescriptor: Sendable {
+  let descriptor: FileDescriptor
+  /// The length when it was opened. Content files never change, so it stays true.
+  public let length: ByteCount
+
+  /// Takes the descriptor over. Throws ``SystemError`` when the file's length cannot be read.
+  public init(_ descriptor: consuming FileDescriptor) throws(SystemError) {
+    let status = try descriptor.status()
+    length = status.length
+    self.descriptor = descriptor
+  }
+}
+
+/// Learns of a response body: that its sending begins, how many of its bytes the kernel has taken, as it takes them, and
+/// that it is over. Called on a loop's thread: return at once.
+public protocol BodyMeter: AnyObject, Sendable {
+  /// A body with content that carries this meter is about to be sent. Not for `HEAD`, nor for an empty range.
+  func didBegin()
+  func didSend(_ count: Int)
+  /// Once for each ``didBegin()``, whether the body was sent to its end or not.
+  func didEnd()
+  /// Stands for the other three together, where a body is over as soon as it begins.
+  func didSendAtOnce(_ count: Int)
+}
+
+extension BodyMeter {
+  public func didBegin() {}
+  public func didEnd() {}
+  public func didSendAtOnce(_ count: Int) {
+    didBegin()
+    didSend(count)
+    didEnd()
   }
 }

@@ -85,7 +85,9 @@ public final class HTTPServer: Sendable {
       state.requests = Task {
         await withDiscardingTaskGroup { group in
           for await request in passed {
-            group.addTask { await request.exchange.run(request.request, with: handler) }
+            group.addTask {
+              await request.exchange.run(request.request) { await handler.respond(to: $0) }
+            }
           }
         }
       }

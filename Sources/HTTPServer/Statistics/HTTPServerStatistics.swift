@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// What a server has counted since it started. All counts only ever grow, but for those that say what is open now.
 public struct HTTPServerStatistics: Sendable, Hashable {
   /// Why a connection was not served.
@@ -78,5 +80,86 @@ public struct HTTPServerStatistics: Sendable, Hashable {
     for bucket in 0..<LatencyHistogram.bucketCount {
       timeToFirstByte.counts[bucket] += block.value(Counter.firstByte + bucket)
     }
+  }
+}
+
+/// How often something took how long. The bounds are powers of two in nanoseconds, from 16 µs to 17 s, so that finding one
+/// takes a single instruction.
+public struct LatencyHistogram: Sendable, Hashable {
+  private static let firstShift = 14
+  static let bucketCount = 22
+
+  /// Upper bounds of all buckets but the last, in nanoseconds; ascending.
+  public static var bounds: [UInt64] { (0..<bucketCount - 1).map { 1 << UInt64(firstShift + $0) } }
+
+  /// One count for each bound, of what took at most so long and longer than the bound before, and one for what took longer
+  /// than the last.
+  public internal(set) var counts = [UInt64](repeating: 0, count: bucketCount)
+  /// Nanoseconds of all together.
+  public internal(set) var sum: UInt64 = 0
+
+  public var total: UInt64 { counts.reduce(0, +) }
+
+  public init() {}
+
+  static func bucket(_ nanoseconds: UInt64) -> Int {
+    let bits = 64 - (max(nanoseconds, 1) - 1).leadingZeroBitCount
+    return min(max(bits - firstShift, 0), bucketCount - 1)
+  }
+}
+
+/// What a loop counts; the number is the counter's place in a ``CounterBlock``.
+enum Counter {
+  /// By status code, from 100 on.
+  static func responses(_ status: Int) -> Int { status - 100 }
+  static let responseCount = 900
+
+  static let accepted = 900
+  static let closed = 901
+  static let responsesBegun = 902
+  static let responsesEnded = 903
+  static let bytesSent = 904
+  static let bytesReceived = 905
+  static let abortedBodies = 906
+  static let firstByteNanoseconds = 907
+  static let acceptPauses = 908
+
+  /// In the order of ``HTTPServerStatistics/Refusal``.
+  static let refusals = 910
+  /// In the order of ``HTTPServerStatistics/Deadline``.
+  static let deadlines = 920
+  /// One for each bound of ``LatencyHistogram``, and one for what lies beyond the last.
+  static let firstByte = 930
+
+  static let count = firstByte + LatencyHistogram.bucketCount
+}
+
+/// The counters of one loop. Only its thread adds, so that adding is no more than a load and a store; anybody may look.
+// Unchecked: the words are atomic. Safe although it holds a pointer: it owns the memory and checks every position.
+@safe
+final class CounterBlock: @unchecked Sendable {
+  private let words: UnsafeMutablePointer<Atomic<UInt64>>
+
+  init() {
+    unsafe words = .allocate(capacity: Counter.count)
+    for position in 0..<Counter.count { unsafe (words + position).initialize(to: Atomic(0)) }
+  }
+
+  deinit {
+    unsafe words.deinitialize(count: Counter.count)
+    unsafe words.deallocate()
+  }
+
+  /// For the loop's thread only.
+  @inline(__always)
+  func add(_ position: Int, _ count: UInt64 = 1) {
+    precondition(position >= 0 && position < Counter.count)
+    let value = unsafe words[position].load(ordering: .relaxed)
+    unsafe words[position].store(value &+ count, ordering: .relaxed)
+  }
+
+  func value(_ position: Int) -> UInt64 {
+    precondition(position >= 0 && position < Counter.count)
+    return unsafe words[position].load(ordering: .relaxed)
   }
 }
