@@ -1,5 +1,5 @@
-public import HTTPClient
 public import CoreTypes
+public import HTTPClient
 import PullboxAPI
 
 /// Speaks the contract of ``PullboxAPI`` to one service: paths under a base URL, an optional bearer credential, JSON both
@@ -140,4 +140,17 @@ public struct APIClient: Sendable {
     }
     return escaped
   }
+}
+
+/// A decoded answer with its head.
+public struct APIResponse<Value: Sendable>: Sendable {
+  public var head: ResponseHead
+  public var value: Value
+
+  public var status: Int { head.status }
+}
+
+/// The body of a request that has none.
+public struct EmptyBody: Codable, Sendable {
+  public init() {}
 }

@@ -1,7 +1,7 @@
 import Commerce
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 import PullboxAPI
 
 /// The store itself: accounts, their transactions, their receipts. HTTP stands before it, SQLite behind it.
@@ -22,4 +22,12 @@ struct PaymentStore: Sendable {
     self.clock = clock
     self.limits = limits
   }
+}
+
+/// How much the store takes in. What would go beyond is answered `too-many-requests`.
+struct StoreLimits: Sendable {
+  var accounts = 100_000
+  var transactionsPerAccount = 10_000
+  /// Transactions in one answer.
+  var transactionsPerPage = 1000
 }

@@ -1,10 +1,10 @@
-import PullboxAPIClient
 import Commerce
 import ContentPackage
+import CoreTypes
 import Crypto
 import HTTPClient
-import CoreTypes
 import PullboxAPI
+import PullboxAPIClient
 import Receipts
 
 /// The delivery server, as a device sees it.

@@ -1,6 +1,6 @@
-import PullboxAPIClient
 import CoreTypes
 import PullboxAPI
+import PullboxAPIClient
 import Synchronization
 
 /// Remembers how the last call to a service went, for `GET /v1/status`.

@@ -1,6 +1,6 @@
-import PullboxAPIClient
 import Commerce
 import PullboxAPI
+import PullboxAPIClient
 
 /// The payment store, as one of its customers sees it.
 struct StoreQueueClient: Sendable {

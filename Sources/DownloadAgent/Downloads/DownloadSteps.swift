@@ -1,9 +1,9 @@
-import PullboxAPIClient
 import Commerce
 import ContentPackage
-import HTTPClient
 import CoreTypes
+import HTTPClient
 import PullboxAPI
+import PullboxAPIClient
 import SystemCalls
 
 /// Runs one step of a download: does the I/O, knows nothing of states. Each ends in one event and the changes to the

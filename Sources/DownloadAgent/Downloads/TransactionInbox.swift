@@ -1,6 +1,6 @@
-import ServiceRuntime
 import Commerce
 import PullboxAPI
+import ServiceRuntime
 import Synchronization
 
 /// What downloads have to tell their transactions; read by the watcher in its own time.

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Crypto
 import PullboxAPI
 
 /// Everything the agent remembers of a download.
@@ -51,5 +52,15 @@ struct DownloadRecord: Sendable {
         ? 1 : ProgressEstimator.fraction(verified: bytesVerified, of: terms?.length),
       timeRemaining: estimate.timeRemaining, speed: estimate.speed, error: machine.problem,
       contentPath: machine.state == .finished ? contentPath : nil)
+  }
+}
+
+extension DownloadIdentifier {
+  /// 64 random bits. Also the name of the download's staging folder.
+  static func random() -> DownloadIdentifier {
+    guard let identifier = DownloadIdentifier(Hexadecimal.encode(RandomBytes.make(8))) else {
+      preconditionFailure("16 hexadecimal digits name a download")
+    }
+    return identifier
   }
 }

@@ -1,5 +1,5 @@
-import PullboxAPI
 import Commerce
+import PullboxAPI
 
 /// Decides which waiting downloads are started. Pure: it is shown everything and answers at once.
 struct Scheduler: Hashable, Sendable {

@@ -1,5 +1,9 @@
+import ContentPackage
 import CoreTypes
+import HTTPClient
 import PullboxAPI
+import PullboxAPIClient
+import SystemCalls
 
 /// Why a step did not succeed, as far as the next step depends on it.
 struct StepFailure: Error, Hashable, Sendable {
@@ -33,5 +37,86 @@ struct StepFailure: Error, Hashable, Sendable {
 
   static func permanent(_ reason: StatusReason, problem: Problem? = nil) -> StepFailure {
     StepFailure(reason, .giveUp, problem: problem)
+  }
+}
+
+extension StepFailure {
+  /// By a problem document's code; by its status where this version does not know the code.
+  init(_ problem: Problem) {
+    let notBefore = problem.retryAfterSeconds.map { Duration.seconds(max(0, $0)) }
+    switch problem.code {
+    case .ticketExpired, .ticketInvalid, .ticketMissing:
+      self.init(StepFailure.reason(of: problem), .renewTicket, problem: problem)
+    case .grantUnknown:
+      self.init(StepFailure.reason(of: problem), .requestGrant, problem: problem)
+    case .tooManyRequests:
+      self.init(.tooManyRequests, .retry(notBefore: notBefore), problem: problem)
+    case .verificationUndetermined, .storeUnavailable:
+      self.init(StepFailure.reason(of: problem), .retry(notBefore: notBefore), problem: problem)
+    default:
+      switch problem.status {
+      case 408, 429, 500...599:
+        self.init(.serverUnavailable, .retry(notBefore: notBefore), problem: problem)
+      default:
+        self.init(StepFailure.reason(of: problem), .giveUp, problem: problem)
+      }
+    }
+  }
+
+  /// The code's own text, also of a code this version does not know.
+  private static func reason(of problem: Problem) -> StatusReason {
+    guard problem.type.hasPrefix(ProblemCode.typePrefix) else {
+      return StatusReason(rawValue: "http-\(problem.status)")
+    }
+    return StatusReason(rawValue: String(problem.type.dropFirst(ProblemCode.typePrefix.count)))
+  }
+}
+
+extension StepFailure {
+  /// The two services that the agent calls.
+  enum Peer: Sendable {
+    case server
+    case store
+  }
+
+  init(_ error: APICallError, from peer: Peer) {
+    switch error {
+    case .problem(let problem):
+      self.init(problem)
+      // What a store refuses to its customer may change with the customer's account; it is asked again.
+      if peer == .store, reason == .serverUnavailable { reason = .storeUnavailable }
+    case .unreachable(let error):
+      self.init(error, from: peer)
+    case .unexpectedResponse(let status, _):
+      // A proxy's error page, most likely: it says nothing about the purchase, so it never fails a download.
+      let unavailable: StatusReason = peer == .server ? .serverUnavailable : .storeUnavailable
+      self = .retry((200..<500).contains(status) ? .protocolViolation : unavailable)
+    }
+  }
+
+  init(_ error: HTTPClientError, from peer: Peer) {
+    let unreachable: StatusReason = peer == .server ? .serverUnreachable : .storeUnreachable
+    switch error.code {
+    case .connectionLost, .timedOut: self = .retry(error.head == nil ? unreachable : .connectionLost)
+    case .protocolViolation, .tooLarge, .tooManyRedirects: self = .retry(.protocolViolation)
+    case .invalidRequest: self = .permanent(.protocolViolation)
+    default: self = .retry(unreachable)
+    }
+  }
+
+  init(_ error: SystemError) {
+    self = .retry(error.isOutOfSpace ? .insufficientSpace : .storageFailure)
+  }
+
+  /// From anything that a step can throw. Cancellation is none of them: a stopped step has no outcome.
+  init(_ error: any Error, from peer: Peer = .server) {
+    switch error {
+    case let error as StepFailure: self = error
+    case let error as APICallError: self.init(error, from: peer)
+    case let error as HTTPClientError: self.init(error, from: peer)
+    case let error as SystemError: self.init(error)
+    case is PackageValidationError: self = .permanent(.integrity)
+    default: self = .retry(.storageFailure)
+    }
   }
 }

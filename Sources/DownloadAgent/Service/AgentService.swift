@@ -1,8 +1,8 @@
-import PullboxAPIClient
-import PullboxAPIServer
+import CoreTypes
 import HTTPClient
 import HTTPServer
-import CoreTypes
+import PullboxAPIClient
+import PullboxAPIServer
 public import ServiceRuntime
 import SystemCalls
 

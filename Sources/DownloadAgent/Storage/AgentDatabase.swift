@@ -1,6 +1,6 @@
 import Commerce
-import Database
 import CoreTypes
+import Database
 import PullboxAPI
 
 /// What the agent must not forget, in SQLite: transactions, downloads, the library (docs/formats/agent-state.md). Every

@@ -1,6 +1,6 @@
-import PullboxAPIClient
 import Commerce
 import PullboxAPI
+import PullboxAPIClient
 
 extension TransactionManager {
   /// Every transaction the agent knows, by identifier.

@@ -1,6 +1,6 @@
 import ContentPackage
-import Crypto
 import CoreTypes
+import Crypto
 import SystemCalls
 
 /// Remembers which pieces of a download are written, one bit each, in a small file of a fixed layout

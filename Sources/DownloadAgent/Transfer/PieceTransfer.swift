@@ -1,8 +1,9 @@
-import PullboxAPIClient
 import ContentPackage
-import HTTPClient
 import CoreTypes
+import HTTPClient
 import PullboxAPI
+import PullboxAPIClient
+import Synchronization
 
 /// Fetches the pieces of one package that are missing: range by range, each piece believed by its digest alone. What was
 /// verified stays, however this ends.
@@ -91,5 +92,29 @@ struct PieceTransfer: Sendable {
     guard error.code == .refused, let head = error.head else { return StepFailure(error, from: .server) }
     if verdict == .mismatched { return .retry(.protocolViolation, notBefore: head.retryAfter) }
     return StepFailure(APIClient.refusal(head: head, body: error.body), from: .server)
+  }
+}
+
+/// What a running transfer has moved so far; written by its threads, read by whoever shows it.
+final class TransferProgress: Sendable {
+  private let received: Atomic<Int64>
+  private let verified: Atomic<Int64>
+
+  init(received: ByteCount, verified: ByteCount) {
+    self.received = Atomic(received.rawValue)
+    self.verified = Atomic(verified.rawValue)
+  }
+
+  /// As they came over the network, repeated ones counted again.
+  var bytesReceived: ByteCount { ByteCount(received.load(ordering: .relaxed)) }
+  /// In pieces that are verified and written.
+  var bytesVerified: ByteCount { ByteCount(verified.load(ordering: .relaxed)) }
+
+  func addReceived(_ count: Int) {
+    received.add(Int64(count), ordering: .relaxed)
+  }
+
+  func setVerified(_ count: ByteCount) {
+    verified.store(count.rawValue, ordering: .relaxed)
   }
 }

@@ -1,6 +1,6 @@
+import CoreTypes
 import Crypto
 import HTTPClient
-import CoreTypes
 
 /// What a content response means for the pieces that were asked for. Pure; the bytes are believed by their digests alone,
 /// this only decides where they would belong.

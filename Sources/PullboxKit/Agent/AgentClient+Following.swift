@@ -1,6 +1,6 @@
-import PullboxAPIClient
 public import CoreTypes
-import PullboxAPI
+public import PullboxAPI
+public import PullboxAPIClient
 public import ServiceRuntime
 
 extension AgentClient {
@@ -45,4 +45,19 @@ extension AgentClient {
   private static var gone: APICallError {
     .problem(Problem(.unavailable, "the agent stopped and did not come back"))
   }
+}
+
+/// What somebody who follows the agent is told.
+public enum AgentUpdate: Sendable {
+  /// Connected, for the first time or again: how everything stands. Events may repeat part of it.
+  case snapshot(transactions: [AgentTransaction], downloads: [DownloadStatus])
+  case event(AgentEvent)
+  /// The agent is gone; it is tried again after `retryIn`. Its downloads go on when it comes back.
+  case lost(APICallError?, retryIn: Duration)
+}
+
+/// What a follower wants after an update.
+public enum FollowAction: Sendable {
+  case goOn
+  case stop
 }

@@ -1,6 +1,6 @@
-public import PullboxAPIClient
 public import Commerce
 public import PullboxAPI
+public import PullboxAPIClient
 
 /// What a server has done and who did what, page by page, the newest first.
 extension OperatorClient {

@@ -1,6 +1,6 @@
-public import PullboxAPIClient
 public import Commerce
 public import PullboxAPI
+public import PullboxAPIClient
 
 /// What an operator does with a version. Every step that was taken before is no error.
 extension OperatorClient {
@@ -59,4 +59,12 @@ extension OperatorClient {
   private static func path(_ product: ProductIdentifier, _ version: ContentVersion) -> String {
     "/v1/operator/products/\(product)/versions/\(version)"
   }
+}
+
+/// A step from a version to its readers, as the address of the request names it.
+public enum ReviewStep: String, Sendable, CaseIterable {
+  case submit
+  case approve
+  /// To all devices, at once.
+  case release
 }

@@ -1,9 +1,9 @@
-public import PullboxAPIClient
 public import Commerce
 public import ContentPackage
-public import HTTPClient
 import CoreTypes
+public import HTTPClient
 public import PullboxAPI
+public import PullboxAPIClient
 
 /// The operator's side of a delivery server. Every call throws `APICallError`.
 public struct OperatorClient: Sendable {

@@ -1,6 +1,6 @@
 import Commerce
-import Foundation
 public import CoreTypes
+import Foundation
 public import PullboxAPI
 import SystemCalls
 

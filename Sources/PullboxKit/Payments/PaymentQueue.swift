@@ -1,7 +1,7 @@
-import PullboxAPIClient
 public import Commerce
 import CoreTypes
 import PullboxAPI
+import PullboxAPIClient
 import Synchronization
 
 /// The payment queue of this device, shaped as app developers know it: payments go in, transactions come out, and each
@@ -128,5 +128,35 @@ public final class PaymentQueue: Sendable {
 
   private func tell(_ body: (any PaymentQueueObserver) async -> Void) async {
     for observer in state.withLock({ $0.observers }) { await body(observer) }
+  }
+}
+
+/// Is told what happens in a ``PaymentQueue``, in order, one call at a time, from the task that runs the queue.
+public protocol PaymentQueueObserver: AnyObject, Sendable {
+  /// New transactions, and those that changed. An observer that is there before the queue runs first gets every
+  /// transaction that is not over.
+  func paymentQueue(_ queue: PaymentQueue, updated transactions: [PaymentTransaction]) async
+  /// Transactions that are over, finished or failed; each was told as updated before.
+  func paymentQueue(_ queue: PaymentQueue, removed transactions: [PaymentTransaction]) async
+  func paymentQueue(_ queue: PaymentQueue, updated downloads: [ContentDownload]) async
+  /// The agent is gone or back. Nothing is lost meanwhile.
+  func paymentQueue(_ queue: PaymentQueue, isConnected: Bool) async
+}
+
+extension PaymentQueueObserver {
+  public func paymentQueue(_ queue: PaymentQueue, removed transactions: [PaymentTransaction]) async {}
+  public func paymentQueue(_ queue: PaymentQueue, updated downloads: [ContentDownload]) async {}
+  public func paymentQueue(_ queue: PaymentQueue, isConnected: Bool) async {}
+}
+
+/// A wish to buy, for ``PaymentQueue/add(_:)``.
+public struct Payment: Hashable, Sendable {
+  public var product: ProductIdentifier
+  /// 1 to 10; stores refuse more than 1 of anything but consumables.
+  public var quantity: Int
+
+  public init(product: ProductIdentifier, quantity: Int = 1) {
+    self.product = product
+    self.quantity = quantity
   }
 }

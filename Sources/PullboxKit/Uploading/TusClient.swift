@@ -1,8 +1,8 @@
-import PullboxAPIClient
+import CoreTypes
 import Crypto
 import HTTPClient
-import CoreTypes
 import PullboxAPI
+import PullboxAPIClient
 
 /// The requests of tus 1.0.0 (https://tus.io/protocols/resumable-upload), one by one.
 struct TusClient: Sendable {

@@ -1,6 +1,6 @@
-import PullboxAPIClient
 import CoreTypes
 import PullboxAPI
+import PullboxAPIClient
 import ServiceRuntime
 
 /// What a tus client does next. Pure: what happened goes in, what to do comes out.

@@ -1,6 +1,6 @@
+public import CoreTypes
 import Crypto
 import Foundation
-public import CoreTypes
 import PullboxAPI
 import SystemCalls
 

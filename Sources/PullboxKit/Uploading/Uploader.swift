@@ -1,7 +1,7 @@
-import PullboxAPIClient
-import Crypto
-import HTTPClient
 public import CoreTypes
+public import Crypto
+import HTTPClient
+public import PullboxAPIClient
 public import ServiceRuntime
 import SystemCalls
 
@@ -133,4 +133,39 @@ public struct Uploader: Sendable {
       try ledger.remember(url, server: name, digest: source.digest, length: source.length)
     }
   }
+}
+
+/// A finished package that is to be sent.
+public struct UploadSource: Hashable, Sendable {
+  public var path: String
+  public var length: ByteCount
+  /// As packing computed it; the name under which an upload that was broken off is found again.
+  public var digest: SHA256Digest
+  /// Sent as the upload's `filename`, for whoever looks at the server's list.
+  public var name: String
+
+  public init(path: String, length: ByteCount, digest: SHA256Digest, name: String) {
+    self.path = path
+    self.length = length
+    self.digest = digest
+    self.name = name
+  }
+}
+
+/// How an upload stands.
+public struct UploadProgress: Sendable {
+  public enum Activity: Sendable {
+    /// Asking where the upload stands, or beginning one.
+    case asking
+    case sending
+    /// The connection or the server is gone; it is tried again after `retryIn`.
+    case waiting(APICallError, retryIn: Duration)
+  }
+
+  public var activity: Activity
+  /// At the server, as far as is known; goes back when a connection broke with bytes under way.
+  public var sent: ByteCount
+  public var total: ByteCount
+  /// Where this run found the upload: more than zero when an earlier one had begun it.
+  public var resumedAt: ByteCount
 }

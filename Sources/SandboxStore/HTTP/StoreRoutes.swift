@@ -1,9 +1,9 @@
-import PullboxAPIServer
 import Commerce
+import CoreTypes
 import Database
 import HTTPServer
-import CoreTypes
 import PullboxAPI
+import PullboxAPIServer
 import Receipts
 import ServiceRuntime
 
@@ -96,5 +96,47 @@ struct StoreRoutes: Sendable {
     let transaction = try await store.finish(parameters["id"])
     log.info("transaction finished", ["transaction": "\(transaction.id)"])
     return try .json(TransactionResponse(transaction: transaction))
+  }
+}
+
+extension StoreRoutes {
+  /// `POST /verifyReceipt` as its documentation says: the verdict is in the body, the status is 200.
+  func addVerification(to routes: inout APIRoutes) {
+    routes.on(.post, "/verifyReceipt") { [store] request, _ in
+      let body = try await request.bytes(upTo: Self.maximumVerificationLength)
+      let question: VerifyReceiptRequest
+      do {
+        question = try APIJSON.decode(VerifyReceiptRequest.self, from: body)
+      } catch is DecodingError {
+        return try .json(VerifyReceiptResponse(status: .malformed))
+      }
+      return try await .json(store.verify(question))
+    }
+    for method in [HTTPMethod.get, .put, .patch, .delete] {
+      routes.on(method, "/verifyReceipt") { _, _ in try .json(VerifyReceiptResponse(status: .notPost)) }
+    }
+  }
+
+  /// Longer bodies are answered 413.
+  private static let maximumVerificationLength = ByteCount(3_145_728)
+}
+
+extension HTTPRequest {
+  /// `true` or `false`; false when it is not there.
+  func flag(_ name: String) throws(Problem) -> Bool {
+    switch queryValue(name) {
+    case nil, "false": return false
+    case "true": return true
+    default: throw Problem(.requestMalformed, "\(name) is true or false")
+    }
+  }
+
+  /// Nil when it is not there.
+  func transaction(_ name: String) throws(Problem) -> TransactionIdentifier? {
+    guard let text = queryValue(name) else { return nil }
+    guard let identifier = TransactionIdentifier(text) else {
+      throw Problem(.requestMalformed, "\(name) names a transaction")
+    }
+    return identifier
   }
 }

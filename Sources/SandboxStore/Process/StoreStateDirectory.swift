@@ -1,8 +1,8 @@
+import CoreTypes
 import Crypto
 import Receipts
 import ServiceRuntime
 import SystemCalls
-import CoreTypes
 
 /// What the store keeps on disk. Every call blocks.
 struct StoreStateDirectory: Sendable {

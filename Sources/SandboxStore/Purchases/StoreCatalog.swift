@@ -1,5 +1,7 @@
 import Commerce
+import HTTPClient
 import PullboxAPI
+import PullboxAPIClient
 
 /// Knows what is for sale.
 protocol StoreCatalog: Sendable {
@@ -8,4 +10,30 @@ protocol StoreCatalog: Sendable {
   func listing(
     of product: ProductIdentifier, territory: String, device: DeviceIdentifier?
   ) async throws(Problem) -> ProductListing?
+}
+
+/// The delivery server's public catalog.
+struct RemoteCatalog: StoreCatalog {
+  private let client: APIClient
+
+  init(baseURL: String, client: HTTPClient) {
+    var client = APIClient(baseURL: baseURL, client: client)
+    client.timeout = .seconds(10)
+    self.client = client
+  }
+
+  func listing(
+    of product: ProductIdentifier, territory: String, device: DeviceIdentifier?
+  ) async throws(Problem) -> ProductListing? {
+    var query = [("id", product.text), ("territory", territory)]
+    if let device { query.append(("device", device.text)) }
+    do {
+      let answer: ProductsResponse = try await client.get("/v1/products", query: query)
+      return answer.products.first { $0.id == product }
+    } catch {
+      throw Problem(
+        .catalogUnavailable, "\(error)",
+        retryAfterSeconds: error.retryAfter.map { max(1, Int($0.components.seconds)) } ?? 2)
+    }
+  }
 }

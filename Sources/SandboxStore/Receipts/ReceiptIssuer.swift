@@ -49,3 +49,8 @@ struct ReceiptIssuer: Sendable {
     try receipt.verified(trusting: [root], now: clock.now()).receipt
   }
 }
+
+extension Timestamp {
+  /// Receipts know whole seconds only, so the store's dates of purchases are whole too.
+  var wholeSeconds: Timestamp { Timestamp(millisecondsSinceEpoch: secondsSinceEpoch * 1000) }
+}

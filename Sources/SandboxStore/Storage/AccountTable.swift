@@ -1,6 +1,6 @@
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 
 /// The table of accounts, within one database transaction.
 enum AccountTable {
@@ -42,4 +42,13 @@ enum AccountTable {
     try setNextFailure(connection, account: account, nil)
     return PurchaseFailure(rawValue: text)
   }
+}
+
+/// A test reader's account.
+struct Account: Hashable, Sendable {
+  let id: Int64
+  /// What the account is called in answers.
+  let name: String
+  /// ISO 3166 alpha-3.
+  let territory: String
 }

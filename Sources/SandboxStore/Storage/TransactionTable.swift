@@ -1,6 +1,6 @@
 import Commerce
-import Database
 import CoreTypes
+import Database
 
 /// The table of transactions, within one database transaction.
 enum TransactionTable {

@@ -1,5 +1,0 @@
-/// What a follower wants after an update.
-public enum FollowAction: Sendable {
-  case goOn
-  case stop
-}
