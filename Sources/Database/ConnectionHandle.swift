@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import SystemCalls
 
 /// Owns SQLite's connection and its prepared statements. Not Sendable: it lives on its database's thread.
 @safe
@@ -53,5 +54,76 @@ final class ConnectionHandle {
 
   private func check(_ result: Int32) throws(DatabaseError) {
     guard result == SQLITE_OK else { throw unsafe .last(of: database, result, "") }
+  }
+}
+
+extension ConnectionHandle {
+  /// What must be set on every opening: none of it but WAL is kept in the file.
+  func prepare(_ options: Database.Options) throws(DatabaseError) {
+    let timeout = options.busyTimeout.components
+    let milliseconds = timeout.seconds * 1000 + timeout.attoseconds / 1_000_000_000_000_000
+    try configure(busyTimeoutInMilliseconds: Int32(clamping: milliseconds))
+    let connection = Connection(self, mayWrite: true)
+    let journal = try connection.first("PRAGMA journal_mode = WAL")
+    guard journal?.values == [.text("wal")] else {
+      throw DatabaseError(.cannotOpen, "the file system does not allow a write-ahead log")
+    }
+    try connection.execute("PRAGMA synchronous = \(options.durability.rawValue)")
+    try connection.execute("PRAGMA foreign_keys = ON")
+    // The log keeps the size of its largest transaction otherwise.
+    try connection.execute("PRAGMA journal_size_limit = 4194304")
+  }
+}
+
+extension ConnectionHandle {
+  enum TransactionKind: String {
+    /// Sees one state of the database from its first statement to its last.
+    case read = "BEGIN"
+    /// Takes the write lock at once, so that it cannot fail half-way for want of it.
+    case write = "BEGIN IMMEDIATE"
+  }
+
+  /// Commits when `body` returns; rolls back when it throws or the commit does.
+  func transaction<Value>(
+    _ kind: TransactionKind, _ body: (borrowing Connection) throws -> Value
+  ) throws -> Value {
+    try run(kind.rawValue)
+    do {
+      let value = try body(Connection(self, mayWrite: kind == .write))
+      try run("COMMIT")
+      return value
+    } catch {
+      // Some errors (a full disk, a failing one) have rolled back already. If this fails as well, the first error is
+      // the one that explains, and the next BEGIN reports a transaction that is still open.
+      if isInTransaction { try? run("ROLLBACK") }
+      throw error
+    }
+  }
+
+  private func run(_ sql: String) throws(DatabaseError) {
+    try statement(for: sql).run([], { _ throws(DatabaseError) in }, orThrow: { $0 })
+  }
+}
+
+/// The connection and the thread that alone may touch it.
+// Sendable because `handle` is reached through get() and set(_:) only, which trap on any other thread; after the last
+// reference is gone, whichever thread that was on, nobody else can touch it.
+final class ConfinedConnection: @unchecked Sendable {
+  let thread: BlockingThread
+  private var handle: ConnectionHandle?
+
+  init(name: String) {
+    thread = BlockingThread(name: name)
+  }
+
+  func get() throws(DatabaseError) -> ConnectionHandle {
+    thread.checkIsolated()
+    guard let handle else { throw DatabaseError(.closed, "the database is closed") }
+    return handle
+  }
+
+  func set(_ handle: ConnectionHandle?) {
+    thread.checkIsolated()
+    self.handle = handle
   }
 }

@@ -73,7 +73,7 @@ struct SchemaTests {
 
   /// Versions as the first schema wrote them, brought up to date.
   private func oldDatabase() throws -> Database {
-    let old = try file.open(Array(Schema.migrations.prefix(1)))
+    let old = try file.open(Array(Migrations.all.prefix(1)))
     let now = now
     try old.writeBlocking { connection in
       try connection.execute(

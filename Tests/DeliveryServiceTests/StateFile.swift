@@ -16,7 +16,7 @@ final class StateFile {
     for database in opened { database.close() }
   }
 
-  func open(_ migrations: [Migration] = Schema.migrations) throws -> Database {
+  func open(_ migrations: [Migration] = Migrations.all) throws -> Database {
     let database = try Database.open(path: directory.path("server.db"), migrations: migrations)
     opened.append(database)
     return database

@@ -1,6 +1,6 @@
 import Commerce
-import Crypto
 import CoreTypes
+import Crypto
 import PullboxAPI
 
 /// A grant as the database holds it.
@@ -21,4 +21,10 @@ struct GrantRecord: Sendable {
   /// The server died while this grant was live, so that bytes may have been sent and not counted.
   var deliveryCountHasHole: Bool
   var created: Timestamp
+}
+
+/// Who took a grant back. A later check of the receipt reverses only what a check found.
+enum RevocationSource: String, Sendable {
+  case `operator`
+  case store
 }

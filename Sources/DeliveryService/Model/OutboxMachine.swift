@@ -1,4 +1,20 @@
+import Commerce
 import CoreTypes
+
+/// A call that a store still has to hear.
+struct OutboxEntry: Sendable {
+  enum Kind: String, Sendable {
+    /// The transaction is finished: all it pays for was delivered.
+    case finish
+  }
+
+  var id: Int64
+  var store: StoreIdentifier
+  var kind: Kind
+  /// The transaction.
+  var subject: TransactionIdentifier
+  var attempts: Int
+}
 
 /// The one state machine of a call to a store: tried until the store has answered for good.
 struct OutboxMachine: Hashable, Sendable {

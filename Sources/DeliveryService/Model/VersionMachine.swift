@@ -1,3 +1,4 @@
+import Commerce
 import CoreTypes
 import PullboxAPI
 
@@ -137,5 +138,70 @@ struct VersionMachine: Hashable, Sendable {
     // Asked for again by somebody else, it stays whose it was.
     if let schedule, schedule.at == date, schedule.share == share { return }
     schedule = Schedule(at: date, share: share, by: actor)
+  }
+}
+
+extension VersionRecord {
+  /// Where the version stands, as the state machine sees it.
+  var machine: VersionMachine {
+    get {
+      VersionMachine(
+        state: state, share: percentage.flatMap { RolloutPercentage(percentage: $0) },
+        schedule: scheduled.flatMap { scheduled in
+          RolloutPercentage(percentage: scheduled.percentage).map {
+            VersionMachine.Schedule(at: scheduled.at, share: $0, by: scheduled.by)
+          }
+        }, submittedBy: submittedBy, approvedBy: approvedBy, downloadsAreStopped: downloadsStopped == true)
+    }
+    set {
+      state = newValue.state
+      percentage = newValue.share?.percentage
+      scheduled = newValue.schedule.map {
+        ScheduledRelease(at: $0.at, percentage: $0.share.percentage, by: $0.by)
+      }
+      submittedBy = newValue.submittedBy
+      approvedBy = newValue.approvedBy
+      downloadsStopped = newValue.downloadsAreStopped ? true : nil
+    }
+  }
+}
+
+extension Problem {
+  /// What an operator reads when a step is refused.
+  init(
+    _ refusal: VersionMachine.Refusal, _ step: VersionMachine.Step, _ product: ProductIdentifier,
+    _ version: ContentVersion
+  ) {
+    switch refusal {
+    case .state(let state):
+      self.init(
+        .stateConflict,
+        "\(product) \(version) is \(state.rawValue); \(Self.way(to: step, from: state))")
+    case .needsSecondKey(let name):
+      self.init(
+        .secondKeyRequired,
+        "\(product) \(version) was handed in by the key \(name); this server wants another key's approval")
+    case .isReleasedToAll:
+      self.init(
+        .stateConflict,
+        "\(product) \(version) is released to all devices; release another version in its place, or withdraw it"
+      )
+    }
+  }
+
+  /// What is to be done in place of the step.
+  private static func way(to step: VersionMachine.Step, from state: VersionState) -> String {
+    switch (step, state) {
+    case (_, .withdrawn): "what was withdrawn does not come back: publish its content as another version"
+    case (.release, .draft), (.schedule, .draft), (.release, .rejected), (.schedule, .rejected):
+      "submit and approve it before it is released"
+    case (.release, .submitted), (.schedule, .submitted): "approve it before it is released"
+    case (.approve, .draft), (.approve, .rejected), (.reject, .draft): "submit it first"
+    case (.withdraw, _): "only what was released can be withdrawn"
+    case (.cancelSchedule, _): "no release of it waits for a date"
+    case (.submit, _): "it was approved already"
+    case (.reject, _), (.approve, _): "it was released already; withdraw it to take it back"
+    default: "it cannot take the step \(step.name)"
+    }
   }
 }

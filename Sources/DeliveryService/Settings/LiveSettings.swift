@@ -1,5 +1,15 @@
 import Synchronization
 
+/// What tickets, limits and proxies are judged by, and an operator may change while the server runs.
+struct DeliverySettings: Sendable {
+  var keys: TicketKeys
+  var ticketLifetime: Duration
+  var classes: RateClasses
+  var proxies = TrustedProxies()
+  /// Nil where this server sends every body itself.
+  var accelRedirect: AccelRedirect?
+}
+
 /// The settings that count now. Whoever asks for every request keeps a copy and reads again when the count has changed.
 final class LiveSettings: Sendable {
   private let settings: Mutex<DeliverySettings>

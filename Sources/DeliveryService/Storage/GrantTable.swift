@@ -1,7 +1,7 @@
 import Commerce
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 import PullboxAPI
 
 /// The rows of grants and of what happened to them.
@@ -142,5 +142,63 @@ enum GrantTable {
       manifestDigest: try row.digest("manifest_digest"), machine: GrantMachine(state: state),
       delivered: try row.byteCount("delivered"), deliveryCountHasHole: try row.boolean("count_has_hole"),
       created: try row.timestamp("created"))
+  }
+}
+
+extension GrantTable {
+  /// Every revoked grant, for ``RevocationList``. A partial index holds exactly these.
+  static func revoked(in connection: borrowing Connection) throws -> [GrantIdentifier] {
+    try connection.query("SELECT id FROM grants WHERE revoked_by IS NOT NULL").map { try $0.identifier("id") }
+  }
+
+  static func revocationSource(
+    of id: GrantIdentifier, in connection: borrowing Connection
+  ) throws -> RevocationSource? {
+    let row = try connection.first("SELECT revoked_by FROM grants WHERE id = ?", [.text(id.text)])
+    return try row?.optionalText("revoked_by").flatMap(RevocationSource.init(rawValue:))
+  }
+
+  static func setRevocationSource(
+    _ source: RevocationSource?, of id: GrantIdentifier, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "UPDATE grants SET revoked_by = ? WHERE id = ?", [.optional(source?.rawValue), .text(id.text)])
+  }
+
+  /// The grants of a transaction whose revocation is to change because a check found the transaction cancelled, or good.
+  static func outdated(
+    store: StoreIdentifier, transaction: TransactionIdentifier, isCancelled: Bool,
+    in connection: borrowing Connection
+  ) throws -> [GrantRecord] {
+    let condition = isCancelled ? "revoked_by IS NULL" : "revoked_by = 'store'"
+    return try connection.query(
+      "SELECT * FROM grants WHERE store = ? AND transaction_id = ? AND \(condition)",
+      [.text(store.text), .text(transaction.text)]
+    ).map(record)
+  }
+}
+
+extension GrantMachine.State {
+  /// How the database spells it.
+  var stored: String {
+    switch self {
+    case .granted: "granted"
+    case .completed: "completed"
+    case .finished: "finished"
+    case .revoked(let before): "revoked/" + before.stored
+    }
+  }
+
+  /// Nil for a spelling that ``stored`` never produces.
+  init?(stored: String) {
+    switch stored {
+    case "granted": self = .granted
+    case "completed": self = .completed
+    case "finished": self = .finished
+    case "revoked/granted": self = .revoked(was: .granted)
+    case "revoked/completed": self = .revoked(was: .completed)
+    case "revoked/finished": self = .revoked(was: .finished)
+    default: return nil
+    }
   }
 }

@@ -1,8 +1,19 @@
 import Commerce
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 import PullboxAPI
+
+/// The content version of a product that readers get now.
+struct ReleasedContent: Sendable {
+  var product: ProductIdentifier
+  var version: ContentVersion
+  var digest: SHA256Digest
+  var length: ByteCount
+  var manifestDigest: SHA256Digest
+  /// Path of the cover within the package.
+  var cover: String?
+}
 
 /// Versions as those see them who want their content.
 extension VersionTable {

@@ -13,3 +13,10 @@ protocol PaymentStoreClient: Sendable {
   /// Tells the store that the transaction is finished. Idempotent.
   func finish(_ transaction: TransactionIdentifier) async -> StoreAnswer
 }
+
+/// What became of a call that the outbox made.
+struct StoreAnswer: Sendable {
+  var answer: OutboxMachine.Answer
+  /// For the operator, where it was not accepted.
+  var detail: String?
+}

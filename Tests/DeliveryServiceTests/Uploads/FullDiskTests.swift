@@ -23,7 +23,7 @@ struct FullDiskTests {
 
   private func uploads() throws -> UploadService {
     try UploadService.open(
-      database: Database.open(path: directory.path("server.db"), migrations: Schema.migrations),
+      database: Database.open(path: directory.path("server.db"), migrations: Migrations.all),
       blobs: BlobStore.open(directory: directory.path, reserve: .zero, operations: operations), clock: clock,
       limits: UploadLimits())
   }

@@ -26,7 +26,7 @@ struct InterleavingTests {
   func mixed(seed: Int) async throws {
     let directory = try TemporaryDirectory()
     let uploads = try UploadService.open(
-      database: Database.open(path: directory.path("server.db"), migrations: Schema.migrations),
+      database: Database.open(path: directory.path("server.db"), migrations: Migrations.all),
       blobs: BlobStore.open(directory: directory.path, reserve: .zero), clock: ManualWallClock(),
       limits: UploadLimits())
     let id = try await uploads.create(NewUpload(length: ByteCount(Self.length)), owner: "o").id

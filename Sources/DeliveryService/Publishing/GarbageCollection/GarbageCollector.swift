@@ -1,8 +1,9 @@
 import BlobStore
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 import PullboxAPI
+import ServiceRuntime
 
 /// Removes what nobody needs: uploads that expired, files that belong to none, blobs that no version and no live grant
 /// refers to. A kill at any point leaves things that the next run finds again.
@@ -100,5 +101,38 @@ struct GarbageCollector: Sendable {
     }
     if isRemoved { didRemove(item.digest) }
     return isRemoved
+  }
+}
+
+/// Collects again and again while the server runs.
+struct GarbageCollectionSchedule: Sendable {
+  let collector: GarbageCollector
+  /// From the end of one run to the start of the next; zero never runs.
+  let interval: Duration
+  let timer: any MonotonicClock
+  let log: Log
+
+  /// Returns when the task is cancelled.
+  func run() async {
+    guard interval > .zero else { return }
+    while !Task.isCancelled {
+      do {
+        try await timer.sleep(for: interval)
+      } catch {
+        return
+      }
+      do {
+        let report = try await collector.run(isDryRun: false, by: GarbageCollector.actor)
+        guard !report.uploads.isEmpty || !report.blobs.isEmpty else { continue }
+        log.info(
+          "collected",
+          [
+            "uploads": LogValue(report.uploads.count), "blobs": LogValue(report.blobs.count),
+            "bytes": LogValue(report.bytes.rawValue),
+          ])
+      } catch {
+        log.error("the collection was broken off", ["error": LogValue(error)])
+      }
+    }
   }
 }

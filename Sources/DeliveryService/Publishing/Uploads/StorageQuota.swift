@@ -1,5 +1,16 @@
 import CoreTypes
 
+/// What uploads may take, and for how long.
+struct UploadLimits: Sendable {
+  /// The longest package.
+  static let maximumLength = ByteCount(2_147_483_648)
+
+  /// How long an upload is kept after the last request that added to it.
+  var lifetime: Duration = .seconds(86_400)
+  /// Packages and open uploads together; nil: as much as the disk holds.
+  var quota: ByteCount?
+}
+
 /// Who may still write how much. Every open upload reserves its whole length from the moment it is begun, so that what was
 /// accepted once is not refused half-way because another came later.
 struct StorageQuota: Sendable {

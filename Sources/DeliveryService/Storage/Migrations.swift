@@ -1,0 +1,289 @@
+import Commerce
+import Database
+
+/// The steps that brought the delivery server's tables to what they are, in their order. A migration that was released is
+/// never changed; a new one is appended. The tables as they are now: docs/formats/schema.sql.
+enum Migrations {
+  static let all = [firstTables, signatures, stops, uploadsAndCollection, releases, holders]
+
+  private static let firstTables = Migration(
+    "products, versions, uploads, grants, outbox, audit",
+    script: """
+      CREATE TABLE products (
+        id TEXT PRIMARY KEY,
+        document TEXT NOT NULL,
+        type TEXT NOT NULL,
+        publication TEXT,
+        created INTEGER NOT NULL,
+        changed INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+
+      CREATE INDEX products_by_publication ON products (publication);
+
+      CREATE TABLE versions (
+        product TEXT NOT NULL REFERENCES products (id),
+        version TEXT NOT NULL,
+        state TEXT NOT NULL,
+        digest BLOB NOT NULL,
+        length INTEGER NOT NULL,
+        manifest BLOB NOT NULL,
+        manifest_digest BLOB NOT NULL,
+        pieces INTEGER NOT NULL,
+        files INTEGER NOT NULL,
+        cover TEXT,
+        title TEXT,
+        created INTEGER NOT NULL,
+        released INTEGER,
+        reason TEXT,
+        PRIMARY KEY (product, version)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX versions_by_digest ON versions (digest);
+
+      CREATE TABLE uploads (
+        id TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        length INTEGER,
+        metadata TEXT NOT NULL,
+        digest BLOB,
+        created INTEGER NOT NULL,
+        touched INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+
+      CREATE TABLE grants (
+        id TEXT PRIMARY KEY,
+        store TEXT NOT NULL,
+        transaction_id TEXT NOT NULL,
+        product TEXT NOT NULL,
+        version TEXT NOT NULL,
+        device TEXT NOT NULL,
+        public_key BLOB,
+        digest BLOB NOT NULL,
+        length INTEGER NOT NULL,
+        manifest_digest BLOB NOT NULL,
+        state TEXT NOT NULL,
+        delivered INTEGER NOT NULL DEFAULT 0,
+        count_has_hole INTEGER NOT NULL DEFAULT 0,
+        created INTEGER NOT NULL,
+        UNIQUE (store, transaction_id, product, version, device)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX grants_by_content ON grants (device, digest);
+      CREATE INDEX grants_by_age ON grants (created);
+
+      CREATE TABLE grant_events (
+        id INTEGER PRIMARY KEY,
+        grant_id TEXT NOT NULL REFERENCES grants (id),
+        state TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        detail TEXT
+      ) STRICT;
+      CREATE INDEX grant_events_by_grant ON grant_events (grant_id);
+
+      -- What a transaction owes a device: it is finished when each product has a completed grant.
+      CREATE TABLE obligations (
+        store TEXT NOT NULL,
+        transaction_id TEXT NOT NULL,
+        device TEXT NOT NULL,
+        product TEXT NOT NULL,
+        PRIMARY KEY (store, transaction_id, device, product)
+      ) STRICT, WITHOUT ROWID;
+
+      -- Calls that a store still has to hear, in order of their next attempt.
+      CREATE TABLE outbox (
+        id INTEGER PRIMARY KEY,
+        store TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        next_attempt INTEGER NOT NULL,
+        last_error TEXT,
+        created INTEGER NOT NULL,
+        done INTEGER,
+        UNIQUE (store, kind, subject)
+      ) STRICT;
+      CREATE INDEX outbox_waiting ON outbox (next_attempt) WHERE done IS NULL;
+
+      -- One row a run of the server; without an end it died.
+      CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        started INTEGER NOT NULL,
+        ended INTEGER
+      ) STRICT;
+
+      CREATE TABLE audit (
+        id INTEGER PRIMARY KEY,
+        at INTEGER NOT NULL,
+        actor TEXT NOT NULL,
+        action TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        detail TEXT
+      ) STRICT;
+      """)
+
+  private static let signatures = Migration(
+    "publishers' signatures of manifests",
+    script: """
+      CREATE TABLE version_signatures (
+        product TEXT NOT NULL,
+        version TEXT NOT NULL,
+        key_id TEXT NOT NULL,
+        public_key BLOB NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (product, version, key_id),
+        FOREIGN KEY (product, version) REFERENCES versions (product, version) ON DELETE CASCADE
+      ) STRICT, WITHOUT ROWID;
+      """)
+
+  private static let stops = Migration(
+    "revocations by source, stopped contents",
+    script: """
+      -- 'operator' or 'store' while the grant is revoked.
+      ALTER TABLE grants ADD COLUMN revoked_by TEXT;
+      UPDATE grants SET revoked_by = 'operator' WHERE state LIKE 'revoked/%';
+      CREATE INDEX grants_revoked ON grants (id) WHERE revoked_by IS NOT NULL;
+
+      -- Packages that are not sent any more, whatever tickets are out.
+      CREATE TABLE content_stops (
+        digest BLOB PRIMARY KEY,
+        at INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      """)
+
+  private static let uploadsAndCollection = Migration(
+    "ends and digests of uploads, blobs that nobody needs",
+    script: """
+      -- 1: a request that says so ends the upload, not its length alone.
+      ALTER TABLE uploads ADD COLUMN awaits_end INTEGER NOT NULL DEFAULT 0;
+      -- What the whole must add up to, where the client said so when it began.
+      ALTER TABLE uploads ADD COLUMN whole_digest BLOB;
+
+      -- Since when nobody needs a blob; it goes when the grace period has passed.
+      CREATE TABLE unneeded_blobs (
+        digest BLOB PRIMARY KEY,
+        since INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      """)
+
+  /// Release to a part of the devices and at a date; who submitted and who approved; lists that are found by an index.
+  private static let releases = Migration("releases, review by two keys, an audit log that only grows") {
+    connection in
+    for statement in releaseColumns { try connection.execute(statement) }
+    let rows = try connection.query("SELECT product, version FROM versions")
+    for row in rows {
+      let version: ContentVersion = try row.identifier("version")
+      try connection.execute(
+        "UPDATE versions SET ordering = ? WHERE product = ? AND version = ?",
+        [.text(version.orderingKey), .text(try row.text("product")), .text(try row.text("version"))])
+    }
+    for statement in releaseRules { try connection.execute(statement) }
+  }
+
+  private static let releaseColumns = [
+    // In a table of their own: beside the other columns, every look at a version would read its whole manifest.
+    "CREATE TABLE manifests (digest BLOB PRIMARY KEY, document BLOB NOT NULL) STRICT",
+    "INSERT OR IGNORE INTO manifests (digest, document) SELECT manifest_digest, manifest FROM versions",
+    "ALTER TABLE versions DROP COLUMN manifest",
+    // ContentVersion.orderingKey: compares as the versions do.
+    "ALTER TABLE versions ADD COLUMN ordering TEXT",
+    // 1 to 100 while released, else NULL.
+    "ALTER TABLE versions ADD COLUMN percentage INTEGER",
+    "ALTER TABLE versions ADD COLUMN scheduled_at INTEGER",
+    "ALTER TABLE versions ADD COLUMN scheduled_percentage INTEGER",
+    "ALTER TABLE versions ADD COLUMN scheduled_by TEXT",
+    "ALTER TABLE versions ADD COLUMN submitted_by TEXT",
+    "ALTER TABLE versions ADD COLUMN approved_by TEXT",
+    "ALTER TABLE versions ADD COLUMN downloads_stopped INTEGER NOT NULL DEFAULT 0",
+    "UPDATE versions SET percentage = 100 WHERE state = 'released'",
+    """
+    UPDATE versions SET
+      submitted_by = (SELECT actor FROM audit WHERE action = 'version.submit'
+        AND subject = versions.product || ' ' || versions.version ORDER BY id DESC LIMIT 1),
+      approved_by = (SELECT actor FROM audit WHERE action = 'version.approve'
+        AND subject = versions.product || ' ' || versions.version ORDER BY id DESC LIMIT 1)
+    """,
+    // When the device last reported the content as placed.
+    "ALTER TABLE grants ADD COLUMN placed INTEGER",
+    """
+    UPDATE grants SET placed = (SELECT max(at) FROM grant_events WHERE grant_id = grants.id AND state = 'completed')
+    WHERE state IN ('completed', 'finished')
+    """,
+    // What product an entry is about, where its subject begins with one.
+    """
+    ALTER TABLE audit ADD COLUMN product TEXT GENERATED ALWAYS AS (
+      CASE WHEN action LIKE 'product.%' OR action LIKE 'version.%'
+        THEN substr(subject, 1, instr(subject || ' ', ' ') - 1) END) VIRTUAL
+    """,
+    // One row: counts the changes of what is for sale.
+    """
+    CREATE TABLE catalogue_state (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      revision INTEGER NOT NULL,
+      changed INTEGER NOT NULL
+    ) STRICT
+    """,
+    """
+    INSERT INTO catalogue_state (id, revision, changed)
+    SELECT 1, 1, max(coalesce((SELECT max(changed) FROM products), 0), coalesce((SELECT max(released) FROM versions), 0))
+    """,
+  ]
+
+  private static let releaseRules = [
+    "CREATE UNIQUE INDEX versions_in_order ON versions (product, ordering)",
+    // At most one version of a product for all, and at most one for a part of the devices.
+    """
+    CREATE UNIQUE INDEX versions_for_all ON versions (product) WHERE state = 'released' AND percentage = 100
+    """,
+    """
+    CREATE UNIQUE INDEX versions_for_part ON versions (product) WHERE state = 'released' AND percentage < 100
+    """,
+    "CREATE INDEX versions_by_state ON versions (state, product)",
+    "CREATE INDEX versions_scheduled ON versions (scheduled_at) WHERE scheduled_at IS NOT NULL",
+    """
+    CREATE TRIGGER versions_never_change
+    BEFORE UPDATE OF product, version, ordering, digest, length, manifest_digest ON versions
+    BEGIN SELECT RAISE(ABORT, 'the content of a version never changes'); END
+    """,
+    "CREATE INDEX products_by_type ON products (type)",
+    "CREATE INDEX grants_by_product ON grants (product, created)",
+    "CREATE INDEX grants_by_state ON grants (state, created)",
+    "CREATE INDEX grants_placed ON grants (product, device, placed, version) WHERE placed IS NOT NULL",
+    "CREATE INDEX audit_by_subject ON audit (subject)",
+    "CREATE INDEX audit_by_product ON audit (product)",
+    "CREATE INDEX audit_by_actor ON audit (actor)",
+    "CREATE INDEX audit_by_action ON audit (action)",
+    """
+    CREATE TRIGGER audit_never_changes BEFORE UPDATE ON audit
+    BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END
+    """,
+    // INSERT OR REPLACE would remove a row without a word to the trigger below.
+    """
+    CREATE TRIGGER audit_never_replaces BEFORE INSERT ON audit WHEN EXISTS (SELECT 1 FROM audit WHERE id = NEW.id)
+    BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END
+    """,
+    """
+    CREATE TRIGGER audit_never_shrinks BEFORE DELETE ON audit
+    BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END
+    """,
+  ]
+
+  private static let holders = Migration(
+    "devices that hold a version lawfully, versions by their number",
+    script: """
+      DROP INDEX grants_placed;
+      CREATE INDEX grants_placed ON grants (product, device, placed, version)
+        WHERE placed IS NOT NULL AND revoked_by IS NULL;
+      -- Spellings of one number: 1 and 1.0.
+      CREATE INDEX versions_by_number ON versions (ordering, version);
+      """)
+}
+
+extension ContentVersion {
+  /// The components in eight hexadecimal digits each, without the zeros at the end: equal versions have equal keys, and
+  /// keys order byte by byte as the versions do.
+  var orderingKey: String {
+    let significant = components[..<((components.lastIndex { $0 != 0 } ?? -1) + 1)]
+    return significant.map { component in
+      let digits = String(component, radix: 16)
+      return String(repeating: "0", count: 8 - digits.count) + digits
+    }.joined()
+  }
+}
