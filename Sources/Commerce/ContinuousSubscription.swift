@@ -36,7 +36,7 @@ struct ContinuousSubscription {
     of periods: [SubscriptionPeriod], bridging: Duration, issueDates: [Timestamp]
   ) -> [ContinuousSubscription] {
     var runs: [ContinuousSubscription] = []
-    for period in periods.sorted(by: { $0.start < $1.start }) {
+    for period in periods.sorted(by: { $0.transaction.precedes($1.transaction) }) {
       if let last = runs.last, period.start <= last.end + bridging {
         runs[runs.count - 1].periods.append(period)
         runs[runs.count - 1].end = max(last.end, period.end)

@@ -19,7 +19,7 @@ struct EntitlementEvidence {
   var claims: [EntitlementClaim] {
     let ordered = live.sorted { left, right in
       if (left.reason == .purchased) != (right.reason == .purchased) { return left.reason == .purchased }
-      return Self.isEarlier(right.transaction, left.transaction)
+      return right.transaction.precedes(left.transaction)
     }
     return ordered.map { EntitlementClaim(transaction: $0.transaction.id, reason: $0.reason) }
   }
@@ -29,7 +29,7 @@ struct EntitlementEvidence {
     if let first = claims.first { return .owned(first) }
     switch (lastRevoked, lastExpired) {
     case (let revoked?, let expired?):
-      return Self.isEarlier(revoked, expired) ? .expired(expired.id) : .revoked(revoked.id)
+      return revoked.precedes(expired) ? .expired(expired.id) : .revoked(revoked.id)
     case (let revoked?, nil): return .revoked(revoked.id)
     case (nil, let expired?): return .expired(expired.id)
     case (nil, nil): return .notOwned
@@ -39,12 +39,6 @@ struct EntitlementEvidence {
   private static func later(_ left: VerifiedTransaction?, _ right: VerifiedTransaction) -> VerifiedTransaction
   {
     guard let left else { return right }
-    return isEarlier(left, right) ? right : left
-  }
-
-  /// By purchase date; identifiers decide between equal dates, so that the verdict does not depend on the order in
-  /// which a store lists transactions.
-  private static func isEarlier(_ left: VerifiedTransaction, _ right: VerifiedTransaction) -> Bool {
-    (left.purchaseDate, left.id.text) < (right.purchaseDate, right.id.text)
+    return left.precedes(right) ? right : left
   }
 }

@@ -12,11 +12,12 @@ public struct EntitlementRules: Sendable {
     self.bridgedGap = bridgedGap
   }
 
-  /// The verdict about every product of `catalog` at the moment `now`.
+  /// The verdict about every product of `catalog` at the moment `now`. Neither the order of `transactions` nor
+  /// repetitions among them change it.
   public func evaluate(
     _ transactions: [VerifiedTransaction], catalog: [Product], now: Timestamp
   ) -> EntitlementReport {
-    let byProduct = Dictionary(grouping: transactions, by: \.product)
+    let byProduct = Dictionary(grouping: Set(transactions), by: \.product)
     let subscriptions = subscriptions(byProduct, catalog: catalog)
     var report = EntitlementReport()
     for product in catalog {

@@ -33,3 +33,16 @@ public struct VerifiedTransaction: Hashable, Sendable {
     self.quantity = quantity
   }
 }
+
+extension VerifiedTransaction {
+  /// By purchase date; of those of one date by their identifiers, then by all else that a verdict can show, so that no
+  /// verdict depends on the order in which a store lists transactions.
+  func precedes(_ other: VerifiedTransaction) -> Bool {
+    if purchaseDate != other.purchaseDate { return purchaseDate < other.purchaseDate }
+    if id != other.id { return id.text < other.id.text }
+    let (left, right) = (expiresDate?.millisecondsSinceEpoch, other.expiresDate?.millisecondsSinceEpoch)
+    return (store.text, environment.rawValue, left ?? .max) < (
+      other.store.text, other.environment.rawValue, right ?? .max
+    )
+  }
+}
