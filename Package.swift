@@ -50,25 +50,29 @@ let services: [Target] = [
   .target(
     name: "DeliveryService",
     dependencies: [
-      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts", "HTTPServer",
+      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts",
+      "HTTPServer",
       "HTTPClient", "Database", "BlobStore", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "DownloadAgent",
     dependencies: [
-      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts", "HTTPServer",
+      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts",
+      "HTTPServer",
       "HTTPClient", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "SandboxStore",
     dependencies: [
-      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "Receipts", "HTTPServer", "HTTPClient",
+      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "Receipts", "HTTPServer",
+      "HTTPClient",
       "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "PullboxKit",
     dependencies: [
-      "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient", "ServiceRuntime", "SystemCalls",
+      "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient", "ServiceRuntime",
+      "SystemCalls",
       "Crypto", "CoreTypes",
     ]),
 ]
@@ -80,7 +84,8 @@ let executables: [Target] = [
   .executableTarget(
     name: "pullbox",
     dependencies: [
-      "PullboxKit", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient", "ServiceRuntime",
+      "PullboxKit", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient",
+      "ServiceRuntime",
       "SystemCalls", "Crypto", "CoreTypes",
     ]),
 ]
@@ -118,24 +123,27 @@ let tests: [Target] = [
   .testTarget(
     name: "ReceiptsTests",
     dependencies: ["Receipts", "Commerce", "Crypto", "SystemCalls", "CoreTypes", "PullboxTesting"]),
-  .testTarget(name: "PullboxAPITests", dependencies: ["PullboxAPI", "Commerce", "CoreTypes"]),
+  .testTarget(name: "PullboxAPITests", dependencies: ["PullboxAPI", "Commerce", "Crypto", "CoreTypes"]),
   .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [
-      "DeliveryService", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts",
+      "DeliveryService", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage",
+      "Receipts",
       "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes", "ServiceRuntime",
       "BlobStore", "PullboxTesting", "pullbox-server",
     ]),
   .testTarget(
     name: "DownloadAgentTests",
     dependencies: [
-      "DownloadAgent", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "HTTPServer", "HTTPClient", "Commerce",
+      "DownloadAgent", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "HTTPServer", "HTTPClient",
+      "Commerce",
       "ContentPackage", "Receipts", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "SandboxStoreTests",
     dependencies: [
-      "SandboxStore", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient",
+      "SandboxStore", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "Receipts",
+      "HTTPClient",
       "HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(

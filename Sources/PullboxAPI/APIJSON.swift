@@ -8,8 +8,15 @@ public enum APIJSON {
     return Array(try encoder.encode(value))
   }
 
-  public static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws -> Value {
-    try JSONDecoder().decode(type, from: Data(bytes))
+  /// Members that `type` does not have are ignored, but refused in what is ``OperatorWritten``. Throws `DecodingError`,
+  /// which ``explain(_:)`` puts into words. `allowsJSON5` is for files that people write.
+  public static func decode<Value: Decodable>(
+    _ type: Value.Type, from bytes: [UInt8], allowsJSON5: Bool = false
+  ) throws -> Value {
+    let decoder = JSONDecoder()
+    decoder.allowsJSON5 = allowsJSON5
+    guard type is any OperatorWritten.Type else { return try decoder.decode(type, from: Data(bytes)) }
+    return try decoder.decode(KnownMembersOnly<Value>.self, from: Data(bytes)).value
   }
 
   /// A sentence for people about what a decoder refused, naming the member.

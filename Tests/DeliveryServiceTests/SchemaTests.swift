@@ -105,13 +105,13 @@ struct SchemaTests {
 
   @Test(
     "a database that stands at any step of the schema comes to the tables of a new one",
-    arguments: 0..<Schema.migrations.count)
+    arguments: 0..<Migrations.all.count)
   func everyStep(count: Int) async throws {
     let tables = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
     let other = try StateFile()
     let fresh = try await other.open().read { try $0.query(tables).map(\.values) }
     #expect(fresh.count > 30)
-    try file.open(Array(Schema.migrations.prefix(count))).close()
+    try file.open(Array(Migrations.all.prefix(count))).close()
     let database = try file.open()
     #expect(try await database.read { try $0.query(tables).map(\.values) } == fresh)
     #expect(try await database.read { try $0.query("PRAGMA foreign_key_check").isEmpty })

@@ -50,10 +50,18 @@ struct ProductDescriptionFileTests {
     #expect(found.count >= 6)
   }
 
-  @Test("a member that is misspelt is named, not ignored")
-  func unknownMember() throws {
-    #expect { try description("{ id: 'a', verison: '1' }") } throws: { error in
-      (error as? ProductDescriptionFile.Refusal)?.message == "'verison' is no member of a product description"
+  @Test(
+    "a member that is misspelt is named, not ignored",
+    arguments: [
+      ("{ id: 'a', verison: '1' }", "verison"),
+      (
+        "{ localizations: { 'fr-FR': { titel: 'Un', title: 'Un', description: '' } } }",
+        "localizations.fr-FR.titel"
+      ),
+    ])
+  func unknownMember(text: String, member: String) throws {
+    #expect { try description(text) } throws: { error in
+      (error as? ProductDescriptionFile.Refusal)?.message == "\(member): there is no such member"
     }
   }
 

@@ -2,8 +2,8 @@ public import Commerce
 public import CoreTypes
 
 /// A product as an operator writes it: the body of `PUT /v1/operator/products/{id}` and a folder's `product.json5`.
-/// What is left out gets a default: a free non-consumable, for sale everywhere, published now.
-public struct ProductDescription: Codable, Sendable {
+/// What is left out gets a default: a free non-consumable, for sale everywhere, an issue of no publication and of no date.
+public struct ProductDescription: Codable, Sendable, OperatorWritten {
   public var id: ProductIdentifier?
   public var type: ProductType?
   /// Only in `product.json5`: the content version that the folder is.

@@ -2,7 +2,7 @@ public import Commerce
 public import ContentPackage
 
 /// `POST /v1/operator/products/{id}/versions`.
-public struct VersionSubmission: Codable, Sendable {
+public struct VersionSubmission: Codable, Sendable, OperatorWritten {
   /// A complete upload: its address as `Location` gave it, or the last part of that.
   public var upload: String
   public var version: ContentVersion

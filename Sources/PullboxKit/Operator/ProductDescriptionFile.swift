@@ -1,6 +1,5 @@
 import Commerce
 public import CoreTypes
-import Foundation
 public import PullboxAPI
 import SystemCalls
 
@@ -29,8 +28,6 @@ public struct ProductDescriptionFile: Sendable {
       description = try Self.description(from: bytes)
     } catch let error as DecodingError {
       throw Refusal(path: path, message: APIJSON.explain(error))
-    } catch let error as UnknownMember {
-      throw Refusal(path: path, message: error.description)
     }
   }
 
@@ -45,28 +42,6 @@ public struct ProductDescriptionFile: Sendable {
 
   /// Members that are not known are refused: they are most likely misspelt.
   static func description(from bytes: [UInt8]) throws -> ProductDescription {
-    let decoder = JSONDecoder()
-    decoder.allowsJSON5 = true
-    let data = Data(bytes)
-    let members = try decoder.decode([String: Ignored].self, from: data).keys
-    if let unknown = members.sorted().first(where: { !knownMembers.contains($0) }) {
-      throw UnknownMember(name: unknown)
-    }
-    return try decoder.decode(ProductDescription.self, from: data)
-  }
-
-  private static let knownMembers: Set<String> = [
-    "id", "type", "version", "localizations", "prices", "publication", "publicationDate", "period",
-    "publisherKeys",
-  ]
-
-  struct UnknownMember: Error, CustomStringConvertible {
-    let name: String
-
-    var description: String { "'\(name)' is no member of a product description" }
-  }
-
-  private struct Ignored: Decodable {
-    init(from decoder: any Decoder) {}
+    try APIJSON.decode(ProductDescription.self, from: bytes, allowsJSON5: true)
   }
 }

@@ -1,0 +1,111 @@
+import PullboxAPIClient
+import Commerce
+import HTTPClient
+import CoreTypes
+import PullboxAPI
+import Testing
+
+@testable import DeliveryService
+
+@Suite("What operators write")
+struct OperatorBodyTests {
+  /// Each route that reads a body, with one whose other members are right.
+  struct Route: Sendable, CustomTestStringConvertible {
+    var method = "POST"
+    /// Behind `/v1/operator`; `GRANT` stands for the grant's name, `UPLOAD` in the body for a complete upload.
+    var path: String
+    var body: String
+    /// The member at fault.
+    var member: String
+
+    var testDescription: String { "\(method) \(path) \(member)" }
+  }
+
+  private static let versions = "/products/com.example.issue1/versions"
+
+  static let routes = [
+    Route(
+      method: "PUT", path: "/products/com.example.issue1", body: #"{"type":"consumable","price":{}}"#,
+      member: "price"),
+    Route(
+      method: "PUT", path: "/products/com.example.new",
+      body: #"{"localizations":{"en-US":{"title":"A","description":"","subtitle":"B"}}}"#,
+      member: "localizations.en-US.subtitle"),
+    Route(
+      method: "PUT", path: "/products/com.example.new",
+      body: #"{"prices":{"USA":{"amount":"1.99","currency":"USD","tax":"0.20"}}}"#, member: "prices.USA.tax"),
+    Route(path: versions, body: #"{"upload":"UPLOAD","version":"2.0","release":true}"#, member: "release"),
+    Route(
+      path: versions + "/1.2/reject", body: #"{"reason":"upside down","resaon":"upside down"}"#,
+      member: "resaon"),
+    Route(path: versions + "/1.1/release", body: #"{"percentag":10}"#, member: "percentag"),
+    Route(path: versions + "/1.1/release", body: #"{"percentage":10,"on":"2036-12-24"}"#, member: "on"),
+    Route(path: versions + "/1.0/withdraw", body: #"{"stopDownload":true}"#, member: "stopDownload"),
+    Route(path: "/collection", body: #"{"dryrun":true,"graceSeconds":0}"#, member: "dryrun"),
+    Route(path: "/grants/GRANT/revoke", body: #"{"because":"refund 4711"}"#, member: "because"),
+    Route(path: "/grants/GRANT/reinstate", body: #"{"reason":"","Reason":"paid"}"#, member: "Reason"),
+  ]
+
+  @Test("a member that a body does not have is refused by name, and nothing happens")
+  func unknownMembers() async throws {
+    try await ServerHarness.run { server in
+      let package = (0..<5000).map { UInt8(truncatingIfNeeded: $0) }
+      try await server.publish(package)
+      try await server.approve(package + [1], "1.1")
+      _ = try await server.submit(package + [2], as: "com.example.issue1", version: "1.2")
+      try await server.step("submit", "1.2")
+      let grant = try await server.grantForPurchase()
+      let upload = try await server.upload(package + [3])
+      let before = try await server.audit()
+
+      for route in Self.routes {
+        let path = "/v1/operator" + route.path.replacing("GRANT", with: grant.grant.text)
+        let body = route.body.replacing("UPLOAD", with: upload)
+        let problem = try await server.problem {
+          _ = try await server.operatorAPI.exchange(
+            route.method, path, bytes: Array(body.utf8), mediaType: "application/json")
+        }
+        #expect(problem.code == .requestMalformed, "\(route.testDescription)")
+        #expect(problem.status == 400)
+        #expect(problem.detail == "\(route.member): there is no such member", "\(route.testDescription)")
+      }
+
+      let product = try await server.operatorAPI.get(
+        "/v1/operator/products/com.example.issue1", as: OperatorProduct.self)
+      #expect(product.product.type == .nonConsumable)
+      #expect(product.versions.map(\.version.text) == ["1.2", "1.1", "1.0"])
+      #expect(product.versions.map(\.state) == [.submitted, .approved, .released])
+      #expect(try await server.status(grant).state == .granted)
+      #expect(try await server.audit().count == before.count)
+      // The upload that was named waits for a body that is right.
+      #expect(try await server.submit(upload: upload, as: "com.example.other").state == .draft)
+    }
+  }
+
+  @Test("a description without members is a free non-consumable of no publication and no date")
+  func defaults() async throws {
+    try await ServerHarness.run { server in
+      let response = try await server.operatorAPI.exchange(
+        "PUT", "/v1/operator/products/com.example.new", bytes: Array("{}".utf8), mediaType: "application/json"
+      )
+      let product = try APIJSON.decode(OperatorProduct.self, from: response.body).product
+      let id = try #require(ProductIdentifier("com.example.new"))
+      #expect(product == Product(id: id, type: .nonConsumable))
+    }
+  }
+
+  @Test("what a device or a reader writes may have members of tomorrow")
+  func clients() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish([1, 2, 3])
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      let body = """
+        {"receipt":"\(receipt)","product":"com.example.issue1","later":1,
+         "device":{"id":"\(server.device.id)","model":"tablet"}}
+        """
+      let response = try await server.api.exchange(
+        "POST", "/v1/grants", bytes: Array(body.utf8), mediaType: "application/json")
+      #expect(response.status == 201)
+    }
+  }
+}

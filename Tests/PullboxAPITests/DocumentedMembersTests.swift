@@ -1,0 +1,106 @@
+import PullboxAPI
+import Testing
+
+/// The members that the project's documents promise for each document on the wire. The samples are read and written
+/// byte by byte; what is listed here must be in them under these very names.
+@Suite("Documented members")
+struct DocumentedMembersTests {
+  static let documents: [(type: String, members: String)] = [
+    // The delivery server's public interface.
+    ("ProductsResponse", "products invalidProductIdentifiers"),
+    (
+      "ProductListing",
+      """
+      id type title description price contentVersion contentLength publication publicationDate cover
+      """
+    ),
+    ("ProductListing.ListedPrice", "amount currency formatted"),
+    ("EntitlementsRequest", "store receipt device"),
+    ("EntitlementsResponse", "products"),
+    ("EntitledProduct", "product version length because state"),
+    ("GrantRequest", "store receipt product device version"),
+    ("Proof", "store receipt signedTransaction purchaseToken"),
+    ("Device", "id publicKey"),
+    ("GrantResponse", "grant transaction download"),
+    (
+      "DownloadTerms",
+      "product version length digest manifestDigest contentURL manifestURL ticket ticketExpires previous"
+    ),
+    ("GrantStatus", "grant state history"),
+    ("TicketResponse", "ticket ticketExpires"),
+    ("CompletionReport", "digest version length placedAt"),
+    ("CompletionResponse", "state"),
+    ("Problem", "type title status detail instance missingStep retryAfterSeconds"),
+    // For operators.
+    ("ReleaseRequest", "percentage at"),
+    ("ReasonBody", "reason"),
+    ("WithdrawalRequest", "reason stopDownloads"),
+    ("GarbageCollectionRequest", "dryRun graceSeconds"),
+    ("VersionSubmission", "upload version"),
+    ("ProductDescription", "type localizations prices publication publicationDate publisherKeys"),
+    ("OperatorProduct", "versions versionCount"),
+    ("UploadRecord", "created expires length name offset owner upload"),
+    ("Page", "items next"),
+    // The sandbox store.
+    ("AccountRequest", "territory name"),
+    ("AccountResponse", "account token"),
+    ("PurchaseRequest", "product quantity applicationUsername askToBuy device"),
+    ("TransactionsResponse", "transactions"),
+    ("StoreTransaction", "id originalId product quantity state purchaseDate"),
+    ("ReceiptResponse", "receipt"),
+    // The agent.
+    ("AgentPurchaseRequest", "product quantity"),
+    ("AgentRestoreResponse", "products"),
+    ("AgentDownloadChange", "priority"),
+    ("AgentTransactionsResponse", "transactions"),
+    ("AgentTransaction", "id product state step reason error downloads"),
+    ("DownloadsResponse", "downloads"),
+    (
+      "DownloadStatus",
+      """
+      id product version state reason bytesVerified bytesTotal bytesReceived progress timeRemaining speed error \
+      contentPath
+      """
+    ),
+    ("LibraryResponse", "items"),
+  ]
+
+  @Test("a document has the members that are promised", arguments: documents)
+  func promised(type: String, members: String) throws {
+    let sample = try #require(WireSample.all.first { $0.name == type })
+    let present = try JSONText.members(sample.full).keys
+    for member in members.split(separator: " ") {
+      #expect(present.contains(String(member)), "\(member)")
+    }
+  }
+
+  @Test(
+    "names are camelCase, lengths and counts are whole numbers, dates have milliseconds and a Z",
+    arguments: WireSample.all)
+  func conventions(sample: WireSample) throws {
+    try check(try JSONText.members(sample.full), isTable: false)
+  }
+
+  private func check(_ members: [String: Any], isTable: Bool) throws {
+    let dates: Set<String> = [
+      "at", "created", "changed", "expires", "expiresDate", "finishedDate", "lastSuccess", "placedAt",
+      "publicationDate", "purchaseDate", "released", "since", "started", "ticketExpires",
+    ]
+    let digests: Set<String> = ["digest", "manifestDigest", "keyId"]
+    let date = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/
+    for (name, value) in members {
+      if !isTable { #expect(name.wholeMatch(of: /[a-z][A-Za-z]*/) != nil, "\(name)") }
+      if let text = value as? String {
+        #expect(dates.contains(name) == (text.wholeMatch(of: date) != nil), "\(name)")
+        if digests.contains(name) { #expect(text.wholeMatch(of: /[0-9a-f]{64}/) != nil, "\(name)") }
+      }
+      if name.hasPrefix("bytes") || name.lowercased().hasSuffix("length") {
+        #expect(value is Int64 || value is Int, "\(name)")
+      }
+      if let inner = value as? [String: Any] {
+        try check(inner, isTable: WireSampleTests.tables.contains(name))
+      }
+      for inner in value as? [[String: Any]] ?? [] { try check(inner, isTable: false) }
+    }
+  }
+}

@@ -1,0 +1,121 @@
+import PullboxAPI
+
+/// docs/agent.md; interfaces of the agent's socket.
+extension WireSample {
+  static let download = """
+    {
+      "bytesReceived": 7340032,
+      "bytesTotal": 9007199254740993,
+      "bytesVerified": 6291456,
+      "contentPath": "/var/lib/pullbox/library/com.example.heroes.issue42/1.10",
+      "error": {
+        "status": 410,
+        "title": "The publisher withdrew this content",
+        "type": "urn:pullbox:problem:content-withdrawn"
+      },
+      "id": "5b0c2f9a1d3e4f60",
+      "product": "com.example.heroes.issue42",
+      "progress": 0.5,
+      "reason": "transferring",
+      "speed": 1048576.5,
+      "state": "active",
+      "timeRemaining": 12.25,
+      "transaction": "2000000000000001",
+      "version": "1.10"
+    }
+    """
+  /// Before the grant is there: `timeRemaining` is null, which says "unknown"; the others are absent.
+  static let downloadWithoutGrant = """
+    {
+      "bytesReceived": 0,
+      "bytesVerified": 0,
+      "id": "5b0c2f9a1d3e4f60",
+      "product": "com.example.heroes.issue42",
+      "progress": 0,
+      "reason": "queued",
+      "speed": 0,
+      "state": "waiting",
+      "timeRemaining": null,
+      "transaction": "2000000000000001"
+    }
+    """
+  static let item = """
+    {
+      "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+      "length": 250003657,
+      "path": "/var/lib/pullbox/library/com.example.heroes.issue42/1.10",
+      "placedAt": "2026-11-21T08:30:00.120Z",
+      "product": "com.example.heroes.issue42",
+      "title": "Heroes nº 42",
+      "version": "1.10"
+    }
+    """
+  static let itemWithoutTitle = """
+    {
+      "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+      "length": 0,
+      "path": "/library/a/1",
+      "placedAt": "2026-11-21T08:30:00.000Z",
+      "product": "a",
+      "version": "1"
+    }
+    """
+  static let agentTransaction = """
+    {
+      "downloads": ["5b0c2f9a1d3e4f60", "0123456789abcdef"],
+      "error": {
+        "status": 402,
+        "title": "The receipt holds no purchase of this product",
+        "type": "urn:pullbox:problem:purchase-required"
+      },
+      "id": "2000000000000001",
+      "product": "com.example.heroes.issue42",
+      "reason": "download-failed",
+      "state": "purchased",
+      "step": "delivering"
+    }
+    """
+  static let peer = """
+    {
+      "lastError": "connection refused",
+      "lastSuccess": "2026-11-21T08:29:59.001Z",
+      "reachable": false,
+      "url": "http://127.0.0.1:8080"
+    }
+    """
+
+  static let agent = [
+    WireSample(AgentDownloadChange.self, #"{"priority": -1000}"#, minimal: "{}"),
+    WireSample(
+      AgentPurchaseRequest.self, #"{"product": "com.example.coins", "quantity": 10}"#,
+      minimal: #"{"product": "com.example.coins"}"#),
+    WireSample(AgentRestoreResponse.self, #"{"products": ["com.example.a", "com.example.b"]}"#),
+    WireSample(
+      AgentStatus.self,
+      """
+      {
+        "device": "2b1f0c1e-7d3a-4c53-9b52-0a53f3f4b7aa",
+        "downloads": {"active": 1, "failed": 2},
+        "freeSpace": 53687091200,
+        "libraryPath": "/var/lib/pullbox/library",
+        "server": \(peer),
+        "started": "2026-11-21T08:30:00.000Z",
+        "store": {"url": "http://127.0.0.1:8090"},
+        "unfinishedTransactions": 3
+      }
+      """),
+    WireSample(AgentStatus.Peer.self, peer, minimal: #"{"url": "http://127.0.0.1:8080"}"#),
+    WireSample(
+      AgentTransaction.self, agentTransaction,
+      minimal: #"{"downloads": [], "id": "1", "product": "a", "state": "purchasing", "step": "observed"}"#),
+    WireSample(AgentTransactionsResponse.self, #"{"transactions": [\#(agentTransaction)]}"#),
+    WireSample(DownloadIdentifier.self, #""5b0c2f9a1d3e4f60""#),
+    WireSample(DownloadStatus.self, download, minimal: downloadWithoutGrant),
+    WireSample(DownloadsResponse.self, #"{"downloads": [\#(download), \#(downloadWithoutGrant)]}"#),
+    WireSample(
+      LibraryEvent.self, #"{"change": "placed", "item": \#(item)}"#,
+      minimal: #"{"change": "removed", "item": \#(itemWithoutTitle)}"#),
+    WireSample(LibraryItem.self, item, minimal: itemWithoutTitle),
+    WireSample(LibraryResponse.self, #"{"items": [\#(item), \#(itemWithoutTitle)]}"#),
+  ]
+}

@@ -1,0 +1,37 @@
+import PullboxAPI
+
+/// What is for sale, as everybody reads it.
+extension WireSample {
+  static let listing = """
+    {
+      "contentLength": 250003657,
+      "contentVersion": "1.10",
+      "cover": "images/cover.jpg",
+      "description": "The one with the lighthouse",
+      "id": "com.example.heroes.issue42",
+      "period": "P1M",
+      "price": {"amount": "2.99", "currency": "EUR", "formatted": "2,99 €"},
+      "publication": "com.example.heroes",
+      "publicationDate": "2026-09-01T00:00:00.000Z",
+      "title": "Héros nº 42",
+      "type": "non-consumable"
+    }
+    """
+  static let freeListing =
+    #"{"description": "", "id": "a", "title": "A", "type": "auto-renewable-subscription"}"#
+
+  static let catalog = [
+    WireSample(ProductListing.self, listing, minimal: freeListing),
+    WireSample(
+      ProductListing.ListedPrice.self, #"{"amount": "300", "currency": "JPY", "formatted": "¥300"}"#),
+    WireSample(
+      ProductsResponse.self,
+      """
+      {
+        "invalidProductIdentifiers": ["com.example.unknown", "no identifier at all: é/?"],
+        "products": [\(listing), \(freeListing)]
+      }
+      """,
+      minimal: #"{"invalidProductIdentifiers": [], "products": []}"#),
+  ]
+}

@@ -1,0 +1,152 @@
+import PullboxAPI
+
+/// From the proof of purchase to the completion.
+extension WireSample {
+  static let terms = """
+    {
+      "contentURL": "/v1/content/9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+      "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+      "length": 2147483648,
+      "manifestDigest": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
+      "manifestURL": "https://content.example.com/v1/content/9f86/manifest",
+      "previous": {
+        "digest": "fd61a03af4f77d870fc21e05e7e80678095c92d808cfb3b5c279ee04c74aca13",
+        "version": "1.9"
+      },
+      "product": "com.example.heroes.issue42",
+      "publisherKeys": ["66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925"],
+      "signatures": [
+        {
+          "keyId": "66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925",
+          "publicKey": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+          "value": "c2lnbmF0dXJlIG9mIHRoZSBtYW5pZmVzdA"
+        }
+      ],
+      "ticket": "AQAAAAAAAAAAAAAAAAAAAA",
+      "ticketExpires": "2026-11-22T08:30:00.000Z",
+      "version": "1.10"
+    }
+    """
+  static let plainTerms = """
+    {
+      "contentURL": "/v1/content/9f86",
+      "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+      "length": 0,
+      "manifestDigest": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
+      "manifestURL": "/v1/content/9f86/manifest",
+      "product": "a",
+      "ticket": "t",
+      "ticketExpires": "2026-11-22T08:30:00.000Z",
+      "version": "1"
+    }
+    """
+  static let device = """
+    {"id": "2b1f0c1e-7d3a-4c53-9b52-0a53f3f4b7aa", "publicKey": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}
+    """
+  static let entitled = """
+    {
+      "because": "published-during-subscription",
+      "length": 250003657,
+      "product": "com.example.heroes.issue42",
+      "state": "not-granted",
+      "transaction": "2000000000000001",
+      "version": "1.10"
+    }
+    """
+  static let grantStatus = """
+    {
+      "bytesDelivered": 9007199254740993,
+      "device": "tablet-17",
+      "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+      "grant": "0123456789abcdef0123456789abcdef",
+      "history": [
+        {"at": "2026-11-21T08:30:00.000Z", "state": "granted"},
+        {"at": "2026-11-21T08:31:00.000Z", "detail": "refund 4711", "state": "revoked"}
+      ],
+      "length": 250003657,
+      "product": "com.example.heroes.issue42",
+      "state": "revoked",
+      "store": "sandbox",
+      "transaction": "2000000000000001",
+      "version": "1.10"
+    }
+    """
+
+  static let delivery = [
+    WireSample(
+      CompletionReport.self,
+      """
+      {
+        "device": "tablet-17",
+        "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "grant": "0123456789abcdef0123456789abcdef",
+        "length": 250003657,
+        "placedAt": "2026-11-21T08:30:00.120Z",
+        "version": "1.10"
+      }
+      """,
+      minimal: """
+        {
+          "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+          "length": 250003657,
+          "placedAt": "2026-11-21T08:30:00.120Z",
+          "version": "1.10"
+        }
+        """),
+    WireSample(
+      CompletionResponse.self, #"{"remaining": ["com.example.b"], "state": "completed"}"#,
+      minimal: #"{"state": "finished"}"#),
+    WireSample(Device.self, device, minimal: #"{"id": "tablet-17"}"#),
+    WireSample(DownloadTerms.self, terms, minimal: plainTerms),
+    WireSample(EntitledProduct.self, entitled),
+    WireSample(
+      EntitlementsRequest.self, #"{"device": \#(device), "receipt": "MIIB", "store": "sandbox"}"#,
+      minimal: #"{"device": {"id": "tablet-17"}}"#),
+    WireSample(EntitlementsResponse.self, #"{"products": [\#(entitled)]}"#, minimal: #"{"products": []}"#),
+    WireSample(GrantIdentifier.self, #""0123456789abcdef0123456789abcdef""#),
+    WireSample(
+      GrantRequest.self,
+      """
+      {
+        "device": \(device),
+        "product": "com.example.heroes.issue42",
+        "receipt": "MIIB+/8=",
+        "store": "sandbox",
+        "transaction": "2000000000000001",
+        "version": "1.10"
+      }
+      """,
+      minimal: #"{"device": {"id": "tablet-17"}, "product": "com.example.heroes.issue42"}"#),
+    WireSample(
+      GrantResponse.self,
+      #"{"download": \#(terms), "grant": "0123456789abcdef0123456789abcdef", "transaction": "1"}"#,
+      minimal:
+        #"{"download": \#(plainTerms), "grant": "0123456789abcdef0123456789abcdef", "transaction": "1"}"#),
+    WireSample(GrantStatus.self, grantStatus),
+    WireSample(
+      GrantStatus.Event.self,
+      #"{"at": "2026-11-21T08:31:00.000Z", "detail": "refund 4711", "state": "revoked"}"#,
+      minimal: #"{"at": "2026-11-21T08:30:00.000Z", "state": "granted"}"#),
+    WireSample(
+      PreviousContent.self,
+      """
+      {
+        "digest": "fd61a03af4f77d870fc21e05e7e80678095c92d808cfb3b5c279ee04c74aca13",
+        "version": "1.9"
+      }
+      """),
+    // One of the three kinds is present in a request; the server says so, not the type.
+    WireSample(
+      Proof.self,
+      """
+      {
+        "purchaseToken": "opaque-token.of-google",
+        "receipt": "MIIB+/8=",
+        "signedTransaction": "eyJhbGciOiJFUzI1NiJ9.e30.c2ln",
+        "store": "sandbox"
+      }
+      """,
+      minimal: "{}"),
+    WireSample(TicketResponse.self, #"{"ticket": "AQAA", "ticketExpires": "2026-11-22T08:30:00.000Z"}"#),
+  ]
+}

@@ -1,0 +1,210 @@
+import Commerce
+import PullboxAPI
+
+/// docs/publishing.md and docs/uploading.md: what operators write and read.
+extension WireSample {
+  static let auditEntry = """
+    {
+      "action": "version.release",
+      "actor": "ada",
+      "at": "2026-11-21T05:26:07.666Z",
+      "detail": "to 50 % of devices; 10 % before",
+      "subject": "com.example.heroes.issue42 1.10"
+    }
+    """
+  static let blobItem = """
+    {
+      "bytes": 1510636,
+      "digest": "6181783e136f3fd7361311e792898826d9b1aa22825aeb4fcd7d7e99d05be516",
+      "since": "2026-11-20T05:26:07.000Z"
+    }
+    """
+  static let uploadItem = #"{"bytes": 3000000, "owner": "ada", "upload": "eVH8qeW5tmW11_ZTuj-YOPxCc8QJrYW2"}"#
+  static let versionRecord = """
+    {
+      "approvedBy": "bob",
+      "created": "2026-11-21T05:26:07.100Z",
+      "digest": "6181783e136f3fd7361311e792898826d9b1aa22825aeb4fcd7d7e99d05be516",
+      "downloadsStopped": true,
+      "files": 23,
+      "history": [\(auditEntry)],
+      "length": 1510636,
+      "manifestDigest": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
+      "percentage": 10,
+      "pieces": 2,
+      "product": "com.example.heroes.issue42",
+      "reason": "the last page is from another comic",
+      "released": "2026-11-21T05:26:07.666Z",
+      "scheduled": {"at": "2036-12-24T08:00:00.000Z", "by": "ada", "percentage": 25},
+      "state": "released",
+      "submittedBy": "ada",
+      "version": "1.10"
+    }
+    """
+  static let draft = """
+    {
+      "created": "2026-11-21T05:26:07.100Z",
+      "digest": "6181783e136f3fd7361311e792898826d9b1aa22825aeb4fcd7d7e99d05be516",
+      "files": 23,
+      "length": 1510636,
+      "manifestDigest": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
+      "pieces": 2,
+      "product": "com.example.heroes.issue42",
+      "state": "draft",
+      "version": "1.10"
+    }
+    """
+  static let product = """
+    {
+      "id": "com.example.heroes.issue42",
+      "localizations": {"fr-FR": {"description": "Celui du phare", "title": "Héros nº 42"}},
+      "prices": {"FRA": {"amount": "2.99", "currency": "EUR"}},
+      "publication": "com.example.heroes",
+      "publicationDate": "2026-09-01T00:00:00.000Z",
+      "publisherKeys": ["66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925"],
+      "type": "non-consumable"
+    }
+    """
+  static let holder = """
+    {
+      "bytesKept": 1048576,
+      "bytesToFetch": 467968,
+      "devices": 2,
+      "devicesReached": 1,
+      "filesAdded": 4,
+      "filesChanged": 1,
+      "filesRemoved": 3,
+      "filesUnchanged": 22,
+      "version": "1.9"
+    }
+    """
+
+  static let operators = [
+    WireSample(
+      AuditEntry.self, auditEntry,
+      minimal: """
+        {
+          "action": "product.create",
+          "actor": "ada",
+          "at": "2026-11-21T05:26:07.666Z",
+          "subject": "com.example.heroes.issue42"
+        }
+        """),
+    WireSample(
+      GarbageCollectionReport.self,
+      """
+      {
+        "blobs": [\(blobItem)],
+        "bytes": 4510636,
+        "dryRun": true,
+        "uploads": [\(uploadItem), {"bytes": 0, "upload": "forgotten"}],
+        "waiting": [\(blobItem)]
+      }
+      """,
+      minimal: #"{"blobs": [], "bytes": 0, "dryRun": false, "uploads": [], "waiting": []}"#),
+    WireSample(GarbageCollectionReport.BlobItem.self, blobItem),
+    WireSample(
+      GarbageCollectionReport.UploadItem.self, uploadItem, minimal: #"{"bytes": 0, "upload": "forgotten"}"#),
+    WireSample(GarbageCollectionRequest.self, #"{"dryRun": true, "graceSeconds": 0}"#, minimal: "{}"),
+    WireSample(
+      OperatorProduct.self,
+      """
+      {
+        "changed": "2026-11-21T05:26:08.000Z",
+        "clearedForSale": true,
+        "created": "2026-11-21T05:26:07.000Z",
+        "product": \(product),
+        "versionCount": 21,
+        "versions": [\(versionRecord), \(draft)]
+      }
+      """,
+      minimal: """
+        {
+          "changed": "2026-11-21T05:26:07.000Z",
+          "clearedForSale": false,
+          "created": "2026-11-21T05:26:07.000Z",
+          "product": {"id": "a", "localizations": {}, "prices": {}, "type": "consumable"},
+          "versionCount": 0,
+          "versions": []
+        }
+        """),
+    WireSample(
+      Page<AuditEntry>.self, #"{"items": [\#(auditEntry)], "next": "4711"}"#, minimal: #"{"items": []}"#),
+    WireSample(
+      ProductDescription.self,
+      """
+      {
+        "id": "com.example.heroes.monthly",
+        "localizations": {"en-US": {"description": "Twelve issues a year", "title": "Heroes"}},
+        "period": "P1M",
+        "prices": {"JPN": {"amount": "300", "currency": "JPY"}, "USA": {"amount": "1.99", "currency": "USD"}},
+        "publication": "com.example.heroes",
+        "publicationDate": "2026-09-01T00:00:00.000Z",
+        "publisherKeys": ["66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925"],
+        "type": "auto-renewable-subscription",
+        "version": "1.10"
+      }
+      """,
+      minimal: "{}"),
+    WireSample(
+      ReleaseRequest.self, #"{"at": "2036-12-24T08:00:00.000Z", "percentage": 25}"#, minimal: "{}"),
+    WireSample(ReasonBody.self, #"{"reason": "page 7 is upside down"}"#, minimal: "{}"),
+    WireSample(
+      ScheduledRelease.self, #"{"at": "2036-12-24T08:00:00.000Z", "by": "ada", "percentage": 25}"#),
+    WireSample(
+      UploadRecord.self,
+      """
+      {
+        "created": "2026-11-21T05:15:36.889Z",
+        "expires": "2026-11-22T05:15:37.091Z",
+        "length": 3000000,
+        "name": "issue.cbz",
+        "offset": 1000000,
+        "owner": "operator",
+        "upload": "eVH8qeW5tmW11_ZTuj-YOPxCc8QJrYW2"
+      }
+      """,
+      minimal: """
+        {
+          "created": "2026-11-21T05:15:36.889Z",
+          "expires": "2026-11-22T05:15:37.091Z",
+          "offset": 0,
+          "owner": "operator",
+          "upload": "eVH8qeW5tmW11_ZTuj-YOPxCc8QJrYW2"
+        }
+        """),
+    WireSample(
+      UpdateSizes.self,
+      """
+      {
+        "bytesToFetch": 467968,
+        "holders": [\(holder)],
+        "length": 1516533,
+        "percentage": 10,
+        "product": "com.example.heroes.issue42",
+        "version": "1.10"
+      }
+      """),
+    WireSample(UpdateSizes.Holder.self, holder),
+    WireSample(VersionRecord.self, versionRecord, minimal: draft),
+    WireSample(
+      VersionSubmission.self,
+      """
+      {
+        "manifest": "eyJmb3JtYXQiOiJwdWxsYm94LW1hbmlmZXN0LzEifQ==",
+        "signatures": [
+          {
+            "keyId": "66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925",
+            "publicKey": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+            "value": "c2lnbmF0dXJlIG9mIHRoZSBtYW5pZmVzdA"
+          }
+        ],
+        "upload": "/v1/operator/uploads/eVH8qeW5tmW11_ZTuj-YOPxCc8QJrYW2",
+        "version": "1.10"
+      }
+      """,
+      minimal: #"{"upload": "eVH8qeW5tmW11_ZTuj-YOPxCc8QJrYW2", "version": "1.10"}"#),
+    WireSample(
+      WithdrawalRequest.self, #"{"reason": "wrong scans", "stopDownloads": true}"#, minimal: "{}"),
+  ]
+}

@@ -1,0 +1,87 @@
+import PullboxAPI
+import Testing
+
+/// The JSON of one wire type, written by hand after docs/ and without looking at what the code makes of it.
+struct WireSample: Sendable, CustomTestStringConvertible {
+  /// The type's name within the module.
+  let name: String
+  /// With every member that the type has.
+  let full: String
+  /// With those members only that are always there.
+  let minimal: String
+  let isOperatorWritten: Bool
+  /// Reads JSON as that type and writes it again.
+  let rewrite: @Sendable (String) throws -> String
+  /// The properties that JSON leaves nil or empty.
+  let emptyProperties: @Sendable (String) throws -> [String]
+
+  /// `minimal` is `full` where every member is always there. Members stand in the order of their names; white space
+  /// between them is for readers.
+  init<Value: Codable & Sendable>(_ type: Value.Type, _ full: String, minimal: String? = nil) {
+    name = Self.name(of: type)
+    self.full = JSONText.compacted(full)
+    self.minimal = JSONText.compacted(minimal ?? full)
+    isOperatorWritten = type is any OperatorWritten.Type
+    rewrite = { text in
+      let value = try APIJSON.decode(Value.self, from: Array(text.utf8))
+      return String(decoding: try APIJSON.encode(value), as: UTF8.self)
+    }
+    emptyProperties = { text in
+      let value = try APIJSON.decode(Value.self, from: Array(text.utf8))
+      return Mirror(reflecting: value).children.compactMap { child in
+        let content = Mirror(reflecting: child.value)
+        let isEmpty: Bool =
+          switch content.displayStyle {
+          case .optional, .collection, .dictionary: content.children.isEmpty
+          default: false
+          }
+        return isEmpty ? child.label : nil
+      }
+    }
+  }
+
+  static func name(of type: Any.Type) -> String {
+    let qualified = String(reflecting: type).prefix { $0 != "<" }
+    return qualified.split(separator: ".").dropFirst().joined(separator: ".")
+  }
+
+  var testDescription: String { name }
+
+  static let all = agent + catalog + delivery + operators + problems + store
+}
+
+/// An enumeration whose values are these strings.
+struct WireWords: Sendable, CustomTestStringConvertible {
+  let name: String
+  let words: [String]
+  let rewrite: @Sendable (String) throws -> String
+  /// Nil for a type that does not list its values.
+  let count: Int?
+
+  init<Value: Codable & RawRepresentable & Sendable>(_ type: Value.Type, _ words: [String]) {
+    name = WireSample.name(of: type)
+    self.words = words
+    rewrite = { text in
+      let value = try APIJSON.decode([Value].self, from: Array(#"["\#(text)"]"#.utf8))
+      return String(decoding: try APIJSON.encode(value), as: UTF8.self)
+    }
+    count = (type as? any CaseIterable.Type).map { Self.count($0) }
+  }
+
+  private static func count<Value: CaseIterable>(_ type: Value.Type) -> Int { Value.allCases.count }
+
+  var testDescription: String { name }
+
+  static let all = [
+    WireWords(
+      DownloadStatus.State.self, ["waiting", "active", "paused", "finished", "failed", "cancelled"]),
+    WireWords(LibraryEvent.Change.self, ["placed", "removed"]),
+    WireWords(GrantState.self, ["granted", "completed", "finished", "revoked"]),
+    WireWords(
+      VersionState.self,
+      ["draft", "submitted", "approved", "rejected", "released", "superseded", "withdrawn"]),
+    WireWords(OperatorScope.self, ["read", "publish", "review", "admin"]),
+    WireWords(
+      StoreTransaction.State.self, ["purchasing", "purchased", "failed", "restored", "deferred"]),
+  ]
+}
