@@ -7,13 +7,27 @@ import Testing
 
 /// sd_listen_fds(3): what a process takes over, and what it leaves alone.
 struct InheritedSocketsTests {
-  /// Descriptors from a number on that nothing else in the process uses.
-  private func descriptors(_ count: Int32, from first: Int32) throws {
-    for position in 0..<count {
-      let file = try FileDescriptor.open("/dev/null", .readOnly)
-      try SystemCall.run("dup2") { dup2(file.number, first + position) }
+  /// Opens as many descriptors with numbers in a row, none of which another test has; the first number. They stay open
+  /// in programs that are started, as those of a service manager do.
+  private func descriptors(_ count: Int32) throws -> Int32 {
+    let file = try FileDescriptor.open("/dev/null", .readOnly)
+    var first: Int32 = 700
+    while true {
+      var numbers: [Int32] = []
+      while numbers.count < count {
+        let wanted = first + Int32(numbers.count)
+        let number = try SystemCall.run("fcntl") { fcntl(file.number, F_DUPFD, wanted) }
+        numbers.append(number)
+        if number != wanted { break }
+      }
+      if numbers == Array(first..<first + count) { return first }
+      for number in numbers { close(number) }
+      first += count
     }
   }
+
+  /// No limit allows a descriptor of that number.
+  private static let beyondAll: Int32 = 1 << 30
 
   private func environment(_ count: Int32, names: String? = nil, process: Int32 = 42) -> [String: String] {
     var variables = ["LISTEN_PID": "\(process)", "LISTEN_FDS": "\(count)"]
@@ -23,18 +37,18 @@ struct InheritedSocketsTests {
 
   @Test("sockets come in order with their names, and are closed in programs that are started")
   func taken() throws {
-    try descriptors(2, from: 700)
+    let first = try descriptors(2)
     let sockets = try InheritedSockets.take(
-      environment: environment(2, names: "http:https"), process: 42, from: 700)
+      environment: environment(2, names: "http:https"), process: 42, from: first)
     #expect(sockets.map(\.name) == ["http", "https"])
-    #expect(sockets.map { $0.descriptor.number } == [700, 701])
-    #expect(fcntl(700, F_GETFD) & FD_CLOEXEC != 0)
+    #expect(sockets.map { $0.descriptor.number } == [first, first + 1])
+    #expect(fcntl(first, F_GETFD) & FD_CLOEXEC != 0)
   }
 
   @Test("without names all are unknown")
   func unnamed() throws {
-    try descriptors(1, from: 710)
-    let sockets = try InheritedSockets.take(environment: environment(1), process: 42, from: 710)
+    let first = try descriptors(1)
+    let sockets = try InheritedSockets.take(environment: environment(1), process: 42, from: first)
     #expect(sockets.map(\.name) == ["unknown"])
   }
 
@@ -42,7 +56,7 @@ struct InheritedSocketsTests {
     "nothing is taken where nothing was handed over, or to another process",
     arguments: [[:], ["LISTEN_FDS": "1"], ["LISTEN_PID": "42"], ["LISTEN_FDS": "1", "LISTEN_PID": "41"]])
   func nothing(environment: [String: String]) throws {
-    #expect(try InheritedSockets.take(environment: environment, process: 42, from: 720).isEmpty)
+    #expect(try InheritedSockets.take(environment: environment, process: 42, from: Self.beyondAll).isEmpty)
   }
 
   @Test(
@@ -56,16 +70,20 @@ struct InheritedSocketsTests {
     ])
   func wrong(environment: [String: String]) {
     #expect(throws: InheritedSocketError.self) {
-      try InheritedSockets.take(environment: environment, process: 42, from: 730)
+      try InheritedSockets.take(environment: environment, process: 42, from: Self.beyondAll)
     }
   }
 
   @Test("the process's own variables are gone once they were read")
-  func unset() throws {
-    unsafe setenv("LISTEN_FDS", "1", 1)
-    unsafe setenv("LISTEN_PID", "1", 1)
-    #expect(try InheritedSockets.take().isEmpty)
-    #expect(ProcessEnvironment.variables["LISTEN_FDS"] == nil)
-    #expect(ProcessEnvironment.variables["LISTEN_PID"] == nil)
+  func unset() async {
+    // Threads of other tests read the environment.
+    await #expect(processExitsWith: .success) {
+      unsafe setenv("LISTEN_FDS", "1", 1)
+      unsafe setenv("LISTEN_PID", "1", 1)
+      let sockets = try InheritedSockets.take()
+      #expect(sockets.isEmpty)
+      #expect(ProcessEnvironment.variables["LISTEN_FDS"] == nil)
+      #expect(ProcessEnvironment.variables["LISTEN_PID"] == nil)
+    }
   }
 }
