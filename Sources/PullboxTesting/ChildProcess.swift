@@ -9,6 +9,17 @@ public final class ChildProcess: Sendable {
     case killed(signal: Int32)
   }
 
+  /// What a program under test gets of this process's environment: where programs and libraries lie, and what the
+  /// sanitizer that both were built for is told.
+  public static let inheritedEnvironment: [String: String] = {
+    var environment: [String: String] = [:]
+    for name in ["PATH", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS"] {
+      guard let value = unsafe getenv(name) else { continue }
+      environment[name] = unsafe String(cString: value)
+    }
+    return environment
+  }()
+
   public let identifier: Int32
   private let waiting: Task<Ending, Never>
 
@@ -65,7 +76,7 @@ public final class ChildProcess: Sendable {
     unsafe posix_spawn_file_actions_init(&actions)
     defer { unsafe posix_spawn_file_actions_destroy(&actions) }
     // First out of the way of the numbers they are to have, as one may be another's.
-    let aside: Int32 = 500
+    let aside = 1 + (streams.max() ?? 0)
     for (number, stream) in streams.enumerated() {
       unsafe posix_spawn_file_actions_adddup2(&actions, stream, aside + Int32(number))
     }

@@ -23,9 +23,7 @@ struct HandOverTests {
 
   private func start() async throws -> ChildProcess {
     let own = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-    var environment = ProcessInfo.processInfo.environment.filter {
-      ["PATH", "LD_LIBRARY_PATH"].contains($0.key)
-    }
+    var environment = ChildProcess.inheritedEnvironment
     environment["NOTIFY_SOCKET"] = notifications.path
     environment["WATCHDOG_USEC"] = "2000000"
     environment["PULLBOX_STORE_CREDENTIAL"] = "credential"

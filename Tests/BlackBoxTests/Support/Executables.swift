@@ -21,10 +21,7 @@ enum Executables {
   static func path(_ name: String) -> String { "\(directory)/\(name)" }
 
   /// What every program gets; nothing else of this process's environment reaches it.
-  static var environment: [String: String] {
-    let kept = ["PATH", "LD_LIBRARY_PATH"]
-    return ProcessInfo.processInfo.environment.filter { kept.contains($0.key) }
-  }
+  static var environment: [String: String] { ChildProcess.inheritedEnvironment }
 
   /// How a program ended and what it said.
   struct Outcome: Sendable {
