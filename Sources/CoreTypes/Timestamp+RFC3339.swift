@@ -1,17 +1,25 @@
 /// The calendar date and time of day of a ``Timestamp`` in UTC, by the proleptic Gregorian calendar.
 public struct UTCDate: Hashable, Sendable {
+  /// 0 to 9999 when it was read from text.
   public var year: Int
+  /// 1 to 12.
   public var month: Int
+  /// 1 to 31.
   public var day: Int
+  /// 0 to 23.
   public var hour: Int
+  /// 0 to 59.
   public var minute: Int
+  /// 0 to 59: there are no leap seconds in a ``Timestamp``.
   public var second: Int
+  /// 0 to 999.
   public var millisecond: Int
   /// 0 is Sunday.
   public var weekday: Int
 }
 
 extension Timestamp {
+  /// The date and the time of day in UTC.
   public var utc: UTCDate {
     let dayLength: Int64 = 86_400_000
     var days = millisecondsSinceEpoch / dayLength
@@ -39,7 +47,8 @@ extension Timestamp {
       weekday: Int(((days % 7) + 11) % 7))
   }
 
-  /// Nil when a part is out of its calendar range. A leap second (`:60`) counts as the next second.
+  /// The moment of a date and a time of day in UTC. Nil when a part is out of its calendar range. A leap
+  /// second (`:60`) counts as the next second.
   public init?(
     year: Int, month: Int, day: Int, hour: Int = 0, minute: Int = 0, second: Int = 0, millisecond: Int = 0
   ) {
@@ -57,6 +66,7 @@ extension Timestamp {
     self.init(millisecondsSinceEpoch: seconds * 1000 + Int64(millisecond))
   }
 
+  /// 28 to 31. `month` is 1 to 12.
   public static func daysIn(month: Int, year: Int) -> Int {
     switch month {
     case 2: (year % 4 == 0 && year % 100 != 0) || year % 400 == 0 ? 29 : 28
@@ -65,16 +75,17 @@ extension Timestamp {
     }
   }
 
-  /// RFC 3339 in UTC with milliseconds.
+  /// The moment in RFC 3339 form, in UTC with milliseconds: `2026-11-21T08:30:00.000Z`.
   public var rfc3339: String {
     let date = utc
-    return "\(padded(date.year, 4))-\(padded(date.month, 2))-\(padded(date.day, 2))"
-      + "T\(padded(date.hour, 2)):\(padded(date.minute, 2)):\(padded(date.second, 2))"
-      + ".\(padded(date.millisecond, 3))Z"
+    return "\(padded(date.year, width: 4))-\(padded(date.month, width: 2))-\(padded(date.day, width: 2))"
+      + "T\(padded(date.hour, width: 2)):\(padded(date.minute, width: 2)):\(padded(date.second, width: 2))"
+      + ".\(padded(date.millisecond, width: 3))Z"
   }
 
-  /// Reads RFC 3339 (any number of fractional digits, `Z` or an offset with or without its colon, as some receipts
-  /// write it). Nil for anything else, an empty string and what is not in the years 0 to 9999 in UTC included.
+  /// Reads RFC 3339 (any number of fractional digits, `Z` or an offset with or without its colon, as some
+  /// receipts write it). Nil for anything else, an empty string and what is not in the years 0 to 9999 in UTC
+  /// included.
   public init?(rfc3339 text: some StringProtocol) {
     var reader = DigitReader(Array(text.utf8))
     guard let year = reader.number(digits: 4), reader.skip("-"), let month = reader.number(digits: 2),
@@ -99,10 +110,12 @@ extension Timestamp {
 }
 
 extension Timestamp: CustomStringConvertible {
+  /// The moment in the form of ``rfc3339``.
   public var description: String { rfc3339 }
 }
 
 extension Timestamp: Codable {
+  /// Reads a string in the form that ``init(rfc3339:)`` reads.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
@@ -112,13 +125,14 @@ extension Timestamp: Codable {
     self = timestamp
   }
 
+  /// Writes a string in the form of ``rfc3339``.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(rfc3339)
   }
 }
 
-private func padded(_ value: Int, _ width: Int) -> String {
+private func padded(_ value: Int, width: Int) -> String {
   let digits = String(value)
   return String(repeating: "0", count: max(0, width - digits.count)) + digits
 }

@@ -1,8 +1,19 @@
-/// A moment on the wall clock, in whole milliseconds since 1970-01-01T00:00:00Z. On the wire it is RFC 3339 in UTC
-/// with milliseconds (`2026-11-21T08:30:00.000Z`).
+/// A moment on the wall clock, in whole milliseconds since 1970-01-01T00:00:00Z.
+///
+/// On the wire it is RFC 3339 in UTC with milliseconds (`2026-11-21T08:30:00.000Z`). Arithmetic saturates,
+/// because dates come from outside. The wall clock can jump: what measures durations uses ``MonotonicClock``.
+///
+/// ```swift
+/// guard let purchased = Timestamp(rfc3339: "2026-11-21T09:30:00+01:00") else { return }
+/// let expires = purchased + .seconds(86_400)
+/// print(expires)  // 2026-11-22T08:30:00.000Z
+/// print(expires.utc.weekday)  // 0, a Sunday
+/// ```
 public struct Timestamp: Hashable, Comparable, Sendable {
+  /// Negative before 1970.
   public var millisecondsSinceEpoch: Int64
 
+  /// A moment from its number.
   public init(millisecondsSinceEpoch: Int64) {
     self.millisecondsSinceEpoch = millisecondsSinceEpoch
   }
@@ -12,23 +23,26 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     millisecondsSinceEpoch >= 0 ? millisecondsSinceEpoch / 1000 : (millisecondsSinceEpoch - 999) / 1000
   }
 
+  /// Whether the left moment is earlier.
   public static func < (left: Timestamp, right: Timestamp) -> Bool {
     left.millisecondsSinceEpoch < right.millisecondsSinceEpoch
   }
 
-  /// Like the two subtractions, ends at the first or last moment there is rather than trap: dates come from outside.
+  /// The moment after a duration; saturates at the first and the last moment that there is.
   public static func + (left: Timestamp, right: Duration) -> Timestamp {
     let (sum, overflow) = left.millisecondsSinceEpoch.addingReportingOverflow(right.milliseconds)
     return Timestamp(
       millisecondsSinceEpoch: overflow ? (right.milliseconds > 0 ? .max : .min) : sum)
   }
 
+  /// The moment a duration before; saturates.
   public static func - (left: Timestamp, right: Duration) -> Timestamp {
     let (difference, overflow) = left.millisecondsSinceEpoch.subtractingReportingOverflow(right.milliseconds)
     return Timestamp(
       millisecondsSinceEpoch: overflow ? (right.milliseconds > 0 ? .min : .max) : difference)
   }
 
+  /// The time from `right` to `left`, negative when `right` is later; saturates.
   public static func - (left: Timestamp, right: Timestamp) -> Duration {
     let (difference, overflow) = left.millisecondsSinceEpoch.subtractingReportingOverflow(
       right.millisecondsSinceEpoch)

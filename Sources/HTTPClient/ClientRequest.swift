@@ -1,29 +1,44 @@
 public import CoreTypes
 public import SystemCalls
 
-/// One HTTP request, with the bounds of its transfer.
+/// One HTTP request, with the bounds of its transfer: what to send, where to connect, how long it may take,
+/// how much may come back, and how fast.
+///
+/// ```swift
+/// var request = ClientRequest(
+///   url: "https://pull.example/v1/content/abc", headers: [("Range", "bytes=0-65535")])
+/// request.maximumRedirects = 5
+/// request.totalTimeout = .seconds(30)
+/// request.lowSpeed = ClientRequest.LowSpeedLimit(bytesPerSecond: ByteCount(1024), duration: .seconds(20))
+/// ```
 public struct ClientRequest: Sendable {
-  /// A floor under a transfer's speed. A transfer slower than this for so long (whole seconds, at least one)
-  /// fails as timed out; one that is paused is not measured.
+  /// The lowest speed that a transfer may have. A transfer slower than this for so long (whole seconds, at
+  /// least one) fails as timed out; one that is paused is not measured.
   public struct LowSpeedLimit: Hashable, Sendable {
+    /// The average to keep; at least one byte.
     public var bytesPerSecond: ByteCount
+    /// The time over which the speed is measured.
     public var duration: Duration
 
+    /// A limit from its two parts.
     public init(bytesPerSecond: ByteCount, duration: Duration) {
       self.bytesPerSecond = bytesPerSecond
       self.duration = duration
     }
   }
 
+  /// The method, a token: `GET`, `POST`.
   public var method: String
   /// Absolute, `http` or `https`, without user information.
   public var url: String
   /// Sent in this order. `Accept-Encoding` is `identity` unless given: bodies are never decoded here, since a
   /// content coding would move the offsets of ranges.
   public var headers: [(String, String)]
+  /// What is sent; `GET` and `HEAD` carry none.
   public var body: Body
   /// Connects there instead of to the URL's host, which still goes into `Host`. Redirects are then results.
   public var unixSocketPath: String?
+  /// Until the connection is made, name lookup and TLS handshake included; at least a millisecond.
   public var connectTimeout: Duration = .seconds(10)
   /// From the start to the last byte, pauses included.
   public var totalTimeout: Duration?
@@ -42,8 +57,9 @@ public struct ClientRequest: Sendable {
   /// Bytes per second, kept over a few seconds; short transfers may pass at full speed. Nil is no cap.
   public var maximumReceiveSpeed: ByteCount?
 
+  /// A request with the defaults of every other property. Nothing is checked before it is sent.
   public init(
-    _ method: String = "GET", _ url: String, headers: [(String, String)] = [], body: Body = .none
+    method: String = "GET", url: String, headers: [(String, String)] = [], body: Body = .none
   ) {
     self.method = method
     self.url = url
@@ -56,14 +72,16 @@ extension ClientRequest {
   /// What a request carries. A body is sent with `Content-Length`; above 1 MiB the client asks with
   /// `Expect: 100-continue` first, so that a refusal costs nothing.
   public enum Body: Sendable {
+    /// No body; `POST`, `PUT` and `PATCH` say `Content-Length: 0` (RFC 9110 §8.6).
     case none
+    /// A body that is in memory.
     case bytes([UInt8])
-    /// That range of a file, read while it is sent. `progress` gets the bytes read so far, on the client's
+    /// A range of a file, read while it is sent. `progress` gets the bytes read so far, on the client's
     /// thread; it must not block. A repeated request (a kept connection that was gone) starts again from a
     /// lower number.
     case file(UploadFile, Range<Int64>, progress: (@Sendable (ByteCount) -> Void)? = nil)
 
-    /// Zero for ``none``.
+    /// Bytes of the body; zero for ``none``.
     public var length: ByteCount {
       switch self {
       case .none: .zero
@@ -79,11 +97,12 @@ extension ClientRequest {
 public final class UploadFile: Sendable {
   let descriptor: FileDescriptor
 
+  /// Shares `descriptor`, which must be open for reading.
   public init(takingOwnershipOf descriptor: consuming FileDescriptor) {
     self.descriptor = descriptor
   }
 
-  /// Opens `path` for reading.
+  /// Opens `path` for reading. Throws the ``SystemError`` of openat(2). Blocks.
   public convenience init(path: String) throws(SystemError) {
     self.init(takingOwnershipOf: try FileDescriptor.open(path, .readOnly))
   }

@@ -2,23 +2,31 @@ public import CoreTypes
 
 /// A response with its whole body.
 public struct ClientResponse: Sendable {
+  /// Status and fields.
   public var head: ResponseHead
+  /// The whole body, as it came over the wire.
   public var body: [UInt8]
 
+  /// A response that no transfer brought, for tests.
   public init(head: ResponseHead, body: [UInt8]) {
     self.head = head
     self.body = body
   }
 
+  /// The head's status.
   public var status: Int { head.status }
+  /// The head's fields.
   public var headers: ResponseFields { head.headers }
 }
 
 /// Status and fields of a final response: never of an interim (1xx) one or of a redirect that is followed.
 public struct ResponseHead: Hashable, Sendable {
+  /// The status code: 200 to 999.
   public var status: Int
+  /// The fields as received.
   public var headers: ResponseFields
 
+  /// A head that no transfer brought, for tests.
   public init(status: Int, headers: ResponseFields = ResponseFields()) {
     self.status = status
     self.headers = headers
@@ -47,10 +55,14 @@ public struct ResponseHead: Hashable, Sendable {
 
 /// Header fields in the order they came in; names compare without regard to case.
 public struct ResponseFields: Hashable, Sendable, RandomAccessCollection {
+  /// One header field.
   public struct Field: Hashable, Sendable {
+    /// As received; case is kept.
     public var name: String
+    /// Without the white space around it.
     public var value: String
 
+    /// A field from its two parts.
     public init(name: String, value: String) {
       self.name = name
       self.value = value
@@ -59,12 +71,16 @@ public struct ResponseFields: Hashable, Sendable, RandomAccessCollection {
 
   var fields: [Field]
 
+  /// Fields in this order.
   public init(_ fields: [Field] = []) {
     self.fields = fields
   }
 
+  /// Always 0.
   public var startIndex: Int { 0 }
+  /// The number of fields.
   public var endIndex: Int { fields.count }
+  /// The field at `position`, which must be below ``endIndex``.
   public subscript(position: Int) -> Field { fields[position] }
 
   /// The first field of that name.
@@ -72,6 +88,7 @@ public struct ResponseFields: Hashable, Sendable, RandomAccessCollection {
     fields.first { Self.matches($0.name, name) }?.value
   }
 
+  /// The values of every field of that name, in order.
   public func values(of name: String) -> [String] {
     fields.filter { Self.matches($0.name, name) }.map(\.value)
   }

@@ -5,12 +5,14 @@ public struct ContentRange: Hashable, Sendable {
   /// Nil where the sender does not know it (`*`).
   public let completeLength: Int64?
 
+  /// A value from its parts; one of them is given at least.
   public init(range: Range<Int64>?, completeLength: Int64?) {
     self.range = range
     self.completeLength = completeLength
   }
 
-  /// Nil for another unit, and for ranges that end before they start or past the complete length.
+  /// Reads the field's value. Nil for another unit, and for ranges that end before they start or past the
+  /// complete length.
   public init?(_ text: String) {
     guard let space = text.firstIndex(of: " "), text[..<space].lowercased() == "bytes" else { return nil }
     let parts = text[text.index(after: space)...].split(separator: "/", omittingEmptySubsequences: false)

@@ -62,8 +62,8 @@ extension EasyHandle {
     try limitReceiveSpeed(to: request.maximumReceiveSpeed)
   }
 
-  /// libcurl 7.88 reads up to a hundred times before it looks at its cap: under one, those are a quarter of a second's
-  /// bytes together.
+  /// libcurl 7.88 reads up to a hundred times before it looks at its cap: under one, those are a quarter of a
+  /// second's bytes together.
   private func receiveBufferLength(for request: ClientRequest) -> ByteCount {
     if let length = request.receiveBufferLength { return length }
     guard let speed = request.maximumReceiveSpeed else { return .kibibytes(512) }

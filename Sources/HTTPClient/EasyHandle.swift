@@ -93,7 +93,7 @@ final class EasyHandle {
 
   func duration(_ information: CURLINFO) -> Duration {
     var microseconds: curl_off_t = 0
-    // As in ``number(_:)``.
+    // Zero where this build does not know it, like ``number(_:)``.
     _ = unsafe ccurl_easy_getinfo_offset(pointer, information, &microseconds)
     return .microseconds(Int64(microseconds))
   }

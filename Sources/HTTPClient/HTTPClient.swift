@@ -1,7 +1,20 @@
 import CoreTypes
 
 /// Sends HTTP/1.1 requests over libcurl, on one thread of its own and with one pool of kept connections.
-/// Requests of any number of tasks run side by side. Cancelling the task cancels its transfer.
+///
+/// A ``ClientRequest`` says what to send and bounds the transfer. ``send(_:)`` returns a ``ClientResponse``
+/// with the whole body; ``stream(_:to:)`` hands the body to a ``TransferReceiver`` as it arrives, which may
+/// refuse, pause and stop it. Every status is a result; a transfer without one throws ``HTTPClientError``.
+/// Requests of any number of tasks run side by side. Canceling the task cancels its transfer. Letting the
+/// last reference go shuts the client down.
+///
+/// ```swift
+/// let client = try HTTPClient()
+/// var request = ClientRequest(url: "https://pull.example/v1/products/tea")
+/// request.maximumResponseLength = .kibibytes(256)
+/// let response = try await client.send(request)
+/// if response.status == 200 { print(String(decoding: response.body, as: UTF8.self)) }
+/// ```
 public final class HTTPClient: Sendable {
   private let configuration: HTTPClientConfiguration
   private let mailbox: TransferMailbox
@@ -17,24 +30,25 @@ public final class HTTPClient: Sendable {
     mailbox.close()
   }
 
-  /// The response with its whole body, of at most ``ClientRequest/maximumResponseLength`` (1 MiB unless
-  /// given).
+  /// Sends a request and returns the response with its whole body, of at most
+  /// ``ClientRequest/maximumResponseLength`` (1 MiB unless given).
   public func send(_ request: ClientRequest) async throws(HTTPClientError) -> ClientResponse {
     var request = request
     request.maximumResponseLength = request.maximumResponseLength ?? .mebibytes(1)
     request.receiveBufferLength = request.receiveBufferLength ?? .kibibytes(16)
     let receiver = CollectingReceiver()
     let summary = try await stream(request, to: receiver)
-    return ClientResponse(head: summary.head, body: receiver.take())
+    return ClientResponse(head: summary.head, body: receiver.removeBytes())
   }
 
-  /// Hands the response to `receiver` as it arrives and returns when its last byte was consumed.
+  /// Sends a request, hands the response to `receiver` as it arrives, and returns when its last byte was
+  /// consumed. Throws ``HTTPClientError``; bytes that the receiver consumed before stay consumed.
   public func stream(
     _ request: ClientRequest, to receiver: any TransferReceiver
   ) async throws(HTTPClientError) -> TransferSummary {
     try RequestValidator.check(request)
-    let ticket = TransferToken()
-    let handle = TransferHandle(ticket: ticket, mailbox: mailbox)
+    let token = TransferToken()
+    let handle = TransferHandle(token: token, mailbox: mailbox)
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         mailbox.post(
@@ -56,7 +70,7 @@ public final class HTTPClient: Sendable {
   }
 }
 
-/// What holds for every transfer of a client.
+/// What holds for every transfer of an ``HTTPClient``.
 public struct HTTPClientConfiguration: Sendable {
   /// Sent as `User-Agent` unless a request brings its own.
   public var userAgent = "pullbox"
@@ -70,5 +84,6 @@ public struct HTTPClientConfiguration: Sendable {
   /// PEM file of the certificate authorities to trust in place of the system's.
   public var certificateAuthorityFile: String?
 
+  /// A configuration with the defaults of every property.
   public init() {}
 }

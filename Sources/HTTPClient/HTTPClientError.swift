@@ -1,7 +1,8 @@
 public import CoreTypes
 
-/// Why a transfer has no result. An HTTP status, whichever, is a result and never this.
+/// Why a transfer has no result. Any HTTP status is a result and never an error.
 public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
+  /// What to act on.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Name: String {
       case invalidRequest
@@ -25,7 +26,9 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
 
     /// The request cannot be sent as it is: a malformed URL, another scheme, a line break in a field.
     public static let invalidRequest = Code(name: .invalidRequest)
+    /// The name of the host, or of its proxy, has no address.
     public static let hostNotFound = Code(name: .hostNotFound)
+    /// No connection could be made to the host or its proxy.
     public static let connectionFailed = Code(name: .connectionFailed)
     /// TLS could not be agreed on, or the peer's certificate is not trusted.
     public static let secureConnectionFailed = Code(name: .secureConnectionFailed)
@@ -36,15 +39,19 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
     public static let timedOut = Code(name: .timedOut)
     /// What came is not HTTP, breaks the bounds of a head, or leads to a protocol other than HTTP.
     public static let protocolViolation = Code(name: .protocolViolation)
+    /// More redirects than ``ClientRequest/maximumRedirects``.
     public static let tooManyRedirects = Code(name: .tooManyRedirects)
+    /// The body is longer than ``ClientRequest/maximumResponseLength``.
     public static let tooLarge = Code(name: .tooLarge)
     /// The receiver refused the head; ``HTTPClientError/head`` and ``HTTPClientError/body`` tell what came.
     public static let refused = Code(name: .refused)
     /// The receiver wanted no more.
     public static let stopped = Code(name: .stopped)
+    /// The task, or a ``TransferHandle``, canceled the transfer.
     public static let cancelled = Code(name: .cancelled)
     /// The file to send could not be read, or is shorter than the range.
     public static let unreadableBody = Code(name: .unreadableBody)
+    /// The client was shut down before the transfer's end.
     public static let shutDown = Code(name: .shutDown)
     /// libcurl failed for a reason of its own, such as memory.
     public static let internalFailure = Code(name: .internalFailure)
@@ -53,18 +60,20 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
     public var description: String { name.rawValue }
   }
 
+  /// Why, for code.
   public let code: Code
   /// A sentence for people, without a full stop.
   public let message: String
   /// Whether the same request may succeed later.
   public let isRetryable: Bool
-  /// Of the body, as consumed by the receiver, before the transfer ended.
+  /// Bytes of the body that the receiver consumed before the transfer ended.
   public let bytesReceived: ByteCount
-  /// The final head, where it had come in.
+  /// The final head; nil when the transfer ended before it had come.
   public let head: ResponseHead?
   /// Up to 64 KiB of the body of a refused response; empty otherwise.
   public let body: [UInt8]
 
+  /// An error as transfers throw it; public for tests of callers.
   public init(
     code: Code, message: String, isRetryable: Bool = false, bytesReceived: ByteCount = .zero,
     head: ResponseHead? = nil, body: [UInt8] = []
@@ -77,5 +86,6 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
     self.body = body
   }
 
+  /// The code and the message.
   public var description: String { "\(code): \(message)" }
 }

@@ -1,5 +1,5 @@
 /// Puts response heads together from the lines libcurl hands over, one after the other: interim heads and
-/// those of followed redirects come out like any other, and whoever asks decides.
+/// those of followed redirects come out like any other, and the caller decides.
 struct HeadParser {
   enum Outcome: Equatable {
     case incomplete
@@ -20,17 +20,17 @@ struct HeadParser {
     guard length <= Self.maximumLength else { return .violation("the response's head is too long") }
     var end = line.count
     while end > 0, line[end - 1] == 0x0A || line[end - 1] == 0x0D { end -= 1 }
-    guard let status else { return acceptStatus(line, end) }
+    guard let status else { return acceptStatus(line, end: end) }
     if end == 0 {
       let head = ResponseHead(status: status, headers: ResponseFields(fields))
       self = HeadParser()
       return .head(head)
     }
-    return acceptField(line, end)
+    return acceptField(line, end: end)
   }
 
-  private mutating func acceptStatus(_ line: Span<UInt8>, _ end: Int) -> Outcome {
-    let parts = text(line, 0, end).split(separator: " ", maxSplits: 2)
+  private mutating func acceptStatus(_ line: Span<UInt8>, end: Int) -> Outcome {
+    let parts = text(line, from: 0, to: end).split(separator: " ", maxSplits: 2)
     guard parts.count >= 2, parts[0].hasPrefix("HTTP/"), parts[1].utf8.count == 3, let status = Int(parts[1]),
       (100...999).contains(status)
     else { return .violation("the response's first line is not a status line") }
@@ -38,11 +38,11 @@ struct HeadParser {
     return .incomplete
   }
 
-  private mutating func acceptField(_ line: Span<UInt8>, _ end: Int) -> Outcome {
+  private mutating func acceptField(_ line: Span<UInt8>, end: Int) -> Outcome {
     if line[0] == 0x20 || line[0] == 0x09 {
       // Obsolete folding (RFC 9112 §5.2): the line belongs to the field before.
       guard let last = fields.indices.last else { return .violation("the response's head starts folded") }
-      fields[last].value += " " + trimmed(line, 0, end)
+      fields[last].value += " " + trimmed(line, from: 0, to: end)
       return .incomplete
     }
     var colon = 0
@@ -50,19 +50,20 @@ struct HeadParser {
     guard colon > 0, colon < end else { return .violation("a line of the response's head is not a field") }
     guard fields.count < Self.maximumFields else { return .violation("the response has too many fields") }
     fields.append(
-      ResponseFields.Field(name: text(line, 0, colon), value: trimmed(line, colon + 1, end)))
+      ResponseFields.Field(
+        name: text(line, from: 0, to: colon), value: trimmed(line, from: colon + 1, to: end)))
     return .incomplete
   }
 
-  private func trimmed(_ line: Span<UInt8>, _ start: Int, _ end: Int) -> String {
+  private func trimmed(_ line: Span<UInt8>, from start: Int, to end: Int) -> String {
     var start = start
     var end = end
     while start < end, line[start] == 0x20 || line[start] == 0x09 { start += 1 }
     while end > start, line[end - 1] == 0x20 || line[end - 1] == 0x09 { end -= 1 }
-    return text(line, start, end)
+    return text(line, from: start, to: end)
   }
 
-  private func text(_ line: Span<UInt8>, _ start: Int, _ end: Int) -> String {
+  private func text(_ line: Span<UInt8>, from start: Int, to end: Int) -> String {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(end - start)
     for index in start..<end { bytes.append(line[index]) }

@@ -8,7 +8,7 @@ extension Transfer {
     try unsafe easy.set(CURLOPT_HEADERDATA, pointer: target)
     try unsafe easy.set(CURLOPT_WRITEFUNCTION, callback: receiveBytes)
     try unsafe easy.set(CURLOPT_WRITEDATA, pointer: target)
-    guard order.request.carriesBody else { return }
+    guard pending.request.carriesBody else { return }
     try unsafe easy.set(CURLOPT_READFUNCTION, callback: sendBytes)
     try unsafe easy.set(CURLOPT_READDATA, pointer: target)
     try unsafe easy.setSeek(callback: seekBytes)
@@ -26,7 +26,7 @@ private func transfer(_ target: UnsafeMutableRawPointer?) -> Transfer? {
 @unsafe
 private func answer(_ flow: Transfer.Flow, consumed count: Int) -> Int {
   switch flow {
-  case .goOn: count
+  case .continue: count
   case .pause: Int(CURL_WRITEFUNC_PAUSE)
   // Anything but the count that was offered ends the transfer.
   case .end: count == 0 ? 1 : 0
@@ -59,7 +59,7 @@ private func sendBytes(
   let room = unsafe UnsafeMutableRawBufferPointer(start: start, count: length)
     .assumingMemoryBound(to: UInt8.self)
   var span = unsafe room.mutableSpan
-  return transfer.send(into: &span) == .goOn ? length : Int(CURL_READFUNC_ABORT)
+  return transfer.send(into: &span) == .continue ? length : Int(CURL_READFUNC_ABORT)
 }
 
 private func seekBytes(

@@ -5,7 +5,7 @@ import SystemCalls
 /// thread; the callbacks of libcurl reach it through an unretained pointer, which is valid because the loop
 /// keeps the transfer until its easy handle is out of the multi handle.
 final class Transfer {
-  let order: PendingTransfer
+  let pending: PendingTransfer
   let easy: EasyHandle
   private var parser = HeadParser()
   private(set) var head: ResponseHead?
@@ -24,15 +24,15 @@ final class Transfer {
 
   /// What a callback answers to libcurl.
   enum Flow {
-    case goOn
+    case `continue`
     case pause
     case end
   }
 
   static let maximumRefusedBody = 64 << 10
 
-  init(_ order: PendingTransfer, on easy: EasyHandle) {
-    self.order = order
+  init(_ pending: PendingTransfer, on easy: EasyHandle) {
+    self.pending = pending
     self.easy = easy
   }
 
@@ -43,43 +43,44 @@ final class Transfer {
 
   func receive(line: Span<UInt8>) -> Flow {
     // What follows the final head are the trailers of a chunked body.
-    guard head == nil else { return .goOn }
+    guard head == nil else { return .continue }
     switch parser.accept(line: line) {
-    case .incomplete: return .goOn
+    case .incomplete: return .continue
     case .violation(let message): return end(.protocolViolation, message)
     case .head(let head): return receive(head)
     }
   }
 
   private func receive(_ head: ResponseHead) -> Flow {
-    if (100..<200).contains(head.status) { return .goOn }
-    if order.request.followsRedirects, (300..<400).contains(head.status),
+    if (100..<200).contains(head.status) { return .continue }
+    if pending.request.followsRedirects, (300..<400).contains(head.status),
       let location = head.headers["Location"], !location.isEmpty
     {
-      return .goOn
+      return .continue
     }
     self.head = head
-    if order.receiver.receive(head: head) == .refuse {
+    if pending.receiver.receive(head: head) == .refuse {
       isRefused = true
-      return .goOn
+      return .continue
     }
-    if let limit = order.request.maximumResponseLength, let length = head.contentLength, length > limit,
-      order.request.method != "HEAD"
+    if let limit = pending.request.maximumResponseLength, let length = head.contentLength, length > limit,
+      pending.request.method != "HEAD"
     {
       return end(.tooLarge, "the response's body is longer than \(limit)")
     }
-    return .goOn
+    return .continue
   }
 
   func receive(_ bytes: Span<UInt8>) -> Flow {
     if isRefused { return collectRefused(bytes) }
-    if let limit = order.request.maximumResponseLength, bytesReceived + Int64(bytes.count) > limit.rawValue {
+    if let limit = pending.request.maximumResponseLength, bytesReceived + Int64(bytes.count) > limit.rawValue
+    {
       return end(.tooLarge, "the response's body is longer than \(limit)")
     }
-    switch order.receiver.receive(bytes) {
+    switch pending.receiver.receive(bytes) {
     case .consumed:
       bytesReceived += Int64(bytes.count)
-      return .goOn
+      return .continue
     case .pause: return .pause
     case .stop: return end(.stopped, "the receiver wanted no more")
     }
@@ -88,17 +89,17 @@ final class Transfer {
   private func collectRefused(_ bytes: Span<UInt8>) -> Flow {
     let room = Self.maximumRefusedBody - refusedBody.count
     for index in 0..<min(room, bytes.count) { refusedBody.append(bytes[index]) }
-    return bytes.count > room ? .end : .goOn
+    return bytes.count > room ? .end : .continue
   }
 
   /// How much of the request's body goes into a buffer of `capacity` bytes next.
   func nextCount(upTo capacity: Int) -> Int {
-    Int(min(Int64(capacity), order.request.body.length.rawValue - bytesSent))
+    Int(min(Int64(capacity), pending.request.body.length.rawValue - bytesSent))
   }
 
   /// Fills `buffer`, which has the length of ``nextCount(upTo:)``, with the next bytes of the request's body.
   func send(into buffer: inout MutableSpan<UInt8>) -> Flow {
-    switch order.request.body {
+    switch pending.request.body {
     case .none: break
     case .bytes(let bytes):
       let start = Int(bytesSent)
@@ -115,12 +116,12 @@ final class Transfer {
       bytesSent += Int64(buffer.count)
       progress?(ByteCount(bytesSent))
     }
-    return .goOn
+    return .continue
   }
 
   /// libcurl sends a body again after a kept connection turned out to be gone.
   func rewind(to offset: Int64) -> Bool {
-    guard (0...order.request.body.length.rawValue).contains(offset) else { return false }
+    guard (0...pending.request.body.length.rawValue).contains(offset) else { return false }
     bytesSent = offset
     return true
   }

@@ -3,47 +3,52 @@ import Synchronization
 
 /// Steers one running transfer, from any thread. After the transfer's end all calls do nothing.
 public struct TransferHandle: Sendable {
-  let ticket: TransferToken
+  let token: TransferToken
   let mailbox: TransferMailbox
 
   /// Stops moving bytes in both directions; the connection stays open. The total time-out goes on.
   public func pause() {
-    mailbox.post(.pause(ticket))
+    mailbox.post(.pause(token))
   }
 
+  /// Moves bytes again after ``pause()``, or after a receiver has answered ``BodyDecision/pause``. Never
+  /// lost, even when it comes first.
   public func resume() {
-    mailbox.post(.resume(ticket))
+    mailbox.post(.resume(token))
   }
 
   /// Ends the transfer as ``HTTPClientError/Code/cancelled``, unless it has ended by itself.
   public func cancel() {
-    ticket.markCancelled()
-    mailbox.post(.cancel(ticket))
+    token.markCancelled()
+    mailbox.post(.cancel(token))
   }
 
-  /// Bytes per second from now on; nil is no cap.
+  /// Caps the receiving speed in bytes per second from now on; nil is no cap.
   public func setMaximumReceiveSpeed(_ speed: ByteCount?) {
-    mailbox.post(.limit(ticket, speed))
+    mailbox.post(.limit(token, speed))
   }
 }
 
 /// What a transfer that ran to its end moved, and how long that took.
 public struct TransferSummary: Sendable {
+  /// The final head.
   public var head: ResponseHead
-  /// Of the body, as handed to the receiver.
+  /// Bytes of the response's body that the receiver consumed.
   public var bytesReceived: ByteCount
-  /// Of the request's body.
+  /// Bytes of the request's body.
   public var bytesSent: ByteCount
+  /// From the start to the last byte.
   public var duration: Duration
   /// Until the first byte of the response.
   public var timeToFirstByte: Duration
   /// Zero where a kept connection was used.
   public var newConnections: Int
+  /// Redirects followed.
   public var redirects: Int
 }
 
-/// Names one transfer across threads, and remembers whether it was cancelled, possibly before the loop knew
-/// of it.
+/// Names one transfer across threads, and remembers whether it was cancelled, possibly before the loop
+/// knew it.
 final class TransferToken: Sendable {
   private let cancelled = Atomic(false)
 

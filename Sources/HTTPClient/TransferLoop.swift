@@ -41,7 +41,7 @@ final class TransferLoop {
   fileprivate func run() {
     do {
       while true {
-        let (commands, isClosing) = mailbox.take()
+        let (commands, isClosing) = mailbox.collectCommands()
         for command in commands { execute(command) }
         if isClosing { break }
         try multi.perform()
@@ -67,12 +67,12 @@ final class TransferLoop {
 
   private func execute(_ command: TransferCommand) {
     switch command {
-    case .start(let order): start(order)
-    case .pause(let ticket): with(ticket) { settle($0, $0.easy.pause(CURLPAUSE_ALL)) }
-    case .resume(let ticket): with(ticket) { settle($0, $0.easy.pause(CURLPAUSE_CONT)) }
-    case .cancel(let ticket): with(ticket) { finish($0, .failure($0.error(.cancelled, "cancelled"))) }
-    case .limit(let ticket, let speed):
-      with(ticket) { transfer in
+    case .start(let pending): start(pending)
+    case .pause(let token): with(token) { finishIfFailed($0, result: $0.easy.pause(CURLPAUSE_ALL)) }
+    case .resume(let token): with(token) { finishIfFailed($0, result: $0.easy.pause(CURLPAUSE_CONT)) }
+    case .cancel(let token): with(token) { finish($0, .failure($0.error(.cancelled, "cancelled"))) }
+    case .limit(let token, let speed):
+      with(token) { transfer in
         do throws(HTTPClientError) {
           try transfer.easy.limitReceiveSpeed(to: speed)
         } catch {
@@ -82,34 +82,34 @@ final class TransferLoop {
     }
   }
 
-  private func with(_ ticket: TransferToken, _ body: (Transfer) -> Void) {
-    guard let transfer = transfers.values.first(where: { $0.order.handle.ticket === ticket }) else { return }
+  private func with(_ token: TransferToken, _ body: (Transfer) -> Void) {
+    guard let transfer = transfers.values.first(where: { $0.pending.handle.token === token }) else { return }
     body(transfer)
   }
 
   /// Pausing and resuming fail only where a callback that ran meanwhile has ended the transfer.
-  private func settle(_ transfer: Transfer, _ result: CURLcode) {
+  private func finishIfFailed(_ transfer: Transfer, result: CURLcode) {
     guard result != CURLE_OK else { return }
     finish(transfer, transfer.result(result))
   }
 
-  private func start(_ order: PendingTransfer) {
-    guard !order.handle.ticket.isCancelled else {
-      order.completion(.failure(HTTPClientError(code: .cancelled, message: "cancelled")))
+  private func start(_ pending: PendingTransfer) {
+    guard !pending.handle.token.isCancelled else {
+      pending.completion(.failure(HTTPClientError(code: .cancelled, message: "cancelled")))
       return
     }
     do throws(HTTPClientError) {
       let easy: EasyHandle
       if let kept = idle.popLast() { easy = kept } else { easy = try EasyHandle() }
-      let transfer = Transfer(order, on: easy)
+      let transfer = Transfer(pending, on: easy)
       try easy.reset()
-      try easy.configure(for: order.request, configuration)
+      try easy.configure(for: pending.request, configuration)
       try transfer.connectCallbacks()
       try multi.add(easy)
       transfers[easy.address] = transfer
-      order.receiver.start(order.handle)
+      pending.receiver.start(pending.handle)
     } catch {
-      order.completion(.failure(error))
+      pending.completion(.failure(error))
     }
   }
 
@@ -126,7 +126,7 @@ final class TransferLoop {
     } catch {
       // A handle libcurl does not let go is not used again; the result stands.
     }
-    transfer.order.completion(result)
+    transfer.pending.completion(result)
   }
 }
 

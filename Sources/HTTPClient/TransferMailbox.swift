@@ -31,8 +31,8 @@ final class TransferMailbox: Sendable {
       state.commands.append(command)
       return true
     }
-    if !isAccepted, case .start(let order) = command {
-      order.completion(.failure(Self.shutDownError))
+    if !isAccepted, case .start(let pending) = command {
+      pending.completion(.failure(Self.shutDownError))
     }
   }
 
@@ -45,14 +45,14 @@ final class TransferMailbox: Sendable {
   }
 
   /// What has come in since the last call. `isClosing` with the last commands there will ever be.
-  func take() -> (commands: [TransferCommand], isClosing: Bool) {
+  func collectCommands() -> (commands: [TransferCommand], isClosing: Bool) {
     state.withLock { state in
       defer { state.commands = [] }
       return (state.commands, state.phase != .open)
     }
   }
 
-  /// After this the multi handle is never woken again. Returns what nobody will run.
+  /// After this the multi handle is never woken again. Returns the commands that will not run.
   func seal() -> [TransferCommand] {
     state.withLock { state in
       defer { state.commands = [] }

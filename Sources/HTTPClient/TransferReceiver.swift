@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Takes a response as it arrives. Everything is called on the client's thread, which all its transfers
+/// Receives a response as it arrives. Everything is called on the client's thread, which all its transfers
 /// share: nothing here may block. After the call to ``HTTPClient/stream(_:to:)`` has returned nothing is
 /// called any more.
 public protocol TransferReceiver: AnyObject, Sendable {
@@ -13,19 +13,22 @@ public protocol TransferReceiver: AnyObject, Sendable {
 }
 
 extension TransferReceiver {
+  /// Does not keep the handle.
   public func start(_ handle: TransferHandle) {}
 }
 
 /// What to do with a response whose head is known.
 public enum HeadDecision: Hashable, Sendable {
+  /// The body goes to ``TransferReceiver/receive(_:)``.
   case accept
   /// The transfer ends as ``HTTPClientError/Code/refused``, with the head and up to 64 KiB of the body (which
   /// often says why) in the error.
   case refuse
 }
 
-/// What became of bytes.
+/// What a receiver did with bytes.
 public enum BodyDecision: Hashable, Sendable {
+  /// All of them were consumed.
   case consumed
   /// Nothing was consumed: the same bytes come again after ``TransferHandle/resume()``. A call to it that
   /// happens after the receiver has decided, even before it has returned, is never lost.
@@ -47,7 +50,7 @@ final class CollectingReceiver: TransferReceiver {
     return .consumed
   }
 
-  func take() -> [UInt8] {
+  func removeBytes() -> [UInt8] {
     body.withLock { body in
       defer { body = [] }
       return body

@@ -105,7 +105,7 @@ public struct APIClient: Sendable {
     if let credential, url.hasPrefix(baseURL + "/") {
       headers.append(("Authorization", "Bearer " + credential))
     }
-    var request = ClientRequest(method, url, headers: headers)
+    var request = ClientRequest(method: method, url: url, headers: headers)
     request.unixSocketPath = unixSocketPath
     return request
   }

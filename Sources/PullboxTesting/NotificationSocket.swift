@@ -21,7 +21,7 @@ public final class NotificationSocket: Sendable {
     try SystemCall.run("setsockopt") {
       unsafe setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     }
-    try SystemCall.run("bind", path) {
+    try SystemCall.run("bind", subject: path) {
       unsafe Self.withAddress(of: path) { unsafe bind(number, $0, $1) }
     }
   }

@@ -3,14 +3,14 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// A bounded number of threads for calls that block (fsync, a large read, name resolution), so that none of them ever
-/// stands on the cooperative pool. Threads start when they are first needed and end with the pool.
+/// A bounded number of threads for calls that block (fsync, a large read, name resolution), so that none of
+/// them ever stands on the cooperative pool. Threads start when they are first needed and end with the pool.
 public final class BlockingPool: Sendable {
   /// For work that is short and independent. Whatever may wait for long, or must stay in order, brings a
   /// ``BlockingThread`` of its own.
   public static let shared = BlockingPool(name: "pullbox-block", threads: 8)
-  /// For work that computes and never waits, so that it runs beside a thread that does: one thread a processor, at least
-  /// two.
+  /// For work that computes and never waits, so that it runs beside a thread that does: one thread a
+  /// processor, at least two.
   public static let computing = BlockingPool(
     name: "pullbox-compute", threads: max(2, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
 
@@ -36,8 +36,9 @@ public final class BlockingPool: Sendable {
     return try result.get()
   }
 
-  /// As ``run(_:)``, for threads of our own: blocks the caller until `body` has run. Never from the cooperative pool,
-  /// and never from one of this pool's threads, which traps: it could wait for itself.
+  /// Runs `body` like ``run(_:)`` and blocks the caller until it has run: for threads of our own. Must not be
+  /// called from the cooperative pool; traps when called from one of this pool's threads, which could wait
+  /// for itself.
   public func runAndWait<Value: Sendable, Failure: Error>(
     _ body: @escaping @Sendable () throws(Failure) -> Value
   ) throws(Failure) -> Value {
@@ -183,7 +184,7 @@ struct JobQueue {
   }
 }
 
-/// Work begun on a ``BlockingPool``. It runs whether or not anybody asks for its result.
+/// Work begun on a ``BlockingPool``. It runs whether or not its result is asked for.
 public final class PendingResult<Value: Sendable, Failure: Error>: Sendable {
   private let result = Mutex<Result<Value, Failure>?>(nil)
   private let done = DispatchSemaphore(value: 0)
@@ -195,8 +196,8 @@ public final class PendingResult<Value: Sendable, Failure: Error>: Sendable {
     done.signal()
   }
 
-  /// Blocks the caller until the work has run: for threads of our own, never from the cooperative pool nor from a thread
-  /// of the pool that the work was given to. Can be asked again.
+  /// Blocks the caller until the work has run: for threads of our own, never from the cooperative pool nor
+  /// from a thread of the pool that the work was given to. Can be asked again.
   public func get() throws(Failure) -> Value {
     done.wait()
     done.signal()

@@ -1,9 +1,10 @@
 internal import CLinux
 internal import Glibc
 
-/// An open directory. Names are looked up in it and nowhere else: a path with a `/` is refused, a symbolic link is never
-/// followed, so nothing that lies in the directory can lead out of it.
+/// An open directory. Names are looked up in it and nowhere else: a path with a `/` is refused, a symbolic
+/// link is never followed, so nothing that lies in the directory can lead out of it.
 public struct Directory: ~Copyable, Sendable {
+  /// Open for reading; valid while this value lives.
   public let descriptor: FileDescriptor
 
   /// `path` is trusted: links in it are followed.
@@ -15,7 +16,7 @@ public struct Directory: ~Copyable, Sendable {
     self.descriptor = descriptor
   }
 
-  /// The directory called `name`. `ENOTDIR` or `ELOOP` when that is a link.
+  /// Opens the directory called `name`. Throws `ENOTDIR` or `ELOOP` when that is a link.
   public func subdirectory(_ name: String) throws(SystemError) -> Directory {
     try check(name)
     return Directory(
@@ -23,20 +24,22 @@ public struct Directory: ~Copyable, Sendable {
         name, .readOnly, options: [.directory, .doNotFollow], relativeTo: descriptor))
   }
 
-  /// The directory called `name`, made if it is not there.
+  /// Opens the directory called `name`, and makes it before if it is missing. The name is durable only after
+  /// ``synchronize()``.
   public func subdirectory(
     creating name: String, permissions: UInt32 = 0o755
   ) throws(SystemError) -> Directory {
     try check(name)
     do {
-      try SystemCall.run("mkdirat", name) { unsafe mkdirat(descriptor.number, name, permissions) }
+      try SystemCall.run("mkdirat", subject: name) { unsafe mkdirat(descriptor.number, name, permissions) }
     } catch {
       if error.number != EEXIST { throw error }
     }
     return try subdirectory(name)
   }
 
-  /// The file called `name`; with `.create`, and `.exclusive` unless one may be there already.
+  /// Opens the file called `name`; with `.create`, and `.exclusive` unless one may be there already. Throws
+  /// `ELOOP` when that is a link.
   public func open(
     _ name: String, _ access: FileDescriptor.Access, options: FileDescriptor.Options = [],
     permissions: UInt32 = 0o644
@@ -47,20 +50,23 @@ public struct Directory: ~Copyable, Sendable {
       relativeTo: descriptor)
   }
 
-  /// A second name, here, for the file `name` of `directory`.
+  /// linkat(2): gives the file `name` of `directory` a second name here. Throws `EEXIST` when `newName` is
+  /// used.
   public func link(
     _ newName: String, to name: String, of directory: borrowing Directory
   ) throws(SystemError) {
     try check(name)
     try check(newName)
-    try SystemCall.run("linkat", newName) {
+    try SystemCall.run("linkat", subject: newName) {
       unsafe linkat(directory.descriptor.number, name, descriptor.number, newName, 0)
     }
   }
 
+  /// unlinkat(2). Throws `ENOENT` when there is no such file, `EISDIR` for a directory; a link itself is
+  /// removed.
   public func removeFile(_ name: String) throws(SystemError) {
     try check(name)
-    try SystemCall.run("unlinkat", name) { unsafe unlinkat(descriptor.number, name, 0) }
+    try SystemCall.run("unlinkat", subject: name) { unsafe unlinkat(descriptor.number, name, 0) }
   }
 
   /// fsync(2): the names in this directory are durable afterwards.
@@ -77,9 +83,12 @@ public struct Directory: ~Copyable, Sendable {
 
 /// A name in a directory.
 public struct DirectoryEntry: Hashable, Sendable {
+  /// One path component, without a slash.
   public let name: String
+  /// The kind of what has the name; a link is not followed.
   public let kind: FileStatus.Kind
 
+  /// An entry from its parts.
   public init(name: String, kind: FileStatus.Kind) {
     self.name = name
     self.kind = kind
@@ -127,7 +136,7 @@ extension Directory {
         }
       }
     }
-    try SystemCall.run("unlinkat", name) { unsafe unlinkat(descriptor.number, name, AT_REMOVEDIR) }
+    try SystemCall.run("unlinkat", subject: name) { unsafe unlinkat(descriptor.number, name, AT_REMOVEDIR) }
   }
 
   private func kind(of name: String, type: UInt8) throws(SystemError) -> FileStatus.Kind {
@@ -138,7 +147,7 @@ extension Directory {
     case 0:
       // DT_UNKNOWN: this file system does not tell.
       var status = stat()
-      try SystemCall.run("fstatat", name) {
+      try SystemCall.run("fstatat", subject: name) {
         unsafe fstatat(descriptor.number, name, &status, AT_SYMLINK_NOFOLLOW)
       }
       return FileStatus(status).kind

@@ -1,8 +1,18 @@
 public import CoreTypes
 
-/// The one way in which a file that anyone will later trust comes to be: written under another name in the same
-/// directory, checked by the caller, synced, renamed, and the directory synced. Until ``publish(ifPresent:)`` has
-/// returned nobody sees anything of it; a value that is dropped before leaves nothing behind. Every call blocks.
+/// The one way in which this project makes a file that it will later trust: written under another name in the
+/// same directory, checked by the caller, synced, renamed, and the directory synced.
+///
+/// Until ``publish(ifPresent:)`` has renamed it no other process sees anything of it; a value that is dropped
+/// before leaves nothing behind. A process that is killed leaves the temporary file, which
+/// ``removeLeftovers(in:)`` removes at the next start. Each step is a ``FileOperations`` call, so that tests
+/// can let it fail. Every call blocks.
+///
+/// ```swift
+/// var file = try DurableFile(creating: "/var/lib/pull/manifest.json")
+/// try file.append(bytes.span)
+/// try file.publish(ifPresent: .refuse)
+/// ```
 public struct DurableFile: ~Copyable {
   /// Where the file will be seen.
   public let path: String
@@ -27,10 +37,11 @@ public struct DurableFile: ~Copyable {
 
   deinit {
     guard !isPublished else { return }
-    // Nobody is left to tell; what stays is found by `removeLeftovers(in:)`.
+    // A deinitializer cannot throw; what stays is found by `removeLeftovers(in:)`.
     try? operations.remove(temporaryPath)
   }
 
+  /// Writes at the end of what was appended so far. After an error the file must not be published.
   public mutating func append(_ bytes: Span<UInt8>) throws(SystemError) {
     try operations.write(bytes, to: file, at: length)
     length += ByteCount(bytes.count)
@@ -43,9 +54,9 @@ public struct DurableFile: ~Copyable {
     try body(file)
   }
 
-  /// fsync, rename, fsync of the directory. When it throws, `path` is as it was before, with one exception: if the
-  /// directory's fsync fails after another file was replaced, the new one stays; it is whole, but whether it survives
-  /// a power cut is not known.
+  /// fsync, rename, fsync of the directory. When it throws, `path` is as it was before, with one exception:
+  /// if the directory's fsync fails after another file was replaced, the new one stays; it is whole, but
+  /// whether it survives a power cut is not known.
   public consuming func publish(ifPresent rule: FileSystem.RenameRule = .replace) throws(SystemError) {
     let replaces = try FileSystem.status(of: path) != nil
     try operations.synchronize(file)
@@ -60,9 +71,9 @@ public struct DurableFile: ~Copyable {
     }
   }
 
-  /// The same steps for a file that has lived under `temporaryPath`, in the same file system, for longer than one writing:
-  /// a download, an upload. `path` must be free: an error whose `isFileInTheWay` is true otherwise. When it throws, the file
-  /// has its old name (again).
+  /// The same steps for a file that has lived under `temporaryPath`, in the same file system, for longer than
+  /// one writing: a download, an upload. `path` must be free: an error whose `isFileInTheWay` is true
+  /// otherwise. When it throws, the file has its old name (again).
   public static func publish(
     _ file: borrowing FileDescriptor, at temporaryPath: String, as path: String,
     operations: any FileOperations = SystemFileOperations()
@@ -78,7 +89,7 @@ public struct DurableFile: ~Copyable {
     }
   }
 
-  /// The whole file in one step.
+  /// Writes and publishes the whole file in one step.
   public static func write(
     _ bytes: Span<UInt8>, to path: String, permissions: UInt32 = 0o644,
     ifPresent rule: FileSystem.RenameRule = .replace,
@@ -93,8 +104,8 @@ public struct DurableFile: ~Copyable {
 extension DurableFile {
   private static let suffix = ".pullbox-part"
 
-  /// Removes what writers that were killed left in `directory`. Only while nobody writes there: at start-up, under the
-  /// lock of the state directory.
+  /// Removes what writers that were killed left in `directory`. Only while no process writes there: at
+  /// start-up, under the lock of the state directory.
   public static func removeLeftovers(in directory: String) throws(SystemError) {
     let directory = try Directory(opening: directory)
     for entry in try directory.entries() where entry.kind == .regular && isLeftover(entry.name) {
@@ -119,43 +130,55 @@ extension DurableFile {
 public protocol FileOperations: Sendable {
   /// A new file, open for reading and writing; throws where one has the name.
   func create(_ path: String, permissions: UInt32) throws(SystemError) -> FileDescriptor
+  /// Writes all of `bytes` at `offset`.
   func write(
     _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
   ) throws(SystemError)
+  /// Returns when the file's bytes are on the device.
   func synchronize(_ file: borrowing FileDescriptor) throws(SystemError)
+  /// Renames within one file system, atomically.
   func rename(_ path: String, to newPath: String, ifPresent: FileSystem.RenameRule) throws(SystemError)
+  /// Returns when the names in the directory are on the device.
   func synchronizeDirectory(_ path: String) throws(SystemError)
+  /// Removes the file; a missing one is no error.
   func remove(_ path: String) throws(SystemError)
 }
 
-/// The kernel's.
+/// The steps as system calls.
 public struct SystemFileOperations: FileOperations {
+  /// Has no state: all values are alike.
   public init() {}
 
+  /// openat(2) with `O_CREAT` and `O_EXCL`.
   public func create(_ path: String, permissions: UInt32) throws(SystemError) -> FileDescriptor {
     try FileDescriptor.open(path, .readWrite, options: [.create, .exclusive], permissions: permissions)
   }
 
+  /// pwrite(2) until all is written.
   public func write(
     _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
   ) throws(SystemError) {
     try file.write(bytes, at: offset)
   }
 
+  /// fsync(2).
   public func synchronize(_ file: borrowing FileDescriptor) throws(SystemError) {
     try file.synchronize()
   }
 
+  /// renameat2(2).
   public func rename(
     _ path: String, to newPath: String, ifPresent rule: FileSystem.RenameRule
   ) throws(SystemError) {
     try FileSystem.rename(path, to: newPath, ifPresent: rule)
   }
 
+  /// fsync(2) of the directory.
   public func synchronizeDirectory(_ path: String) throws(SystemError) {
     try FileSystem.synchronizeDirectory(path)
   }
 
+  /// unlink(2).
   public func remove(_ path: String) throws(SystemError) {
     try FileSystem.removeFile(path)
   }

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 public import CoreTypes
 
@@ -14,7 +15,8 @@ extension FileDescriptor {
     return FileStatus(status)
   }
 
-  /// pread(2): appends up to `count` bytes from `offset` to `buffer`; fewer at the end of the file, none past it.
+  /// pread(2): appends up to `count` bytes from `offset` to `buffer`; fewer at the end of the file, none past
+  /// it.
   public func read(
     upTo count: Int, at offset: ByteCount, into buffer: inout [UInt8]
   ) throws(SystemError) {

@@ -41,8 +41,8 @@ extension FileDescriptor {
     try SystemCall.run("fdatasync") { fdatasync(number) }
   }
 
-  /// sync_file_range(2): asks the kernel to start writing these pages back, and returns at once. No durability by
-  /// itself; it spreads the work of a later ``synchronizeData()``.
+  /// sync_file_range(2): asks the kernel to start writing these pages back, and returns at once. No
+  /// durability by itself; it spreads the work of a later ``synchronizeData()``.
   public func startWriteback(of range: Range<Int64>) throws(SystemError) {
     try SystemCall.run("sync_file_range") {
       clinux_sync_file_range(

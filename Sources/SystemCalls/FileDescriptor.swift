@@ -6,7 +6,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
   /// The number the kernel knows it by; valid while this value lives.
   public let number: Int32
 
-  /// `number` must be open and owned by nobody else.
+  /// `number` must be open and have no other owner.
   public init(takingOwnershipOf number: Int32) {
     precondition(number >= 0)
     self.number = number
@@ -24,26 +24,35 @@ public struct FileDescriptor: ~Copyable, Sendable {
     return number
   }
 
+  /// Flags of openat(2) beside the access.
   public struct Options: OptionSet, Sendable {
+    /// The bits as openat(2) takes them.
     public let rawValue: Int32
+    /// Flags from their bits.
     public init(rawValue: Int32) { self.rawValue = rawValue }
+    /// `O_CREAT`: makes the file if it is missing.
     public static let create = Options(rawValue: O_CREAT)
+    /// `O_EXCL`: with ``create``, throws `EEXIST` when the file exists.
     public static let exclusive = Options(rawValue: O_EXCL)
+    /// `O_TRUNC`: empties the file.
     public static let truncate = Options(rawValue: O_TRUNC)
+    /// `O_APPEND`: every write(2) goes to the end.
     public static let append = Options(rawValue: O_APPEND)
     /// Fails where the last part of the path is a symbolic link.
     public static let doNotFollow = Options(rawValue: O_NOFOLLOW)
+    /// `O_DIRECTORY`: throws `ENOTDIR` for what is no directory.
     public static let directory = Options(rawValue: O_DIRECTORY)
   }
 
+  /// What the descriptor may be used for.
   public enum Access: Sendable {
     case readOnly
     case writeOnly
     case readWrite
   }
 
-  /// openat(2) with `O_CLOEXEC`; without `directory`, relative paths start at the working directory. `permissions`
-  /// count, less the umask, for a file that is created.
+  /// openat(2) with `O_CLOEXEC`; without `directory`, relative paths start at the working directory.
+  /// `permissions` count, less the umask, for a file that is created.
   public static func open(
     _ path: String, _ access: Access, options: Options = [], permissions: UInt32 = 0o644,
     relativeTo directory: borrowing FileDescriptor
@@ -67,7 +76,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
       case .writeOnly: O_WRONLY
       case .readWrite: O_RDWR
       }
-    let number = try SystemCall.run("openat", path) {
+    let number = try SystemCall.run("openat", subject: path) {
       unsafe clinux_openat(directory, path, mode | options.rawValue | O_CLOEXEC, permissions)
     }
     return FileDescriptor(takingOwnershipOf: number)

@@ -1,22 +1,31 @@
+internal import CLinux
 public import CoreTypes
 internal import Glibc
 
 /// What fstat(2) says of a file, as far as this project asks.
 public struct FileStatus: Sendable {
+  /// The kinds of file that this project tells apart.
   public enum Kind: Sendable {
     case regular
     case directory
     case symbolicLink
+    /// A device, a socket, a pipe.
     case other
   }
 
+  /// The kind of the file.
   public let kind: Kind
+  /// Bytes of a regular file.
   public let length: ByteCount
   /// The low twelve bits: permissions, set-id and sticky bits.
   public let permissions: UInt32
+  /// The user and the group the file belongs to.
   public let owner: FileOwner
+  /// The file system's number; with ``inode`` it identifies the file.
   public let device: UInt64
+  /// The file's number within its file system.
   public let inode: UInt64
+  /// Names that the file has.
   public let linkCount: UInt64
   /// When its content was last changed, by the wall clock of that moment.
   public let modified: Timestamp
@@ -40,22 +49,25 @@ public struct FileStatus: Sendable {
   }
 }
 
-/// Whom a file belongs to, by the kernel's numbers.
+/// The user and the group that a file belongs to, by the kernel's numbers.
 public struct FileOwner: Hashable, Sendable {
+  /// The user's number.
   public let user: UInt32
+  /// The group's number.
   public let group: UInt32
 
+  /// An owner from its numbers.
   public init(user: UInt32, group: UInt32) {
     self.user = user
     self.group = group
   }
 
-  /// Whom the files belong to that this process makes.
+  /// The owner of files that this process makes: its effective user and group.
   public static var ofThisProcess: FileOwner { FileOwner(user: geteuid(), group: getegid()) }
 }
 
 extension FileDescriptor {
-  /// fchown(2). Giving a file to another user takes root: `EPERM` for anybody else.
+  /// fchown(2). Only root may give a file to another user; others get `EPERM`.
   public func setOwner(_ owner: FileOwner) throws(SystemError) {
     try SystemCall.run("fchown") { fchown(number, owner.user, owner.group) }
   }

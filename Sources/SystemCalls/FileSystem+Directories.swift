@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 extension FileSystem {
@@ -7,7 +8,7 @@ extension FileSystem {
     _ path: String, permissions: UInt32 = 0o755
   ) throws(SystemError) -> Bool {
     do {
-      try SystemCall.run("mkdir", path) { unsafe mkdir(path, permissions) }
+      try SystemCall.run("mkdir", subject: path) { unsafe mkdir(path, permissions) }
       return true
     } catch {
       guard error.number == EEXIST, try isDirectory(path) else { throw error }
@@ -15,8 +16,8 @@ extension FileSystem {
     }
   }
 
-  /// As `mkdir -p`, and durable: the directory above each new one is synced. `permissions` are those of every directory
-  /// that is made.
+  /// Creates the directory and the missing ones above it, like `mkdir -p`, and durably: the directory above
+  /// each new one is synced. Each new directory has `permissions`, less the umask.
   public static func createDirectories(_ path: String, permissions: UInt32 = 0o755) throws(SystemError) {
     if try isDirectory(path) { return }
     let parent = parent(of: path)
@@ -29,8 +30,8 @@ extension FileSystem {
     try Directory(opening: path).entries()
   }
 
-  /// Removes the file or the directory with everything in it; links are removed, never followed. False when there was
-  /// nothing. Not atomic: rename it aside first where somebody could see it half gone.
+  /// Removes the file or the directory with everything in it; links are removed, never followed. False when
+  /// there was nothing. Not atomic: rename it aside first where another process could see it half gone.
   @discardableResult
   public static func removeRecursively(_ path: String) throws(SystemError) -> Bool {
     guard let status = try status(of: path) else { return false }
@@ -58,11 +59,11 @@ extension FileSystem {
     return String(trimmed[trimmed.index(after: slash)...])
   }
 
-  /// Of the file that a link leads to.
+  /// Whether the path leads to a directory, through links.
   private static func isDirectory(_ path: String) throws(SystemError) -> Bool {
     var status = stat()
     do {
-      try SystemCall.run("stat", path) { unsafe stat(path, &status) }
+      try SystemCall.run("stat", subject: path) { unsafe stat(path, &status) }
     } catch {
       if error.isFileMissing { return false }
       throw error

@@ -2,11 +2,12 @@ internal import CLinux
 internal import Glibc
 public import CoreTypes
 
-/// The file system by path. Every call here blocks: off the cooperative pool, see ``BlockingPool``. Where an attacker
-/// could have put a symbolic link into the path, use ``Directory``.
+/// The file system by path. Every call here blocks: off the cooperative pool, see ``BlockingPool``. Where an
+/// attacker could have put a symbolic link into the path, use ``Directory``.
 public enum FileSystem {
   /// What a rename does with a file that has the new name already.
   public enum RenameRule: Sendable {
+    /// The file that has the name is gone afterwards.
     case replace
     /// Throws an error whose `isFileInTheWay` is true.
     case refuse
@@ -14,11 +15,11 @@ public enum FileSystem {
     case exchange
   }
 
-  /// lstat(2): of the link itself where the last part is one. Nil when there is nothing.
+  /// lstat(2): describes the link itself when the last part is one. Nil when there is nothing.
   public static func status(of path: String) throws(SystemError) -> FileStatus? {
     var status = stat()
     do {
-      try SystemCall.run("lstat", path) { unsafe lstat(path, &status) }
+      try SystemCall.run("lstat", subject: path) { unsafe lstat(path, &status) }
     } catch {
       if error.isFileMissing { return nil }
       throw error
@@ -26,7 +27,8 @@ public enum FileSystem {
     return FileStatus(status)
   }
 
-  /// renameat2(2). Atomic within one file system; durable only after ``synchronizeDirectory(_:)`` of both directories.
+  /// renameat2(2). Atomic within one file system; durable only after ``synchronizeDirectory(_:)`` of both
+  /// directories.
   public static func rename(
     _ path: String, to newPath: String, ifPresent rule: RenameRule = .replace
   ) throws(SystemError) {
@@ -36,21 +38,21 @@ public enum FileSystem {
       case .refuse: clinux_rename_noreplace
       case .exchange: clinux_rename_exchange
       }
-    try SystemCall.run("renameat2", newPath) {
+    try SystemCall.run("renameat2", subject: newPath) {
       unsafe clinux_renameat2(AT_FDCWD, path, AT_FDCWD, newPath, flags)
     }
   }
 
   /// link(2): a second name for the same file; throws where `newPath` exists.
   public static func link(_ path: String, to newPath: String) throws(SystemError) {
-    try SystemCall.run("link", newPath) { unsafe Glibc.link(path, newPath) }
+    try SystemCall.run("link", subject: newPath) { unsafe Glibc.link(path, newPath) }
   }
 
   /// unlink(2). False when there was no such file.
   @discardableResult
   public static func removeFile(_ path: String) throws(SystemError) -> Bool {
     do {
-      try SystemCall.run("unlink", path) { unsafe unlink(path) }
+      try SystemCall.run("unlink", subject: path) { unsafe unlink(path) }
       return true
     } catch {
       if error.isFileMissing { return false }

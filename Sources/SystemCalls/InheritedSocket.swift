@@ -1,10 +1,12 @@
-/// A listening socket that this process was started with: whoever started it bound the address, and keeps it while one
-/// process ends and the next begins.
+/// A listening socket that this process was started with: the service manager bound the address, and keeps it
+/// while one process ends and the next begins.
 public final class InheritedSocket: Sendable {
   /// What the service manager calls it (`FileDescriptorName=`); `unknown` where it does not say.
   public let name: String
+  /// Bound, and listening.
   public let descriptor: FileDescriptor
 
+  /// Takes the descriptor over.
   public init(_ descriptor: consuming FileDescriptor, name: String) {
     self.descriptor = descriptor
     self.name = name

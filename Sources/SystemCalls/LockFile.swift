@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// Keeps a state directory to one process: holds `flock(2)` on a file in it while this value lives. The kernel lets go when
-/// the process ends, however it ends; the file itself stays and means nothing.
+/// Keeps a state directory to one process: holds `flock(2)` on a file in it while this value lives. The
+/// kernel lets go when the process ends, however it ends; the file itself stays and means nothing.
 public struct LockFile: ~Copyable, Sendable {
   private let file: FileDescriptor
 
@@ -18,8 +18,8 @@ public struct LockFile: ~Copyable, Sendable {
 }
 
 extension FileDescriptor {
-  /// flock(2), exclusive, without waiting: false when another open of the same file holds it, in this process or another.
-  /// Held until this descriptor is closed.
+  /// flock(2), exclusive, without waiting: false when another open of the same file holds it, in this process
+  /// or another. Held until this descriptor is closed.
   public func lock() throws(SystemError) -> Bool {
     try SystemCall.runWithoutWaiting("flock") { flock(number, LOCK_EX | LOCK_NB) } != nil
   }

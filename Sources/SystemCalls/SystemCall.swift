@@ -1,15 +1,16 @@
 internal import Glibc
 
-/// The one place through which this project's system calls pass: interrupted calls are repeated, a descriptor or an
-/// address that is not ours traps (it can only be a defect), everything else is thrown with the call's name.
+/// The one place through which this project's system calls pass: interrupted calls are repeated, a descriptor
+/// or an address that is not ours traps (it can only be a defect), everything else is thrown with the call's
+/// name.
 public enum SystemCall {
-  /// Runs `body` until it is not interrupted; throws ``SystemError`` when it answers -1.
+  /// Runs `body` until it is not interrupted; throws ``SystemError`` when it returns -1.
   @discardableResult
   @inline(__always)
   @specialized(where Result == Int)
   @specialized(where Result == Int32)
   public static func run<Result: FixedWidthInteger & SignedInteger>(
-    _ call: StaticString, _ subject: @autoclosure () -> String = "", _ body: () -> Result
+    _ call: StaticString, subject: @autoclosure () -> String = "", _ body: () -> Result
   ) throws(SystemError) -> Result {
     while true {
       let result = body()
@@ -21,8 +22,8 @@ public enum SystemCall {
     }
   }
 
-  /// As ``run(_:_:_:)``, but nil where the call would have to wait (`EAGAIN`): that is an answer, not an error. Not
-  /// generic, as the loops make these calls for every request.
+  /// Like ``run(_:subject:_:)``, but nil where the call would have to wait (`EAGAIN`): that is an answer, not
+  /// an error. Not generic, because the loops make these calls for every request.
   public static func runWithoutWaiting(_ call: StaticString, _ body: () -> Int) throws(SystemError) -> Int? {
     while true {
       let result = body()
@@ -35,7 +36,7 @@ public enum SystemCall {
     }
   }
 
-  /// The same for calls that answer an `int`.
+  /// The same for calls that return an `int`.
   public static func runWithoutWaiting(
     _ call: StaticString, _ body: () -> Int32
   ) throws(SystemError) -> Int32? {
@@ -53,12 +54,14 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
   /// What it was asked to work on: a path, an address. Empty where there is nothing to name.
   public let subject: String
 
+  /// An error from its parts; public for tests and for other C libraries that set `errno`.
   public init(number: Int32, call: String, subject: String = "") {
     self.number = number
     self.call = call
     self.subject = subject
   }
 
+  /// The call, its subject and strerror(3)'s words.
   public var description: String {
     var text = [CChar](repeating: 0, count: 128)
     let result = unsafe strerror_r(number, &text, text.count)
@@ -67,7 +70,9 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     return subject.isEmpty ? "\(call): \(message)" : "\(call) \(subject): \(message)"
   }
 
+  /// `ENOENT`.
   public var isFileMissing: Bool { number == ENOENT }
+  /// `EEXIST` or `ENOTEMPTY`: the new name is used already.
   public var isFileInTheWay: Bool { number == EEXIST || number == ENOTEMPTY }
   /// No space, or the user's quota is used up.
   public var isOutOfSpace: Bool { number == ENOSPC || number == EDQUOT }

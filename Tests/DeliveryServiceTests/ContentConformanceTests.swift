@@ -122,7 +122,8 @@ struct ContentConformanceTests {
     _ grant: GrantResponse
   ) async throws -> ClientResponse {
     try await server.client.send(
-      ClientRequest(method, server.api.url(grant.download.contentURL, query: query), headers: test.headers))
+      ClientRequest(
+        method: method, url: server.api.url(grant.download.contentURL, query: query), headers: test.headers))
   }
 
   /// All fields but those of the moment and of the request, in one order.

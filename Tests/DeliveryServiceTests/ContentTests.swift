@@ -145,7 +145,7 @@ struct ContentTests {
       try await server.publish(package + [0], as: "com.example.issue2")
       let grant = try await server.grantForPurchase()
       let missing = try await server.client.send(
-        ClientRequest("GET", server.api.url(grant.download.contentURL)))
+        ClientRequest(method: "GET", url: server.api.url(grant.download.contentURL)))
       #expect(missing.status == 401)
       #expect(try problem(missing) == .ticketMissing)
       var text = Array(grant.download.ticket.utf8)
@@ -155,7 +155,8 @@ struct ContentTests {
       #expect(try problem(tampered) == .ticketInvalid)
       let other = SHA256Digest.of(package + [0])
       let url = server.api.url("/v1/content/\(other)", query: [("ticket", grant.download.ticket)])
-      #expect(try problem(try await server.client.send(ClientRequest("GET", url))) == .ticketInvalid)
+      #expect(
+        try problem(try await server.client.send(ClientRequest(method: "GET", url: url))) == .ticketInvalid)
     }
   }
 
@@ -176,10 +177,10 @@ struct ContentTests {
       try await server.publish(package)
       let grant = try await server.grantForPurchase()
       let url = server.api.url(grant.download.manifestURL, query: [("ticket", grant.download.ticket)])
-      let response = try await server.client.send(ClientRequest("GET", url))
+      let response = try await server.client.send(ClientRequest(method: "GET", url: url))
       #expect(SHA256Digest.of(response.body) == grant.download.manifestDigest)
       let gated = try await server.client.send(
-        ClientRequest("GET", server.api.url(grant.download.manifestURL)))
+        ClientRequest(method: "GET", url: server.api.url(grant.download.manifestURL)))
       #expect(gated.status == 401)
     }
   }
@@ -197,7 +198,7 @@ struct ContentTests {
         ("If-Match", "*", 200),
       ] {
         let response = try await server.client.send(
-          ClientRequest("GET", url, headers: [(name, value)]))
+          ClientRequest(method: "GET", url: url, headers: [(name, value)]))
         #expect(response.status == status, "\(name): \(value)")
         #expect(response.headers["ETag"] == tag)
         #expect(response.body.isEmpty == (status != 200))

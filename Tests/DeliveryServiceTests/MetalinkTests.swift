@@ -18,7 +18,7 @@ struct MetalinkTests {
   ) async throws -> ClientResponse {
     let url = server.api.url(
       grant.download.contentURL + ".meta4", query: [("ticket", grant.download.ticket)])
-    return try await server.client.send(ClientRequest("GET", url, headers: headers))
+    return try await server.client.send(ClientRequest(method: "GET", url: url, headers: headers))
   }
 
   @Test("the document has length, digest, a digest for each 1 MiB and an absolute URL with the ticket")
@@ -50,7 +50,7 @@ struct MetalinkTests {
       try await server.publish(package)
       let grant = try await server.grantForPurchase()
       let url = server.api.url(grant.download.contentURL + ".meta4")
-      let refused = try await server.client.send(ClientRequest("GET", url))
+      let refused = try await server.client.send(ClientRequest(method: "GET", url: url))
       #expect(refused.status == 401)
       #expect(refused.headers["WWW-Authenticate"] == "Bearer")
       server.server.stops.stop(grant: grant.grant)

@@ -38,7 +38,8 @@ struct NginxTests {
     method: String = "GET"
   ) async throws -> ClientResponse {
     var request = ClientRequest(
-      method, "http://pull.example\(grant.download.path)?ticket=\(grant.download.ticket)", headers: headers)
+      method: method, url: "http://pull.example\(grant.download.path)?ticket=\(grant.download.ticket)",
+      headers: headers)
     request.unixSocketPath = nginx.path
     request.maximumResponseLength = .mebibytes(32)
     return try await server.client.send(request)
@@ -111,7 +112,7 @@ struct NginxTests {
       func handedOff(_ headers: [(String, String)]) async throws -> Bool {
         let ticket = grant.download.ticket
         let url = server.api.url(grant.download.contentURL, query: [("ticket", ticket)])
-        var request = ClientRequest("GET", url, headers: headers)
+        var request = ClientRequest(method: "GET", url: url, headers: headers)
         request.maximumResponseLength = .mebibytes(2)
         return try await server.client.send(request).headers["X-Accel-Redirect"] != nil
       }

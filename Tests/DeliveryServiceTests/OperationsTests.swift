@@ -14,7 +14,7 @@ struct OperationsTests {
   let package = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 17 >> 2) }
 
   private func metrics(_ server: ServerHarness) async throws -> [String: Double] {
-    let response = try await server.client.send(ClientRequest("GET", server.api.url("/metrics")))
+    let response = try await server.client.send(ClientRequest(method: "GET", url: server.api.url("/metrics")))
     #expect(response.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8")
     return try PrometheusPage(String(decoding: response.body, as: UTF8.self)).samples
   }
@@ -50,11 +50,12 @@ struct OperationsTests {
   func requestIdentifiers() async throws {
     try await ServerHarness.run { server in
       let refused = try await server.client.send(
-        ClientRequest("GET", server.api.url("/v1/content/nonsense")))
+        ClientRequest(method: "GET", url: server.api.url("/v1/content/nonsense")))
       let id = try #require(refused.headers["X-Request-Id"])
       let problem = try APIJSON.decode(Problem.self, from: refused.body)
       #expect(problem.instance == "urn:pullbox:request:\(id)")
-      let nowhere = try await server.client.send(ClientRequest("GET", server.api.url("/nowhere")))
+      let nowhere = try await server.client.send(
+        ClientRequest(method: "GET", url: server.api.url("/nowhere")))
       #expect(nowhere.headers["X-Request-Id"] != id)
     }
   }
@@ -86,7 +87,7 @@ struct OperationsTests {
       _ = try await server.api.exchange("POST", "/v1/grants/\(grant.grant)/tickets")
       let refused = try await server.client.send(
         ClientRequest(
-          "GET", server.api.url(grant.download.contentURL + "/" + grant.download.ticket),
+          method: "GET", url: server.api.url(grant.download.contentURL + "/" + grant.download.ticket),
           headers: [("Forwarded", "for=\"[2001:db8::7]:4711\"")]))
       #expect(refused.status == 404)
       refusedID.withLock { $0 = refused.headers["X-Request-Id"] ?? "" }

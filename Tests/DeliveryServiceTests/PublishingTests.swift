@@ -210,7 +210,7 @@ struct PublishingTests {
       try await server.publish(package)
       func list(_ headers: [(String, String)]) async throws -> ClientResponse {
         try await server.client.send(
-          ClientRequest("GET", server.api.url("/products_v1.json"), headers: headers))
+          ClientRequest(method: "GET", url: server.api.url("/products_v1.json"), headers: headers))
       }
       let plain = try await list([])
       #expect(String(decoding: plain.body, as: UTF8.self) == #"["com.example.issue1"]"#)

@@ -176,7 +176,7 @@ struct ReleaseTests {
       for grant in [before, after] {
         let url = server.api.url(
           grant.download.manifestURL, query: [("ticket", grant.download.ticket)])
-        let response = try await server.client.send(ClientRequest("GET", url))
+        let response = try await server.client.send(ClientRequest(method: "GET", url: url))
         #expect(SHA256Digest.of(response.body) == grant.download.manifestDigest)
       }
     }

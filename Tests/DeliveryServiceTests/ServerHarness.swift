@@ -155,7 +155,7 @@ final class ServerHarness: Sendable {
     _ grant: GrantResponse, ticket: String? = nil, headers: [(String, String)] = []
   ) async throws -> ClientResponse {
     let url = api.url(grant.download.contentURL, query: [("ticket", ticket ?? grant.download.ticket)])
-    return try await client.send(ClientRequest("GET", url, headers: headers))
+    return try await client.send(ClientRequest(method: "GET", url: url, headers: headers))
   }
 
   /// A connection that asked for the content and read the head and the first bytes of the answer, and no more.

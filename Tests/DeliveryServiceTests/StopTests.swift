@@ -168,7 +168,8 @@ struct StopTests {
       #expect(try code(refused) == .contentWithdrawn)
       let manifest = try await server.client.send(
         ClientRequest(
-          "GET", server.api.url(grant.download.manifestURL, query: [("ticket", grant.download.ticket)])))
+          method: "GET",
+          url: server.api.url(grant.download.manifestURL, query: [("ticket", grant.download.ticket)])))
       #expect(manifest.status == 410)
       let renewal = try await server.problem {
         _ = try await server.api.exchange("POST", "/v1/grants/\(grant.grant)/tickets")

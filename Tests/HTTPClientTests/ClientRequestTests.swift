@@ -17,12 +17,12 @@ struct ClientRequestTests {
       "http://127.0.0.1:99999/",
     ])
   func urls(url: String) async throws {
-    #expect(try await code(ClientRequest("GET", url)) == .invalidRequest)
+    #expect(try await code(ClientRequest(method: "GET", url: url)) == .invalidRequest)
   }
 
   @Test("a method that is not a token is refused", arguments: ["", "GE T", "GET\r\n", "GÉT", "GET/"])
   func methods(method: String) async throws {
-    #expect(try await code(ClientRequest(method, "http://127.0.0.1/")) == .invalidRequest)
+    #expect(try await code(ClientRequest(method: method, url: "http://127.0.0.1/")) == .invalidRequest)
   }
 
   @Test(
@@ -30,18 +30,20 @@ struct ClientRequestTests {
     arguments: [("A", "b\r\nC: d"), ("A", "b\nc"), ("A", "b\u{0}"), ("A:", "b"), ("", "b"), ("A b", "c")])
   func fields(name: String, value: String) async throws {
     #expect(
-      try await code(ClientRequest("GET", "http://127.0.0.1/", headers: [(name, value)])) == .invalidRequest)
+      try await code(ClientRequest(method: "GET", url: "http://127.0.0.1/", headers: [(name, value)]))
+        == .invalidRequest)
   }
 
   @Test("GET and HEAD take no body", arguments: ["GET", "HEAD"])
   func bodies(method: String) async throws {
     #expect(
-      try await code(ClientRequest(method, "http://127.0.0.1/", body: .bytes([1]))) == .invalidRequest)
+      try await code(ClientRequest(method: method, url: "http://127.0.0.1/", body: .bytes([1])))
+        == .invalidRequest)
   }
 
   @Test("a Unix socket's path longer than the kernel takes is refused")
   func longSocketPath() async throws {
-    var request = ClientRequest("GET", "http://agent/")
+    var request = ClientRequest(method: "GET", url: "http://agent/")
     request.unixSocketPath = "/" + String(repeating: "a", count: 107)
     #expect(try await code(request) == .invalidRequest)
   }

@@ -12,9 +12,9 @@ struct ConnectionTests {
     try await withPeer([
       [.readRequest, .send(Self.ok), .readRequest, .send(Self.ok), .readRequest, .send(Self.ok)]
     ]) { peer, client in
-      let first = try await client.stream(.test("GET", peer.url), to: RecordingReceiver())
-      let second = try await client.stream(.test("GET", peer.url), to: RecordingReceiver())
-      _ = try await client.send(.test("POST", peer.url))
+      let first = try await client.stream(.test(method: "GET", url: peer.url), to: RecordingReceiver())
+      let second = try await client.stream(.test(method: "GET", url: peer.url), to: RecordingReceiver())
+      _ = try await client.send(.test(method: "POST", url: peer.url))
       #expect(first.newConnections == 1)
       #expect(second.newConnections == 0)
       #expect(peer.connections == 1)
@@ -27,8 +27,8 @@ struct ConnectionTests {
     try await withPeer([
       [.readRequest, .send(Self.ok)], [.readRequest, .send(Self.ok)],
     ]) { peer, client in
-      _ = try await client.send(.test("GET", peer.url))
-      var request = ClientRequest.test("POST", peer.url)
+      _ = try await client.send(.test(method: "GET", url: peer.url))
+      var request = ClientRequest.test(method: "POST", url: peer.url)
       request.body = .bytes(Array("payload".utf8))
       let response = try await client.send(request)
       #expect(response.status == 200)
@@ -40,9 +40,9 @@ struct ConnectionTests {
   func refusalKeepsConnection() async throws {
     try await withPeer([[.readRequest, .send(Self.ok), .readRequest, .send(Self.ok)]]) { peer, client in
       await #expect(throws: HTTPClientError.self) {
-        try await client.stream(.test("GET", peer.url), to: RecordingReceiver(.refuse))
+        try await client.stream(.test(method: "GET", url: peer.url), to: RecordingReceiver(.refuse))
       }
-      _ = try await client.send(.test("GET", peer.url))
+      _ = try await client.send(.test(method: "GET", url: peer.url))
       #expect(peer.connections == 1)
     }
   }
@@ -52,7 +52,7 @@ struct ConnectionTests {
     let directory = try TemporaryDirectory()
     let path = directory.path("socket")
     try await withPeer([[.readRequest, .send(Self.ok)]], unixSocket: path) { peer, client in
-      var request = ClientRequest.test("GET", "http://agent/v1/status")
+      var request = ClientRequest.test(method: "GET", url: "http://agent/v1/status")
       request.unixSocketPath = path
       let response = try await client.send(request)
       #expect(response.status == 200)
@@ -64,8 +64,8 @@ struct ConnectionTests {
   func missingUnixSocket() async throws {
     let directory = try TemporaryDirectory()
     let client = try HTTPClient()
-    var request = ClientRequest.test("GET", "http://agent/")
-    request.unixSocketPath = directory.path("nobody")
+    var request = ClientRequest.test(method: "GET", url: "http://agent/")
+    request.unixSocketPath = directory.path("unbound")
     let error = try await #require(throws: HTTPClientError.self) { try await client.send(request) }
     #expect(error.code == .connectionFailed)
     #expect(error.isRetryable)
@@ -78,10 +78,10 @@ struct ConnectionTests {
       [.readRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab"), .pass(gate), .send("cd")]
     ]) { slow, client in
       let receiver = RecordingReceiver()
-      async let first = client.stream(.test("GET", slow.url), to: receiver)
+      async let first = client.stream(.test(method: "GET", url: slow.url), to: receiver)
       await receiver.firstByte.wait()
       try await withPeer([[.readRequest, .send(Self.ok)]]) { quick, _ in
-        let response = try await client.send(.test("GET", quick.url))
+        let response = try await client.send(.test(method: "GET", url: quick.url))
         #expect(response.status == 200)
       }
       gate.open()
@@ -101,7 +101,7 @@ struct ConnectionTests {
         .send("9\r\ndata: 1\n\n\r\n"), .pass(gate), .send("9\r\ndata: 2\n\n\r\n0\r\n\r\n"),
       ]
     ]) { peer, client in
-      var request = ClientRequest.test("GET", peer.url)
+      var request = ClientRequest.test(method: "GET", url: peer.url)
       request.lowSpeed = nil
       async let summary = client.stream(request, to: receiver)
       await receiver.firstByte.wait()

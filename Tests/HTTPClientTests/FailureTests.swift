@@ -8,7 +8,7 @@ struct FailureTests {
     _ script: [ScriptedPeer.Step], _ change: (inout ClientRequest) -> Void = { _ in }
   ) async throws -> HTTPClientError {
     try await withPeer([script]) { peer, client in
-      var request = ClientRequest.test("GET", peer.url)
+      var request = ClientRequest.test(method: "GET", url: peer.url)
       change(&request)
       return try await #require(throws: HTTPClientError.self) { try await client.send(request) }
     }
@@ -41,7 +41,7 @@ struct FailureTests {
     try await withPeer([
       [.readRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc"), .pass(gate), .reset]
     ]) { peer, client in
-      async let failure = client.failure(.test("GET", peer.url), to: receiver)
+      async let failure = client.failure(.test(method: "GET", url: peer.url), to: receiver)
       await receiver.firstByte.wait()
       gate.open()
       let error = await failure
@@ -59,12 +59,12 @@ struct FailureTests {
     #expect(error.head == nil)
   }
 
-  @Test("a port where nobody listens is a failed connection, to be tried again")
+  @Test("a port where no process listens is a failed connection, to be tried again")
   func refusedConnection() async throws {
     let port = try ScriptedPeer([]).port
     let client = try HTTPClient()
     let error = try await #require(throws: HTTPClientError.self) {
-      try await client.send(.test("GET", "http://127.0.0.1:\(port)/"))
+      try await client.send(.test(method: "GET", url: "http://127.0.0.1:\(port)/"))
     }
     #expect(error.code == .connectionFailed)
     #expect(error.isRetryable)
@@ -102,7 +102,7 @@ struct FailureTests {
     try await withPeer([
       [.readRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")]
     ]) { peer, client in
-      var request = ClientRequest.test("GET", peer.url)
+      var request = ClientRequest.test(method: "GET", url: peer.url)
       request.maximumResponseLength = ByteCount(5)
       let response = try await client.send(request)
       #expect(response.body.count == 5)

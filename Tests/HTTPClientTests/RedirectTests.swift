@@ -11,7 +11,7 @@ struct RedirectTests {
   @Test("a redirect is a result unless redirects are asked for")
   func notFollowed() async throws {
     try await withPeer([[.readRequest, .send(Self.redirect(to: "/there"))]]) { peer, client in
-      let response = try await client.send(.test("GET", peer.url))
+      let response = try await client.send(.test(method: "GET", url: peer.url))
       #expect(response.status == 302)
       #expect(response.headers["Location"] == "/there")
       #expect(response.body == Array("moved".utf8))
@@ -23,7 +23,7 @@ struct RedirectTests {
     try await withPeer([
       [.readRequest, .send(Self.redirect(to: "/there")), .readRequest, .send(Self.ok)]
     ]) { peer, client in
-      var request = ClientRequest.test("GET", peer.url)
+      var request = ClientRequest.test(method: "GET", url: peer.url)
       request.maximumRedirects = 1
       let receiver = RecordingReceiver()
       let summary = try await client.stream(request, to: receiver)
@@ -39,7 +39,7 @@ struct RedirectTests {
     "a redirect to anything but HTTP is not followed", arguments: ["file:///etc/passwd", "ftp://127.0.0.1/x"])
   func otherProtocol(location: String) async throws {
     try await withPeer([[.readRequest, .send(Self.redirect(to: location))]]) { peer, client in
-      var request = ClientRequest.test("GET", peer.url)
+      var request = ClientRequest.test(method: "GET", url: peer.url)
       request.maximumRedirects = 3
       let receiver = RecordingReceiver()
       let error = try await #require(throws: HTTPClientError.self) {
@@ -54,7 +54,7 @@ struct RedirectTests {
   func credentials() async throws {
     try await withPeer([[.readRequest, .send(Self.ok)]]) { other, _ in
       try await withPeer([[.readRequest, .send(Self.redirect(to: other.url))]]) { peer, client in
-        var request = ClientRequest.test("GET", peer.url)
+        var request = ClientRequest.test(method: "GET", url: peer.url)
         request.maximumRedirects = 1
         request.headers = [("Authorization", "Bearer secret"), ("Cookie", "a=secret")]
         let response = try await client.send(request)
@@ -70,7 +70,7 @@ struct RedirectTests {
     try await withPeer([
       [.readRequest, .send(Self.redirect(to: "/a")), .readRequest, .send(Self.redirect(to: "/b"))]
     ]) { peer, client in
-      var request = ClientRequest.test("GET", peer.url)
+      var request = ClientRequest.test(method: "GET", url: peer.url)
       request.maximumRedirects = 1
       let error = try await #require(throws: HTTPClientError.self) { try await client.send(request) }
       #expect(error.code == .tooManyRedirects)
@@ -80,7 +80,7 @@ struct RedirectTests {
   @Test("a request that changes something never follows")
   func unsafeMethod() async throws {
     try await withPeer([[.readRequest, .send(Self.redirect(to: "/there"))]]) { peer, client in
-      var request = ClientRequest.test("POST", peer.url)
+      var request = ClientRequest.test(method: "POST", url: peer.url)
       request.maximumRedirects = 5
       let response = try await client.send(request)
       #expect(response.status == 302)

@@ -7,7 +7,7 @@ struct RefusalTests {
     let receiver = RecordingReceiver(.refuse)
     let error = try await withPeer([[.readRequest, .send(response), .untilClosed]]) { peer, client in
       try await #require(throws: HTTPClientError.self) {
-        try await client.stream(.test("GET", peer.url), to: receiver)
+        try await client.stream(.test(method: "GET", url: peer.url), to: receiver)
       }
     }
     return (error, receiver)
@@ -42,7 +42,7 @@ struct RefusalTests {
       [.readRequest, .send("HTTP/1.1 410 Gone\r\nContent-Length: 10\r\n\r\nabc")]
     ]) { peer, client in
       let error = try await #require(throws: HTTPClientError.self) {
-        try await client.stream(.test("GET", peer.url), to: receiver)
+        try await client.stream(.test(method: "GET", url: peer.url), to: receiver)
       }
       #expect(error.code == .refused)
       #expect(error.body == Array("abc".utf8))
@@ -56,7 +56,7 @@ struct RefusalTests {
       [.readRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), .untilClosed]
     ]) { peer, client in
       let error = try await #require(throws: HTTPClientError.self) {
-        try await client.stream(.test("GET", peer.url), to: receiver)
+        try await client.stream(.test(method: "GET", url: peer.url), to: receiver)
       }
       #expect(error.code == .stopped)
       #expect(error.bytesReceived == .zero)

@@ -5,7 +5,7 @@ import Testing
 struct ResponseTests {
   private func answer(_ response: String) async throws -> ClientResponse {
     try await withPeer([[.readRequest, .send(response)]]) { peer, client in
-      try await client.send(.test("GET", peer.url))
+      try await client.send(.test(method: "GET", url: peer.url))
     }
   }
 
@@ -56,7 +56,7 @@ struct ResponseTests {
     try await withPeer([
       [.readRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 2147483648\r\n\r\n")]
     ]) { peer, client in
-      let response = try await client.send(.test("HEAD", peer.url))
+      let response = try await client.send(.test(method: "HEAD", url: peer.url))
       #expect(response.head.contentLength == ByteCount(2_147_483_648))
       #expect(response.body == [])
       #expect(peer.requests[0].hasPrefix("HEAD / HTTP/1.1\r\n"))
@@ -71,7 +71,7 @@ struct ResponseTests {
         .send("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 4-7/8\r\nContent-Length: 4\r\n\r\nefgh"),
       ]
     ]) { peer, client in
-      var request = ClientRequest.test("GET", peer.url)
+      var request = ClientRequest.test(method: "GET", url: peer.url)
       request.headers = [("Range", "bytes=5-"), ("If-Range", "\"x\"")]
       let receiver = RecordingReceiver()
       let summary = try await client.stream(request, to: receiver)
@@ -89,7 +89,7 @@ struct ResponseTests {
     try await withPeer([
       [.readRequest, .send("HTTP/1.1 204 No Content\r\n\r\n")]
     ]) { peer, client in
-      var request = ClientRequest.test("GET", peer.url + "v1/x?ticket=a%20b")
+      var request = ClientRequest.test(method: "GET", url: peer.url + "v1/x?ticket=a%20b")
       request.headers = [("Authorization", "Bearer t"), ("X-Empty", "")]
       let response = try await client.send(request)
       #expect(response.status == 204)

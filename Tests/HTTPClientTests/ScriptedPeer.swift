@@ -48,7 +48,7 @@ final class ScriptedPeer: Sendable {
       var address = sockaddr_un()
       address.sun_family = sa_family_t(AF_UNIX)
       unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: Array(path.utf8)) }
-      try SystemCall.run("bind", path) {
+      try SystemCall.run("bind", subject: path) {
         unsafe withUnsafePointer(to: &address) { address in
           unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
             unsafe bind(number, address, socklen_t(MemoryLayout<sockaddr_un>.size))

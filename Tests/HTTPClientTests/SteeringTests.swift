@@ -14,7 +14,7 @@ struct SteeringTests {
     let receiver = RecordingReceiver { $0.isMultiple(of: 7) ? .pause : .consumed }
     receiver.pausing = { [unowned receiver] in receiver.handle?.resume() }
     try await withPeer([Self.script]) { peer, client in
-      let summary = try await client.stream(.test("GET", peer.url), to: receiver)
+      let summary = try await client.stream(.test(method: "GET", url: peer.url), to: receiver)
       #expect(summary.bytesReceived == ByteCount(1_000_000))
       #expect(receiver.bytes == Self.body)
       #expect(receiver.pauses > 5)
@@ -33,7 +33,7 @@ struct SteeringTests {
           receiver.handle?.resume()
         }
       }()
-      _ = try await client.stream(.test("GET", peer.url), to: receiver)
+      _ = try await client.stream(.test(method: "GET", url: peer.url), to: receiver)
       continuation.finish()
       await resuming
       #expect(receiver.bytes == Self.body)
@@ -49,7 +49,7 @@ struct SteeringTests {
         .readRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc"), .pass(gate), .send("def"),
       ]
     ]) { peer, client in
-      async let summary = client.stream(.test("GET", peer.url), to: receiver)
+      async let summary = client.stream(.test(method: "GET", url: peer.url), to: receiver)
       await receiver.firstByte.wait()
       receiver.handle?.pause()
       gate.open()
@@ -67,7 +67,7 @@ struct SteeringTests {
     ]) { peer, client in
       let url = peer.url
       let error = await withTaskGroup(of: HTTPClientError?.self) { group in
-        group.addTask { await client.failure(.test("GET", url), to: receiver) }
+        group.addTask { await client.failure(.test(method: "GET", url: url), to: receiver) }
         await receiver.firstByte.wait()
         group.cancelAll()
         return await group.next() ?? nil
@@ -83,7 +83,7 @@ struct SteeringTests {
     try await withPeer([
       [.readRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), .untilClosed]
     ]) { peer, client in
-      async let failure = client.failure(.test("GET", peer.url), to: receiver)
+      async let failure = client.failure(.test(method: "GET", url: peer.url), to: receiver)
       await receiver.firstByte.wait()
       receiver.handle?.cancel()
       let error = await failure
@@ -100,7 +100,7 @@ struct SteeringTests {
       let url = peer.url
       let error = await withTaskGroup(of: HTTPClientError?.self) { group in
         group.cancelAll()
-        group.addTask { await client.failure(.test("GET", url), to: RecordingReceiver()) }
+        group.addTask { await client.failure(.test(method: "GET", url: url), to: RecordingReceiver()) }
         return await group.next() ?? nil
       }
       #expect(error?.code == .cancelled)
@@ -114,13 +114,13 @@ struct SteeringTests {
     try await withPeer([
       [.readRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), .untilClosed]
     ]) { peer, client in
-      async let failure = client.failure(.test("GET", peer.url), to: receiver)
+      async let failure = client.failure(.test(method: "GET", url: peer.url), to: receiver)
       await receiver.firstByte.wait()
       client.shutDown()
       let error = await failure
       #expect(error?.code == .shutDown)
       #expect(error?.bytesReceived == ByteCount(3))
-      let late = await client.failure(.test("GET", peer.url), to: RecordingReceiver())
+      let late = await client.failure(.test(method: "GET", url: peer.url), to: RecordingReceiver())
       #expect(late?.code == .shutDown)
     }
   }
@@ -133,7 +133,7 @@ struct SteeringTests {
         .sendBytes([UInt8](repeating: 7, count: 8_000_000)),
       ]
     ]) { peer, client in
-      var request = ClientRequest.test("GET", peer.url)
+      var request = ClientRequest.test(method: "GET", url: peer.url)
       request.maximumReceiveSpeed = ByteCount(4_000_000)
       request.receiveBufferLength = .kibibytes(64)
       let receiver = RecordingReceiver()

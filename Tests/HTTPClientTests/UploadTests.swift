@@ -13,7 +13,7 @@ struct UploadTests {
     arguments: ["POST", "PUT", "PATCH", "DELETE"])
   func bytes(method: String) async throws {
     try await withPeer([[.readRequest, .send(Self.ok)]]) { peer, client in
-      var request = ClientRequest.test(method, peer.url)
+      var request = ClientRequest.test(method: method, url: peer.url)
       request.headers = [("Content-Type", "application/json")]
       request.body = .bytes(Array("{\"a\":1}".utf8))
       let response = try await client.send(request)
@@ -31,7 +31,7 @@ struct UploadTests {
   @Test("methods that anticipate a body say that there is none", arguments: ["POST", "PUT", "PATCH"])
   func noBody(method: String) async throws {
     try await withPeer([[.readRequest, .send(Self.ok)]]) { peer, client in
-      let response = try await client.send(.test(method, peer.url))
+      let response = try await client.send(.test(method: method, url: peer.url))
       #expect(response.status == 200)
       #expect(peer.requests[0].contains("\r\nContent-Length: 0\r\n"))
       #expect(!peer.requests[0].contains("Content-Type"))
@@ -52,7 +52,7 @@ struct UploadTests {
     let progress = Mutex<[ByteCount]>([])
     let seen: @Sendable (ByteCount) -> Void = { count in progress.withLock { $0.append(count) } }
     try await withPeer([[.readRequest, .send(Self.ok)]]) { peer, client in
-      var request = ClientRequest.test("PATCH", peer.url)
+      var request = ClientRequest.test(method: "PATCH", url: peer.url)
       request.body = .file(try UploadFile(path: path), 1000..<299_000, progress: seen)
       let receiver = RecordingReceiver()
       let summary = try await client.stream(request, to: receiver)
@@ -75,7 +75,7 @@ struct UploadTests {
         .send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"),
       ]
     ]) { peer, client in
-      var request = ClientRequest.test("PUT", peer.url)
+      var request = ClientRequest.test(method: "PUT", url: peer.url)
       request.body = .file(try UploadFile(path: path), 0..<1_048_577)
       let receiver = RecordingReceiver()
       let summary = try await client.stream(request, to: receiver)
@@ -93,7 +93,7 @@ struct UploadTests {
     try await withPeer([
       [.readHead, .send("HTTP/1.1 100 Continue\r\n\r\n"), .readBytes(1_048_577), .send(Self.ok)]
     ]) { peer, client in
-      var request = ClientRequest.test("PUT", peer.url)
+      var request = ClientRequest.test(method: "PUT", url: peer.url)
       request.body = .file(try UploadFile(path: path), 0..<1_048_577)
       let response = try await client.send(request)
       #expect(response.status == 200)
@@ -106,7 +106,7 @@ struct UploadTests {
     let directory = try TemporaryDirectory()
     let (path, _) = try file(directory, 10)
     try await withPeer([[.readRequest]]) { peer, client in
-      var request = ClientRequest.test("PUT", peer.url)
+      var request = ClientRequest.test(method: "PUT", url: peer.url)
       request.body = .file(try UploadFile(path: path), 0..<11)
       let error = try await #require(throws: HTTPClientError.self) { try await client.send(request) }
       #expect(error.code == .unreadableBody)

@@ -38,8 +38,8 @@ extension HTTPClient {
 
 extension ClientRequest {
   /// With a bound, so that a broken client fails a test instead of hanging it.
-  static func test(_ method: String = "GET", _ url: String) -> ClientRequest {
-    var request = ClientRequest(method, url)
+  static func test(method: String = "GET", url: String) -> ClientRequest {
+    var request = ClientRequest(method: method, url: url)
     request.totalTimeout = .seconds(120)
     return request
   }

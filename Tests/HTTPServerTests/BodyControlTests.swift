@@ -50,7 +50,7 @@ struct BodyControlTests {
     }
   }
 
-  @Test("an HTTP/1.0 client gets no interim response, and nobody one after the final response")
+  @Test("an HTTP/1.0 client gets no interim response, and no client one after the final response")
   func noInterim() async throws {
     let requests = Locked<[HTTPRequest]>([])
     try await withServer(respond: { request in

@@ -63,7 +63,7 @@ struct BodyTests {
       try await connection.send("PUT /refused \(fields)")
       let refused = try await connection.receiveResponse()
       #expect(refused.status == 403)
-      // Nobody knows whether the content still comes, so no request can follow.
+      // It is not known whether the content still comes, so no request can follow.
       #expect(refused["Connection"] == "close")
       #expect(try await connection.receiveToEnd() == [])
     }
@@ -139,8 +139,7 @@ struct BodyTests {
       ("Content-Length: 10", "hel", false, .timedOut),
       ("Transfer-Encoding: chunked", "ffffff\r\n" + String(repeating: "a", count: 30_000), false, .tooLarge),
     ])
-  func brokenBodies(_ field: String, _ body: String, _ ends: Bool, _ code: RequestBodyError.Code) async throws
-  {
+  func brokenBodies(field: String, body: String, ends: Bool, code: RequestBodyError.Code) async throws {
     let seen = Locked<RequestBodyError.Code?>(nil)
     try await withServer(
       configure: {

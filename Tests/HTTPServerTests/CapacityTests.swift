@@ -99,7 +99,7 @@ struct CapacityTests {
       ("2001:db8::/96", "2001:db8::1:0:1", false), ("::1", "::1", true), ("::1", "::2", false),
       ("::/0", "2001:db8::1", true), ("10.9.8.7/8", "10.1.1.1", true),
     ])
-  func networks(_ network: String, _ address: String, _ contains: Bool) throws {
+  func networks(network: String, address: String, contains: Bool) throws {
     let single = try #require(PeerNetwork(address))
     let parsed = try #require(PeerNetwork(network))
     #expect(parsed.contains(single.first) == contains)

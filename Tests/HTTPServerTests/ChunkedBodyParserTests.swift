@@ -43,7 +43,7 @@ struct ChunkedBodyParserTests {
   ]
 
   @Test("well-formed bodies are read however they are cut", arguments: wellFormedVectors)
-  func wellFormed(_ text: String, _ body: String, _ rest: String) {
+  func wellFormed(text: String, body: String, rest: String) {
     for pieces in 1...max(1, text.utf8.count) {
       #expect(read(text, pieces: pieces) == .complete(body: body, rest: rest), "pieces of \(pieces)")
     }

@@ -7,7 +7,7 @@ struct ConnectionMachineTests {
 
   static let events: [ConnectionEvent] = {
     var events: [ConnectionEvent] = [
-      .handshakeEnded, .handshakeFailed, .bytesBeforeHead, .headRefused, .bodyArrived, .bodyPiledUp,
+      .handshakeEnded, .handshakeFailed, .bytesBeforeHead, .headRefused, .bodyArrived, .bodyBufferFilled,
       .bodyWanted, .bodyEnded, .bodyMalformed,
       .streamEnded, .responseSent, .blocked, .unblocked, .peerEnded, .abandoned, .deadlinePassed, .drainBegan,
     ]
@@ -173,7 +173,7 @@ struct ConnectionMachineTests {
       #expect(
         machine.handle(.headEnded(hasContent: false, keepsAlive: true, expectsContinue: false)) == .offer)
       #expect(machine.deadline == .none)
-      #expect(!machine.takesInput)
+      #expect(!machine.acceptsInput)
       #expect(machine.handle(.responseBegan(closes: false, streams: false, canDiscard: true)) == [])
       #expect(machine.handle(.blocked) == [])
       #expect(machine.deadline == .send)
@@ -190,18 +190,18 @@ struct ConnectionMachineTests {
     #expect(machine.handle(.bodyWanted) == [.sendContinue, .read])
     #expect(machine.deadline == .body)
     #expect(machine.handle(.bodyArrived) == [])
-    #expect(machine.handle(.bodyPiledUp) == [])
-    #expect(!machine.takesInput)
+    #expect(machine.handle(.bodyBufferFilled) == [])
+    #expect(!machine.acceptsInput)
     #expect(machine.deadline == .none)
     #expect(machine.handle(.bodyWanted) == .read)
-    #expect(machine.takesInput)
+    #expect(machine.acceptsInput)
     #expect(machine.handle(.bodyEnded) == .endBody)
     _ = machine.handle(.responseBegan(closes: false, streams: false, canDiscard: true))
     #expect(machine.handle(.responseSent) == .read)
     #expect(!machine.closes)
   }
 
-  @Test("an answer to a large body that nobody read closes; to a small one it does not")
+  @Test("an answer to a large unread body closes; to a small one it does not")
   func unreadBody() {
     for canDiscard in [false, true] {
       var machine = ConnectionMachine()

@@ -44,8 +44,8 @@ final class CountingMeter: BodyMeter {
   }
 }
 
-/// Serves one file with a meter, inline or not: `/file`, `/other` (with another meter), `/paced` (at 1 MiB/s), and answers
-/// without it at `/count` and `/unmodified`.
+/// Serves one file with a meter, inline or not: `/file`, `/other` (with another meter), `/paced` (at 1
+/// MiB/s), and answers without it at `/count` and `/unmodified`.
 struct MeteredFile: InlineHandler, AsyncHandler {
   let file: SharedDescriptor
   let meter: CountingMeter
@@ -70,7 +70,7 @@ struct MeteredFile: InlineHandler, AsyncHandler {
       response.start(.ok)
       if path == "/paced" { response.pace(bytesPerSecond: 1 << 20) }
       response.finish(file: file, range: 0..<file.length.rawValue, meter: path == "/other" ? other : meter)
-    default: return .passOn
+    default: return .deferToAsync
     }
     return .answered
   }

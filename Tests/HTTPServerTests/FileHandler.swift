@@ -34,7 +34,7 @@ struct FileHandler: InlineHandler {
         let multipart = MultipartRanges(ranges, of: file, partType: "text/plain", boundary: "edge")
         let type = Array(multipart.contentType.utf8)
         response.start(.partialContent)
-        response.append("Content-Type", type.span)
+        response.append(name: "Content-Type", value: type.span)
         response.finish(parts: multipart.parts, meter: meter)
       case .unsatisfiable:
         response.start(.rangeNotSatisfiable)
@@ -44,7 +44,7 @@ struct FileHandler: InlineHandler {
     case "/count":
       let text = Array("request \(state.count)".utf8)
       response.start(.ok)
-      response.append("X-Count", state.count)
+      response.append(name: "X-Count", value: state.count)
       response.finish(bytes: text.span)
     case "/beyond":
       response.start(.ok)
@@ -52,12 +52,12 @@ struct FileHandler: InlineHandler {
     case "/broken":
       let evil = Array("a\r\nInjected: b".utf8)
       response.start(.ok)
-      response.append("X-Evil", evil.span)
+      response.append(name: "X-Evil", value: evil.span)
       response.finish()
     case "/unmodified":
       response.start(.notModified)
       response.finish()
-    default: return .passOn
+    default: return .deferToAsync
     }
     return .answered
   }

@@ -104,7 +104,8 @@ struct HostileLoadTests {
       let last = try server.connect()
       try await last.send("GET /count \(Self.host)\r\n")
       #expect(try await last.receiveResponse().status == 200)
-      // Refused clients linger until they close; their places are free again before the deadline only if they do.
+      // Refused clients linger until they close; their places are free again before the deadline only if they
+      // do.
       var steps = 0
       while server.server.statistics().openConnections > 1, steps < 500 {
         steps += 1

@@ -4,7 +4,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
-/// Sockets that somebody else has bound: shared by loops, kept across restarts.
+/// Sockets that another process has bound: shared by loops, kept across restarts.
 @Suite(.timeLimit(.minutes(10)))
 struct InheritedSocketTests {
   private func makeServer(
@@ -45,7 +45,7 @@ struct InheritedSocketTests {
     await server.drain()
   }
 
-  @Test("restarts refuse nobody")
+  @Test("restarts refuse no client")
   func restarts() async throws {
     let bound = try BoundSocket()
     let isOver = Locked(false)

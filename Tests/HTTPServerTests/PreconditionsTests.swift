@@ -80,7 +80,7 @@ struct PreconditionsTests {
   @Test("conditions are judged in the order of the RFC, for both kinds of handler", arguments: vectors)
   func verdict(_ vector: Vector) throws {
     var headers = HTTPFields()
-    for (name, value) in vector.fields { headers.append(name, value) }
+    for (name, value) in vector.fields { headers.append(name: name, value: value) }
     let request = try HTTPRequest(method: vector.method, rawTarget: "/", headers: headers)
     let async = Preconditions(
       request, entityTag: "\"a\"", lastModified: Self.lastModified, isLastModifiedStrong: vector.isDateStrong)

@@ -79,7 +79,7 @@ struct RangeSetTests {
   ]
 
   @Test("a range field means what RFC 9110 says", arguments: vectors)
-  func vector(_ field: String, _ expected: RangeSet) {
+  func vector(field: String, expected: RangeSet) {
     let bytes = Array(field.utf8)
     #expect(RangeSet.parse(bytes.span, length: Self.length) == expected)
   }
@@ -123,7 +123,7 @@ struct RangeSetTests {
   func requested() throws {
     func set(_ method: HTTPMethod, _ fields: [String]) throws -> RangeSet {
       var headers = HTTPFields()
-      for field in fields { headers.append("Range", field) }
+      for field in fields { headers.append(name: "Range", value: field) }
       return RangeSet.requested(
         try HTTPRequest(method: method, rawTarget: "/", headers: headers), length: 100)
     }

@@ -8,8 +8,8 @@ import Testing
 /// The rates that clients must keep.
 @Suite(.timeLimit(.minutes(10)))
 struct RateTests {
-  /// Returns when the server's loop has seen everything that happened before, the clock included: a first answer may be
-  /// of the same turn, before its deadlines; the second is of a later one.
+  /// Returns when the server's loop has seen everything that happened before, the clock included: a first
+  /// answer may be of the same turn, before its deadlines; the second is of a later one.
   private func roundTrip(_ connection: RawConnection) async throws {
     for _ in 0..<2 {
       try await connection.send("GET /count HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -41,7 +41,8 @@ struct RateTests {
         try await roundTrip(other)
         #expect(server.server.statistics().deadlinesPassed[.send] == 0)
       }
-      // A few bytes are not enough, with what the client's kernel takes on its own; a window may begin with the first.
+      // A few bytes are not enough, with what the client's kernel takes on its own; a window may begin with
+      // the first.
       while server.server.statistics().deadlinesPassed[.send] == 0 {
         _ = try await slow.receive(exactly: 100)
         clock.advance(by: .seconds(11))

@@ -5,7 +5,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
-/// The answer to an upload that nobody wants arrives, though its bytes go on coming.
+/// The answer to a refused upload arrives, though its bytes go on coming.
 @Suite(.timeLimit(.minutes(10)))
 struct RefusedUploadTests {
   private let upload = [UInt8](repeating: 0x47, count: 16 << 20)

@@ -62,7 +62,7 @@ struct RequestParserTests {
     #expect(parser.parse(first.span, limits: testLimits) == .complete)
     parser.reset()
     let answer = parser.parse(second.span, limits: testLimits)
-    #expect(ParsedHead(answer, parser.head, second) == parse(second))
+    #expect(ParsedHead(answer, head: parser.head, bytes: second) == parse(second))
   }
 
   @Test(
@@ -74,7 +74,7 @@ struct RequestParserTests {
       ("Transfer-Encoding: chunked", .chunked), ("Transfer-Encoding: CHUNKED", .chunked),
       ("transfer-encoding:chunked ", .chunked),
     ])
-  func plainFraming(_ field: String, _ content: RequestContent) {
+  func plainFraming(field: String, content: RequestContent) {
     let head = parse("POST / HTTP/1.1\r\nHost: h\r\n\(field)\r\n\r\n")
     #expect(head.answer == .complete)
     #expect(head.content == content)
@@ -93,7 +93,7 @@ struct RequestParserTests {
       ("GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n", false),
       ("GET / HTTP/1.9\r\nHost: h\r\n\r\n", true),
     ])
-  func keepAlive(_ request: String, _ keeps: Bool) {
+  func keepAlive(request: String, keeps: Bool) {
     let head = parse(request)
     #expect(head.answer == .complete)
     #expect(head.keepsAlive == keeps)
@@ -113,7 +113,7 @@ struct RequestParserTests {
       ("http://h/p?q", "h", "/p?q"), ("HTTP://h:80/", "h:80", "/"), ("https://h", "h", "/"),
       ("http://[::1]:8080/x", "[::1]:8080", "/x"),
     ])
-  func absoluteForm(_ target: String, _ host: String, _ path: String) {
+  func absoluteForm(target: String, host: String, path: String) {
     let head = parse("GET \(target) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
     #expect(head.answer == .complete)
     #expect(head.authority == host)

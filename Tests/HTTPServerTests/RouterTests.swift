@@ -14,15 +14,16 @@ struct RouterTests {
           return HTTPResponse(status: .ok, body: .bytes(Array("\(name) \(text)".utf8)))
         }
       }
-      routes.on(.get, "/v1/content/{digest}", answer("content", ["digest"]))
-      routes.on(.get, "/v1/content/{digest}.meta4", answer("metalink", ["digest"]))
-      routes.on(.get, "/v1/content/latest", answer("latest", []))
-      routes.on(.get, "/v1/content/{digest}/manifest", answer("manifest", ["digest"]))
-      routes.on(.post, "/v1/products/{id}/versions/{version}/release", answer("release", ["id", "version"]))
-      routes.on(.get, "/v1/products/{id}", answer("product", ["id"]))
-      routes.on(.put, "/v1/products/{id}", answer("put", ["id"]))
-      routes.on(.get, "/files/{path...}", answer("files", ["path"]))
-      routes.on(.get, "/", answer("root", []))
+      routes.on(.get, "/v1/content/{digest}", use: answer("content", ["digest"]))
+      routes.on(.get, "/v1/content/{digest}.meta4", use: answer("metalink", ["digest"]))
+      routes.on(.get, "/v1/content/latest", use: answer("latest", []))
+      routes.on(.get, "/v1/content/{digest}/manifest", use: answer("manifest", ["digest"]))
+      routes.on(
+        .post, "/v1/products/{id}/versions/{version}/release", use: answer("release", ["id", "version"]))
+      routes.on(.get, "/v1/products/{id}", use: answer("product", ["id"]))
+      routes.on(.put, "/v1/products/{id}", use: answer("put", ["id"]))
+      routes.on(.get, "/files/{path...}", use: answer("files", ["path"]))
+      routes.on(.get, "/", use: answer("root", []))
     })
 
   private func answer(_ method: HTTPMethod, _ target: String) async throws -> (Int, String, String?) {
@@ -40,7 +41,7 @@ struct RouterTests {
       ("/v1/content/.meta4", "content digest=.meta4"), ("/v1/products/a%20b?x=y", "product id=a b"),
       ("/files/a/b/c", "files path=a/b/c"), ("/files/", "files path="),
     ])
-  func particular(_ target: String, _ expected: String) async throws {
+  func particular(target: String, expected: String) async throws {
     let (status, text, _) = try await answer(.get, target)
     #expect(status == 200)
     #expect(text == expected)
@@ -98,7 +99,7 @@ struct RouterTests {
   @Test("field names compare without case, and setting leaves one")
   func fields() {
     var fields: HTTPFields = ["Accept": "a", "X": "y"]
-    fields.append("ACCEPT", "b")
+    fields.append(name: "ACCEPT", value: "b")
     #expect(fields["accept"] == "a")
     #expect(fields.values(of: "Accept") == ["a", "b"])
     fields["accept"] = "c"

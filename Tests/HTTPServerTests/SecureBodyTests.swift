@@ -102,7 +102,7 @@ struct SecureBodyTests {
     }
   }
 
-  @Test("an upload that nobody reads stops the client, and comes through whole once it is read")
+  @Test("an unread upload stops the client, and comes through whole once it is read")
   func upload() async throws {
     let begun = Gate()
     let gate = Gate()

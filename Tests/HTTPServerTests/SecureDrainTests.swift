@@ -96,7 +96,7 @@ struct SecureDrainTests {
     await drained
   }
 
-  @Test("restarts on an inherited socket refuse nobody over TLS either")
+  @Test("restarts on an inherited socket refuse no client over TLS either")
   func restarts() async throws {
     let bound = try BoundSocket()
     let port = bound.port

@@ -111,7 +111,7 @@ struct StatisticsTests {
     #expect(records.map(\.isPathCut) == [true, false])
   }
 
-  @Test("a ring that nobody drains drops records and counts them, and takes new ones once drained")
+  @Test("a ring that is not drained drops records and counts them, and takes new ones once drained")
   func fullRing() async throws {
     let recorder = Recorder(capacity: 4)
     try await withServer(configure: { $0.recorder = recorder }) { server in

@@ -151,7 +151,7 @@ struct StreamTests {
   }
 
   @Test("a peer that goes cancels its handler at once", arguments: Departure.allCases, [false, true])
-  func departure(_ departure: Departure, _ streams: Bool) async throws {
+  func departure(departure: Departure, streams: Bool) async throws {
     let begun = Gate()
     let cancelled = Gate()
     let waitForever: @Sendable () async -> Void = {

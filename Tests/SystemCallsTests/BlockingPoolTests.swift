@@ -67,7 +67,7 @@ import Testing
         gate.wait()
         return 42
       }
-      // Were the caller held up, nobody would open the gate.
+      // Were the caller held up, the gate would stay closed.
       gate.signal()
       #expect(pending.get() == 42)
       #expect(pending.get() == 42)

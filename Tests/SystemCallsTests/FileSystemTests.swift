@@ -132,7 +132,7 @@ import Testing
     func isHeld() throws -> Bool { try LockFile.acquire(path) == nil }
     do {
       guard let lock = try LockFile.acquire(path) else {
-        Issue.record("a lock that nobody holds was refused")
+        Issue.record("a free lock was refused")
         return
       }
       #expect(try isHeld())

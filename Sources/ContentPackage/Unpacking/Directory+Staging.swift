@@ -34,7 +34,7 @@ extension Directory {
   /// With permissions 0644 whatever the umask is.
   private func create(named name: String) throws(SystemError) -> FileDescriptor {
     let file = try open(name, .readWrite, options: [.create, .exclusive])
-    try SystemCall.run("fchmod", name) { fchmod(file.number, 0o644) }
+    try SystemCall.run("fchmod", subject: name) { fchmod(file.number, 0o644) }
     return file
   }
 

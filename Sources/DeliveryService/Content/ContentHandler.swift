@@ -41,25 +41,25 @@ struct ContentHandler: InlineHandler {
     guard head.method == .get || head.method == .head, head.path.count == Self.pathLength,
       bytes.hasPrefix("/v1/content/", at: head.path.lowerBound),
       let ticketRange = Self.ticket(in: head, bytes), !head.wantsDigests(bytes)
-    else { return .passOn }
-    if verifier.settings.dependsOnProxies, isForProxies(head, bytes, &response) { return .passOn }
+    else { return .deferToAsync }
+    if verifier.settings.dependsOnProxies, isForProxies(head, bytes, &response) { return .deferToAsync }
     let name = bytes.extracting(head.path.lowerBound + 12..<head.path.upperBound)
-    guard let digest = Self.digest(name, state.package) else { return .passOn }
+    guard let digest = Self.digest(name, state.package) else { return .deferToAsync }
     let ticket = bytes.extracting(ticketRange)
     guard verify(ticket, for: digest, &state), let package = state.package, let meter = state.meter else {
-      return .passOn
+      return .deferToAsync
     }
 
     let range = RangeSet.requested(head: head, bytes: bytes, length: package.length)
     let decision = RangeDecision(Self.verdict(head, bytes, package), range)
-    if case .parts = decision { return .passOn }
+    if case .parts = decision { return .deferToAsync }
     switch decision.admission(
       of: package.length, to: meter, under: state.limits, now: { timer.now().nanoseconds })
     {
     case .begin(let bytesPerSecond):
       if let bytesPerSecond { response.pace(bytesPerSecond: bytesPerSecond) }
     case .wait:
-      return .passOn
+      return .deferToAsync
     }
     response.start(decision.status)
     let lines = package.lines(decision.fields)

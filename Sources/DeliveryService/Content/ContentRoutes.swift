@@ -110,11 +110,11 @@ struct ContentRoutes: Sendable {
     _ set: OpenPackage.FieldSet, of package: OpenPackage, for request: HTTPRequest
   ) -> HTTPFields {
     var fields = HTTPFields()
-    for (name, value) in package.fields(set) { fields.append(name, value) }
+    for (name, value) in package.fields(set) { fields.append(name: name, value: value) }
     guard set != .refusal else { return fields }
     let digests = DigestPreference(request)
     if !digests.wantsReprDigest { fields["Repr-Digest"] = nil }
-    if digests.wantsDigest { fields.append("Digest", "SHA-256=\(Base64.encode(package.digest.array))") }
+    if digests.wantsDigest { fields.append(name: "Digest", value: "SHA-256=\(Base64.encode(package.digest.array))") }
     return fields
   }
 

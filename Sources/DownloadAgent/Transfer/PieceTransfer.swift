@@ -75,7 +75,7 @@ struct PieceTransfer: Sendable {
     _ asked: Range<Int64>, of manifest: Manifest, url: String, ticket: String
   ) -> ClientRequest {
     var request = ClientRequest(
-      "GET", url,
+      method: "GET", url: url,
       headers: [
         ("Range", "bytes=\(asked.lowerBound)-\(asked.upperBound - 1)"),
         ("If-Range", RangeResponse.entityTagText(manifest.digest)),

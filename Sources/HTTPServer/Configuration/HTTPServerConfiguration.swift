@@ -1,20 +1,38 @@
 public import CoreTypes
 public import SystemCalls
 
-/// Where a server listens and every bound it keeps. The defaults suit a service on one machine.
+/// Where an ``HTTPServer`` listens and every bound it keeps. The defaults suit a service on one machine.
+///
+/// The properties come in groups: addresses and connections; bounds of a request; deadlines and rates; bytes
+/// moved at once; what is answered and recorded. Byte bounds include their line ends; a request beyond a
+/// bound is answered with the status that the property names. The server copies the configuration when it is
+/// made.
+///
+/// ```swift
+/// var configuration = HTTPServerConfiguration(addresses: [.tcp(host: "::1", port: 8080)])
+/// configuration.maximumBodyLength = .mebibytes(64)
+/// configuration.idleDeadline = .seconds(30)
+/// configuration.tls = TLSConfiguration(
+///   addresses: [.tcp(host: "::", port: 8443)], certificateFile: "/etc/ssl/pull.pem",
+///   keyFile: "/etc/ssl/pull.key")
+/// ```
 public struct HTTPServerConfiguration: Sendable {
+  /// Where plain HTTP is spoken.
   public var addresses: [ServerAddress]
   /// Where and how TLS is spoken; nil for plain HTTP only.
   public var tls: TLSConfiguration?
-  /// Sockets that were bound by whoever started this process. They are listened on as they are, beside the addresses, and
-  /// shared by all loops; draining leaves connections that wait there to the next process, and their files alone.
+  /// Sockets that the service manager bound before it started this process. They are listened on as they are,
+  /// beside the addresses, and shared by all loops; draining leaves connections that wait there to the next
+  /// process, and their files alone.
   public var inherited: [InheritedSocket] = []
   /// Event loops, each a thread with its own listening sockets; 0 means one per processor.
   public var loops = 0
-  /// Connections of the whole server, idle ones included; those beyond are answered 503 with `Retry-After` and closed.
+  /// Connections of the whole server, idle ones included; those beyond are answered 503 with `Retry-After`
+  /// and closed.
   public var maximumConnections = 4096
-  /// Connections of one address, counted by the whole address in version 4 and by its first 64 bits in version 6; those
-  /// beyond are answered 503 like those beyond ``maximumConnections``. 0 is no limit. Unix sockets have no addresses.
+  /// Connections of one address, counted by the whole address in version 4 and by its first 64 bits in
+  /// version 6; those beyond are answered 503 like those beyond ``maximumConnections``. 0 is no limit. Unix
+  /// sockets have no addresses.
   public var maximumConnectionsPerAddress = 256
   /// Addresses that may have as many connections as there are: those of proxies, which stand for many.
   public var unlimitedAddresses: [PeerNetwork] = [.loopback4, .loopback6]
@@ -23,11 +41,13 @@ public struct HTTPServerConfiguration: Sendable {
 
   /// Bytes of a request line with its line end; a longer one is answered 414. At most ``maximumHeadLength``.
   public var maximumRequestLineLength = 8192
-  /// Bytes of a request head, from the request line to the empty line; a longer one is answered 431. At most 65,535.
+  /// Bytes of a request head, from the request line to the empty line; a longer one is answered 431. At most
+  /// 65,535.
   public var maximumHeadLength = 16_384
   /// Header fields of a request, at most ``RequestHead/fieldCapacity``; more are answered 431.
   public var maximumFields = 64
-  /// The largest request body, announced or chunked; a larger one is answered 413 before a handler sees it, or cut off.
+  /// The largest request body, announced or chunked; a larger one is answered 413 before a handler sees it,
+  /// or cut off.
   public var maximumBodyLength = ByteCount.gibibytes(4)
   /// Bytes of one chunk-size line with its extensions, and of a trailer section.
   public var maximumChunkLineLength = 4096
@@ -38,31 +58,33 @@ public struct HTTPServerConfiguration: Sendable {
   /// Requests answered on one connection before it is closed.
   public var maximumRequestsPerConnection = 1_000_000
 
-  /// From a connection's or a request's first byte to its complete head; from a TLS connection to its handshake's end.
+  /// From a connection's or a request's first byte to its complete head; from a TLS connection to its
+  /// handshake's end.
   public var headDeadline = Duration.seconds(15)
   /// Between requests of a kept-alive connection, and before the first.
   public var idleDeadline = Duration.seconds(60)
   /// The time over which ``minimumReceiveRate`` is averaged, while a body that a handler wants is arriving.
   public var bodyDeadline = Duration.seconds(30)
-  /// Bytes per second of a request body; a client that sends less is cut off. At least one byte in ``bodyDeadline``.
+  /// Bytes per second of a request body; a client that sends less is cut off. At least one byte in
+  /// ``bodyDeadline``.
   public var minimumReceiveRate: UInt64 = 256
   /// The time over which ``minimumSendRate`` is averaged, while a response waits for its client to take it.
   public var sendDeadline = Duration.seconds(60)
-  /// Bytes per second of a response that its client acknowledges; a client that takes less is reset. Of a response with a
-  /// pace, at most half of that. At least one byte in ``sendDeadline``.
+  /// Bytes per second of a response that its client acknowledges; a client that takes less is reset. For a
+  /// response with a pace, at most half of that pace. At least one byte in ``sendDeadline``.
   public var minimumSendRate: UInt64 = 1024
-  /// After a response that ends the connection: how long the peer may take to close its side. In a drain: how long a
-  /// connection that has asked for nothing yet may take to ask.
+  /// After a response that ends the connection: how long the peer may take to close its side. In a drain: how
+  /// long a connection that has asked for nothing yet may take to ask.
   public var lingerDeadline = Duration.seconds(2)
-  /// From ``HTTPServer/drain()`` to the end of patience with work in progress.
+  /// From ``HTTPServer/drain()`` until what is still in progress is closed.
   public var drainDeadline = Duration.seconds(10)
 
   /// Bytes that one sendfile(2) may move; between 64 KiB and 0x7ffff000.
   public var sliceLength = 262_144
   /// Bytes that one connection may send before the others of its loop have their turn.
   public var turnLength = 1_048_576
-  /// `TCP_NOTSENT_LOWAT`: unsent bytes the kernel queues for one connection before it is not writable; 0 leaves the
-  /// system's default.
+  /// `TCP_NOTSENT_LOWAT`: unsent bytes the kernel queues for one connection before it is not writable; 0
+  /// leaves the system's default.
   public var notSentLowWater: Int32 = 1_048_576
   /// Threads that bring cold pages of files into memory before a loop sends them.
   public var readers = 2
@@ -70,19 +92,21 @@ public struct HTTPServerConfiguration: Sendable {
   /// Permissions of a Unix socket's file.
   public var unixSocketPermissions: UInt32 = 0o660
 
-  /// Makes the body and the fields of responses that no handler makes: a refused head, a head that did not come in time, no
-  /// room for another connection, a broken inline response. The server ends the connection after them.
+  /// Makes the body and the fields of responses that no handler makes: a refused head, a head that did not
+  /// come in time, no room for another connection, a broken inline response. The server ends the connection
+  /// after them.
   public var refusal: @Sendable (HTTPStatus) -> HTTPResponse = { HTTPResponse(status: $0) }
 
-  /// Gets a record of every request; nil when nobody wants them.
+  /// Receives a record of every request; nil for no records.
   public var recorder: (any ExchangeRecorder)?
 
+  /// A configuration with the defaults of every other property.
   public init(addresses: [ServerAddress]) {
     self.addresses = addresses
   }
 }
 
-/// The configured deadlines in nanoseconds, made once, as each request asks for two of them.
+/// The configured deadlines in nanoseconds, computed once, because each request asks for two of them.
 struct DeadlineDurations: Sendable {
   let idle: UInt64
   let head: UInt64

@@ -11,13 +11,14 @@ enum ConnectionEvent: Hashable, Sendable {
   case headRefused
   /// Bytes of content.
   case bodyArrived
-  /// As much content as may wait for its handler.
-  case bodyPiledUp
+  /// The content that waits for its handler has reached its bound.
+  case bodyBufferFilled
   /// The handler waits for content.
   case bodyWanted
   case bodyEnded
   case bodyMalformed
-  /// A handler has answered. `canDiscard`: so little content is left that reading it is cheaper than a new connection.
+  /// A handler has answered. `canDiscard`: so little content is left that reading it is cheaper than a new
+  /// connection.
   case responseBegan(closes: Bool, streams: Bool, canDiscard: Bool)
   /// The handler has made the last byte of a streamed response.
   case streamEnded

@@ -1,5 +1,6 @@
-/// The life of one connection as a value: events in, actions out, no I/O. The loop tells it what happened and does what it
-/// answers, in the order in which ``Actions`` declares them; an event that means nothing in a state changes nothing.
+/// The life of one connection as a value: events in, actions out, no I/O. The loop passes each event to
+/// ``handle(_:)`` and performs the actions it returns, in the order in which ``ConnectionActions`` declares
+/// them; an event without meaning in a state changes nothing.
 struct ConnectionMachine: Hashable, Sendable {
   /// What is being read.
   enum Input: Hashable, Sendable {
@@ -77,7 +78,7 @@ struct ConnectionMachine: Hashable, Sendable {
       return endHead(hasContent: hasContent, keepsAlive: keepsAlive, expectsContinue: expectsContinue)
     case .headRefused: return refuse()
     case .bodyArrived: return bodyArrived()
-    case .bodyPiledUp: return pause()
+    case .bodyBufferFilled: return pause()
     case .bodyWanted: return wantBody()
     case .bodyEnded: return endBody()
     case .bodyMalformed: return malformedBody()
@@ -115,7 +116,7 @@ struct ConnectionMachine: Hashable, Sendable {
   }
 
   /// Whether bytes that arrive can be put to use now.
-  var takesInput: Bool {
+  var acceptsInput: Bool {
     switch input {
     case .idle, .head: output == .nothing
     case .body: !isPaused
@@ -214,7 +215,8 @@ struct ConnectionMachine: Hashable, Sendable {
     guard output == .handling else { return [] }
     output = streams ? .streaming : .sending
     if closes { self.closes = true }
-    // A client that still waits for permission may send its content or not: nobody could tell the next request from it.
+    // A client that still waits for permission may send its content or not: the next request could not be
+    // told from it.
     if input == .body, owesContinue || !canDiscard { self.closes = true }
     owesContinue = false
     return []
@@ -285,7 +287,7 @@ struct ConnectionMachine: Hashable, Sendable {
     closes = true
     guard output == .nothing else { return [] }
     switch input {
-    // Whoever has connected and not had an answer yet is still to get one.
+    // A client that has connected and not had an answer yet is still to get one.
     case .idle: return isFresh ? [] : close()
     case .discarding: return finishExchange()
     default: return []

@@ -1,17 +1,40 @@
-/// Answers requests on the loop that read them: without waiting for anything, and on its hot path without allocating,
-/// without locks and without reference counting. Whatever needs more than that is passed on.
+/// Answers requests on the event loop that read them, without a task: the fast way for content that is at
+/// hand.
+///
+/// The server asks its inline handler first, for each request without content. The handler writes an
+/// ``InlineResponse``, or leaves the request to the ``AsyncHandler`` with ``InlineOutcome/deferToAsync``. It
+/// runs on the loop's thread and must not block: every other connection of the loop waits. A handler on the
+/// hot path also avoids allocations, locks and reference counting; the ``RequestHead`` and the response are
+/// made for that. State that one connection keeps between its requests is the ``ConnectionState``.
+///
+/// ```swift
+/// struct HealthHandler: InlineHandler {
+///   func makeConnectionState() {}
+///
+///   func respond(
+///     head: borrowing RequestHead, bytes: Span<UInt8>, state: inout Void, response: inout InlineResponse
+///   ) -> InlineOutcome {
+///     guard head.method == .get, head.path.count == 7 else { return .deferToAsync }  // "/health"
+///     response.start(.noContent)
+///     response.finish()
+///     return .answered
+///   }
+/// }
+/// ```
 public protocol InlineHandler: Sendable {
-  /// Remembered for a connection between its requests (such as the ticket verified last); touched by one thread only.
+  /// Remembered for a connection between its requests (such as the ticket verified last); touched by one
+  /// thread only.
   associatedtype ConnectionState
 
-  /// For one event loop: a copy of its own where the handler remembers something that no other loop is to touch.
+  /// The handler for one event loop. A handler that remembers what no other loop may touch returns a copy
+  /// here.
   func copyForLoop() -> Self
 
-  /// For a connection just accepted.
+  /// The state of a connection that has just been accepted. Called on the loop's thread.
   func makeConnectionState() -> ConnectionState
 
-  /// `bytes` is the input in which the ranges of `head` point; neither may be kept. A request with content is never
-  /// offered here.
+  /// Answers a request, or defers it. `bytes` is the input into which the ranges of `head` point; neither may
+  /// be kept. A request with content never comes here. Called on the loop's thread; must not block.
   func respond(
     head: borrowing RequestHead, bytes: Span<UInt8>, state: inout ConnectionState,
     response: inout InlineResponse
@@ -19,15 +42,16 @@ public protocol InlineHandler: Sendable {
 }
 
 extension InlineHandler {
+  /// One handler for all loops.
   public func copyForLoop() -> Self { self }
 }
 
-/// What an ``InlineHandler`` made of a request.
+/// Whether an ``InlineHandler`` has answered a request.
 public enum InlineOutcome: Sendable {
   /// One of the `finish` methods of ``InlineResponse`` was called.
   case answered
-  /// Not for this handler: the ``AsyncHandler`` gets the request. What was put into the response is forgotten.
-  case passOn
+  /// The ``AsyncHandler`` gets the request. What was put into the response is dropped.
+  case deferToAsync
 }
 
 /// Knows a loop's inline handler without its type. One per loop, on the loop's thread only.
@@ -36,11 +60,12 @@ class InlineDispatcher {
   func close(_ index: Int) {}
   func respond(
     _ index: Int, head: borrowing RequestHead, bytes: Span<UInt8>, response: inout InlineResponse
-  ) -> InlineOutcome { .passOn }
+  ) -> InlineOutcome { .deferToAsync }
 }
 
 /// Holds the handler's state of each connection beside the loop's table, index for index.
-// Safe although it holds a pointer: it owns the memory, and the loop opens each index before use and closes it after.
+// Safe although it holds a pointer: it owns the memory, and the loop opens each index before use and closes
+// it after.
 @safe
 final class TypedInlineDispatcher<Handler: InlineHandler>: InlineDispatcher {
   private let handler: Handler

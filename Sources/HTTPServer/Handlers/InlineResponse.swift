@@ -1,11 +1,13 @@
 internal import Glibc
 
-/// The response of an ``InlineHandler``, written straight into the loop's output buffer: ``start(_:)``, fields, one of the
-/// `finish` methods. The engine adds `Date`, `Content-Length` and `Connection`, and leaves the body out for `HEAD`.
+// Safe although it holds a pointer: the loop makes it around its own output buffer, lends it for one call,
+// and every write is checked against the capacity; being noncopyable it cannot outlive the call.
+/// The response of an ``InlineHandler``, written straight into the loop's output buffer: ``start(_:)``,
+/// fields, one of the `finish` methods. The server adds `Date`, `Content-Length` and `Connection`, and leaves
+/// the body out for `HEAD`.
 ///
-/// A head beyond ``capacity`` bytes, or a field value with a control character, makes the whole response a 500.
-// Safe although it holds a pointer: the loop makes it around its own output buffer, lends it for one call, and every
-// write is checked against the capacity; being noncopyable it cannot outlive the call.
+/// A head beyond ``capacity`` bytes, or a field value with a control character, makes the whole response a
+/// 500.
 @safe
 public struct InlineResponse: ~Copyable {
   enum State {
@@ -33,9 +35,9 @@ public struct InlineResponse: ~Copyable {
   private(set) var pacing = UInt64.max
   /// The number behind ``AccessRecord/identifierText``: for a log, or a field that a client may quote.
   public let requestIdentifier: UInt64
-  /// Who is at the other end of the connection.
+  /// The address at the other end of the connection.
   public let peer: PeerAddress
-  /// Who asked, where that is not ``peer``: told to the access record.
+  /// The client behind a proxy, when ``peer`` is the proxy: goes into the access record in place of ``peer``.
   public var client: PeerAddress?
   private let date: HTTPDateField
   private let isHead: Bool
@@ -61,7 +63,7 @@ public struct InlineResponse: ~Copyable {
     self.meter = meter
   }
 
-  /// Puts the status line; call it first, once.
+  /// Writes the status line; call it first, once.
   public mutating func start(_ status: HTTPStatus) {
     guard count == 0 else { return fail() }
     self.status = status
@@ -77,14 +79,16 @@ public struct InlineResponse: ~Copyable {
     }
   }
 
-  public mutating func append(_ name: StaticString, _ value: StaticString) {
+  /// Adds a field line. Neither text is checked: both are literals of the program.
+  public mutating func append(name: StaticString, value: StaticString) {
     put(name)
     put(": ")
     put(value)
     put("\r\n")
   }
 
-  public mutating func append(_ name: StaticString, _ value: Span<UInt8>) {
+  /// Adds a field line. A value with a control character (RFC 9110 §5.5) makes the response a 500.
+  public mutating func append(name: StaticString, value: Span<UInt8>) {
     for index in value.indices where !ASCII.isFieldValue(value[index]) { return fail() }
     put(name)
     put(": ")
@@ -92,14 +96,15 @@ public struct InlineResponse: ~Copyable {
     put("\r\n")
   }
 
-  public mutating func append(_ name: StaticString, _ value: Int64) {
+  /// Adds a field line with a decimal number.
+  public mutating func append(name: StaticString, value: Int64) {
     put(name)
     put(": ")
     put(value)
     put("\r\n")
   }
 
-  /// Whole field lines, each with its CRLF, made ahead by the handler.
+  /// Adds whole field lines, each with its CRLF, which the handler made ahead; not checked.
   public mutating func append(lines: Span<UInt8>) {
     put(lines)
   }
@@ -122,24 +127,25 @@ public struct InlineResponse: ~Copyable {
     put("\r\n")
   }
 
-  /// Lets the response leave at no more than this (`SO_MAX_PACING_RATE`); without a call, and with `.max`, as fast as it
-  /// can. Costs a system call where the connection's last response was paced differently.
+  /// Lets the response leave at no more than this (`SO_MAX_PACING_RATE`); without a call, and with `.max`, as
+  /// fast as it can. Costs a system call where the connection's last response was paced differently.
   public mutating func pace(bytesPerSecond: UInt64) {
     pacing = bytesPerSecond
   }
 
-  /// Without content.
+  /// Ends the response without content.
   public mutating func finish() {
     finishHead(contentLength: 0)
   }
 
-  /// With content that is copied; head and content together must fit ``capacity``.
+  /// Ends the response with content that is copied; head and content together must fit ``capacity``.
   public mutating func finish(bytes: Span<UInt8>) {
     finishHead(contentLength: Int64(bytes.count))
     if !isHead, !status.forbidsContent { put(bytes) }
   }
 
-  /// With a part of a file, which must lie within it; `meter` learns of the bytes as they leave.
+  /// Ends the response with a part of a file, in which `range` must lie; `meter` counts the bytes as they
+  /// leave.
   public mutating func finish(
     file: SharedDescriptor, range: Range<Int64>, meter: (any BodyMeter)? = nil
   ) {
@@ -150,7 +156,7 @@ public struct InlineResponse: ~Copyable {
     content = .file(range)
   }
 
-  /// With bytes and parts of files one after the other (see ``MultipartRanges``).
+  /// Ends the response with bytes and parts of files, one after the other (see ``MultipartRanges``).
   public mutating func finish(parts: [BodyPart], meter: (any BodyMeter)? = nil) {
     finishHead(contentLength: parts.reduce(0) { $0 + $1.length })
     guard !isHead, !status.forbidsContent else { return }

@@ -1,13 +1,25 @@
-/// Finds the responder for a request's method and path. `HEAD` is served by the route of `GET` unless it has its own.
+/// Finds the responder for a request's method and path: an ``AsyncHandler`` made of routes. The route of
+/// `GET` serves `HEAD` too, unless `HEAD` has its own.
+///
+/// ```swift
+/// let router = Router { routes in
+///   routes.on(.get, "/v1/products/{id}") { request, parameters in
+///     HTTPResponse(status: .ok, body: .bytes(Array(parameters["id"].utf8)))
+///   }
+/// }
+/// ```
 public final class Router: AsyncHandler {
+  /// Answers a request whose path no route matches.
   public typealias NotFound = @Sendable (HTTPRequest) async -> HTTPResponse
-  /// Gets the methods the path does answer. The router adds the `Allow` field to what it returns.
+  /// Answers a request whose path has no route for its method. `allowed` are the methods it has; the router
+  /// adds the `Allow` field to what it returns.
   public typealias MethodNotAllowed = @Sendable (HTTPRequest, _ allowed: [HTTPMethod]) async -> HTTPResponse
 
   private let routes: [RouteTable.Route]
   private let notFound: NotFound
   private let methodNotAllowed: MethodNotAllowed
 
+  /// Collects the routes that `build` declares; see ``RouteTable/on(_:_:use:)``.
   public init(
     notFound: @escaping NotFound = { _ in HTTPResponse(status: .notFound) },
     methodNotAllowed: @escaping MethodNotAllowed = { _, _ in HTTPResponse(status: .methodNotAllowed) },
@@ -20,6 +32,8 @@ public final class Router: AsyncHandler {
     self.methodNotAllowed = methodNotAllowed
   }
 
+  /// Runs the responder of the request's route, or `notFound`, or `methodNotAllowed`; answers `OPTIONS *`
+  /// itself.
   public func respond(to request: HTTPRequest) async -> HTTPResponse {
     if request.method == .options, request.path == "*" { return answerForServer() }
     var allowed: Set<HTTPMethod> = []
@@ -50,8 +64,9 @@ public final class Router: AsyncHandler {
   }
 }
 
-/// Collects routes for a ``Router``.
+/// Collects the routes of a ``Router``.
 public struct RouteTable {
+  /// Answers a request; the parameters hold what the placeholders of the route's pattern stand for.
   public typealias Responder = @Sendable (HTTPRequest, PathParameters) async -> HTTPResponse
 
   struct Route: Sendable {
@@ -63,10 +78,11 @@ public struct RouteTable {
 
   init() {}
 
-  /// `pattern` has placeholders for segments: `/v1/grants/{grant}`, `/v1/content/{digest}.meta4`, `/files/{path...}`.
-  /// Where several patterns match, literals win over placeholders, from left to right. A malformed pattern, or the same
-  /// method and pattern twice, is a defect and traps.
-  public mutating func on(_ method: HTTPMethod, _ pattern: String, _ responder: @escaping Responder) {
+  /// Declares a route. `pattern` has placeholders for segments: `/v1/grants/{grant}`,
+  /// `/v1/content/{digest}.meta4`, `/files/{path...}`. Where several patterns match, literals win over
+  /// placeholders, from left to right. A malformed pattern, or the same method and pattern twice, is a defect
+  /// and traps.
+  public mutating func on(_ method: HTTPMethod, _ pattern: String, use responder: @escaping Responder) {
     let parsed = RoutePattern(pattern)
     if let index = routes.firstIndex(where: { $0.pattern == parsed }) {
       precondition(routes[index].responders[method] == nil, "two routes for \(method) \(pattern)")
@@ -81,6 +97,7 @@ public struct RouteTable {
 public struct PathParameters: Sendable, Hashable {
   private let values: [String: String]
 
+  /// Parameters by name; for tests of responders.
   public init(_ values: [String: String] = [:]) {
     self.values = values
   }
@@ -92,8 +109,9 @@ public struct PathParameters: Sendable, Hashable {
   }
 }
 
-/// A path with placeholders: `/v1/grants/{grant}`, `/v1/content/{digest}.meta4`, `/files/{path...}`. A placeholder fills
-/// one segment, or one up to a literal ending, or (last, with dots) all that remain.
+/// A path with placeholders: `/v1/grants/{grant}`, `/v1/content/{digest}.meta4`, `/files/{path...}`. A
+/// placeholder stands for one segment, or for one up to a literal suffix, or (last, with dots) for all that
+/// remain.
 struct RoutePattern: Sendable, Hashable {
   enum Segment: Sendable, Hashable {
     case literal(String)
@@ -143,7 +161,8 @@ struct RoutePattern: Sendable, Hashable {
     return path.count == segments.count ? values : nil
   }
 
-  /// Of two patterns that match one path, the one whose first different segment is more particular goes first.
+  /// Whether this pattern is tried before `other`: the first segment that differs is the more specific one
+  /// here.
   func precedes(_ other: RoutePattern) -> Bool {
     for (mine, theirs) in zip(segments, other.segments) where mine.rank != theirs.rank {
       return mine.rank > theirs.rank

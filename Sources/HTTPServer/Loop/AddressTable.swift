@@ -1,8 +1,8 @@
 internal import Synchronization
 
-/// How many connections each address has open. Asked when connections come and go, never between; split by address, so
-/// that loops seldom meet. There is an entry for each address with a connection, so that the bound on connections bounds
-/// this as well.
+/// How many connections each address has open. Asked when connections come and go, never between; split by
+/// address, so that loops seldom meet. There is an entry for each address with a connection, so that the
+/// bound on connections bounds this as well.
 final class AddressTable: Sendable {
   private struct Shard: ~Copyable {
     let counts = Mutex<[PeerNetwork: Int]>([:])
@@ -51,6 +51,6 @@ final class AddressTable: Sendable {
     return sum
   }
 
-  /// Hashing is seeded for each process: nobody outside can choose addresses that meet.
+  /// Hashing is seeded for each process: a client cannot choose addresses that share a shard.
   private func place(_ network: PeerNetwork) -> Int { network.hashValue & 15 }
 }

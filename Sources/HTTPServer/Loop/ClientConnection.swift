@@ -1,21 +1,22 @@
-/// What a loop keeps of one connection. Idle connections hold no buffers: input and output live in the loop's own scratch
-/// memory unless something is left over.
+/// The state of one connection, as its loop keeps it. Idle connections hold no buffers: input and output live
+/// in the loop's own scratch memory unless something is left over.
 struct ClientConnection: ~Copyable {
   var descriptor: Int32
   var generation: UInt32
   let peer: PeerAddress
   var machine: ConnectionMachine
   var tls: TLSSession
-  /// What a TLS connection beyond a bound is told once it can be told anything.
+  /// The status that refuses a TLS connection beyond a bound once its handshake is complete.
   var refusalAfterHandshake: HTTPStatus?
 
   /// A head that has come in part.
   var partial: SuspendedParser?
-  /// Input not understood yet: a part of a head, or requests that wait for their turn.
+  /// Input not parsed yet: a part of a head, or requests that wait for their turn.
   var input: [UInt8] = []
   /// An edge was seen and nothing since said that there is nothing more.
   var mayReceive = false
-  /// A short receive does not say that there is nothing more: the peer has closed its sending half, or OpenSSL holds bytes.
+  /// A short receive does not say that there is nothing more: the peer has closed its sending half, or
+  /// OpenSSL holds bytes.
   var readsToEnd = false
   var requests = 0
   /// One of the configured maximum; a connection beyond it is not.
@@ -30,10 +31,11 @@ struct ClientConnection: ~Copyable {
 
   var output = OutputState()
   var exchange: Exchange?
-  /// Of the request that the async handler has.
+  /// The async handler's request is `HEAD`.
   var isHead = false
   var minorVersion: UInt8 = 1
-  /// The file and the meter of the last inline response, kept so that the next response from the same costs no counting.
+  /// The file and the meter of the last inline response, kept so that the next response from the same costs
+  /// no counting.
   var file: SharedDescriptor?
   var meter: (any BodyMeter)?
   /// A body that carries ``meter`` is being sent.
@@ -51,7 +53,7 @@ struct ClientConnection: ~Copyable {
   var bodyFrom = UInt64.max
   var sentAtFirstByte: UInt64 = 0
   var awaitsFirstByte = false
-  /// Of the request in progress, the place of its record in the loop's ``RecordPool``; -1 when there is none.
+  /// The place of the request's record in the loop's ``RecordPool``; -1 while no request is in progress.
   var record: Int32 = -1
   var recordStart: UInt64 = 0
   var isRecording: Bool { record >= 0 }
@@ -73,7 +75,8 @@ struct ClientConnection: ~Copyable {
   }
 }
 
-/// What was read of a head that is not complete. Most heads arrive whole, so that connections need no parser of their own.
+/// What was read of a head that is not complete. Most heads arrive whole, so that connections need no parser
+/// of their own.
 final class SuspendedParser {
   var parser: RequestParser?
 

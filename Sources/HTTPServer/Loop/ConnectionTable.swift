@@ -1,6 +1,7 @@
-/// The connections of one loop in one block of memory, addressed by index. Only the part that was ever used is touched.
-// Safe although it holds a pointer: it owns the memory, every index is checked against what was initialised, and only the
-// loop's thread has it.
+/// The connections of one loop in one block of memory, addressed by index. Only the part that was ever used
+/// is touched.
+// Safe although it holds a pointer: it owns the memory, every index is checked against what was initialized,
+// and only the loop's thread has it.
 @safe
 struct ConnectionTable: ~Copyable {
   private let base: UnsafeMutablePointer<ClientConnection>

@@ -12,7 +12,7 @@ extension EventLoop {
     _ = acceptSome(listeners[position])
   }
 
-  /// Takes what waits at the sockets that nobody accepts from hereafter.
+  /// Accepts what waits at the sockets that are about to be closed.
   mutating func acceptRest() {
     for listener in listeners where !listener.isInherited {
       while acceptDue == 0, acceptSome(listener) {}
@@ -35,7 +35,7 @@ extension EventLoop {
           }
         }
       } catch {
-        // A connection that broke while it waited is not worth a word; without descriptors, waiting is all there is.
+        // A connection that broke while it waited is ignored; without descriptors the loop can only wait.
         if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.number) { pauseAccepting() }
         return false
       }
@@ -43,7 +43,8 @@ extension EventLoop {
       let connection = AcceptedConnection(
         descriptor: descriptor, peer: listener.isUnix ? .unix : PeerAddress(address),
         isSecure: listener.isSecure)
-      // The kernel wakes the same loop again and again for a socket that all share: it hands round what it accepts.
+      // The kernel wakes the same loop again and again for a socket that all share: it hands round what it
+      // accepts.
       let loop = listener.isShared ? listener.nextLoop(of: mailboxes.count) : number
       if loop == number || !mailboxes[loop].post(.accepted(connection)) { admit(connection) }
     }
@@ -56,7 +57,7 @@ extension EventLoop {
     counters.add(Counter.accepted)
     let open = context.openCount.add(1, ordering: .relaxed).newValue
     guard !table.isFull, !isDraining || drainDue > 0 else {
-      // Not even a place to say so from, or no time left.
+      // There is no place left to answer from, or no time.
       return dismiss(descriptor)
     }
     let index: Int
@@ -73,7 +74,7 @@ extension EventLoop {
     let tag = ConnectionTag(index: index, generation: table[index].generation)
     let events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | clinux_epoll_edge_triggered
     do {
-      try watch(descriptor, events, tag.rawValue)
+      try watch(descriptor, events: events, tag: tag.rawValue)
     } catch {
       return abandon(index)
     }
@@ -87,10 +88,10 @@ extension EventLoop {
       }
     }
     if isDraining { _ = perform(table[index].machine.handle(.drainBegan), index) }
-    settle(index)
+    updateTimer(index)
   }
 
-  /// Tells a connection to come back later; it takes nobody's place while it hears that.
+  /// Tells a connection to come back later; it does not count against the bounds meanwhile.
   private mutating func turnAway(_ index: Int, _ reason: HTTPServerStatistics.Refusal) {
     table[index].isCounted = false
     context.openCount.subtract(1, ordering: .relaxed)
@@ -98,7 +99,7 @@ extension EventLoop {
     refuse(index, .serviceUnavailable)
   }
 
-  /// Closes a connection for which there is nothing from which to tell it so.
+  /// Closes a connection that cannot even be answered.
   private func dismiss(_ descriptor: Int32) {
     context.openCount.subtract(1, ordering: .relaxed)
     _ = Glibc.close(descriptor)
@@ -110,7 +111,7 @@ extension EventLoop {
     counters.add(Counter.refusals + refusal.rawValue)
   }
 
-  /// Leaves the listening sockets alone for a tenth of a second, or until a connection closes.
+  /// Stops watching the listening sockets for a tenth of a second, or until a connection closes.
   private mutating func pauseAccepting() {
     guard acceptDue == 0 else { return }
     acceptDue = now + 100_000_000

@@ -4,8 +4,8 @@ internal import Synchronization
 internal import SystemCalls
 
 extension EventLoop {
-  /// Does what the machine asks, except ``ConnectionActions/read``, which is left to the caller: true says it was among
-  /// them.
+  /// Does what the machine asks, except ``ConnectionActions/read``, which is left to the caller: true says it
+  /// was among them.
   mutating func perform(
     _ actions: ConnectionActions, _ index: Int, bodyError: RequestBodyError.Code = .connectionClosed,
     refusal: HTTPStatus = .requestTimeout
@@ -35,7 +35,7 @@ extension EventLoop {
 
   /// Ends a connection that is of no more use.
   mutating func abandon(_ index: Int) {
-    table[index].tls.forsake()
+    table[index].tls.markBroken()
     _ = perform(table[index].machine.handle(.abandoned), index)
   }
 
@@ -83,7 +83,8 @@ extension EventLoop {
     table[index].file = nil
     table[index].meter = nil
     if table[index].tls.isActive { closeSecure(index) }
-    // Its place is free before its peer learns of the end: whoever connects again at once may come to another loop.
+    // Its place is free before its peer learns of the end: a client that connects again at once may reach
+    // another loop.
     if table[index].isAddressCounted { context.addresses.release(table[index].peer) }
     if table[index].isCounted { context.openCount.subtract(1, ordering: .relaxed) }
     // Closing takes it out of epoll as well; a failed close(2) has closed nevertheless.

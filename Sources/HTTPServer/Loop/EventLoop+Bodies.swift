@@ -16,11 +16,12 @@ extension EventLoop {
     table[index].meter?.didEnd()
   }
 
-  mutating func pace(_ index: Int, _ bytesPerSecond: UInt64) {
+  mutating func pace(_ index: Int, bytesPerSecond: UInt64) {
     guard table[index].pacing != bytesPerSecond else { return }
     table[index].pacing = bytesPerSecond
     var rate = bytesPerSecond
-    // A socket that cannot be paced (a Unix one on some kernels) is a local one, and not worth a lost response.
+    // A socket that cannot be paced (a Unix one on some kernels) is a local one, and not worth a lost
+    // response.
     _ = unsafe setsockopt(
       table[index].descriptor, SOL_SOCKET, SO_MAX_PACING_RATE, &rate,
       socklen_t(MemoryLayout<UInt64>.size))
@@ -28,7 +29,8 @@ extension EventLoop {
 
   mutating func abortBodies(meteredBy meter: any BodyMeter) {
     for index in 0..<table.end where !table[index].machine.isClosed && table[index].meter === meter {
-      // A body that is sent, as far as this server goes, may still wait in the kernel for a slow or paced client.
+      // A body that is sent, as far as this server goes, may still wait in the kernel for a slow or paced
+      // client.
       guard table[index].isMetered || clinux_queued_output(table[index].descriptor) > 0 else { continue }
       counters.add(Counter.abortedBodies)
       reset(index)

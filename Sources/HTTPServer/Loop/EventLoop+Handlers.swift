@@ -25,13 +25,13 @@ extension EventLoop {
     }
     _ = table[index].machine.handle(
       .responseBegan(closes: response.closes, streams: false, canDiscard: true))
-    pace(index, response.pacing)
+    pace(index, bytesPerSecond: response.pacing)
     var count = response.count
     var hasFile = false
     switch response.content {
     case .none: break
     case .file(let range):
-      hasFile = readCached(index, range, &count)
+      hasFile = readCached(index, range: range, count: &count)
       if !hasFile {
         beginMetering(index)
         table[index].output.fileOffset = range.lowerBound
@@ -47,9 +47,10 @@ extension EventLoop {
     return true
   }
 
-  /// Reads a small part of the connection's file behind the `count` bytes in the send scratch, so that head and content
-  /// leave with one system call. False, and nothing read, unless all of it is small enough and in the page cache.
-  private mutating func readCached(_ index: Int, _ range: Range<Int64>, _ count: inout Int) -> Bool {
+  /// Reads a small part of the connection's file behind the `count` bytes in the send scratch, so that head
+  /// and content leave with one system call. False, and nothing read, unless all of it is small enough and in
+  /// the page cache.
+  private mutating func readCached(_ index: Int, range: Range<Int64>, count: inout Int) -> Bool {
     let length = Int(range.upperBound - range.lowerBound)
     guard length <= min(EventLoop.copiedLength, sendScratch.capacity - count), let file = table[index].file,
       unsafe clinux_read_cached(
@@ -59,17 +60,17 @@ extension EventLoop {
     return true
   }
 
-  /// Sends the response that lies in the send scratch; only what the socket does not take at once is copied. `hasFile`:
-  /// what lies behind the head is the body that the connection's meter counts.
+  /// Sends the response that lies in the send scratch; only what the socket does not take at once is copied.
+  /// `hasFile`: what lies behind the head is the body that the connection's meter counts.
   private mutating func sendScratch(_ index: Int, count: Int, headLength: Int, hasFile: Bool) {
     let more = table[index].output.hasMoreThanBytes
     var sent = 0
     do {
-      sent = try unsafe transmit(index, sendScratch.base, count, more: more) ?? 0
+      sent = try unsafe transmit(index, bytes: sendScratch.base, count: count, more: more) ?? 0
     } catch {
       return abandon(index)
     }
-    recordSent(index, sent, isHeldBack: more || sent == 0)
+    recordSent(index, count: sent, isHeldBack: more || sent == 0)
     if hasFile, let meter = table[index].meter {
       if sent == count {
         meter.didSendAtOnce(sent - headLength)
@@ -89,12 +90,12 @@ extension EventLoop {
   }
 
   /// Hands a request to the async handler.
-  mutating func passOn(_ index: Int, _ bytes: Span<UInt8>, _ content: RequestContent) {
+  mutating func deferToAsyncHandler(_ index: Int, bytes: Span<UInt8>, content: RequestContent) {
     let configuration = context.configuration
     let exchange = Exchange(
       tag: ConnectionTag(index: index, generation: table[index].generation), observer: mailbox,
       bodyLimit: configuration.bodyBufferLength, streamLimit: configuration.streamBufferLength,
-      takesInterim: parser.head.minorVersion > 0)
+      allowsInterim: parser.head.minorVersion > 0)
     table[index].isHead = parser.head.method == .head
     table[index].minorVersion = parser.head.minorVersion
     table[index].isChunked = content == .chunked
@@ -106,21 +107,21 @@ extension EventLoop {
     }
     let request: HTTPRequest
     do {
-      request = try makeRequest(index, bytes, content, exchange)
+      request = try makeRequest(index, bytes: bytes, content: content, exchange: exchange)
     } catch {
       return respond(index, configuration.refusal(.badRequest), isHead: table[index].isHead, minorVersion: 1)
     }
     table[index].exchange = exchange
-    context.requests.yield(PassedRequest(exchange: exchange, request: request))
+    context.requests.yield(PendingRequest(exchange: exchange, request: request))
   }
 
   private func makeRequest(
-    _ index: Int, _ bytes: Span<UInt8>, _ content: RequestContent, _ exchange: Exchange
+    _ index: Int, bytes: Span<UInt8>, content: RequestContent, exchange: Exchange
   ) throws(RequestTargetError) -> HTTPRequest {
     var headers = HTTPFields()
     for position in 0..<parser.head.fieldCount {
       let field = parser.head.field(at: position)
-      headers.append(EventLoop.text(bytes, field.name), EventLoop.text(bytes, field.value))
+      headers.append(name: EventLoop.text(bytes, field.name), value: EventLoop.text(bytes, field.value))
     }
     let expectedLength: ByteCount? =
       switch content {

@@ -16,35 +16,35 @@ extension EventLoop {
     case refused
   }
 
-  mutating func wake(_ index: Int, _ events: UInt32) {
+  mutating func wake(_ index: Int, events: UInt32) {
     if events & EPOLLERR.rawValue != 0 { return abandon(index) }
-    // Both sides have ended, or a Unix peer is gone. In the first case the response may still be on its way, and closing
-    // with bytes unread would reset it: they are read to their end first.
+    // Both sides have ended, or a Unix peer is gone. In the first case the response may still be on its way,
+    // and closing with bytes unread would reset it: they are read to their end first.
     if events & EPOLLHUP.rawValue != 0, !table[index].machine.isLingering { return abandon(index) }
     if events & EPOLLRDHUP.rawValue != 0 { table[index].readsToEnd = true }
     if events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 { table[index].mayReceive = true }
-    if table[index].tls.isActive, !wakeSecure(index, events) { return }
+    if table[index].tls.isActive, !wakeSecure(index, events: events) { return }
     if events & EPOLLOUT.rawValue != 0, table[index].machine.isBlocked { continueOutput(index) }
     if !table[index].machine.isClosed { continueInput(index) }
   }
 
-  /// Understands what can be understood: what is buffered, then what the socket has.
+  /// Parses what can be parsed: what is buffered, then what the socket has.
   mutating func continueInput(_ index: Int) {
     for _ in 0..<EventLoop.receivesPerTurn {
       guard !table[index].machine.isClosed else { return }
-      if !table[index].input.isEmpty, table[index].machine.takesInput {
+      if !table[index].input.isEmpty, table[index].machine.acceptsInput {
         feedBuffered(index)
         if table[index].machine.isClosed { return }
       }
-      let takesInput = table[index].machine.takesInput
+      let acceptsInput = table[index].machine.acceptsInput
       // While a handler works, one look ahead shows whether its peer is still there.
-      guard takesInput || (table[index].input.isEmpty && table[index].machine.watchesPeer) else { return }
+      guard acceptsInput || (table[index].input.isEmpty && table[index].machine.watchesPeer) else { return }
       guard table[index].mayReceive else { return }
-      let limit = takesInput ? receiveScratch.capacity : limits.headLength
-      switch receive(index, limit) {
+      let limit = acceptsInput ? receiveScratch.capacity : limits.headLength
+      switch receive(index, limit: limit) {
       case .bytes(let count):
         if count < limit, !table[index].readsToEnd { table[index].mayReceive = false }
-        feedReceived(index, count)
+        feedReceived(index, count: count)
       case .nothing:
         table[index].mayReceive = false
         return
@@ -60,8 +60,8 @@ extension EventLoop {
     makeReady(index)
   }
 
-  private mutating func receive(_ index: Int, _ limit: Int) -> Received {
-    if table[index].tls.isActive { return receiveSecure(index, limit) }
+  private mutating func receive(_ index: Int, limit: Int) -> Received {
+    if table[index].tls.isActive { return receiveSecure(index, limit: limit) }
     let descriptor = table[index].descriptor
     do {
       let count = try SystemCall.runWithoutWaiting("recv") {
@@ -74,11 +74,11 @@ extension EventLoop {
     }
   }
 
-  private mutating func feedReceived(_ index: Int, _ count: Int) {
+  private mutating func feedReceived(_ index: Int, count: Int) {
     let received = unsafe UnsafeBufferPointer(start: receiveScratch.base, count: count)
     if table[index].input.isEmpty {
       var used = 0
-      if table[index].machine.takesInput { used = feed(index, unsafe Span(_unsafeElements: received)) }
+      if table[index].machine.acceptsInput { used = feed(index, unsafe Span(_unsafeElements: received)) }
       if used < count, !table[index].machine.isClosed {
         unsafe table[index].input.append(contentsOf: received[used...])
       }
@@ -95,18 +95,19 @@ extension EventLoop {
     table[index].input = used == 0 ? buffered : Array(buffered[used...])
   }
 
-  /// Understands requests and content as long as the connection takes them; returns the bytes that are done with.
+  /// Parses requests and content as long as the connection accepts them; returns the number of bytes
+  /// consumed.
   private mutating func feed(_ index: Int, _ bytes: Span<UInt8>) -> Int {
     var used = 0
-    while used < bytes.count, !table[index].machine.isClosed, table[index].machine.takesInput {
+    while used < bytes.count, !table[index].machine.isClosed, table[index].machine.acceptsInput {
       let rest = bytes.extracting(used...)
       switch table[index].machine.input {
       case .idle, .head:
-        takeParser(index)
+        resumeParser(index)
         if parser.isUntouched { _ = table[index].machine.handle(.bytesBeforeHead) }
         switch parser.parse(rest, limits: limits) {
         case .needsMore:
-          keepParser(index)
+          suspendParser(index)
           return used
         case .invalid(let status):
           refuse(index, status)
@@ -123,7 +124,7 @@ extension EventLoop {
   }
 
   /// Makes the loop's parser this connection's: where it stopped, or at the start of a request.
-  private mutating func takeParser(_ index: Int) {
+  private mutating func resumeParser(_ index: Int) {
     if let partial = table[index].partial.take() {
       parser = partial.parser.take() ?? RequestParser()
     } else {
@@ -132,7 +133,7 @@ extension EventLoop {
   }
 
   /// Puts the loop's parser aside until more of the head arrives.
-  private mutating func keepParser(_ index: Int) {
+  private mutating func suspendParser(_ index: Int) {
     var kept = RequestParser()
     swap(&kept, &parser)
     table[index].partial = SuspendedParser(kept)
@@ -156,7 +157,7 @@ extension EventLoop {
         expectsContinue: parser.head.expectsContinue))
     guard actions.contains(.offer) else { return bytes.count }
     if content == .none, answerInline(index, bytes) { return length }
-    passOn(index, bytes, content)
+    deferToAsyncHandler(index, bytes: bytes, content: content)
     return length
   }
 
@@ -167,7 +168,7 @@ extension EventLoop {
     let count = Int(min(table[index].bodyCount, Int64(bytes.count)))
     table[index].bodyCount -= Int64(count)
     table[index].received += UInt64(count)
-    recordReceived(index, count)
+    recordReceived(index, count: count)
     appendBody(index, bytes.extracting(0..<count))
     if table[index].bodyCount == 0 { endBody(index) }
     return count
@@ -175,13 +176,13 @@ extension EventLoop {
 
   private mutating func feedChunks(_ index: Int, _ bytes: Span<UInt8>) -> Int {
     var position = 0
-    while table[index].machine.takesInput {
+    while table[index].machine.acceptsInput {
       switch table[index].chunks.next(bytes, from: &position) {
       case .needsMore: return position
       case .bytes(let range):
         table[index].bodyCount += Int64(range.count)
         table[index].received += UInt64(range.count)
-        recordReceived(index, range.count)
+        recordReceived(index, count: range.count)
         guard table[index].bodyCount <= context.configuration.maximumBodyLength.rawValue else {
           failBody(index, .tooLarge)
           return bytes.count
@@ -200,11 +201,11 @@ extension EventLoop {
 
   private mutating func appendBody(_ index: Int, _ bytes: Span<UInt8>) {
     guard table[index].machine.input == .body, let exchange = table[index].exchange else { return }
-    if !exchange.appendBody(bytes) { _ = table[index].machine.handle(.bodyPiledUp) }
+    if !exchange.appendBody(bytes) { _ = table[index].machine.handle(.bodyBufferFilled) }
   }
 
   private mutating func endBody(_ index: Int) {
-    // What follows in the buffer is understood by the caller's loop.
+    // The caller's loop parses what follows in the buffer.
     _ = perform(table[index].machine.handle(.bodyEnded), index)
   }
 

@@ -55,13 +55,14 @@ extension EventLoop {
       }
       if table[index].output.fileOffset < table[index].output.fileEnd {
         let result =
-          table[index].tls.isActive ? sendFileSecure(index, &budget) : sendFile(index, &budget)
+          table[index].tls.isActive
+          ? sendFileSecure(index, budget: &budget) : sendFile(index, budget: &budget)
         guard result == .sent else { return result }
       }
       if table[index].output.nextPart < table[index].output.parts.count {
         startPart(index)
       } else if table[index].output.isStream {
-        guard let result = takeStream(index) else { continue }
+        guard let result = loadStreamedBytes(index) else { continue }
         return result
       } else {
         return .sent
@@ -79,7 +80,7 @@ extension EventLoop {
         count = try unsafe table[index].output.bytes.withUnsafeBufferPointer {
           (bytes) throws(SystemError) -> Int? in
           guard let base = bytes.baseAddress else { return nil }
-          return try unsafe transmit(index, base + start, bytes.count - start, more: more)
+          return try unsafe transmit(index, bytes: base + start, count: bytes.count - start, more: more)
         }
       } catch {
         return .broken
@@ -87,8 +88,8 @@ extension EventLoop {
       guard let count else { return .blocked }
       table[index].isTouched = true
       table[index].output.sent += count
-      recordSent(index, count, isHeldBack: more)
-      meter(index, from: start, count)
+      recordSent(index, count: count, isHeldBack: more)
+      meter(index, from: start, count: count)
     }
     table[index].output.bytes = []
     table[index].output.sent = 0
@@ -98,31 +99,33 @@ extension EventLoop {
 
   /// Offers bytes to the socket: the number it took, nil when it takes none now.
   func transmit(
-    _ index: Int, _ bytes: UnsafePointer<UInt8>, _ count: Int, more: Bool
+    _ index: Int, bytes: UnsafePointer<UInt8>, count: Int, more: Bool
   ) throws(SystemError) -> Int? {
-    if table[index].tls.isActive { return try unsafe transmitSecure(index, bytes, count, more: more) }
+    if table[index].tls.isActive {
+      return try unsafe transmitSecure(index, bytes: bytes, count: count, more: more)
+    }
     let descriptor = table[index].descriptor
     return try SystemCall.runWithoutWaiting("send") {
       unsafe Glibc.send(descriptor, bytes, count, Int32(MSG_NOSIGNAL) | (more ? Int32(MSG_MORE) : 0))
     }
   }
 
-  /// Of the bytes just sent, those that belong to a body are counted.
-  private mutating func meter(_ index: Int, from start: Int, _ count: Int) {
+  /// Counts those of the bytes just sent that belong to a body.
+  private mutating func meter(_ index: Int, from start: Int, count: Int) {
     guard table[index].isMetered, let meter = table[index].meter else { return }
     let counted = start + count - max(start, table[index].output.bodyStart)
     if counted > 0 { meter.didSend(counted) }
   }
 
-  private mutating func sendFile(_ index: Int, _ budget: inout Int) -> Sent {
+  private mutating func sendFile(_ index: Int, budget: inout Int) -> Sent {
     guard let file = table[index].file else { return .broken }
     let socket = table[index].descriptor
     while table[index].output.fileOffset < table[index].output.fileEnd {
       if budget <= 0 { return .yielded }
       let start = table[index].output.fileOffset
       let slice = min(Int64(sliceLength), table[index].output.fileEnd - start)
-      if !isWarm(file, start..<start + slice) {
-        fetch(index, file, start)
+      if !isInPageCache(file, start..<start + slice) {
+        fetch(index, file: file, start: start)
         return .waiting
       }
       var offset = off_t(start)
@@ -139,7 +142,7 @@ extension EventLoop {
       if count == 0 { return .broken }
       table[index].isTouched = true
       table[index].output.fileOffset += Int64(count)
-      recordSent(index, count)
+      recordSent(index, count: count)
       budget -= count
       if table[index].isMetered { table[index].meter?.didSend(count) }
     }
@@ -147,18 +150,18 @@ extension EventLoop {
   }
 
   /// Whether sending the range would not have to wait for a device.
-  mutating func isWarm(_ file: SharedDescriptor, _ range: Range<Int64>) -> Bool {
+  mutating func isInPageCache(_ file: SharedDescriptor, _ range: Range<Int64>) -> Bool {
     let number = file.descriptor.number
-    if warmth.holds(number, range, now: now) { return true }
+    if pageCacheHints.holds(number, range, now: now) { return true }
     guard PagePrefetcher.isCached(file, range) else { return false }
-    warmth.remember(number, range, now: now)
+    pageCacheHints.remember(number, range, now: now)
     return true
   }
 
   /// Bytes of one sendfile(2), within what the kernel moves at once.
   var sliceLength: Int { min(max(context.configuration.sliceLength, 65_536), 0x7fff_f000) }
 
-  mutating func fetch(_ index: Int, _ file: SharedDescriptor, _ start: Int64) {
+  mutating func fetch(_ index: Int, file: SharedDescriptor, start: Int64) {
     let end = min(
       table[index].output.fileEnd, start + Int64(max(context.configuration.turnLength, sliceLength)))
     table[index].output.isFetching = true
@@ -187,9 +190,9 @@ extension EventLoop {
   }
 
   /// Takes over what the handler has streamed: nil when there is something to send now.
-  private mutating func takeStream(_ index: Int) -> Sent? {
+  private mutating func loadStreamedBytes(_ index: Int) -> Sent? {
     guard let exchange = table[index].exchange else { return .broken }
-    let bytes = exchange.takeStreamed()
+    let bytes = exchange.collectStreamedBytes()
     if !bytes.isEmpty {
       table[index].output.bytes =
         table[index].output.isChunked

@@ -5,7 +5,7 @@ extension EventLoop {
   /// A request begins: its head is complete, or refused and then without `bytes`.
   mutating func beginRecord(_ index: Int, _ bytes: Span<UInt8>? = nil) {
     sequence += 1
-    let place = table[index].isRecording ? table[index].record : records.take()
+    let place = table[index].isRecording ? table[index].record : records.allocate()
     table[index].record = place
     table[index].awaitsFirstByte = false
     table[index].recordStart = now
@@ -38,15 +38,15 @@ extension EventLoop {
     table[index].awaitsFirstByte = true
   }
 
-  /// Bytes of content have arrived. What comes after the response counts for nobody.
-  mutating func recordReceived(_ index: Int, _ count: Int) {
+  /// Bytes of content have arrived. Content that comes after the response is not counted.
+  mutating func recordReceived(_ index: Int, count: Int) {
     guard table[index].isRecording else { return }
     records[table[index].record].bytesReceived += UInt64(count)
   }
 
   /// Bytes have left, or are held back by nothing but the system.
   @inline(__always)
-  mutating func recordSent(_ index: Int, _ count: Int, isHeldBack: Bool = false) {
+  mutating func recordSent(_ index: Int, count: Int, isHeldBack: Bool = false) {
     table[index].sent += UInt64(count)
     if table[index].awaitsFirstByte, !isHeldBack { recordFirstByte(index) }
   }
@@ -57,7 +57,7 @@ extension EventLoop {
     table[index].sentAtFirstByte = table[index].sent
     let time = presentInstant() - table[index].recordStart
     records[table[index].record].timeToFirstByte = max(1, time)
-    counters.add(Counter.firstByteNanoseconds, time)
+    counters.add(Counter.firstByteNanoseconds, by: time)
     counters.add(Counter.firstByte + LatencyHistogram.bucket(time))
   }
 
@@ -67,14 +67,14 @@ extension EventLoop {
     let place = table[index].record
     table[index].record = -1
     table[index].awaitsFirstByte = false
-    defer { records.give(place) }
+    defer { records.free(place) }
     let bodyFrom = table[index].bodyFrom
     let bytesSent = table[index].sent > bodyFrom ? table[index].sent - bodyFrom : 0
     if bodyFrom != .max {
       counters.add(Counter.responsesEnded)
-      counters.add(Counter.bytesSent, bytesSent)
+      counters.add(Counter.bytesSent, by: bytesSent)
     }
-    counters.add(Counter.bytesReceived, records[place].bytesReceived)
+    counters.add(Counter.bytesReceived, by: records[place].bytesReceived)
     // A connection that was refused for want of room asked for nothing yet.
     guard let unownedRing, table[index].isCounted else { return }
     let firstByte = records[place].timeToFirstByte

@@ -3,22 +3,22 @@ extension EventLoop {
   /// Content left unread by a handler that is read and dropped rather than the connection closed.
   private static let discardLimit: Int64 = 65_536
 
-  /// News from a handler.
-  mutating func takeNews(_ exchange: Exchange) {
+  /// Acts on what has changed for an exchange.
+  mutating func process(_ exchange: Exchange) {
     let index = exchange.tag.index
     guard table[index].exchange === exchange else { return }
-    let news = exchange.takeNews()
-    if !news.interim.isEmpty { sendInterim(index, news.interim) }
+    let update = exchange.collectUpdate()
+    if !update.interim.isEmpty { sendInterim(index, update.interim) }
     if table[index].machine.isClosed { return }
     var reads = false
-    if news.wantsBody { reads = perform(table[index].machine.handle(.bodyWanted), index) }
+    if update.wantsBody { reads = perform(table[index].machine.handle(.bodyWanted), index) }
     if table[index].machine.isClosed { return }
-    if let response = news.response {
+    if let response = update.response {
       respond(index, response, isHead: table[index].isHead, minorVersion: table[index].minorVersion)
       reads = true
     }
-    if table[index].machine.output == .streaming, news.hasStreamed || news.streamEnd != nil {
-      table[index].output.streamEnd = news.streamEnd
+    if table[index].machine.output == .streaming, update.hasStreamed || update.streamEnd != nil {
+      table[index].output.streamEnd = update.streamEnd
       if advanceOutput(index) { reads = true }
     }
     if reads, !table[index].machine.isClosed { continueInput(index) }
@@ -52,7 +52,7 @@ extension EventLoop {
     recordResponse(index, response.status, headLength: output.bytes.count)
     if let client = response.client, table[index].isRecording { records[table[index].record].peer = client }
     table[index].meter = nil
-    pace(index, response.pacing ?? .max)
+    pace(index, bytesPerSecond: response.pacing ?? .max)
     if !isHead, !response.status.forbidsContent {
       switch response.body {
       case .none: break

@@ -8,7 +8,7 @@ extension EventLoop {
   private static let readLength = 65_536
 
   /// Notes what an event means for a session and does what waited for it; false when the connection is gone.
-  mutating func wakeSecure(_ index: Int, _ events: UInt32) -> Bool {
+  mutating func wakeSecure(_ index: Int, events: UInt32) -> Bool {
     if events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 {
       table[index].tls.noteInput(isLast: events & EPOLLRDHUP.rawValue != 0)
       if table[index].tls.writeNeedsInput { continueOutput(index) }
@@ -20,15 +20,15 @@ extension EventLoop {
     return !table[index].machine.isClosed
   }
 
-  /// As recv(2) would: through the handshake first.
-  mutating func receiveSecure(_ index: Int, _ limit: Int) -> Received {
+  /// Receives like recv(2), after the handshake.
+  mutating func receiveSecure(_ index: Int, limit: Int) -> Received {
     if table[index].machine.input == .handshake {
       switch table[index].tls.handshake() {
       case .done: endHandshake(index)
       case .needsInput, .needsOutput: return .nothing
       case .ended, .broken:
         counters.add(Counter.refusals + HTTPServerStatistics.Refusal.handshake.rawValue)
-        // What follows is no TLS, and nobody reads it.
+        // What follows is not TLS, and is thrown away.
         table[index].tls = TLSSession()
         return .refused
       }
@@ -48,11 +48,11 @@ extension EventLoop {
     if let status = table[index].refusalAfterHandshake.take() { refuse(index, status) }
   }
 
-  /// As send(2) would, of at most one record.
+  /// Sends like send(2), at most one record.
   func transmitSecure(
-    _ index: Int, _ bytes: UnsafePointer<UInt8>, _ count: Int, more: Bool
+    _ index: Int, bytes: UnsafePointer<UInt8>, count: Int, more: Bool
   ) throws(SystemError) -> Int? {
-    switch unsafe table[index].tls.write(bytes, count, hasMore: more) {
+    switch unsafe table[index].tls.write(bytes, count: count, hasMore: more) {
     case .done(let taken): return taken
     case .needsInput, .needsOutput: return nil
     case .ended, .broken: throw SystemError(number: EPIPE, call: "SSL_write")
@@ -60,7 +60,7 @@ extension EventLoop {
   }
 
   /// Sends the file's part at hand as records made from the page cache.
-  mutating func sendFileSecure(_ index: Int, _ budget: inout Int) -> Sent {
+  mutating func sendFileSecure(_ index: Int, budget: inout Int) -> Sent {
     guard let file = table[index].file else { return .broken }
     while table[index].output.fileOffset < table[index].output.fileEnd {
       if budget <= 0 { return .yielded }
@@ -68,8 +68,8 @@ extension EventLoop {
       let length = Int(min(Int64(EventLoop.readLength), table[index].output.fileEnd - start))
       // A record that was made already is only handed on, and its pages were in memory then.
       let isRepeated = table[index].tls.pendingLength > 0
-      if !isRepeated, !isWarm(file, start..<start + Int64(length)) {
-        fetch(index, file, start)
+      if !isRepeated, !isInPageCache(file, start..<start + Int64(length)) {
+        fetch(index, file: file, start: start)
         return .waiting
       }
       let count: Int
@@ -82,7 +82,7 @@ extension EventLoop {
       }
       // The file ends before its range does: padding or a short body would lie, so the connection breaks.
       if count == 0 || count < table[index].tls.pendingLength { return .broken }
-      let result = sendRead(index, count)
+      let result = sendRead(index, count: count)
       budget -= Int(table[index].output.fileOffset - start)
       guard result == .sent else { return result }
     }
@@ -90,7 +90,7 @@ extension EventLoop {
   }
 
   /// Sends the first `count` bytes of the send scratch, which come from the file's part at hand.
-  private mutating func sendRead(_ index: Int, _ count: Int) -> Sent {
+  private mutating func sendRead(_ index: Int, count: Int) -> Sent {
     var position = 0
     while position < count {
       let rest = count - position
@@ -99,7 +99,8 @@ extension EventLoop {
         && table[index].output.parts.isEmpty
       let taken: Int?
       do {
-        taken = try unsafe transmitSecure(index, sendScratch.base + position, rest, more: !isLast)
+        taken = try unsafe transmitSecure(
+          index, bytes: sendScratch.base + position, count: rest, more: !isLast)
       } catch {
         return .broken
       }
@@ -107,7 +108,7 @@ extension EventLoop {
       position += taken
       table[index].isTouched = true
       table[index].output.fileOffset += Int64(taken)
-      recordSent(index, taken)
+      recordSent(index, count: taken)
       if table[index].isMetered { table[index].meter?.didSend(taken) }
     }
     return .sent

@@ -1,7 +1,7 @@
 internal import CLinux
 internal import CoreTypes
 
-/// Time, deadlines and the end.
+/// Time, deadlines and the drain.
 extension EventLoop {
   mutating func refreshTime() {
     now = presentInstant()
@@ -19,7 +19,7 @@ extension EventLoop {
     usesSystemClock ? SystemMonotonicClock().now().nanoseconds : context.clock.now().nanoseconds
   }
 
-  /// For epoll_wait: 0 while somebody waits for a turn, -1 while nothing is due.
+  /// For epoll_wait: 0 while a connection waits for a turn, -1 while nothing is due.
   mutating func waitMilliseconds() -> Int32 {
     if !ready.isEmpty { return 0 }
     var wait = wheel.wait(now: now)
@@ -32,7 +32,7 @@ extension EventLoop {
 
   mutating func passDeadlines() {
     if acceptDue > 0, now >= acceptDue { resumeAccepting() }
-    while let index = wheel.takeNext(now: now, table) {
+    while let index = wheel.popNext(now: now, table) {
       guard !table[index].machine.isClosed, table[index].timer.due > 0 else { continue }
       if table[index].timer.due <= now {
         if keepsPace(index) { continue }
@@ -43,7 +43,7 @@ extension EventLoop {
         if actions.contains(.close), table[index].deadline == .send { dropQueue(index) }
         if perform(actions, index, bodyError: isBody ? .timedOut : .connectionClosed) { continueInput(index) }
         table[index].isTouched = true
-        settle(index)
+        updateTimer(index)
       } else {
         wheel.schedule(index, table)
       }
@@ -57,8 +57,8 @@ extension EventLoop {
     }
   }
 
-  /// Sets the timer that the connection's state asks for now.
-  mutating func settle(_ index: Int) {
+  /// Schedules the deadline that the connection's state asks for now.
+  mutating func updateTimer(_ index: Int) {
     let deadline = table[index].machine.deadline
     guard table[index].isTouched || deadline != table[index].deadline else { return }
     table[index].isTouched = false
@@ -99,8 +99,8 @@ extension EventLoop {
     return UInt64(1_000_000_000).dividingFullWidth(product).quotient
   }
 
-  /// Bytes of content that have arrived, or of responses that the peer has acknowledged: what the kernel has taken says
-  /// little of a slow peer, for it takes a mebibyte at a time.
+  /// Bytes of content that have arrived, or of responses that the peer has acknowledged: what the kernel has
+  /// taken says little of a slow peer, for it takes a mebibyte at a time.
   private mutating func progress(_ index: Int, _ deadline: ConnectionMachine.Deadline) -> UInt64 {
     if deadline == .body { return table[index].received }
     let queued = UInt64(clamping: clinux_queued_output(table[index].descriptor))
@@ -116,11 +116,11 @@ extension EventLoop {
     for index in 0..<table.end where !table[index].machine.isClosed {
       if table[index].machine.input == .idle { lookForRequest(index) }
       if perform(table[index].machine.handle(.drainBegan), index) { continueInput(index) }
-      settle(index)
+      updateTimer(index)
     }
   }
 
-  /// A request may have arrived with nobody told yet.
+  /// A request may have arrived whose event has not been read yet.
   private mutating func lookForRequest(_ index: Int) {
     table[index].mayReceive = true
     table[index].tls.noteInput(isLast: false)

@@ -3,15 +3,28 @@ internal import CoreTypes
 internal import Glibc
 internal import SystemCalls
 
-/// One thread's share of a server: its listening sockets, its connections, its timers. Everything here is touched by that
-/// thread alone; news from elsewhere comes through the mailbox.
+/// One thread's share of a server: its listening sockets, its connections, its timers.
 ///
-/// What is called for every request is `mutating`, whether it changes the loop or not: for a call that only borrows the
-/// loop, the compiler makes a copy of all of it, which is a kilobyte.
+/// Everything here is touched by that thread alone; messages from elsewhere come through the ``LoopMailbox``.
+/// A turn of ``run()`` waits for epoll, then handles each event: it reads what has arrived (`+Input`,
+/// `+Secure`), offers complete requests to the handlers (`+Handlers`), sends responses (`+Responses`,
+/// `+Output`, `+Bodies`), does what each connection's ``ConnectionMachine`` asks (`+Actions`), and finally
+/// closes what is past its deadline (`+Time`). New connections come from `+Accepting`; `+Records` keeps the
+/// counters and the access records. A connection is named by its index in the ``ConnectionTable`` throughout.
+///
+/// ```swift
+/// let loop = LoopTransfer(EventLoop(number: 0, context: context, ...))
+/// try loop.prepare()
+/// let thread = try LoopThread(isLoop: true) { loop.run() }
+/// ```
+///
+/// What is called for every request is `mutating`, whether it changes the loop or not: for a call that only
+/// borrows the loop, the compiler makes a copy of all of it, which is a kilobyte.
 struct EventLoop: ~Copyable {
   /// Bytes one recv(2) may bring, and bytes of responses written on the loop before they are sent.
   static let scratchLength = 65_536
-  /// Bytes of a file that are copied into a response rather than sent by sendfile(2), which costs more below this.
+  /// Bytes of a file that are copied into a response rather than sent by sendfile(2), which costs more below
+  /// this.
   static let copiedLength = 8192
   /// Places for connections beyond the configured maximum, that are only told to come back later.
   static let spareConnections = 64
@@ -21,13 +34,13 @@ struct EventLoop: ~Copyable {
 
   let context: ServerContext
   let mailbox: LoopMailbox
-  /// Those of all loops, by their numbers.
+  /// The mailboxes of all loops, by their numbers.
   let mailboxes: [LoopMailbox]
   let epoll: FileDescriptor
-  /// Of the server's loops, from 0.
+  /// Its place among the server's loops, from 0.
   let number: Int
   let counters: CounterBlock
-  /// Where access records go; nil when nobody wants any.
+  /// Where access records go; nil without a recorder.
   let ring: AccessRing?
   let unownedRing: UnownedRing?
   let usesSystemClock: Bool
@@ -36,10 +49,10 @@ struct EventLoop: ~Copyable {
   var records: RecordPool
   var wheel: TimerWheel
   let dispatcher: InlineDispatcher?
-  /// Of the head being read now; what was read of one that is not complete lies with its connection.
+  /// For the head being read now; an incomplete head keeps its parser with its connection.
   var parser = RequestParser()
   /// What was in the page cache lately.
-  var warmth = PageCacheHints()
+  var pageCacheHints = PageCacheHints()
   let limits: RequestLimits
   let receiveScratch: ScratchBuffer
   let sendScratch: ScratchBuffer
@@ -59,7 +72,7 @@ struct EventLoop: ~Copyable {
   /// accept(2) ran out of descriptors; listening goes on when some are free or this time has come.
   var acceptDue: UInt64 = 0
 
-  /// ``prepare()`` it before it runs.
+  /// Call ``prepare()`` before ``run()``.
   init(
     number: Int, context: ServerContext, counters: CounterBlock, ring: AccessRing?,
     mailboxes: [LoopMailbox], listeners: [ListeningSocket], epoll: consuming FileDescriptor
@@ -95,7 +108,7 @@ struct EventLoop: ~Copyable {
   }
 
   func prepare() throws(SystemError) {
-    try watch(mailbox.event.number, EPOLLIN.rawValue, EventLoop.mailboxTag)
+    try watch(mailbox.event.number, events: EPOLLIN.rawValue, tag: EventLoop.mailboxTag)
     try watchListeners()
   }
 
@@ -110,15 +123,15 @@ struct EventLoop: ~Copyable {
       refreshTime()
       for position in 0..<max(0, Int(count)) {
         let tag = unsafe clinux_epoll_tag(&events[position])
-        unsafe handle(tag, events[position].events)
+        unsafe handle(tag, events: events[position].events)
       }
-      takeTurns()
+      runReadyConnections()
       passDeadlines()
     }
     closeAll()
   }
 
-  private mutating func handle(_ tag: UInt64, _ events: UInt32) {
+  private mutating func handle(_ tag: UInt64, events: UInt32) {
     if tag & EventLoop.listenerTag != 0 {
       acceptConnections(Int(tag & 0xFFFF))
     } else if tag & EventLoop.mailboxTag != 0 {
@@ -126,8 +139,8 @@ struct EventLoop: ~Copyable {
     } else {
       let tag = ConnectionTag(rawValue: tag)
       guard isCurrent(tag) else { return }
-      wake(tag.index, events)
-      settle(tag.index)
+      wake(tag.index, events: events)
+      updateTimer(tag.index)
     }
   }
 
@@ -136,27 +149,27 @@ struct EventLoop: ~Copyable {
   }
 
   private mutating func readMailbox() {
-    for message in mailbox.take() {
+    for message in mailbox.collectMessages() {
       switch message {
       case .exchangeChanged(let exchange):
         guard isCurrent(exchange.tag) else { continue }
-        takeNews(exchange)
-        settle(exchange.tag.index)
+        process(exchange)
+        updateTimer(exchange.tag.index)
       case .pagesReady(let tag):
         guard isCurrent(tag) else { continue }
         table[tag.index].output.isFetching = false
         continueOutput(tag.index)
-        settle(tag.index)
+        updateTimer(tag.index)
       case .abortBodies(let meter): abortBodies(meteredBy: meter)
       case .accepted(let connection): admit(connection)
-      case .ping(let asker): asker.resume()
+      case .ping(let continuation): continuation.resume()
       case .drain: beginDrain()
       }
     }
   }
 
-  /// Gives each connection whose turn had ended another one.
-  private mutating func takeTurns() {
+  /// Gives each connection whose turn had ended another turn.
+  private mutating func runReadyConnections() {
     guard !ready.isEmpty else { return }
     let turn = ready
     ready.removeAll(keepingCapacity: true)
@@ -164,7 +177,7 @@ struct EventLoop: ~Copyable {
       table[tag.index].isReady = false
       if table[tag.index].machine.output != .nothing { continueOutput(tag.index) }
       if !table[tag.index].machine.isClosed { continueInput(tag.index) }
-      settle(tag.index)
+      updateTimer(tag.index)
     }
   }
 
@@ -174,7 +187,7 @@ struct EventLoop: ~Copyable {
     ready.append(ConnectionTag(index: index, generation: table[index].generation))
   }
 
-  func watch(_ descriptor: Int32, _ events: UInt32, _ tag: UInt64) throws(SystemError) {
+  func watch(_ descriptor: Int32, events: UInt32, tag: UInt64) throws(SystemError) {
     var event = unsafe clinux_epoll_event(events, tag)
     let number = epoll.number
     try SystemCall.run("epoll_ctl") { unsafe epoll_ctl(number, EPOLL_CTL_ADD, descriptor, &event) }
@@ -184,13 +197,14 @@ struct EventLoop: ~Copyable {
     for (position, listener) in listeners.enumerated() {
       // One loop is woken for a shared socket, not all.
       let events = EPOLLIN.rawValue | (listener.isShared ? clinux_epoll_exclusive : 0)
-      try watch(listener.descriptor.number, events, EventLoop.listenerTag | UInt64(position))
+      try watch(listener.descriptor.number, events: events, tag: EventLoop.listenerTag | UInt64(position))
     }
   }
 }
 
 /// A block of memory that a loop reads into, or writes into, again and again.
-// Safe although it holds a pointer: it owns the memory, and its users pass the capacity along with the pointer.
+// Safe although it holds a pointer: it owns the memory, and its users pass the capacity along with the
+// pointer.
 @safe
 struct ScratchBuffer: ~Copyable {
   let base: UnsafeMutablePointer<UInt8>

@@ -3,8 +3,8 @@ internal import Glibc
 internal import Synchronization
 internal import SystemCalls
 
-/// A socket that accepts connections. Of a TCP address each loop has its own; one of a Unix address and one that was
-/// inherited is shared by all.
+/// A socket that accepts connections. Each loop has its own for a TCP address; all loops share that of a Unix
+/// address and one that was inherited.
 final class ListeningSocket: Sendable {
   let descriptor: FileDescriptor
   let isUnix: Bool
@@ -28,15 +28,17 @@ final class ListeningSocket: Sendable {
     Int(accepted.wrappingAdd(1, ordering: .relaxed).oldValue.magnitude % count.magnitude)
   }
 
-  /// Binds and listens. Returns the socket and the address it really has. Only those that follow the first of an address
-  /// share its port; a server that runs already is not joined by accident.
+  /// Binds and listens. Returns the socket and the address it really has. Only those that follow the first of
+  /// an address share its port; a server that runs already is not joined by accident.
   static func open(
     _ address: ServerAddress, configuration: HTTPServerConfiguration, isFirst: Bool, isSecure: Bool
   ) throws(HTTPServerError) -> (ListeningSocket, ServerAddress) {
     do {
       switch address {
-      case .tcp(let host, let port): return try openTCP(host, port, configuration, isFirst, isSecure)
-      case .unix(let path): return try openUnix(path, configuration, isSecure)
+      case .tcp(let host, let port):
+        return try openTCP(
+          host: host, port: port, configuration: configuration, isFirst: isFirst, isSecure: isSecure)
+      case .unix(let path): return try openUnix(path: path, configuration: configuration, isSecure: isSecure)
       }
     } catch let error as SystemError {
       let code: HTTPServerError.Code =
@@ -54,28 +56,30 @@ final class ListeningSocket: Sendable {
   }
 
   private static func openTCP(
-    _ host: String, _ port: UInt16, _ configuration: HTTPServerConfiguration, _ isFirst: Bool,
-    _ isSecure: Bool
+    host: String, port: UInt16, configuration: HTTPServerConfiguration, isFirst: Bool,
+    isSecure: Bool
   ) throws -> (ListeningSocket, ServerAddress) {
     guard var target = SocketAddress(host: host, port: port) else {
       throw HTTPServerError(.addressInvalid, "not a numeric address: \(host)")
     }
     let socket = try makeSocket(target.family)
-    try setOption(socket, SOL_SOCKET, SO_REUSEADDR, 1)
-    if !isFirst { try setOption(socket, SOL_SOCKET, SO_REUSEPORT, 1) }
+    try setOption(socket, level: SOL_SOCKET, option: SO_REUSEADDR, value: 1)
+    if !isFirst { try setOption(socket, level: SOL_SOCKET, option: SO_REUSEPORT, value: 1) }
     try prepareConnections(socket, configuration)
-    if target.family == AF_INET6 { try setOption(socket, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
+    if target.family == AF_INET6 {
+      try setOption(socket, level: Int32(IPPROTO_IPV6), option: IPV6_V6ONLY, value: 1)
+    }
     try unsafe target.withPointer { (pointer, length) throws(SystemError) in
       _ = try SystemCall.run("bind") { unsafe bind(socket.number, pointer, length) }
     }
-    if isFirst { try setOption(socket, SOL_SOCKET, SO_REUSEPORT, 1) }
+    if isFirst { try setOption(socket, level: SOL_SOCKET, option: SO_REUSEPORT, value: 1) }
     try SystemCall.run("listen") { listen(socket.number, configuration.backlog) }
     let bound = try SocketAddress(localOf: socket.number)
     return (ListeningSocket(socket, isUnix: false, isSecure: isSecure), .tcp(host: host, port: bound.port))
   }
 
   private static func openUnix(
-    _ path: String, _ configuration: HTTPServerConfiguration, _ isSecure: Bool
+    path: String, configuration: HTTPServerConfiguration, isSecure: Bool
   ) throws -> (ListeningSocket, ServerAddress) {
     guard var target = SocketAddress(unixPath: path) else {
       throw HTTPServerError(.addressInvalid, "too long for a Unix socket: \(path)")
@@ -84,16 +88,16 @@ final class ListeningSocket: Sendable {
     let socket = try makeSocket(AF_UNIX)
     if !isAbstract { try removeStale(path, &target) }
     try unsafe target.withPointer { (pointer, length) throws(SystemError) in
-      _ = try SystemCall.run("bind", path) { unsafe bind(socket.number, pointer, length) }
+      _ = try SystemCall.run("bind", subject: path) { unsafe bind(socket.number, pointer, length) }
     }
     if !isAbstract {
-      try SystemCall.run("chmod", path) { unsafe chmod(path, configuration.unixSocketPermissions) }
+      try SystemCall.run("chmod", subject: path) { unsafe chmod(path, configuration.unixSocketPermissions) }
     }
     try SystemCall.run("listen") { listen(socket.number, configuration.backlog) }
     return (ListeningSocket(socket, isUnix: true, isSecure: isSecure), .unix(path: path))
   }
 
-  /// Listens on a socket that somebody else has bound.
+  /// Listens on a socket that another process has bound.
   static func adopt(
     _ inherited: InheritedSocket, configuration: HTTPServerConfiguration
   ) throws(HTTPServerError) -> (ListeningSocket, ServerAddress) {
@@ -132,7 +136,8 @@ final class ListeningSocket: Sendable {
     }
   }
 
-  /// A socket file whose process was killed is in the way and answers nobody; one that answers is left alone.
+  /// A socket file whose process was killed is in the way and refuses connections; one that accepts them is
+  /// left alone.
   private static func removeStale(_ path: String, _ address: inout SocketAddress) throws {
     var status = stat()
     guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return }
@@ -140,22 +145,24 @@ final class ListeningSocket: Sendable {
     let refused = unsafe address.withPointer { pointer, length in
       unsafe connect(probe.number, pointer, length) == -1 && errno == ECONNREFUSED
     }
-    if refused { try SystemCall.run("unlink", path) { unsafe unlink(path) } }
+    if refused { try SystemCall.run("unlink", subject: path) { unsafe unlink(path) } }
   }
 
-  /// Accepted connections inherit these. Keep-alive probes find peers that went without a word while nothing is sent.
+  /// Accepted connections inherit these. Keep-alive probes find peers that disappeared silently while nothing
+  /// was sent.
   private static func prepareConnections(
     _ socket: borrowing FileDescriptor, _ configuration: HTTPServerConfiguration
   ) throws(SystemError) {
     let protocolLevel = Int32(IPPROTO_TCP)
-    try setOption(socket, protocolLevel, TCP_NODELAY, 1)
+    try setOption(socket, level: protocolLevel, option: TCP_NODELAY, value: 1)
     if configuration.notSentLowWater > 0 {
-      try setOption(socket, protocolLevel, TCP_NOTSENT_LOWAT, configuration.notSentLowWater)
+      try setOption(
+        socket, level: protocolLevel, option: TCP_NOTSENT_LOWAT, value: configuration.notSentLowWater)
     }
-    try setOption(socket, SOL_SOCKET, SO_KEEPALIVE, 1)
-    try setOption(socket, protocolLevel, TCP_KEEPIDLE, 60)
-    try setOption(socket, protocolLevel, TCP_KEEPINTVL, 15)
-    try setOption(socket, protocolLevel, TCP_KEEPCNT, 4)
+    try setOption(socket, level: SOL_SOCKET, option: SO_KEEPALIVE, value: 1)
+    try setOption(socket, level: protocolLevel, option: TCP_KEEPIDLE, value: 60)
+    try setOption(socket, level: protocolLevel, option: TCP_KEEPINTVL, value: 15)
+    try setOption(socket, level: protocolLevel, option: TCP_KEEPCNT, value: 4)
   }
 
   private static func makeSocket(_ family: Int32) throws(SystemError) -> FileDescriptor {
@@ -164,7 +171,7 @@ final class ListeningSocket: Sendable {
   }
 
   private static func setOption(
-    _ socket: borrowing FileDescriptor, _ level: Int32, _ option: Int32, _ value: Int32
+    _ socket: borrowing FileDescriptor, level: Int32, option: Int32, value: Int32
   ) throws(SystemError) {
     var value = value
     let number = socket.number

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Synchronization
 internal import SystemCalls
 
-/// Hands news from any thread to a loop, and wakes it.
+/// Hands messages from any thread to a loop, and wakes it.
 final class LoopMailbox: Sendable {
   enum Message: Sendable {
     /// The exchange has something for its connection.
@@ -14,7 +14,7 @@ final class LoopMailbox: Sendable {
     case abortBodies(any BodyMeter)
     /// A connection that another loop has accepted for this one, which closes it.
     case accepted(AcceptedConnection)
-    /// Somebody wants to know whether the loop still turns.
+    /// Resumes the continuation: proof that the loop still turns.
     case ping(CheckedContinuation<Void, Never>)
     case drain
   }
@@ -33,7 +33,7 @@ final class LoopMailbox: Sendable {
       takingOwnershipOf: try SystemCall.run("eventfd") { eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK)) })
   }
 
-  /// False when the loop has ended and nobody will read it.
+  /// False when the loop has ended and will not read it.
   @discardableResult
   func post(_ message: Message) -> Bool {
     let (wasEmpty, isClosed) = state.withLock { state in
@@ -41,7 +41,7 @@ final class LoopMailbox: Sendable {
       state.messages.append(message)
       return (state.messages.count == 1, false)
     }
-    if wasEmpty { ring() }
+    if wasEmpty { wake() }
     return !isClosed
   }
 
@@ -53,14 +53,14 @@ final class LoopMailbox: Sendable {
     }
   }
 
-  /// Wakes the loop without news.
-  func ring() {
+  /// Wakes the loop without a message.
+  func wake() {
     // Fails only when the counter is full, and then the loop is awake anyway.
     _ = eventfd_write(event.number, 1)
   }
 
   /// Everything posted since the last call.
-  func take() -> [Message] {
+  func collectMessages() -> [Message] {
     var count: eventfd_t = 0
     // Nothing to read is no error: the messages count.
     _ = unsafe eventfd_read(event.number, &count)

@@ -87,7 +87,8 @@ final class LoopTransfer: @unchecked Sendable {
 }
 
 /// A counting semaphore for threads (sem_init(3)); never wait for it on the cooperative pool.
-// Unchecked: sem_t is made to be used by several threads at once, and its memory never moves. Safe: it owns that memory.
+// Unchecked: sem_t is made to be used by several threads at once, and its memory never moves. Safe: it owns
+// that memory.
 @safe
 final class Semaphore: @unchecked Sendable {
   private let semaphore: UnsafeMutablePointer<sem_t>

@@ -5,10 +5,11 @@ internal import SystemCalls
 
 /// Brings cold pages of files into memory on threads of its own, so that no loop waits for a disk.
 ///
-/// A loop asks ``isCached(_:_:)`` before each slice: preadv2(2) with `RWF_NOWAIT` answers at once whether the slice's last
-/// page, and of a long slice the first as well, is in the page cache. If not, the loop gives the slice to a thread here, which reads it (that is what
-/// waits), and goes on with other connections; a note in the loop's mailbox brings the connection back. Where the file
-/// system does not know `RWF_NOWAIT`, everything counts as cached.
+/// A loop asks ``isCached(_:_:)`` before each slice: preadv2(2) with `RWF_NOWAIT` answers at once whether the
+/// slice's last page, and of a long slice the first as well, is in the page cache. If not, the loop gives the
+/// slice to a thread here, which reads it (that is what waits), and goes on with other connections; a note in
+/// the loop's mailbox brings the connection back. Where the file system does not know `RWF_NOWAIT`,
+/// everything counts as cached.
 final class PagePrefetcher: Sendable {
   struct Job: Sendable {
     let file: SharedDescriptor
@@ -23,7 +24,7 @@ final class PagePrefetcher: Sendable {
   }
 
   private let state = Mutex(State())
-  private let wakeUp = Semaphore()
+  private let jobsAvailable = Semaphore()
 
   static func isCached(_ file: SharedDescriptor, _ range: Range<Int64>) -> Bool {
     guard clinux_is_cached(file.descriptor.number, off_t(range.upperBound - 1)) else { return false }
@@ -34,20 +35,20 @@ final class PagePrefetcher: Sendable {
 
   func fetch(_ job: Job) {
     state.withLock { $0.jobs.append(job) }
-    wakeUp.signal()
+    jobsAvailable.signal()
   }
 
-  /// Ends the threads once they have done what they are at.
+  /// Ends the threads after their current jobs and those that wait.
   func stop(threads: Int) {
     state.withLock { $0.isStopping = true }
-    for _ in 0..<threads { wakeUp.signal() }
+    for _ in 0..<threads { jobsAvailable.signal() }
   }
 
   /// The body of one of the threads.
   func run() {
     var buffer = [UInt8](repeating: 0, count: 131_072)
     while true {
-      wakeUp.wait()
+      jobsAvailable.wait()
       let (job, isStopping) = state.withLock { state in
         (state.jobs.isEmpty ? nil : state.jobs.removeFirst(), state.isStopping)
       }

@@ -8,8 +8,8 @@ final class ServerContext: Sendable {
   let clock: any MonotonicClock
   let wallClock: any WallClock
   let makeDispatcher: @Sendable (_ capacity: Int) -> InlineDispatcher?
-  /// Takes requests to the tasks of the async handler.
-  let requests: AsyncStream<PassedRequest>.Continuation
+  /// Carries requests to the tasks of the async handler.
+  let requests: AsyncStream<PendingRequest>.Continuation
   let pages: PagePrefetcher
   let addresses: AddressTable
   /// Open connections of all loops, but for those that were refused for want of room.
@@ -20,7 +20,7 @@ final class ServerContext: Sendable {
   init(
     configuration: HTTPServerConfiguration, clock: any MonotonicClock, wallClock: any WallClock,
     makeDispatcher: @escaping @Sendable (_ capacity: Int) -> InlineDispatcher?,
-    requests: AsyncStream<PassedRequest>.Continuation
+    requests: AsyncStream<PendingRequest>.Continuation
   ) {
     self.configuration = configuration
     durations = DeadlineDurations(configuration)
@@ -47,7 +47,7 @@ final class ServerContext: Sendable {
 }
 
 /// A request on its way to the async handler.
-struct PassedRequest: Sendable {
+struct PendingRequest: Sendable {
   let exchange: Exchange
   let request: HTTPRequest
 }

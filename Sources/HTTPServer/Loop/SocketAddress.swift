@@ -3,7 +3,7 @@ internal import CLinux
 internal import Glibc
 internal import SystemCalls
 
-/// An address as the kernel wants it.
+/// A socket address in the kernel's layout (`sockaddr`).
 struct SocketAddress {
   private var storage = sockaddr_storage()
   private var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -24,8 +24,8 @@ struct SocketAddress {
     store(six)
   }
 
-  /// Nil when the path does not fit (107 bytes). A leading `@` names an abstract socket: no file, a name that starts with a
-  /// zero byte and has no end but its length.
+  /// Nil when the path does not fit (107 bytes). A leading `@` names an abstract socket: no file, a name that
+  /// starts with a zero byte and has no end but its length.
   init?(unixPath path: String) {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
@@ -48,7 +48,7 @@ struct SocketAddress {
   private static let pathOffset =
     MemoryLayout<sockaddr_un>.size - MemoryLayout.size(ofValue: sockaddr_un().sun_path)
 
-  /// As it is written in a configuration.
+  /// The address in the notation of a configuration.
   var serverAddress: ServerAddress {
     guard family == AF_UNIX else { return .tcp(host: PeerAddress(storage).host, port: port) }
     let count = max(0, Int(length) - SocketAddress.pathOffset)

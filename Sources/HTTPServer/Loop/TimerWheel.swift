@@ -1,6 +1,18 @@
-/// Deadlines of connections, hung into 64 slots of 2^26 nanoseconds (67 ms) each. A deadline that moves to a later time, as
-/// nearly all do, costs nothing: the entry is looked at when its old slot comes round, and hung up anew. A deadline passes
-/// up to one slot late, never early.
+/// The deadlines of a loop's connections, in 64 slots of 2^26 nanoseconds (67 ms) each.
+///
+/// The wheel holds only the head of each slot's list; the links are the ``TimerEntry`` of each connection in
+/// the ``ConnectionTable``, so scheduling allocates nothing. A deadline that moves to a later time, as nearly
+/// all do, costs nothing: its entry is looked at when its old slot comes around, and scheduled anew. A
+/// deadline passes up to one slot late, never early.
+///
+/// ```swift
+/// table[index].timer.due = now + 15_000_000_000
+/// wheel.schedule(index, table)
+/// // later, when wait(now:) has passed:
+/// while let index = wheel.popNext(now: now, table) {
+///   if table[index].timer.due <= now { expire(index) } else { wheel.schedule(index, table) }
+/// }
+/// ```
 struct TimerWheel {
   static let tickShift: UInt64 = 26
 
@@ -23,7 +35,7 @@ struct TimerWheel {
     return due > now ? due - now : 0
   }
 
-  /// Sees to it that the entry is looked at when its time has come.
+  /// Puts the connection into the slot of its deadline, unless it is in an earlier one already.
   mutating func schedule(_ index: Int, _ table: borrowing ConnectionTable) {
     let due = table[index].timer.due
     let wanted = min(max((due >> TimerWheel.tickShift) + 1, tick + 1), tick + 63)
@@ -55,8 +67,9 @@ struct TimerWheel {
     table[index].timer.slot = -1
   }
 
-  /// Takes the next entry out whose slot has come round by `now`; its deadline may still lie ahead. Nil when there is none.
-  mutating func takeNext(now: UInt64, _ table: borrowing ConnectionTable) -> Int? {
+  /// Removes and returns the next connection whose slot has come around by `now`; its deadline may still lie
+  /// ahead. Nil when there is none.
+  mutating func popNext(now: UInt64, _ table: borrowing ConnectionTable) -> Int? {
     let current = now >> TimerWheel.tickShift
     while true {
       guard occupied != 0 else {
@@ -78,7 +91,8 @@ struct TimerWheel {
 struct TimerEntry {
   /// When its deadline passes, in nanoseconds of the loop's clock; zero for none.
   var due: UInt64 = 0
-  /// The slot of the wheel it hangs in; -1 for none. It may hang in an earlier one than ``due`` asks, never in a later.
+  /// The slot of the wheel it is in; -1 for none. It may be an earlier one than ``due`` asks for, never a
+  /// later one.
   var slot: Int8 = -1
   var scheduledTick: UInt64 = 0
   var next: Int32 = -1

@@ -1,5 +1,5 @@
-/// The head of an async handler's response as bytes: its own fields without those that frame the message, then the
-/// engine's.
+/// The head of an async handler's response as bytes: its own fields without those that frame the message,
+/// then the engine's.
 struct EncodedResponseHead {
   private(set) var bytes: [UInt8] = []
 
@@ -47,7 +47,7 @@ struct EncodedResponseHead {
     ["content-length", "transfer-encoding", "connection", "date"].contains { HTTPFields.areSame($0, name) }
   }
 
-  /// A field that would break out of its line is left out: it can only come from somebody who means to.
+  /// A field that would break out of its line is left out: it can only be an attempt to inject another.
   private static func isValid(_ field: HTTPFields.Field) -> Bool {
     !field.name.isEmpty && field.name.utf8.allSatisfy(ASCII.isToken)
       && field.value.utf8.allSatisfy(ASCII.isFieldValue)
@@ -62,7 +62,7 @@ extension HTTPResponse {
 }
 
 extension ResponseBody {
-  /// Nil only for a stream whose end nobody knows.
+  /// Nil only for a stream of unknown length.
   var length: Int64? {
     switch self {
     case .none: 0

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// One request on its way between a loop and the task of its handler. Both sides touch it, under its lock and never for
-/// long. What changes for the loop is reported to the ``ExchangeObserver``.
+/// One request on its way between a loop and the task of its handler. Both sides touch it, under its lock and
+/// never for long. What changes for the loop is reported to the ``ExchangeObserver``.
 final class Exchange: Sendable {
   /// Which connection of the loop it belongs to.
   let tag: ConnectionTag
@@ -9,30 +9,30 @@ final class Exchange: Sendable {
   private let bodyLimit: Int
   private let streamLimit: Int
   /// RFC 9110 §15.2: no interim responses to HTTP/1.0.
-  private let takesInterim: Bool
+  private let allowsInterim: Bool
   private let state = Mutex(ExchangeState())
 
   init(
     tag: ConnectionTag, observer: any ExchangeObserver, bodyLimit: Int, streamLimit: Int,
-    takesInterim: Bool = true
+    allowsInterim: Bool = true
   ) {
     self.tag = tag
     self.observer = observer
     self.bodyLimit = bodyLimit
     self.streamLimit = streamLimit
-    self.takesInterim = takesInterim
+    self.allowsInterim = allowsInterim
   }
 
   // MARK: The loop's side
 
   /// Adds content; false when so much waits now that the socket should rest.
   func appendBody(_ bytes: Span<UInt8>) -> Bool {
-    let (mayGoOn, waiter) = state.withLock { state in
+    let (hasRoom, waiter) = state.withLock { state in
       unsafe bytes.withUnsafeBufferPointer { unsafe state.body.append(contentsOf: $0) }
       return (state.body.count < bodyLimit, state[.body].take())
     }
     waiter?.resume()
-    return mayGoOn
+    return hasRoom
   }
 
   /// No more content follows: nil, it is complete.
@@ -44,7 +44,7 @@ final class Exchange: Sendable {
     waiter?.resume()
   }
 
-  /// Nobody may want the answer any more: the handler's task is cancelled. What it answers is still taken.
+  /// The peer may not want the answer any more: cancels the handler's task. An answer it still gives is sent.
   func cancel() {
     let waiter = state.withLock { state in
       state.isCancelled = true
@@ -53,7 +53,8 @@ final class Exchange: Sendable {
     waiter?.resume()
   }
 
-  /// The connection is gone, or done with this request: whatever waits is woken, the handler's task is cancelled.
+  /// The connection is gone, or done with this request: whatever waits is woken, the handler's task is
+  /// cancelled.
   func abandon() {
     let waiters = state.withLock { state in
       state.isAbandoned = true
@@ -65,21 +66,21 @@ final class Exchange: Sendable {
   }
 
   /// What has changed since the last call.
-  func takeNews() -> ExchangeUpdate {
+  func collectUpdate() -> ExchangeUpdate {
     state.withLock { state in
       state.isPosted = false
-      let news = ExchangeUpdate(
+      let update = ExchangeUpdate(
         wantsBody: state.wantsBody, interim: state.interim, response: state.response.take(),
         hasStreamed: state.streamed.isEmpty == false,
         streamEnd: state.streamEnd)
       state.wantsBody = false
       state.interim = []
-      return news
+      return update
     }
   }
 
   /// The bytes a streaming handler has written since the last call; its writer goes on.
-  func takeStreamed() -> [UInt8] {
+  func collectStreamedBytes() -> [UInt8] {
     let (bytes, waiter) = state.withLock { state in
       let bytes = state.streamed
       state.streamed = []
@@ -93,7 +94,8 @@ final class Exchange: Sendable {
 
   func nextBodyBytes() async throws(RequestBodyError) -> [UInt8]? {
     while true {
-      // Asked first: a body that broke off cancels the task after its error was put down, and the error goes first.
+      // Asked first: a body that broke off cancels the task after its error was put down, and the error goes
+      // first.
       let isCancelled = Task.isCancelled
       let (step, posts) = state.withLock { $0.nextBody() }
       if posts { observer.exchangeDidChange(self) }
@@ -109,7 +111,7 @@ final class Exchange: Sendable {
   }
 
   func sendInterim(_ bytes: [UInt8]) {
-    guard takesInterim else { return }
+    guard allowsInterim else { return }
     if state.withLock({ $0.acceptInterim(bytes, limit: streamLimit) }) { observer.exchangeDidChange(self) }
   }
 
@@ -189,20 +191,20 @@ final class Exchange: Sendable {
     await wait(.body) { !$0.body.isEmpty || $0.bodyEnd != nil }
   }
 
-  /// Sleeps until the continuation at `place` is resumed, or not at all when `condition` holds already. Cancelling the task
-  /// resumes it.
+  /// Sleeps until the continuation at `place` is resumed, or not at all when `condition` holds already.
+  /// Cancelling the task resumes it.
   private func wait(
     _ place: ExchangeState.Waiter,
     unless condition: @escaping @Sendable (borrowing ExchangeState) -> Bool
   ) async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let goesOn = state.withLock { state in
+        let resumesNow = state.withLock { state in
           if condition(state) || Task.isCancelled { return true }
           state[place] = continuation
           return false
         }
-        if goesOn { continuation.resume() }
+        if resumesNow { continuation.resume() }
       }
     } onCancel: {
       state.withLock { $0[place].take() }?.resume()
@@ -225,7 +227,7 @@ struct ConnectionTag: Hashable, Sendable {
     self.generation = generation
   }
 
-  /// As epoll carries it.
+  /// The form in which epoll carries it.
   init(rawValue: UInt64) {
     index = Int(rawValue & 0xFFFF_FFFF)
     generation = UInt32(truncatingIfNeeded: rawValue >> 32)

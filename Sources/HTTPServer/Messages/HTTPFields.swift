@@ -1,9 +1,13 @@
 /// Header fields in the order they stand on the wire; names compare without case (RFC 9110 §5.1).
 public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
+  /// One header field.
   public struct Field: Sendable, Hashable {
+    /// As received, or as it is to be sent: case is kept.
     public let name: String
+    /// Without the white space around it.
     public let value: String
 
+    /// A field; neither part is checked before it is sent (see ``HTTPResponse``).
     public init(name: String, value: String) {
       self.name = name
       self.value = value
@@ -12,8 +16,10 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
 
   private var fields: [Field] = []
 
+  /// No fields.
   public init() {}
 
+  /// The fields in the order of the literal; a name may repeat.
   public init(dictionaryLiteral elements: (String, String)...) {
     fields = elements.map { Field(name: $0.0, value: $0.1) }
   }
@@ -32,7 +38,7 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   }
 
   /// Adds a field, whether or not one of that name exists.
-  public mutating func append(_ name: String, _ value: String) {
+  public mutating func append(name: String, value: String) {
     fields.append(Field(name: name, value: value))
   }
 
@@ -43,10 +49,12 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     fields.insert(Field(name: name, value: value), at: place ?? fields.count)
   }
 
+  /// Removes every field of that name.
   public mutating func remove(_ name: String) {
     fields.removeAll { HTTPFields.areSame($0.name, name) }
   }
 
+  /// Whether there is a field of that name.
   public func contains(_ name: String) -> Bool {
     fields.contains { HTTPFields.areSame($0.name, name) }
   }
@@ -58,7 +66,10 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
 }
 
 extension HTTPFields: RandomAccessCollection {
+  /// Always 0.
   public var startIndex: Int { fields.startIndex }
+  /// The number of fields.
   public var endIndex: Int { fields.endIndex }
+  /// The field at `position`, which must be below ``endIndex``.
   public subscript(position: Int) -> Field { fields[position] }
 }

@@ -1,7 +1,8 @@
 public import CoreTypes
 
 extension Preconditions {
-  /// Reads the conditional fields of an async handler's request; see ``init(head:bytes:entityTag:lastModified:isLastModifiedStrong:)``.
+  /// Reads the conditional fields of an async handler's request; see
+  /// ``init(head:bytes:entityTag:lastModified:isLastModifiedStrong:)``.
   public init(
     _ request: HTTPRequest, entityTag: String, lastModified: Timestamp? = nil,
     isLastModifiedStrong: Bool = false
@@ -13,7 +14,7 @@ extension Preconditions {
       guard !values.isEmpty else { return nil }
       return values.contains { value in
         let bytes = Array(value.utf8)
-        return EntityTagList.matches(bytes.span, tag.span, comparison)
+        return EntityTagList.matches(bytes.span, entityTag: tag.span, comparison: comparison)
       }
     }
     func date(_ name: String) -> Int64? {

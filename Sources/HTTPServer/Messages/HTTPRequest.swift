@@ -1,21 +1,36 @@
 /// A request as an ``AsyncHandler`` sees it: its head checked and decoded, its body still to be read.
+///
+/// The head has passed the ``RequestParser``; path and query are percent-decoded into ``pathSegments`` and
+/// ``query``, which are what a handler should look at. The ``body`` arrives while it is read. Tests of
+/// handlers make requests themselves:
+///
+/// ```swift
+/// let request = try HTTPRequest(
+///   method: .put, rawTarget: "/v1/products/tea?dry-run=1", headers: ["Content-Type": "application/json"],
+///   body: RequestBody(Array("{}".utf8)))
+/// request.pathSegments  // ["v1", "products", "tea"]
+/// request.queryValue("dry-run")  // "1"
+/// ```
 public struct HTTPRequest: Sendable {
+  /// The method; any token.
   public var method: HTTPMethod
-  /// The target as received: origin-form, percent-encoded, with its query. Of an absolute-form target, what follows
-  /// the authority.
+  /// The target as received: origin-form, percent-encoded, with its query. An absolute-form
+  /// target is cut to what follows its authority.
   public var rawTarget: String
   /// The path of the target, still percent-encoded; starts with `/` (or is `*` with `OPTIONS`).
   public var path: String
-  /// The parts of the path between slashes, percent-decoded. A part that decodes to bytes that are not UTF-8, to a
-  /// control character or to a slash never gets here: such a request is answered 400.
+  /// The parts of the path between slashes, percent-decoded. A part that decodes to bytes that are not UTF-8,
+  /// to a control character or to a slash never gets here: such a request is answered 400.
   public var pathSegments: [String]
   /// The parameters of the query in order, `+` read as a space and percent-decoded.
   public var query: [QueryParameter]
+  /// The header fields as received.
   public var headers: HTTPFields
+  /// The content; read it at most once.
   public var body: RequestBody
   /// `address:port` of the peer, or `unix` for a Unix socket.
   public var remoteAddress: String
-  /// The same as a value; ``PeerAddress/unix`` also for a request that no connection brought.
+  /// ``remoteAddress`` as a value; ``PeerAddress/unix`` for a request that no connection brought.
   public var peer = PeerAddress.unix
   /// Whether it came over TLS.
   public var isSecure = false
@@ -24,6 +39,8 @@ public struct HTTPRequest: Sendable {
   /// Its way back to the connection; nil for a request that no connection brought.
   var exchange: Exchange?
 
+  /// A request that no connection brought. Throws ``RequestTargetError`` when `rawTarget` does not start with
+  /// a slash or does not decode.
   public init(
     method: HTTPMethod, rawTarget: String, headers: HTTPFields = [:], body: RequestBody = .empty,
     remoteAddress: String = "unix", id: String = "0"
@@ -40,9 +57,9 @@ public struct HTTPRequest: Sendable {
     self.id = id
   }
 
-  /// Sends an interim response (RFC 9110 §15.2) at once: 102 to 199. Does nothing for an HTTP/1.0 client, once a response
-  /// was returned, when the peer is gone, or when it takes so little that interim responses pile up.
-  /// The engine sends 100 by itself when a body is read.
+  /// Sends an interim response (RFC 9110 §15.2) at once: 102 to 199. Does nothing for an HTTP/1.0 client,
+  /// once a response was returned, when the peer is gone, or when it takes so little that interim responses
+  /// pile up. The engine sends 100 by itself when a body is read.
   public func sendInterim(_ status: HTTPStatus, _ headers: HTTPFields = [:]) async {
     precondition(
       (102...199).contains(status.rawValue), "\(status) is not an interim response for a handler to send")
@@ -62,9 +79,12 @@ public struct HTTPRequest: Sendable {
 
 /// One `name=value` of a query, decoded. `name` alone has an empty value.
 public struct QueryParameter: Sendable, Hashable {
+  /// The part before the first `=`, decoded.
   public var name: String
+  /// The part after the first `=`, decoded; empty without one.
   public var value: String
 
+  /// A parameter that is decoded already.
   public init(name: String, value: String) {
     self.name = name
     self.value = value
@@ -130,5 +150,6 @@ struct RequestTarget {
 
 /// A request target that does not decode to text.
 public struct RequestTargetError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// A sentence without a full stop.
   public var description: String { "the request target does not decode to text" }
 }

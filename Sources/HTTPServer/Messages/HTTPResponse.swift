@@ -1,17 +1,31 @@
 public import CoreTypes
 public import SystemCalls
 
-/// A final response. The server adds `Date`, `Content-Length` or `Transfer-Encoding`, and `Connection`; what the handler
-/// sets of these is replaced. To `HEAD` it sends the head of this response and leaves the body out.
+/// The final response of an ``AsyncHandler``: a status, fields and a ``ResponseBody``.
+///
+/// The server adds `Date`, `Content-Length` or `Transfer-Encoding`, and `Connection`; what the handler sets
+/// of these is replaced, but `Connection: close` closes the connection. To `HEAD` it sends the head of this
+/// response and leaves the body out.
+///
+/// ```swift
+/// var response = HTTPResponse(
+///   status: .ok, headers: ["Content-Type": "text/plain"], body: .bytes(Array("hello\n".utf8)))
+/// response.pacing = 1_000_000  // bytes per second
+/// ```
 public struct HTTPResponse: Sendable {
+  /// The status of the final response: 200 or more.
   public var status: HTTPStatus
+  /// Fields of the handler. One with an invalid name or value is left out.
   public var headers: HTTPFields
+  /// The content.
   public var body: ResponseBody
-  /// Bytes per second at which the kernel lets this response leave (`SO_MAX_PACING_RATE`); nil for as fast as it can.
+  /// Bytes per second at which the kernel lets this response leave (`SO_MAX_PACING_RATE`); nil for as fast as
+  /// it can.
   public var pacing: UInt64?
-  /// Who asked, where that is not who is at the other end: told to the access record.
+  /// The client behind a proxy, when the peer is the proxy: goes into the access record in place of the peer.
   public var client: PeerAddress?
 
+  /// A response as fast as its client takes it, for the peer itself.
   public init(status: HTTPStatus, headers: HTTPFields = [:], body: ResponseBody = .none) {
     self.status = status
     self.headers = headers
@@ -21,24 +35,30 @@ public struct HTTPResponse: Sendable {
 
 /// The content of a response as a value; the server moves the bytes.
 public enum ResponseBody: Sendable {
+  /// No content.
   case none
+  /// Content that is in memory.
   case bytes([UInt8])
-  /// A part of a file, sent by sendfile(2). The range must lie within the file: a file that turns out shorter ends the
-  /// connection, never pads. `meter` learns of the bytes as they leave.
+  /// A part of a file, sent by sendfile(2). The range must lie within the file: a file that turns out shorter
+  /// ends the connection, never pads. `meter` learns of the bytes as they leave.
   case file(SharedDescriptor, Range<Int64>, meter: (any BodyMeter)? = nil)
   /// Bytes and parts of files one after the other, such as `multipart/byteranges` (see ``MultipartRanges``).
   case parts([BodyPart], meter: (any BodyMeter)? = nil)
-  /// Made while it is sent, by the closure, in the task that ran the handler. Chunked unless the length is known; then
-  /// exactly that many bytes must be written. When the closure throws, the connection is closed short of the end, so that
-  /// the client knows. The closure may wait as long as it likes between writes.
+  /// Content that the closure makes while it is sent, in the task that ran the handler. Chunked unless the
+  /// length is known; then exactly that many bytes must be written. When the closure throws, the connection
+  /// is closed short of the end, so that the client knows. The closure may wait as long as it likes between
+  /// writes.
   case stream(contentLength: Int64? = nil, @Sendable (ResponseWriter) async throws -> Void)
 }
 
 /// A piece of a ``ResponseBody/parts(_:meter:)`` body.
 public enum BodyPart: Sendable {
+  /// Bytes that are in memory.
   case bytes([UInt8])
+  /// A part of a file, in which the range must lie.
   case file(SharedDescriptor, Range<Int64>)
 
+  /// Bytes of the part.
   public var length: Int64 {
     switch self {
     case .bytes(let bytes): Int64(bytes.count)
@@ -61,11 +81,12 @@ public final class SharedDescriptor: Sendable {
   }
 }
 
-/// Learns of a response body: that its sending begins, how many of its bytes the kernel has taken, as it takes them, and
-/// that it is over. Called on a loop's thread: return at once.
+/// Observes the sending of a response body: its beginning, the bytes that the kernel has taken, as it takes
+/// them, and its end. Called on a loop's thread: return at once.
 public protocol BodyMeter: AnyObject, Sendable {
   /// A body with content that carries this meter is about to be sent. Not for `HEAD`, nor for an empty range.
   func didBegin()
+  /// The kernel has taken `count` more bytes of the body.
   func didSend(_ count: Int)
   /// Once for each ``didBegin()``, whether the body was sent to its end or not.
   func didEnd()
@@ -74,8 +95,11 @@ public protocol BodyMeter: AnyObject, Sendable {
 }
 
 extension BodyMeter {
+  /// Does nothing.
   public func didBegin() {}
+  /// Does nothing.
   public func didEnd() {}
+  /// Calls ``didBegin()``, ``didSend(_:)`` and ``didEnd()``.
   public func didSendAtOnce(_ count: Int) {
     didBegin()
     didSend(count)

@@ -1,10 +1,13 @@
 public import CoreTypes
 
-/// The content of a request, as it arrives. Read it once; while it is not read, the server stops reading the socket
-/// after ``HTTPServerConfiguration/bodyBufferLength`` bytes, so that a slow handler slows its client down.
+/// The content of a request, as it arrives. Read it once; while it is not read, the server stops reading the
+/// socket after ``HTTPServerConfiguration/bodyBufferLength`` bytes, so that a slow handler slows its client
+/// down.
 ///
-/// Reading throws ``RequestBodyError``. Leaving it unread is fine: the server reads what little remains, or closes.
+/// Reading throws ``RequestBodyError``. Leaving it unread is fine: the server reads what little remains, or
+/// closes.
 public struct RequestBody: AsyncSequence, Sendable {
+  /// Bytes as they arrived: at least one.
   public typealias Element = [UInt8]
 
   fileprivate enum Source: Sendable {
@@ -30,6 +33,7 @@ public struct RequestBody: AsyncSequence, Sendable {
     self.expectedLength = expectedLength
   }
 
+  /// Reads the body; one iterator, on one task at a time.
   public struct AsyncIterator: AsyncIteratorProtocol, Sendable {
     fileprivate var source: Source?
 
@@ -45,6 +49,7 @@ public struct RequestBody: AsyncSequence, Sendable {
       }
     }
 
+    /// The same as ``next()``, for callers that are isolated to an actor.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(RequestBodyError) -> [UInt8]? {
@@ -52,11 +57,13 @@ public struct RequestBody: AsyncSequence, Sendable {
     }
   }
 
+  /// Begins to read. The server asks the client for content with the first call of `next()`.
   public func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(source: source)
   }
 
-  /// The whole body. Throws ``RequestBodyError/Code/tooLarge`` as soon as it is known to be longer than `limit`.
+  /// The whole body. Throws ``RequestBodyError/Code/tooLarge`` as soon as it is known to be longer than
+  /// `limit`.
   public func collect(upTo limit: ByteCount) async throws(RequestBodyError) -> [UInt8] {
     if let expectedLength, expectedLength > limit { throw RequestBodyError(.tooLarge) }
     var collected: [UInt8] = []
@@ -71,27 +78,41 @@ public struct RequestBody: AsyncSequence, Sendable {
 
 /// Why a request body could not be read to its end.
 public struct RequestBodyError: Error, Hashable, Sendable, CustomStringConvertible {
-  public enum Code: Hashable, Sendable {
-    /// The peer closed, or the server gave up on it, before the body was complete.
-    case connectionClosed
+  /// What to act on.
+  public struct Code: Hashable, Sendable {
+    fileprivate enum Name: Hashable {
+      case connectionClosed
+      case malformedChunk
+      case timedOut
+      case tooLarge
+      case cancelled
+    }
+
+    fileprivate let name: Name
+
+    /// The peer closed, or the server closed the connection, before the body was complete.
+    public static let connectionClosed = Code(name: .connectionClosed)
     /// The chunked coding was broken; the connection is closed after the response.
-    case malformedChunk
-    /// The peer sent nothing for longer than the body deadline.
-    case timedOut
+    public static let malformedChunk = Code(name: .malformedChunk)
+    /// The peer sent less than the lowest rate over a body deadline.
+    public static let timedOut = Code(name: .timedOut)
     /// More than the bound given to ``RequestBody/collect(upTo:)``.
-    case tooLarge
-    /// The task that reads was cancelled.
-    case cancelled
+    public static let tooLarge = Code(name: .tooLarge)
+    /// The task that reads was canceled.
+    public static let cancelled = Code(name: .cancelled)
   }
 
+  /// Why, for code.
   public let code: Code
 
+  /// An error as reading throws it; public for tests of callers.
   public init(_ code: Code) {
     self.code = code
   }
 
-  public var description: String {
-    switch code {
+  /// The code as a sentence for people, without a full stop.
+  public var message: String {
+    switch code.name {
     case .connectionClosed: "the connection was closed before the request body was complete"
     case .malformedChunk: "the chunked request body is malformed"
     case .timedOut: "the request body did not arrive in time"
@@ -99,4 +120,7 @@ public struct RequestBodyError: Error, Hashable, Sendable, CustomStringConvertib
     case .cancelled: "the request was abandoned"
     }
   }
+
+  /// The message.
+  public var description: String { message }
 }

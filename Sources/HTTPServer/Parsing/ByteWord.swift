@@ -1,12 +1,13 @@
-/// Eight bytes of input looked at together, the first in the lowest bits: most of a head is letters, digits and other plain
-/// characters, and none of its grammar turns on those. What is not plain is for the caller to judge, byte by byte.
+/// Eight bytes of input looked at together, the first in the lowest bits: most of a head is letters, digits
+/// and other plain characters, and none of its grammar turns on those. What is not plain is for the caller to
+/// judge, byte by byte.
 struct ByteWord {
   private let bits: UInt64
 
   private static let ones: UInt64 = 0x0101_0101_0101_0101
   private static let highs: UInt64 = 0x8080_8080_8080_8080
 
-  /// Of `input` from `offset` on, where there must be eight bytes.
+  /// The eight bytes of `input` from `offset` on, which must be there.
   @inline(__always)
   init(_ input: Span<UInt8>, at offset: Int) {
     let eight = input.extracting(offset..<offset + 8)
@@ -28,7 +29,8 @@ struct ByteWord {
   /// Bytes from the first on that may stand in a field value; a tab, which may as well, ends them.
   @inline(__always)
   var valueBytes: Int {
-    // Bytes below 0x20, and bytes that are 0x7F: exact up to the first of them, as borrows only run upwards from there.
+    // Bytes below 0x20, and bytes that are 0x7F: exact up to the first of them, as borrows only run upwards
+    // from there.
     let controls = (bits &- Self.ones &* 0x20) & ~bits
     let other = bits ^ Self.ones &* 0x7F
     let deletes = (other &- Self.ones) & ~other
@@ -38,14 +40,14 @@ struct ByteWord {
   /// Letters and hyphens from the first byte on.
   @inline(__always)
   var nameBytes: Int {
-    let hyphens = Self.atLeast(bits, 0x2D) & ~Self.atLeast(bits, 0x2E)
+    let hyphens = Self.atLeast(bits, bound: 0x2D) & ~Self.atLeast(bits, bound: 0x2E)
     return Self.bytes(before: ~((letters | hyphens) & ~bits))
   }
 
   /// Letters, digits, hyphens, dots and slashes from the first byte on.
   @inline(__always)
   var targetBytes: Int {
-    let others = Self.atLeast(bits, 0x2D) & ~Self.atLeast(bits, 0x3A)
+    let others = Self.atLeast(bits, bound: 0x2D) & ~Self.atLeast(bits, bound: 0x3A)
     return Self.bytes(before: ~((letters | others) & ~bits))
   }
 
@@ -53,12 +55,12 @@ struct ByteWord {
   @inline(__always)
   private var letters: UInt64 {
     let folded = bits | Self.ones &* 0x20
-    return Self.atLeast(folded, 0x61) & ~Self.atLeast(folded, 0x7B)
+    return Self.atLeast(folded, bound: 0x61) & ~Self.atLeast(folded, bound: 0x7B)
   }
 
   /// In the high bit of each byte whether its other seven are at least `bound`, which is below 0x80.
   @inline(__always)
-  private static func atLeast(_ bits: UInt64, _ bound: UInt64) -> UInt64 {
+  private static func atLeast(_ bits: UInt64, bound: UInt64) -> UInt64 {
     (bits & ~highs) &+ ones &* (0x80 - bound)
   }
 

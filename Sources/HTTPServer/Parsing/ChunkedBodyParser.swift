@@ -1,6 +1,6 @@
-/// Reads the chunked coding (RFC 9112 §7.1) as strictly as ``RequestParser`` reads heads: CRLF only, no white space,
-/// well-formed extensions, which are ignored, and a trailer section of well-formed fields, which are dropped and can
-/// therefore not pass for header fields.
+/// Reads the chunked coding (RFC 9112 §7.1) as strictly as ``RequestParser`` reads heads: CRLF only, no white
+/// space, well-formed extensions, which are ignored, and a trailer section of well-formed fields, which are
+/// dropped and can therefore not pass for header fields.
 struct ChunkedBodyParser: Hashable, Sendable {
   enum Answer: Hashable {
     case needsMore
@@ -44,8 +44,8 @@ struct ChunkedBodyParser: Hashable, Sendable {
     self.lineLimit = lineLimit
   }
 
-  /// Reads on from `position`, which is moved behind what was understood. Call again after `.bytes`; with more input after
-  /// `.needsMore`.
+  /// Reads on from `position`, which is moved behind what was understood. Call again after `.bytes`; with
+  /// more input after `.needsMore`.
   mutating func next(_ input: Span<UInt8>, from position: inout Int) -> Answer {
     while position < input.count {
       if phase == .bytes {
@@ -78,9 +78,9 @@ struct ChunkedBodyParser: Hashable, Sendable {
       return stepExtension(byte)
     case .sizeLineFeed:
       lineLength = 0
-      return expect(byte, ASCII.lineFeed, then: remaining > 0 ? .bytes : .fieldStart)
-    case .bytesReturn: return expect(byte, ASCII.carriageReturn, then: .bytesLineFeed)
-    case .bytesLineFeed: return expect(byte, ASCII.lineFeed, then: .sizeStart)
+      return expect(byte, toBe: ASCII.lineFeed, then: remaining > 0 ? .bytes : .fieldStart)
+    case .bytesReturn: return expect(byte, toBe: ASCII.carriageReturn, then: .bytesLineFeed)
+    case .bytesLineFeed: return expect(byte, toBe: ASCII.lineFeed, then: .sizeStart)
     case .fieldStart, .fieldName, .fieldValue, .fieldLineFeed, .lastLineFeed: return stepTrailer(byte)
     case .bytes, .done: return false
     }
@@ -162,12 +162,12 @@ struct ChunkedBodyParser: Hashable, Sendable {
         return true
       }
       return ASCII.isFieldValue(byte)
-    case .fieldLineFeed: return expect(byte, ASCII.lineFeed, then: .fieldStart)
-    default: return expect(byte, ASCII.lineFeed, then: .done)
+    case .fieldLineFeed: return expect(byte, toBe: ASCII.lineFeed, then: .fieldStart)
+    default: return expect(byte, toBe: ASCII.lineFeed, then: .done)
     }
   }
 
-  private mutating func expect(_ byte: UInt8, _ expected: UInt8, then next: Phase) -> Bool {
+  private mutating func expect(_ byte: UInt8, toBe expected: UInt8, then next: Phase) -> Bool {
     phase = next
     return byte == expected
   }

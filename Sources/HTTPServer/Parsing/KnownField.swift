@@ -18,18 +18,18 @@ public enum KnownField: Int, Sendable, CaseIterable {
   /// The name in lower case, packed; a test spells them out.
   var packedName: PackedName {
     switch self {
-    case .host: PackedName(0x686F7374, 0x0, 0x0)
-    case .contentLength: PackedName(0x636F6E74656E742D, 0x6C656E677468, 0x0)
-    case .transferEncoding: PackedName(0x7472616E73666572, 0x2D656E636F64696E, 0x67)
-    case .connection: PackedName(0x636F6E6E65637469, 0x6F6E, 0x0)
-    case .expect: PackedName(0x657870656374, 0x0, 0x0)
-    case .range: PackedName(0x72616E6765, 0x0, 0x0)
-    case .ifRange: PackedName(0x69662D72616E6765, 0x0, 0x0)
-    case .ifMatch: PackedName(0x69662D6D61746368, 0x0, 0x0)
-    case .ifNoneMatch: PackedName(0x69662D6E6F6E652D, 0x6D61746368, 0x0)
-    case .ifModifiedSince: PackedName(0x69662D6D6F646966, 0x6965642D73696E63, 0x65)
-    case .ifUnmodifiedSince: PackedName(0x69662D756E6D6F64, 0x69666965642D7369, 0x6E6365)
-    case .authorization: PackedName(0x617574686F72697A, 0x6174696F6E, 0x0)
+    case .host: PackedName(words: [0x686F7374, 0x0, 0x0])
+    case .contentLength: PackedName(words: [0x636F6E74656E742D, 0x6C656E677468, 0x0])
+    case .transferEncoding: PackedName(words: [0x7472616E73666572, 0x2D656E636F64696E, 0x67])
+    case .connection: PackedName(words: [0x636F6E6E65637469, 0x6F6E, 0x0])
+    case .expect: PackedName(words: [0x657870656374, 0x0, 0x0])
+    case .range: PackedName(words: [0x72616E6765, 0x0, 0x0])
+    case .ifRange: PackedName(words: [0x69662D72616E6765, 0x0, 0x0])
+    case .ifMatch: PackedName(words: [0x69662D6D61746368, 0x0, 0x0])
+    case .ifNoneMatch: PackedName(words: [0x69662D6E6F6E652D, 0x6D61746368, 0x0])
+    case .ifModifiedSince: PackedName(words: [0x69662D6D6F646966, 0x6965642D73696E63, 0x65])
+    case .ifUnmodifiedSince: PackedName(words: [0x69662D756E6D6F64, 0x69666965642D7369, 0x6E6365])
+    case .authorization: PackedName(words: [0x617574686F72697A, 0x6174696F6E, 0x0])
     }
   }
 

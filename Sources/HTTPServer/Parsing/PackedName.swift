@@ -1,12 +1,14 @@
-/// A field name of up to 24 bytes in lower case, eight to a word, so that names compare without touching memory.
+/// A field name of up to 24 bytes in lower case, eight to a word, so that names compare without touching
+/// memory.
 struct PackedName: Hashable {
   private var words: InlineArray<3, UInt64>
 
-  init(_ first: UInt64, _ second: UInt64, _ third: UInt64) {
-    words = [first, second, third]
+  init(words: InlineArray<3, UInt64>) {
+    self.words = words
   }
 
-  /// Of `length` bytes of `input` at `start`; names longer than 24 bytes equal no known one.
+  /// Packs `length` bytes of `input` at `start`. Nil for names longer than 24 bytes, which equal no known
+  /// one.
   init?(_ input: Span<UInt8>, start: Int, length: Int, readsUnderscoreAsHyphen: Bool = false) {
     guard length <= 24 else { return nil }
     func word(_ first: Int) -> UInt64 {
@@ -34,7 +36,7 @@ struct PackedName: Hashable {
     for index in 0..<3 { hasher.combine(words[index]) }
   }
 
-  /// As text, without the padding.
+  /// The name as text, without the padding.
   var text: String {
     var bytes: [UInt8] = []
     for index in 0..<3 {

@@ -11,7 +11,7 @@ extension RequestHead {
       firstOfKnown[known.rawValue] = UInt8(fieldCount)
     } else {
       repeatedKnown |= 1 << UInt16(known.rawValue)
-      // RFC 9112 §3.2, §6.3; one coding in two lines, or one length said twice, helps nobody but an attacker.
+      // RFC 9112 §3.2, §6.3; one coding in two lines, or one length said twice, helps only an attacker.
       if known == .host || known == .contentLength || known == .transferEncoding { return .badRequest }
     }
     switch known {
@@ -38,14 +38,14 @@ extension RequestHead {
     guard RequestHead.isAuthority(input, host) else { return .badRequest }
     if authority.isEmpty {
       authority = host
-    } else if !RequestHead.areSame(input, authority, host) {
+    } else if !RequestHead.areSame(input, left: authority, right: host) {
       return .badRequest
     }
     return nil
   }
 
   private mutating func readContentLength(_ input: Span<UInt8>, _ value: Range<Int>) -> HTTPStatus? {
-    // A leading zero is legal, and octal to somebody.
+    // A leading zero is legal, but some readers take it for octal.
     guard !value.isEmpty, value.count == 1 || input[value.lowerBound] != ASCII.zero else {
       return .badRequest
     }
@@ -62,7 +62,7 @@ extension RequestHead {
   }
 
   private mutating func readTransferEncoding(_ input: Span<UInt8>, _ value: Range<Int>) -> HTTPStatus? {
-    let chunked = PackedName(0x63_6875_6E6B_6564, 0, 0)
+    let chunked = PackedName(words: [0x63_6875_6E6B_6564, 0, 0])
     var tokens = 0
     var chunkedTokens = 0
     var isLastChunked = false
@@ -74,10 +74,10 @@ extension RequestHead {
       tokens += 1
       isLastChunked = PackedName(input, start: start, length: position - start) == chunked
       if isLastChunked { chunkedTokens += 1 }
-      position = RequestHead.skipWhiteSpace(input, position, value.upperBound)
+      position = RequestHead.skipWhiteSpace(input, from: position, to: value.upperBound)
       if position == value.upperBound { break }
       guard input[position] == ASCII.comma else { return .badRequest }
-      position = RequestHead.skipWhiteSpace(input, position + 1, value.upperBound)
+      position = RequestHead.skipWhiteSpace(input, from: position + 1, to: value.upperBound)
     }
     guard isLastChunked, chunkedTokens == 1 else { return .badRequest }
     guard tokens == 1 else { return .notImplemented }
@@ -86,12 +86,14 @@ extension RequestHead {
   }
 
   private mutating func readConnection(_ input: Span<UInt8>, _ value: Range<Int>) -> HTTPStatus? {
-    if RequestHead.lists(input, value, PackedName(0x63_6C6F_7365, 0, 0)) { keepsAlive = false }
+    if RequestHead.lists(input, value: value, token: PackedName(words: [0x63_6C6F_7365, 0, 0])) {
+      keepsAlive = false
+    }
     return nil
   }
 
   private mutating func readExpectation(_ input: Span<UInt8>, _ value: Range<Int>) -> HTTPStatus? {
-    let expected = PackedName(0x3130_302D_636F_6E74, 0x696E_7565, 0)
+    let expected = PackedName(words: [0x3130_302D_636F_6E74, 0x696E_7565, 0])
     guard PackedName(input, start: value.lowerBound, length: value.count) == expected else {
       return .expectationFailed
     }
@@ -104,7 +106,8 @@ extension RequestHead {
       let field = fields[index]
       guard
         KnownField.named(input, start: Int(field.nameStart), length: Int(field.nameLength)) == .connection,
-        RequestHead.lists(input, field.value, PackedName(0x6B65_6570_2D61_6C69, 0x7665, 0))
+        RequestHead.lists(
+          input, value: field.value, token: PackedName(words: [0x6B65_6570_2D61_6C69, 0x7665, 0]))
       else { continue }
       return true
     }

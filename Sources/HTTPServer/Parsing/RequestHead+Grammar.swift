@@ -8,19 +8,19 @@ extension RequestHead {
       == pattern
   }
 
-  static func skipWhiteSpace(_ input: Span<UInt8>, _ start: Int, _ end: Int) -> Int {
+  static func skipWhiteSpace(_ input: Span<UInt8>, from start: Int, to end: Int) -> Int {
     var position = start
     while position < end, input[position] == ASCII.space || input[position] == ASCII.tab { position += 1 }
     return position
   }
 
   /// Whether a comma-separated list holds `token`, in any case.
-  static func lists(_ input: Span<UInt8>, _ value: Range<Int>, _ token: PackedName) -> Bool {
+  static func lists(_ input: Span<UInt8>, value: Range<Int>, token: PackedName) -> Bool {
     var position = value.lowerBound
     while position < value.upperBound {
       var end = position
       while end < value.upperBound, input[end] != ASCII.comma { end += 1 }
-      let start = skipWhiteSpace(input, position, end)
+      let start = skipWhiteSpace(input, from: position, to: end)
       var last = end
       while last > start, input[last - 1] == ASCII.space || input[last - 1] == ASCII.tab { last -= 1 }
       if PackedName(input, start: start, length: last - start) == token { return true }
@@ -63,7 +63,7 @@ extension RequestHead {
     return port <= 65_535
   }
 
-  static func areSame(_ input: Span<UInt8>, _ left: Range<Int>, _ right: Range<Int>) -> Bool {
+  static func areSame(_ input: Span<UInt8>, left: Range<Int>, right: Range<Int>) -> Bool {
     guard left.count == right.count else { return false }
     for offset in 0..<left.count
     where ASCII.lowercased(input[left.lowerBound + offset])

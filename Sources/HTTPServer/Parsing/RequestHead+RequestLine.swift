@@ -31,7 +31,8 @@ extension RequestHead {
       }
   }
 
-  /// RFC 9112 §3.2: origin-form, absolute-form of `http` and `https`, and `*` with OPTIONS. CONNECT is not implemented.
+  /// RFC 9112 §3.2: origin-form, absolute-form of `http` and `https`, and `*` with OPTIONS. CONNECT is not
+  /// implemented.
   mutating func setTarget(_ input: Span<UInt8>, _ range: Range<Int>) -> HTTPStatus? {
     guard !range.isEmpty else { return .badRequest }
     if methodIsConnect(input) { return .notImplemented }
@@ -112,7 +113,7 @@ extension RequestHead {
     var end = range.lowerBound
     while end < range.upperBound, ASCII.isLetter(input[end]), end - range.lowerBound < 6 { end += 1 }
     guard let name = PackedName(input, start: range.lowerBound, length: end - range.lowerBound),
-      name == PackedName(0x6874_7470, 0, 0) || name == PackedName(0x68_7474_7073, 0, 0),
+      name == PackedName(words: [0x6874_7470, 0, 0]) || name == PackedName(words: [0x68_7474_7073, 0, 0]),
       end + 3 <= range.upperBound, input[end] == ASCII.colon, input[end + 1] == ASCII.slash,
       input[end + 2] == ASCII.slash
     else { return nil }

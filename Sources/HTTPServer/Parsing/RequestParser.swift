@@ -1,9 +1,21 @@
-/// Reads a request head (RFC 9112 §2 to §6) once from its first byte to its last, however the input is cut. Strict: what two
-/// readers could understand differently is refused. Lines end in CRLF only; no folding; no white space around names; no
-/// control characters; one `Host`; one `Content-Length` of plain digits, or one `Transfer-Encoding: chunked`, never both.
+/// Reads a request head (RFC 9112 §2 to §6) once from its first byte to its last, however the input is cut.
 ///
-/// A value without I/O and without allocation. After `.invalid` the connection has to be closed: nothing is known of where
-/// the next request would start.
+/// It is strict: what two readers could understand differently is refused. Lines end in CRLF only; no
+/// folding; no white space around names; no control characters; one `Host`; one `Content-Length` of plain
+/// digits, or one `Transfer-Encoding: chunked`, never both.
+///
+/// The parser is a state machine without I/O and without allocation: a ``Phase``, a position, and the
+/// ``RequestHead`` it fills. `RequestHead+RequestLine` and `+Fields` judge what it has found, `+Grammar`
+/// holds their rules, and ``ByteWord`` looks at eight bytes at once. After `.invalid` the connection has to
+/// be closed, because the start of the next request is unknown.
+///
+/// ```swift
+/// var parser = RequestParser()
+/// let input = Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+/// parser.parse(input.span.extracting(first: 9), limits: limits)  // .needsMore
+/// parser.parse(input.span, limits: limits)  // .complete
+/// parser.head.path  // 4..<5
+/// ```
 struct RequestParser: ~Copyable {
   enum Answer: Hashable {
     case needsMore
@@ -50,7 +62,8 @@ struct RequestParser: ~Copyable {
     head.clear()
   }
 
-  /// `input` is the request from its first byte on, as far as it has arrived: everything of the call before, and more.
+  /// `input` is the request from its first byte on, as far as it has arrived: everything of the call before,
+  /// and more.
   mutating func parse(_ input: Span<UInt8>, limits: RequestLimits) -> Answer {
     if phase.isInRequestLine {
       let end = min(input.count, limits.requestLineLength)

@@ -15,17 +15,18 @@ public enum HTTPDate {
   static func format(secondsSinceEpoch: Int64) -> String {
     let seconds = min(max(secondsSinceEpoch, -62_167_219_200), 253_402_300_799)
     let date = Timestamp(millisecondsSinceEpoch: seconds * 1000).utc
-    return "\(weekdays[date.weekday]), \(padded(date.day, 2)) \(months[date.month - 1]) "
-      + "\(padded(date.year, 4)) \(padded(date.hour, 2)):\(padded(date.minute, 2)):\(padded(date.second, 2)) GMT"
+    return "\(weekdays[date.weekday]), \(padded(date.day, width: 2)) \(months[date.month - 1]) "
+      + "\(padded(date.year, width: 4)) \(padded(date.hour, width: 2)):\(padded(date.minute, width: 2)):"
+      + "\(padded(date.second, width: 2)) GMT"
   }
 
-  /// Reads the preferred form and the obsolete ones of RFC 850 and asctime; nil for anything else. `now` tells which
-  /// century a year of two digits belongs to; without it the system's clock does.
+  /// Reads the preferred form and the obsolete ones of RFC 850 and asctime; nil for anything else. `now`
+  /// tells which century a year of two digits belongs to; without it the system's clock does.
   public static func parse(_ text: Span<UInt8>, now: Timestamp? = nil) -> Timestamp? {
     HTTPDateReader.read(text) { (now ?? SystemWallClock().now()).utc.year }
   }
 
-  private static func padded(_ value: Int, _ width: Int) -> String {
+  private static func padded(_ value: Int, width: Int) -> String {
     let digits = String(value)
     return String(repeating: "0", count: max(0, width - digits.count)) + digits
   }
@@ -59,8 +60,8 @@ struct HTTPDateReader {
   private var minute = 0
   private var second = 0
 
-  /// Nil for what is none of the three forms, or no day of that name. Only a year of two digits needs to know the present
-  /// one.
+  /// Nil for what is none of the three forms, or no day of that name. Only a year of two digits needs to know
+  /// the present one.
   static func read(_ text: Span<UInt8>, currentYear: () -> Int) -> Timestamp? {
     guard text.count >= 24, text.count <= 33 else { return nil }
     var reader = HTTPDateReader()
@@ -69,7 +70,7 @@ struct HTTPDateReader {
       switch text[3] {
       case ASCII.comma: reader.readFixed(text)
       case ASCII.space: reader.readASCTime(text)
-      default: reader.readRFC850(text, weekday, currentYear)
+      default: reader.readRFC850(text, weekday: weekday, currentYear: currentYear)
       }
     guard isRead, reader.position == text.count,
       let time = Timestamp(
@@ -82,18 +83,20 @@ struct HTTPDateReader {
 
   /// `Sun, 06 Nov 1994 08:49:37 GMT`.
   private mutating func readFixed(_ text: Span<UInt8>) -> Bool {
-    skip(text, ASCII.comma) && skip(text, ASCII.space) && number(text, 2, \.day)
-      && skip(text, ASCII.space) && readMonth(text) && skip(text, ASCII.space) && number(text, 4, \.year)
+    skip(text, ASCII.comma) && skip(text, ASCII.space) && number(text, digits: 2, into: \.day)
+      && skip(text, ASCII.space) && readMonth(text) && skip(text, ASCII.space)
+      && number(text, digits: 4, into: \.year)
       && readTime(text) && readZone(text)
   }
 
   /// `Sunday, 06-Nov-94 08:49:37 GMT`.
-  private mutating func readRFC850(_ text: Span<UInt8>, _ weekday: Int, _ currentYear: () -> Int) -> Bool {
+  private mutating func readRFC850(_ text: Span<UInt8>, weekday: Int, currentYear: () -> Int) -> Bool {
     var length = 0
     while position + length < text.count, text[position + length] != ASCII.comma, length < 7 { length += 1 }
     guard word(text, length) == HTTPDateReader.suffixes[weekday], skip(text, ASCII.comma),
-      skip(text, ASCII.space), number(text, 2, \.day), skip(text, ASCII.hyphen), readMonth(text),
-      skip(text, ASCII.hyphen), number(text, 2, \.year)
+      skip(text, ASCII.space), number(text, digits: 2, into: \.day), skip(text, ASCII.hyphen),
+      readMonth(text),
+      skip(text, ASCII.hyphen), number(text, digits: 2, into: \.year)
     else { return false }
     // More than 50 years ahead is the most recent year of the past with these digits.
     let present = currentYear()
@@ -105,14 +108,15 @@ struct HTTPDateReader {
   /// `Sun Nov  6 08:49:37 1994`.
   private mutating func readASCTime(_ text: Span<UInt8>) -> Bool {
     guard skip(text, ASCII.space), readMonth(text), skip(text, ASCII.space),
-      skip(text, ASCII.space) ? number(text, 1, \.day) : number(text, 2, \.day)
+      skip(text, ASCII.space) ? number(text, digits: 1, into: \.day) : number(text, digits: 2, into: \.day)
     else { return false }
-    return readTime(text) && skip(text, ASCII.space) && number(text, 4, \.year)
+    return readTime(text) && skip(text, ASCII.space) && number(text, digits: 4, into: \.year)
   }
 
   private mutating func readTime(_ text: Span<UInt8>) -> Bool {
-    skip(text, ASCII.space) && number(text, 2, \.hour) && skip(text, ASCII.colon) && number(text, 2, \.minute)
-      && skip(text, ASCII.colon) && number(text, 2, \.second)
+    skip(text, ASCII.space) && number(text, digits: 2, into: \.hour) && skip(text, ASCII.colon)
+      && number(text, digits: 2, into: \.minute)
+      && skip(text, ASCII.colon) && number(text, digits: 2, into: \.second)
   }
 
   private mutating func readZone(_ text: Span<UInt8>) -> Bool {
@@ -132,7 +136,7 @@ struct HTTPDateReader {
   }
 
   private mutating func number(
-    _ text: Span<UInt8>, _ digits: Int, _ field: WritableKeyPath<HTTPDateReader, Int>
+    _ text: Span<UInt8>, digits: Int, into field: WritableKeyPath<HTTPDateReader, Int>
   ) -> Bool {
     guard position + digits <= text.count else { return false }
     var value = 0

@@ -1,8 +1,10 @@
 public import CoreTypes
 
-/// The conditional fields of a request, held against the selected representation (RFC 9110 §13). Only for a request that
-/// would otherwise be answered with success: whoever may not see the representation must have been refused before.
+/// The conditional fields of a request, compared with the selected representation (RFC 9110 §13). Only for a
+/// request that would otherwise be answered with success: a client that may not see the representation must
+/// have been refused before.
 public struct Preconditions: Hashable, Sendable {
+  /// What the conditions say about the response.
   public enum Verdict: Hashable, Sendable {
     /// Answer as asked; a `Range` counts.
     case proceed
@@ -14,15 +16,21 @@ public struct Preconditions: Hashable, Sendable {
     case failed
   }
 
-  /// Whether the field's condition holds; nil without the field, or when it is to be ignored.
+  /// `If-Match` (§13.1.1): true when a listed tag matches. Like its fellows nil without the field, or when
+  /// the field is to be ignored.
   public var ifMatch: Bool?
+  /// `If-Unmodified-Since` (§13.1.4): true when the representation is not newer.
   public var ifUnmodifiedSince: Bool?
+  /// `If-None-Match` (§13.1.2): true when no listed tag matches.
   public var ifNoneMatch: Bool?
+  /// `If-Modified-Since` (§13.1.3): true when the representation is newer.
   public var ifModifiedSince: Bool?
+  /// `If-Range` (§13.1.5): true when the validator matches.
   public var ifRange: Bool?
   /// GET or HEAD.
   public var isReading: Bool
 
+  /// The conditions by their outcomes; requests are read by the other initializers.
   public init(
     isReading: Bool, ifMatch: Bool? = nil, ifUnmodifiedSince: Bool? = nil, ifNoneMatch: Bool? = nil,
     ifModifiedSince: Bool? = nil, ifRange: Bool? = nil
@@ -52,9 +60,9 @@ public struct Preconditions: Hashable, Sendable {
 }
 
 extension Preconditions {
-  /// Reads the conditional fields of an inline handler's request, without allocating. `entityTag` is the representation's
-  /// as it stands in its `ETag` field, with quotes. A date in `If-Range` never matches unless the last modification is
-  /// known to be a strong validator (RFC 9110 §8.8.2.2).
+  /// Reads the conditional fields of an inline handler's request, without allocating. `entityTag` is the
+  /// representation's tag in the form of its `ETag` field, with quotes. A date in `If-Range` never matches
+  /// unless the last modification is known to be a strong validator (RFC 9110 §8.8.2.2).
   public init(
     head: borrowing RequestHead, bytes: Span<UInt8>, entityTag: Span<UInt8>, lastModified: Timestamp? = nil,
     isLastModifiedStrong: Bool = false
@@ -63,10 +71,10 @@ extension Preconditions {
     guard head.hasConditions else { return }
     ifMatch =
       head.value(of: .ifMatch) == nil
-      ? nil : head.lists(.ifMatch, bytes, entityTag, comparison: .strong)
+      ? nil : head.lists(.ifMatch, bytes: bytes, entityTag: entityTag, comparison: .strong)
     ifNoneMatch =
       head.value(of: .ifNoneMatch) == nil
-      ? nil : !head.lists(.ifNoneMatch, bytes, entityTag, comparison: .weak)
+      ? nil : !head.lists(.ifNoneMatch, bytes: bytes, entityTag: entityTag, comparison: .weak)
     if let lastModified {
       ifUnmodifiedSince = head.date(.ifUnmodifiedSince, bytes).map { lastModified.secondsSinceEpoch <= $0 }
       ifModifiedSince = head.date(.ifModifiedSince, bytes).map { lastModified.secondsSinceEpoch > $0 }
@@ -101,19 +109,20 @@ extension RequestHead {
 
   /// Whether one of the fields of that name lists the tag.
   fileprivate func lists(
-    _ known: KnownField, _ bytes: Span<UInt8>, _ tag: Span<UInt8>, comparison: EntityTagList.Comparison
+    _ known: KnownField, bytes: Span<UInt8>, entityTag tag: Span<UInt8>, comparison: EntityTagList.Comparison
   ) -> Bool {
     for index in 0..<fieldCount {
       let field = fields[index]
       guard KnownField.named(bytes, start: Int(field.nameStart), length: Int(field.nameLength)) == known,
-        EntityTagList.matches(bytes.extracting(field.value), tag, comparison)
+        EntityTagList.matches(bytes.extracting(field.value), entityTag: tag, comparison: comparison)
       else { continue }
       return true
     }
     return false
   }
 
-  /// Seconds since the epoch; nil without the field, with two of them, or when it is no date: then it is ignored.
+  /// Seconds since the epoch; nil without the field, with two of them, or when it is no date: then it is
+  /// ignored.
   fileprivate func date(_ known: KnownField, _ bytes: Span<UInt8>) -> Int64? {
     guard let value = value(of: known), !isRepeated(known) else { return nil }
     return HTTPDate.parse(bytes.extracting(value))?.secondsSinceEpoch
@@ -129,8 +138,9 @@ enum EntityTagList {
     case weak
   }
 
-  /// `tag` is the representation's, with its quotes. A list that is not well-formed matches up to where it breaks.
-  static func matches(_ list: Span<UInt8>, _ tag: Span<UInt8>, _ comparison: Comparison) -> Bool {
+  /// `tag` is the representation's, with its quotes. A list that is not well-formed matches up to where it
+  /// breaks.
+  static func matches(_ list: Span<UInt8>, entityTag tag: Span<UInt8>, comparison: Comparison) -> Bool {
     if list.count == 1, list[0] == ASCII.asterisk { return true }
     let target = tag.extracting((isStrong(tag) ? 0 : 2)...)
     var position = 0

@@ -1,15 +1,29 @@
 /// What a `Range` field asks of a representation of known length (RFC 9110 §14.1 and §14.2).
+///
+/// A handler reads the set from the request and answers each case with its own status: 200 with everything,
+/// 206 with one range, 206 with ``MultipartRanges``, 416. ``Preconditions`` come first, since `If-Range` may
+/// set the field aside. A single range allocates nothing.
+///
+/// ```swift
+/// switch RangeSet.requested(request, length: file.length.rawValue) {
+/// case .ignore: HTTPResponse(status: .ok, body: .file(file, 0..<file.length.rawValue))
+/// case .single(let range): HTTPResponse(status: .partialContent, body: .file(file, range))
+/// case .several(let ranges): HTTPResponse(
+///   status: .partialContent, body: .parts(MultipartRanges(ranges, of: file, partType: type).parts))
+/// case .unsatisfiable: HTTPResponse(status: .rangeNotSatisfiable)
+/// }
+/// ```
 public enum RangeSet: Hashable, Sendable {
-  /// Answer as if the field were not there: absent, another unit, another method, or not valid. Also for an empty
-  /// representation, of which there are no parts.
+  /// Answer as if the field were not there: absent, another unit, another method, or not valid. Also for an
+  /// empty representation, of which there are no parts.
   case ignore
   /// One range, which needs no list.
   case single(Range<Int64>)
-  /// Two ranges or more, in the order asked for, unsatisfiable ones dropped, overlapping ones and near neighbours joined;
-  /// within the representation and none empty.
+  /// Two ranges or more, in the order asked for, unsatisfiable ones dropped, overlapping ones and near
+  /// neighbors joined; within the representation and none empty.
   case several([Range<Int64>])
-  /// 416: nothing of what is asked exists, or more than ``maximumRanges`` are asked for (a whole package is a dear answer
-  /// to a client that plays tricks).
+  /// 416: nothing of what is asked exists, or more than ``maximumRanges`` are asked for (a whole package
+  /// would be an expensive answer to an abusive client).
   case unsatisfiable
 
   /// Ranges that one field may ask for.
@@ -17,8 +31,8 @@ public enum RangeSet: Hashable, Sendable {
   /// Ranges are joined when fewer bytes than a part's head would take lie between them.
   public static let joiningGap: Int64 = 80
 
-  /// Reads the value of a `Range` field. `length` is the representation's. Numbers of any size are understood. A single
-  /// range allocates nothing.
+  /// Reads the value of a `Range` field. `length` is the representation's. Numbers of any size are
+  /// understood.
   public static func parse(_ field: Span<UInt8>, length: Int64) -> RangeSet {
     guard length > 0, var reader = RangeReader(field, length: length) else { return .ignore }
     guard let first = reader.next(field) else { return .ignore }
@@ -29,7 +43,7 @@ public enum RangeSet: Hashable, Sendable {
       case .range(let range): return .single(range)
       }
     }
-    return parseSeveral(first, &reader, field)
+    return parseSeveral(startingWith: first, reader: &reader, field: field)
   }
 
   /// The ranges that the request of an inline handler asks for; only GET has any, and two fields have none.
@@ -43,7 +57,7 @@ public enum RangeSet: Hashable, Sendable {
   }
 
   private static func parseSeveral(
-    _ first: RangeReader.Element, _ reader: inout RangeReader, _ field: Span<UInt8>
+    startingWith first: RangeReader.Element, reader: inout RangeReader, field: Span<UInt8>
   ) -> RangeSet {
     var ranges: [Range<Int64>] = []
     var element: RangeReader.Element? = first
@@ -79,7 +93,8 @@ public enum RangeSet: Hashable, Sendable {
   }
 }
 
-/// Walks through the range specs of a `Range` field: a position, for the field's bytes are passed with each step.
+/// Walks through the range specs of a `Range` field. It is only a position: each step gets the field's bytes
+/// anew.
 struct RangeReader {
   enum Element: Hashable {
     case invalid
@@ -93,7 +108,7 @@ struct RangeReader {
   /// Nil when the unit is not `bytes`, in any case, followed by `=`.
   init?(_ field: Span<UInt8>, length: Int64) {
     guard field.count > 6, field[5] == ASCII.equals,
-      PackedName(field, start: 0, length: 5) == PackedName(0x62_7974_6573, 0, 0)
+      PackedName(field, start: 0, length: 5) == PackedName(words: [0x62_7974_6573, 0, 0])
     else { return nil }
     self.length = length
     skipEmpty(field)

@@ -4,8 +4,27 @@ public import CoreTypes
 internal import Synchronization
 internal import SystemCalls
 
-/// An HTTP/1.1 server on event loops, one thread per core. See ``InlineHandler`` and ``AsyncHandler`` for the two ways to
-/// answer. Start it once; drain it once.
+/// An HTTP/1.1 server on event loops, one thread per processor, with TLS and Unix sockets.
+///
+/// Each loop accepts connections, reads request heads (``RequestParser``) and moves responses. It asks the
+/// ``InlineHandler`` first, on its own thread; what that one defers, and every request with content, goes to
+/// the ``AsyncHandler`` in a task of its own. ``HTTPServerConfiguration`` bounds everything a client can do.
+/// What happens is counted (``statistics()``) and recorded (``ExchangeRecorder``).
+///
+/// Start it once; drain it once. A server that is not drained keeps running when its value goes away.
+///
+/// ```swift
+/// let server = HTTPServer(
+///   configuration: HTTPServerConfiguration(addresses: [.tcp(host: "127.0.0.1", port: 8080)]),
+///   handler: Router { routes in
+///     routes.on(.get, "/hello/{name}") { _, parameters in
+///       HTTPResponse(status: .ok, body: .bytes(Array("hello, \(parameters["name"])\n".utf8)))
+///     }
+///   })
+/// try server.start()
+/// // ...until it is time to end:
+/// await server.drain()
+/// ```
 public final class HTTPServer: Sendable {
   private struct State {
     var addresses: [ServerAddress] = []
@@ -21,15 +40,17 @@ public final class HTTPServer: Sendable {
 
   private let context: ServerContext
   private let handler: any AsyncHandler
-  private let passed: AsyncStream<PassedRequest>
+  private let pendingRequests: AsyncStream<PendingRequest>
   private let state = Mutex(State())
 
+  /// Opens nothing yet. `inline` is asked before `handler`; the clocks are the system's unless a test owns
+  /// them.
   public init(
     configuration: HTTPServerConfiguration, inline: (any InlineHandler)? = nil, handler: any AsyncHandler,
     clock: any MonotonicClock = SystemMonotonicClock(), wallClock: any WallClock = SystemWallClock()
   ) {
-    let (stream, continuation) = AsyncStream.makeStream(of: PassedRequest.self)
-    passed = stream
+    let (stream, continuation) = AsyncStream.makeStream(of: PendingRequest.self)
+    pendingRequests = stream
     self.handler = handler
     context = ServerContext(
       configuration: configuration, clock: clock, wallClock: wallClock,
@@ -42,8 +63,8 @@ public final class HTTPServer: Sendable {
     TypedInlineDispatcher(handler.copyForLoop(), capacity: capacity)
   }
 
-  /// Binds every address and starts the loops. Throws ``HTTPServerError``; then nothing is left open. Ignores `SIGPIPE`
-  /// for the whole process from then on (sendfile has no flag against it).
+  /// Binds every address and starts the loops. Throws ``HTTPServerError``; then nothing is left open. Ignores
+  /// `SIGPIPE` for the whole process from then on (sendfile has no flag against it).
   public func start() throws(HTTPServerError) {
     try state.withLock { (state) throws(HTTPServerError) in
       guard !state.wasStarted else { throw HTTPServerError(.startedTwice, "the server was started before") }
@@ -55,10 +76,12 @@ public final class HTTPServer: Sendable {
       var sockets = [[ListeningSocket]](repeating: [], count: count)
       let configuration = context.configuration
       for address in configuration.addresses {
-        state.addresses.append(try HTTPServer.bind(address, configuration, &sockets, isSecure: false))
+        state.addresses.append(
+          try HTTPServer.bind(address, configuration: configuration, sockets: &sockets, isSecure: false))
       }
       for address in configuration.tls?.addresses ?? [] {
-        state.secureAddresses.append(try HTTPServer.bind(address, configuration, &sockets, isSecure: true))
+        state.secureAddresses.append(
+          try HTTPServer.bind(address, configuration: configuration, sockets: &sockets, isSecure: true))
       }
       state.unixPaths = (state.addresses + state.secureAddresses).compactMap {
         if case .unix(let path) = $0, !path.hasPrefix("@") { path } else { nil }
@@ -79,12 +102,12 @@ public final class HTTPServer: Sendable {
         throw HTTPServerError(.systemFailure, "cannot start the event loops", cause: error)
       }
       let handler = handler
-      let passed = passed
-      // Unstructured: the server outlives the call that starts it. One task for all requests, ended by drain(); the
-      // requests' own tasks are its children.
+      let pendingRequests = pendingRequests
+      // Unstructured: the server outlives the call that starts it. One task for all requests, ended by
+      // drain(); the requests' own tasks are its children.
       state.requests = Task {
         await withDiscardingTaskGroup { group in
-          for await request in passed {
+          for await request in pendingRequests {
             group.addTask {
               await request.exchange.run(request.request) { await handler.respond(to: $0) }
             }
@@ -94,28 +117,30 @@ public final class HTTPServer: Sendable {
     }
   }
 
-  /// Where it listens: with the real port where 0 was asked for. Empty before ``start()``.
+  /// Where it speaks plain HTTP: with the real port where 0 was asked for. Empty before ``start()``.
   public var boundAddresses: [ServerAddress] { state.withLock { $0.addresses } }
 
-  /// The same of the addresses where TLS is spoken.
+  /// The addresses where it speaks TLS, in the same way.
   public var boundSecureAddresses: [ServerAddress] { state.withLock { $0.secureAddresses } }
 
-  /// Reads certificate and key again, for connections accepted from then on; those there are keep theirs, and sessions made
-  /// with the old certificate are not resumed. When it throws ``HTTPServerError/Code/certificateInvalid``, the old ones
-  /// stay. Does nothing without ``HTTPServerConfiguration/tls``. Blocks.
+  /// Reads certificate and key again, for connections accepted from then on; open ones keep theirs, and
+  /// sessions made with the old certificate are not resumed. When it throws
+  /// ``HTTPServerError/Code/certificateInvalid``, the old ones stay. Does nothing without
+  /// ``HTTPServerConfiguration/tls``. Blocks.
   public func reloadCertificates() throws(HTTPServerError) {
     try context.loadCertificates()
   }
 
-  /// Stops accepting, closes idle connections, lets requests in progress finish until the drain deadline, then closes
-  /// what is left; returns when every thread and task of the server has ended. Removes the files of its Unix sockets.
+  /// Stops accepting, closes idle connections, lets requests in progress finish until the drain deadline,
+  /// then closes what is left; returns when every thread and task of the server has ended. Removes the files
+  /// of its Unix sockets.
   public func drain() async {
     let (mailboxes, threads, requests, paths) = state.withLock { state in
       let paths = state.unixPaths
       state.unixPaths = []
       return (state.mailboxes, state.threads, state.requests, paths)
     }
-    // New clients find nothing there rather than a socket that nobody accepts from.
+    // New clients find nothing there rather than a socket that no loop accepts from.
     for path in paths { _ = unsafe unlink(path) }
     for mailbox in mailboxes { mailbox.post(.drain) }
     for thread in threads where thread.isLoop { await thread.end() }
@@ -125,7 +150,7 @@ public final class HTTPServer: Sendable {
     for thread in threads where !thread.isLoop { await thread.end() }
   }
 
-  /// What was counted until now, on all loops together; afterwards too.
+  /// What was counted until now, on all loops together. Still answers after the drain.
   public func statistics() -> HTTPServerStatistics {
     let (counters, rings) = state.withLock { ($0.counters, $0.rings) }
     var statistics = HTTPServerStatistics()
@@ -134,25 +159,26 @@ public final class HTTPServer: Sendable {
     return statistics
   }
 
-  /// Resets every connection whose running body carries `meter`, and those whose last body did and has not left the
-  /// kernel yet: what the kernel queued is dropped. Returns when all loops were told, which is before they have acted.
+  /// Resets every connection whose running body carries `meter`, and those whose last body did and has not
+  /// left the kernel yet: what the kernel queued is dropped. Returns when all loops were told, which is
+  /// before they have acted.
   public func abortBodies(meteredBy meter: any BodyMeter) {
     for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.abortBodies(meter)) }
   }
 
-  /// Returns when every loop has come round once: it proves that they turn. Returns at once before the start and after a
-  /// drain.
+  /// Returns when every loop has gone around once, which proves that they all run. Returns at once before the
+  /// start and after a drain.
   public func ping() async {
     for mailbox in state.withLock({ $0.mailboxes }) {
-      await withCheckedContinuation { asker in
-        if !mailbox.post(.ping(asker)) { asker.resume() }
+      await withCheckedContinuation { continuation in
+        if !mailbox.post(.ping(continuation)) { continuation.resume() }
       }
     }
   }
 
   /// Makes the loops look at their clock: for tests that own it.
   func clockDidMove() {
-    for mailbox in state.withLock({ $0.mailboxes }) { mailbox.ring() }
+    for mailbox in state.withLock({ $0.mailboxes }) { mailbox.wake() }
   }
 
   private var readers: Int { max(1, context.configuration.readers) }
@@ -191,7 +217,7 @@ public final class HTTPServer: Sendable {
 
   /// Adds a listening socket to each loop's; returns the real address.
   private static func bind(
-    _ address: ServerAddress, _ configuration: HTTPServerConfiguration, _ sockets: inout [[ListeningSocket]],
+    _ address: ServerAddress, configuration: HTTPServerConfiguration, sockets: inout [[ListeningSocket]],
     isSecure: Bool
   ) throws(HTTPServerError) -> ServerAddress {
     let (first, bound) = try ListeningSocket.open(

@@ -9,11 +9,13 @@ public struct AccessRecord: Sendable {
   public internal(set) var identifier: UInt64 = 0
   /// When the head was complete.
   public internal(set) var start = Timestamp(millisecondsSinceEpoch: 0)
+  /// The method, if it is one of those that handlers tell apart.
   public internal(set) var method = RequestHead.Method.other
   /// 0 when the connection ended before there was a response.
   public internal(set) var status: UInt16 = 0
   /// False when the connection ended before the response did.
   public internal(set) var isComplete = false
+  /// The peer, or the client that the handler named in its place.
   public internal(set) var peer = PeerAddress.unix
   /// Nanoseconds from the complete head to the first bytes of the response that left; 0 when none did.
   public internal(set) var timeToFirstByte: UInt64 = 0
@@ -30,7 +32,7 @@ public struct AccessRecord: Sendable {
 
   init() {}
 
-  /// As the client sent it, percent-encoded, without the query. Empty when the head was refused.
+  /// The path as the client sent it, percent-encoded, without the query. Empty when the head was refused.
   public var path: String {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Int(pathLength))
@@ -41,7 +43,7 @@ public struct AccessRecord: Sendable {
   /// The request's identifier as ``HTTPRequest/id`` spells it.
   public var identifierText: String { AccessRecord.text(of: identifier) }
 
-  /// An identifier as it is spelled for people.
+  /// An identifier as logs and responses spell it: in base 36.
   public static func text(of identifier: UInt64) -> String { String(identifier, radix: 36) }
 
   mutating func setPath(_ bytes: Span<UInt8>, _ range: Range<Int>) {
@@ -61,13 +63,14 @@ public struct AccessRecord: Sendable {
   }
 }
 
-/// Gets the records of a server's requests: a ring for each loop, which somebody has to drain, on a thread of their own and
-/// often enough. A loop never waits for that: what finds its ring full is dropped and counted.
+/// Receives the records of a server's requests: a ring for each loop, which the recorder drains on a thread
+/// of its own, often enough. A loop never waits for that: a record that finds its ring full is dropped and
+/// counted.
 public protocol ExchangeRecorder: Sendable {
   /// Records that the ring of each loop has room for; rounded up to a power of two.
   var ringCapacity: Int { get }
 
-  /// Called once, by ``HTTPServer/start()``, before the first connection. The rings stay valid for as long as they are
-  /// held, and keep what was not drained when the server ended.
+  /// Called once, by ``HTTPServer/start()``, before the first connection. The rings stay valid for as long as
+  /// they are held, and keep what was not drained when the server ended.
   func begin(_ rings: [AccessRing])
 }

@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// The access records of one loop, on their way to a thread that writes them down: one thread puts them in, one at a time
-/// takes them out, neither waits.
-// Unchecked: the positions are atomic, and a slot is touched by the one side or the other as they say. Safe although it
-// holds a pointer: it owns the memory, and positions are taken modulo its capacity.
+// Unchecked: the positions are atomic, and a slot is touched by the one side or the other as they say. Safe
+// although it holds a pointer: it owns the memory, and positions are taken modulo its capacity.
+/// The access records of one loop, on their way to a thread that writes them down: one thread appends, one at
+/// a time drains, neither waits.
 @safe
 public final class AccessRing: @unchecked Sendable {
   let slots: UnsafeMutablePointer<AccessRecord>
@@ -60,7 +60,7 @@ public final class AccessRing: @unchecked Sendable {
 }
 
 /// An ``AccessRing`` without counting references to it.
-// Safe: whoever makes one keeps the ring for as long, as an event loop does.
+// Safe: its maker, an event loop, keeps the ring for as long.
 @safe
 struct UnownedRing {
   private let ring: Unmanaged<AccessRing>

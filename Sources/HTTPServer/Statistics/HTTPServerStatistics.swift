@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// What a server has counted since it started. All counts only ever grow, but for those that say what is open now.
+/// What a server has counted since it started. All counts only ever grow, but for those that say what is open
+/// now.
 public struct HTTPServerStatistics: Sendable, Hashable {
   /// Why a connection was not served.
   public enum Refusal: Int, CaseIterable, Sendable {
@@ -8,7 +9,7 @@ public struct HTTPServerStatistics: Sendable, Hashable {
     case capacity
     /// ``HTTPServerConfiguration/maximumConnectionsPerAddress``.
     case address
-    /// There was not even a place from which to say so; closed without a word.
+    /// There was no place even to answer from; closed without a response.
     case overflow
     /// Its TLS handshake failed: no version or cipher in common, or no TLS at all.
     case handshake
@@ -16,7 +17,9 @@ public struct HTTPServerStatistics: Sendable, Hashable {
 
   /// Which deadline passed and ended a connection.
   public enum Deadline: Int, CaseIterable, Sendable {
+    /// No request came.
     case idle
+    /// A head did not become complete.
     case head
     /// Content came too slowly.
     case body
@@ -34,10 +37,13 @@ public struct HTTPServerStatistics: Sendable, Hashable {
   public internal(set) var responses: [Int: UInt64] = [:]
   /// Responses begun and not ended: bodies on their way.
   public internal(set) var activeResponses: UInt64 = 0
+  /// Connections accepted, the refused ones included.
   public internal(set) var acceptedConnections: UInt64 = 0
   /// Open now, with those that are being told to come back later.
   public internal(set) var openConnections: UInt64 = 0
+  /// Connections not served, by reason.
   public internal(set) var refusedConnections: [Refusal: UInt64] = [:]
+  /// Connections that a deadline ended, by deadline.
   public internal(set) var deadlinesPassed: [Deadline: UInt64] = [:]
   /// Bytes of responses behind their heads.
   public internal(set) var bytesSent: UInt64 = 0
@@ -52,6 +58,7 @@ public struct HTTPServerStatistics: Sendable, Hashable {
   /// From a complete request head to the first bytes of its response that left.
   public internal(set) var timeToFirstByte = LatencyHistogram()
 
+  /// Nothing counted.
   public init() {}
 
   mutating func add(_ block: CounterBlock) {
@@ -83,8 +90,8 @@ public struct HTTPServerStatistics: Sendable, Hashable {
   }
 }
 
-/// How often something took how long. The bounds are powers of two in nanoseconds, from 16 µs to 17 s, so that finding one
-/// takes a single instruction.
+/// A histogram of durations. The bounds are powers of two in nanoseconds, from 16 µs to 17 s, so that finding
+/// one takes a single instruction.
 public struct LatencyHistogram: Sendable, Hashable {
   private static let firstShift = 14
   static let bucketCount = 22
@@ -92,14 +99,16 @@ public struct LatencyHistogram: Sendable, Hashable {
   /// Upper bounds of all buckets but the last, in nanoseconds; ascending.
   public static var bounds: [UInt64] { (0..<bucketCount - 1).map { 1 << UInt64(firstShift + $0) } }
 
-  /// One count for each bound, of what took at most so long and longer than the bound before, and one for what took longer
-  /// than the last.
+  /// One count for each bound, of what took at most so long and longer than the bound before, and one for
+  /// what took longer than the last.
   public internal(set) var counts = [UInt64](repeating: 0, count: bucketCount)
   /// Nanoseconds of all together.
   public internal(set) var sum: UInt64 = 0
 
+  /// Everything that was measured: the sum of ``counts``.
   public var total: UInt64 { counts.reduce(0, +) }
 
+  /// Nothing measured.
   public init() {}
 
   static func bucket(_ nanoseconds: UInt64) -> Int {
@@ -134,8 +143,10 @@ enum Counter {
   static let count = firstByte + LatencyHistogram.bucketCount
 }
 
-/// The counters of one loop. Only its thread adds, so that adding is no more than a load and a store; anybody may look.
-// Unchecked: the words are atomic. Safe although it holds a pointer: it owns the memory and checks every position.
+/// The counters of one loop. Only its thread adds, so that adding is no more than a load and a store; any
+/// thread may read.
+// Unchecked: the words are atomic. Safe although it holds a pointer: it owns the memory and checks every
+// position.
 @safe
 final class CounterBlock: @unchecked Sendable {
   private let words: UnsafeMutablePointer<Atomic<UInt64>>
@@ -152,7 +163,7 @@ final class CounterBlock: @unchecked Sendable {
 
   /// For the loop's thread only.
   @inline(__always)
-  func add(_ position: Int, _ count: UInt64 = 1) {
+  func add(_ position: Int, by count: UInt64 = 1) {
     precondition(position >= 0 && position < Counter.count)
     let value = unsafe words[position].load(ordering: .relaxed)
     unsafe words[position].store(value &+ count, ordering: .relaxed)

@@ -11,13 +11,15 @@ public struct TLSConfiguration: Sendable {
   /// PEM: the certificate's private key, without a passphrase.
   public var keyFile: String
 
+  /// With ``socketNames`` as they are.
   public init(addresses: [ServerAddress] = [], certificateFile: String, keyFile: String) {
     self.addresses = addresses
     self.certificateFile = certificateFile
     self.keyFile = keyFile
   }
 
-  /// Whether others than its owner and its group may read the key, which an operator should hear of. Blocks.
+  /// Whether others than its owner and its group may read the key file, which a service should warn of; false
+  /// when there is none. Blocks. Throws the ``SystemError`` of lstat(2).
   public func keyIsExposed() throws(SystemError) -> Bool {
     guard let status = try FileSystem.status(of: keyFile) else { return false }
     return status.permissions & 0o007 != 0

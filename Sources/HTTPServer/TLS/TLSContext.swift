@@ -1,13 +1,13 @@
 internal import CTLS
 
-/// A certificate with its key, and the rules of every connection that is accepted with it. Loops share one; connections
-/// keep theirs when another takes its place.
-// Unchecked: it is complete before anybody sees it, and OpenSSL counts references to it with atomics. Safe: it owns the
-// handle.
+/// A certificate with its key, and the rules of every connection that is accepted with it. Loops share one;
+/// connections keep theirs when another takes its place.
+// Unchecked: it is complete before a second thread sees it, and OpenSSL counts references to it with atomics.
+// Safe: it owns the handle.
 @safe
 final class TLSContext: @unchecked Sendable {
-  /// Forward secrecy and authenticated encryption only; the order is the server's preference (ChaCha20 first for clients
-  /// that put it first, because they lack AES instructions).
+  /// Forward secrecy and authenticated encryption only; the order is the server's preference (ChaCha20 first
+  /// for clients that put it first, because they lack AES instructions).
   private static let ciphersOfTLS12 = """
     ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:\
     ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305
@@ -24,7 +24,7 @@ final class TLSContext: @unchecked Sendable {
   init(_ configuration: TLSConfiguration) throws(HTTPServerError) {
     TLSErrorQueue.clear()
     guard let handle = unsafe SSL_CTX_new(TLS_server_method()) else {
-      throw HTTPServerError(.systemFailure, "no memory for TLS: \(TLSErrorQueue.take())")
+      throw HTTPServerError(.systemFailure, "no memory for TLS: \(TLSErrorQueue.drain())")
     }
     unsafe self.handle = handle
     try setRules()
@@ -53,7 +53,7 @@ final class TLSContext: @unchecked Sendable {
       && ctls_set_groups(handle, TLSContext.groups) == 1
       && SSL_CTX_set_session_id_context(handle, name, UInt32(name.count)) == 1
     guard accepted else {
-      throw HTTPServerError(.systemFailure, "TLS cannot be set up: \(TLSErrorQueue.take())")
+      throw HTTPServerError(.systemFailure, "TLS cannot be set up: \(TLSErrorQueue.drain())")
     }
   }
 
@@ -72,11 +72,11 @@ final class TLSContext: @unchecked Sendable {
   }
 
   private func invalid(_ sentence: String) -> HTTPServerError {
-    HTTPServerError(.certificateInvalid, "\(sentence): \(TLSErrorQueue.take())")
+    HTTPServerError(.certificateInvalid, "\(sentence): \(TLSErrorQueue.drain())")
   }
 }
 
-/// Nobody is there to be asked: a key with a passphrase is one that cannot be used.
+/// A server has no terminal to ask at: a key with a passphrase cannot be used.
 private func refusePassphrase(
   _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int32, _ isWriting: Int32,
   _ context: UnsafeMutableRawPointer?
@@ -115,7 +115,7 @@ enum TLSErrorQueue {
   }
 
   /// Takes everything, the oldest (the root) first, in words.
-  static func take() -> String {
+  static func drain() -> String {
     var sentences: [String] = []
     while true {
       let code = ERR_get_error()

@@ -1,8 +1,8 @@
 internal import CTLS
 internal import Glibc
 
-/// The TLS side of one connection, or, of a plain connection, nothing. All calls of libssl for a connection are made here,
-/// on its loop's thread.
+/// The TLS side of one connection, or, of a plain connection, nothing. All calls of libssl for a connection
+/// are made here, on its loop's thread.
 // Safe although it holds pointers: it owns both, and frees them in the order in which OpenSSL uses them.
 @safe
 struct TLSSession: ~Copyable {
@@ -22,7 +22,7 @@ struct TLSSession: ~Copyable {
   static let recordLength = 16_384
 
   private let handle: OpaquePointer?
-  private let wire: UnsafeMutablePointer<TLSSocketBIO>?
+  private let socketBIO: UnsafeMutablePointer<TLSSocketBIO>?
   /// After a fatal error, OpenSSL must not be asked to end the session in order.
   private var isBroken = false
   private var isComplete = false
@@ -36,10 +36,10 @@ struct TLSSession: ~Copyable {
   /// The end is owed until the socket takes it.
   private(set) var owesEnd = false
 
-  /// Of a plain connection.
+  /// The session of a plain connection: none.
   init() {
     unsafe handle = nil
-    unsafe wire = nil
+    unsafe socketBIO = nil
   }
 
   /// Nil when there is no memory for it.
@@ -50,28 +50,28 @@ struct TLSSession: ~Copyable {
       unsafe BIO_free(bio)
       return nil
     }
-    let wire = UnsafeMutablePointer<TLSSocketBIO>.allocate(capacity: 1)
-    unsafe wire.initialize(to: TLSSocketBIO(descriptor: descriptor))
-    unsafe BIO_set_data(bio, wire)
+    let socketBIO = UnsafeMutablePointer<TLSSocketBIO>.allocate(capacity: 1)
+    unsafe socketBIO.initialize(to: TLSSocketBIO(descriptor: descriptor))
+    unsafe BIO_set_data(bio, socketBIO)
     unsafe BIO_set_init(bio, 1)
     // One reference for reading and writing.
     unsafe SSL_set_bio(handle, bio, bio)
     unsafe SSL_set_accept_state(handle)
     unsafe self.handle = handle
-    unsafe self.wire = wire
+    unsafe self.socketBIO = socketBIO
   }
 
   deinit {
     if let handle = unsafe handle { unsafe SSL_free(handle) }
-    if let wire = unsafe wire { unsafe wire.deallocate() }
+    if let socketBIO = unsafe socketBIO { unsafe socketBIO.deallocate() }
   }
 
   var isActive: Bool { unsafe handle != nil }
 
   /// An edge of the socket: it may have bytes, after which, perhaps, nothing comes.
   func noteInput(isLast: Bool) {
-    unsafe wire?.pointee.mayReceive = true
-    if isLast { unsafe wire?.pointee.readsToEnd = true }
+    unsafe socketBIO?.pointee.mayReceive = true
+    if isLast { unsafe socketBIO?.pointee.readsToEnd = true }
   }
 
   /// Goes on with the handshake.
@@ -102,14 +102,14 @@ struct TLSSession: ~Copyable {
     return outcome
   }
 
-  /// Takes at most one record's content. After ``Outcome/needsOutput`` the same bytes must come again, and may be followed
-  /// by more: the record may be made already.
-  mutating func write(_ bytes: UnsafePointer<UInt8>, _ count: Int, hasMore: Bool) -> Outcome {
+  /// Takes at most one record's content. After ``Outcome/needsOutput`` the same bytes must come again, and
+  /// may be followed by more: the record may be made already.
+  mutating func write(_ bytes: UnsafePointer<UInt8>, count: Int, hasMore: Bool) -> Outcome {
     guard let handle = unsafe handle, !isBroken else { return .broken }
     TLSErrorQueue.clear()
     writeNeedsInput = false
     let length = min(count, TLSSession.recordLength)
-    unsafe wire?.pointee.hasMore = hasMore || length < count
+    unsafe socketBIO?.pointee.hasMore = hasMore || length < count
     var taken = 0
     let result = unsafe SSL_write_ex(handle, bytes, length, &taken)
     pendingLength = 0
@@ -125,7 +125,7 @@ struct TLSSession: ~Copyable {
     guard let handle = unsafe handle, !isBroken, isComplete else { return .broken }
     if sentEnd { return .done(0) }
     TLSErrorQueue.clear()
-    unsafe wire?.pointee.hasMore = false
+    unsafe socketBIO?.pointee.hasMore = false
     let result = unsafe SSL_shutdown(handle)
     // 0: sent, and the peer's is still to come, which reading will show.
     let outcome = result >= 0 ? .done(0) : outcome(of: result)
@@ -134,8 +134,9 @@ struct TLSSession: ~Copyable {
     return outcome
   }
 
-  /// Lets the connection go without an end in order, so that its peer does not take what it has for everything.
-  mutating func forsake() {
+  /// Ends the session without close_notify, so that the peer does not mistake a truncated response for a
+  /// whole one.
+  mutating func markBroken() {
     isBroken = true
   }
 

@@ -2,23 +2,31 @@
 internal import CLinux
 internal import Glibc
 
-/// Who is at the other end of a connection.
+/// The address at the other end of a connection: an IP address with its port, or a Unix socket.
 public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
+  /// The kinds of address that a peer has.
   public enum Family: UInt8, Hashable, Sendable {
     /// A Unix socket, whose other end has no address.
     case unix
+    /// An IPv4 address, mapped ones included.
     case version4
+    /// Any other IPv6 address.
     case version6
   }
 
+  /// Tells how to read ``high`` and ``low``.
   public let family: Family
+  /// The peer's port; 0 for a Unix socket, and where it is not known.
   public let port: UInt16
-  /// The address's bits in network order; of version 4 the lower 32 bits of ``low``.
+  /// The upper 64 bits of a version 6 address in network order; 0 in version 4.
   public let high: UInt64
+  /// The lower 64 bits of a version 6 address; a whole version 4 address in its lower 32 bits.
   public let low: UInt64
 
+  /// The peer of a Unix socket.
   public static let unix = PeerAddress(family: .unix, port: 0, high: 0, low: 0)
 
+  /// An address from its bits; see ``high`` and ``low``.
   public init(family: Family, port: UInt16, high: UInt64, low: UInt64) {
     self.family = family
     self.port = port
@@ -26,8 +34,8 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
     self.low = low
   }
 
-  /// An address without brackets, of either version; nil for anything else. A version 4 address in version 6 clothes is a
-  /// version 4 address.
+  /// An address without brackets, of either version; nil for anything else. A version 4 address mapped into
+  /// version 6 (RFC 4291 §2.5.5.2) is a version 4 address.
   public init?(host: String, port: UInt16 = 0) {
     guard !host.contains("/"), let network = PeerNetwork(host), network.family != .unix else { return nil }
     let (high, low) = network.firstBits

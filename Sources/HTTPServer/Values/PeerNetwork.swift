@@ -4,6 +4,7 @@ internal import Glibc
 
 /// A block of addresses, such as those of the proxies in front of a server.
 public struct PeerNetwork: Hashable, Sendable, LosslessStringConvertible {
+  /// The kind of its addresses.
   public let family: PeerAddress.Family
   /// Bits that all its addresses begin with: 0 to 32, or to 128.
   public let prefixLength: Int
@@ -14,7 +15,7 @@ public struct PeerNetwork: Hashable, Sendable, LosslessStringConvertible {
   public static let loopback4 = PeerNetwork(family: .version4, prefixLength: 8, high: 0, low: 0x7F00_0000)
   /// ::1.
   public static let loopback6 = PeerNetwork(family: .version6, prefixLength: 128, high: 0, low: 1)
-  /// Whoever comes through a Unix socket.
+  /// Every peer that connects through a Unix socket.
   public static let unix = PeerNetwork(family: .unix, prefixLength: 0, high: 0, low: 0)
 
   private init(family: PeerAddress.Family, prefixLength: Int, high: UInt64, low: UInt64) {
@@ -25,8 +26,8 @@ public struct PeerNetwork: Hashable, Sendable, LosslessStringConvertible {
     self.low = low & lowMask
   }
 
-  /// Reads `10.0.0.0/8`, `192.0.2.7`, `2001:db8::/32`, `::1` and `unix`; nil for anything else. Bits behind the prefix do
-  /// not count.
+  /// Reads `10.0.0.0/8`, `192.0.2.7`, `2001:db8::/32`, `::1` and `unix`; nil for anything else. Bits behind
+  /// the prefix do not count.
   public init?(_ description: String) {
     if description == "unix" {
       self = .unix
@@ -65,13 +66,15 @@ public struct PeerNetwork: Hashable, Sendable, LosslessStringConvertible {
     self.init(family: family, prefixLength: prefix, high: bits.0, low: bits.1)
   }
 
-  /// The block that one host is expected to have: a version 4 address, or the 64 bits that a version 6 host does not choose.
+  /// The block that one host is expected to have: a version 4 address, or the 64 bits that a version 6 host
+  /// does not choose.
   init(limiting peer: PeerAddress) {
     self.init(
       family: peer.family, prefixLength: peer.family == .version4 ? 32 : peer.family == .version6 ? 64 : 0,
       high: peer.high, low: peer.low)
   }
 
+  /// Whether the address is of this family and begins with the network's bits; its port does not matter.
   public func contains(_ peer: PeerAddress) -> Bool {
     guard peer.family == family else { return false }
     let (highMask, lowMask) = PeerNetwork.masks(family, prefixLength)
@@ -80,6 +83,7 @@ public struct PeerNetwork: Hashable, Sendable, LosslessStringConvertible {
 
   var firstBits: (high: UInt64, low: UInt64) { (high, low) }
 
+  /// The notation that ``init(_:)`` reads, always with a prefix length, or `unix`.
   public var description: String {
     if family == .unix { return "unix" }
     return "\(PeerAddress(family: family, port: 0, high: high, low: low).host)/\(prefixLength)"

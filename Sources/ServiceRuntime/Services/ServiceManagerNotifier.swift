@@ -24,7 +24,7 @@ public struct ServiceManagerNotifier: Sendable {
     var address = sockaddr_un()
     let length = try fill(&address)
     let bytes = Array(text.utf8)
-    try SystemCall.run("sendto", path) {
+    try SystemCall.run("sendto", subject: path) {
       unsafe withUnsafePointer(to: &address) { address in
         unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
           unsafe sendto(

@@ -68,7 +68,7 @@ struct AgentClient: Sendable {
     or match: @Sendable @escaping (AgentEvent) -> Value?
   ) async throws -> Value {
     let receiver = AgentEvents()
-    var request = ClientRequest("GET", "http://agent/v1/events")
+    var request = ClientRequest(method: "GET", url: "http://agent/v1/events")
     request.unixSocketPath = web.socket
     request.lowSpeed = nil
     return try await withThrowingTaskGroup(of: Value?.self) { [request] group in

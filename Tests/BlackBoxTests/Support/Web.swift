@@ -50,7 +50,7 @@ struct Web: Sendable {
     limit: ByteCount = .mebibytes(64)
   ) async throws -> Answer {
     var request = ClientRequest(
-      method, path.hasPrefix("http") ? path : base + path, headers: headers,
+      method: method, url: path.hasPrefix("http") ? path : base + path, headers: headers,
       body: body.map { .bytes($0) } ?? .none)
     if let credential, !headers.contains(where: { $0.0 == "Authorization" }) {
       request.headers.append(("Authorization", "Bearer \(credential)"))

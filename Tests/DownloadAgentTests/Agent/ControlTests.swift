@@ -188,7 +188,7 @@ import Testing
         try server.queuePurchase()
         _ = try await agent.download(.waiting, "server-unavailable")
         let reader = StreamReader(until: "\"step\":\"finished\"")
-        var request = ClientRequest("GET", "http://agent/v1/events")
+        var request = ClientRequest(method: "GET", url: "http://agent/v1/events")
         request.unixSocketPath = harness.directory.path("agent.sock")
         let sent = request
         async let reading: Void = reader.run(sent, harness.client)

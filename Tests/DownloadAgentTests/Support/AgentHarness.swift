@@ -62,7 +62,7 @@ final class AgentHarness: Sendable {
 
   /// One request to the control interface.
   func ask(_ method: String, _ path: String, _ body: String? = nil) async throws -> ClientResponse {
-    var request = ClientRequest(method, "http://agent\(path)")
+    var request = ClientRequest(method: method, url: "http://agent\(path)")
     request.unixSocketPath = socket
     if let body {
       request.headers = [("Content-Type", "application/json")]

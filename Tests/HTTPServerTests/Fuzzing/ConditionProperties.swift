@@ -16,17 +16,19 @@ enum ConditionProperties {
       }
     }
     let tag = Array("\"v1\"".utf8)
-    let strong = EntityTagList.matches(bytes.span, tag.span, .strong)
-    let weak = EntityTagList.matches(bytes.span, tag.span, .weak)
+    let strong = EntityTagList.matches(bytes.span, entityTag: tag.span, comparison: .strong)
+    let weak = EntityTagList.matches(bytes.span, entityTag: tag.span, comparison: .weak)
     if strong, !weak { return "a strong match is no weak one" }
     if weak, bytes != [42], !bytes.contains(tag) { return "a match of a tag that is not there" }
     let weakTag = Array("W/\"v1\"".utf8)
-    if EntityTagList.matches(bytes.span, weakTag.span, .strong), bytes != [42] {
+    if EntityTagList.matches(bytes.span, entityTag: weakTag.span, comparison: .strong), bytes != [42] {
       return "a weak tag matches strongly"
     }
     // In front of any list, the tag is found.
     let listed = tag + [44] + bytes
-    if !EntityTagList.matches(listed.span, tag.span, .strong) { return "the tag is not found" }
+    if !EntityTagList.matches(listed.span, entityTag: tag.span, comparison: .strong) {
+      return "the tag is not found"
+    }
     return nil
   }
 }

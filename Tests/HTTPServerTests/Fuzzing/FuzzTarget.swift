@@ -1,5 +1,5 @@
-/// What is held against arbitrary bytes: by `scripts/test` with bytes from a seeded ``Mutator``, by `scripts/fuzz` with bytes
-/// that libFuzzer finds.
+/// What is held against arbitrary bytes: by `scripts/test` with bytes from a seeded ``Mutator``, by
+/// `scripts/fuzz` with bytes that libFuzzer finds.
 enum FuzzTarget: String, CaseIterable, Sendable {
   case head
   case chunks

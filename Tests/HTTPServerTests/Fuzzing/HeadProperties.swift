@@ -16,7 +16,8 @@ enum HeadProperties {
     return checkMeaning(whole)
   }
 
-  /// Held against a reading so plain that it can hardly be wrong: lines between CRLF, names before the first colon.
+  /// Held against a reading so plain that it can hardly be wrong: lines between CRLF, names before the first
+  /// colon.
   private static func checkText(_ head: ParsedHead, _ bytes: [UInt8]) -> String? {
     guard bytes.suffix(4).elementsEqual([13, 10, 13, 10]) else { return "no empty line at the end" }
     var lines: [[UInt8]] = [[]]

@@ -16,7 +16,7 @@ struct ParsedHead: Hashable, CustomStringConvertible {
 
   var description: String { "\(answer)" }
 
-  init(_ answer: RequestParser.Answer, _ head: borrowing RequestHead, _ bytes: [UInt8]) {
+  init(_ answer: RequestParser.Answer, head: borrowing RequestHead, bytes: [UInt8]) {
     func text(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
     self.answer = answer
     let isComplete = answer == .complete
@@ -48,7 +48,7 @@ func parse(_ text: String, limits: RequestLimits = testLimits) -> ParsedHead {
 func parse(_ bytes: [UInt8], limits: RequestLimits = testLimits) -> ParsedHead {
   var parser = RequestParser()
   let answer = parser.parse(bytes.span, limits: limits)
-  return ParsedHead(answer, parser.head, bytes)
+  return ParsedHead(answer, head: parser.head, bytes: bytes)
 }
 
 /// Feeds growing prefixes of `bytes`, cut at `cuts`, as the loop does.
@@ -60,5 +60,5 @@ func parse(_ bytes: [UInt8], cutAt cuts: [Int], limits: RequestLimits = testLimi
     answer = parser.parse(prefix.span, limits: limits)
     if answer != .needsMore { break }
   }
-  return ParsedHead(answer, parser.head, bytes)
+  return ParsedHead(answer, head: parser.head, bytes: bytes)
 }

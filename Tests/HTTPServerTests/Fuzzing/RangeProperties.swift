@@ -14,7 +14,8 @@ enum RangeProperties {
     switch (expected, parsed) {
     case (nil, .ignore): return nil
     case (nil, .unsatisfiable):
-      // A pair of numbers beyond every length that stand in the wrong order may be refused as well as ignored.
+      // A pair of numbers beyond every length that stand in the wrong order may be refused as well as
+      // ignored.
       return nil
     case (nil, _): return "\(parsed) of what is no range"
     case (let ranges?, .unsatisfiable):
@@ -45,7 +46,8 @@ enum RangeProperties {
     return nil
   }
 
-  /// Every range asked for lies within one that is answered, and no answer begins or ends where none was asked to.
+  /// Every range asked for lies within one that is answered, and no answer begins or ends where none was
+  /// asked to.
   private static func covers(_ answered: [Range<Int64>], _ asked: [Range<Int64>]) -> String? {
     for range in asked
     where !answered.contains(where: { $0.lowerBound <= range.lowerBound && $0.upperBound >= range.upperBound }

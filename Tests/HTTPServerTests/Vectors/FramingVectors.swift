@@ -1,89 +1,101 @@
-/// Whole connections: RFC 9112's framing, and the sequences under which servers have lost track of it. What a vector's
-/// first words name is how the case is known among those who test for request smuggling.
+/// Whole connections: RFC 9112's framing, and the sequences under which servers have lost track of it. What a
+/// vector's first words name is how the case is known among those who test for request smuggling.
 enum FramingVectors {
   static let all = lengths + codings + chunks + trailers + sequences + versions + expectations
 
-  private static func post(_ fields: String, _ body: String = "", _ target: String = "/p") -> String {
+  private static func post(_ fields: String, body: String = "", target: String = "/p") -> String {
     "POST \(target) HTTP/1.1\r\nHost: h\r\n\(fields)\r\n\r\n\(body)"
   }
 
-  private static func chunked(_ body: String) -> String { post("Transfer-Encoding: chunked", body) }
+  private static func chunked(_ body: String) -> String { post("Transfer-Encoding: chunked", body: body) }
 
-  private static func read(_ name: String, _ text: String, _ answers: String...) -> ConnectionVector {
-    ConnectionVector(name, text, answers)
+  private static func read(_ name: String, _ text: String, answers: String...) -> ConnectionVector {
+    ConnectionVector(name, text: text, answers: answers)
   }
 
-  private static func refused(_ name: String, _ text: String, _ answers: String...) -> ConnectionVector {
-    ConnectionVector(name, text, answers.isEmpty ? ["400"] : answers, closes: true)
+  private static func refused(_ name: String, _ text: String, answers: String...) -> ConnectionVector {
+    ConnectionVector(name, text: text, answers: answers.isEmpty ? ["400"] : answers, closes: true)
   }
 
   static let lengths = [
-    read("a length of zero", post("Content-Length: 0"), "200 POST /p []"),
-    read("a length and as many bytes", post("Content-Length: 5", "hello"), "200 POST /p [hello]"),
-    read("white space around a length", post("Content-Length: \t 5 \t", "hello"), "200 POST /p [hello]"),
-    read("the name in another case", post("CONTENT-length: 5", "hello"), "200 POST /p [hello]"),
-    read("no length is no content", "POST /p HTTP/1.1\r\nHost: h\r\n\r\n", "200 POST /p []"),
+    read("a length of zero", post("Content-Length: 0"), answers: "200 POST /p []"),
+    read(
+      "a length and as many bytes", post("Content-Length: 5", body: "hello"), answers: "200 POST /p [hello]"),
+    read(
+      "white space around a length", post("Content-Length: \t 5 \t", body: "hello"),
+      answers: "200 POST /p [hello]"),
+    read(
+      "the name in another case", post("CONTENT-length: 5", body: "hello"), answers: "200 POST /p [hello]"),
+    read("no length is no content", "POST /p HTTP/1.1\r\nHost: h\r\n\r\n", answers: "200 POST /p []"),
     read(
       "SPILL: what follows the length is the next request",
-      post("Content-Length: 5", "helloGET /next HTTP/1.1\r\nHost: h\r\n\r\n"), "200 POST /p [hello]",
+      post("Content-Length: 5", body: "helloGET /next HTTP/1.1\r\nHost: h\r\n\r\n"),
+      answers: "200 POST /p [hello]",
       "200 GET /next []"),
     refused(
-      "SPILL: what follows the length and is no request", post("Content-Length: 3", "hello\r\n\r\n"),
-      "200 POST /p [hel]", "400"),
-    refused("a length beyond what may be sent", post("Content-Length: 9223372036854775807"), "413"),
+      "SPILL: what follows the length and is no request", post("Content-Length: 3", body: "hello\r\n\r\n"),
+      answers: "200 POST /p [hel]", "400"),
+    refused("a length beyond what may be sent", post("Content-Length: 9223372036854775807"), answers: "413"),
     refused(
       "COMMA-SAME after a good request",
-      "GET /a HTTP/1.1\r\nHost: h\r\n\r\n" + post("Content-Length: 5, 5", "hello"), "200 GET /a []", "400"),
+      "GET /a HTTP/1.1\r\nHost: h\r\n\r\n" + post("Content-Length: 5, 5", body: "hello"),
+      answers: "200 GET /a []", "400"),
   ]
 
   static let codings = [
-    read("chunked", chunked("5\r\nhello\r\n0\r\n\r\n"), "200 POST /p [hello]"),
+    read("chunked", chunked("5\r\nhello\r\n0\r\n\r\n"), answers: "200 POST /p [hello]"),
     read(
-      "CASE-MISMATCH", post("Transfer-Encoding: cHuNkEd", "5\r\nhello\r\n0\r\n\r\n"),
-      "200 POST /p [hello]"),
-    read("TAB before the coding", post("Transfer-Encoding:\tchunked", "0\r\n\r\n"), "200 POST /p []"),
+      "CASE-MISMATCH", post("Transfer-Encoding: cHuNkEd", body: "5\r\nhello\r\n0\r\n\r\n"),
+      answers: "200 POST /p [hello]"),
     read(
-      "TRAILING-SPACE after the coding", post("Transfer-Encoding: chunked ", "0\r\n\r\n"),
-      "200 POST /p []"),
+      "TAB before the coding", post("Transfer-Encoding:\tchunked", body: "0\r\n\r\n"),
+      answers: "200 POST /p []"),
+    read(
+      "TRAILING-SPACE after the coding", post("Transfer-Encoding: chunked ", body: "0\r\n\r\n"),
+      answers: "200 POST /p []"),
     read(
       "an unknown field that resembles the coding",
-      post("X-Transfer-Encoding: chunked\r\nContent-Length: 3", "abc"), "200 POST /p [abc]"),
-    refused("CLTE", post("Content-Length: 6\r\nTransfer-Encoding: chunked", "0\r\n\r\nG")),
+      post("X-Transfer-Encoding: chunked\r\nContent-Length: 3", body: "abc"), answers: "200 POST /p [abc]"),
+    refused("CLTE", post("Content-Length: 6\r\nTransfer-Encoding: chunked", body: "0\r\n\r\nG")),
     refused(
       "TECL",
-      post("Transfer-Encoding: chunked\r\nContent-Length: 4", "5c\r\nGPOST / HTTP/1.1\r\n\r\n0\r\n\r\n")),
+      post("Transfer-Encoding: chunked\r\nContent-Length: 4", body: "5c\r\nGPOST / HTTP/1.1\r\n\r\n0\r\n\r\n")
+    ),
     refused(
       "CLTE-SMUGGLED-GET",
       post(
         "Content-Length: 40\r\nTransfer-Encoding: chunked",
-        "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n")),
+        body: "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n")),
     refused(
       "TECL-SMUGGLED-HEAD",
       post(
         "Transfer-Encoding: chunked\r\nContent-Length: 3",
-        "0\r\n\r\nHEAD /smuggled HTTP/1.1\r\nHost: h\r\n\r\n")),
+        body: "0\r\n\r\nHEAD /smuggled HTTP/1.1\r\nHost: h\r\n\r\n")),
     refused(
       "CLTE-PIPELINE",
       "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
-        + post("Content-Length: 5\r\nTransfer-Encoding: chunked", "0\r\n\r\n"),
-      "200 GET /a []", "400"),
+        + post("Content-Length: 5\r\nTransfer-Encoding: chunked", body: "0\r\n\r\n"),
+      answers: "200 GET /a []", "400"),
     refused(
       "HTTP10 with a coding",
       "POST /p HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n0\r\n\r\n"),
-    refused("an unknown coding before chunked", post("Transfer-Encoding: br, chunked", "0\r\n\r\n"), "501"),
+    refused(
+      "an unknown coding before chunked", post("Transfer-Encoding: br, chunked", body: "0\r\n\r\n"),
+      answers: "501"),
   ]
 
   static let chunks = [
-    read("two chunks", chunked("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"), "200 POST /p [abcde]"),
+    read("two chunks", chunked("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"), answers: "200 POST /p [abcde]"),
     read(
       "sizes with zeros before and in either case",
-      chunked("000a\r\n0123456789\r\n0A\r\n0123456789\r\n00\r\n\r\n"), "200 POST /p [01234567890123456789]"),
+      chunked("000a\r\n0123456789\r\n0A\r\n0123456789\r\n00\r\n\r\n"),
+      answers: "200 POST /p [01234567890123456789]"),
     read(
       "extensions mean nothing", chunked("5;a=b;c=\"d e\\\"\";f\r\nhello\r\n0;g\r\n\r\n"),
-      "200 POST /p [hello]"),
+      answers: "200 POST /p [hello]"),
     read(
       "SPILL: what follows the last chunk is the next request",
-      chunked("5\r\nhello\r\n0\r\n\r\nGET /next HTTP/1.1\r\nHost: h\r\n\r\n"), "200 POST /p [hello]",
+      chunked("5\r\nhello\r\n0\r\n\r\nGET /next HTTP/1.1\r\nHost: h\r\n\r\n"), answers: "200 POST /p [hello]",
       "200 GET /next []"),
     refused("BARE-SEMICOLON", chunked("5;\r\nhello\r\n0\r\n\r\n")),
     refused("EXT-INVALID-TOKEN", chunked("5;a[b\r\nhello\r\n0\r\n\r\n")),
@@ -114,13 +126,16 @@ enum FramingVectors {
   ]
 
   static let trailers = [
-    read("Trailers: CL", chunked("3\r\nabc\r\n0\r\nContent-Length: 50\r\n\r\n"), "200 POST /p [abc]"),
-    read("Trailers: TE", chunked("3\r\nabc\r\n0\r\nTransfer-Encoding: gzip\r\n\r\n"), "200 POST /p [abc]"),
-    read("Trailers: HOST", chunked("3\r\nabc\r\n0\r\nHost: other\r\n\r\n"), "200 POST /p [abc]"),
+    read(
+      "Trailers: CL", chunked("3\r\nabc\r\n0\r\nContent-Length: 50\r\n\r\n"), answers: "200 POST /p [abc]"),
+    read(
+      "Trailers: TE", chunked("3\r\nabc\r\n0\r\nTransfer-Encoding: gzip\r\n\r\n"),
+      answers: "200 POST /p [abc]"),
+    read("Trailers: HOST", chunked("3\r\nabc\r\n0\r\nHost: other\r\n\r\n"), answers: "200 POST /p [abc]"),
     read(
       "Trailers: AUTH and CONTENT-TYPE",
-      chunked("3\r\nabc\r\n0\r\nAuthorization: x\r\nContent-Type: y\r\n\r\n"), "200 POST /p [abc]"),
-    read("Trailers: connection", chunked("0\r\nConnection: close\r\n\r\n"), "200 POST /p []"),
+      chunked("3\r\nabc\r\n0\r\nAuthorization: x\r\nContent-Type: y\r\n\r\n"), answers: "200 POST /p [abc]"),
+    read("Trailers: connection", chunked("0\r\nConnection: close\r\n\r\n"), answers: "200 POST /p []"),
     refused("a folded trailer", chunked("0\r\nA: b\r\n c\r\n\r\n")),
     refused("a trailer with white space before its colon", chunked("0\r\nA : b\r\n\r\n")),
   ]
@@ -129,75 +144,84 @@ enum FramingVectors {
     read(
       "PIPELINE-SAFE: three at once",
       "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nHEAD /2 HTTP/1.1\r\nHost: h\r\n\r\n"
-        + post("Content-Length: 1", "x", "/3"), "200 GET /1 []", "200 HEAD", "200 POST /3 [x]"),
+        + post("Content-Length: 1", body: "x", target: "/3"), answers: "200 GET /1 []", "200 HEAD",
+      "200 POST /3 [x]"),
     read(
       "GET-CL-BODY", "GET /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello",
-      "200 GET /a [hello]"),
+      answers: "200 GET /a [hello]"),
     read(
       "GET-CL-BODY-DESYNC: content that looks like a request",
       "GET /a HTTP/1.1\r\nHost: h\r\nContent-Length: 30\r\n\r\nGET /smuggled HTTP/1.1\r\nX: y\r\n",
-      "200 GET /a [GET /smuggled HTTP/1.1\r\nX: y\r\n]"),
-    read("HEAD-CL-BODY", "HEAD /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello", "200 HEAD"),
+      answers: "200 GET /a [GET /smuggled HTTP/1.1\r\nX: y\r\n]"),
+    read(
+      "HEAD-CL-BODY", "HEAD /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello", answers: "200 HEAD"),
     read(
       "OPTIONS-CL-BODY", "OPTIONS * HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello",
-      "200 OPTIONS * [hello]"),
+      answers: "200 OPTIONS * [hello]"),
     read(
-      "CL0-BODY-POISON: content that nobody reads is no request",
-      post("Content-Length: 30", "GET /smuggled HTTP/1.1\r\nX: y\r\n", "/ignore"), "200 ignored"),
+      "CL0-BODY-POISON: unread content is no request",
+      post("Content-Length: 30", body: "GET /smuggled HTTP/1.1\r\nX: y\r\n", target: "/ignore"),
+      answers: "200 ignored"),
     refused(
       "CONN-CLOSE",
       "GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n",
-      "200 GET /a []"),
+      answers: "200 GET /a []"),
     refused(
       "CONN-CLOSE in a list, and in another case",
       "GET /a HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, CLOSE\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n",
-      "200 GET /a []"),
+      answers: "200 GET /a []"),
     refused(
       "nothing after a refused head",
       "GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n"),
-    read("one empty line before a request", "\r\nGET /a HTTP/1.1\r\nHost: h\r\n\r\n", "200 GET /a []"),
+    read(
+      "one empty line before a request", "\r\nGET /a HTTP/1.1\r\nHost: h\r\n\r\n", answers: "200 GET /a []"),
     refused("two empty lines before a request", "\r\n\r\nGET /a HTTP/1.1\r\nHost: h\r\n\r\n"),
-    read("ABSOLUTE-URI", "GET http://H:80/a?b HTTP/1.1\r\nHost: h:80\r\n\r\n", "200 GET /a?b []"),
-    read("an absolute URI without a path", "GET http://h HTTP/1.1\r\nHost: h\r\n\r\n", "200 GET / []"),
+    read("ABSOLUTE-URI", "GET http://H:80/a?b HTTP/1.1\r\nHost: h:80\r\n\r\n", answers: "200 GET /a?b []"),
+    read(
+      "an absolute URI without a path", "GET http://h HTTP/1.1\r\nHost: h\r\n\r\n", answers: "200 GET / []"),
     refused("ABSOLUTE-URI-HOST-MISMATCH", "GET http://a/ HTTP/1.1\r\nHost: b\r\n\r\n"),
     refused("an absolute URI without a host field", "GET http://a/ HTTP/1.1\r\n\r\n"),
     refused("UTF-8 overlong", "GET /a%c0%afb HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"),
     refused("an escaped slash", "GET /a%2fb HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"),
-    read("TRACE is a method like any other here", "TRACE /a HTTP/1.1\r\nHost: h\r\n\r\n", "200 TRACE /a []"),
-    read("methods are told apart by case", "get /a HTTP/1.1\r\nHost: h\r\n\r\n", "200 get /a []"),
+    read(
+      "TRACE is a method like any other here", "TRACE /a HTTP/1.1\r\nHost: h\r\n\r\n",
+      answers: "200 TRACE /a []"),
+    read("methods are told apart by case", "get /a HTTP/1.1\r\nHost: h\r\n\r\n", answers: "200 get /a []"),
     read(
       "an upgrade that is not offered",
       "GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n\r\n",
-      "200 GET /a []"),
+      answers: "200 GET /a []"),
   ]
 
   static let versions = [
-    refused("HTTP/1.0 closes", "GET /a HTTP/1.0\r\n\r\nGET /b HTTP/1.0\r\n\r\n", "200 GET /a []"),
+    refused("HTTP/1.0 closes", "GET /a HTTP/1.0\r\n\r\nGET /b HTTP/1.0\r\n\r\n", answers: "200 GET /a []"),
     read(
       "HTTP/1.0 that asks to be kept", "GET /a HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n",
-      "200 GET /a []"),
+      answers: "200 GET /a []"),
     refused(
       "HTTP/1.0 that asks for both",
-      "GET /a HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n", "200 GET /a []"),
+      "GET /a HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n", answers: "200 GET /a []"),
     read(
       "HTTP/1.0 with content", "POST /a HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nhi",
-      "200 POST /a [hi]"),
-    read("a later minor version", "GET /a HTTP/1.9\r\nHost: h\r\n\r\n", "200 GET /a []"),
+      answers: "200 POST /a [hi]"),
+    read("a later minor version", "GET /a HTTP/1.9\r\nHost: h\r\n\r\n", answers: "200 GET /a []"),
   ]
 
   static let expectations = [
     read(
       "EXPECT-100-CL: content that comes with the head needs no permission",
-      post("Content-Length: 5\r\nExpect: 100-continue", "hello"), "200 POST /p [hello]"),
+      post("Content-Length: 5\r\nExpect: 100-continue", body: "hello"), answers: "200 POST /p [hello]"),
     read(
       "EXPECT-100 without content", "GET /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n",
-      "200 GET /a []"),
+      answers: "200 GET /a []"),
     read(
       "EXPECT-100 of HTTP/1.0",
       "POST /a HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\nhi",
-      "200 POST /a [hi]"),
-    refused("an expectation nobody knows", post("Content-Length: 2\r\nExpect: 200-ok", "hi"), "417"),
+      answers: "200 POST /a [hi]"),
     refused(
-      "two expectations in one line", post("Content-Length: 2\r\nExpect: 100-continue, x", "hi"), "417"),
+      "an unknown expectation", post("Content-Length: 2\r\nExpect: 200-ok", body: "hi"), answers: "417"),
+    refused(
+      "two expectations in one line", post("Content-Length: 2\r\nExpect: 100-continue, x", body: "hi"),
+      answers: "417"),
   ]
 }

@@ -1,5 +1,5 @@
-/// A `multipart/byteranges` body (RFC 9110 §14.6, RFC 2046 §5.1), read back strictly: nothing before the first delimiter,
-/// nothing behind the last but its line end.
+/// A `multipart/byteranges` body (RFC 9110 §14.6, RFC 2046 §5.1), read back strictly: nothing before the
+/// first delimiter, nothing behind the last but its line end.
 struct Multipart {
   struct Part {
     let range: String

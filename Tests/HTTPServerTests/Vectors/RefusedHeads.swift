@@ -1,7 +1,7 @@
 import HTTPServer
 
-/// Heads that must be refused, each with the status; the names are those under which request smuggling and parser
-/// differences are known.
+/// Heads that must be refused, each with the status; the names are those under which request smuggling and
+/// parser differences are known.
 enum RefusedHeads {
   struct Vector: Sendable, CustomStringConvertible {
     let name: String
@@ -9,7 +9,7 @@ enum RefusedHeads {
     let status: HTTPStatus
     var description: String { name }
 
-    init(_ name: String, _ text: String, _ status: HTTPStatus = .badRequest) {
+    init(_ name: String, _ text: String, status: HTTPStatus = .badRequest) {
       self.name = name
       bytes = Array(text.utf8)
       self.status = status
@@ -49,7 +49,7 @@ enum RefusedHeads {
     Vector("space before the coding's colon", post("Transfer-Encoding : chunked")),
     Vector("chunked twice", post("Transfer-Encoding: chunked, chunked")),
     Vector("chunked not last", post("Transfer-Encoding: chunked, gzip")),
-    Vector("other coding first", post("Transfer-Encoding: gzip, chunked"), .notImplemented),
+    Vector("other coding first", post("Transfer-Encoding: gzip, chunked"), status: .notImplemented),
     Vector("coding in HTTP/1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"),
     Vector("empty coding", post("Transfer-Encoding:")),
     Vector("leading comma", post("Transfer-Encoding: , chunked")),
@@ -83,13 +83,14 @@ enum RefusedHeads {
     Vector("letters beyond ASCII in a name", "GET / HTTP/1.1\r\nHost: h\r\n\u{E4}: b\r\n\r\n"),
     Vector(
       "65 fields",
-      "GET / HTTP/1.1\r\nHost: h\r\n" + String(repeating: "a: b\r\n", count: 64) + "\r\n", .fieldsTooLarge),
+      "GET / HTTP/1.1\r\nHost: h\r\n" + String(repeating: "a: b\r\n", count: 64) + "\r\n",
+      status: .fieldsTooLarge),
     Vector(
       "a value beyond the head's bound",
-      "GET / HTTP/1.1\r\nHost: h\r\na: " + String(repeating: "b", count: 16_384), .fieldsTooLarge),
+      "GET / HTTP/1.1\r\nHost: h\r\na: " + String(repeating: "b", count: 16_384), status: .fieldsTooLarge),
     Vector(
       "a name beyond the head's bound",
-      "GET / HTTP/1.1\r\nHost: h\r\n" + String(repeating: "b", count: 16_384), .fieldsTooLarge),
+      "GET / HTTP/1.1\r\nHost: h\r\n" + String(repeating: "b", count: 16_384), status: .fieldsTooLarge),
   ]
 
   static let requestLines = [
@@ -100,8 +101,8 @@ enum RefusedHeads {
     Vector("tab", "GET\t/ HTTP/1.1\r\nHost: h\r\n\r\n"),
     Vector("HTTP/0.9", "GET /\r\n"),
     Vector("HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-    Vector("version 2", "GET / HTTP/2.0\r\nHost: h\r\n\r\n", .versionNotSupported),
-    Vector("version 0", "GET / HTTP/0.9\r\nHost: h\r\n\r\n", .versionNotSupported),
+    Vector("version 2", "GET / HTTP/2.0\r\nHost: h\r\n\r\n", status: .versionNotSupported),
+    Vector("version 0", "GET / HTTP/0.9\r\nHost: h\r\n\r\n", status: .versionNotSupported),
     Vector("version without minor", "GET / HTTP/1\r\nHost: h\r\n\r\n"),
     Vector("version of two digits", "GET / HTTP/1.10\r\nHost: h\r\n\r\n"),
     Vector("version with a leading zero", "GET / HTTP/01.1\r\nHost: h\r\n\r\n"),
@@ -111,8 +112,8 @@ enum RefusedHeads {
     Vector("method beyond ASCII", "G\u{CB}T / HTTP/1.1\r\nHost: h\r\n\r\n"),
     Vector(
       "method of 40 letters", String(repeating: "A", count: 40) + " / HTTP/1.1\r\nHost: h\r\n\r\n",
-      .notImplemented),
-    Vector("CONNECT", "CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n", .notImplemented),
+      status: .notImplemented),
+    Vector("CONNECT", "CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n", status: .notImplemented),
     Vector("asterisk with GET", "GET * HTTP/1.1\r\nHost: h\r\n\r\n"),
     Vector("fragment", "GET /a#b HTTP/1.1\r\nHost: h\r\n\r\n"),
     Vector("backslash", "GET /a\\b HTTP/1.1\r\nHost: h\r\n\r\n"),
@@ -126,7 +127,7 @@ enum RefusedHeads {
     Vector("target without a slash", "GET a HTTP/1.1\r\nHost: h\r\n\r\n"),
     Vector("another scheme", "GET ftp://h/ HTTP/1.1\r\nHost: h\r\n\r\n"),
     Vector("user information", "GET http://u@h/ HTTP/1.1\r\nHost: h\r\n\r\n"),
-    Vector("target beyond the bound", "GET /" + String(repeating: "a", count: 8192), .targetTooLong),
+    Vector("target beyond the bound", "GET /" + String(repeating: "a", count: 8192), status: .targetTooLong),
   ]
 
   static let hosts = [

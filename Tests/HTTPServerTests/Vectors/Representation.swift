@@ -2,8 +2,9 @@ import HTTPServer
 import CoreTypes
 import SystemCalls
 
-/// A representation of 1000 bytes as ``SemanticsVector`` asks for it: inline at `/inline`, by the async handler at `/async`;
-/// and any status at `/inline/STATUS` and `/async/STATUS`, with the content `[]` where it may have some.
+/// A representation of 1000 bytes as ``SemanticsVector`` asks for it: inline at `/inline`, by the async
+/// handler at `/async`; and any status at `/inline/STATUS` and `/async/STATUS`, with the content `[]` where
+/// it may have some.
 struct Representation: InlineHandler, AsyncHandler {
   static let content = (0..<1000).map { UInt8(truncatingIfNeeded: $0 % 251) }
   static let modified = Timestamp(millisecondsSinceEpoch: 784_111_777_000)
@@ -24,11 +25,11 @@ struct Representation: InlineHandler, AsyncHandler {
     head: borrowing RequestHead, bytes: Span<UInt8>, state: inout Void, response: inout InlineResponse
   ) -> InlineOutcome {
     let path = String(decoding: head.path.map { bytes[$0] }, as: UTF8.self)
-    guard path.hasPrefix("/inline") else { return .passOn }
+    guard path.hasPrefix("/inline") else { return .deferToAsync }
     if let status = Self.status(path) {
       let body = Array("[]".utf8)
       response.start(status)
-      if head.method == .head { response.append("X-Method", "HEAD") }
+      if head.method == .head { response.append(name: "X-Method", value: "HEAD") }
       response.finish(bytes: body.span)
       return .answered
     }
@@ -45,14 +46,14 @@ struct Representation: InlineHandler, AsyncHandler {
       return .answered
     case .failed:
       response.start(.preconditionFailed)
-      if head.method == .head { response.append("X-Method", "HEAD") }
+      if head.method == .head { response.append(name: "X-Method", value: "HEAD") }
       response.finish()
       return .answered
     }
     switch ranges {
     case .ignore:
       response.start(.ok)
-      if head.method == .head { response.append("X-Method", "HEAD") }
+      if head.method == .head { response.append(name: "X-Method", value: "HEAD") }
       response.finish(file: file, range: 0..<1000)
     case .single(let range):
       response.start(.partialContent)
@@ -62,7 +63,7 @@ struct Representation: InlineHandler, AsyncHandler {
       let multipart = MultipartRanges(ranges, of: file, partType: "text/plain")
       let type = Array(multipart.contentType.utf8)
       response.start(.partialContent)
-      response.append("Content-Type", type.span)
+      response.append(name: "Content-Type", value: type.span)
       response.finish(parts: multipart.parts)
     case .unsatisfiable:
       response.start(.rangeNotSatisfiable)

@@ -2,7 +2,8 @@ import HTTPServer
 import PullboxTesting
 import Testing
 
-/// Conditions and ranges, and the connection after every status, against a real server: at once, and cut at every position.
+/// Conditions and ranges, and the connection after every status, against a real server: at once, and cut at
+/// every position.
 @Suite(.timeLimit(.minutes(10)))
 struct SemanticsVectorTests {
   private func answers(
@@ -38,7 +39,7 @@ struct SemanticsVectorTests {
     "conditions and ranges mean what RFC 9110 says, to both kinds of handler", arguments: SemanticsVector.all)
   func semantics(_ vector: SemanticsVector) async throws {
     for path in ["/inline", "/async"] {
-      let connection = ConnectionVector(vector.name, vector.request(path), [])
+      let connection = ConnectionVector(vector.name, text: vector.request(path), answers: [])
       let transcripts = try await answers(connection) { response in
         response.body == Array(ConnectionVector.sentinelBody.utf8)
           ? "sentinel" : try Representation.summary(response, method: vector.method)
@@ -59,7 +60,7 @@ struct SemanticsVectorTests {
       for method in ["GET", "HEAD"] {
         let request = "\(method) \(path)/\(status) HTTP/1.1\r\nHost: h\r\n\r\n"
         let old = "\(method) \(path)/\(status) HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
-        let connection = ConnectionVector("\(status)", request + old + request, [])
+        let connection = ConnectionVector("\(status)", text: request + old + request, answers: [])
         let transcripts = try await answers(connection, everyCut: 7) { "\($0.status)" }
         #expect(Set(transcripts) == [["\(status)", "\(status)", "\(status)", "200"]], "\(method) \(path)")
       }

@@ -1,5 +1,6 @@
-/// Conditions and ranges of RFC 9110 §13 and §14, asked of a representation of 1000 bytes with the strong entity tag `"v1"`,
-/// last modified on Sun, 06 Nov 1994 08:49:37 GMT. Where the RFC leaves a choice, docs/http.md says which is ours.
+/// Conditions and ranges of RFC 9110 §13 and §14, asked of a representation of 1000 bytes with the strong
+/// entity tag `"v1"`, last modified on Sun, 06 Nov 1994 08:49:37 GMT. Where the RFC leaves a choice,
+/// docs/http.md says which is ours.
 struct SemanticsVector: Sendable, CustomStringConvertible {
   let name: String
   let method: String

@@ -1,4 +1,5 @@
-/// Everything a server sent on a connection, read as responses. Stricter than a client: what a response must have, it has.
+/// Everything a server sent on a connection, read as responses. Stricter than a client: what a response must
+/// have, it has.
 struct Transcript {
   struct Failure: Error, CustomStringConvertible {
     let description: String
@@ -14,8 +15,9 @@ struct Transcript {
 
   private(set) var responses: [Response] = []
 
-  /// Fails for anything that is not a sequence of well-formed responses, each final one with a date and a length, the last
-  /// with `Connection: close` and no other. Interim ones are read and dropped. Not strict, the last need not say that it is.
+  /// Fails for anything that is not a sequence of well-formed responses, each final one with a date and a
+  /// length, the last with `Connection: close` and no other. Interim ones are read and dropped. Not strict,
+  /// the last need not say that it is.
   init(_ bytes: [UInt8], isStrict: Bool = true) throws {
     var rest = bytes[...]
     while !rest.isEmpty {

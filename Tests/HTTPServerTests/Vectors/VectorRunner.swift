@@ -43,7 +43,8 @@ struct VectorRunner: Sendable {
     return try Transcript(received[0]).answers
   }
 
-  /// What the server sent for each way to cut `bytes` in pieces, after which the client closes its sending half.
+  /// What the server sent for each way to cut `bytes` in pieces, after which the client closes its sending
+  /// half.
   func runToEnd(_ bytes: [UInt8], cuts: [[Int]]) async throws -> [[UInt8]] {
     try await run(bytes, then: nil, cuts: cuts)
   }
@@ -56,7 +57,7 @@ struct VectorRunner: Sendable {
             var received: [[UInt8]] = []
             for start in stride(from: 0, to: cuts.count, by: Self.connectionsAtOnce) {
               let some = Array(cuts[start..<min(start + Self.connectionsAtOnce, cuts.count)])
-              received += try playTogether(bytes, sentinel, some)
+              received += try playTogether(bytes, sentinel: sentinel, cuts: some)
             }
             return received
           })
@@ -64,7 +65,7 @@ struct VectorRunner: Sendable {
     }
   }
 
-  private func playTogether(_ bytes: [UInt8], _ sentinel: [UInt8]?, _ cuts: [[Int]]) throws -> [[UInt8]] {
+  private func playTogether(_ bytes: [UInt8], sentinel: [UInt8]?, cuts: [[Int]]) throws -> [[UInt8]] {
     let barrier = try BlockingSocket(unixPath: path)
     let sockets = try cuts.map { _ in try BlockingSocket(unixPath: path) }
     try barrier.pass()
