@@ -13,10 +13,18 @@ public enum APIJSON {
   public static func decode<Value: Decodable>(
     _ type: Value.Type, from bytes: [UInt8], allowsJSON5: Bool = false
   ) throws -> Value {
-    let decoder = JSONDecoder()
+    let (decoder, data) = (JSONDecoder(), Data(bytes))
     decoder.allowsJSON5 = allowsJSON5
-    guard type is any OperatorWritten.Type else { return try decoder.decode(type, from: Data(bytes)) }
-    return try decoder.decode(KnownMembersOnly<Value>.self, from: Data(bytes)).value
+    guard type is any OperatorWritten.Type else {
+      do {
+        return try decoder.decode(type, from: data)
+      } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {
+        // Foundation says no JSON where it means a number that its type cannot hold. Read again, that has a place.
+        decoder.userInfo[UnknownMembers.key] = UnknownMembers.ignored
+        return try decoder.decode(TracedMembers<Value>.self, from: data).value
+      }
+    }
+    return try decoder.decode(TracedMembers<Value>.self, from: data).value
   }
 
   /// A sentence for people about what a decoder refused, naming the member.

@@ -75,15 +75,32 @@ struct APIJSONTests {
   }
 
   @Test(
-    "a number that does not fit is refused, in what an operator writes by the member's name",
+    "a number that does not fit is refused by the member's name",
     arguments: ["10.5", "1e30", "9223372036854775808", "-99999999999999999999", "1e-1"])
   func numbers(text: String) {
-    #expect(refusal(ReleaseRequest.self, "{\"percentage\":\(text)}") == "percentage: the number does not fit")
+    #expect(refusal(ReleaseRequest.self, "{\"percentage\":\(text)}") == "percentage: not a number that fits")
     #expect(
-      refusal(GarbageCollectionRequest.self, "{\"graceSeconds\":\(text)}")
-        == "graceSeconds: the number does not fit"
-    )
-    #expect(refusal(PurchaseRequest.self, "{\"product\":\"a\",\"quantity\":\(text)}") != nil)
+      refusal(PurchaseRequest.self, "{\"product\":\"a\",\"quantity\":\(text)}")
+        == "quantity: not a number that fits")
+    #expect(
+      refusal(
+        LibraryEvent.self,
+        JSONText.compacted("{\"change\":\"placed\",\"item\":\(WireSample.item)}")
+          .replacing("250003657", with: text)) == "item.length: not a number that fits")
+  }
+
+  @Test("what is no JSON is told apart from a member with a number that is none")
+  func noJSON() {
+    for text in [
+      "", "{", #"{"quantity":1.5"#, #"{"quantity":+1}"#, #"{"quantity":.5}"#, #"{"quantity":NaN}"#,
+    ] {
+      #expect(refusal(PurchaseRequest.self, text)?.hasPrefix("the document: ") == true, "\(text)")
+      #expect(refusal(GarbageCollectionRequest.self, text)?.hasPrefix("the document: ") == true, "\(text)")
+    }
+    for number in ["01", "1.", "-", "1e"] {
+      let place = "graceSeconds: not a number that fits"
+      #expect(refusal(GarbageCollectionRequest.self, "{\"graceSeconds\":\(number)}") == place, "\(number)")
+    }
   }
 
   @Test("a whole number is one however it is written", arguments: ["10", "10.0", "1e1"])

@@ -90,6 +90,67 @@ struct WireSampleTests {
     }
   }
 
+  /// Members with a fraction.
+  private static let fractions: Set<String> = ["progress", "speed", "timeRemaining"]
+
+  @Test(
+    "a string, number or truth value of another kind is refused, at every depth, and its place named",
+    arguments: WireSample.all)
+  func otherScalars(sample: WireSample) throws {
+    let variants = try JSONText.variants(of: sample.full) { value -> [Any] in
+      if value is String { return [1, true] }
+      // Foundation's numbers answer to both; their text tells truth values apart.
+      let isNumber = (try? JSONText.text(value)).map { $0 != "true" && $0 != "false" } ?? false
+      return isNumber ? ["1", true, "", "true"] : [1, 0, "true", "yes"]
+    }
+    for variant in variants where !variant.path.isEmpty {
+      let sentence = try #require(refusal(sample, variant.text), "\(variant.path): \(variant.text)")
+      #expect(sentence.hasPrefix(variant.path), "\(sentence)")
+    }
+  }
+
+  @Test(
+    "a number that its member cannot hold is refused, at every depth, and its place named",
+    arguments: WireSample.all)
+  func numbersThatDoNotFit(sample: WireSample) throws {
+    let marked = try JSONText.variants(of: sample.full) { value -> [Any] in
+      let text = (try? JSONText.text(value)) ?? ""
+      return text.first?.isNumber == true ? ["NUMBER"] : []
+    }
+    for variant in marked {
+      let mayHaveFraction = Self.fractions.contains(String(variant.path.split(separator: ".").last ?? ""))
+      for number in mayHaveFraction ? ["1e400"] : ["0.5", "1e30", "18446744073709551616"] {
+        let text = variant.text.replacing("\"NUMBER\"", with: number)
+        #expect(refusal(sample, text) == "\(variant.path): not a number that fits", "\(number)")
+      }
+    }
+  }
+
+  @Test(
+    "a page holds entries of each kind that there are lists of",
+    arguments: ["AuditEntry", "GrantStatus", "OperatorProduct", "UploadRecord", "VersionRecord"])
+  func pages(entry: String) throws {
+    let sample = try #require(WireSample.all.first { $0.name == entry })
+    let page: WireSample? =
+      switch entry {
+      case "AuditEntry": WireSample(Page<AuditEntry>.self, Self.page(of: sample))
+      case "GrantStatus": WireSample(Page<GrantStatus>.self, Self.page(of: sample))
+      case "OperatorProduct": WireSample(Page<OperatorProduct>.self, Self.page(of: sample))
+      case "UploadRecord": WireSample(Page<UploadRecord>.self, Self.page(of: sample))
+      case "VersionRecord": WireSample(Page<VersionRecord>.self, Self.page(of: sample))
+      default: nil
+      }
+    let text = try #require(page).full
+    #expect(try page?.rewrite(text) == text)
+    // The last page names none that follows.
+    let last = try JSONText.text(text, replacing: "next", with: nil)
+    #expect(try JSONText.members(try #require(page).rewrite(last)).keys.sorted() == ["items"])
+  }
+
+  private static func page(of sample: WireSample) -> String {
+    #"{"items":[\#(sample.full),\#(sample.minimal)],"next":"com.example.b"}"#
+  }
+
   @Test(
     "a member of tomorrow is ignored, at every depth",
     arguments: WireSample.all.filter { !$0.isOperatorWritten })

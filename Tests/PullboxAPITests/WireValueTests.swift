@@ -57,7 +57,7 @@ struct WireValueTests {
     "fractions, texts and what does not fit 63 bits are no lengths",
     arguments: ["1.5", #""17""#, "9223372036854775808", "null", "true", "1e30"])
   func noLengths(text: String) {
-    #expect(refusal([ByteCount].self, "[\(text)]") != nil)
+    #expect(refusal([ByteCount].self, "[\(text)]")?.hasPrefix("[0]") == true)
   }
 
   @Test(

@@ -72,4 +72,36 @@ enum JSONText {
     }
     return found
   }
+
+  /// `text` once for each string, number and truth value in it, with each of `others` in its place, and the path of that
+  /// place.
+  static func variants(
+    of text: String, with others: (Any) -> [Any]
+  ) throws -> [(path: String, text: String)] {
+    let value = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
+    return try variants(of: value, at: "", with: others).map { ($0.path, try self.text($0.value)) }
+  }
+
+  private static func variants(
+    of value: Any, at path: String, with others: (Any) -> [Any]
+  ) -> [(path: String, value: Any)] {
+    func name(_ part: String) -> String { path.isEmpty ? part : "\(path).\(part)" }
+    if let members = value as? [String: Any] {
+      return members.sorted { $0.key < $1.key }.flatMap { member, inner in
+        variants(of: inner, at: name(member), with: others).map { variant in
+          (variant.path, members.merging([member: variant.value]) { $1 })
+        }
+      }
+    }
+    if let elements = value as? [Any] {
+      return elements.indices.flatMap { index in
+        variants(of: elements[index], at: name("[\(index)]"), with: others).map { variant in
+          var changed = elements
+          changed[index] = variant.value
+          return (variant.path, changed)
+        }
+      }
+    }
+    return others(value).map { (path, $0) }
+  }
 }

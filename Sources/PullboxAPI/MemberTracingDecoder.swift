@@ -1,43 +1,61 @@
-/// Reads a value that has no members but those its type asks for, and neither has any value in it. A type's coding keys
-/// say what its members are; a dictionary's are all known.
+/// A value read so that every refusal has the place of what is refused, and, unless they are ignored, members that the
+/// value's type or a type within it does not have are refused. A type's coding keys say what its members are; a
+/// dictionary's are all known.
 ///
 /// Holds for types that read their members from one container, as synthesized conformances do.
-struct KnownMembersOnly<Value: Decodable>: Decodable {
+struct TracedMembers<Value: Decodable>: Decodable {
   let value: Value
 
   init(from decoder: any Decoder) throws {
     do {
-      value = try Value(from: KnownMembersDecoder(base: decoder))
+      value = try Value(from: MemberTracingDecoder(base: decoder))
     } catch let error as DecodingError {
       throw error
     } catch {
-      // Foundation's own error for a number that its type cannot hold, which would reach the caller without a place.
+      // Foundation's own error for a number that its type cannot hold, or that is none in JSON (`01`), which would reach
+      // the caller without a place.
       throw DecodingError.dataCorrupted(
         DecodingError.Context(
-          codingPath: decoder.codingPath, debugDescription: "the number does not fit", underlyingError: error)
+          codingPath: decoder.codingPath, debugDescription: "not a number that fits", underlyingError: error)
       )
     }
   }
 }
 
-private struct KnownMembersDecoder: Decoder {
+/// Whether unknown members are ignored, in a decoder's `userInfo`.
+enum UnknownMembers {
+  case ignored
+  case refused
+
+  static let key: CodingUserInfoKey = {
+    guard let key = CodingUserInfoKey(rawValue: "unknownMembers") else {
+      preconditionFailure("any text is a key")
+    }
+    return key
+  }()
+}
+
+private struct MemberTracingDecoder: Decoder {
   let base: any Decoder
 
   var codingPath: [any CodingKey] { base.codingPath }
   var userInfo: [CodingUserInfoKey: Any] { base.userInfo }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-    let members = try base.container(keyedBy: MemberName.self).allKeys
-    let unknown = members.filter { Key(stringValue: $0.stringValue) == nil }
-    if let first = unknown.min(by: { $0.stringValue < $1.stringValue }) {
-      throw DecodingError.dataCorrupted(
-        DecodingError.Context(codingPath: codingPath + [first], debugDescription: "there is no such member"))
+    if userInfo[UnknownMembers.key] as? UnknownMembers != .ignored {
+      let members = try base.container(keyedBy: MemberName.self).allKeys
+      let unknown = members.filter { Key(stringValue: $0.stringValue) == nil }
+      if let first = unknown.min(by: { $0.stringValue < $1.stringValue }) {
+        throw DecodingError.dataCorrupted(
+          DecodingError.Context(codingPath: codingPath + [first], debugDescription: "there is no such member")
+        )
+      }
     }
-    return KeyedDecodingContainer(KnownMembersContainer(base: try base.container(keyedBy: type)))
+    return KeyedDecodingContainer(MemberTracingContainer(base: try base.container(keyedBy: type)))
   }
 
   func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-    KnownMembersList(base: try base.unkeyedContainer())
+    MemberTracingList(base: try base.unkeyedContainer())
   }
 
   func singleValueContainer() throws -> any SingleValueDecodingContainer {
@@ -46,7 +64,7 @@ private struct KnownMembersDecoder: Decoder {
   }
 }
 
-private struct KnownMembersContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
+private struct MemberTracingContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let base: KeyedDecodingContainer<Key>
 
   var codingPath: [any CodingKey] { base.codingPath }
@@ -57,7 +75,7 @@ private struct KnownMembersContainer<Key: CodingKey>: KeyedDecodingContainerProt
   func decodeNil(forKey key: Key) throws -> Bool { try base.decodeNil(forKey: key) }
 
   func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-    try base.decode(KnownMembersOnly<Value>.self, forKey: key).value
+    try base.decode(TracedMembers<Value>.self, forKey: key).value
   }
 
   func nestedContainer<NestedKey: CodingKey>(
@@ -70,14 +88,14 @@ private struct KnownMembersContainer<Key: CodingKey>: KeyedDecodingContainerProt
     try superDecoder(forKey: key).unkeyedContainer()
   }
 
-  func superDecoder() throws -> any Decoder { KnownMembersDecoder(base: try base.superDecoder()) }
+  func superDecoder() throws -> any Decoder { MemberTracingDecoder(base: try base.superDecoder()) }
 
   func superDecoder(forKey key: Key) throws -> any Decoder {
-    KnownMembersDecoder(base: try base.superDecoder(forKey: key))
+    MemberTracingDecoder(base: try base.superDecoder(forKey: key))
   }
 }
 
-private struct KnownMembersList: UnkeyedDecodingContainer {
+private struct MemberTracingList: UnkeyedDecodingContainer {
   var base: any UnkeyedDecodingContainer
 
   var codingPath: [any CodingKey] { base.codingPath }
@@ -88,7 +106,7 @@ private struct KnownMembersList: UnkeyedDecodingContainer {
   mutating func decodeNil() throws -> Bool { try base.decodeNil() }
 
   mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-    try base.decode(KnownMembersOnly<Value>.self).value
+    try base.decode(TracedMembers<Value>.self).value
   }
 
   mutating func nestedContainer<NestedKey: CodingKey>(
@@ -101,7 +119,7 @@ private struct KnownMembersList: UnkeyedDecodingContainer {
     try superDecoder().unkeyedContainer()
   }
 
-  mutating func superDecoder() throws -> any Decoder { KnownMembersDecoder(base: try base.superDecoder()) }
+  mutating func superDecoder() throws -> any Decoder { MemberTracingDecoder(base: try base.superDecoder()) }
 }
 
 /// Any member's name.
