@@ -5,7 +5,7 @@ public struct ContentRange: Hashable, Sendable {
   /// Nil where the sender does not know it (`*`).
   public let completeLength: Int64?
 
-  /// A value from its parts; one of them is given at least.
+  /// A value from its parts, one of which must be given.
   public init(range: Range<Int64>?, completeLength: Int64?) {
     self.range = range
     self.completeLength = completeLength

@@ -6,19 +6,19 @@ extension EasyHandle {
   func configure(
     for request: ClientRequest, _ configuration: HTTPClientConfiguration
   ) throws(HTTPClientError) {
-    try set(CURLOPT_NOSIGNAL, 1)
-    try set(CURLOPT_URL, request.url)
-    try set(CURLOPT_PROTOCOLS_STR, "http,https")
-    try set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
-    try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-    try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-    try set(CURLOPT_TCP_KEEPALIVE, 1)
-    try set(CURLOPT_USERAGENT, configuration.userAgent)
-    try set(CURLOPT_BUFFERSIZE, Int(receiveBufferLength(for: request).rawValue))
-    if let file = configuration.certificateAuthorityFile { try set(CURLOPT_CAINFO, file) }
-    if let path = request.unixSocketPath { try set(CURLOPT_UNIX_SOCKET_PATH, path) }
+    try set(CURLOPT_NOSIGNAL, to: 1)
+    try set(CURLOPT_URL, to: request.url)
+    try set(CURLOPT_PROTOCOLS_STR, to: "http,https")
+    try set(CURLOPT_DISALLOW_USERNAME_IN_URL, to: 1)
+    try set(CURLOPT_HTTP_VERSION, to: Int(CURL_HTTP_VERSION_1_1))
+    try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, to: 1)
+    try set(CURLOPT_TCP_KEEPALIVE, to: 1)
+    try set(CURLOPT_USERAGENT, to: configuration.userAgent)
+    try set(CURLOPT_BUFFERSIZE, to: Int(receiveBufferLength(for: request).rawValue))
+    if let file = configuration.certificateAuthorityFile { try set(CURLOPT_CAINFO, to: file) }
+    if let path = request.unixSocketPath { try set(CURLOPT_UNIX_SOCKET_PATH, to: path) }
     if !configuration.usesProxyOfEnvironment || request.unixSocketPath != nil || request.isForLoopback {
-      try set(CURLOPT_PROXY, "")
+      try set(CURLOPT_PROXY, to: "")
     }
     try configureMethod(for: request)
     try configureRedirects(for: request)
@@ -29,35 +29,37 @@ extension EasyHandle {
   private func configureMethod(for request: ClientRequest) throws(HTTPClientError) {
     switch request.method {
     case "GET":
-      try set(CURLOPT_HTTPGET, 1)
+      try set(CURLOPT_HTTPGET, to: 1)
     case "HEAD":
-      try set(CURLOPT_NOBODY, 1)
+      try set(CURLOPT_NOBODY, to: 1)
     default:
       if request.carriesBody {
-        try set(CURLOPT_UPLOAD, 1)
+        try set(CURLOPT_UPLOAD, to: 1)
         try set(CURLOPT_INFILESIZE_LARGE, offset: request.body.length.rawValue)
-        if request.body.length > .kibibytes(64) { try set(CURLOPT_UPLOAD_BUFFERSIZE, 512 << 10) }
+        if request.body.length > .kibibytes(64) { try set(CURLOPT_UPLOAD_BUFFERSIZE, to: 512 << 10) }
       }
       // A peer that knows nothing of expectations costs this once per upload; a slow one is not overrun.
-      try set(CURLOPT_EXPECT_100_TIMEOUT_MS, 5000)
-      try set(CURLOPT_CUSTOMREQUEST, request.method)
+      try set(CURLOPT_EXPECT_100_TIMEOUT_MS, to: 5000)
+      try set(CURLOPT_CUSTOMREQUEST, to: request.method)
     }
   }
 
   private func configureRedirects(for request: ClientRequest) throws(HTTPClientError) {
     guard request.followsRedirects else { return }
-    try set(CURLOPT_FOLLOWLOCATION, 1)
-    try set(CURLOPT_MAXREDIRS, request.maximumRedirects)
+    try set(CURLOPT_FOLLOWLOCATION, to: 1)
+    try set(CURLOPT_MAXREDIRS, to: request.maximumRedirects)
     let isSecure = request.url.prefix(6).lowercased() == "https:"
-    try set(CURLOPT_REDIR_PROTOCOLS_STR, isSecure ? "https" : "http,https")
+    try set(CURLOPT_REDIR_PROTOCOLS_STR, to: isSecure ? "https" : "http,https")
   }
 
   private func configureTimes(for request: ClientRequest) throws(HTTPClientError) {
-    try set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, request.connectTimeout.milliseconds)))
-    if let timeout = request.totalTimeout { try set(CURLOPT_TIMEOUT_MS, Int(max(1, timeout.milliseconds))) }
+    try set(CURLOPT_CONNECTTIMEOUT_MS, to: Int(max(1, request.connectTimeout.milliseconds)))
+    if let timeout = request.totalTimeout {
+      try set(CURLOPT_TIMEOUT_MS, to: Int(max(1, timeout.milliseconds)))
+    }
     if let limit = request.lowSpeed {
-      try set(CURLOPT_LOW_SPEED_LIMIT, Int(limit.bytesPerSecond.rawValue))
-      try set(CURLOPT_LOW_SPEED_TIME, Int(max(1, limit.duration.components.seconds)))
+      try set(CURLOPT_LOW_SPEED_LIMIT, to: Int(limit.bytesPerSecond.rawValue))
+      try set(CURLOPT_LOW_SPEED_TIME, to: Int(max(1, limit.duration.components.seconds)))
     }
     try limitReceiveSpeed(to: request.maximumReceiveSpeed)
   }

@@ -41,34 +41,35 @@ final class EasyHandle {
     try unsafe set(CURLOPT_ERRORBUFFER, pointer: errorText)
   }
 
-  func set(_ option: CURLoption, _ value: Int) throws(HTTPClientError) {
-    try CurlCall.check(unsafe ccurl_easy_setopt_long(pointer, option, value), "curl_easy_setopt")
+  func set(_ option: CURLoption, to value: Int) throws(HTTPClientError) {
+    try CurlCall.check(unsafe ccurl_easy_setopt_long(pointer, option, value), of: "curl_easy_setopt")
   }
 
   func set(_ option: CURLoption, offset: Int64) throws(HTTPClientError) {
     try CurlCall.check(
-      unsafe ccurl_easy_setopt_offset(pointer, option, curl_off_t(offset)), "curl_easy_setopt")
+      unsafe ccurl_easy_setopt_offset(pointer, option, curl_off_t(offset)), of: "curl_easy_setopt")
   }
 
   /// libcurl copies the text.
-  func set(_ option: CURLoption, _ value: String) throws(HTTPClientError) {
-    try CurlCall.check(unsafe ccurl_easy_setopt_string(pointer, option, value), "curl_easy_setopt")
+  func set(_ option: CURLoption, to value: String) throws(HTTPClientError) {
+    try CurlCall.check(unsafe ccurl_easy_setopt_string(pointer, option, value), of: "curl_easy_setopt")
   }
 
   /// What is pointed at has to outlive the transfer.
   @unsafe
   func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer) throws(HTTPClientError) {
-    try CurlCall.check(unsafe ccurl_easy_setopt_pointer(pointer, option, value), "curl_easy_setopt")
+    try CurlCall.check(unsafe ccurl_easy_setopt_pointer(pointer, option, value), of: "curl_easy_setopt")
   }
 
   @unsafe
   func set(_ option: CURLoption, callback: ccurl_data_callback) throws(HTTPClientError) {
-    try CurlCall.check(unsafe ccurl_easy_setopt_data_callback(pointer, option, callback), "curl_easy_setopt")
+    try CurlCall.check(
+      unsafe ccurl_easy_setopt_data_callback(pointer, option, callback), of: "curl_easy_setopt")
   }
 
   @unsafe
   func setSeek(callback: curl_seek_callback) throws(HTTPClientError) {
-    try CurlCall.check(unsafe ccurl_easy_setopt_seek_callback(pointer, callback), "curl_easy_setopt")
+    try CurlCall.check(unsafe ccurl_easy_setopt_seek_callback(pointer, callback), of: "curl_easy_setopt")
   }
 
   /// `lines` as libcurl takes them: `Name: value`, `Name;` for an empty value, `Name:` to leave its own field

@@ -13,16 +13,16 @@ final class MultiHandle: Sendable {
     }
     unsafe self.pointer = unsafe pointer
     do throws(HTTPClientError) {
-      try set(CURLMOPT_MAXCONNECTS, configuration.maximumConnections)
-      try set(CURLMOPT_MAX_HOST_CONNECTIONS, configuration.maximumConnectionsPerHost)
+      try set(CURLMOPT_MAXCONNECTS, to: configuration.maximumConnections)
+      try set(CURLMOPT_MAX_HOST_CONNECTIONS, to: configuration.maximumConnectionsPerHost)
     } catch {
       close()
       throw error
     }
   }
 
-  private func set(_ option: CURLMoption, _ value: Int) throws(HTTPClientError) {
-    try CurlCall.check(unsafe ccurl_multi_setopt_long(pointer, option, value), "curl_multi_setopt")
+  private func set(_ option: CURLMoption, to value: Int) throws(HTTPClientError) {
+    try CurlCall.check(unsafe ccurl_multi_setopt_long(pointer, option, value), of: "curl_multi_setopt")
   }
 
   /// Makes a running or the next ``wait()`` return at once.
@@ -32,18 +32,18 @@ final class MultiHandle: Sendable {
   }
 
   func add(_ easy: EasyHandle) throws(HTTPClientError) {
-    try CurlCall.check(unsafe curl_multi_add_handle(pointer, easy.pointer), "curl_multi_add_handle")
+    try CurlCall.check(unsafe curl_multi_add_handle(pointer, easy.pointer), of: "curl_multi_add_handle")
   }
 
   /// Ends the transfer, if it still runs, and closes its connection then.
   func remove(_ easy: EasyHandle) throws(HTTPClientError) {
-    try CurlCall.check(unsafe curl_multi_remove_handle(pointer, easy.pointer), "curl_multi_remove_handle")
+    try CurlCall.check(unsafe curl_multi_remove_handle(pointer, easy.pointer), of: "curl_multi_remove_handle")
   }
 
   /// Does everything that can be done without waiting.
   func perform() throws(HTTPClientError) {
     var running: Int32 = 0
-    try CurlCall.check(unsafe curl_multi_perform(pointer, &running), "curl_multi_perform")
+    try CurlCall.check(unsafe curl_multi_perform(pointer, &running), of: "curl_multi_perform")
   }
 
   /// The next transfer that has ended, by the address of its easy handle.
@@ -59,7 +59,7 @@ final class MultiHandle: Sendable {
 
   /// Waits for a socket, a time-out of libcurl's own, or ``wake()``.
   func wait() throws(HTTPClientError) {
-    try CurlCall.check(unsafe curl_multi_poll(pointer, nil, 0, 60_000, nil), "curl_multi_poll")
+    try CurlCall.check(unsafe curl_multi_poll(pointer, nil, 0, 60_000, nil), of: "curl_multi_poll")
   }
 
   /// Closes all kept connections. No easy handle may be left in, and nothing may be called afterwards.

@@ -4,12 +4,16 @@ import CoreTypes
 extension Transfer {
   /// What the transfer comes to, given what libcurl says of it.
   func result(_ result: CURLcode) -> Result<TransferSummary, HTTPClientError> {
-    if let verdict { return .failure(error(verdict.code, verdict.message, isRetryable: verdict.isRetryable)) }
+    if let verdict {
+      return .failure(error(verdict.code, message: verdict.message, isRetryable: verdict.isRetryable))
+    }
     if isRefused {
-      return .failure(error(.refused, "the response was refused: status \(head?.status ?? 0)"))
+      return .failure(error(.refused, message: "the response was refused: status \(head?.status ?? 0)"))
     }
     guard result == CURLE_OK else { return .failure(failure(result)) }
-    guard let head else { return .failure(error(.protocolViolation, "the response has no final head")) }
+    guard let head else {
+      return .failure(error(.protocolViolation, message: "the response has no final head"))
+    }
     return .success(
       TransferSummary(
         head: head, bytesReceived: ByteCount(bytesReceived), bytesSent: ByteCount(bytesSent),
@@ -20,7 +24,7 @@ extension Transfer {
   }
 
   func error(
-    _ code: HTTPClientError.Code, _ message: String, isRetryable: Bool = false
+    _ code: HTTPClientError.Code, message: String, isRetryable: Bool = false
   ) -> HTTPClientError {
     HTTPClientError(
       code: code, message: message, isRetryable: isRetryable, bytesReceived: ByteCount(bytesReceived),
@@ -32,7 +36,7 @@ extension Transfer {
     let (code, isRetryable) = Self.meaning(of: result)
     var reason = easy.errorMessage
     if reason.isEmpty { unsafe reason = String(cString: curl_easy_strerror(result)) }
-    return error(code, reason, isRetryable: isRetryable)
+    return error(code, message: reason, isRetryable: isRetryable)
   }
 
   /// What libcurl's results mean here, and whether the same request may succeed later.

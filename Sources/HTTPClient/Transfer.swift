@@ -36,7 +36,7 @@ final class Transfer {
     self.easy = easy
   }
 
-  private func end(_ code: HTTPClientError.Code, _ message: String, isRetryable: Bool = false) -> Flow {
+  private func end(with code: HTTPClientError.Code, message: String, isRetryable: Bool = false) -> Flow {
     verdict = Verdict(code: code, message: message, isRetryable: isRetryable)
     return .end
   }
@@ -46,7 +46,7 @@ final class Transfer {
     guard head == nil else { return .continue }
     switch parser.accept(line: line) {
     case .incomplete: return .continue
-    case .violation(let message): return end(.protocolViolation, message)
+    case .violation(let message): return end(with: .protocolViolation, message: message)
     case .head(let head): return receive(head)
     }
   }
@@ -66,7 +66,7 @@ final class Transfer {
     if let limit = pending.request.maximumResponseLength, let length = head.contentLength, length > limit,
       pending.request.method != "HEAD"
     {
-      return end(.tooLarge, "the response's body is longer than \(limit)")
+      return end(with: .tooLarge, message: "the response's body is longer than \(limit)")
     }
     return .continue
   }
@@ -75,14 +75,14 @@ final class Transfer {
     if isRefused { return collectRefused(bytes) }
     if let limit = pending.request.maximumResponseLength, bytesReceived + Int64(bytes.count) > limit.rawValue
     {
-      return end(.tooLarge, "the response's body is longer than \(limit)")
+      return end(with: .tooLarge, message: "the response's body is longer than \(limit)")
     }
     switch pending.receiver.receive(bytes) {
     case .consumed:
       bytesReceived += Int64(bytes.count)
       return .continue
     case .pause: return .pause
-    case .stop: return end(.stopped, "the receiver wanted no more")
+    case .stop: return end(with: .stopped, message: "the receiver wanted no more")
     }
   }
 
@@ -108,10 +108,10 @@ final class Transfer {
     case .file(let file, let range, let progress):
       do {
         guard try file.descriptor.fill(&buffer, at: ByteCount(range.lowerBound + bytesSent)) else {
-          return end(.unreadableBody, "the file to send is shorter than the range asked for")
+          return end(with: .unreadableBody, message: "the file to send is shorter than the range asked for")
         }
       } catch {
-        return end(.unreadableBody, "the file to send cannot be read: \(error)")
+        return end(with: .unreadableBody, message: "the file to send cannot be read: \(error)")
       }
       bytesSent += Int64(buffer.count)
       progress?(ByteCount(bytesSent))

@@ -11,8 +11,7 @@ public struct TransferHandle: Sendable {
     mailbox.post(.pause(token))
   }
 
-  /// Moves bytes again after ``pause()``, or after a receiver has answered ``BodyDecision/pause``. Never
-  /// lost, even when it comes first.
+  /// Moves bytes again after ``pause()``, or after a receiver has answered ``BodyDecision/pause``.
   public func resume() {
     mailbox.post(.resume(token))
   }

@@ -45,7 +45,7 @@ final class TransferLoop {
         for command in commands { execute(command) }
         if isClosing { break }
         try multi.perform()
-        while let (address, result) = multi.nextCompletion() { complete(address, result) }
+        while let (address, result) = multi.nextCompletion() { complete(handle: address, result: result) }
         try multi.wait()
       }
       end(with: TransferMailbox.shutDownError)
@@ -59,7 +59,7 @@ final class TransferLoop {
     for transfer in Array(transfers.values) {
       finish(
         transfer,
-        .failure(transfer.error(reason.code, reason.message, isRetryable: reason.isRetryable)))
+        with: .failure(transfer.error(reason.code, message: reason.message, isRetryable: reason.isRetryable)))
     }
     idle = []
     multi.close()
@@ -70,13 +70,14 @@ final class TransferLoop {
     case .start(let pending): start(pending)
     case .pause(let token): with(token) { finishIfFailed($0, result: $0.easy.pause(CURLPAUSE_ALL)) }
     case .resume(let token): with(token) { finishIfFailed($0, result: $0.easy.pause(CURLPAUSE_CONT)) }
-    case .cancel(let token): with(token) { finish($0, .failure($0.error(.cancelled, "cancelled"))) }
+    case .cancel(let token):
+      with(token) { finish($0, with: .failure($0.error(.cancelled, message: "cancelled"))) }
     case .limit(let token, let speed):
       with(token) { transfer in
         do throws(HTTPClientError) {
           try transfer.easy.limitReceiveSpeed(to: speed)
         } catch {
-          finish(transfer, .failure(error))
+          finish(transfer, with: .failure(error))
         }
       }
     }
@@ -90,7 +91,7 @@ final class TransferLoop {
   /// Pausing and resuming fail only where a callback that ran meanwhile has ended the transfer.
   private func finishIfFailed(_ transfer: Transfer, result: CURLcode) {
     guard result != CURLE_OK else { return }
-    finish(transfer, transfer.result(result))
+    finish(transfer, with: transfer.result(result))
   }
 
   private func start(_ pending: PendingTransfer) {
@@ -113,12 +114,12 @@ final class TransferLoop {
     }
   }
 
-  private func complete(_ address: UInt, _ result: CURLcode) {
+  private func complete(handle address: UInt, result: CURLcode) {
     guard let transfer = transfers[address] else { return }
-    finish(transfer, transfer.result(result))
+    finish(transfer, with: transfer.result(result))
   }
 
-  private func finish(_ transfer: Transfer, _ result: Result<TransferSummary, HTTPClientError>) {
+  private func finish(_ transfer: Transfer, with result: Result<TransferSummary, HTTPClientError>) {
     transfers[transfer.easy.address] = nil
     do {
       try multi.remove(transfer.easy)

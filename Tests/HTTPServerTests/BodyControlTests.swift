@@ -14,7 +14,8 @@ struct BodyControlTests {
   func interim() async throws {
     let gate = Gate()
     try await withServer(respond: { request in
-      await request.sendInterim(.uploadResumptionSupported, ["Upload-Offset": "7", "Content-Length": "3"])
+      await request.sendInterim(
+        .uploadResumptionSupported, headers: ["Upload-Offset": "7", "Content-Length": "3"])
       await gate.wait()
       return HTTPResponse(status: .created)
     }) { server in
@@ -30,7 +31,7 @@ struct BodyControlTests {
   @Test("several interim responses and 100 Continue come in the order they were asked for")
   func interimAndContinue() async throws {
     try await withServer(respond: { request in
-      await request.sendInterim(.earlyHints, ["Link": "</a>; rel=preload"])
+      await request.sendInterim(.earlyHints, headers: ["Link": "</a>; rel=preload"])
       guard let body = try? await request.body.collect(upTo: ByteCount(10)) else {
         return HTTPResponse(status: .badRequest)
       }

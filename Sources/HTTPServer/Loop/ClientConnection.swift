@@ -102,7 +102,7 @@ struct OutputState {
   var streamEnd: ExchangeState.StreamEnd?
   /// Waits for pages of the file.
   var isFetching = false
-  /// The bytes at hand count for the meter from here on; beyond their count, none do.
+  /// The bytes in ``bytes`` count for the meter from here on; beyond their count, none do.
   var bodyStart = 0
 
   var hasMoreThanBytes: Bool { fileOffset < fileEnd || nextPart < parts.count }

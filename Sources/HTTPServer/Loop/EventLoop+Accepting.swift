@@ -43,8 +43,8 @@ extension EventLoop {
       let connection = AcceptedConnection(
         descriptor: descriptor, peer: listener.isUnix ? .unix : PeerAddress(address),
         isSecure: listener.isSecure)
-      // The kernel wakes the same loop again and again for a socket that all share: it hands round what it
-      // accepts.
+      // The kernel wakes the same loop again and again for a socket that all share, so this loop
+      // distributes what it accepts.
       let loop = listener.isShared ? listener.nextLoop(of: mailboxes.count) : number
       if loop == number || !mailboxes[loop].post(.accepted(connection)) { admit(connection) }
     }
@@ -79,24 +79,24 @@ extension EventLoop {
       return abandon(index)
     }
     if open > context.configuration.maximumConnections {
-      turnAway(index, .capacity)
+      turnAway(index, because: .capacity)
     } else if context.addresses.limits(peer) {
       if context.addresses.admit(peer) {
         table[index].isAddressCounted = true
       } else {
-        turnAway(index, .address)
+        turnAway(index, because: .address)
       }
     }
-    if isDraining { _ = perform(table[index].machine.handle(.drainBegan), index) }
+    if isDraining { _ = perform(table[index].machine.handle(.drainBegan), on: index) }
     updateTimer(index)
   }
 
   /// Tells a connection to come back later; it does not count against the bounds meanwhile.
-  private mutating func turnAway(_ index: Int, _ reason: HTTPServerStatistics.Refusal) {
+  private mutating func turnAway(_ index: Int, because reason: HTTPServerStatistics.Refusal) {
     table[index].isCounted = false
     context.openCount.subtract(1, ordering: .relaxed)
     countRefusal(reason)
-    refuse(index, .serviceUnavailable)
+    refuse(index, with: .serviceUnavailable)
   }
 
   /// Closes a connection that cannot even be answered.

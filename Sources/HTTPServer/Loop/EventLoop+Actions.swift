@@ -7,12 +7,12 @@ extension EventLoop {
   /// Does what the machine asks, except ``ConnectionActions/read``, which is left to the caller: true says it
   /// was among them.
   mutating func perform(
-    _ actions: ConnectionActions, _ index: Int, bodyError: RequestBodyError.Code = .connectionClosed,
+    _ actions: ConnectionActions, on index: Int, bodyError: RequestBodyError.Code = .connectionClosed,
     refusal: HTTPStatus = .requestTimeout
   ) -> Bool {
     if actions.isEmpty { return false }
     if actions.contains(.sendContinue) { sendContinue(index) }
-    if actions.contains(.sendRefusal) { sendRefusal(index, refusal) }
+    if actions.contains(.sendRefusal) { sendRefusal(index, with: refusal) }
     if actions.contains(.endBody) { table[index].exchange?.endBody(nil) }
     if actions.contains(.failBody) { table[index].exchange?.endBody(RequestBodyError(bodyError)) }
     if actions.contains(.cancelHandler) { table[index].exchange?.cancel() }
@@ -25,31 +25,31 @@ extension EventLoop {
   }
 
   /// Answers `status` without asking any handler, and ends the connection.
-  mutating func refuse(_ index: Int, _ status: HTTPStatus) {
+  mutating func refuse(_ index: Int, with status: HTTPStatus) {
     if table[index].machine.input == .handshake {
       table[index].refusalAfterHandshake = status
       return
     }
-    _ = perform(table[index].machine.handle(.headRefused), index, refusal: status)
+    _ = perform(table[index].machine.handle(.headRefused), on: index, refusal: status)
   }
 
   /// Ends a connection that is of no more use.
   mutating func abandon(_ index: Int) {
     table[index].tls.markBroken()
-    _ = perform(table[index].machine.handle(.abandoned), index)
+    _ = perform(table[index].machine.handle(.abandoned), on: index)
   }
 
   private mutating func sendContinue(_ index: Int) {
-    sendInterim(index, Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+    sendInterim(index, bytes: Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
   }
 
-  private mutating func sendRefusal(_ index: Int, _ status: HTTPStatus) {
+  private mutating func sendRefusal(_ index: Int, with status: HTTPStatus) {
     var response = context.configuration.refusal(status)
     if status == .serviceUnavailable, response.headers["Retry-After"] == nil {
       response.headers["Retry-After"] = "1"
     }
     if !table[index].isRecording { beginRecord(index) }
-    put(response, index, isHead: false, minorVersion: 1)
+    put(response, on: index, isHead: false, minorVersion: 1)
     continueOutput(index)
   }
 
@@ -76,7 +76,7 @@ extension EventLoop {
     counters.add(Counter.closed)
     dropExchange(index)
     dispatcher?.close(index)
-    wheel.remove(index, table)
+    wheel.remove(index, in: table)
     table[index].input = []
     table[index].partial = nil
     table[index].output = OutputState()

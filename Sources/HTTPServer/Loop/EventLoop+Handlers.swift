@@ -5,7 +5,7 @@ internal import SystemCalls
 
 extension EventLoop {
   /// Asks the inline handler; true when it has answered.
-  mutating func answerInline(_ index: Int, _ bytes: Span<UInt8>) -> Bool {
+  mutating func answerInline(_ index: Int, bytes: Span<UInt8>) -> Bool {
     guard let dispatcher else { return false }
     var response = unsafe InlineResponse(
       base: sendScratch.base, capacity: sendScratch.capacity, date: date,
@@ -20,7 +20,8 @@ extension EventLoop {
     table[index].meter = response.meter.take()
     guard outcome == .answered else { return false }
     guard response.state == .finished else {
-      respond(index, context.configuration.refusal(.internalServerError), isHead: false, minorVersion: 1)
+      respond(
+        index, with: context.configuration.refusal(.internalServerError), isHead: false, minorVersion: 1)
       return true
     }
     _ = table[index].machine.handle(
@@ -41,7 +42,7 @@ extension EventLoop {
       beginMetering(index)
       table[index].output.parts = parts
     }
-    recordResponse(index, response.status, headLength: response.headLength)
+    recordResponse(index, status: response.status, headLength: response.headLength)
     if let client = response.client, table[index].isRecording { records[table[index].record].peer = client }
     sendScratch(index, count: count, headLength: response.headLength, hasFile: hasFile)
     return true
@@ -109,7 +110,8 @@ extension EventLoop {
     do {
       request = try makeRequest(index, bytes: bytes, content: content, exchange: exchange)
     } catch {
-      return respond(index, configuration.refusal(.badRequest), isHead: table[index].isHead, minorVersion: 1)
+      return respond(
+        index, with: configuration.refusal(.badRequest), isHead: table[index].isHead, minorVersion: 1)
     }
     table[index].exchange = exchange
     context.requests.yield(PendingRequest(exchange: exchange, request: request))
@@ -121,7 +123,8 @@ extension EventLoop {
     var headers = HTTPFields()
     for position in 0..<parser.head.fieldCount {
       let field = parser.head.field(at: position)
-      headers.append(name: EventLoop.text(bytes, field.name), value: EventLoop.text(bytes, field.value))
+      headers.append(
+        name: EventLoop.text(bytes, at: field.name), value: EventLoop.text(bytes, at: field.value))
     }
     let expectedLength: ByteCount? =
       switch content {
@@ -130,8 +133,8 @@ extension EventLoop {
       case .chunked: nil
       }
     var request = try HTTPRequest(
-      method: HTTPMethod(rawValue: EventLoop.text(bytes, parser.head.methodPosition)),
-      rawTarget: EventLoop.text(bytes, parser.head.target), headers: headers,
+      method: HTTPMethod(rawValue: EventLoop.text(bytes, at: parser.head.methodPosition)),
+      rawTarget: EventLoop.text(bytes, at: parser.head.target), headers: headers,
       body: RequestBody(exchange, expectedLength: expectedLength),
       remoteAddress: table[index].peer.description,
       id: AccessRecord.text(of: records[table[index].record].identifier))
@@ -141,7 +144,7 @@ extension EventLoop {
     return request
   }
 
-  private static func text(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
+  private static func text(_ bytes: Span<UInt8>, at range: Range<Int>) -> String {
     var copy: [UInt8] = []
     copy.reserveCapacity(range.count)
     for position in range { copy.append(bytes[position]) }

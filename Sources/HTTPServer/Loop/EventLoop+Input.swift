@@ -51,10 +51,10 @@ extension EventLoop {
       case .ended:
         table[index].mayReceive = false
         let actions = table[index].machine.handle(.peerEnded)
-        if perform(actions, index) { continue }
+        if perform(actions, on: index) { continue }
         return
       case .broken: return abandon(index)
-      case .refused: _ = perform(table[index].machine.handle(.handshakeFailed), index)
+      case .refused: _ = perform(table[index].machine.handle(.handshakeFailed), on: index)
       }
     }
     makeReady(index)
@@ -78,7 +78,9 @@ extension EventLoop {
     let received = unsafe UnsafeBufferPointer(start: receiveScratch.base, count: count)
     if table[index].input.isEmpty {
       var used = 0
-      if table[index].machine.acceptsInput { used = feed(index, unsafe Span(_unsafeElements: received)) }
+      if table[index].machine.acceptsInput {
+        used = feed(index, bytes: unsafe Span(_unsafeElements: received))
+      }
       if used < count, !table[index].machine.isClosed {
         unsafe table[index].input.append(contentsOf: received[used...])
       }
@@ -90,14 +92,14 @@ extension EventLoop {
   private mutating func feedBuffered(_ index: Int) {
     let buffered = table[index].input
     table[index].input = []
-    let used = feed(index, buffered.span)
+    let used = feed(index, bytes: buffered.span)
     guard used < buffered.count, !table[index].machine.isClosed else { return }
     table[index].input = used == 0 ? buffered : Array(buffered[used...])
   }
 
   /// Parses requests and content as long as the connection accepts them; returns the number of bytes
   /// consumed.
-  private mutating func feed(_ index: Int, _ bytes: Span<UInt8>) -> Int {
+  private mutating func feed(_ index: Int, bytes: Span<UInt8>) -> Int {
     var used = 0
     while used < bytes.count, !table[index].machine.isClosed, table[index].machine.acceptsInput {
       let rest = bytes.extracting(used...)
@@ -110,11 +112,11 @@ extension EventLoop {
           suspendParser(index)
           return used
         case .invalid(let status):
-          refuse(index, status)
+          refuse(index, with: status)
           return bytes.count
-        case .complete: used += headEnded(index, rest)
+        case .complete: used += headEnded(index, bytes: rest)
         }
-      case .body, .discarding: used += feedBody(index, rest)
+      case .body, .discarding: used += feedBody(index, bytes: rest)
       // No bytes come before the handshake's end.
       case .handshake, .ended: return bytes.count
       case .complete: return used
@@ -140,12 +142,12 @@ extension EventLoop {
   }
 
   /// Offers a complete request to the handlers; returns the length of its head.
-  private mutating func headEnded(_ index: Int, _ bytes: Span<UInt8>) -> Int {
+  private mutating func headEnded(_ index: Int, bytes: Span<UInt8>) -> Int {
     let length = parser.head.length
     let content = parser.head.content
-    beginRecord(index, bytes)
+    beginRecord(index, bytes: bytes)
     if case .length(let count) = content, count > context.configuration.maximumBodyLength.rawValue {
-      refuse(index, .contentTooLarge)
+      refuse(index, with: .contentTooLarge)
       return bytes.count
     }
     table[index].isTouched = true
@@ -156,25 +158,25 @@ extension EventLoop {
         hasContent: content != .none, keepsAlive: parser.head.keepsAlive && !isLast,
         expectsContinue: parser.head.expectsContinue))
     guard actions.contains(.offer) else { return bytes.count }
-    if content == .none, answerInline(index, bytes) { return length }
+    if content == .none, answerInline(index, bytes: bytes) { return length }
     deferToAsyncHandler(index, bytes: bytes, content: content)
     return length
   }
 
-  private mutating func feedBody(_ index: Int, _ bytes: Span<UInt8>) -> Int {
+  private mutating func feedBody(_ index: Int, bytes: Span<UInt8>) -> Int {
     table[index].isTouched = true
     _ = table[index].machine.handle(.bodyArrived)
-    if table[index].isChunked { return feedChunks(index, bytes) }
+    if table[index].isChunked { return feedChunks(index, bytes: bytes) }
     let count = Int(min(table[index].bodyCount, Int64(bytes.count)))
     table[index].bodyCount -= Int64(count)
     table[index].received += UInt64(count)
     recordReceived(index, count: count)
-    appendBody(index, bytes.extracting(0..<count))
+    appendBody(index, bytes: bytes.extracting(0..<count))
     if table[index].bodyCount == 0 { endBody(index) }
     return count
   }
 
-  private mutating func feedChunks(_ index: Int, _ bytes: Span<UInt8>) -> Int {
+  private mutating func feedChunks(_ index: Int, bytes: Span<UInt8>) -> Int {
     var position = 0
     while table[index].machine.acceptsInput {
       switch table[index].chunks.next(bytes, from: &position) {
@@ -184,32 +186,32 @@ extension EventLoop {
         table[index].received += UInt64(range.count)
         recordReceived(index, count: range.count)
         guard table[index].bodyCount <= context.configuration.maximumBodyLength.rawValue else {
-          failBody(index, .tooLarge)
+          failBody(index, because: .tooLarge)
           return bytes.count
         }
-        appendBody(index, bytes.extracting(range))
+        appendBody(index, bytes: bytes.extracting(range))
       case .end:
         endBody(index)
         return position
       case .invalid:
-        failBody(index, .malformedChunk)
+        failBody(index, because: .malformedChunk)
         return bytes.count
       }
     }
     return position
   }
 
-  private mutating func appendBody(_ index: Int, _ bytes: Span<UInt8>) {
+  private mutating func appendBody(_ index: Int, bytes: Span<UInt8>) {
     guard table[index].machine.input == .body, let exchange = table[index].exchange else { return }
     if !exchange.appendBody(bytes) { _ = table[index].machine.handle(.bodyBufferFilled) }
   }
 
   private mutating func endBody(_ index: Int) {
     // The caller's loop parses what follows in the buffer.
-    _ = perform(table[index].machine.handle(.bodyEnded), index)
+    _ = perform(table[index].machine.handle(.bodyEnded), on: index)
   }
 
-  private mutating func failBody(_ index: Int, _ code: RequestBodyError.Code) {
-    _ = perform(table[index].machine.handle(.bodyMalformed), index, bodyError: code)
+  private mutating func failBody(_ index: Int, because code: RequestBodyError.Code) {
+    _ = perform(table[index].machine.handle(.bodyMalformed), on: index, bodyError: code)
   }
 }

@@ -32,7 +32,7 @@ extension EventLoop {
       endMetering(index)
       endRecord(index, isComplete: true)
       let actions = table[index].machine.handle(.responseSent)
-      let reads = perform(actions, index)
+      let reads = perform(actions, on: index)
       if !table[index].machine.isClosed { dropExchange(index) }
       return reads
     case .blocked: _ = table[index].machine.handle(.blocked)
@@ -124,7 +124,7 @@ extension EventLoop {
       if budget <= 0 { return .yielded }
       let start = table[index].output.fileOffset
       let slice = min(Int64(sliceLength), table[index].output.fileEnd - start)
-      if !isInPageCache(file, start..<start + slice) {
+      if !isInPageCache(file, range: start..<start + slice) {
         fetch(index, file: file, start: start)
         return .waiting
       }
@@ -150,11 +150,11 @@ extension EventLoop {
   }
 
   /// Whether sending the range would not have to wait for a device.
-  mutating func isInPageCache(_ file: SharedDescriptor, _ range: Range<Int64>) -> Bool {
+  mutating func isInPageCache(_ file: SharedDescriptor, range: Range<Int64>) -> Bool {
     let number = file.descriptor.number
-    if pageCacheHints.holds(number, range, now: now) { return true }
-    guard PagePrefetcher.isCached(file, range) else { return false }
-    pageCacheHints.remember(number, range, now: now)
+    if pageCacheHints.holds(number, range: range, now: now) { return true }
+    guard PagePrefetcher.isCached(file, range: range) else { return false }
+    pageCacheHints.remember(number, range: range, now: now)
     return true
   }
 

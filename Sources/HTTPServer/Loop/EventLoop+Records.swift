@@ -3,7 +3,7 @@ internal import CoreTypes
 /// What is counted and remembered of each request.
 extension EventLoop {
   /// A request begins: its head is complete, or refused and then without `bytes`.
-  mutating func beginRecord(_ index: Int, _ bytes: Span<UInt8>? = nil) {
+  mutating func beginRecord(_ index: Int, bytes: Span<UInt8>? = nil) {
     sequence += 1
     let place = table[index].isRecording ? table[index].record : records.allocate()
     table[index].record = place
@@ -21,7 +21,7 @@ extension EventLoop {
     records[place].peer = table[index].peer
     if let bytes {
       records[place].method = parser.head.method
-      records[place].setPath(bytes, parser.head.path)
+      records[place].setPath(bytes, at: parser.head.path)
     } else {
       records[place].method = .other
       records[place].clearPath()
@@ -29,7 +29,7 @@ extension EventLoop {
   }
 
   /// A final response is about to be sent; `headLength` bytes come before its content.
-  mutating func recordResponse(_ index: Int, _ status: HTTPStatus, headLength: Int) {
+  mutating func recordResponse(_ index: Int, status: HTTPStatus, headLength: Int) {
     counters.add(Counter.responses(status.rawValue))
     counters.add(Counter.responsesBegun)
     guard table[index].isRecording else { return }

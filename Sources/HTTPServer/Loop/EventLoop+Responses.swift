@@ -8,13 +8,13 @@ extension EventLoop {
     let index = exchange.tag.index
     guard table[index].exchange === exchange else { return }
     let update = exchange.collectUpdate()
-    if !update.interim.isEmpty { sendInterim(index, update.interim) }
+    if !update.interim.isEmpty { sendInterim(index, bytes: update.interim) }
     if table[index].machine.isClosed { return }
     var reads = false
-    if update.wantsBody { reads = perform(table[index].machine.handle(.bodyWanted), index) }
+    if update.wantsBody { reads = perform(table[index].machine.handle(.bodyWanted), on: index) }
     if table[index].machine.isClosed { return }
     if let response = update.response {
-      respond(index, response, isHead: table[index].isHead, minorVersion: table[index].minorVersion)
+      respond(index, with: response, isHead: table[index].isHead, minorVersion: table[index].minorVersion)
       reads = true
     }
     if table[index].machine.output == .streaming, update.hasStreamed || update.streamEnd != nil {
@@ -25,7 +25,7 @@ extension EventLoop {
   }
 
   /// Begins the response of an async handler. Input is left to the caller.
-  mutating func respond(_ index: Int, _ response: HTTPResponse, isHead: Bool, minorVersion: UInt8) {
+  mutating func respond(_ index: Int, with response: HTTPResponse, isHead: Bool, minorVersion: UInt8) {
     var streams = false
     var endsByClosing = false
     if case .stream(let length, _) = response.body, !isHead, !response.status.forbidsContent {
@@ -37,19 +37,19 @@ extension EventLoop {
       .responseBegan(
         closes: endsByClosing || response.closesConnection, streams: streams,
         canDiscard: left <= EventLoop.discardLimit))
-    put(response, index, isHead: isHead, minorVersion: minorVersion)
+    put(response, on: index, isHead: isHead, minorVersion: minorVersion)
     _ = advanceOutput(index)
   }
 
   /// Makes a response ready for sending.
-  mutating func put(_ response: HTTPResponse, _ index: Int, isHead: Bool, minorVersion: UInt8) {
+  mutating func put(_ response: HTTPResponse, on index: Int, isHead: Bool, minorVersion: UInt8) {
     let head = EncodedResponseHead(
       response, date: date, closes: table[index].machine.closes, minorVersion: minorVersion)
     var output = OutputState()
     // An interim response may not be out yet.
     output.bytes = Array(table[index].output.bytes.dropFirst(table[index].output.sent)) + head.bytes
     output.bodyStart = output.bytes.count
-    recordResponse(index, response.status, headLength: output.bytes.count)
+    recordResponse(index, status: response.status, headLength: output.bytes.count)
     if let client = response.client, table[index].isRecording { records[table[index].record].peer = client }
     table[index].meter = nil
     pace(index, bytesPerSecond: response.pacing ?? .max)
@@ -75,7 +75,7 @@ extension EventLoop {
   }
 
   /// Sends an interim response, if the final one has not begun.
-  mutating func sendInterim(_ index: Int, _ bytes: [UInt8]) {
+  mutating func sendInterim(_ index: Int, bytes: [UInt8]) {
     guard table[index].machine.output == .handling else { return }
     let waiting = table[index].output.bytes.count - table[index].output.sent
     // A peer that takes none of them does not need to know.

@@ -45,7 +45,7 @@ extension EventLoop {
   private mutating func endHandshake(_ index: Int) {
     _ = table[index].machine.handle(.handshakeEnded)
     table[index].isTouched = true
-    if let status = table[index].refusalAfterHandshake.take() { refuse(index, status) }
+    if let status = table[index].refusalAfterHandshake.take() { refuse(index, with: status) }
   }
 
   /// Sends like send(2), at most one record.
@@ -59,7 +59,7 @@ extension EventLoop {
     }
   }
 
-  /// Sends the file's part at hand as records made from the page cache.
+  /// Sends the current part of the file as records made from the page cache.
   mutating func sendFileSecure(_ index: Int, budget: inout Int) -> Sent {
     guard let file = table[index].file else { return .broken }
     while table[index].output.fileOffset < table[index].output.fileEnd {
@@ -68,7 +68,7 @@ extension EventLoop {
       let length = Int(min(Int64(EventLoop.readLength), table[index].output.fileEnd - start))
       // A record that was made already is only handed on, and its pages were in memory then.
       let isRepeated = table[index].tls.pendingLength > 0
-      if !isRepeated, !isInPageCache(file, start..<start + Int64(length)) {
+      if !isRepeated, !isInPageCache(file, range: start..<start + Int64(length)) {
         fetch(index, file: file, start: start)
         return .waiting
       }
@@ -89,7 +89,7 @@ extension EventLoop {
     return .sent
   }
 
-  /// Sends the first `count` bytes of the send scratch, which come from the file's part at hand.
+  /// Sends the first `count` bytes of the send scratch, which come from the current part of the file.
   private mutating func sendRead(_ index: Int, count: Int) -> Sent {
     var position = 0
     while position < count {

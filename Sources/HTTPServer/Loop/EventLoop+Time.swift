@@ -32,7 +32,7 @@ extension EventLoop {
 
   mutating func passDeadlines() {
     if acceptDue > 0, now >= acceptDue { resumeAccepting() }
-    while let index = wheel.popNext(now: now, table) {
+    while let index = wheel.popNext(now: now, in: table) {
       guard !table[index].machine.isClosed, table[index].timer.due > 0 else { continue }
       if table[index].timer.due <= now {
         if keepsPace(index) { continue }
@@ -41,11 +41,13 @@ extension EventLoop {
         countDeadline(table[index].machine.deadline)
         let actions = table[index].machine.handle(.deadlinePassed)
         if actions.contains(.close), table[index].deadline == .send { dropQueue(index) }
-        if perform(actions, index, bodyError: isBody ? .timedOut : .connectionClosed) { continueInput(index) }
+        if perform(actions, on: index, bodyError: isBody ? .timedOut : .connectionClosed) {
+          continueInput(index)
+        }
         table[index].isTouched = true
         updateTimer(index)
       } else {
-        wheel.schedule(index, table)
+        wheel.schedule(index, in: table)
       }
     }
     if drainDue > 0, now >= drainDue {
@@ -69,9 +71,9 @@ extension EventLoop {
       table[index].timer.due = 0
       return
     }
-    if deadline.isRate { table[index].windowBase = progress(index, deadline) }
+    if deadline.isRate { table[index].windowBase = progress(index, against: deadline) }
     table[index].timer.due = now + duration
-    wheel.schedule(index, table)
+    wheel.schedule(index, in: table)
   }
 
   /// Whether the connection whose rate's window has ended was fast enough; then another window begins.
@@ -80,7 +82,7 @@ extension EventLoop {
     guard deadline.isRate, deadline == table[index].machine.deadline,
       let duration = context.duration(of: deadline)
     else { return false }
-    let progress = progress(index, deadline)
+    let progress = progress(index, against: deadline)
     let count = progress > table[index].windowBase ? progress - table[index].windowBase : 0
     let rate =
       deadline == .body
@@ -89,7 +91,7 @@ extension EventLoop {
     guard count >= max(1, EventLoop.bytes(rate, in: duration)) else { return false }
     table[index].windowBase = progress
     table[index].timer.due = now + duration
-    wheel.schedule(index, table)
+    wheel.schedule(index, in: table)
     return true
   }
 
@@ -101,7 +103,7 @@ extension EventLoop {
 
   /// Bytes of content that have arrived, or of responses that the peer has acknowledged: what the kernel has
   /// taken says little of a slow peer, for it takes a mebibyte at a time.
-  private mutating func progress(_ index: Int, _ deadline: ConnectionMachine.Deadline) -> UInt64 {
+  private mutating func progress(_ index: Int, against deadline: ConnectionMachine.Deadline) -> UInt64 {
     if deadline == .body { return table[index].received }
     let queued = UInt64(clamping: clinux_queued_output(table[index].descriptor))
     return table[index].sent > queued ? table[index].sent - queued : 0
@@ -115,7 +117,7 @@ extension EventLoop {
     stopListening()
     for index in 0..<table.end where !table[index].machine.isClosed {
       if table[index].machine.input == .idle { lookForRequest(index) }
-      if perform(table[index].machine.handle(.drainBegan), index) { continueInput(index) }
+      if perform(table[index].machine.handle(.drainBegan), on: index) { continueInput(index) }
       updateTimer(index)
     }
   }

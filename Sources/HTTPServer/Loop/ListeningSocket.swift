@@ -65,7 +65,7 @@ final class ListeningSocket: Sendable {
     let socket = try makeSocket(target.family)
     try setOption(socket, level: SOL_SOCKET, option: SO_REUSEADDR, value: 1)
     if !isFirst { try setOption(socket, level: SOL_SOCKET, option: SO_REUSEPORT, value: 1) }
-    try prepareConnections(socket, configuration)
+    try prepareConnections(socket, configuration: configuration)
     if target.family == AF_INET6 {
       try setOption(socket, level: Int32(IPPROTO_IPV6), option: IPV6_V6ONLY, value: 1)
     }
@@ -86,7 +86,7 @@ final class ListeningSocket: Sendable {
     }
     let isAbstract = path.hasPrefix("@")
     let socket = try makeSocket(AF_UNIX)
-    if !isAbstract { try removeStale(path, &target) }
+    if !isAbstract { try removeStale(path, address: &target) }
     try unsafe target.withPointer { (pointer, length) throws(SystemError) in
       _ = try SystemCall.run("bind", subject: path) { unsafe bind(socket.number, pointer, length) }
     }
@@ -114,7 +114,7 @@ final class ListeningSocket: Sendable {
       try SystemCall.run("fcntl") { fcntl(number, F_SETFL, flags | O_NONBLOCK) }
       let address = try SocketAddress(localOf: number)
       let isUnix = address.family == AF_UNIX
-      if !isUnix { try prepareConnections(socket, configuration) }
+      if !isUnix { try prepareConnections(socket, configuration: configuration) }
       let isSecure = configuration.tls?.socketNames.contains(inherited.name) == true
       return (
         ListeningSocket(socket, isUnix: isUnix, isSecure: isSecure, isInherited: true), address.serverAddress
@@ -138,7 +138,7 @@ final class ListeningSocket: Sendable {
 
   /// A socket file whose process was killed is in the way and refuses connections; one that accepts them is
   /// left alone.
-  private static func removeStale(_ path: String, _ address: inout SocketAddress) throws {
+  private static func removeStale(_ path: String, address: inout SocketAddress) throws {
     var status = stat()
     guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return }
     let probe = try makeSocket(AF_UNIX)
@@ -151,7 +151,7 @@ final class ListeningSocket: Sendable {
   /// Accepted connections inherit these. Keep-alive probes find peers that disappeared silently while nothing
   /// was sent.
   private static func prepareConnections(
-    _ socket: borrowing FileDescriptor, _ configuration: HTTPServerConfiguration
+    _ socket: borrowing FileDescriptor, configuration: HTTPServerConfiguration
   ) throws(SystemError) {
     let protocolLevel = Int32(IPPROTO_TCP)
     try setOption(socket, level: protocolLevel, option: TCP_NODELAY, value: 1)

@@ -20,7 +20,7 @@ struct PageCacheHints {
   private var table = [Place](repeating: Place(), count: PageCacheHints.places)
 
   /// Whether every block that the range touches is remembered.
-  func holds(_ file: Int32, _ range: Range<Int64>, now: UInt64) -> Bool {
+  func holds(_ file: Int32, range: Range<Int64>, now: UInt64) -> Bool {
     let last = (range.upperBound - 1) >> Self.blockShift
     var block = range.lowerBound >> Self.blockShift
     while block <= last {
@@ -33,7 +33,7 @@ struct PageCacheHints {
   }
 
   /// Remembers that the range is in the page cache; blocks that it covers only in part are not remembered.
-  mutating func remember(_ file: Int32, _ range: Range<Int64>, now: UInt64) {
+  mutating func remember(_ file: Int32, range: Range<Int64>, now: UInt64) {
     let end = range.upperBound >> Self.blockShift
     var block = (range.lowerBound + 65_535) >> Self.blockShift
     while block < end {

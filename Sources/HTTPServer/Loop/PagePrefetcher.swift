@@ -5,10 +5,10 @@ internal import SystemCalls
 
 /// Brings cold pages of files into memory on threads of its own, so that no loop waits for a disk.
 ///
-/// A loop asks ``isCached(_:_:)`` before each slice: preadv2(2) with `RWF_NOWAIT` answers at once whether the
-/// slice's last page, and of a long slice the first as well, is in the page cache. If not, the loop gives the
-/// slice to a thread here, which reads it (that is what waits), and goes on with other connections; a note in
-/// the loop's mailbox brings the connection back. Where the file system does not know `RWF_NOWAIT`,
+/// A loop asks ``isCached(_:range:)`` before each slice: preadv2(2) with `RWF_NOWAIT` answers at once whether
+/// the slice's last page, and of a long slice the first as well, is in the page cache. If not, the loop gives
+/// the slice to a thread here, which reads it (that is what waits), and goes on with other connections; a
+/// note in the loop's mailbox brings the connection back. Where the file system does not know `RWF_NOWAIT`,
 /// everything counts as cached.
 final class PagePrefetcher: Sendable {
   struct Job: Sendable {
@@ -26,7 +26,7 @@ final class PagePrefetcher: Sendable {
   private let state = Mutex(State())
   private let jobsAvailable = Semaphore()
 
-  static func isCached(_ file: SharedDescriptor, _ range: Range<Int64>) -> Bool {
+  static func isCached(_ file: SharedDescriptor, range: Range<Int64>) -> Bool {
     guard clinux_is_cached(file.descriptor.number, off_t(range.upperBound - 1)) else { return false }
     // The kernel reads ahead by at least as much, so a short slice is cached as a whole or not at all.
     guard range.upperBound - range.lowerBound > 131_072 else { return true }
@@ -53,7 +53,7 @@ final class PagePrefetcher: Sendable {
         (state.jobs.isEmpty ? nil : state.jobs.removeFirst(), state.isStopping)
       }
       if let job {
-        read(job, &buffer)
+        read(job, into: &buffer)
         job.mailbox.post(.pagesReady(job.tag))
       } else if isStopping {
         return
@@ -61,7 +61,7 @@ final class PagePrefetcher: Sendable {
     }
   }
 
-  private func read(_ job: Job, _ buffer: inout [UInt8]) {
+  private func read(_ job: Job, into buffer: inout [UInt8]) {
     let descriptor = job.file.descriptor.number
     var offset = job.range.lowerBound
     // Starts the device on all of it; only advice, so its answer does not matter.

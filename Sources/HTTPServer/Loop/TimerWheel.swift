@@ -7,10 +7,10 @@
 ///
 /// ```swift
 /// table[index].timer.due = now + 15_000_000_000
-/// wheel.schedule(index, table)
+/// wheel.schedule(index, in: table)
 /// // later, when wait(now:) has passed:
-/// while let index = wheel.popNext(now: now, table) {
-///   if table[index].timer.due <= now { expire(index) } else { wheel.schedule(index, table) }
+/// while let index = wheel.popNext(now: now, in: table) {
+///   if table[index].timer.due <= now { expire(index) } else { wheel.schedule(index, in: table) }
 /// }
 /// ```
 struct TimerWheel {
@@ -36,12 +36,12 @@ struct TimerWheel {
   }
 
   /// Puts the connection into the slot of its deadline, unless it is in an earlier one already.
-  mutating func schedule(_ index: Int, _ table: borrowing ConnectionTable) {
+  mutating func schedule(_ index: Int, in table: borrowing ConnectionTable) {
     let due = table[index].timer.due
     let wanted = min(max((due >> TimerWheel.tickShift) + 1, tick + 1), tick + 63)
     if table[index].timer.slot >= 0 {
       if table[index].timer.scheduledTick <= wanted { return }
-      remove(index, table)
+      remove(index, in: table)
     }
     let slot = Int(wanted & 63)
     let head = heads[slot]
@@ -54,7 +54,7 @@ struct TimerWheel {
     occupied |= 1 << UInt64(slot)
   }
 
-  mutating func remove(_ index: Int, _ table: borrowing ConnectionTable) {
+  mutating func remove(_ index: Int, in table: borrowing ConnectionTable) {
     let entry = table[index].timer
     guard entry.slot >= 0 else { return }
     if entry.previous >= 0 {
@@ -69,7 +69,7 @@ struct TimerWheel {
 
   /// Removes and returns the next connection whose slot has come around by `now`; its deadline may still lie
   /// ahead. Nil when there is none.
-  mutating func popNext(now: UInt64, _ table: borrowing ConnectionTable) -> Int? {
+  mutating func popNext(now: UInt64, in table: borrowing ConnectionTable) -> Int? {
     let current = now >> TimerWheel.tickShift
     while true {
       guard occupied != 0 else {
@@ -79,7 +79,7 @@ struct TimerWheel {
       guard tick < current else { return nil }
       let head = heads[Int((tick + 1) & 63)]
       if head >= 0 {
-        remove(Int(head), table)
+        remove(Int(head), in: table)
         return Int(head)
       }
       tick += 1

@@ -27,7 +27,7 @@ struct EncodedResponseHead {
   }
 
   /// A whole interim response.
-  static func interim(_ status: HTTPStatus, _ headers: HTTPFields) -> [UInt8] {
+  static func interim(_ status: HTTPStatus, headers: HTTPFields) -> [UInt8] {
     var head = EncodedResponseHead()
     head.put("HTTP/1.1 \(status)\r\n")
     for field in headers where !isEngines(field.name) && isValid(field) {

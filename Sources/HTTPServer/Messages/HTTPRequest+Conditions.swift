@@ -9,7 +9,7 @@ extension Preconditions {
   ) {
     self.init(isReading: request.method == .get || request.method == .head)
     let tag = Array(entityTag.utf8)
-    func lists(_ name: String, _ comparison: EntityTagList.Comparison) -> Bool? {
+    func lists(_ name: String, comparison: EntityTagList.Comparison) -> Bool? {
       let values = request.headers.values(of: name)
       guard !values.isEmpty else { return nil }
       return values.contains { value in
@@ -23,8 +23,8 @@ extension Preconditions {
       let bytes = Array(values[0].utf8)
       return HTTPDate.parse(bytes.span)?.secondsSinceEpoch
     }
-    ifMatch = lists("If-Match", .strong)
-    ifNoneMatch = lists("If-None-Match", .weak).map { !$0 }
+    ifMatch = lists("If-Match", comparison: .strong)
+    ifNoneMatch = lists("If-None-Match", comparison: .weak).map { !$0 }
     if let lastModified {
       ifUnmodifiedSince = date("If-Unmodified-Since").map { lastModified.secondsSinceEpoch <= $0 }
       ifModifiedSince = date("If-Modified-Since").map { lastModified.secondsSinceEpoch > $0 }

@@ -60,10 +60,10 @@ public struct HTTPRequest: Sendable {
   /// Sends an interim response (RFC 9110 §15.2) at once: 102 to 199. Does nothing for an HTTP/1.0 client,
   /// once a response was returned, when the peer is gone, or when it takes so little that interim responses
   /// pile up. The engine sends 100 by itself when a body is read.
-  public func sendInterim(_ status: HTTPStatus, _ headers: HTTPFields = [:]) async {
+  public func sendInterim(_ status: HTTPStatus, headers: HTTPFields = [:]) async {
     precondition(
       (102...199).contains(status.rawValue), "\(status) is not an interim response for a handler to send")
-    exchange?.sendInterim(EncodedResponseHead.interim(status, headers))
+    exchange?.sendInterim(EncodedResponseHead.interim(status, headers: headers))
   }
 
   /// The first parameter of that name in the query.

@@ -1,11 +1,11 @@
 extension RequestHead {
   /// Records a field and reads it if its meaning concerns the connection. A status refuses the request.
-  mutating func add(_ field: FieldPosition, _ input: Span<UInt8>) -> HTTPStatus? {
+  mutating func add(_ field: FieldPosition, in input: Span<UInt8>) -> HTTPStatus? {
     fields[fieldCount] = field
     fieldCount += 1
     let length = Int(field.nameLength)
     guard let known = KnownField.named(input, start: Int(field.nameStart), length: length) else {
-      return RequestHead.imitatesFraming(input, field.name) ? .badRequest : nil
+      return RequestHead.imitatesFraming(input, name: field.name) ? .badRequest : nil
     }
     if firstOfKnown[known.rawValue] == 0 {
       firstOfKnown[known.rawValue] = UInt8(fieldCount)
@@ -15,10 +15,10 @@ extension RequestHead {
       if known == .host || known == .contentLength || known == .transferEncoding { return .badRequest }
     }
     switch known {
-    case .contentLength: return readContentLength(input, field.value)
-    case .transferEncoding: return readTransferEncoding(input, field.value)
-    case .connection: return readConnection(input, field.value)
-    case .expect: return readExpectation(input, field.value)
+    case .contentLength: return readContentLength(input, value: field.value)
+    case .transferEncoding: return readTransferEncoding(input, value: field.value)
+    case .connection: return readConnection(input, value: field.value)
+    case .expect: return readExpectation(input, value: field.value)
     default: return nil
     }
   }
@@ -35,7 +35,7 @@ extension RequestHead {
     guard let host = value(of: .host) else {
       return minorVersion == 0 ? nil : .badRequest
     }
-    guard RequestHead.isAuthority(input, host) else { return .badRequest }
+    guard RequestHead.isAuthority(input, at: host) else { return .badRequest }
     if authority.isEmpty {
       authority = host
     } else if !RequestHead.areSame(input, left: authority, right: host) {
@@ -44,7 +44,7 @@ extension RequestHead {
     return nil
   }
 
-  private mutating func readContentLength(_ input: Span<UInt8>, _ value: Range<Int>) -> HTTPStatus? {
+  private mutating func readContentLength(_ input: Span<UInt8>, value: Range<Int>) -> HTTPStatus? {
     // A leading zero is legal, but some readers take it for octal.
     guard !value.isEmpty, value.count == 1 || input[value.lowerBound] != ASCII.zero else {
       return .badRequest
@@ -61,7 +61,7 @@ extension RequestHead {
     return nil
   }
 
-  private mutating func readTransferEncoding(_ input: Span<UInt8>, _ value: Range<Int>) -> HTTPStatus? {
+  private mutating func readTransferEncoding(_ input: Span<UInt8>, value: Range<Int>) -> HTTPStatus? {
     let chunked = PackedName(words: [0x63_6875_6E6B_6564, 0, 0])
     var tokens = 0
     var chunkedTokens = 0
@@ -85,14 +85,14 @@ extension RequestHead {
     return nil
   }
 
-  private mutating func readConnection(_ input: Span<UInt8>, _ value: Range<Int>) -> HTTPStatus? {
+  private mutating func readConnection(_ input: Span<UInt8>, value: Range<Int>) -> HTTPStatus? {
     if RequestHead.lists(input, value: value, token: PackedName(words: [0x63_6C6F_7365, 0, 0])) {
       keepsAlive = false
     }
     return nil
   }
 
-  private mutating func readExpectation(_ input: Span<UInt8>, _ value: Range<Int>) -> HTTPStatus? {
+  private mutating func readExpectation(_ input: Span<UInt8>, value: Range<Int>) -> HTTPStatus? {
     let expected = PackedName(words: [0x3130_302D_636F_6E74, 0x696E_7565, 0])
     guard PackedName(input, start: value.lowerBound, length: value.count) == expected else {
       return .expectationFailed

@@ -1,6 +1,6 @@
 extension RequestHead {
   /// `Content_Length` and the like: some gateways turn an underscore into a hyphen.
-  static func imitatesFraming(_ input: Span<UInt8>, _ name: Range<Int>) -> Bool {
+  static func imitatesFraming(_ input: Span<UInt8>, name: Range<Int>) -> Bool {
     guard name.count == 14 || name.count == 17 else { return false }
     let pattern: PackedName =
       name.count == 14 ? KnownField.contentLength.packedName : KnownField.transferEncoding.packedName
@@ -30,7 +30,7 @@ extension RequestHead {
   }
 
   /// uri-host [ ":" port ] of RFC 9112 §3.2, without user information and not empty.
-  static func isAuthority(_ input: Span<UInt8>, _ range: Range<Int>) -> Bool {
+  static func isAuthority(_ input: Span<UInt8>, at range: Range<Int>) -> Bool {
     guard !range.isEmpty else { return false }
     var position = range.lowerBound
     if input[position] == ASCII.leftBracket {

@@ -11,7 +11,7 @@ extension RequestHead {
     length = 0
   }
 
-  mutating func setMethod(_ input: Span<UInt8>, _ range: Range<Int>) {
+  mutating func setMethod(_ input: Span<UInt8>, at range: Range<Int>) {
     methodPosition = range
     // Methods are compared with case (RFC 9110 §9.1), packed into one word.
     var word: UInt64 = 0
@@ -33,7 +33,7 @@ extension RequestHead {
 
   /// RFC 9112 §3.2: origin-form, absolute-form of `http` and `https`, and `*` with OPTIONS. CONNECT is not
   /// implemented.
-  mutating func setTarget(_ input: Span<UInt8>, _ range: Range<Int>) -> HTTPStatus? {
+  mutating func setTarget(_ input: Span<UInt8>, at range: Range<Int>) -> HTTPStatus? {
     guard !range.isEmpty else { return .badRequest }
     if methodIsConnect(input) { return .notImplemented }
     var start = range.lowerBound
@@ -44,11 +44,11 @@ extension RequestHead {
       return nil
     }
     if input[start] != ASCII.slash {
-      guard let authorityStart = RequestHead.endOfScheme(input, range) else { return .badRequest }
+      guard let authorityStart = RequestHead.endOfScheme(input, at: range) else { return .badRequest }
       var end = authorityStart
       while end < range.upperBound, input[end] != ASCII.slash, input[end] != ASCII.question { end += 1 }
       authority = authorityStart..<end
-      guard RequestHead.isAuthority(input, authority) else { return .badRequest }
+      guard RequestHead.isAuthority(input, at: authority) else { return .badRequest }
       if end == range.upperBound {
         // An absolute URI with an empty path means "/": the second slash before the authority stands for it.
         target = authorityStart - 1..<authorityStart
@@ -88,7 +88,7 @@ extension RequestHead {
   }
 
   /// `HTTP/1.` and one digit; a higher minor version than ours is treated as ours (RFC 9110 §6.2).
-  mutating func setVersion(_ input: Span<UInt8>, _ range: Range<Int>) -> HTTPStatus? {
+  mutating func setVersion(_ input: Span<UInt8>, at range: Range<Int>) -> HTTPStatus? {
     guard range.count == 8 else { return .badRequest }
     let start = range.lowerBound
     guard input[start] == UInt8(ascii: "H"), input[start + 1] == UInt8(ascii: "T"),
@@ -109,7 +109,7 @@ extension RequestHead {
   }
 
   /// Behind `http://` or `https://`, in any case.
-  private static func endOfScheme(_ input: Span<UInt8>, _ range: Range<Int>) -> Int? {
+  private static func endOfScheme(_ input: Span<UInt8>, at range: Range<Int>) -> Int? {
     var end = range.lowerBound
     while end < range.upperBound, ASCII.isLetter(input[end]), end - range.lowerBound < 6 { end += 1 }
     guard let name = PackedName(input, start: range.lowerBound, length: end - range.lowerBound),

@@ -99,7 +99,7 @@ struct RequestParser: ~Copyable {
         phase = .afterEmptyLine
       case .method:
         if byte == ASCII.space {
-          head.setMethod(input, mark..<position)
+          head.setMethod(input, at: mark..<position)
           mark = position + 1
           phase = .target
         } else {
@@ -109,7 +109,7 @@ struct RequestParser: ~Copyable {
         }
       case .target:
         if byte == ASCII.space {
-          if let status = head.setTarget(input, mark..<position) { return status }
+          if let status = head.setTarget(input, at: mark..<position) { return status }
           mark = position + 1
           phase = .version
         } else {
@@ -118,7 +118,7 @@ struct RequestParser: ~Copyable {
         }
       case .version:
         if byte == ASCII.carriageReturn {
-          if let status = head.setVersion(input, mark..<position) { return status }
+          if let status = head.setVersion(input, at: mark..<position) { return status }
           phase = .requestLineFeed
         } else {
           guard position - mark < 8 else { return .badRequest }
@@ -181,7 +181,7 @@ struct RequestParser: ~Copyable {
         if let status = head.add(
           FieldPosition(
             nameStart: UInt16(nameStart), nameLength: UInt16(nameLength), valueStart: UInt16(mark),
-            valueLength: UInt16(valueEnd - mark)), input)
+            valueLength: UInt16(valueEnd - mark)), in: input)
         {
           return status
         }

@@ -65,7 +65,7 @@ struct HTTPDateReader {
   static func read(_ text: Span<UInt8>, currentYear: () -> Int) -> Timestamp? {
     guard text.count >= 24, text.count <= 33 else { return nil }
     var reader = HTTPDateReader()
-    guard let weekday = weekday(reader.word(text, 3)) else { return nil }
+    guard let weekday = weekday(reader.word(text, count: 3)) else { return nil }
     let isRead =
       switch text[3] {
       case ASCII.comma: reader.readFixed(text)
@@ -83,8 +83,8 @@ struct HTTPDateReader {
 
   /// `Sun, 06 Nov 1994 08:49:37 GMT`.
   private mutating func readFixed(_ text: Span<UInt8>) -> Bool {
-    skip(text, ASCII.comma) && skip(text, ASCII.space) && number(text, digits: 2, into: \.day)
-      && skip(text, ASCII.space) && readMonth(text) && skip(text, ASCII.space)
+    skip(text, past: ASCII.comma) && skip(text, past: ASCII.space) && number(text, digits: 2, into: \.day)
+      && skip(text, past: ASCII.space) && readMonth(text) && skip(text, past: ASCII.space)
       && number(text, digits: 4, into: \.year)
       && readTime(text) && readZone(text)
   }
@@ -93,10 +93,10 @@ struct HTTPDateReader {
   private mutating func readRFC850(_ text: Span<UInt8>, weekday: Int, currentYear: () -> Int) -> Bool {
     var length = 0
     while position + length < text.count, text[position + length] != ASCII.comma, length < 7 { length += 1 }
-    guard word(text, length) == HTTPDateReader.suffixes[weekday], skip(text, ASCII.comma),
-      skip(text, ASCII.space), number(text, digits: 2, into: \.day), skip(text, ASCII.hyphen),
+    guard word(text, count: length) == HTTPDateReader.suffixes[weekday], skip(text, past: ASCII.comma),
+      skip(text, past: ASCII.space), number(text, digits: 2, into: \.day), skip(text, past: ASCII.hyphen),
       readMonth(text),
-      skip(text, ASCII.hyphen), number(text, digits: 2, into: \.year)
+      skip(text, past: ASCII.hyphen), number(text, digits: 2, into: \.year)
     else { return false }
     // More than 50 years ahead is the most recent year of the past with these digits.
     let present = currentYear()
@@ -107,29 +107,30 @@ struct HTTPDateReader {
 
   /// `Sun Nov  6 08:49:37 1994`.
   private mutating func readASCTime(_ text: Span<UInt8>) -> Bool {
-    guard skip(text, ASCII.space), readMonth(text), skip(text, ASCII.space),
-      skip(text, ASCII.space) ? number(text, digits: 1, into: \.day) : number(text, digits: 2, into: \.day)
+    guard skip(text, past: ASCII.space), readMonth(text), skip(text, past: ASCII.space),
+      skip(text, past: ASCII.space)
+        ? number(text, digits: 1, into: \.day) : number(text, digits: 2, into: \.day)
     else { return false }
-    return readTime(text) && skip(text, ASCII.space) && number(text, digits: 4, into: \.year)
+    return readTime(text) && skip(text, past: ASCII.space) && number(text, digits: 4, into: \.year)
   }
 
   private mutating func readTime(_ text: Span<UInt8>) -> Bool {
-    skip(text, ASCII.space) && number(text, digits: 2, into: \.hour) && skip(text, ASCII.colon)
+    skip(text, past: ASCII.space) && number(text, digits: 2, into: \.hour) && skip(text, past: ASCII.colon)
       && number(text, digits: 2, into: \.minute)
-      && skip(text, ASCII.colon) && number(text, digits: 2, into: \.second)
+      && skip(text, past: ASCII.colon) && number(text, digits: 2, into: \.second)
   }
 
   private mutating func readZone(_ text: Span<UInt8>) -> Bool {
-    skip(text, ASCII.space) && word(text, 3) == 0x47_4D54
+    skip(text, past: ASCII.space) && word(text, count: 3) == 0x47_4D54
   }
 
   private mutating func readMonth(_ text: Span<UInt8>) -> Bool {
-    guard let month = HTTPDateReader.month(word(text, 3)) else { return false }
+    guard let month = HTTPDateReader.month(word(text, count: 3)) else { return false }
     self.month = month
     return true
   }
 
-  private mutating func skip(_ text: Span<UInt8>, _ byte: UInt8) -> Bool {
+  private mutating func skip(_ text: Span<UInt8>, past byte: UInt8) -> Bool {
     guard position < text.count, text[position] == byte else { return false }
     position += 1
     return true
@@ -150,7 +151,7 @@ struct HTTPDateReader {
   }
 
   /// The next bytes, at most eight, in one word; 0 where there are fewer.
-  private mutating func word(_ text: Span<UInt8>, _ count: Int) -> UInt64 {
+  private mutating func word(_ text: Span<UInt8>, count: Int) -> UInt64 {
     guard position + count <= text.count else { return 0 }
     var word: UInt64 = 0
     for _ in 0..<count {

@@ -76,8 +76,10 @@ extension Preconditions {
       head.value(of: .ifNoneMatch) == nil
       ? nil : !head.lists(.ifNoneMatch, bytes: bytes, entityTag: entityTag, comparison: .weak)
     if let lastModified {
-      ifUnmodifiedSince = head.date(.ifUnmodifiedSince, bytes).map { lastModified.secondsSinceEpoch <= $0 }
-      ifModifiedSince = head.date(.ifModifiedSince, bytes).map { lastModified.secondsSinceEpoch > $0 }
+      ifUnmodifiedSince = head.date(.ifUnmodifiedSince, in: bytes).map {
+        lastModified.secondsSinceEpoch <= $0
+      }
+      ifModifiedSince = head.date(.ifModifiedSince, in: bytes).map { lastModified.secondsSinceEpoch > $0 }
     }
     if head.value(of: .range) != nil, let value = head.value(of: .ifRange) {
       ifRange =
@@ -123,7 +125,7 @@ extension RequestHead {
 
   /// Seconds since the epoch; nil without the field, with two of them, or when it is no date: then it is
   /// ignored.
-  fileprivate func date(_ known: KnownField, _ bytes: Span<UInt8>) -> Int64? {
+  fileprivate func date(_ known: KnownField, in bytes: Span<UInt8>) -> Int64? {
     guard let value = value(of: known), !isRepeated(known) else { return nil }
     return HTTPDate.parse(bytes.extracting(value))?.secondsSinceEpoch
   }

@@ -121,11 +121,11 @@ struct RangeReader {
   mutating func next(_ field: Span<UInt8>) -> Element? {
     guard position < field.count else { return nil }
     let first = number(field)
-    guard position < field.count, field[position] == ASCII.hyphen else { return end(.invalid, field) }
+    guard position < field.count, field[position] == ASCII.hyphen else { return end(.invalid, of: field) }
     position += 1
     let last = number(field)
     skipWhiteSpace(field)
-    guard position == field.count || field[position] == ASCII.comma else { return end(.invalid, field) }
+    guard position == field.count || field[position] == ASCII.comma else { return end(.invalid, of: field) }
     skipEmpty(field)
     switch (first, last) {
     case (nil, nil): return .invalid
@@ -158,7 +158,7 @@ struct RangeReader {
     return next > start ? value : nil
   }
 
-  private mutating func end(_ element: Element, _ field: Span<UInt8>) -> Element {
+  private mutating func end(_ element: Element, of field: Span<UInt8>) -> Element {
     position = field.count
     return element
   }

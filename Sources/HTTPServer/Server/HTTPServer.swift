@@ -55,11 +55,11 @@ public final class HTTPServer: Sendable {
     context = ServerContext(
       configuration: configuration, clock: clock, wallClock: wallClock,
       makeDispatcher: { capacity in
-        inline.map { HTTPServer.makeDispatcher($0, capacity) }
+        inline.map { HTTPServer.makeDispatcher($0, capacity: capacity) }
       }, requests: continuation)
   }
 
-  private static func makeDispatcher(_ handler: some InlineHandler, _ capacity: Int) -> InlineDispatcher {
+  private static func makeDispatcher(_ handler: some InlineHandler, capacity: Int) -> InlineDispatcher {
     TypedInlineDispatcher(handler.copyForLoop(), capacity: capacity)
   }
 
@@ -96,7 +96,7 @@ public final class HTTPServer: Sendable {
         }
       }
       do throws(SystemError) {
-        try startThreads(sockets, &state)
+        try startThreads(listeningOn: sockets, state: &state)
       } catch {
         stopThreads(&state)
         throw HTTPServerError(.systemFailure, "cannot start the event loops", cause: error)
@@ -183,7 +183,8 @@ public final class HTTPServer: Sendable {
 
   private var readers: Int { max(1, context.configuration.readers) }
 
-  private func startThreads(_ sockets: [[ListeningSocket]], _ state: inout State) throws(SystemError) {
+  private func startThreads(listeningOn sockets: [[ListeningSocket]], state: inout State) throws(SystemError)
+  {
     let context = context
     let recorder = context.configuration.recorder
     if let recorder {

@@ -46,7 +46,7 @@ public struct AccessRecord: Sendable {
   /// An identifier as logs and responses spell it: in base 36.
   public static func text(of identifier: UInt64) -> String { String(identifier, radix: 36) }
 
-  mutating func setPath(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+  mutating func setPath(_ bytes: Span<UInt8>, at range: Range<Int>) {
     let count = min(range.count, AccessRecord.pathCapacity)
     isPathCut = range.count > count
     pathLength = UInt8(count)

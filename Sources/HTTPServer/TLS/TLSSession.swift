@@ -29,7 +29,7 @@ struct TLSSession: ~Copyable {
   private(set) var sentEnd = false
   /// What ``read(into:upTo:)`` or ``handshake()`` waits for is room in the socket.
   private(set) var readNeedsOutput = false
-  /// What ``write(_:_:hasMore:)`` waits for is bytes of the peer.
+  /// What ``write(_:count:hasMore:)`` waits for is bytes of the peer.
   private(set) var writeNeedsInput = false
   /// Bytes of content that were refused for want of room: at least as many must come next.
   private(set) var pendingLength = 0

@@ -18,7 +18,7 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
   public let family: Family
   /// The peer's port; 0 for a Unix socket, and where it is not known.
   public let port: UInt16
-  /// The upper 64 bits of a version 6 address in network order; 0 in version 4.
+  /// The upper 64 bits of a version 6 address, as a number; 0 in version 4.
   public let high: UInt64
   /// The lower 64 bits of a version 6 address; a whole version 4 address in its lower 32 bits.
   public let low: UInt64

@@ -19,7 +19,7 @@ public struct PeerNetwork: Hashable, Sendable, LosslessStringConvertible {
   public static let unix = PeerNetwork(family: .unix, prefixLength: 0, high: 0, low: 0)
 
   private init(family: PeerAddress.Family, prefixLength: Int, high: UInt64, low: UInt64) {
-    let (highMask, lowMask) = PeerNetwork.masks(family, prefixLength)
+    let (highMask, lowMask) = PeerNetwork.masks(of: family, prefixLength: prefixLength)
     self.family = family
     self.prefixLength = prefixLength
     self.high = high & highMask
@@ -77,7 +77,7 @@ public struct PeerNetwork: Hashable, Sendable, LosslessStringConvertible {
   /// Whether the address is of this family and begins with the network's bits; its port does not matter.
   public func contains(_ peer: PeerAddress) -> Bool {
     guard peer.family == family else { return false }
-    let (highMask, lowMask) = PeerNetwork.masks(family, prefixLength)
+    let (highMask, lowMask) = PeerNetwork.masks(of: family, prefixLength: prefixLength)
     return peer.high & highMask == high && peer.low & lowMask == low
   }
 
@@ -89,7 +89,7 @@ public struct PeerNetwork: Hashable, Sendable, LosslessStringConvertible {
     return "\(PeerAddress(family: family, port: 0, high: high, low: low).host)/\(prefixLength)"
   }
 
-  private static func masks(_ family: PeerAddress.Family, _ prefix: Int) -> (UInt64, UInt64) {
+  private static func masks(of family: PeerAddress.Family, prefixLength prefix: Int) -> (UInt64, UInt64) {
     switch family {
     case .unix: (0, 0)
     // Shifts by the width and more give zero, negative ones shift the other way: no case needs its own.

@@ -115,7 +115,7 @@ struct ResumableUploadHandler: Sendable {
     guard isSpoken(by: request) else { return }
     var headers = fields
     headers[interopField] = String(interopVersion)
-    await request.sendInterim(HTTPStatus(rawValue: 104), headers)
+    await request.sendInterim(HTTPStatus(rawValue: 104), headers: headers)
   }
 
   /// Tells the client in further 104s how much it need not keep; nil for one that would not understand.
