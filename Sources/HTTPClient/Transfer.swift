@@ -13,7 +13,7 @@ final class Transfer {
   private(set) var bytesSent: Int64 = 0
   private(set) var isRefused = false
   private(set) var refusedBody: [UInt8] = []
-  /// Set when a callback ends the transfer; goes before whatever libcurl then says.
+  /// Set when a callback ends the transfer; takes precedence over the result that libcurl then reports.
   private(set) var verdict: Verdict?
 
   struct Verdict {

@@ -107,7 +107,7 @@ private func selectProtocol(
   return SSL_TLSEXT_ERR_ALERT_FATAL
 }
 
-/// OpenSSL's errors of the calling thread. Empty whenever nothing of this folder is at work.
+/// OpenSSL's error queue of the calling thread. Empty outside the calls that this folder makes.
 enum TLSErrorQueue {
   /// Forgets what is there: a call that answers by the queue must find it empty.
   static func clear() {
