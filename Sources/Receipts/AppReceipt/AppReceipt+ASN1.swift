@@ -26,9 +26,9 @@ extension AppReceipt {
       applicationVersion: try table.text(Attribute.applicationVersion) ?? "",
       creationDate: try table.requiredDate(Attribute.creationDate),
       purchases: try table.repeated.map { try InAppPurchase(set: $0.value) })
-    rawBundleIdentifier = table.octets(Attribute.bundleIdentifier) ?? []
-    opaqueValue = table.octets(Attribute.opaqueValue) ?? []
-    deviceHash = table.octets(Attribute.deviceHash) ?? []
+    rawBundleIdentifier = try table.octets(Attribute.bundleIdentifier) ?? []
+    opaqueValue = try table.octets(Attribute.opaqueValue) ?? []
+    deviceHash = try table.octets(Attribute.deviceHash) ?? []
     appIdentifier = try table.integer(Attribute.appIdentifier)
     downloadIdentifier = try table.integer(Attribute.downloadIdentifier)
     versionExternalIdentifier = try table.integer(Attribute.versionExternalIdentifier)
