@@ -1,4 +1,4 @@
-import Measures
+import CoreTypes
 import PullboxTesting
 import Testing
 

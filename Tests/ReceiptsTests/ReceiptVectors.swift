@@ -1,12 +1,12 @@
-import Measures
+import CoreTypes
 import SystemCalls
 import Testing
 
 @testable import Receipts
 
 /// The receipts that OpenSSL's command line made in the shape of real ones, by
-/// `Tests/Fixtures/receipts/make-receipts`. Each was made at ``created``, except `xcode` (2020) and `sha1-chain`
-/// (2014).
+/// `Tests/Fixtures/receipts/make-receipts`. Each was made at ``created``, except `xcode` (2020) and
+/// `sha1-chain` (2014).
 enum ReceiptVectors {
   /// Attribute 12 of a genuine receipt whose signing certificate ended on 2024-10-01.
   static let created = Fixtures.moment("2024-02-23T17:27:16Z")
