@@ -1,3 +1,5 @@
+import CoreTypes
+
 /// Reads JSON strictly: only the bytes that ``CanonicalJSONWriter`` could have written are accepted, so a document has
 /// one spelling. Keys must ascend and be known to the caller, which asks for one value after the other; nothing is
 /// built that the caller did not ask for.
@@ -96,7 +98,7 @@ struct CanonicalJSONReader {
 
   private static let escapes: [([UInt8], UInt8)] =
     [(Array("\\\"".utf8), 0x22), (Array("\\\\".utf8), 0x5C)]
-    + (UInt8(0)..<0x20).map { (CanonicalJSON.escape(ofControl: $0), $0) }
+    + (UInt8(0)..<0x20).map { (JSONString.escape(ofControl: $0), $0) }
 
   private mutating func take(_ byte: UInt8) -> Bool {
     guard position < bytes.count, bytes[position] == byte else { return false }

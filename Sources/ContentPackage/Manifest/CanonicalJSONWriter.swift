@@ -1,3 +1,5 @@
+import CoreTypes
+
 /// Writes JSON in the one form RFC 8785 allows, for what manifests need: objects whose keys the caller gives in order,
 /// arrays, strings, whole numbers below 2^53.
 struct CanonicalJSONWriter {
@@ -42,16 +44,7 @@ struct CanonicalJSONWriter {
 
   mutating func string(_ text: String) {
     separate()
-    bytes.append(0x22)
-    for byte in text.utf8 {
-      switch byte {
-      case 0x22: bytes.append(contentsOf: [0x5C, 0x22])
-      case 0x5C: bytes.append(contentsOf: [0x5C, 0x5C])
-      case 0x00..<0x20: bytes.append(contentsOf: CanonicalJSON.escape(ofControl: byte))
-      default: bytes.append(byte)
-      }
-    }
-    bytes.append(0x22)
+    JSONString.append(text, to: &bytes)
   }
 
   private mutating func separate() {

@@ -15,20 +15,18 @@ struct LogLine {
   /// `{"time":…,"level":…,"message":…,…}` and a line feed. Fields that do not fit are left out, and
   /// `"truncated":true` says so.
   var json: [UInt8] {
-    var text = "{\"time\":\"\(time.rfc3339)\",\"level\":\"\(level.name)\",\"message\":"
-    Self.append(quoted: Self.cut(message, to: Self.maximumMessage), to: &text)
-    let ending = ",\"truncated\":true}\n"
+    var line = Array("{\"time\":\"\(time.rfc3339)\",\"level\":\"\(level.name)\",\"message\":".utf8)
+    Self.append(quoted: message, upTo: Self.maximumMessage, to: &line)
+    let ending = Array(",\"truncated\":true}\n".utf8)
     for (name, value) in fields {
-      var member = ","
-      Self.append(quoted: Self.cut(Self.memberName(name), to: 64), to: &member)
-      member += ":"
+      var member = [UInt8(ascii: ",")]
+      Self.append(quoted: Self.memberName(name), upTo: 64, to: &member)
+      member.append(UInt8(ascii: ":"))
       Self.append(value, to: &member)
-      guard text.utf8.count + member.utf8.count + ending.utf8.count <= Self.maximumLength else {
-        return Array((text + ending).utf8)
-      }
-      text += member
+      guard line.count + member.count + ending.count <= Self.maximumLength else { return line + ending }
+      line += member
     }
-    return Array((text + "}\n").utf8)
+    return line + Array("}\n".utf8)
   }
 
   /// `08:30:00.000 warning  message  name=value …` in UTC, and a line feed.
@@ -52,32 +50,18 @@ struct LogLine {
     ["time", "level", "message", "truncated"].contains(name) ? name + "_" : name
   }
 
-  private static func append(_ value: LogValue, to text: inout String) {
+  private static func append(_ value: LogValue, to line: inout [UInt8]) {
     switch value {
-    case .text(let value): append(quoted: cut(value, to: maximumValue), to: &text)
-    case .integer(let value): text += String(value)
-    case .number(let value): text += value.isFinite ? String(value) : "null"
-    case .boolean(let value): text += value ? "true" : "false"
-    case .null: text += "null"
+    case .text(let value): append(quoted: value, upTo: maximumValue, to: &line)
+    case .integer(let value): line += Array(String(value).utf8)
+    case .number(let value): line += Array((value.isFinite ? String(value) : "null").utf8)
+    case .boolean(let value): line += Array((value ? "true" : "false").utf8)
+    case .null: line += Array("null".utf8)
     }
   }
 
-  private static func append(quoted value: String, to text: inout String) {
-    text += "\""
-    for scalar in value.unicodeScalars {
-      switch scalar {
-      case "\"": text += "\\\""
-      case "\\": text += "\\\\"
-      case "\n": text += "\\n"
-      case "\r": text += "\\r"
-      case "\t": text += "\\t"
-      case _ where scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value):
-        let digits = String(scalar.value, radix: 16)
-        text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: text.unicodeScalars.append(scalar)
-      }
-    }
-    text += "\""
+  private static func append(quoted text: String, upTo length: Int, to line: inout [UInt8]) {
+    JSONString.append(cut(text, to: length), to: &line, form: .oneLine)
   }
 
   private static func plain(_ value: LogValue) -> String {

@@ -81,16 +81,6 @@ extension [UInt8] {
 
   /// As the inside of a JSON string.
   fileprivate mutating func append(escaping text: String) {
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-        append(UInt8(ascii: "\\"))
-        append(byte)
-      case 0..<0x20, 0x7F:
-        let digits = String(byte, radix: 16)
-        append(text: "\\u00" + (digits.utf8.count == 1 ? "0" : "") + digits)
-      default: append(byte)
-      }
-    }
+    JSONString.appendContent(of: text, to: &self, form: .oneLine)
   }
 }

@@ -1,0 +1,68 @@
+/// Writes text as a string of JSON (RFC 8259 §7). This is the project's one escaper; whole documents are written by
+/// `JSONEncoder`, and by this where the form or the speed matters: canonical manifests, log lines, access lines.
+public enum JSONString {
+  /// Which characters are escaped beyond quote, backslash and the controls below U+0020, which JSON demands.
+  public enum Form: Hashable, Sendable {
+    /// None: RFC 8785 §3.2.2.2, one form for each text.
+    case canonical
+    /// Also those that move a terminal's cursor or end a line for some reader: U+007F to U+009F, U+2028 and U+2029.
+    case oneLine
+  }
+
+  /// Appends `text` with its quotes, in UTF-8.
+  public static func append(_ text: String, to bytes: inout [UInt8], form: Form = .canonical) {
+    bytes.append(UInt8(ascii: "\""))
+    appendContent(of: text, to: &bytes, form: form)
+    bytes.append(UInt8(ascii: "\""))
+  }
+
+  /// Appends `text` without quotes, in UTF-8: a part of a string.
+  public static func appendContent(of text: String, to bytes: inout [UInt8], form: Form = .canonical) {
+    let utf8 = text.utf8.span
+    var index = 0
+    while index < utf8.count {
+      let byte = utf8[index]
+      index += 1
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+        bytes.append(UInt8(ascii: "\\"))
+        bytes.append(byte)
+      case 0..<0x20: bytes.append(contentsOf: escape(ofControl: byte))
+      case 0x7F where form == .oneLine: appendEscape(of: 0x7F, to: &bytes)
+      // A text is well-formed UTF-8: the bytes that continue a character are there.
+      case 0xC2 where form == .oneLine && utf8[index] < 0xA0:
+        appendEscape(of: UInt16(utf8[index]), to: &bytes)
+        index += 1
+      case 0xE2 where form == .oneLine && utf8[index] == 0x80 && utf8[index + 1] & 0xFE == 0xA8:
+        appendEscape(of: 0x2000 | UInt16(utf8[index + 1] & 0x3F), to: &bytes)
+        index += 2
+      default: bytes.append(byte)
+      }
+    }
+  }
+
+  /// The escape of a control character below U+0020: the short form where there is one, else `\u00xx` with lower-case
+  /// digits.
+  public static func escape(ofControl byte: UInt8) -> [UInt8] {
+    switch byte {
+    case 0x08: return Array("\\b".utf8)
+    case 0x09: return Array("\\t".utf8)
+    case 0x0A: return Array("\\n".utf8)
+    case 0x0C: return Array("\\f".utf8)
+    case 0x0D: return Array("\\r".utf8)
+    default:
+      var bytes: [UInt8] = []
+      appendEscape(of: UInt16(byte), to: &bytes)
+      return bytes
+    }
+  }
+
+  private static func appendEscape(of unit: UInt16, to bytes: inout [UInt8]) {
+    bytes.append(UInt8(ascii: "\\"))
+    bytes.append(UInt8(ascii: "u"))
+    for shift in [12, 8, 4, 0] {
+      let digit = UInt8(unit >> shift & 15)
+      bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import CoreTypes
+import FoundationEssentials
+import Testing
+
+@Suite("Strings of JSON")
+struct JSONStringTests {
+  private func quoted(_ text: String, _ form: JSONString.Form = .canonical) -> String {
+    var bytes: [UInt8] = []
+    JSONString.append(text, to: &bytes, form: form)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  @Test(
+    "RFC 8785 §3.2.2.2: controls have their short escape or \\u00xx in lower case, all else is itself",
+    arguments: [
+      ("\u{8}\t\n\u{C}\r", #""\b\t\n\f\r""#), ("\u{0}\u{1}\u{B}\u{1F}", #""\u0000\u0001\u000b\u001f""#),
+      (#"a"b\c/d"#, #""a\"b\\c/d""#), ("", #""""#),
+      ("\u{7F}\u{80}\u{9F}\u{A0}\u{2028}\u{2029}", "\"\u{7F}\u{80}\u{9F}\u{A0}\u{2028}\u{2029}\""),
+      ("é漫\u{FFFF}\u{10FFFF}😀", "\"é漫\u{FFFF}\u{10FFFF}😀\""),
+    ])
+  func canonical(text: String, expected: String) {
+    #expect(quoted(text) == expected)
+  }
+
+  @Test("the RFC's own sample (§3.2.2)")
+  func rfcSample() {
+    #expect(
+      quoted("\u{20AC}$\u{F}\u{A}A'\u{42}\u{22}\u{5C}\\\"/") == #""€$\u000f\nA'B\"\\\\\"/""#)
+  }
+
+  @Test(
+    "on one line nothing ends a line or moves a cursor, and what is beside those is itself",
+    arguments: [
+      ("\u{7F}\u{80}\u{85}\u{9F}", #""\u007f\u0080\u0085\u009f""#), ("\u{2028}\u{2029}", #""\u2028\u2029""#),
+      ("~\u{A0}\u{BF}\u{C0}", "\"~\u{A0}\u{BF}\u{C0}\""),
+      ("\u{2027}\u{202A}\u{2068}\u{20A8}", "\"\u{2027}\u{202A}\u{2068}\u{20A8}\""),
+      ("\u{1B}[2J", #""\u001b[2J""#),
+      ("€😀\u{10FFFF}", "\"€😀\u{10FFFF}\""),
+    ])
+  func oneLine(text: String, expected: String) {
+    #expect(quoted(text, .oneLine) == expected)
+  }
+
+  @Test(
+    "every scalar, and so every pair of surrogates, is read back by a JSON decoder",
+    arguments: [
+      JSONString.Form.canonical, .oneLine,
+    ])
+  func roundTrip(form: JSONString.Form) throws {
+    var text = ""
+    for value in stride(from: UInt32(0), through: 0x10FFFF, by: 1) where value < 0x3000 || value % 251 == 0 {
+      if let scalar = Unicode.Scalar(value) { text.unicodeScalars.append(scalar) }
+    }
+    var bytes: [UInt8] = []
+    JSONString.append(text, to: &bytes, form: form)
+    #expect(try JSONDecoder().decode(String.self, from: Data(bytes)) == text)
+    #expect(!bytes.contains { $0 < 0x20 })
+  }
+}
