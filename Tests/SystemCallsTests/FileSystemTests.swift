@@ -35,6 +35,17 @@ import Testing
     #expect(throws: SystemError.self) { try FileSystem.createDirectories(directory.path("file/below")) }
   }
 
+  @Test("a real path has no link and no dots, and is nothing for what does not exist") func realPath() throws
+  {
+    let root = try FileSystem.realPath(directory.path(""))
+    try FileSystem.createDirectories(directory.path("a/b"))
+    try symbolicLink(to: directory.path("a"), at: directory.path("link"))
+    #expect(try FileSystem.realPath(directory.path("link/b/../b/.")) == root + "/a/b")
+    #expect(try FileSystem.realPath("/") == "/")
+    let error = #expect(throws: SystemError.self) { try FileSystem.realPath(directory.path("nothing")) }
+    #expect(error?.isFileMissing == true)
+  }
+
   @Test("status says nil for nothing and does not follow a link") func status() throws {
     #expect(try FileSystem.status(of: directory.path("nothing")) == nil)
     try write("12345", "file")
