@@ -73,7 +73,7 @@ class Services:
         credential = self.secret(directory, "store-credential")
         self.store = Daemon(arguments.bin / "pullbox-sandbox", directory / "store", {
             "listen": [f"127.0.0.1:{arguments.port_base + 10}"], "state": str(directory / "store/state"),
-            "catalogue": self.server_url, "serverCredential": credential})
+            "catalog": self.server_url, "serverCredential": credential})
         self.base = {
             "listen": [f"127.0.0.1:{arguments.port_base}"], "state": str(directory / "server/state"),
             "operatorKey": self.key, "store": {"url": self.store_url, "credential": credential},

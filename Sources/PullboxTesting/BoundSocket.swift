@@ -4,6 +4,7 @@ public import SystemCalls
 
 /// A listening socket as a service manager holds it: it outlives the servers that accept from it.
 public final class BoundSocket: Sendable {
+  /// The listening socket.
   public let descriptor: FileDescriptor
 
   /// On a free port of 127.0.0.1.
@@ -11,16 +12,17 @@ public final class BoundSocket: Sendable {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    descriptor = try Self.listening(AF_INET, &address, MemoryLayout<sockaddr_in>.size)
+    descriptor = try Self.listening(family: AF_INET, at: &address)
   }
 
+  /// On a Unix socket at `path`, which must not exist.
   public init(unixPath path: String) throws {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let bytes = Array(path.utf8)
     precondition(bytes.count < MemoryLayout.size(ofValue: address.sun_path), "too long for a socket: \(path)")
     unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
-    descriptor = try Self.listening(AF_UNIX, &address, MemoryLayout<sockaddr_un>.size)
+    descriptor = try Self.listening(family: AF_UNIX, at: &address)
   }
 
   /// Whether this machine has `::1`: containers often lack it.
@@ -28,10 +30,10 @@ public final class BoundSocket: Sendable {
     var address = sockaddr_in6()
     address.sin6_family = sa_family_t(AF_INET6)
     address.sin6_addr = in6addr_loopback
-    return (try? listening(AF_INET6, &address, MemoryLayout<sockaddr_in6>.size)) != nil
+    return (try? listening(family: AF_INET6, at: &address)) != nil
   }
 
-  /// Of a TCP socket.
+  /// The port of a TCP socket.
   public var port: UInt16 {
     var address = sockaddr_in()
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -52,7 +54,7 @@ public final class BoundSocket: Sendable {
   }
 
   private static func listening<Address>(
-    _ family: Int32, _ address: inout Address, _ length: Int
+    family: Int32, at address: inout Address
   ) throws(SystemError) -> FileDescriptor {
     let number = try SystemCall.run("socket") {
       socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -61,7 +63,7 @@ public final class BoundSocket: Sendable {
     try SystemCall.run("bind") {
       unsafe withUnsafeMutablePointer(to: &address) { pointer in
         unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-          unsafe bind(number, pointer, socklen_t(length))
+          unsafe bind(number, pointer, socklen_t(MemoryLayout<Address>.size))
         }
       }
     }

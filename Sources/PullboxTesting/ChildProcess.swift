@@ -20,6 +20,7 @@ public final class ChildProcess: Sendable {
     return environment
   }()
 
+  /// The process's identifier; see ``send(signal:)`` for how long it is valid.
   public let identifier: Int32
   private let waiting: Task<Ending, Never>
 
@@ -41,7 +42,7 @@ public final class ChildProcess: Sendable {
       environment["LISTEN_FDNAMES"] = sockets.map(\.name).joined(separator: ":")
     }
     let identifier = try Self.spawn(
-      command[0], command, environment.map { "\($0)=\($1)" },
+      command[0], arguments: command, environment: environment.map { "\($0)=\($1)" },
       streams: [input.number, outputFile.number, errorFile.number] + sockets.map { $0.descriptor.number })
     self.identifier = identifier
     let thread = BlockingThread(name: "wait \(identifier)")
@@ -49,6 +50,7 @@ public final class ChildProcess: Sendable {
     waiting = Task { await thread.run { Self.wait(for: identifier) } }
   }
 
+  /// Returns when the process has ended.
   public func ending() async -> Ending { await waiting.value }
 
   /// The number of a signal from signal(7). To be called only before ``ending()`` has answered: then the identifier may
@@ -70,7 +72,7 @@ public final class ChildProcess: Sendable {
   }
 
   private static func spawn(
-    _ executable: String, _ arguments: [String], _ environment: [String], streams: [Int32]
+    _ executable: String, arguments: [String], environment: [String], streams: [Int32]
   ) throws(SystemError) -> Int32 {
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)

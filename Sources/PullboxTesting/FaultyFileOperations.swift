@@ -5,6 +5,7 @@ public import SystemCalls
 
 /// The kernel's file operations, one step of which fails.
 public final class FaultyFileOperations: FileOperations {
+  /// The operations that can fail.
   public enum Step: String, CaseIterable, Sendable {
     case create
     case write
@@ -37,8 +38,9 @@ public final class FaultyFileOperations: FileOperations {
     state.withLock { $0.failing = step }
   }
 
+  /// Records ``Step/create``, and fails when the test wants that.
   public func create(_ path: String, permissions: UInt32) throws(SystemError) -> FileDescriptor {
-    try take(.create)
+    try record(.create)
     return try system.create(path, permissions: permissions)
   }
 
@@ -47,7 +49,7 @@ public final class FaultyFileOperations: FileOperations {
     _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
   ) throws(SystemError) {
     do {
-      try take(.write)
+      try record(.write)
     } catch {
       try system.write(bytes.extracting(first: bytes.count / 2), to: file, at: offset)
       throw error
@@ -55,29 +57,33 @@ public final class FaultyFileOperations: FileOperations {
     try system.write(bytes, to: file, at: offset)
   }
 
+  /// Records ``Step/synchronize``, and fails when the test wants that.
   public func synchronize(_ file: borrowing FileDescriptor) throws(SystemError) {
-    try take(.synchronize)
+    try record(.synchronize)
     try system.synchronize(file)
   }
 
+  /// Records ``Step/rename``, and fails when the test wants that.
   public func rename(
     _ path: String, to newPath: String, ifPresent rule: FileSystem.RenameRule
   ) throws(SystemError) {
-    try take(.rename)
+    try record(.rename)
     try system.rename(path, to: newPath, ifPresent: rule)
   }
 
+  /// Records ``Step/synchronizeDirectory``, and fails when the test wants that.
   public func synchronizeDirectory(_ path: String) throws(SystemError) {
-    try take(.synchronizeDirectory)
+    try record(.synchronizeDirectory)
     try system.synchronizeDirectory(path)
   }
 
+  /// Records ``Step/remove``, and fails when the test wants that.
   public func remove(_ path: String) throws(SystemError) {
-    try take(.remove)
+    try record(.remove)
     try system.remove(path)
   }
 
-  private func take(_ step: Step) throws(SystemError) {
+  private func record(_ step: Step) throws(SystemError) {
     let fails = state.withLock { state in
       state.steps.append(step)
       return state.failing == step

@@ -23,7 +23,7 @@ public final class ManualMonotonicClock: MonotonicClock {
     var cancelled: Set<UInt64> = []
     var watchers: [Watcher] = []
 
-    mutating func takeSatisfiedWatchers() -> [Watcher] {
+    mutating func removeSatisfiedWatchers() -> [Watcher] {
       let satisfied = watchers.filter { $0.count <= sleepers.count }
       watchers.removeAll { $0.count <= sleepers.count }
       return satisfied
@@ -32,12 +32,15 @@ public final class ManualMonotonicClock: MonotonicClock {
 
   private let state: Mutex<State>
 
+  /// Starts at 1 s unless given.
   public init(_ now: MonotonicInstant = MonotonicInstant(nanoseconds: 1_000_000_000)) {
     state = Mutex(State(now: now))
   }
 
+  /// The instant that the test has moved the clock to.
   public func now() -> MonotonicInstant { state.withLock { $0.now } }
 
+  /// Returns when the test has moved the clock that far; throws `CancellationError` when the task is cancelled.
   public func sleep(for duration: Duration) async throws {
     let (identifier, end) = state.withLock { state in
       state.nextIdentifier += 1
@@ -52,7 +55,7 @@ public final class ManualMonotonicClock: MonotonicClock {
     }
   }
 
-  /// Moves the clock and wakes, the earliest first, whoever has slept long enough.
+  /// Moves the clock and wakes the tasks that have slept long enough, the earliest first.
   public func advance(by duration: Duration) {
     let due = state.withLock { state in
       state.now = state.now + duration
@@ -76,7 +79,7 @@ public final class ManualMonotonicClock: MonotonicClock {
     }
   }
 
-  /// How long until the next sleeper wakes; nil when nobody sleeps.
+  /// How long until the next sleeper wakes; nil without sleepers.
   public var timeToNextSleeper: Duration? {
     state.withLock { state in state.sleepers.map(\.end).min().map { $0 - state.now } }
   }
@@ -92,7 +95,7 @@ public final class ManualMonotonicClock: MonotonicClock {
       if state.cancelled.remove(sleeper.identifier) != nil { return .cancelled }
       if sleeper.end <= state.now { return .due }
       state.sleepers.append(sleeper)
-      return .sleeping(state.takeSatisfiedWatchers())
+      return .sleeping(state.removeSatisfiedWatchers())
     }
     switch outcome {
     case .sleeping(let watchers): for watcher in watchers { watcher.continuation.resume() }

@@ -5,6 +5,7 @@ public import SystemCalls
 /// The socket on which a service manager hears from its services (sd_notify(3)): a test that starts a daemon plays the
 /// manager and learns without polling when the daemon answers, or that it has ended.
 public final class NotificationSocket: Sendable {
+  /// The value of `NOTIFY_SOCKET`.
   public let path: String
   private let descriptor: FileDescriptor
   private let thread = BlockingThread(name: "notifications")

@@ -4,11 +4,12 @@ internal import CLinux
 internal import Glibc
 internal import SystemCalls
 
-/// A plain socket to a server under test: says exactly what it is told to. Waiting happens on a queue of its own, never on
+/// A plain socket to a server under test, which sends exactly the bytes that the test gives it. Waiting happens on a queue of its own, never on
 /// the threads that handlers need. Every wait ends after ``patience``.
 public final class RawConnection: ResponseReader {
   /// Why a test's connection failed.
   public struct Failure: Error, CustomStringConvertible {
+    /// What went wrong.
     public let description: String
   }
 
@@ -49,7 +50,7 @@ public final class RawConnection: ResponseReader {
       address.sin6_family = sa_family_t(AF_INET6)
       address.sin6_port = port.bigEndian
       address.sin6_addr = in6addr_loopback
-      try connect(socket.number, &address)
+      try connect(socket.number, to: &address)
       return RawConnection(socket)
     }
     var address = sockaddr_in()
@@ -57,10 +58,11 @@ public final class RawConnection: ResponseReader {
     address.sin_port = port.bigEndian
     address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
     beforeConnecting(socket.number)
-    try connect(socket.number, &address)
+    try connect(socket.number, to: &address)
     return RawConnection(socket)
   }
 
+  /// Connects to a Unix socket.
   public static func unix(path: String) throws -> RawConnection {
     let socket = FileDescriptor(
       takingOwnershipOf: try SystemCall.run("socket") {
@@ -73,11 +75,11 @@ public final class RawConnection: ResponseReader {
       throw Failure(description: "too long for a Unix socket: \(path)")
     }
     unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
-    try connect(socket.number, &address)
+    try connect(socket.number, to: &address)
     return RawConnection(socket)
   }
 
-  private static func connect<Address>(_ socket: Int32, _ address: inout Address) throws {
+  private static func connect<Address>(_ socket: Int32, to address: inout Address) throws {
     try SystemCall.run("connect") {
       unsafe withUnsafeMutablePointer(to: &address) { pointer in
         unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
@@ -87,10 +89,12 @@ public final class RawConnection: ResponseReader {
     }
   }
 
+  /// Sends all of `text` in UTF-8.
   public func send(_ text: String) async throws {
     try await send(Array(text.utf8))
   }
 
+  /// Returns when the kernel has accepted all bytes.
   public func send(_ bytes: [UInt8]) async throws {
     try await perform {
       var sent = 0
@@ -108,7 +112,7 @@ public final class RawConnection: ResponseReader {
     }
   }
 
-  /// As many of `bytes` as the kernel takes without waiting.
+  /// Sends what the kernel accepts without waiting, and answers how many bytes that was.
   public func sendWithoutWaiting(_ bytes: [UInt8]) async throws -> Int {
     try await perform {
       try SystemCall.runWithoutWaiting("send") {
@@ -120,6 +124,7 @@ public final class RawConnection: ResponseReader {
     }
   }
 
+  /// The next bytes, at most `limit`; none at the end. Throws for a reset.
   public func receive(upTo limit: Int) async throws -> [UInt8] {
     let buffered = buffer.withLock { buffer in
       let taken = Array(buffer.prefix(limit))
@@ -137,6 +142,7 @@ public final class RawConnection: ResponseReader {
     }
   }
 
+  /// Makes `bytes` the next ones that are received.
   public func putBack(_ bytes: [UInt8]) {
     buffer.withLock { $0 = bytes + $0 }
   }

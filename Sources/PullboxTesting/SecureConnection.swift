@@ -5,15 +5,18 @@ internal import Synchronization
 /// A TLS client over a ``RawConnection``: OpenSSL works on memory, and every byte passes through the test's hands. It trusts
 /// any certificate, and shows which one it saw.
 public final class SecureConnection: ResponseReader {
+  /// What the client offers.
   public struct Options: Sendable {
     /// The highest version offered: `TLS1_1_VERSION` is 0x302, and so on.
     public var maximumVersion: Int32 = 0x304
     /// Names of ALPN.
     public var protocols: [String] = []
+    /// A session to resume; nil starts a new one.
     public var session: SecureSession?
     /// Sends the handshake byte by byte.
     public var trickles = false
 
+    /// TLS 1.3, no ALPN, no session.
     public init() {}
   }
 
@@ -32,11 +35,13 @@ public final class SecureConnection: ResponseReader {
     }
   }
 
+  /// The connection below.
   public let plain: RawConnection
   private let trickles: Bool
   // OpenSSL's handle is used under the lock alone.
   private let state: Mutex<State>
 
+  /// Sends nothing yet; call ``handshake()``.
   public init(over plain: RawConnection, options: Options = Options()) throws {
     self.plain = plain
     trickles = options.trickles
@@ -57,14 +62,17 @@ public final class SecureConnection: ResponseReader {
     unsafe state = Mutex(State(handle: handle, input: input, output: output))
   }
 
+  /// Returns when both sides have finished; throws for an alert.
   public func handshake() async throws {
     try await work("SSL_do_handshake") { unsafe SSL_do_handshake($0.handle) }
   }
 
+  /// Encrypts and sends `text` in UTF-8.
   public func send(_ text: String) async throws {
     try await send(Array(text.utf8))
   }
 
+  /// Encrypts and sends `bytes`.
   public func send(_ bytes: [UInt8]) async throws {
     try await work("SSL_write") { unsafe SSL_write($0.handle, bytes, Int32(bytes.count)) }
   }
@@ -79,6 +87,7 @@ public final class SecureConnection: ResponseReader {
     }
   }
 
+  /// The next decrypted bytes, at most `limit`; none after close_notify.
   public func receive(upTo limit: Int) async throws -> [UInt8] {
     let buffered = state.withLock { state in
       let taken = Array(state.buffer.prefix(limit))
@@ -93,6 +102,7 @@ public final class SecureConnection: ResponseReader {
     return Array(bytes.current.prefix(Int(count)))
   }
 
+  /// Makes `bytes` the next ones that are received.
   public func putBack(_ bytes: [UInt8]) {
     state.withLock { $0.buffer = bytes + $0.buffer }
   }
@@ -116,9 +126,11 @@ public final class SecureConnection: ResponseReader {
     state.withLock { unsafe SSL_get_shutdown($0.handle) & SSL_RECEIVED_SHUTDOWN != 0 }
   }
 
+  /// Whether the handshake resumed a session.
   public var wasResumed: Bool { state.withLock { unsafe SSL_session_reused($0.handle) == 1 } }
   /// `TLSv1.3`.
   public var version: String { state.withLock { unsafe String(cString: SSL_get_version($0.handle)) } }
+  /// The cipher suite's name in OpenSSL.
   public var cipher: String {
     state.withLock { unsafe String(cString: SSL_CIPHER_get_name(SSL_get_current_cipher($0.handle))) }
   }
@@ -199,8 +211,8 @@ public final class SecureConnection: ResponseReader {
   }
 }
 
-/// A session that a later ``SecureConnection`` may resume.
 // Unchecked: OpenSSL counts references to it with atomics, and nothing changes it. Safe: it owns the handle.
+/// A session that a later ``SecureConnection`` may resume.
 @safe
 public final class SecureSession: @unchecked Sendable {
   fileprivate nonisolated(unsafe) let handle: OpaquePointer

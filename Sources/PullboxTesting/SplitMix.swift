@@ -2,10 +2,12 @@
 public struct SplitMix: RandomNumberGenerator {
   private var state: UInt64
 
+  /// The same seed gives the same sequence.
   public init(seed: UInt64) {
     state = seed
   }
 
+  /// The next number of the sequence.
   public mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var mixed = state

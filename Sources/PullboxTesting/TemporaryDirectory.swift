@@ -3,8 +3,10 @@ internal import SystemCalls
 
 /// A directory of a test's own; removed with everything in it when this object goes away.
 public final class TemporaryDirectory: Sendable {
+  /// Absolute, without a slash at its end.
   public let path: String
 
+  /// Makes an empty directory, which is removed with the object.
   public init() throws {
     path = "/tmp/pullbox-test-\(String(UInt64.random(in: .min ... .max), radix: 36))"
     try FileSystem.createDirectory(path, permissions: 0o700)

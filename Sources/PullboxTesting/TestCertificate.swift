@@ -1,6 +1,8 @@
 /// A self-signed certificate and its key in files, made by `openssl`.
 public struct TestCertificate: Sendable {
+  /// The path of the certificate in PEM.
   public let certificateFile: String
+  /// The path of its key in PEM.
   public let keyFile: String
 
   /// Writes `NAME.pem` and `NAME.key` into `directory`.

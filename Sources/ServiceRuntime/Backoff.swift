@@ -1,14 +1,24 @@
 import CoreTypes
 
 /// How long to wait after failures in a row: doubled each time up to a cap, less a random part so that many
-/// clients do not come back in step.
+/// clients do not retry in step.
+///
+/// ```swift
+/// let backoff = Backoff(initial: .milliseconds(250), cap: .seconds(5))
+/// backoff.delay(afterFailures: 0)  // none
+/// backoff.delay(afterFailures: 3)  // 0.5 s to 1 s
+/// ```
 public struct Backoff: Hashable, Sendable {
+  /// The delay after the first failure.
   public var initial: Duration
+  /// By how much each further failure multiplies the delay; 1 or less keeps it.
   public var factor: Double
+  /// The longest delay.
   public var cap: Duration
-  /// The part of the delay that chance may take away: 0 is none, 1 anything down to nothing.
+  /// The largest part of a delay that is taken away at random: 0 takes nothing, 1 may take all of it.
   public var jitter: Double
 
+  /// 1 s, doubled up to 5 minutes, of which chance takes up to half, unless given.
   public init(
     initial: Duration = .seconds(1), factor: Double = 2, cap: Duration = .seconds(300), jitter: Double = 0.5
   ) {
@@ -33,6 +43,7 @@ public struct Backoff: Hashable, Sendable {
     return .seconds(full * (1 - part))
   }
 
+  /// As ``delay(afterFailures:using:)``, by the system's random numbers.
   public func delay(afterFailures failures: Int) -> Duration {
     var generator = SystemRandomNumberGenerator()
     return delay(afterFailures: failures, using: &generator)

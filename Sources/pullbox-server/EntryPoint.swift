@@ -10,7 +10,7 @@ enum EntryPoint {
     }
     Daemon.main(DeliveryConfiguration.command, configuration: DeliveryConfiguration.self) {
       configuration, log, load in
-      let server = try DeliveryServer(configuration, log: log, inherited: try InheritedSockets.take())
+      let server = try DeliveryServer(configuration, log: log, inherited: try InheritedSockets.adopt())
       return Daemon.Parts(
         services: [server], addresses: { server.addresses }, reload: { await server.reload(load) },
         // Bodies may run until the drain's deadline; what comes after them takes moments.

@@ -1,6 +1,7 @@
 import ServiceRuntime
 
-/// The whole command line: what there is, and how a run of it ends.
+/// The whole command line of `pullbox`: its commands, and how a run ends. A new command is a type that conforms to
+/// ``Command``, and a line in ``commands``.
 enum CommandLineInterface {
   static let commands: [any Command.Type] = [
     PublishCommand.self, SubmitCommand.self, ApproveCommand.self, RejectCommand.self, UpdateSizeCommand.self,
@@ -13,35 +14,15 @@ enum CommandLineInterface {
     RemoveCommand.self, StatusCommand.self,
   ]
 
-  static let defaultServer = "http://127.0.0.1:8080"
-  static let defaultPatience = "60s"
-  static let defaultAgentSocket = "/run/pullbox/agent.sock"
-
   static let description = CommandDescription(
     "pullbox",
-    summary: "Publish digital comics and magazines, and collect what was bought",
+    summary: "Publish digital comics and magazines, and download what was bought",
     discussion: """
       Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not entitled; 4 undetermined,
       try again; 5 no space; 6 integrity.
       """,
-    options: [
-      .value(
-        "server", "URL", fallback: defaultServer, help: "The delivery server, for what an operator does"),
-      .value("operator-key", "KEY", help: "What the delivery server knows the operator by"),
-      .value(
-        "patience", "DURATION", fallback: defaultPatience,
-        help:
-          "How long a step that changes something waits for a delivery server that is away, such as one that restarts"
-      ),
-      .value(
-        "agent-socket", "PATH", fallback: defaultAgentSocket,
-        help: "The Unix socket of this device's agent, for what its user does"),
-      .value(
-        "store", "URL",
-        help: "The payment store that the agent should use: status says so when it is another"),
-      .flag("json", environment: .some(nil), help: "Print JSON, one object per line"),
-    ],
-    subcommands: commands.map { $0.description })
+    options: CommandContext.options,
+    subcommands: commands.map { $0.description.adding(paragraph: $0.peer.explanation) })
 
   static func run(_ arguments: ParsedArguments) async -> ExitCode {
     guard let command = commands.first(where: { $0.description.name == arguments.subcommands.first }) else {

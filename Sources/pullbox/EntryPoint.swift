@@ -3,10 +3,10 @@ import ServiceRuntime
 import Synchronization
 import SystemCalls
 
-/// `pullbox`: for publishers and for people at a device.
+/// The executable `pullbox`, for publishers, operators and users of a device.
 @main
 enum EntryPoint {
-  /// What the process ends with, and the wait for it.
+  /// The exit code of the process, and the wait for it.
   private final class Outcome: Sendable {
     private let code = Mutex(ExitCode.failed)
     private let done = DispatchSemaphore(value: 0)
@@ -35,10 +35,10 @@ enum EntryPoint {
     }
     let arguments = ArgumentParser.parseOrExit(CommandLineInterface.description)
     let outcome = Outcome()
-    // The root of everything: there is no task yet that could be its parent. Whichever of the two ends first is the end:
-    // a command that an interruption finds inside a long call is not waited for.
+    // Unstructured: there is no task yet that could be its parent. The first of the two to end ends the process:
+    // the process does not wait for a command that is inside a long call.
     Task.detached { outcome.end(with: await CommandLineInterface.run(arguments)) }
-    // As above.
+    // Without a parent too.
     Task.detached { outcome.end(with: await InterruptHandler.wait(for: signals)) }
     let code = outcome.wait()
     InterruptHandler.removeTemporaryFiles()

@@ -15,6 +15,16 @@ struct StandardOutputTests {
     #expect(outcome.errors.contains("standard output was not written: write: No space left on device"))
   }
 
+  @Test(
+    "every program says the version that all of them share",
+    arguments: ["pullbox", "pullbox-server", "pullbox-agent", "pullbox-sandbox"])
+  func version(program: String) async throws {
+    let outcome = try await Executables.run(
+      Executables.path(program), ["--version"], in: try TemporaryDirectory())
+    #expect(outcome.succeeded)
+    #expect(outcome.output == "\(program) 0.1.0\n")
+  }
+
   @Test("a reader that has seen enough ends nothing badly")
   func closed() async throws {
     let outcome = try await shell("\"$1\" --help | head -n 1; echo \"exit ${PIPESTATUS[0]}\"")

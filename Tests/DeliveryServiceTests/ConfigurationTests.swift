@@ -28,6 +28,22 @@ struct ConfigurationTests {
     }
   }
 
+  @Test("the settings of garbage collection have their earlier names too")
+  func earlierNames() throws {
+    for configuration in [
+      try load(["--gc-grace", "7s", "--gc-interval", "8s"]),
+      try load(["--collection-grace", "7s", "--collection-interval", "8s"]),
+      try load(
+        [], environment: ["PULLBOX_COLLECTION_GRACE": "7s", "PULLBOX_COLLECTION_INTERVAL": "8s"]),
+      try load([], environment: ["PULLBOX_GC_GRACE": "7s", "PULLBOX_GC_INTERVAL": "8s"]),
+    ] {
+      #expect(configuration.gcGrace.duration == .seconds(7))
+      #expect(configuration.gcInterval.duration == .seconds(8))
+    }
+    let aliases = DeliveryConfiguration.command.options.flatMap(\.aliases)
+    #expect(aliases.compactMap(\.key).sorted() == ["collectionGrace", "collectionInterval"])
+  }
+
   @Test("operator keys and rate classes can be given as options and as variables")
   func tables() throws {
     let key = "{name: 'ada', key: 'secret', scopes: ['read', 'publish']}"

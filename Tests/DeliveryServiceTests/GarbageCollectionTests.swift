@@ -54,7 +54,7 @@ struct GarbageCollectionTests {
 
   @Test("a package whose upload never became a version goes after the grace period, and not before")
   func abandoned() async throws {
-    try await ServerHarness.run(options: ["--upload-lifetime", "100s", "--collection-grace", "50s"]) {
+    try await ServerHarness.run(options: ["--upload-lifetime", "100s", "--gc-grace", "50s"]) {
       server in
       try await server.publish(package)
       let upload = try await server.upload(package + [1])

@@ -38,8 +38,8 @@ struct RestartSettingTests {
     Change("drainDeadline") { $0.drainDeadline = ConfigurationDuration(.seconds(77)) },
     Change("uploadLifetime") { $0.uploadLifetime = ConfigurationDuration(.seconds(77)) },
     Change("storageQuota") { $0.storageQuota = ConfigurationSize(.gibibytes(77)) },
-    Change("collectionInterval") { $0.collectionInterval = ConfigurationDuration(.seconds(77)) },
-    Change("collectionGrace") { $0.collectionGrace = ConfigurationDuration(.seconds(77)) },
+    Change("gcInterval") { $0.gcInterval = ConfigurationDuration(.seconds(77)) },
+    Change("gcGrace") { $0.gcGrace = ConfigurationDuration(.seconds(77)) },
     Change("collectWithdrawn") { $0.collectWithdrawn = true },
     Change("accessLog") { $0.accessLog = "/var/log/another" },
   ]

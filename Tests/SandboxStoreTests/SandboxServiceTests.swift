@@ -7,6 +7,7 @@ import PullboxAPI
 import PullboxTesting
 import Receipts
 import ServiceRuntime
+import SystemCalls
 import Testing
 
 @testable import SandboxStore
@@ -28,6 +29,23 @@ struct SandboxServiceTests {
         listen: ["127.0.0.1:0"], state: directory.path("state"), catalog: catalog,
         serverCredential: Redacted("server-credential"), bundle: "com.example.pullbox", logLevel: "error"),
       log: Log(output: { _ in }))
+  }
+
+  @Test("the catalog's address has its earlier names too", arguments: ["catalog", "catalogue"])
+  func earlierNames(name: String) throws {
+    let file = directory.path("config.json5")
+    let bytes = Array("{\(name): 'http://file'}".utf8)
+    try DurableFile.write(bytes.span, to: file)
+    let variable = "PULLBOX_SANDBOX_\(name.uppercased())"
+    for (arguments, environment, expected) in [
+      (["--\(name)", "http://option"], [:], "http://option"), ([], [variable: "http://var"], "http://var"),
+      (["--config", file], [:], "http://file"),
+    ] as [([String], [String: String], String)] {
+      let parser = ArgumentParser(SandboxCommand.description, environment: environment)
+      guard case .run(let parsed) = try parser.parse(arguments) else { continue }
+      let configuration = try ConfigurationLoader.load(SandboxConfiguration.self, arguments: parsed)
+      #expect(configuration.catalog == expected)
+    }
   }
 
   func api(_ service: SandboxService, _ credential: String? = nil) throws -> APIClient {

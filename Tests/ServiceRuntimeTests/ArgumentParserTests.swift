@@ -1,4 +1,6 @@
+import CoreTypes
 import ServiceRuntime
+import SystemCalls
 import Testing
 
 struct ArgumentParserTests {
@@ -12,10 +14,10 @@ struct ArgumentParserTests {
       CommandDescription(
         "publish", summary: "Pack and upload", operands: [.init("DIR|FILE")],
         options: [
-          .value("product", "ID", abbreviation: "p", environment: .some(nil), help: "The product"),
-          .list("territory", "CODE", environment: .some(nil), help: "Where it is for sale"),
-          .flag("release", abbreviation: "r", environment: .some(nil), help: "Release it, too"),
-          .flag("quiet", abbreviation: "q", environment: .some(nil), help: "Print nothing"),
+          .value("product", "ID", abbreviation: "p", environment: .none, help: "The product"),
+          .list("territory", "CODE", environment: .none, help: "Where it is for sale"),
+          .flag("release", abbreviation: "r", environment: .none, help: "Release it, too"),
+          .flag("quiet", abbreviation: "q", environment: .none, help: "Print nothing"),
         ]),
       CommandDescription("release", summary: "Release a version", operands: [.init("ID"), .init("VERSION")]),
       CommandDescription(
@@ -25,7 +27,7 @@ struct ArgumentParserTests {
   private func parse(_ arguments: String..., environment: [String: String] = [:]) throws -> ParsedArguments {
     switch try ArgumentParser(Self.command, environment: environment).parse(arguments) {
     case .run(let parsed): return parsed
-    case .help(let text): throw UsageError("help: \(text)")
+    case .text(let text): throw UsageError("text: \(text)")
     }
   }
 
@@ -130,7 +132,7 @@ struct ArgumentParserTests {
   @Test("help is asked for anywhere, and does not ask for what is missing")
   func helpAnywhere() throws {
     for arguments in [["--help"], ["publish", "--help"], ["release", "a", "-h"], ["-h", "publish"]] {
-      guard case .help = try ArgumentParser(Self.command, environment: [:]).parse(arguments) else {
+      guard case .text = try ArgumentParser(Self.command, environment: [:]).parse(arguments) else {
         Issue.record("no help: \(arguments)")
         continue
       }
@@ -139,8 +141,8 @@ struct ArgumentParserTests {
 
   @Test("help shows usage, commands, options with their variables and defaults")
   func help() throws {
-    guard case .help(let root) = try ArgumentParser(Self.command, environment: [:]).parse(["--help"]),
-      case .help(let publish) = try ArgumentParser(Self.command, environment: [:]).parse([
+    guard case .text(let root) = try ArgumentParser(Self.command, environment: [:]).parse(["--help"]),
+      case .text(let publish) = try ArgumentParser(Self.command, environment: [:]).parse([
         "publish", "--help",
       ])
     else {
@@ -164,7 +166,7 @@ struct ArgumentParserTests {
           --json        One object per line (variable PULLBOX_JSON)
           -h, --help    Show this help
 
-        'pullbox COMMAND --help' tells more about a command.
+        'pullbox COMMAND --help' describes a command.
 
         """)
     #expect(
@@ -193,5 +195,91 @@ struct ArgumentParserTests {
     let command = CommandDescription(
       "c", summary: "Do", discussion: "one two three four five six\n\nseven")
     #expect(command.help(columns: 20).contains("\n\none two three four\nfive six\n\nseven\n\nOptions:\n"))
+  }
+
+  private static let renamed = CommandDescription(
+    "pullbox", summary: "Do",
+    options: [.value("gc-grace", "TIME", aliases: ["collection-grace"], help: "How long")],
+    subcommands: [
+      CommandDescription("gc", aliases: ["collect"], summary: "Run garbage collection"),
+      CommandDescription(
+        "publish", summary: "Publish",
+        options: [.value("version", "V", environment: .none, help: "Which version")]),
+    ])
+
+  private func renamed(
+    _ arguments: [String], environment: [String: String] = [:], version: String? = nil
+  ) throws -> ParsedArguments {
+    switch try ArgumentParser(Self.renamed, environment: environment, version: version).parse(arguments) {
+    case .run(let parsed): return parsed
+    case .text(let text): throw UsageError(text)
+    }
+  }
+
+  @Test("an option without a variable does not read the one of its name")
+  func noVariable() throws {
+    let option = CommandOption.value("product", "ID", environment: .none, key: .none, help: "The product")
+    #expect(option.environment == nil)
+    #expect(option.key == nil)
+    #expect(CommandOption.flag("a-b", help: "").environment == "PULLBOX_A_B")
+    #expect(CommandOption.flag("a-b", help: "").key == "aB")
+    #expect(CommandOption.flag("a-b", environment: "X", key: .named("y.z"), help: "").environment == "X")
+    #expect(CommandOption.flag("a-b", environment: "X", key: .named("y.z"), help: "").key == "y.z")
+    #expect(try parse("publish", "d", environment: ["PULLBOX_PRODUCT": "a"]).value("product") == nil)
+    #expect(
+      CommandOption.value("a", "N", environment: .none, key: .none, aliases: ["b"], help: "").aliases
+        .allSatisfy {
+          $0.environment == nil && $0.key == nil
+        })
+  }
+
+  @Test("earlier names of commands, options and variables keep working, the new ones go first")
+  func aliases() throws {
+    #expect(try renamed(["collect"]).subcommands == ["gc"])
+    #expect(try renamed(["gc", "--collection-grace", "1h"]).value("gc-grace") == "1h")
+    #expect(try renamed(["gc", "--collection-grace=1h", "--gc-grace", "2h"]).value("gc-grace") == "2h")
+    #expect(
+      try renamed(["gc"], environment: ["PULLBOX_COLLECTION_GRACE": "3h"]).value("gc-grace") == "3h")
+    #expect(
+      try renamed(
+        ["gc"], environment: ["PULLBOX_COLLECTION_GRACE": "3h", "PULLBOX_GC_GRACE": "4h"]
+      ).value("gc-grace") == "4h")
+  }
+
+  @Test("help shows the new names only, and a hint gives them for what is like an earlier one")
+  func aliasesInHelp() throws {
+    let help = Self.renamed.help()
+    #expect(help.contains("gc") && help.contains("--gc-grace TIME"))
+    #expect(!help.contains("  collect") && !help.contains("collection-grace"))
+    #expect(throws: UsageError("there is no command 'colect'", hint: "did you mean 'gc'?")) {
+      try renamed(["colect"])
+    }
+    #expect(
+      throws: UsageError("there is no option '--colection-grace'", hint: "did you mean '--gc-grace'?")
+    ) {
+      try renamed(["gc", "--colection-grace", "1h"])
+    }
+  }
+
+  @Test(
+    "--version before a command shows the program and its version; a command may have an option of that name")
+  func version() throws {
+    #expect(throws: UsageError("pullbox 0.1.0\n")) { try renamed(["--version"], version: "0.1.0") }
+    #expect(try renamed(["publish", "--version", "2"], version: "0.1.0").value("version") == "2")
+    #expect(throws: UsageError.self) { try renamed(["gc", "--version"], version: "0.1.0") }
+    #expect(throws: UsageError.self) { try renamed(["--version"]) }
+    #expect(Self.renamed.help(hasVersion: true).contains("--version"))
+    #expect(!Self.renamed.help().contains("--version"))
+  }
+
+  @Test("the newest entry of CHANGELOG.md has the version of the executables")
+  func changelog() throws {
+    let root = FileSystem.parent(of: #filePath) + "/../.."
+    let text = String(
+      decoding: try FileSystem.read("\(root)/CHANGELOG.md", upTo: .mebibytes(1)), as: UTF8.self)
+    let released = text.split(separator: "\n").first {
+      $0.hasPrefix("## [") && !$0.hasPrefix("## [Unreleased]")
+    }
+    #expect(released?.hasPrefix("## [\(ProductVersion.current)]") == true)
   }
 }

@@ -33,8 +33,10 @@ struct ConfigurationLoaderTests {
       .list("listen", "ADDRESS", fallback: "127.0.0.1:8080", help: "Where to listen"),
       .value("state", "DIR", help: "Where to keep things"),
       .value("public-url", "URL", key: "publicURL", help: "How clients reach this"),
-      .value("max-connections", "N", key: "limits.connections", help: "How many"),
-      .value("drain", "TIME", help: "How long to finish"),
+      .value(
+        "max-connections", "N", key: "limits.connections",
+        aliases: [.init("connections", environment: .none, key: "bounds.connections")], help: "How many"),
+      .value("drain", "TIME", aliases: ["drain-time"], help: "How long to finish"),
       .flag("verbose", help: "Say more"),
       .list(
         "class", "JSON5", environment: "PULLBOX_CLASSES", key: "classes", help: "A class of its own"),
@@ -112,6 +114,22 @@ struct ConfigurationLoaderTests {
         == "configuration: --class: a table in JSON5 is expected here, such as {name: 'a'}")
     #expect(try error(environment: ["PULLBOX_CLASSES": "[{}"]).subject == "PULLBOX_CLASSES")
     #expect(try error(["--class", "{numbr: 1, products: []}"]).subject == "classes.0.numbr")
+  }
+
+  @Test("a key may have its earlier name in a file, and not both")
+  func earlierKeys() throws {
+    let seconds = ConfigurationDuration(.seconds(7))
+    #expect(try load(file: "{drainTime: 7}").drain == seconds)
+    #expect(try load(file: "{drainTime: 8}", ["--drain", "7s"]).drain == seconds)
+    #expect(try load(file: "{drainTime: 8}", environment: ["PULLBOX_DRAIN_TIME": "7s"]).drain == seconds)
+    #expect(
+      try load(file: "{bounds: {connections: 5}, limits: {body: 7}}").limits == .init(connections: 5, body: 7)
+    )
+    #expect(
+      try error(file: "{drainTime: 7, drain: 7}").description
+        == "configuration: drainTime: is an earlier name of drain, which is given too")
+    #expect(try error(file: "{bounds: {connections: 5, bodies: 1}}").subject == "bounds")
+    #expect(try error(environment: ["PULLBOX_DRAIN_TIME": "soon"]).message.hasSuffix("not 'soon'"))
   }
 
   @Test("a file may name units of bytes and of time")

@@ -38,7 +38,7 @@ struct InheritedSocketsTests {
   @Test("sockets come in order with their names, and are closed in programs that are started")
   func taken() throws {
     let first = try descriptors(2)
-    let sockets = try InheritedSockets.take(
+    let sockets = try InheritedSockets.adopt(
       environment: environment(2, names: "http:https"), process: 42, from: first)
     #expect(sockets.map(\.name) == ["http", "https"])
     #expect(sockets.map { $0.descriptor.number } == [first, first + 1])
@@ -48,7 +48,7 @@ struct InheritedSocketsTests {
   @Test("without names all are unknown")
   func unnamed() throws {
     let first = try descriptors(1)
-    let sockets = try InheritedSockets.take(environment: environment(1), process: 42, from: first)
+    let sockets = try InheritedSockets.adopt(environment: environment(1), process: 42, from: first)
     #expect(sockets.map(\.name) == ["unknown"])
   }
 
@@ -56,7 +56,7 @@ struct InheritedSocketsTests {
     "nothing is taken where nothing was handed over, or to another process",
     arguments: [[:], ["LISTEN_FDS": "1"], ["LISTEN_PID": "42"], ["LISTEN_FDS": "1", "LISTEN_PID": "41"]])
   func nothing(environment: [String: String]) throws {
-    #expect(try InheritedSockets.take(environment: environment, process: 42, from: Self.beyondAll).isEmpty)
+    #expect(try InheritedSockets.adopt(environment: environment, process: 42, from: Self.beyondAll).isEmpty)
   }
 
   @Test(
@@ -70,7 +70,7 @@ struct InheritedSocketsTests {
     ])
   func wrong(environment: [String: String]) {
     #expect(throws: InheritedSocketError.self) {
-      try InheritedSockets.take(environment: environment, process: 42, from: Self.beyondAll)
+      try InheritedSockets.adopt(environment: environment, process: 42, from: Self.beyondAll)
     }
   }
 
@@ -80,7 +80,7 @@ struct InheritedSocketsTests {
     await #expect(processExitsWith: .success) {
       unsafe setenv("LISTEN_FDS", "1", 1)
       unsafe setenv("LISTEN_PID", "1", 1)
-      let sockets = try InheritedSockets.take()
+      let sockets = try InheritedSockets.adopt()
       #expect(sockets.isEmpty)
       #expect(ProcessEnvironment.variables["LISTEN_FDS"] == nil)
       #expect(ProcessEnvironment.variables["LISTEN_PID"] == nil)

@@ -109,6 +109,16 @@ struct TerminalTests {
     #expect(DurationText.short(duration) == text)
   }
 
+  @Test(
+    "what took less than ten seconds is told with a tenth",
+    arguments: [
+      (Duration.milliseconds(-50), "0.0 s"), (.milliseconds(449), "0.4 s"), (.milliseconds(9999), "9.9 s"),
+      (.seconds(10), "10 s"), (.seconds(185), "3 min 5 s"),
+    ])
+  func elapsed(duration: Duration, text: String) {
+    #expect(DurationText.elapsed(duration) == text)
+  }
+
   @Test("wide characters take two columns, and a cut never splits one")
   func width() {
     #expect(TextWidth.of("abc") == 3)

@@ -99,11 +99,11 @@ extension DeliveryConfiguration {
         "What packages and open uploads may hold together, such as 500GiB; no bound but the disk without it"
     ),
     .value(
-      "collection-interval", "DURATION", fallback: "1h",
-      help: "How often what nobody needs is removed; 0 is never by itself"),
+      "gc-interval", "DURATION", fallback: "1h", aliases: ["collection-interval"],
+      help: "Time between two garbage collections; with 0 only an operator starts one"),
     .value(
-      "collection-grace", "DURATION", fallback: "24h",
-      help: "How long a package must have been unneeded before it is removed"),
+      "gc-grace", "DURATION", fallback: "24h", aliases: ["collection-grace"],
+      help: "How long a package must have been unneeded before garbage collection removes it"),
     .flag("collect-withdrawn", help: "Also remove packages of withdrawn versions once no grant is live"),
   ]
 

@@ -81,8 +81,8 @@ extension DeliveryConfiguration {
       ("drainDeadline", drainDeadline != old.drainDeadline),
       ("uploadLifetime", uploadLifetime != old.uploadLifetime),
       ("storageQuota", storageQuota != old.storageQuota),
-      ("collectionInterval", collectionInterval != old.collectionInterval),
-      ("collectionGrace", collectionGrace != old.collectionGrace),
+      ("gcInterval", gcInterval != old.gcInterval),
+      ("gcGrace", gcGrace != old.gcGrace),
       ("collectWithdrawn", collectWithdrawn != old.collectWithdrawn),
       ("accessLog", accessLog != old.accessLog),
     ]

@@ -60,9 +60,9 @@ public struct DeliveryConfiguration: Decodable, Sendable {
   /// What packages and open uploads may hold together; as much as the disk has without it.
   public var storageQuota: ConfigurationSize?
   /// From one collection of what nobody needs to the next; zero: only when an operator asks.
-  public var collectionInterval: ConfigurationDuration
+  public var gcInterval: ConfigurationDuration
   /// How long a package must have been unneeded before it is removed.
-  public var collectionGrace: ConfigurationDuration
+  public var gcGrace: ConfigurationDuration
   /// Whether packages of withdrawn versions are removed as well, once no grant is live.
   public var collectWithdrawn: Bool?
   public var logLevel: String

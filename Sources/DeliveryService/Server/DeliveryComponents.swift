@@ -87,11 +87,11 @@ struct DeliveryComponents: Sendable {
     collector = GarbageCollector(
       database: database, blobs: infrastructure.blobs, uploads: uploads, clock: clock,
       rules: GarbageCollector.Rules(
-        grace: configuration.collectionGrace.duration,
+        grace: configuration.gcGrace.duration,
         keepsWithdrawn: !(configuration.collectWithdrawn ?? false)),
       didRemove: { packages.close($0) })
     collections = GarbageCollectionSchedule(
-      collector: collector, interval: configuration.collectionInterval.duration, timer: timer,
+      collector: collector, interval: configuration.gcInterval.duration, timer: timer,
       log: infrastructure.log)
   }
 

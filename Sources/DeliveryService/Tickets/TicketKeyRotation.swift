@@ -5,7 +5,7 @@ public import ServiceRuntime
 /// seals with it after its next SIGHUP, and goes on to open what it sealed before.
 public enum TicketKeyRotation {
   static let option = CommandOption.flag(
-    "rotate-ticket-key", environment: .some(nil), key: .some(nil),
+    "rotate-ticket-key", environment: .none, key: .none,
     help:
       "Put a new ticket key in front of those in the state directory, and end; SIGHUP makes a server use it")
 

@@ -31,7 +31,7 @@ public struct PublisherKeyFile: Sendable {
 
   private func key(in bytes: [UInt8]) throws -> SigningKey {
     guard let text = String(validating: bytes, as: UTF8.self), let key = SigningKey(pem: text) else {
-      throw SecretFileError(path: path, reason: "it holds no Ed25519 private key (PKCS #8, PEM)")
+      throw SecretFileError(path: path, message: "it holds no Ed25519 private key (PKCS #8, PEM)")
     }
     return key
   }

@@ -21,16 +21,16 @@ final class LoopbackSocket: Sendable {
     return socket
   }
 
-  /// Takes in at most about `receiveBuffer` bytes that nobody has read.
+  /// Connects. The kernel buffers about `receiveBuffer` unread bytes.
   static func connected(to port: UInt16, receiveBuffer: Int32) throws(SystemError) -> LoopbackSocket {
     let socket = try make()
     // Before connecting: afterwards the window has been offered.
-    try socket.set(SOL_SOCKET, SO_RCVBUF, receiveBuffer)
+    try socket.set(SO_RCVBUF, of: SOL_SOCKET, to: receiveBuffer)
     var address = address(port: port)
     try SystemCall.run("connect") {
       unsafe withSocketAddress(&address) { unsafe connect(socket.descriptor.number, $0, $1) }
     }
-    try socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+    try socket.set(TCP_NODELAY, of: Int32(IPPROTO_TCP), to: 1)
     return socket
   }
 
@@ -51,7 +51,7 @@ final class LoopbackSocket: Sendable {
       clinux_accept4(descriptor.number, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
     }
     let socket = LoopbackSocket(FileDescriptor(takingOwnershipOf: number))
-    try socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+    try socket.set(TCP_NODELAY, of: Int32(IPPROTO_TCP), to: 1)
     return socket
   }
 
@@ -87,7 +87,7 @@ final class LoopbackSocket: Sendable {
     return true
   }
 
-  /// Ends both directions; whoever waits in a call here returns.
+  /// Ends both directions; calls that wait return.
   func shutDown() {
     _ = shutdown(descriptor.number, Int32(SHUT_RDWR))
   }
@@ -104,7 +104,7 @@ final class LoopbackSocket: Sendable {
     return LoopbackSocket(FileDescriptor(takingOwnershipOf: number))
   }
 
-  private func set(_ level: Int32, _ option: Int32, _ value: Int32) throws(SystemError) {
+  private func set(_ option: Int32, of level: Int32, to value: Int32) throws(SystemError) {
     var value = value
     try SystemCall.run("setsockopt") {
       unsafe setsockopt(descriptor.number, level, option, &value, socklen_t(MemoryLayout<Int32>.size))

@@ -14,12 +14,14 @@ public final class PackageProxy: Sendable {
   /// Kept small so that little is under way when something is killed.
   private static let buffer: Int32 = 65_536
 
+  /// Where it listens, on 127.0.0.1.
   public let port: UInt16
   private let listener: LoopbackSocket
   private let acceptor = BlockingThread(name: "proxy accept")
   private let rules = ProxyRules()
   private let state = Mutex(State())
 
+  /// Listens on a free port, and forwards everything.
   public init() throws {
     listener = try LoopbackSocket.listening()
     port = try listener.port()
@@ -27,6 +29,7 @@ public final class PackageProxy: Sendable {
     Task { await acceptor.run { self.accept() } }
   }
 
+  /// Its address for clients.
   public var url: String { "http://127.0.0.1:\(port)" }
 
   /// Where connections go from now on; without one they are closed at once.
@@ -41,19 +44,21 @@ public final class PackageProxy: Sendable {
   /// Lets nothing of a package pass from that offset on, until ``release()``.
   public func hold(at offset: Int64) { rules.hold(at: offset) }
 
+  /// Forwards the bytes that are held.
   public func release() { rules.release() }
 
-  /// Returns once a connection stands at the hold: what is before it was forwarded.
+  /// Returns once a connection waits at the hold: everything before it was forwarded.
   public func waitUntilHeld() async { await rules.waitUntilHeld() }
 
   /// Package bytes that went to clients, in order; adjacent ones joined.
   public var forwarded: [Range<Int64>] { rules.forwarded }
 
+  /// Closes every open connection; new ones are accepted.
   public func cutConnections() {
     for connection in state.withLock({ Array($0.connections.values) }) { connection.cut() }
   }
 
-  /// Ends everything. Called once, by whoever made the proxy.
+  /// Closes the proxy and its connections. Called once, by its owner.
   public func close() {
     state.withLock { $0.isClosed = true }
     listener.shutDown()
@@ -64,7 +69,7 @@ public final class PackageProxy: Sendable {
   private func accept() {
     while let client = try? listener.accept() {  // Throws when closed.
       guard let upstream = state.withLock({ $0.isClosed ? nil : $0.upstream }) else { continue }
-      // Nobody listens while a server is down: the client finds its connection closed.
+      // The server is down: the client finds its connection closed.
       guard let server = try? LoopbackSocket.connected(to: upstream, receiveBuffer: Self.buffer) else {
         continue
       }

@@ -28,7 +28,7 @@ struct PackageScanner {
         body = next == range.upperBound ? nil : next..<range.upperBound
         rest = rest.dropFirst(part.count)
       } else {
-        let part = takeOther(&rest)
+        let part = removeOther(from: &rest)
         segments.append(.other(part))
       }
     }
@@ -36,7 +36,7 @@ struct PackageScanner {
   }
 
   /// Up to the end of a head that announces package bytes, or everything.
-  private mutating func takeOther(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+  private mutating func removeOther(from rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     for index in rest.indices {
       tail.append(rest[index])
       guard tail.last == 0x0A, tail.suffix(4).elementsEqual(Self.headEnd) else { continue }

@@ -58,9 +58,9 @@ final class ProxyConnection: Sendable {
     var position = offset
     while !rest.isEmpty {
       let admitted = rules.admit(position..<(position + Int64(rest.count)))
-      let end = rules.takeCut(in: admitted) ?? admitted.upperBound
+      let end = rules.removeCut(in: admitted) ?? admitted.upperBound
       var part = Array(rest.prefix(Int(end - position)))
-      for flip in rules.takeFlips(in: position..<end) { part[Int(flip - position)] ^= 1 }
+      for flip in rules.removeFlips(in: position..<end) { part[Int(flip - position)] ^= 1 }
       guard client.send(part[...]) else { return false }
       rules.note(forwarded: position..<end)
       if end < admitted.upperBound { return false }

@@ -30,7 +30,7 @@ final class ProxyRules: Sendable {
     for semaphore in waiting { semaphore.signal() }
   }
 
-  /// Returns once a relay stands at the hold: what is before it was forwarded.
+  /// Returns once a relay waits at the hold: everything before it was forwarded.
   func waitUntilHeld() async {
     await withCheckedContinuation { continuation in
       let isHeld = state.withLock { state in
@@ -64,7 +64,7 @@ final class ProxyRules: Sendable {
   }
 
   /// The first offset in `range` where the connection is to be cut; only once.
-  func takeCut(in range: Range<Int64>) -> Int64? {
+  func removeCut(in range: Range<Int64>) -> Int64? {
     state.withLock { state in
       let cut = state.cuts.filter { range.contains($0) }.min()
       if let cut { state.cuts.remove(cut) }
@@ -73,7 +73,7 @@ final class ProxyRules: Sendable {
   }
 
   /// The offsets in `range` whose byte is to be changed; each only once.
-  func takeFlips(in range: Range<Int64>) -> [Int64] {
+  func removeFlips(in range: Range<Int64>) -> [Int64] {
     state.withLock { state in
       let flips = state.flips.filter { range.contains($0) }
       state.flips.subtract(flips)

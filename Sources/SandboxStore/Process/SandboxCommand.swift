@@ -19,7 +19,8 @@ public enum SandboxCommand {
         "state", "DIR", environment: "PULLBOX_SANDBOX_STATE", fallback: "/var/lib/pullbox/sandbox",
         help: "Directory of the database, the certificates and their key; made when it is not there"),
       .value(
-        "catalogue", "URL", environment: "PULLBOX_SANDBOX_CATALOGUE", fallback: "http://127.0.0.1:8080",
+        "catalog", "URL", environment: "PULLBOX_SANDBOX_CATALOG", fallback: "http://127.0.0.1:8080",
+        aliases: [.init("catalogue", environment: "PULLBOX_SANDBOX_CATALOGUE")],
         help: "The delivery server, whose catalog says what is for sale"),
       .value(
         "server-credential", "KEY", environment: "PULLBOX_STORE_CREDENTIAL",

@@ -15,15 +15,6 @@ struct SandboxConfiguration: Decodable, Sendable {
   var bundle: String
   var logLevel: String
 
-  private enum CodingKeys: String, CodingKey {
-    case listen
-    case state
-    case catalog = "catalogue"
-    case serverCredential
-    case bundle
-    case logLevel
-  }
-
   /// Throws what is wrong, for people.
   func addresses() throws -> [ServerAddress] {
     let addresses = try listen.map { text in

@@ -1,58 +1,109 @@
+import Glibc
+import SystemCalls
+
 /// Reads a command line by its description: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`, flags,
 /// operands, subcommands; `--` ends the options.
+///
+/// Options of a command count before and after its subcommand. `--help` and `-h` are understood everywhere, `--version`
+/// before a subcommand. Aliases of commands and options are accepted and reported under the new name.
+///
+/// ```swift
+/// let command = CommandDescription(
+///   "greet", summary: "Greet someone", operands: [.init("NAME")],
+///   options: [.flag("loud", environment: .none, help: "In capitals")])
+/// switch try ArgumentParser(command, environment: [:]).parse(["--loud", "Ada"]) {
+/// case .run(let arguments): print(arguments.operands[0], arguments.isSet("loud"))
+/// case .text(let text): print(text)
+/// }
+/// ```
+///
+/// A program's `main` calls ``parseOrExit(_:)``, which reads the process's own arguments.
 public struct ArgumentParser: Sendable {
+  /// What a command line asks for.
   public enum Outcome: Sendable {
+    /// Run the command.
     case run(ParsedArguments)
-    /// The text that was asked for.
-    case help(String)
+    /// Print this text, line feed included, and end: the help or the version.
+    case text(String)
   }
 
   private let root: CommandDescription
   private let environment: [String: String]
+  private let version: String?
 
-  public init(_ command: CommandDescription, environment: [String: String]) {
+  /// `environment` has the process's variables. With a `version` the program has the option `--version`.
+  public init(_ command: CommandDescription, environment: [String: String], version: String? = nil) {
     root = command
     self.environment = environment
+    self.version = version
   }
 
-  /// `arguments` without the program's name.
+  /// `arguments` without the program's name; help is wrapped to `columns`. Throws ``UsageError`` for a command or an
+  /// option that does not exist, and for values and operands that are missing or too many.
   public func parse(_ arguments: [String], columns: Int = 80) throws(UsageError) -> Outcome {
-    var reading = Reading(root)
+    var progress = ArgumentParserProgress(root, hasVersion: version != nil)
     var rest = arguments[...]
     while let argument = rest.popFirst() {
       if argument == "--" {
-        for operand in rest { try reading.take(operand: operand) }
+        for operand in rest { try progress.append(operand: operand) }
         break
       }
       if argument.hasPrefix("--") {
-        try reading.take(long: argument.dropFirst(2), &rest)
+        try progress.parse(long: argument.dropFirst(2), rest: &rest)
       } else if argument.hasPrefix("-"), argument != "-" {
-        try reading.take(short: argument.dropFirst(), &rest)
+        try progress.parse(short: argument.dropFirst(), rest: &rest)
       } else {
-        try reading.take(operand: argument)
+        try progress.append(operand: argument)
       }
     }
-    if reading.wantsHelp {
-      return .help(reading.command.help(parents: reading.parents, columns: columns))
+    if progress.wantsHelp {
+      let help = progress.command.help(
+        parents: progress.parents, columns: columns, hasVersion: version != nil)
+      return .text(help)
     }
-    try reading.checkOperands()
+    if progress.wantsVersion, let version { return .text("\(root.name) \(version)\n") }
+    try progress.checkOperands()
     return .run(
       ParsedArguments(
-        subcommands: reading.parents.isEmpty
-          ? [] : (reading.parents.dropFirst() + [reading.command]).map(\.name),
-        operands: reading.operands, options: reading.options, environment: environment, given: reading.given))
+        subcommands: progress.parents.isEmpty
+          ? [] : (progress.parents.dropFirst() + [progress.command]).map(\.name),
+        operands: progress.operands, options: progress.options, environment: environment,
+        given: progress.given))
+  }
+
+  /// Reads this process's own command line and environment. Help or the version is printed and ends the process with
+  /// ``ExitCode/done``; a wrong command line ends it with ``ExitCode/usage`` and one line on standard error.
+  public static func parseOrExit(_ command: CommandDescription) -> ParsedArguments {
+    do throws(UsageError) {
+      let parser = ArgumentParser(
+        command, environment: ProcessEnvironment.variables, version: ProductVersion.current)
+      let columns = min(Terminal.standardOutput.columns ?? 80, 100)
+      switch try parser.parse(Array(CommandLine.arguments.dropFirst()), columns: columns) {
+      case .run(let arguments): return arguments
+      case .text(let text):
+        StandardStream.output.write(text)
+        ExitCode.done.exitProcess(printing: command.name)
+      }
+    } catch {
+      StandardStream.error.write("\(command.name): \(error)\n")
+      ExitCode.usage.exitProcess()
+    }
   }
 }
 
-private struct Reading {
+/// What was understood of a command line so far.
+private struct ArgumentParserProgress {
   var command: CommandDescription
   var parents: [CommandDescription] = []
   var operands: [String] = []
   var given: [String: [String]] = [:]
   var wantsHelp = false
+  var wantsVersion = false
+  private let hasVersion: Bool
 
-  init(_ root: CommandDescription) {
+  init(_ root: CommandDescription, hasVersion: Bool) {
     command = root
+    self.hasVersion = hasVersion
   }
 
   var options: [CommandOption] { parents.flatMap(\.options) + command.options }
@@ -65,10 +116,15 @@ private struct Reading {
     UsageError(message, hint: hint)
   }
 
-  mutating func take(operand: String) throws(UsageError) {
+  /// An operand, or the name of a subcommand.
+  mutating func append(operand: String) throws(UsageError) {
     guard command.subcommands.isEmpty else {
-      guard let next = command.subcommands.first(where: { $0.name == operand }) else {
-        throw unknown("command", operand, among: command.subcommands.map(\.name))
+      guard let next = command.subcommands.first(where: { $0.isNamed(operand) }) else {
+        throw unknown(
+          "command", operand,
+          among: command.subcommands.flatMap { command in
+            ([command.name] + command.aliases).map { ($0, command.name) }
+          })
       }
       parents.append(command)
       command = next
@@ -80,20 +136,32 @@ private struct Reading {
     operands.append(operand)
   }
 
-  mutating func take(long argument: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) {
+  mutating func parse(
+    long argument: Substring, rest: inout ArraySlice<String>
+  ) throws(UsageError) {
     let name = argument.prefix { $0 != "=" }
     if name == CommandOption.help.name {
       wantsHelp = true
       return
     }
-    guard let option = options.first(where: { $0.name == name }) else {
-      throw unknown("option", "--\(name)", among: options.map { "--\($0.name)" })
+    guard let option = options.first(where: { $0.isNamed(name) }) else {
+      if hasVersion, parents.isEmpty, argument == CommandOption.version.name {
+        wantsVersion = true
+        return
+      }
+      throw unknown(
+        "option", "--\(name)",
+        among: options.flatMap { option in
+          ([option.name] + option.aliases.map(\.name)).map { ("--\($0)", "--\(option.name)") }
+        })
     }
     let value = name.endIndex == argument.endIndex ? nil : String(argument[name.endIndex...].dropFirst())
-    try take(option, value, &rest)
+    try record(option, value: value, rest: &rest)
   }
 
-  mutating func take(short argument: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) {
+  mutating func parse(
+    short argument: Substring, rest: inout ArraySlice<String>
+  ) throws(UsageError) {
     guard let letter = argument.first else { return }
     if letter == CommandOption.help.abbreviation {
       wantsHelp = true
@@ -104,15 +172,15 @@ private struct Reading {
     }
     let following = argument.dropFirst()
     if option.kind == .flag, !following.isEmpty {
-      try take(option, nil, &rest)
-      try take(short: following, &rest)
+      try record(option, value: nil, rest: &rest)
+      try parse(short: following, rest: &rest)
     } else {
-      try take(option, following.isEmpty ? nil : String(following), &rest)
+      try record(option, value: following.isEmpty ? nil : String(following), rest: &rest)
     }
   }
 
-  private mutating func take(
-    _ option: CommandOption, _ value: String?, _ rest: inout ArraySlice<String>
+  private mutating func record(
+    _ option: CommandOption, value: String?, rest: inout ArraySlice<String>
   ) throws(UsageError) {
     guard let metavariable = option.metavariable else {
       guard value == nil else { throw failure("--\(option.name) takes no value") }
@@ -133,9 +201,30 @@ private struct Reading {
     }
   }
 
-  private func unknown(_ kind: String, _ name: String, among names: [String]) -> UsageError {
-    let near = names.map { ($0, EditDistance.distance($0, name)) }.filter { $0.1 <= 2 }.min { $0.1 < $1.1 }
-    return near.map { UsageError("there is no \(kind) '\(name)'", hint: "did you mean '\($0.0)'?") }
+  /// `names` are spellings that exist, each with the name that a hint should give for it.
+  private func unknown(
+    _ kind: String, _ name: String, among names: [(spelling: String, name: String)]
+  ) -> UsageError {
+    let near = names.map { (name: $0.name, distance: EditDistance.distance($0.spelling, name)) }
+      .filter { $0.distance <= 2 }.min { $0.distance < $1.distance }
+    return near.map { UsageError("there is no \(kind) '\(name)'", hint: "did you mean '\($0.name)'?") }
       ?? failure("there is no \(kind) '\(name)'")
   }
+}
+
+/// A command line that cannot be understood: one line for people, and where to read on.
+public struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What is wrong, without a full stop.
+  public let message: String
+  /// A second sentence, such as the command that shows the help; empty for none.
+  public let hint: String
+
+  /// `message` and `hint` are sentences without a capital and without a full stop.
+  public init(_ message: String, hint: String = "") {
+    self.message = message
+    self.hint = hint
+  }
+
+  /// One line.
+  public var description: String { hint.isEmpty ? message : "\(message); \(hint)" }
 }

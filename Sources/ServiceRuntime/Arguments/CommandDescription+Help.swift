@@ -1,6 +1,9 @@
 extension CommandDescription {
-  /// The text of `--help`. `parents` are the commands this one belongs to, outermost first.
-  public func help(parents: [CommandDescription] = [], columns: Int = 80) -> String {
+  /// The text of `--help`, wrapped to `columns`. `parents` are the commands this one belongs to, outermost first; a program
+  /// that `hasVersion` shows `--version` among its own options.
+  public func help(
+    parents: [CommandDescription] = [], columns: Int = 80, hasVersion: Bool = false
+  ) -> String {
     let path = (parents.map(\.name) + [name]).joined(separator: " ")
     var sections = ["Usage: \(usage(path))", summary + "."]
     if !discussion.isEmpty {
@@ -13,7 +16,8 @@ extension CommandDescription {
       }
       sections.append("Commands:\n" + Self.table(rows, columns: columns))
     }
-    let first = options.filter { $0.section == nil } + [.help]
+    let first =
+      options.filter { $0.section == nil } + (hasVersion && parents.isEmpty ? [.version, .help] : [.help])
     sections.append("Options:\n" + Self.table(first.map(\.row), columns: columns))
     var titles: [String] = []
     for title in options.compactMap(\.section) where !titles.contains(title) { titles.append(title) }
@@ -25,7 +29,7 @@ extension CommandDescription {
     if !common.isEmpty {
       sections.append("Options of every command:\n" + Self.table(common.map(\.row), columns: columns))
     }
-    if !subcommands.isEmpty { sections.append("'\(path) COMMAND --help' tells more about a command.") }
+    if !subcommands.isEmpty { sections.append("'\(path) COMMAND --help' describes a command.") }
     return sections.joined(separator: "\n\n") + "\n"
   }
 

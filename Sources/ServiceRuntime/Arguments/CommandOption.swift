@@ -1,5 +1,14 @@
 /// One option of a command: how it is written, where else its value may come from, what `--help` says of it.
+///
+/// ```swift
+/// let options: [CommandOption] = [
+///   .value("store-url", "URL", key: "store.url", help: "The payment store"),
+///   .flag("watch", abbreviation: "w", environment: .none, help: "Follow downloads until they end"),
+///   .value("gc-grace", "DURATION", fallback: "24h", aliases: ["collection-grace"], help: "…"),
+/// ]
+/// ```
 public struct CommandOption: Sendable {
+  /// What an option takes.
   public enum Kind: Hashable, Sendable {
     /// There or not there.
     case flag
@@ -9,61 +18,121 @@ public struct CommandOption: Sendable {
     case list(metavariable: String)
   }
 
+  /// What an option is called in another place: its variable in the environment, its key in a configuration. A string
+  /// literal is ``named(_:)``.
+  public enum OtherName: Hashable, Sendable, ExpressibleByStringLiteral {
+    /// Made of the option's own name: the variable is `PULLBOX_` and the name in capitals, the key the name in camel case.
+    case automatic
+    /// This name.
+    case named(String)
+    /// The option is not found in that place.
+    case none
+
+    /// The same as ``named(_:)``.
+    public init(stringLiteral name: String) { self = .named(name) }
+
+    fileprivate func resolved(automatic: String) -> String? {
+      switch self {
+      case .automatic: automatic
+      case .named(let name): name
+      case .none: nil
+      }
+    }
+  }
+
+  /// An earlier name of an option, which keeps working; `--help` does not show it. A string literal is an alias whose
+  /// variable and key are made of it.
+  public struct Alias: Hashable, Sendable, ExpressibleByStringLiteral {
+    /// Without its dashes.
+    public let name: String
+    /// The earlier variable; nil for none.
+    public fileprivate(set) var environment: String?
+    /// The earlier key of the configuration, parts separated by dots; nil for none.
+    public fileprivate(set) var key: String?
+
+    /// Variable and key are made of `name` unless given.
+    public init(_ name: String, environment: OtherName = .automatic, key: OtherName = .automatic) {
+      self.name = name
+      self.environment = environment.resolved(automatic: CommandOption.variable(for: name))
+      self.key = key.resolved(automatic: CommandOption.camelCase(name))
+    }
+
+    /// The same as ``init(_:environment:key:)`` with a name alone.
+    public init(stringLiteral name: String) { self.init(name) }
+  }
+
   /// Without its dashes.
   public let name: String
+  /// The letter of `-l`; nil for none.
   public let abbreviation: Character?
+  /// Whether it takes a value, or several.
   public let kind: Kind
-  /// The variable that holds the value when the option is not given.
+  /// The variable that holds the value when the option is not given; nil for none.
   public let environment: String?
-  /// What counts when nothing else is given.
+  /// What counts when nothing else is given; nil for none.
   public let fallback: String?
   /// Where the value goes in a configuration, parts separated by dots; nil for options that are not
   /// configuration.
   public let key: String?
+  /// Earlier names. One has a variable or a key only where the option itself has.
+  public let aliases: [Alias]
   /// A sentence or two, without a full stop at the end.
   public let help: String
   /// Under which title `--help` shows it; nil for the first, which has none of its own.
   public private(set) var section: String?
 
-  /// `environment` is `PULLBOX_` and the name in capitals unless given; pass nil for none. `key` is the name
-  /// in camel case unless given.
+  /// The static functions `flag`, `value` and `list` are shorter.
   public init(
-    _ name: String, _ kind: Kind, abbreviation: Character? = nil, environment: String?? = .none,
-    fallback: String? = nil, key: String?? = .none, help: String
+    _ name: String, kind: Kind, abbreviation: Character? = nil, environment: OtherName = .automatic,
+    fallback: String? = nil, key: OtherName = .automatic, aliases: [Alias] = [], help: String
   ) {
+    let variable = environment.resolved(automatic: Self.variable(for: name))
+    let path = key.resolved(automatic: Self.camelCase(name))
     self.name = name
     self.kind = kind
     self.abbreviation = abbreviation
-    self.environment = environment ?? Self.variable(for: name)
+    self.environment = variable
     self.fallback = fallback
-    self.key = key ?? Self.camelCase(name)
+    self.key = path
+    self.aliases = aliases.map { alias in
+      var alias = alias
+      if variable == nil { alias.environment = nil }
+      if path == nil { alias.key = nil }
+      return alias
+    }
     self.help = help
   }
 
+  /// `--name`, without a value.
   public static func flag(
-    _ name: String, abbreviation: Character? = nil, environment: String?? = .none, key: String?? = .none,
-    help: String
+    _ name: String, abbreviation: Character? = nil, environment: OtherName = .automatic,
+    key: OtherName = .automatic, aliases: [Alias] = [], help: String
   ) -> CommandOption {
     CommandOption(
-      name, .flag, abbreviation: abbreviation, environment: environment, key: key, help: help)
+      name, kind: .flag, abbreviation: abbreviation, environment: environment, key: key, aliases: aliases,
+      help: help)
   }
 
+  /// `--name VALUE`; `--help` calls the value `metavariable`.
   public static func value(
-    _ name: String, _ metavariable: String, abbreviation: Character? = nil, environment: String?? = .none,
-    fallback: String? = nil, key: String?? = .none, help: String
+    _ name: String, _ metavariable: String, abbreviation: Character? = nil,
+    environment: OtherName = .automatic, fallback: String? = nil, key: OtherName = .automatic,
+    aliases: [Alias] = [], help: String
   ) -> CommandOption {
     CommandOption(
-      name, .value(metavariable: metavariable), abbreviation: abbreviation, environment: environment,
-      fallback: fallback, key: key, help: help)
+      name, kind: .value(metavariable: metavariable), abbreviation: abbreviation, environment: environment,
+      fallback: fallback, key: key, aliases: aliases, help: help)
   }
 
+  /// `--name VALUE`, any number of times; `--help` calls the value `metavariable`.
   public static func list(
-    _ name: String, _ metavariable: String, abbreviation: Character? = nil, environment: String?? = .none,
-    fallback: String? = nil, key: String?? = .none, help: String
+    _ name: String, _ metavariable: String, abbreviation: Character? = nil,
+    environment: OtherName = .automatic, fallback: String? = nil, key: OtherName = .automatic,
+    aliases: [Alias] = [], help: String
   ) -> CommandOption {
     CommandOption(
-      name, .list(metavariable: metavariable), abbreviation: abbreviation, environment: environment,
-      fallback: fallback, key: key, help: help)
+      name, kind: .list(metavariable: metavariable), abbreviation: abbreviation, environment: environment,
+      fallback: fallback, key: key, aliases: aliases, help: help)
   }
 
   /// These options under a title of their own.
@@ -77,11 +146,11 @@ public struct CommandOption: Sendable {
 
   /// `--config FILE`, which ``ConfigurationLoader`` reads.
   public static let configurationFile = CommandOption.value(
-    "config", "FILE", key: .some(nil), help: "Configuration in JSON5; variables and options override it")
+    "config", "FILE", key: .none, help: "Configuration in JSON5; variables and options override it")
 
   /// `--ready-file PATH`, see ``ReadyFile``.
   public static let readyFile = CommandOption.value(
-    "ready-file", "PATH", key: .some(nil),
+    "ready-file", "PATH", key: .none,
     help: "Written once requests are answered: addresses and process id")
 
   /// `--log-level LEVEL`.
@@ -89,7 +158,13 @@ public struct CommandOption: Sendable {
     "log-level", "LEVEL", fallback: "info", help: "error, warning, info or debug")
 
   static let help = CommandOption.flag(
-    "help", abbreviation: "h", environment: .some(nil), key: .some(nil), help: "Show this help")
+    "help", abbreviation: "h", environment: .none, key: .none, help: "Show this help")
+  static let version = CommandOption.flag(
+    "version", environment: .none, key: .none, help: "Show the version")
+
+  func isNamed(_ text: some StringProtocol) -> Bool {
+    name == text || aliases.contains { $0.name == text }
+  }
 
   var metavariable: String? {
     switch kind {

@@ -1,25 +1,30 @@
-/// A command line that was understood, together with the environment it overrides.
+/// A command line that was understood, together with the environment it overrides. Options are asked for by their names,
+/// not by their aliases.
 public struct ParsedArguments: Sendable {
   /// Names of the subcommands, outermost first; empty for a command without.
   public let subcommands: [String]
+  /// In the order of the command line.
   public let operands: [String]
 
   let options: [CommandOption]
   let environment: [String: String]
-  /// As given on the command line, in order; a flag's value is `true`.
+  /// The values of the command line, in its order; a flag's value is `true`.
   let given: [String: [String]]
 
   /// The option's value: from the command line, else from its variable, else its default.
   public func value(_ name: String) -> String? {
     if let given = given[name]?.last { return given }
     guard let option = option(name) else { return nil }
-    return variable(of: option) ?? option.fallback
+    return variable(of: option)?.text ?? option.fallback
   }
 
-  /// As ``value(_:)``, for options that may be given several times.
+  /// The values of an option that may be given several times: from the command line, else from its variable, else its
+  /// default.
   public func values(_ name: String) -> [String] {
     if let given = given[name] { return given }
-    guard let option = option(name), let text = variable(of: option) ?? option.fallback else { return [] }
+    guard let option = option(name), let text = variable(of: option)?.text ?? option.fallback else {
+      return []
+    }
     return Self.parts(of: text)
   }
 
@@ -49,9 +54,14 @@ public struct ParsedArguments: Sendable {
     options.first { $0.name == name }
   }
 
-  /// A variable that is set but empty counts as not set.
-  func variable(of option: CommandOption) -> String? {
-    option.environment.flatMap { environment[$0] }.flatMap { $0.isEmpty ? nil : $0 }
+  /// The option's variable, else that of one of its aliases, with its name. A variable that is set but empty counts as not
+  /// set.
+  func variable(of option: CommandOption) -> (name: String, text: String)? {
+    let names = [option.environment] + option.aliases.map(\.environment)
+    for name in names.compactMap({ $0 }) {
+      if let text = environment[name], !text.isEmpty { return (name, text) }
+    }
+    return nil
   }
 
   static func parts(of text: String) -> [String] {

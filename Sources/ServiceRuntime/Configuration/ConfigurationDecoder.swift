@@ -8,7 +8,7 @@ struct ConfigurationDecoder: Decoder {
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
     guard case .table(let members) = value else { throw mismatch("a table") }
-    record.note(present: members.keys.map { Self.name(codingPath, $0) })
+    record.note(present: members.keys.map { Self.name(codingPath, appending: $0) })
     return KeyedDecodingContainer(
       ConfigurationKeyedContainer<Key>(members: members, codingPath: codingPath, record: record))
   }
@@ -33,7 +33,7 @@ struct ConfigurationDecoder: Decoder {
       subject: Self.name(codingPath), message: "\(expected) is expected here, not \(value.kind)")
   }
 
-  static func name(_ path: [any CodingKey], _ last: String? = nil) -> String {
+  static func name(_ path: [any CodingKey], appending last: String? = nil) -> String {
     let parts = path.map { $0.intValue.map(String.init) ?? $0.stringValue } + (last.map { [$0] } ?? [])
     return parts.isEmpty ? "the whole" : parts.joined(separator: ".")
   }
@@ -61,5 +61,148 @@ struct ConfigurationDecoder: Decoder {
       context.underlyingError.map { "\(context.debugDescription) \($0)" } ?? context.debugDescription
     @unknown default: "\(error)"
     }
+  }
+}
+
+struct ConfigurationKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
+  let members: [String: ConfigurationValue]
+  let codingPath: [any CodingKey]
+  let record: ConsumedKeys
+
+  var allKeys: [Key] { members.keys.sorted().compactMap(Key.init(stringValue:)) }
+
+  func contains(_ key: Key) -> Bool {
+    record.note(asked: ConfigurationDecoder.name(codingPath, appending: key.stringValue))
+    return members[key.stringValue] != nil
+  }
+
+  func decodeNil(forKey key: Key) throws -> Bool {
+    try value(key) == .null
+  }
+
+  func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
+    try ConfigurationSingleContainer(decoder: decoder(key)).decode(type)
+  }
+
+  func nestedContainer<NestedKey: CodingKey>(
+    keyedBy type: NestedKey.Type, forKey key: Key
+  ) throws -> KeyedDecodingContainer<NestedKey> {
+    try decoder(key).container(keyedBy: type)
+  }
+
+  func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+    try decoder(key).unkeyedContainer()
+  }
+
+  func superDecoder() throws -> any Decoder {
+    ConfigurationDecoder(value: .table(members), codingPath: codingPath, record: record)
+  }
+
+  func superDecoder(forKey key: Key) throws -> any Decoder {
+    try decoder(key)
+  }
+
+  private func value(_ key: Key) throws -> ConfigurationValue {
+    let name = ConfigurationDecoder.name(codingPath, appending: key.stringValue)
+    record.note(asked: name)
+    guard let value = members[key.stringValue] else {
+      throw ConfigurationError(subject: name, message: "is missing")
+    }
+    return value
+  }
+
+  private func decoder(_ key: Key) throws -> ConfigurationDecoder {
+    ConfigurationDecoder(value: try value(key), codingPath: codingPath + [key], record: record)
+  }
+}
+
+struct ConfigurationListContainer: UnkeyedDecodingContainer {
+  private struct Position: CodingKey {
+    let intValue: Int?
+    var stringValue: String { intValue.map(String.init) ?? "" }
+    init(_ position: Int) { intValue = position }
+    init?(intValue: Int) { self.init(intValue) }
+    init?(stringValue: String) { nil }
+  }
+
+  let elements: [ConfigurationValue]
+  let codingPath: [any CodingKey]
+  let record: ConsumedKeys
+  private(set) var currentIndex = 0
+
+  init(elements: [ConfigurationValue], codingPath: [any CodingKey], record: ConsumedKeys) {
+    self.elements = elements
+    self.codingPath = codingPath
+    self.record = record
+  }
+
+  var count: Int? { elements.count }
+  var isAtEnd: Bool { currentIndex == elements.count }
+
+  mutating func decodeNil() throws -> Bool {
+    guard !isAtEnd, elements[currentIndex] == .null else { return false }
+    currentIndex += 1
+    return true
+  }
+
+  mutating func decode<T: Decodable>(_ type: T.Type) throws -> T {
+    try ConfigurationSingleContainer(decoder: next()).decode(type)
+  }
+
+  mutating func nestedContainer<NestedKey: CodingKey>(
+    keyedBy type: NestedKey.Type
+  ) throws -> KeyedDecodingContainer<NestedKey> {
+    try next().container(keyedBy: type)
+  }
+
+  mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+    try next().unkeyedContainer()
+  }
+
+  mutating func superDecoder() throws -> any Decoder {
+    try next()
+  }
+
+  private mutating func next() throws -> ConfigurationDecoder {
+    let path = codingPath + [Position(currentIndex)]
+    guard !isAtEnd else {
+      throw ConfigurationError(subject: ConfigurationDecoder.name(path), message: "is missing")
+    }
+    defer { currentIndex += 1 }
+    return ConfigurationDecoder(value: elements[currentIndex], codingPath: path, record: record)
+  }
+}
+
+/// Remembers which keys of a configuration there are and which were asked for. Used by one decoding, on one
+/// thread.
+final class ConsumedKeys {
+  private var present: Set<String> = []
+  private var asked: Set<String> = []
+
+  func note(present keys: some Sequence<String>) {
+    present.formUnion(keys)
+  }
+
+  func note(asked key: String) {
+    asked.insert(key)
+  }
+
+  /// For a decoding that ended early: throws for a key that looks like one that was asked for and is missing. The others
+  /// may not have been asked for yet.
+  func checkNothingMisspelt() throws(ConfigurationError) {
+    let missing = asked.subtracting(present)
+    for key in present.subtracting(asked).sorted() {
+      guard let near = missing.filter({ EditDistance.distance($0, key) <= 2 }).min() else { continue }
+      throw ConfigurationError(subject: key, message: "there is no such key; did you mean '\(near)'?")
+    }
+  }
+
+  /// Throws for the first key, by the alphabet, that the configuration's type did not ask for.
+  func checkNothingUnknown() throws(ConfigurationError) {
+    guard let unknown = present.subtracting(asked).min() else { return }
+    let near = asked.subtracting(present).filter { EditDistance.distance($0, unknown) <= 2 }.min()
+    throw ConfigurationError(
+      subject: unknown,
+      message: near.map { "there is no such key; did you mean '\($0)'?" } ?? "there is no such key")
   }
 }

@@ -1,7 +1,9 @@
 /// A duration in a configuration: a number of seconds, or a text such as `250ms`, `30s`, `5m`, `2h`, `7d`.
 public struct ConfigurationDuration: Hashable, Sendable, Decodable {
+  /// Zero or more.
   public var duration: Duration
 
+  /// A duration that is known already.
   public init(_ duration: Duration) {
     self.duration = duration
   }
@@ -20,6 +22,7 @@ public struct ConfigurationDuration: Hashable, Sendable, Decodable {
     }
   }
 
+  /// Reads a number of seconds or a text with a unit; throws `DecodingError` for anything else.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     // A number is tried first; whether a text is one is then decided here.

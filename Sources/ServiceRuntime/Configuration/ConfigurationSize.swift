@@ -7,8 +7,10 @@ public struct ConfigurationSize: Hashable, Sendable, Decodable {
     "TiB": 0x1p40,
   ]
 
+  /// The number of bytes.
   public var bytes: ByteCount
 
+  /// A size that is known already.
   public init(_ bytes: ByteCount) {
     self.bytes = bytes
   }
@@ -23,6 +25,7 @@ public struct ConfigurationSize: Hashable, Sendable, Decodable {
     bytes = ByteCount(Int64(number * factor))
   }
 
+  /// Reads a number of bytes or a text with a unit; throws `DecodingError` for anything else.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     // A number is tried first; whether a text is one is then decided here.

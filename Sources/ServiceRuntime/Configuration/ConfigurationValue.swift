@@ -10,7 +10,7 @@ enum ConfigurationValue: Hashable, Sendable {
   case list([ConfigurationValue])
   case table([String: ConfigurationValue])
 
-  /// Puts `value` at `path`, making tables on the way; what stood there is gone.
+  /// Puts `value` at `path` in place of another, and makes the tables on the way.
   mutating func set(_ value: ConfigurationValue, at path: ArraySlice<Substring>) {
     guard let name = path.first else {
       self = value
@@ -22,6 +22,27 @@ enum ConfigurationValue: Hashable, Sendable {
     member.set(value, at: path.dropFirst())
     members[String(name)] = member
     self = .table(members)
+  }
+
+  /// The value at `path`; nil without one.
+  func value(at path: ArraySlice<Substring>) -> ConfigurationValue? {
+    guard let name = path.first else { return self }
+    guard case .table(let members) = self else { return nil }
+    return members[String(name)]?.value(at: path.dropFirst())
+  }
+
+  /// Removes and answers the value at `path`, nil without one. Tables that become empty are removed too.
+  mutating func removeValue(at path: ArraySlice<Substring>) -> ConfigurationValue? {
+    guard let name = path.first, case .table(var members) = self else { return nil }
+    let removed: ConfigurationValue?
+    if path.count == 1 {
+      removed = members.removeValue(forKey: String(name))
+    } else {
+      removed = members[String(name)]?.removeValue(at: path.dropFirst())
+      if removed != nil, members[String(name)] == .table([:]) { members[String(name)] = nil }
+    }
+    self = .table(members)
+    return removed
   }
 
   /// Puts the members of `other` over those here, table by table.

@@ -1,7 +1,7 @@
 public import CoreTypes
 internal import Synchronization
 
-/// Wakes one waiting task: a signal given while nobody waits is kept, any number of them as one.
+/// Wakes one waiting task: a signal without a waiting task is kept, any number of them as one.
 public final class AsyncSignal: Sendable {
   private struct State {
     var isSignalled = false
@@ -10,8 +10,10 @@ public final class AsyncSignal: Sendable {
 
   private let state = Mutex(State())
 
+  /// Not signaled.
   public init() {}
 
+  /// Wakes the waiting task; without one, the next wait returns at once.
   public func signal() {
     let waiter = state.withLock { state in
       let waiter = state.waiter.take()

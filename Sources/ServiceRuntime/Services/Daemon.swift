@@ -7,14 +7,15 @@ public enum Daemon {
   public struct Parts: Sendable {
     /// In the order of their start.
     public var services: [any Service]
-    /// Asked once everything has started, for the ready file.
+    /// The addresses for the ready file, called once all services have started.
     public var addresses: @Sendable () -> [String]
-    /// At every SIGHUP.
+    /// Called at every SIGHUP.
     public var reload: @Sendable () async -> Void
     /// How long all services together may take to stop; then the process fails. Nil for
     /// ``GroupEnvironment/stopDeadline``'s default.
     public var stopDeadline: Duration?
 
+    /// A daemon that ignores SIGHUP and has the standard stop deadline unless given others.
     public init(
       services: [any Service], addresses: @escaping @Sendable () -> [String],
       reload: @escaping @Sendable () async -> Void = {}, stopDeadline: Duration? = nil
@@ -28,7 +29,7 @@ public enum Daemon {
 
   /// Call it from a synchronous `main`, so that signals are blocked before there is a second thread. The
   /// configuration's `logLevel` is that of `--log-level`. Never returns: the process ends with the code that
-  /// the services' group gives, and with ``ExitCode/failed`` where `make` throws.
+  /// the services' group gives, and with ``ExitCode/failed`` if `make` throws.
   public static func main<Configuration: Decodable & Sendable>(
     _ command: CommandDescription, configuration type: Configuration.Type,
     make: @escaping @Sendable (Configuration, Log) throws -> Parts
@@ -36,7 +37,7 @@ public enum Daemon {
     main(command, configuration: type) { configuration, log, _ in try make(configuration, log) }
   }
 
-  /// As ``main(_:configuration:make:)``; `make` also gets a closure that reads the configuration again, for
+  /// The same as ``main(_:configuration:make:)``; `make` also gets a closure that reads the configuration again, for
   /// ``Parts/reload``. It blocks while it reads the file.
   public static func main<Configuration: Decodable & Sendable>(
     _ command: CommandDescription, configuration type: Configuration.Type,
@@ -64,7 +65,7 @@ public enum Daemon {
         parts.services, log: log, environment: environment,
         whenReady: { try readyFile?.write(addresses: parts.addresses()) }, whenReloading: parts.reload)
       let done = DispatchSemaphore(value: 0)
-      // The root of everything: there is no task yet that could be its parent.
+      // Unstructured: there is no task yet that could be its parent.
       Task {
         let result = await group.run()
         code.withLock { $0 = result }

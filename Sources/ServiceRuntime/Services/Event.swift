@@ -12,8 +12,10 @@ public final class Event: Sendable {
 
   private let state = Mutex(State())
 
+  /// Has not happened.
   public init() {}
 
+  /// Once true, always true.
   public var hasHappened: Bool { state.withLock { $0.hasHappened } }
 
   /// Happens now; false when it had before.

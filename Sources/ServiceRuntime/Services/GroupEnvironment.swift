@@ -2,19 +2,22 @@ import Glibc
 public import CoreTypes
 public import SystemCalls
 
-/// What a ``ServiceGroup`` takes from the process around it.
+/// What a ``ServiceGroup`` uses of its process: signals, clock, service manager, end.
 public struct GroupEnvironment: Sendable {
   /// Read by one group only.
   public var signals: AsyncStream<ProcessSignal>
+  /// Measures the stop deadline and the watchdog interval.
   public var clock: any MonotonicClock
   /// For all services together.
   public var stopDeadline: Duration
+  /// The service manager; nil without one.
   public var notifier: ServiceManagerNotifier?
   /// How often the service manager is to hear that all services are alive; nil when it does not ask.
   public var watchdogInterval: Duration?
-  /// Ends the process without waiting for anything; only a test's may return.
+  /// Ends the process at once. Only that of a test may return.
   public var endProcess: @Sendable (ExitCode) -> Void
 
+  /// For tests; a process uses ``process(stopDeadline:)``.
   public init(
     signals: AsyncStream<ProcessSignal>, clock: any MonotonicClock = SystemMonotonicClock(),
     stopDeadline: Duration = .seconds(30), notifier: ServiceManagerNotifier? = nil,
@@ -32,7 +35,7 @@ public struct GroupEnvironment: Sendable {
     _exit(code.rawValue)
   }
 
-  /// The real one; see ``ProcessSignals/install()`` for when to call it.
+  /// That of this process; see ``ProcessSignals/install()`` for when to call it.
   public static func process(stopDeadline: Duration = .seconds(30)) throws(SystemError) -> GroupEnvironment {
     let variables = ProcessEnvironment.variables
     var environment = GroupEnvironment(

@@ -8,23 +8,23 @@ public enum InheritedSockets {
   /// The first comes after standard input, output and error.
   private static let firstNumber: Int32 = 3
 
-  /// Takes them over, closed in programs this process starts, and removes the variables, so that nobody takes them twice.
-  /// None where nothing was handed over, or it was for another process. Call it before there is a thread that reads the
-  /// environment.
-  public static func take() throws(InheritedSocketError) -> [InheritedSocket] {
+  /// Answers the sockets, which programs that this process starts do not inherit, and removes the variables, so that a
+  /// second call answers none. None either when no socket was handed over, or to another process. Call it before there is
+  /// a thread that reads the environment.
+  public static func adopt() throws(InheritedSocketError) -> [InheritedSocket] {
     let environment = ProcessEnvironment.variables
     for variable in variables { unsafe unsetenv(variable) }
-    return try take(environment: environment, process: getpid(), from: firstNumber)
+    return try adopt(environment: environment, process: getpid(), from: firstNumber)
   }
 
-  static func take(
+  static func adopt(
     environment: [String: String], process: Int32, from first: Int32
   ) throws(InheritedSocketError) -> [InheritedSocket] {
     guard let owner = environment["LISTEN_PID"], let text = environment["LISTEN_FDS"] else { return [] }
-    guard let owner = Int32(owner) else { throw InheritedSocketError("LISTEN_PID is no number: \(owner)") }
+    guard let owner = Int32(owner) else { throw InheritedSocketError("LISTEN_PID is not a number: \(owner)") }
     guard owner == process else { return [] }
     guard let count = Int32(text), (0...1024).contains(count) else {
-      throw InheritedSocketError("LISTEN_FDS is no number of sockets: \(text)")
+      throw InheritedSocketError("LISTEN_FDS is not a number of sockets: \(text)")
     }
     let names = environment["LISTEN_FDNAMES"]?.split(separator: ":", omittingEmptySubsequences: false) ?? []
     guard names.isEmpty || names.count == Int(count) else {
@@ -40,4 +40,17 @@ public enum InheritedSockets {
         name: names.isEmpty ? "unknown" : String(names[Int(position)]))
     }
   }
+}
+
+/// Why inherited sockets cannot be taken over.
+public struct InheritedSocketError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What is wrong, without a full stop.
+  public let message: String
+
+  init(_ message: String) {
+    self.message = message
+  }
+
+  /// One line.
+  public var description: String { "the inherited sockets cannot be used: \(message)" }
 }

@@ -8,13 +8,13 @@ public enum ProcessSignals {
     (SIGTERM, .terminate), (SIGINT, .interrupt), (SIGHUP, .reload),
   ]
 
-  /// To be called once, first thing in `main`: threads inherit what is blocked from the one that starts them.
+  /// Call it once, first in `main`: threads inherit what is blocked from the one that starts them.
   /// From then on SIGPIPE is ignored, too; a closed peer is an error of write(2).
   public static func install() throws(SystemError) -> AsyncStream<ProcessSignal> {
     var set = sigset_t()
     unsafe sigemptyset(&set)
     for (number, _) in numbers { unsafe sigaddset(&set, number) }
-    try check("pthread_sigmask", unsafe pthread_sigmask(SIG_BLOCK, &set, nil))
+    try check(unsafe pthread_sigmask(SIG_BLOCK, &set, nil), of: "pthread_sigmask")
     signal(SIGPIPE, SIG_IGN)
     // Signals come one by one and mean the same again; more than a few waiting ones say nothing new.
     let (stream, continuation) = AsyncStream.makeStream(
@@ -23,12 +23,12 @@ public enum ProcessSignals {
     var thread = pthread_t()
     let result = unsafe pthread_create(&thread, nil, waitForSignals, inbox.toOpaque())
     if result != 0 { unsafe inbox.release() }
-    try check("pthread_create", result)
+    try check(result, of: "pthread_create")
     pthread_detach(thread)
     return stream
   }
 
-  private static func check(_ call: String, _ result: Int32) throws(SystemError) {
+  private static func check(_ result: Int32, of call: String) throws(SystemError) {
     guard result == 0 else { throw SystemError(number: result, call: call) }
   }
 
@@ -56,4 +56,14 @@ private final class SignalInbox: Sendable {
 private func waitForSignals(_ target: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
   guard let target = unsafe target else { return nil }
   ProcessSignals.waitForever(unsafe Unmanaged<SignalInbox>.fromOpaque(target).takeRetainedValue())
+}
+
+/// What an operator, a user or a service manager asks of a process.
+public enum ProcessSignal: Hashable, Sendable {
+  /// SIGTERM.
+  case terminate
+  /// SIGINT, Ctrl-C.
+  case interrupt
+  /// SIGHUP.
+  case reload
 }

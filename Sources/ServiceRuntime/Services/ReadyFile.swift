@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 public import SystemCalls
 
-/// The file that tells whoever started a daemon that it answers, and where: `{"addresses":[…],"pid":N}`.
+/// The file that tells the program that started a daemon that it answers, and where: `{"addresses":[…],"pid":N}`.
 public struct ReadyFile: Sendable {
   private struct Content: Encodable {
     let addresses: [String]
@@ -11,16 +11,17 @@ public struct ReadyFile: Sendable {
 
   private let path: String
 
+  /// Writes nothing yet.
   public init(path: String) {
     self.path = path
   }
 
-  /// A file of an earlier run must not speak for this one; called before anything starts. Blocks.
+  /// Removes the file of an earlier run; called before anything starts. Blocks.
   public func removeStale() throws(SystemError) {
     try FileSystem.removeFile(path)
   }
 
-  /// Whoever sees the file sees all of it. Blocks.
+  /// Writes the file atomically: a reader sees all of it or none. Blocks.
   public func write(addresses: [String]) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -3,9 +3,10 @@ import SystemCalls
 
 /// A key that is made once, kept in a file that only its owner may read, and found again at the next start.
 public enum SecretFile {
+  /// A longer file is refused.
   public static let maximumLength = ByteCount.kibibytes(64)
 
-  /// The file's bytes; where there is no file, `make`'s, once they are durable. Two processes that start at
+  /// The file's bytes; without a file, those of `make`, once they are durable. Two processes that start at
   /// once get the same. Blocks.
   public static func readOrCreate(
     _ path: String, make: () throws -> [UInt8]
@@ -17,26 +18,27 @@ public enum SecretFile {
       return Redacted(made)
     } catch let error as SystemError where error.isFileInTheWay {
       if let found = try read(path) { return found }
-      throw SecretFileError(path: path, reason: "it appeared and vanished while this process started")
+      throw SecretFileError(path: path, message: "it appeared and vanished while this process started")
     } catch {
-      throw SecretFileError(path: path, reason: "\(error)")
+      throw SecretFileError(path: path, message: "\(error)")
     }
   }
 
-  /// Nil where there is no file. A file that others may read or write is refused: its secret may be known.
+  /// Nil without a file. A file that others may read or write is refused: its secret may be known.
   /// Blocks.
   public static func read(_ path: String) throws(SecretFileError) -> Redacted<[UInt8]>? {
     do {
       let file = try FileDescriptor.open(path, .readOnly, options: .doNotFollow)
       let status = try file.status()
-      guard status.kind == .regular else { throw SecretFileError(path: path, reason: "it is not a file") }
+      guard status.kind == .regular else { throw SecretFileError(path: path, message: "it is not a file") }
       guard status.permissions & 0o077 == 0 else {
         throw SecretFileError(
-          path: path, reason: "others than its owner may use it; 'chmod 600' it, or remove it to make another"
+          path: path,
+          message: "others than its owner may use it; 'chmod 600' it, or remove it to make another"
         )
       }
       guard status.length <= maximumLength, status.length > .zero else {
-        throw SecretFileError(path: path, reason: "its length is \(status.length)")
+        throw SecretFileError(path: path, message: "its length is \(status.length)")
       }
       var bytes: [UInt8] = []
       try file.read(upTo: Int(status.length.rawValue), at: .zero, into: &bytes)
@@ -46,7 +48,24 @@ public enum SecretFile {
     } catch let error as SystemError where error.isFileMissing {
       return nil
     } catch {
-      throw SecretFileError(path: path, reason: "\(error)")
+      throw SecretFileError(path: path, message: "\(error)")
     }
   }
+}
+
+/// Why the file of a secret cannot be used.
+public struct SecretFileError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The file.
+  public let path: String
+  /// What is wrong with it, without a full stop.
+  public let message: String
+
+  /// `message` completes "cannot be used: …".
+  public init(path: String, message: String) {
+    self.path = path
+    self.message = message
+  }
+
+  /// One line that names the file.
+  public var description: String { "the secret's file \(path) cannot be used: \(message)" }
 }

@@ -1,8 +1,22 @@
 import CoreTypes
+import Synchronization
 import SystemCalls
 
-/// Runs the services of a daemon: starts them in order, stops them in reverse order when a signal asks for it
-/// or one of them fails.
+/// Runs the services of a daemon: starts them in order, and stops them in reverse order when a signal asks for it or one
+/// of them fails.
+///
+/// Each service lives inside the task of the one before it, so that a service may use those before it from its start to
+/// its stop. SIGHUP runs `whenReloading`; systemd is notified of readiness, reloads, the stop and, by each service's
+/// ``Service/pulse()``, that the process is alive.
+///
+/// ```swift
+/// let group = ServiceGroup(
+///   [database, server], log: Log(), environment: try .process(),
+///   whenReady: { try readyFile.write(addresses: server.addresses) })
+/// let code = await group.run()
+/// ```
+///
+/// ``Daemon`` does this for a whole process.
 public struct ServiceGroup: Sendable {
   private let services: [any Service]
   private let log: Log
@@ -10,7 +24,7 @@ public struct ServiceGroup: Sendable {
   private let whenReady: @Sendable () async throws -> Void
   private let whenReloading: @Sendable () async -> Void
 
-  /// `whenReady` runs once everything has started, before the service manager is told; when it throws, the
+  /// `whenReady` runs once everything has started, before the service manager is notified; if it throws, the
   /// group fails. `whenReloading` runs at every SIGHUP, one at a time.
   public init(
     _ services: [any Service], log: Log, environment: GroupEnvironment,
@@ -50,7 +64,7 @@ public struct ServiceGroup: Sendable {
     do {
       try await service.start()
     } catch {
-      state.fail("a service could not start", service, error)
+      state.fail("a service could not start", of: service, error: error)
       return
     }
     log.debug("service started", ["service": "\(service.name)"])
@@ -69,18 +83,18 @@ public struct ServiceGroup: Sendable {
       state.countEnded()
     } catch {
       if error is CancellationError, state.stop.hasHappened { return }
-      state.fail("a service failed", service, error)
+      state.fail("a service failed", of: service, error: error)
     }
   }
 
   private func becomeReady(_ state: GroupState) async {
     do {
       try await whenReady()
-      // First: whoever hears it may ask for a reload at once, and waits to hear of that one too.
+      // First: the service manager may ask for a reload at once, and waits for its notification too.
       state.becomeReady()
       try environment.notifier?.notify("READY=1\nSTATUS=Serving")
     } catch {
-      state.fail("becoming ready failed", nil, error)
+      state.fail("becoming ready failed", of: nil, error: error)
     }
   }
 
@@ -90,13 +104,13 @@ public struct ServiceGroup: Sendable {
       switch signal {
       case .reload:
         log.info("reloading")
-        if state.isReady { tell { (notifier) throws(SystemError) in try notifier.notifyReloading() } }
+        if state.isReady { notify { (notifier) throws(SystemError) in try notifier.notifyReloading() } }
         await whenReloading()
-        if state.isReady, !state.stop.hasHappened { tell("READY=1") }
+        if state.isReady, !state.stop.hasHappened { notify("READY=1") }
       case .terminate, .interrupt:
         // A stop that follows from a failure has not been asked for: the first signal lets it finish.
         guard !isAskedToStop else {
-          log.warning("asked twice to stop: ending at once")
+          log.warning("a second signal asks to stop: the process ends at once")
           environment.endProcess(.killed(by: signal == .terminate ? 15 : 2))
           return
         }
@@ -110,7 +124,7 @@ public struct ServiceGroup: Sendable {
   private func enforceDeadline(_ state: GroupState) async {
     await state.stop.wait()
     guard state.stop.hasHappened else { return }
-    tell("STOPPING=1\nSTATUS=Finishing what is in progress")
+    notify("STOPPING=1\nSTATUS=Finishing what is in progress")
     do {
       try await environment.clock.sleep(for: environment.stopDeadline)
     } catch {
@@ -121,30 +135,65 @@ public struct ServiceGroup: Sendable {
     environment.endProcess(.failed)
   }
 
-  /// Tells the service manager, as often as it wants to hear it, that every service has just proved to be alive.
+  /// Notifies the service manager, as often as it asks for, once every service has proved to be alive.
   private func feedWatchdog() async {
     guard environment.notifier != nil, let interval = environment.watchdogInterval else { return }
     while !Task.isCancelled {
       for service in services { await service.pulse() }
       // A pulse that the end of the group cut short proves nothing.
       if Task.isCancelled { return }
-      tell("WATCHDOG=1")
+      notify("WATCHDOG=1")
       // Cancelled: everything has stopped.
       try? await environment.clock.sleep(for: interval)
     }
   }
 
-  private func tell(_ text: String) {
-    tell { (notifier) throws(SystemError) in try notifier.notify(text) }
+  private func notify(_ text: String) {
+    notify { (notifier) throws(SystemError) in try notifier.notify(text) }
   }
 
-  /// The service goes on without its manager's knowing.
-  private func tell(_ body: (ServiceManagerNotifier) throws(SystemError) -> Void) {
+  /// An error is logged; the group goes on.
+  private func notify(_ body: (ServiceManagerNotifier) throws(SystemError) -> Void) {
     guard let notifier = environment.notifier else { return }
     do {
       try body(notifier)
     } catch {
-      log.warning("the service manager cannot be told", ["error": LogValue(error)])
+      log.warning("the service manager could not be notified", ["error": LogValue(error)])
     }
+  }
+}
+
+/// What the tasks of a running ``ServiceGroup`` share.
+final class GroupState: Sendable {
+  /// Happens when the services have to stop.
+  let stop = Event()
+  private let log: Log
+  private let failed = Atomic(false)
+  private let ready = Atomic(false)
+  private let running: Atomic<Int>
+
+  init(log: Log, serviceCount: Int) {
+    self.log = log
+    running = Atomic(serviceCount)
+  }
+
+  var hasFailed: Bool { failed.load(ordering: .acquiring) }
+
+  /// Everything has started, and the service manager is being notified or was.
+  var isReady: Bool { ready.load(ordering: .acquiring) }
+
+  func becomeReady() {
+    ready.store(true, ordering: .releasing)
+  }
+
+  func fail(_ message: String, of service: (any Service)?, error: any Error) {
+    log.error(message, ["service": LogValue(service?.name), "error": LogValue(error)])
+    failed.store(true, ordering: .releasing)
+    stop.happen()
+  }
+
+  /// A group none of whose services has anything left to do stops.
+  func countEnded() {
+    if running.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { stop.happen() }
   }
 }

@@ -2,11 +2,11 @@ import CLinux
 import Glibc
 public import SystemCalls
 
-/// Tells systemd how the service is doing: sd_notify(3), datagrams to the socket named by `NOTIFY_SOCKET`.
+/// Notifies systemd of the state of this service: sd_notify(3), datagrams to the socket named by `NOTIFY_SOCKET`.
 public struct ServiceManagerNotifier: Sendable {
   private let path: String
 
-  /// Nil where no service manager listens.
+  /// Nil if `NOTIFY_SOCKET` is not set.
   public init?(environment: [String: String]) {
     guard let path = environment["NOTIFY_SOCKET"], path.hasPrefix("/") || path.hasPrefix("@") else {
       return nil

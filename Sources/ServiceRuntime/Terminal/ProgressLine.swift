@@ -1,18 +1,23 @@
 public import CoreTypes
 
-/// How far something has come, as one line for people.
+/// The progress of something in one line for people.
 public struct ProgressLine: Hashable, Sendable {
+  /// What makes the progress, such as a product and its version.
   public var label: String
   /// 0 to 1; nil while it is not known.
   public var fraction: Double?
+  /// Bytes that are complete.
   public var done: ByteCount
+  /// Bytes of the whole; nil while that is not known.
   public var total: ByteCount?
   /// Bytes per second.
   public var speed: ByteCount?
+  /// An estimate; nil while there is none.
   public var timeRemaining: Duration?
-  /// In place of speed and time: why nothing moves, or how it ended.
+  /// Replaces speed and time: why nothing moves, or how it ended.
   public var note: String?
 
+  /// A line without what is not given.
   public init(
     label: String, fraction: Double? = nil, done: ByteCount, total: ByteCount? = nil, speed: ByteCount? = nil,
     timeRemaining: Duration? = nil, note: String? = nil
@@ -43,11 +48,11 @@ public struct ProgressLine: Hashable, Sendable {
       // Three gaps: before the bar, behind it, and its brackets.
       let fixed = shortest + 3 * Self.gap.count + Self.shortestBar
       if let end = ends.first(where: { fixed + TextWidth.of($0) <= columns }) {
-        return barred(label, end, columns: columns)
+        return barred(label: label, end: end, columns: columns)
       }
     }
     guard let end = ends.first(where: { shortest + Self.gap.count + TextWidth.of($0) <= columns }) else {
-      return cutToFit(label, ends.last ?? "", shortestLabel: shortest, columns: columns)
+      return cutToFit(label: label, end: ends.last ?? "", shortestLabel: shortest, columns: columns)
     }
     guard !end.isEmpty else { return TextWidth.cutMiddle(label, to: columns) }
     return TextWidth.cutMiddle(label, to: columns - Self.gap.count - TextWidth.of(end)) + Self.gap + end
@@ -61,7 +66,7 @@ public struct ProgressLine: Hashable, Sendable {
   static let longestBar = 30
 
   /// The label has its room before the bar grows.
-  private func barred(_ label: String, _ end: String, columns: Int) -> String {
+  private func barred(label: String, end: String, columns: Int) -> String {
     let room = columns - 3 * Self.gap.count - TextWidth.of(end)
     let label = TextWidth.cutMiddle(label, to: room - Self.shortestBar)
     let length = min(room - TextWidth.of(label), Self.longestBar)
@@ -70,7 +75,7 @@ public struct ProgressLine: Hashable, Sendable {
   }
 
   /// Not even the least fits: a note is cut, then the label, and the percentage goes last.
-  private func cutToFit(_ label: String, _ end: String, shortestLabel: Int, columns: Int) -> String {
+  private func cutToFit(label: String, end: String, shortestLabel: Int, columns: Int) -> String {
     let room = max(
       columns - shortestLabel - Self.gap.count, note == nil ? TextWidth.of(end) : Self.shortestNote)
     let end = TextWidth.cut(end, to: room)
@@ -94,12 +99,46 @@ public struct ProgressLine: Hashable, Sendable {
 
   private var details: [String] { choices.first ?? [] }
 
-  /// What stands at the end, from all there is to say to the least.
+  /// The parts at the end of a line, from the longest choice to the shortest.
   var choices: [[String]] {
     if let note { return [[amount, note], [note]] }
     let speed = speed.map { "\($0)/s" }
     let time = timeRemaining.map { "\(DurationText.short($0)) left" }
     guard speed != nil || time != nil else { return [[amount], []] }
     return [[amount, speed, time], [speed, time], [time], []].map { $0.compactMap { $0 } }
+  }
+}
+
+extension ProgressLine {
+  /// What follows the bar when there is room for all of it: percentage, amount, speed, time.
+  private static let wholeEnd = 52
+  /// The same without the amount; with less room than this there is no bar.
+  private static let shortEnd = 28
+
+  /// Several lines, one below the other: labels, bars and percentages form columns. No line is wider than `columns`.
+  public static func lines(_ lines: [ProgressLine], columns: Int) -> [String] {
+    let widest = lines.map { TextWidth.of(TextWidth.cut($0.label, to: .max)) }.max() ?? 0
+    let label = min(widest, max(shortestLabel, columns / 3))
+    let room = columns - label - 3 * gap.count
+    guard lines.count > 1, room >= shortestBar + shortEnd else {
+      return lines.map { $0.line(columns: columns) }
+    }
+    let bar = min(longestBar, max(shortestBar, room - wholeEnd))
+    return lines.map { $0.line(label: label, bar: bar, columns: columns) }
+  }
+
+  private func line(label width: Int, bar length: Int, columns: Int) -> String {
+    let label = TextWidth.cutMiddle(label, to: width)
+    let padding = String(repeating: " ", count: max(0, width - TextWidth.of(label)))
+    let bar =
+      fraction.map { "[\(Self.bar($0, length: length))]" } ?? String(repeating: " ", count: length + 2)
+    let percentage = percentage ?? ""
+    let start =
+      label + padding + Self.gap + bar + Self.gap
+      + String(repeating: " ", count: max(0, 5 - percentage.count))
+      + percentage
+    let ends = choices.map { $0.map { Self.gap + $0 }.joined() }
+    let end = ends.first { TextWidth.of(start) + TextWidth.of($0) <= columns } ?? ends.last ?? ""
+    return TextWidth.cut(start + end, to: columns)
   }
 }

@@ -4,23 +4,23 @@ public import SystemCalls
 
 /// Standard output or standard error: whole texts, unbuffered.
 public final class StandardStream: Sendable {
-  /// Both live as long as the process, and so never close what they did not open.
+  /// Standard output, descriptor 1. Neither stream is ever closed.
   public static let output = StandardStream(1)
+  /// Standard error, descriptor 2.
   public static let error = StandardStream(2)
 
   private let descriptor: FileDescriptor
   private let firstLoss = Mutex<SystemError?>(nil)
 
-  /// Why something that was written did not arrive; nil while everything did, and where only the reader went away, which is
-  /// its right.
+  /// Why text was lost; nil if none was. A reader that closes the stream is not an error.
   public var loss: SystemError? { firstLoss.withLock { $0 } }
 
   private init(_ number: Int32) {
     descriptor = FileDescriptor(takingOwnershipOf: number)
   }
 
-  /// Where this process was started without one of its standard streams, puts /dev/null in its place: else the next file or
-  /// socket that is opened would get its number, and what is printed with it. To be called first thing in `main`.
+  /// Opens /dev/null for each standard stream that this process was started without: else the next file or socket would get
+  /// its number, and what the program prints. Call it first in `main`.
   public static func reserve() {
     for number: Int32 in 0...2 where fcntl(number, F_GETFD) == -1 {
       // The lowest free number is taken, which is this one. Without /dev/null there is nothing better to do.
@@ -28,14 +28,14 @@ public final class StandardStream: Sendable {
     }
   }
 
-  /// Blocks while the reader is slow. A stream that nobody reads any more takes the text and loses it, and so does one whose
-  /// file has no room: ``loss`` remembers that for ``ExitCode/exitProcess(printing:)``. False then, for those that write on and
-  /// on.
+  /// Blocks while the reader is slow. False once the reader has closed the stream, and when its file has no room: the text
+  /// is lost. ``loss`` remembers the latter for ``ExitCode/exitProcess(printing:)``.
   @discardableResult
   public func write(_ text: String) -> Bool {
     write(Array(text.utf8))
   }
 
+  /// Writes bytes; see ``write(_:)-(String)``.
   @discardableResult
   public func write(_ bytes: [UInt8]) -> Bool {
     do throws(SystemError) {

@@ -1,10 +1,13 @@
 import CLinux
 import Glibc
 
-/// What stands behind a standard stream.
+/// The terminal that a standard stream may be.
 public struct Terminal: Sendable {
+  /// Descriptor 0.
   public static let standardInput = Terminal(descriptor: 0)
+  /// Descriptor 1.
   public static let standardOutput = Terminal(descriptor: 1)
+  /// Descriptor 2.
   public static let standardError = Terminal(descriptor: 2)
 
   private let descriptor: Int32
@@ -13,19 +16,19 @@ public struct Terminal: Sendable {
     self.descriptor = descriptor
   }
 
-  /// False also for a terminal that says it cannot move its cursor (`TERM=dumb`).
+  /// Whether the stream is a terminal that can move its cursor (`TERM` is not `dumb`).
   public var isTerminal: Bool {
     isatty(descriptor) == 1 && ProcessEnvironment.variables["TERM"] != "dumb"
   }
 
-  /// Its width now, 80 where it does not tell; nil where this is no terminal.
+  /// Its width now, 80 if it does not tell; nil unless this is a terminal.
   public var columns: Int? {
     guard isTerminal else { return nil }
     let columns = Int(clinux_terminal_columns(descriptor))
     return columns > 0 ? columns : 80
   }
 
-  /// Its height now, 24 where it does not tell; nil where this is no terminal.
+  /// Its height now, 24 if it does not tell; nil unless this is a terminal.
   public var rows: Int? {
     guard isTerminal else { return nil }
     let rows = Int(clinux_terminal_rows(descriptor))

@@ -1,5 +1,6 @@
 /// How many columns of a terminal a text takes.
 public enum TextWidth {
+  /// The sum over the characters: 0 for control characters, 2 for wide ones, else 1.
   public static func of(_ text: String) -> Int {
     text.reduce(0) { $0 + of($1) }
   }
@@ -17,7 +18,7 @@ public enum TextWidth {
     }
   }
 
-  /// At most `columns` wide; what is cut ends in an ellipsis. Control characters are left out.
+  /// Cuts a text to at most `columns`, with an ellipsis at its end, and removes control characters.
   public static func cut(_ text: String, to columns: Int) -> String {
     let text = text.filter { of($0) > 0 }
     guard of(text) > columns else { return text }
@@ -32,19 +33,19 @@ public enum TextWidth {
     return columns > 0 ? result + "…" : ""
   }
 
-  /// As ``cut(_:to:)``, but what is left out is the middle, and more of the end stays than of the beginning: names in
-  /// reverse domain order differ at their ends.
+  /// The same as ``cut(_:to:)``, but the ellipsis replaces the middle, and more of the end stays than of the beginning:
+  /// names in reverse domain order differ at their ends.
   public static func cutMiddle(_ text: String, to columns: Int) -> String {
     let text = text.filter { of($0) > 0 }
     guard of(text) > columns else { return text }
     guard columns > 2 else { return cut(text, to: columns) }
-    let head = take(text, (columns - 1) / 3)
-    let tail = take(String(text.reversed()), columns - 1 - of(head))
+    let head = prefix(of: text, columns: (columns - 1) / 3)
+    let tail = prefix(of: String(text.reversed()), columns: columns - 1 - of(head))
     return head + "…" + String(tail.reversed())
   }
 
   /// The longest beginning that fits.
-  private static func take(_ text: String, _ columns: Int) -> String {
+  private static func prefix(of text: String, columns: Int) -> String {
     var width = 0
     return String(
       text.prefix { character in

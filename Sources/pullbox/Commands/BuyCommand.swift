@@ -9,18 +9,18 @@ enum BuyCommand: Command {
   static let description = CommandDescription(
     "buy", summary: "Buy a product with the agent's store account",
     discussion: """
-      The agent fetches what was bought whether this command waits or not. With
-      --wait it ends when the transaction is finished: everything is on this device,
-      verified, and the store has closed it.
+      The agent downloads the content whether this command waits or not. With --wait
+      the command ends when the transaction is finished: all content is on this
+      device and verified, and the store has closed the transaction.
       """,
     operands: [.init("ID")],
     options: [
       .flag(
-        "wait", abbreviation: "w", environment: .some(nil), help: "Wait until the transaction is finished"),
+        "wait", abbreviation: "w", environment: .none, help: "Wait until the transaction is finished"),
       .value(
-        "timeout", "SECONDS", environment: .some(nil),
-        help: "With --wait, give up waiting (exit code 4) after so long; the agent goes on"),
-      .value("quantity", "N", environment: .some(nil), help: "How many, 1 to 10; for consumables"),
+        "timeout", "SECONDS", environment: .none,
+        help: "With --wait, stop waiting after this time (exit code 4); the agent continues"),
+      .value("quantity", "N", environment: .none, help: "Quantity of a consumable, 1 to 10"),
     ])
 
   static func run(_ context: CommandContext) async throws {
@@ -33,28 +33,28 @@ enum BuyCommand: Command {
       if transaction.state == "failed" {
         throw CommandFailure(.notEntitled, "the purchase failed: \(transaction.reason ?? transaction.state)")
       }
-      return try report(transaction, [], context.console)
+      return try report(transaction, downloads: [], on: context.console)
     }
     context.console.note("\(product): transaction \(transaction.id)")
     try await withTimeout(timeout.map { .seconds($0) }) {
-      try await wait(for: transaction, agent)
+      try await wait(for: transaction, with: agent)
     } expired: {
       CommandFailure(
-        .undetermined, "transaction \(transaction.id) is not finished yet; the agent goes on with it")
+        .undetermined, "transaction \(transaction.id) is not finished yet; the agent continues it")
     }
     let finished = try await agent.transactions().first { $0.id == transaction.id } ?? transaction
     let downloads = try await agent.downloads().filter { $0.transaction == transaction.id }
-    try report(finished, downloads, context.console)
+    try report(finished, downloads: downloads, on: context.console)
   }
 
-  private static func wait(for transaction: AgentTransaction, _ agent: AgentClient) async throws {
-    var display = DownloadDisplay(.error, .standardError)
-    var watch = PurchaseTracker(transaction.id)
+  private static func wait(for transaction: AgentTransaction, with agent: AgentClient) async throws {
+    var display = DownloadDisplay(.error, terminal: .standardError)
+    var tracker = PurchaseTracker(transaction.id)
     var absence = AgentOutageNotice()
     var obstacle: String?
     var failure: CommandFailure?
     try await agent.follow { update in
-      let (news, verdict) = watch.take(update)
+      let (news, verdict) = tracker.apply(update)
       for download in news { display.show(download) }
       if let note = absence.note(on: update) { display.note(note) }
       switch verdict {
@@ -64,8 +64,8 @@ enum BuyCommand: Command {
         return .stop
       case nil: break
       }
-      if watch.obstacle != obstacle {
-        obstacle = watch.obstacle
+      if tracker.obstacle != obstacle {
+        obstacle = tracker.obstacle
         if let obstacle { display.note(obstacle) }
       }
       return .goOn
@@ -75,7 +75,7 @@ enum BuyCommand: Command {
   }
 
   private static func report(
-    _ transaction: AgentTransaction, _ downloads: [DownloadStatus], _ console: Console
+    _ transaction: AgentTransaction, downloads: [DownloadStatus], on console: Console
   ) throws {
     if console.printsJSON {
       try console.print(json: transaction)
@@ -88,5 +88,88 @@ enum BuyCommand: Command {
       guard let path = download.contentPath else { continue }
       console.print("\(download.product) \(download.version?.text ?? "")  \(path)")
     }
+  }
+}
+
+/// Follows one transaction to its end, by the agent's updates. Pure.
+struct PurchaseTracker {
+  enum Verdict {
+    case finished
+    case failed(CommandFailure)
+  }
+
+  let transaction: TransactionIdentifier
+  private var downloads: [DownloadIdentifier: DownloadStatus] = [:]
+  private var latest: AgentTransaction?
+
+  init(_ transaction: TransactionIdentifier) {
+    self.transaction = transaction
+  }
+
+  /// Why the transaction waits, for people; nil while it does not.
+  var obstacle: String? {
+    guard let latest, let reason = latest.reason else { return nil }
+    return "\(latest.step): \(latest.error?.description ?? reason)"
+  }
+
+  /// Answers the downloads of the transaction that changed, and how it ended once it has.
+  mutating func apply(_ update: AgentUpdate) -> (news: [DownloadStatus], verdict: Verdict?) {
+    switch update {
+    case .snapshot(let transactions, let downloads):
+      let news = downloads.filter { apply($0) }
+      guard let found = transactions.first(where: { $0.id == transaction }) else {
+        return (news, .failed(forgotten))
+      }
+      latest = found
+      return (news, verdict)
+    case .event(.transaction(let transaction)) where transaction.id == self.transaction:
+      latest = transaction
+      return ([], verdict)
+    case .event(.download(let download)):
+      return apply(download) ? ([download], verdict) : ([], nil)
+    case .event, .lost:
+      return ([], nil)
+    }
+  }
+
+  private mutating func apply(_ download: DownloadStatus) -> Bool {
+    guard download.transaction == transaction else { return false }
+    return downloads.updateValue(download, forKey: download.id) != download
+  }
+
+  private var verdict: Verdict? {
+    guard let latest else { return nil }
+    if latest.step == "finished" { return .finished }
+    let why = latest.error?.description ?? latest.reason ?? latest.state
+    if latest.step == "failed" || latest.state == "failed" {
+      return .failed(CommandFailure(.notEntitled, "the purchase failed: \(why)"))
+    }
+    if let error = latest.error, ExitCode(error) == .notEntitled {
+      return .failed(CommandFailure(.notEntitled, error.description))
+    }
+    switch latest.reason {
+    case "grant-revoked": return .failed(CommandFailure(.notEntitled, "the purchase was refunded or revoked"))
+    case "download-failed", "download-cancelled": return failedDownload
+    default: return nil
+    }
+  }
+
+  /// Nil while it is not known which one it was: its event comes before or after the transaction's.
+  private var failedDownload: Verdict? {
+    let failed = downloads.values.filter { $0.state == .failed || $0.state == .cancelled }
+    guard let download = failed.min(by: { $0.id < $1.id }) else { return nil }
+    let why = download.error?.description ?? download.reason
+    return .failed(
+      CommandFailure(
+        ExitCode(endOf: download),
+        "the download of \(download.product) \(download.state.rawValue): \(why); 'pullbox resume \(download.id)' tries again"
+      ))
+  }
+
+  private var forgotten: CommandFailure {
+    CommandFailure(
+      .undetermined,
+      "the agent does not know transaction \(transaction) any more; 'pullbox library' shows what is on this device"
+    )
   }
 }

@@ -35,8 +35,19 @@ struct CommandStateDirectory: Sendable {
     try FileSystem.createDirectory(directory, permissions: 0o700)
     InterruptHandler.removeAtEnd(directory)
     guard let lock = try LockFile.acquire("\(directory)/lock") else {
-      throw CommandFailure(.failed, "\(directory) is in use by somebody else")
+      throw CommandFailure(.failed, "\(directory) is in use by another process")
     }
     return WorkDirectory(path: directory, lock: lock)
+  }
+}
+
+/// Held by one run, for as long as this object lives.
+final class WorkDirectory: Sendable {
+  let path: String
+  private let lock: LockFile
+
+  init(path: String, lock: consuming LockFile) {
+    self.path = path
+    self.lock = lock
   }
 }

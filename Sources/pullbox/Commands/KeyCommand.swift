@@ -8,17 +8,18 @@ import SystemCalls
 enum KeyCommand: Command {
   static let peer = CommandPeer.offline
   static let description = CommandDescription(
-    "key", summary: "Show the key that packages are signed with, or take one in",
+    "key", summary: "Show, import or export the key that signs packages",
     discussion: """
-      The key is made when it is first needed. Keep a copy (--export): without it no
-      further version of a product that names it can be published. Files are
-      Ed25519 keys in PEM, as 'openssl genpkey -algorithm ed25519' makes them.
+      The key is generated when it is first needed. Keep a copy (--export): without
+      it you cannot publish another version of a product that names the key. Key
+      files have Ed25519 keys in PEM, as 'openssl genpkey -algorithm ed25519' writes
+      them.
       """,
     options: [
-      .value("import", "FILE", environment: .some(nil), help: "Sign with this key from now on"),
+      .value("import", "FILE", environment: .none, help: "Import this key and sign with it from now on"),
       .value(
-        "export", "FILE", environment: .some(nil), help: "Write a copy of the secret key, for safe keeping"),
-      .flag("public", environment: .some(nil), help: "Print the public key in PEM and nothing else"),
+        "export", "FILE", environment: .none, help: "Write a copy of the secret key"),
+      .flag("public", environment: .none, help: "Print only the public key, in PEM"),
     ])
 
   private struct Report: Encodable {
@@ -32,7 +33,7 @@ enum KeyCommand: Command {
     let (imported, exported) = (arguments.value("import"), arguments.value("export"))
     let file = CommandStateDirectory().signingKey
     let key = try await BlockingPool.shared.run {
-      let key = try imported.map { try take($0, as: file) } ?? file.readOrMake()
+      let key = try imported.map { try importKey(at: $0, as: file) } ?? file.readOrMake()
       if let exported { try write(key, to: exported) }
       return key.verificationKey
     }
@@ -48,7 +49,7 @@ enum KeyCommand: Command {
     }
   }
 
-  private static func take(_ path: String, as file: PublisherKeyFile) throws -> SigningKey {
+  private static func importKey(at path: String, as file: PublisherKeyFile) throws -> SigningKey {
     guard let key = try PublisherKeyFile(path: path).read() else {
       throw CommandFailure(.failed, "there is no key at \(path)")
     }

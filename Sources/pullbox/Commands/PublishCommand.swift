@@ -1,9 +1,9 @@
-import PullboxAPIClient
 import Commerce
 import ContentPackage
-import Crypto
 import CoreTypes
+import Crypto
 import PullboxAPI
+import PullboxAPIClient
 import PullboxKit
 import ServiceRuntime
 import SystemCalls
@@ -11,29 +11,30 @@ import SystemCalls
 enum PublishCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
-    "publish", summary: "Pack, send and hand in a content version",
+    "publish", summary: "Pack, upload and submit a content version",
     discussion: """
-      A folder's product.json5, or the ContentInfo.plist beside its Contents, says
-      which product and version it is. A product that
-      the server does not know is created, from that description or as a free
-      product of the folder's name. A folder with nothing but a description (a
-      subscription) only creates or changes the product. A package that 'pack' made
-      is sent with the manifest and the signatures that lie beside it. An upload
-      that was broken off goes on where it stood when the same command is given again.
+      A folder's product.json5, or the ContentInfo.plist beside its Contents, names
+      the product and the version. The command creates a product that the server
+      does not know, from that description or as a free product with the folder's
+      name. A folder with nothing but a description (a subscription) only creates or
+      changes the product. A package that 'pack' wrote is uploaded with the manifest
+      and the signatures beside it. If an upload was interrupted, repeat the command:
+      it continues where the upload stopped.
       """,
     operands: [.init("DIR|FILE")],
     options: [
-      .value("product", "ID", environment: .some(nil), help: "Which product, whatever the description says"),
-      .value("version", "V", environment: .some(nil), help: "Which version, whatever the description says"),
       .value(
-        "manifest", "FILE", environment: .some(nil),
-        help: "The manifest of a package, where it is not beside it"),
+        "product", "ID", environment: .none, help: "Identifier of the product, instead of the description's"),
+      .value("version", "V", environment: .none, help: "Version, instead of the description's"),
+      .value(
+        "manifest", "FILE", environment: .none,
+        help: "Path of the package's manifest, if it is not beside the package"),
       SigningKeys.option,
-      .flag("release", environment: .some(nil), help: "Also approve and release it"),
-      .flag("draft", environment: .some(nil), help: "Do not hand it in for review"),
+      .flag("release", environment: .none, help: "Also approve and release the version"),
+      .flag("draft", environment: .none, help: "Do not submit the version for review"),
       .flag(
-        "update", environment: .some(nil),
-        help: "Also change a product that the server knows to what the description says"),
+        "update", environment: .none,
+        help: "Also change a product that the server knows to its description"),
     ])
 
   static func run(_ context: CommandContext) async throws {
@@ -46,7 +47,7 @@ enum PublishCommand: Command {
     let client = try context.patientClient()
     if source.form == .descriptionOnly {
       let entry = try await client.put(product, source.description ?? source.defaultDescription)
-      return try ProductsCommand.print([entry], context.console)
+      return try ProductsCommand.print([entry], on: context.console)
     }
     let version = try version(of: source, context)
     let known = try await client.product(product)?.product
@@ -54,9 +55,8 @@ enum PublishCommand: Command {
     let keys = try await BlockingPool.shared.run { try signingKeys(for: source, context.arguments) }
     if let named = known?.publisherKeys { try keys.check(against: named, product) }
 
-    let versions =
-      isKnown ? try await Paging.all { try await client.versions(of: product, after: $0) } : []
-    let previous = try await Self.previous(to: version, of: source, among: versions, client)
+    let previous =
+      isKnown ? try await manifest(before: version, of: product, source: source, client: client) : nil
 
     // Held to the end: the package lies there until it is sent.
     let work = try await BlockingPool.shared.run { try CommandStateDirectory().makeWorkDirectory() }
@@ -75,29 +75,36 @@ enum PublishCommand: Command {
     }
     let clock = SystemMonotonicClock()
     let start = clock.now()
-    var record = try await deliver(package, product, version, keys, client)
+    var record = try await upload(package, of: product, version: version, keys: keys, client: client)
     let sent = clock.now() - start
-    record = try await advance(record, client, context)
-    try report(record, package, sent: sent, context.console)
+    record = try await advance(record, client: client, context)
+    try report(record, package: package, sent: sent, on: context.console)
     withExtendedLifetime(work) {}
   }
 
-  /// The package that the new one is laid out after: the same version's, when it is there already and this is a repetition,
-  /// else that of the highest version below.
-  private static func previous(
-    to version: ContentVersion, of source: PublishSource, among versions: [VersionRecord],
-    _ client: OperatorClient
+  /// The manifest that the new package is laid out after: that of the same version, when the server has it already and the
+  /// command is repeated, else that of the highest version below. Nil without one, and for what is not a folder.
+  private static func manifest(
+    before version: ContentVersion, of product: ProductIdentifier, source: PublishSource,
+    client: OperatorClient
   ) async throws -> Manifest? {
     guard source.form == .folder else { return nil }
-    let records = versions.filter { $0.version <= version }
-    guard let record = records.max(by: { $0.version < $1.version }) else { return nil }
-    return try await client.manifest(of: record)
+    var nearest: VersionRecord?
+    _ = try await Paging.forEachPage {
+      try await client.versions(of: product, after: $0)
+    } body: { records in
+      let candidates = records + [nearest].compactMap { $0 }
+      nearest = candidates.filter { $0.version <= version }.max { $0.version < $1.version }
+      return true
+    }
+    guard let nearest else { return nil }
+    return try await client.manifest(of: nearest)
   }
 
-  /// The version at the server; nothing is sent when it is there with these bytes.
-  private static func deliver(
-    _ package: PreparedPackage, _ product: ProductIdentifier, _ version: ContentVersion,
-    _ keys: SigningKeys, _ client: OperatorClient
+  /// Answers the version at the server. Sends nothing when the server has it with these bytes.
+  private static func upload(
+    _ package: PreparedPackage, of product: ProductIdentifier, version: ContentVersion,
+    keys: SigningKeys, client: OperatorClient
   ) async throws -> VersionRecord {
     let manifest = package.packed.manifest
     if let existing = try await client.version(product, version) {
@@ -125,9 +132,9 @@ enum PublishCommand: Command {
     return record
   }
 
-  /// Takes the steps that are asked for and not taken yet.
+  /// Takes the review steps that the options ask for and that are missing.
   private static func advance(
-    _ record: VersionRecord, _ client: OperatorClient, _ context: CommandContext
+    _ record: VersionRecord, client: OperatorClient, _ context: CommandContext
   ) async throws -> VersionRecord {
     var record = record
     while let step = nextStep(
@@ -156,7 +163,7 @@ enum PublishCommand: Command {
   }
 
   private static func report(
-    _ record: VersionRecord, _ package: PreparedPackage, sent: Duration, _ console: Console
+    _ record: VersionRecord, package: PreparedPackage, sent: Duration, on console: Console
   ) throws {
     if console.printsJSON {
       try console.print(json: record)
@@ -169,7 +176,8 @@ enum PublishCommand: Command {
     console.print("  sha256  \(record.digest)")
     if let title = manifest.title { console.print("  title   \(title)") }
     console.print(
-      "  time    \(SecondsText.of(package.duration)) to pack, \(SecondsText.of(sent)) to send and check")
+      "  time    \(DurationText.elapsed(package.duration)) to pack, \(DurationText.elapsed(sent)) to send and check"
+    )
   }
 }
 
@@ -178,10 +186,56 @@ extension TransferBar {
     let note: String? =
       switch progress.activity {
       case .asking: "asking the server"
-      case .sending: progress.sent == progress.total ? "the server checks it" : nil
-      case .waiting(.problem(let problem), let delay): "\(problem.title); again in \(SecondsText.of(delay))"
-      case .waiting(_, let delay): "the server does not answer; again in \(SecondsText.of(delay))"
+      case .sending: progress.sent == progress.total ? "the server checks the package" : nil
+      case .waiting(.problem(let problem), let delay):
+        "\(problem.title); again in \(DurationText.elapsed(delay))"
+      case .waiting(_, let delay): "the server does not answer; again in \(DurationText.elapsed(delay))"
       }
     report(progress.sent, of: progress.total, note: note)
+  }
+}
+
+/// Product, version and keys, from the command line or else from the source.
+extension PublishCommand {
+  /// Blocks. Throws for signatures beside a package that are not of its manifest.
+  static func signingKeys(
+    for source: PublishSource, _ arguments: ParsedArguments
+  ) throws -> SigningKeys {
+    guard case .package(let manifest) = source.form else { return try SigningKeys(arguments) }
+    let stored = try StoredSignatures.read(StoredSignatures.path(beside: source.path))
+    _ = try SignaturePolicy(named: []).signers(of: manifest.canonicalBytes(), signatures: stored)
+    return try SigningKeys(arguments, stored: stored)
+  }
+
+  static func product(
+    of source: PublishSource, _ context: CommandContext
+  ) throws(UsageError) -> ProductIdentifier {
+    if let given = try context.arguments.value("product").map(CommandContext.product) {
+      if case .package(let manifest) = source.form, given != manifest.product {
+        throw UsageError(
+          "the package is of \(manifest.product), and its manifest is signed; pack it as \(given)")
+      }
+      return given
+    }
+    if let described = source.product { return described }
+    throw UsageError("the product is unknown; give --product\(alternative("an id", in: source))")
+  }
+
+  static func version(
+    of source: PublishSource, _ context: CommandContext
+  ) throws(UsageError) -> ContentVersion {
+    if let given = try context.arguments.value("version").map(CommandContext.version) {
+      if case .package(let manifest) = source.form, given != manifest.version {
+        throw UsageError(
+          "this package is version \(manifest.version), and its manifest is signed; pack it as \(given)")
+      }
+      return given
+    }
+    if let described = source.version { return described }
+    throw UsageError("the version is unknown; give --version\(alternative("a version", in: source))")
+  }
+
+  private static func alternative(_ member: String, in source: PublishSource) -> String {
+    source.isFile ? "" : ", or \(member) in \(source.path)/\(SourceFolder.productDescriptionName)"
   }
 }

@@ -39,8 +39,8 @@ struct PublishSource: Sendable {
     }
   }
 
-  /// Blocks. A file is a package when `manifest` is given, or lies beside it. Throws where there is nothing to publish, and
-  /// where the description or the manifest cannot be read.
+  /// Blocks. A file is a package when `manifest` is given, or lies beside it. Throws if there is nothing to publish, or
+  /// the description or the manifest cannot be read.
   init(inspecting path: String, manifest manifestPath: String? = nil) throws {
     self.path = try Self.absolute(path)
     switch try FileDescriptor.open(path, .readOnly).status().kind {
@@ -60,17 +60,17 @@ struct PublishSource: Sendable {
       description = try ProductDescriptionFile(readingIfPresent: "\(path)/\(name)")?.description
       let source = try SourceFolder(scanning: path)
       let info = source.hostedContent
-      if let described = description?.id, let told = info?.product, described != told {
+      if let described = description?.id, let named = info?.product, described != named {
         throw CommandFailure(
-          .failed, "\(name) says that this is \(described), its ContentInfo.plist that it is \(told)")
+          .failed, "\(name) names the product \(described), its ContentInfo.plist \(named)")
       }
-      if let described = description?.version, let told = info?.version, described != told {
+      if let described = description?.version, let named = info?.version, described != named {
         throw CommandFailure(
-          .failed, "\(name) says that this is version \(described), its ContentInfo.plist \(told)")
+          .failed, "\(name) names the version \(described), its ContentInfo.plist \(named)")
       }
       product = description?.id ?? info?.product
       version = description?.version ?? info?.version
-      // Without them nobody could say what this is, so it is told here, with everything else.
+      // Product and version may be missing because of it: report all faults here.
       if source.faults.contains(where: { $0.code == .contentInfoInvalid }) {
         throw PackageValidationError(source.faults)
       }
@@ -84,19 +84,66 @@ struct PublishSource: Sendable {
     }
   }
 
-  /// A description for a product that nobody has described: free of charge, for sale everywhere.
+  /// A description for a product without one: free of charge, for sale everywhere.
   var defaultDescription: ProductDescription {
     ProductDescription(
       type: .nonConsumable, localizations: ["en-US": .init(title: String(name.prefix(120)), description: "")])
   }
 
   /// `.` and `..` have no name of their own.
-  private static func absolute(_ path: String) throws(CommandFailure) -> String {
+  private static func absolute(_ path: String) throws(SystemError) -> String {
     let last = FileSystem.lastPart(of: path)
-    guard last == "." || last == ".." else { return path }
-    guard let resolved = ResolvedPath.of(path) else {
-      throw CommandFailure(.failed, "\(path) cannot be resolved")
+    return last == "." || last == ".." ? try FileSystem.realPath(path) : path
+  }
+}
+
+/// A package that is ready to be sent or kept.
+struct PreparedPackage: Sendable {
+  /// Where its bytes lie: the source itself for a single file and for a package.
+  let path: String
+  let packed: PackedPackage
+  let duration: Duration
+
+  /// Packs a folder to `output`, or reads a file where it is. Shows a bar. Throws when a package is not what its manifest
+  /// says.
+  static func make(
+    from source: PublishSource, product: ProductIdentifier, version: ContentVersion,
+    output: String, following previous: Manifest?
+  ) async throws -> PreparedPackage {
+    let clock = SystemMonotonicClock()
+    let start = clock.now()
+    let builder = PackageBuilder(product: product, version: version)
+    let label = source.isFile ? "reading \(source.name)" : "packing \(source.name)"
+    let packed = try await TransferBar.show(label) { bar in
+      try await BlockingPool.shared.run {
+        switch source.form {
+        case .file: try builder.describe(file: source.path) { bar.report($0, of: $1) }
+        case .package(let manifest):
+          try read(source.path, against: manifest, builder: builder) { bar.report($0, of: $1) }
+        case .folder, .descriptionOnly:
+          try builder.pack(folder: source.path, to: output, following: previous) {
+            bar.report($0, of: $1)
+          }
+        }
+      }
     }
-    return resolved
+    return PreparedPackage(
+      path: source.isFile ? source.path : output, packed: packed, duration: clock.now() - start)
+  }
+
+  /// Compares length and digest before anything is sent; the server inspects the content.
+  private static func read(
+    _ path: String, against manifest: Manifest, builder: PackageBuilder,
+    progress: @escaping PackageBuilder.Progress
+  ) throws -> PackedPackage {
+    let found = try builder.describe(file: path, progress: progress).manifest
+    guard found.length == manifest.length, found.digest == manifest.digest else {
+      throw CommandFailure(
+        .integrity,
+        "\(path) is not the package of its manifest: it has \(found.length.rawValue) bytes with the SHA-256 "
+          + "\(found.digest), the manifest is for \(manifest.length.rawValue) with \(manifest.digest); "
+          + "pack it again, or take the manifest away to publish the file as it is")
+    }
+    return PackedPackage(manifest: manifest, skipped: [])
   }
 }

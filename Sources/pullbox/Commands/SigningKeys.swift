@@ -10,8 +10,8 @@ import SystemCalls
 struct SigningKeys: Sendable {
   static let option = CommandOption.list(
     "signing-key", "FILE",
-    help: "The key to sign with, Ed25519 in PEM; this user's own unless given (see 'key'). "
-      + "Given twice, both sign, as while a new key takes over")
+    help: "Sign with this key, Ed25519 in PEM; this user's own key unless given (see 'key'). "
+      + "If given twice, both keys sign, as while a new key replaces another")
 
   let keys: [SigningKey]
   /// Made before, of the manifest that is published.

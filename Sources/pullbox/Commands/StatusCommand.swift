@@ -5,7 +5,7 @@ import ServiceRuntime
 
 enum StatusCommand: Command {
   static let peer = CommandPeer.agent
-  static let description = CommandDescription("status", summary: "Show how this device's agent stands")
+  static let description = CommandDescription("status", summary: "Show the state of this device's agent")
 
   static func run(_ context: CommandContext) async throws {
     let status = try await context.agent().status()

@@ -1,12 +1,14 @@
 import ContentPackage
 import CoreTypes
+import PullboxAPI
+import ServiceRuntime
 import SystemCalls
 
 /// The manifest that `pack` writes beside a package, under the package's name and `.manifest.json`.
 enum StoredManifest {
   static func path(beside package: String) -> String { package + ".manifest.json" }
 
-  /// Blocks. Nil where there is none; throws ``PackageValidationError`` for one that is not well-formed.
+  /// Blocks. Nil without a file; throws ``PackageValidationError`` for one that is not well-formed.
   static func read(_ path: String) throws -> Manifest? {
     let bytes: [UInt8]
     do throws(SystemError) {
@@ -21,6 +23,30 @@ enum StoredManifest {
   /// Blocks; durable.
   static func write(_ manifest: Manifest, to path: String) throws(SystemError) {
     let bytes = manifest.canonicalBytes()
+    try DurableFile.write(bytes.span, to: path)
+  }
+}
+
+/// The signatures that `pack` writes beside a package, under the package's name and `.signatures.json`: one list, in the
+/// form that the server reads.
+enum StoredSignatures {
+  static func path(beside package: String) -> String { package + ".signatures.json" }
+
+  /// Blocks. Empty without a file.
+  static func read(_ path: String) throws -> [PublisherSignature] {
+    do {
+      return try APIJSON.decode(
+        [PublisherSignature].self, from: try FileSystem.read(path, upTo: .kibibytes(64)))
+    } catch let error as SystemError where error.isFileMissing {
+      return []
+    } catch let error as DecodingError {
+      throw CommandFailure(.integrity, "\(path): \(APIJSON.explain(error))")
+    }
+  }
+
+  /// Blocks; durable.
+  static func write(_ signatures: [PublisherSignature], to path: String) throws {
+    let bytes = try APIJSON.encode(signatures) + [0x0A]
     try DurableFile.write(bytes.span, to: path)
   }
 }

@@ -1,17 +1,17 @@
 import PullboxAPI
 import ServiceRuntime
 
-/// Results go to standard output, in the form that was asked for; everything said on the way goes to standard error.
+/// Results go to standard output, in the form that was asked for; messages go to standard error.
 struct Console: Sendable {
   let printsJSON: Bool
 
-  /// One object on a line of its own.
+  /// One object on a line of its own. False once the reader has closed standard output.
   @discardableResult
   func print(json value: some Encodable) throws -> Bool {
     StandardStream.output.write(try APIJSON.encode(value) + [0x0A])
   }
 
-  /// False when nobody reads any more.
+  /// False once the reader has closed standard output.
   @discardableResult
   func print(_ line: String) -> Bool {
     StandardStream.output.write(line + "\n")
@@ -21,7 +21,7 @@ struct Console: Sendable {
     StandardStream.error.write(line + "\n")
   }
 
-  /// As a table, or as JSON when that was asked for. An empty table is `whenEmpty`, on standard error.
+  /// Prints a table, or JSON with `--json`. Instead of a table without rows it prints `whenEmpty` on standard error.
   func print<Item: Encodable>(
     _ items: [Item], columns: [TextTable.Column], whenEmpty: String, row: (Item) -> [String]
   ) throws {

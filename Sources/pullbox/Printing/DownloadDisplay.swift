@@ -2,7 +2,7 @@ import CoreTypes
 import PullboxAPI
 import ServiceRuntime
 
-/// Shows downloads as they go on: bars that move on a terminal, lines anywhere else.
+/// Shows the progress of downloads: bars on a terminal, lines anywhere else.
 struct DownloadDisplay {
   /// Between two frames that differ in progress only.
   static let frameInterval = Duration.milliseconds(100)
@@ -12,12 +12,12 @@ struct DownloadDisplay {
   private let clock: any MonotonicClock
   private var board = DownloadBoard()
   private var log = DownloadLog()
-  private var screen = LiveRegion()
+  private var region = LiveRegion()
   private var lastFrame: MonotonicInstant?
-  /// False once nobody reads the stream any more.
+  /// False once the reader of the stream has closed it.
   private(set) var isRead = true
 
-  init(_ stream: StandardStream, _ terminal: Terminal, clock: any MonotonicClock = SystemMonotonicClock()) {
+  init(_ stream: StandardStream, terminal: Terminal, clock: any MonotonicClock = SystemMonotonicClock()) {
     self.stream = stream
     self.terminal = terminal
     self.clock = clock
@@ -27,21 +27,21 @@ struct DownloadDisplay {
   func knows(_ id: DownloadIdentifier) -> Bool { board.downloads.contains { $0.id == id } }
 
   mutating func show(_ download: DownloadStatus) {
-    let isNews = board.update(download)
+    let hasChanged = board.update(download)
     if terminal.isTerminal {
-      draw(evenSoon: isNews)
+      draw(evenSoon: hasChanged)
     } else if let line = log.line(for: download) {
       write(line + "\n")
     }
   }
 
-  /// A line that stays, above the bars; on standard error where there are none.
+  /// Writes a line above the bars, where it stays; without a terminal, on standard error.
   mutating func note(_ line: String) {
     guard let columns = terminal.columns else {
       StandardStream.error.write(line + "\n")
       return
     }
-    write(screen.above(TextWidth.cut(line, to: columns), columns: columns))
+    write(region.above(TextWidth.cut(line, to: columns), columns: columns))
     draw(evenSoon: true)
   }
 
@@ -57,10 +57,114 @@ struct DownloadDisplay {
     lastFrame = now
     // The cursor rests on the line below the last one.
     let lines = board.lines(columns: columns, rows: rows - 1, inColor: terminal.showsColor)
-    write(screen.frame(lines, columns: columns))
+    write(region.frame(lines, columns: columns))
   }
 
   private mutating func write(_ text: String) {
     if !stream.write(text) { isRead = false }
   }
+}
+
+/// Several downloads on a terminal, a line each, in the order they were first seen.
+struct DownloadBoard {
+  private(set) var downloads: [DownloadStatus] = []
+
+  /// Whether more than the download's progress changed.
+  mutating func update(_ download: DownloadStatus) -> Bool {
+    guard let index = downloads.firstIndex(where: { $0.id == download.id }) else {
+      downloads.append(download)
+      return true
+    }
+    defer { downloads[index] = download }
+    return downloads[index].state != download.state || downloads[index].reason != download.reason
+  }
+
+  var isLive: Bool { downloads.contains { !$0.state.isFinal } }
+
+  /// Never wider than `columns`, and never more than `rows` lines: then live downloads are shown first, and the last line
+  /// says how many are left out.
+  func lines(columns: Int, rows: Int, inColor: Bool) -> [String] {
+    let room = max(1, rows)
+    var shown = downloads
+    if shown.count > room {
+      let live = shown.filter { !$0.state.isFinal }
+      shown = Array((live + shown.filter(\.state.isFinal)).prefix(max(1, room - 1)))
+    }
+    var lines = zip(shown, ProgressLine.lines(shown.map(\.line), columns: columns)).map { download, line in
+      inColor ? download.color?.paint(line) ?? line : line
+    }
+    if shown.count < downloads.count, room > 1 { lines.append("… \(downloads.count - shown.count) more") }
+    return lines
+  }
+}
+
+/// Downloads for a log or a pipe: a line for each new state or reason, and for every whole tenth of one that moves.
+struct DownloadLog {
+  private struct Seen {
+    var state: DownloadStatus.State
+    var reason: String
+    var tenth: Int
+  }
+
+  private var seen: [DownloadIdentifier: Seen] = [:]
+
+  init() {}
+
+  /// The line for a download's new status; nil for none.
+  mutating func line(for download: DownloadStatus) -> String? {
+    let tenth = Int(min(1, max(0, download.progress)) * 10)
+    let now = Seen(state: download.state, reason: download.reason, tenth: tenth)
+    let before = seen.updateValue(now, forKey: download.id)
+    guard let before, before.state == now.state, before.reason == now.reason else {
+      return download.line.plain
+    }
+    // No line for a tenth twice, although damaged pieces take the progress back.
+    seen[download.id]?.tenth = max(before.tenth, tenth)
+    return tenth > before.tenth ? download.line.plain : nil
+  }
+}
+
+extension DownloadStatus {
+  /// Its progress, for people.
+  var line: ProgressLine {
+    let name = version.map { "\(product) \($0)" } ?? "\(product)"
+    var line = ProgressLine(
+      label: name, fraction: bytesTotal == nil && !state.isFinal ? nil : progress, done: bytesVerified,
+      total: bytesTotal)
+    if state == .active, reason == "transferring" {
+      line.speed = speed > 0 ? ByteCount(Int64(speed)) : nil
+      line.timeRemaining = timeRemaining.map { .seconds($0) }
+    } else {
+      line.note = standing
+    }
+    return line
+  }
+
+  /// State and reason, once where they say the same: `paused (user)`, `waiting (store-unreachable)`, `placing`.
+  var standing: String {
+    switch state {
+    case .active: reason
+    case .finished: "finished"
+    default: reason.isEmpty || reason == state.rawValue ? state.rawValue : "\(state.rawValue) (\(reason))"
+    }
+  }
+
+  var color: ANSIColor? {
+    switch state {
+    case .finished: .green
+    case .failed: .red
+    case .waiting where reason == "queued": nil
+    case .waiting, .paused, .cancelled: .yellow
+    case .active: nil
+    }
+  }
+}
+
+/// The few colors this program uses, as a terminal's own palette has them.
+enum ANSIColor: Int {
+  case red = 31
+  case green = 32
+  case yellow = 33
+
+  func paint(_ text: String) -> String { "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" }
 }

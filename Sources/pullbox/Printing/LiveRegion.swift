@@ -1,14 +1,14 @@
 import ServiceRuntime
 
-/// Lines at the end of a terminal that are written again in place. Pure: answers what to write.
+/// Lines at the bottom of a terminal that are rewritten in place. Pure: answers the text to write.
 struct LiveRegion {
   /// Columns that each line on the screen takes, from the top.
   private var drawn: [Int] = []
 
   init() {}
 
-  /// What turns the lines on the screen into `lines`. `columns` is the terminal's width now: lines that it has wrapped
-  /// since they were drawn, having become narrower, are found all the same.
+  /// The text that replaces the lines on the screen with `lines`. `columns` is the terminal's width now: lines that it
+  /// has wrapped since they were drawn, because it became narrower, are replaced too.
   mutating func frame(_ lines: [String], columns: Int) -> String {
     var text = rewind(columns: columns)
     // Each line is cleared behind its new end, not before it: nothing flickers.
@@ -18,7 +18,7 @@ struct LiveRegion {
     return text
   }
 
-  /// What writes `line` above the live lines, which have to be drawn again after it.
+  /// The text that writes `line` above the region, which has to be drawn again after it.
   mutating func above(_ line: String, columns: Int) -> String {
     defer { drawn = [] }
     return rewind(columns: columns) + line + "\u{1B}[K\n\u{1B}[J"

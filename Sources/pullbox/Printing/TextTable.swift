@@ -4,7 +4,7 @@ import ServiceRuntime
 struct TextTable {
   struct Column {
     var title: String
-    /// Numbers stand to the right.
+    /// Numbers are aligned at the right.
     var isNumber = false
 
     static func text(_ title: String) -> Column { Column(title: title) }

@@ -3,7 +3,7 @@ import PullboxKit
 import ServiceRuntime
 import Synchronization
 
-/// One bar on standard error for something that this process does itself. Whoever reports never waits for the terminal.
+/// One bar on standard error for something that this process does itself. ``report(_:of:note:)`` never waits for the terminal.
 final class TransferBar: Sendable {
   private struct Values {
     var done = ByteCount.zero
@@ -46,7 +46,7 @@ final class TransferBar: Sendable {
     return try await body(bar)
   }
 
-  /// `note` stands in the place of speed and time.
+  /// `note` replaces speed and time.
   func report(_ done: ByteCount, of total: ByteCount, note: String? = nil) {
     let now = clock.now()
     values.withLock { values in
@@ -68,7 +68,7 @@ final class TransferBar: Sendable {
   private func draw() {
     screen.withLock { screen in
       guard !screen.isOver else { return }
-      let line = values.withLock { Self.line(label, $0) }
+      let line = values.withLock { Self.line(label: label, $0) }
       if let columns = terminal.columns {
         let bar = line.line(columns: columns)
         StandardStream.error.write(screen.lines.frame([bar], columns: columns))
@@ -82,7 +82,7 @@ final class TransferBar: Sendable {
     }
   }
 
-  /// The bar leaves the screen: what came of it is said by whoever showed it.
+  /// Removes the bar from the screen: the command prints the result.
   private func clear() {
     screen.withLock { screen in
       screen.isOver = true
@@ -91,7 +91,7 @@ final class TransferBar: Sendable {
     }
   }
 
-  private static func line(_ label: String, _ values: Values) -> ProgressLine {
+  private static func line(label: String, _ values: Values) -> ProgressLine {
     let fraction = values.total.map { total in
       total > .zero ? Double(values.done.rawValue) / Double(total.rawValue) : 1
     }

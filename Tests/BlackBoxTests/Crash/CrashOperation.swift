@@ -28,7 +28,7 @@ enum CrashOperation: String, CaseIterable, Sendable {
   /// What the server is started with for its sake.
   var serverOptions: [String] {
     switch self {
-    case .collect, .refusePackedVersion: ["--collection-grace", "0s"]
+    case .collect, .refusePackedVersion: ["--gc-grace", "0s"]
     case .expire: ["--upload-lifetime", "200ms"]
     default: []
     }

@@ -90,7 +90,7 @@ actor Stack {
       let daemon = try await Daemon.start(
         "pullbox-sandbox",
         [
-          "--listen", "127.0.0.1:0", "--state", directory.path("store"), "--catalogue", serverProxy.url,
+          "--listen", "127.0.0.1:0", "--state", directory.path("store"), "--catalog", serverProxy.url,
           "--server-credential", storeCredential,
         ], name: part.rawValue, in: directory)
       daemons[part] = daemon

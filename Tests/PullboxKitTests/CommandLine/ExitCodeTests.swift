@@ -47,7 +47,7 @@ struct ExitCodeTests {
     }
   }
 
-  private func failure(_ error: any Error, _ peer: CommandPeer) -> CommandFailure {
+  private func failure(_ error: any Error, peer: CommandPeer) -> CommandFailure {
     CommandFailure(error, server: "http://shop", agentSocket: "/run/a.sock", peer: peer)
   }
 
@@ -56,7 +56,7 @@ struct ExitCodeTests {
 
   @Test("an agent that is not there is named with its socket and what to do")
   func noAgent() {
-    let failure = failure(Self.refused, .agent)
+    let failure = failure(Self.refused, peer: .agent)
     #expect(failure.exitCode == .undetermined)
     #expect(
       failure.message
@@ -66,21 +66,21 @@ struct ExitCodeTests {
 
   @Test("a server that is not there is named with its address")
   func noServer() {
-    let failure = failure(Self.refused, .server)
+    let failure = failure(Self.refused, peer: .server)
     #expect(failure.exitCode == .undetermined)
     #expect(failure.message.contains("no server answers at http://shop"))
   }
 
   @Test("a missing key says how to give one")
   func noKey() {
-    let message = failure(APICallError.problem(Problem(.unauthorized)), .server).message
+    let message = failure(APICallError.problem(Problem(.unauthorized)), peer: .server).message
     #expect(message.contains("--operator-key") && message.contains("PULLBOX_OPERATOR_KEY"))
   }
 
   @Test("a full disk is no space, a wrong command line is wrong usage")
   func others() {
-    #expect(failure(SystemError(number: 28, call: "pwrite"), .offline).exitCode == .noSpace)
-    #expect(failure(SystemError(number: 2, call: "openat"), .offline).exitCode == .failed)
-    #expect(failure(UsageError("what?"), .offline).exitCode == .usage)
+    #expect(failure(SystemError(number: 28, call: "pwrite"), peer: .offline).exitCode == .noSpace)
+    #expect(failure(SystemError(number: 2, call: "openat"), peer: .offline).exitCode == .failed)
+    #expect(failure(UsageError("what?"), peer: .offline).exitCode == .usage)
   }
 }

@@ -8,9 +8,9 @@ import Testing
 @Suite("Waiting for a purchase")
 struct PurchaseTrackerTests {
   private func watch(_ updates: [AgentUpdate]) throws -> String {
-    var watch = PurchaseTracker(try #require(TransactionIdentifier("20")))
+    var tracker = PurchaseTracker(try #require(TransactionIdentifier("20")))
     for update in updates {
-      switch watch.take(update).verdict {
+      switch tracker.apply(update).verdict {
       case .finished: return "finished"
       case .failed(let failure): return "exit \(failure.exitCode.rawValue)"
       case nil: continue

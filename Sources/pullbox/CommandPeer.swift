@@ -1,5 +1,0 @@
-enum CommandPeer: Sendable {
-  case server
-  case agent
-  case offline
-}

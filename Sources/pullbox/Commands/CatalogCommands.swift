@@ -1,0 +1,152 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+
+enum ProductsCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "products", summary: "Show the products of the server",
+    options: [
+      .value("publication", "ID", environment: .none, help: "Show only products of this publication"),
+      .value(
+        "state", "STATE", environment: .none,
+        help:
+          "Show only products with a version in this state: \(VersionState.allCases.map(\.rawValue).joined(separator: ", "))"
+      ),
+      .limit,
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let publication = try context.arguments.value("publication").map(CommandContext.product)
+    let state = try context.arguments.value("state").map { text throws(UsageError) in
+      guard let state = VersionState(rawValue: text) else {
+        throw UsageError(
+          "--state takes one of \(VersionState.allCases.map(\.rawValue).joined(separator: ", ")), not '\(text)'"
+        )
+      }
+      return state
+    }
+    let client = try context.operatorClient()
+    try await context.printList {
+      try await client.products(in: publication, withVersionsIn: state, after: $0)
+    } asTable: {
+      try print($0, on: context.console)
+    }
+  }
+
+  static func print(_ products: [OperatorProduct], on console: Console) throws {
+    try console.print(
+      products,
+      columns: [
+        .text("PRODUCT"), .text("TYPE"), .text("FOR SALE"), .text("RELEASED"), .number("VERSIONS"),
+        .text("TITLE"),
+      ], whenEmpty: "no products"
+    ) { entry in
+      [
+        entry.product.id.text, entry.product.type.rawValue, forSale(entry),
+        released(entry), String(entry.versionCount),
+        entry.product.localizations.min { $0.key < $1.key }?.value.title ?? "",
+      ]
+    }
+  }
+
+  /// `yes`, `no`, or `to 10 %` while a version is rolled out to a part of the devices.
+  private static func forSale(_ entry: OperatorProduct) -> String {
+    if entry.clearedForSale { return "yes" }
+    return entry.versions.lazy.filter { $0.state == .released }.compactMap(\.percentage).first
+      .map { "to \($0) %" } ?? "no"
+  }
+
+  /// `1.0`, or `1.0, 1.1 to 10 %` while another version is rolled out to a part of the devices.
+  private static func released(_ entry: OperatorProduct) -> String {
+    entry.versions.filter { $0.state == .released }.sorted { ($0.percentage ?? 0) > ($1.percentage ?? 0) }
+      .map { version in
+        let percentage = version.percentage ?? 100
+        return percentage < 100 ? "\(version.version) to \(percentage) %" : version.version.text
+      }.joined(separator: ", ")
+  }
+}
+
+enum VersionsCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "versions", summary: "Show the content versions of a product, or one version with its history",
+    operands: [.init("ID"), .init("VERSION", isRequired: false)],
+    options: [.limit])
+
+  static func run(_ context: CommandContext) async throws {
+    let product = try context.product(0)
+    let client = try context.operatorClient()
+    if context.arguments.operands.count > 1 {
+      let version = try context.version(1)
+      guard let record = try await client.version(product, version) else {
+        throw CommandFailure(.failed, "\(product) has no version \(version)")
+      }
+      return try show(record, on: context.console)
+    }
+    try await context.printList {
+      try await client.versions(of: product, after: $0)
+    } asTable: {
+      try print($0, on: context.console)
+    }
+  }
+
+  /// Prints the version after a step: a line, or JSON.
+  static func report(_ version: VersionRecord, on console: Console) throws {
+    if console.printsJSON {
+      try console.print(json: version)
+      return
+    }
+    var line = "\(version.product) \(version.version): \(state(version))"
+    if let scheduled = schedule(version) { line += "; to be released \(scheduled)" }
+    if let reason = version.reason { line += " (\(reason))" }
+    console.print(line)
+  }
+
+  private static func print(_ versions: [VersionRecord], on console: Console) throws {
+    let columns: [(TextTable.Column, (VersionRecord) -> String)] = [
+      (.text("VERSION"), { $0.version.text }), (.text("STATE"), state),
+      (.number("SIZE"), { $0.length.description }), (.number("FILES"), { String($0.files) }),
+      (.text("RELEASED"), { $0.released?.description ?? "" }),
+      (.text("TO BE RELEASED"), { schedule($0) ?? "" }), (.text("REASON"), { $0.reason ?? "" }),
+    ]
+    // A column that is empty for every version is left out.
+    let shown = columns.filter { column in versions.contains { !column.1($0).isEmpty } }
+    try console.print(versions, columns: shown.map(\.0), whenEmpty: "no versions") { version in
+      shown.map { $0.1(version) }
+    }
+  }
+
+  /// `released to 10 % of devices`, `withdrawn, downloads stopped`.
+  static func state(_ version: VersionRecord) -> String {
+    if version.state == .released, let percentage = version.percentage, percentage < 100 {
+      return "released to \(percentage) % of devices"
+    }
+    return version.state.rawValue + (version.downloadsStopped == true ? ", downloads stopped" : "")
+  }
+
+  private static func schedule(_ version: VersionRecord) -> String? {
+    version.scheduled.map { "\($0.at)" + ($0.percentage < 100 ? " to \($0.percentage) % of devices" : "") }
+  }
+
+  private static func show(_ version: VersionRecord, on console: Console) throws {
+    if console.printsJSON {
+      try console.print(json: version)
+      return
+    }
+    console.print("\(version.product) \(version.version): \(state(version))")
+    let lines = [
+      ("size", "\(version.length) (\(version.length.rawValue) bytes), \(version.files) files"),
+      ("sha256", "\(version.digest)"), ("submitted by", version.submittedBy),
+      ("approved by", version.approvedBy), ("released", version.released?.description),
+      ("to be released", schedule(version)), ("reason", version.reason),
+    ]
+    for (name, text) in lines {
+      guard let text else { continue }
+      console.print("  " + name + String(repeating: " ", count: 16 - name.count) + text)
+    }
+    try AuditCommand.print(version.history ?? [], on: console)
+  }
+}

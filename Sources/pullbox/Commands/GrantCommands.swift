@@ -1,0 +1,154 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+
+enum GrantsCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "grants", summary: "Show grants with the identifiers that revoke and reinstate take",
+    options: [
+      .value("product", "ID", environment: .none, help: "Show only grants of this product"),
+      .value("transaction", "ID", environment: .none, help: "Show only grants of this transaction"),
+      .value("device", "ID", environment: .none, help: "Show only grants of this device"),
+      .flag("revoked", environment: .none, help: "Show only revoked grants"),
+      .limit,
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let arguments = context.arguments
+    let product = try arguments.value("product").map(CommandContext.product)
+    let transaction: TransactionIdentifier? = try identifier("transaction", in: arguments)
+    let device: DeviceIdentifier? = try identifier("device", in: arguments)
+    let client = try context.operatorClient()
+    try await context.printList {
+      try await client.grants(
+        of: product, transaction: transaction, device: device, revokedOnly: arguments.isSet("revoked"),
+        after: $0)
+    } asTable: {
+      try print($0, on: context.console)
+    }
+  }
+
+  static func print(_ grants: [GrantStatus], on console: Console) throws {
+    try console.print(
+      grants,
+      columns: [
+        .text("GRANT"), .text("STATE"), .text("PRODUCT"), .text("TRANSACTION"), .text("DEVICE"),
+        .text("SINCE"), .text("WHY"),
+      ], whenEmpty: "no grants"
+    ) { grant in
+      let last = grant.history.last
+      return [
+        grant.grant.text, grant.state.rawValue, grant.product.text, grant.transaction.text,
+        grant.device.text, last?.at.description ?? "", last?.detail ?? "",
+      ]
+    }
+  }
+
+  /// The operand of `revoke` and `reinstate`.
+  static func grant(_ context: CommandContext) throws -> GrantIdentifier {
+    let text = try context.operand(0)
+    guard let grant = GrantIdentifier(text) else {
+      throw UsageError("'\(text)' is not a grant: 32 hexadecimal digits, as 'pullbox grants' shows them")
+    }
+    return grant
+  }
+
+  private static func identifier<Value: TextCodable>(
+    _ name: String, in arguments: ParsedArguments
+  ) throws(UsageError) -> Value? {
+    guard let text = arguments.value(name) else { return nil }
+    guard let value = Value(text) else {
+      throw UsageError("--\(name) takes a \(name) identifier, not '\(text)'")
+    }
+    return value
+  }
+}
+
+enum RevokeCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "revoke", summary: "Revoke a grant: its downloads stop, and it allows no more",
+    operands: [.init("GRANT")],
+    options: [
+      .value(
+        "reason", "TEXT", environment: .none, help: "Reason, kept in the grant's history and the audit log")
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let status = try await context.patientClient().revoke(
+      try GrantsCommand.grant(context), reason: context.arguments.value("reason"))
+    try GrantsCommand.print([status], on: context.console)
+  }
+}
+
+enum ReinstateCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "reinstate", summary: "Reinstate a revoked grant: its device continues where it was stopped",
+    operands: [.init("GRANT")],
+    options: [
+      .value(
+        "reason", "TEXT", environment: .none, help: "Reason, kept in the grant's history and the audit log")
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let status = try await context.patientClient().reinstate(
+      try GrantsCommand.grant(context), reason: context.arguments.value("reason"))
+    try GrantsCommand.print([status], on: context.console)
+  }
+}
+
+enum DeliveriesCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "deliveries", summary: "Show what the server granted and delivered",
+    options: [
+      .value("product", "ID", environment: .none, help: "Show only grants of this product"),
+      .value("device", "ID", environment: .none, help: "Show only deliveries to this device"),
+      .value(
+        "state", "STATE", environment: .none,
+        help: "Show only deliveries in this state: granted, completed, finished or revoked"),
+      .limit,
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let product = try context.arguments.value("product").map(CommandContext.product)
+    let device = try context.arguments.value("device").map { text throws(UsageError) in
+      guard let device = DeviceIdentifier(text) else {
+        throw UsageError("'\(text)' is not a device identifier")
+      }
+      return device
+    }
+    let state = try context.arguments.value("state").map { text throws(UsageError) in
+      guard let state = GrantState(rawValue: text) else {
+        throw UsageError("--state takes granted, completed, finished or revoked, not '\(text)'")
+      }
+      return state
+    }
+    let client = try context.operatorClient()
+    try await context.printList {
+      try await client.deliveries(of: product, to: device, in: state, after: $0)
+    } asTable: {
+      try print($0, on: context.console)
+    }
+  }
+
+  private static func print(_ grants: [GrantStatus], on console: Console) throws {
+    try console.print(
+      grants,
+      columns: [
+        .text("GRANT"), .text("STATE"), .text("PRODUCT"), .text("VERSION"), .number("SIZE"),
+        .number("SENT"), .text("TRANSACTION"), .text("DEVICE"), .text("SINCE"),
+      ], whenEmpty: "no deliveries"
+    ) { grant in
+      [
+        grant.grant.text, grant.state.rawValue, grant.product.text, grant.version.text,
+        grant.length.description, grant.bytesDelivered.description, grant.transaction.text, grant.device.text,
+        grant.history.last?.at.description ?? "",
+      ]
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+
+enum AuditCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "audit", summary: "Show the audit log of the server, newest entries first",
+    operands: [.init("ID", isRequired: false)],
+    options: [
+      .value("actor", "NAME", environment: .none, help: "Show only actions with the key of this name"),
+      .value("action", "ACTION", environment: .none, help: "Show only this action, such as version.release"),
+      .limit,
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let product = try context.arguments.operands.first.map(CommandContext.product)
+    let (actor, action) = (context.arguments.value("actor"), context.arguments.value("action"))
+    let client = try context.operatorClient()
+    try await context.printList {
+      try await client.audit(of: product, by: actor, action: action, after: $0)
+    } asTable: {
+      try print($0, on: context.console)
+    }
+  }
+
+  static func print(_ entries: [AuditEntry], on console: Console) throws {
+    try console.print(
+      entries,
+      columns: [.text("WHEN"), .text("WHO"), .text("WHAT"), .text("SUBJECT"), .text("DETAIL")],
+      whenEmpty: "no entries"
+    ) { entry in
+      [entry.at.description, entry.actor, entry.action, entry.subject, entry.detail ?? ""]
+    }
+  }
+}
+
+enum GarbageCollectCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "gc", aliases: ["collect"], summary: "Run garbage collection on the server",
+    discussion: """
+      Garbage collection removes uploads that expired, and packages that no version
+      and no live grant has referred to during the grace period.
+      """,
+    options: [
+      .flag(
+        "dry-run", environment: .none, help: "Show what garbage collection would remove, and change nothing"),
+      .value("grace", "DURATION", environment: .none, help: "Use this grace period instead of the server's"),
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let grace = try context.arguments.value("grace").map { text throws(UsageError) in
+      guard let duration = ConfigurationDuration(text) else {
+        throw UsageError("--grace takes a duration such as 30m or 2d, not '\(text)'")
+      }
+      return duration.duration
+    }
+    let report = try await context.patientClient().collect(
+      isDryRun: context.arguments.isSet("dry-run"), grace: grace)
+    if context.console.printsJSON {
+      try context.console.print(json: report)
+      return
+    }
+    let verb = report.dryRun ? "would remove" : "removed"
+    for item in report.uploads {
+      context.console.print("\(verb) upload \(item.upload) (\(item.bytes))")
+    }
+    for item in report.blobs { context.console.print("\(verb) package \(item.digest) (\(item.bytes))") }
+    for item in report.waiting {
+      context.console.print("in grace since \(item.since): package \(item.digest) (\(item.bytes))")
+    }
+    let count = report.uploads.count + report.blobs.count
+    context.console.print("\(verb) \(count == 0 ? "nothing" : "\(report.bytes) in \(count) files")")
+  }
+}

@@ -1,0 +1,177 @@
+import Commerce
+import ContentPackage
+import CoreTypes
+import Crypto
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+import SystemCalls
+
+enum PackCommand: Command {
+  static let peer = CommandPeer.offline
+  static let description = CommandDescription(
+    "pack", summary: "Pack a folder into a package, with its manifest beside it",
+    discussion: """
+      The same files give the same bytes. The command writes the manifest to
+      FILE.manifest.json and its signatures to FILE.signatures.json. Product and
+      version are those of the folder's description unless given.
+      """,
+    operands: [.init("DIR")],
+    options: [
+      .value("output", "FILE", abbreviation: "o", environment: .none, help: "Path of the package to write"),
+      .value("product", "ID", environment: .none, help: "Identifier of the product"),
+      .value("version", "V", environment: .none, help: "Version; 1 unless given or described"),
+      .value(
+        "previous", "FILE", environment: .none,
+        help: "Manifest or package of the version before; unchanged files keep their bytes"),
+      SigningKeys.option,
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let path = try context.operand(0)
+    let output = try context.arguments.required("output")
+    let source = try await BlockingPool.shared.run { try PublishSource(inspecting: path) }
+    guard source.form == .folder else {
+      throw CommandFailure(.failed, "\(path) is not a folder of files; a single file is a package as it is")
+    }
+    let product = try context.arguments.value("product").map(CommandContext.product) ?? source.product
+    guard let product = product ?? ProductIdentifier(source.name) else {
+      throw UsageError("the product is unknown; give --product, as '\(source.name)' is not an identifier")
+    }
+    let version =
+      try context.arguments.value("version").map(CommandContext.version) ?? source.version
+      ?? CommandContext.version("1")
+    let keys = try await BlockingPool.shared.run { try SigningKeys(context.arguments) }
+    let previousPath = context.arguments.value("previous")
+    let previous = try await BlockingPool.shared.run { try previousPath.map(Self.previousManifest) }
+    let package = try await PreparedPackage.make(
+      from: source, product: product, version: version, output: output, following: previous)
+    let manifest = package.packed.manifest
+    try await BlockingPool.shared.run {
+      try StoredSignatures.write(keys.signatures(of: manifest), to: StoredSignatures.path(beside: output))
+      try StoredManifest.write(manifest, to: StoredManifest.path(beside: output))
+    }
+    try ManifestReport.print(manifest, listsFiles: false, on: context.console)
+  }
+
+  private static func previousManifest(_ path: String) throws -> Manifest {
+    if let manifest = try StoredManifest.read(StoredManifest.path(beside: path)) { return manifest }
+    guard let manifest = try StoredManifest.read(path) else {
+      throw CommandFailure(.failed, "there is no manifest at \(path), and none beside it")
+    }
+    return manifest
+  }
+}
+
+enum InspectCommand: Command {
+  static let peer = CommandPeer.offline
+  static let description = CommandDescription(
+    "inspect", summary: "Show the manifest of a package",
+    discussion: """
+      If FILE.manifest.json exists, the command shows that manifest and does not read
+      the package. Otherwise it reads the file and shows the manifest that it would
+      get as a package.
+      """,
+    operands: [.init("FILE")])
+
+  static func run(_ context: CommandContext) async throws {
+    let path = try context.operand(0)
+    let manifest = try await BlockingPool.shared.run { try describe(path) }
+    try ManifestReport.print(manifest, listsFiles: true, on: context.console)
+  }
+
+  private static func describe(_ path: String) throws -> Manifest {
+    if let stored = try StoredManifest.read(StoredManifest.path(beside: path)) { return stored }
+    if path.hasSuffix(".manifest.json"), let stored = try StoredManifest.read(path) { return stored }
+    let name = FileSystem.lastPart(of: path)
+    let product = ProductIdentifier(name.filter { $0.isASCII && ($0.isLetter || $0.isNumber) })
+    guard let product, let version = ContentVersion("0") else {
+      throw UsageError("'\(name)' has no letter that could name it")
+    }
+    return try PackageBuilder(product: product, version: version).describe(file: path).manifest
+  }
+}
+
+enum VerifyCommand: Command {
+  static let peer = CommandPeer.offline
+  static let description = CommandDescription(
+    "verify", summary: "Compare a package with its manifest, down to every byte of every file",
+    discussion: """
+      The command also checks the signatures in FILE.signatures.json, if there are any.
+      """,
+    operands: [.init("FILE")],
+    options: [
+      .value(
+        "manifest", "FILE", environment: .none, help: "Path of the manifest, if it is not beside the package")
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let path = try context.operand(0)
+    let manifestPath = context.arguments.value("manifest") ?? StoredManifest.path(beside: path)
+    let manifest = try await BlockingPool.shared.run { try StoredManifest.read(manifestPath) }
+    guard let manifest else {
+      throw CommandFailure(
+        .failed, "there is no manifest at \(manifestPath) to compare with; name it with --manifest")
+    }
+    let signatures = try await BlockingPool.shared.run {
+      try StoredSignatures.read(StoredSignatures.path(beside: path))
+    }
+    let signers = try SignaturePolicy(named: []).signers(
+      of: manifest.canonicalBytes(), signatures: signatures)
+    let faults = try await TransferBar.show("reading \(FileSystem.lastPart(of: path))") { bar in
+      try await BlockingPool.shared.run { () throws -> [PackageValidationIssue] in
+        let builder = PackageBuilder(product: manifest.product, version: manifest.version)
+        let found = try builder.describe(file: path) { bar.report($0, of: $1) }.manifest
+        let received = ReceivedPackage(length: found.length, digest: found.digest, pieces: found.pieces)
+        return try PackageInspector().faults(
+          in: try FileDescriptor.open(path, .readOnly), received: received, against: manifest)
+      }
+    }
+    if context.console.printsJSON {
+      for fault in faults { try context.console.print(json: fault) }
+    }
+    guard faults.isEmpty else {
+      throw CommandFailure(
+        .integrity,
+        "\(path) is not what its manifest says:\n" + CommandFailure.indented(faults.map(\.description)))
+    }
+    if !context.console.printsJSON {
+      context.console.print("\(path): whole, \(manifest.length), \(manifest.pieces.count) pieces")
+      for key in signers.sorted() { context.console.print("signed by \(key)") }
+    }
+  }
+}
+
+/// What a manifest says, for people.
+enum ManifestReport {
+  static func print(_ manifest: Manifest, listsFiles: Bool, on console: Console) throws {
+    if console.printsJSON {
+      StandardStream.output.write(manifest.canonicalBytes() + [0x0A])
+      return
+    }
+    var rows = [
+      ("product", "\(manifest.product) \(manifest.version)"),
+      ("kind", manifest.kind == .file ? "single file \(manifest.name ?? "")" : "packed folder"),
+      ("media type", manifest.mediaType.text),
+      ("size", "\(manifest.length) (\(manifest.length.rawValue) bytes)"),
+      ("unpacked", "\(manifest.unpackedLength) in \(manifest.files.count) files"),
+      ("pieces", "\(manifest.pieces.count) of \(PieceLayout.pieceLength)"),
+      ("sha256", manifest.digest.hexadecimal),
+      ("manifest", manifest.manifestDigest.hexadecimal),
+    ]
+    if let title = manifest.title { rows.append(("title", title)) }
+    if let pages = manifest.pageCount { rows.append(("pages", String(pages))) }
+    if let cover = manifest.cover { rows.append(("cover", cover.text)) }
+    for (name, text) in rows {
+      console.print(name + String(repeating: " ", count: 12 - name.count) + text)
+    }
+    guard listsFiles, !manifest.files.isEmpty else { return }
+    let table = TextTable(
+      columns: [.number("SIZE"), .number("STORED"), .text("METHOD"), .text("FILE")],
+      rows: manifest.files.map {
+        [$0.length.description, $0.storedLength.description, $0.method.rawValue, $0.path.text]
+      })
+    console.print("")
+    for line in table.lines(width: Terminal.standardOutput.columns) { console.print(line) }
+  }
+}

@@ -1,0 +1,205 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+import SystemCalls
+
+enum SubmitCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "submit", summary: "Submit a version for review",
+    discussion:
+      "publish submits a version unless --draft is given. A rejected version can be submitted again.",
+    operands: [.init("ID"), .init("VERSION")])
+
+  static func run(_ context: CommandContext) async throws {
+    let record = try await context.patientClient().take(
+      .submit, try context.product(0), try context.version(1))
+    try VersionsCommand.report(record, on: context.console)
+  }
+}
+
+enum ApproveCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "approve", summary: "Approve a version that was submitted, so that it can be released",
+    discussion: """
+      The operator key needs the scope review. If the server runs with
+      --require-second-key, it has to be another key than the one that submitted the
+      version.
+      """,
+    operands: [.init("ID"), .init("VERSION")])
+
+  static func run(_ context: CommandContext) async throws {
+    let record = try await context.patientClient().take(
+      .approve, try context.product(0), try context.version(1))
+    try VersionsCommand.report(record, on: context.console)
+  }
+}
+
+enum RejectCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "reject", summary: "Reject a version that was submitted or approved",
+    operands: [.init("ID"), .init("VERSION")],
+    options: [
+      .value("reason", "TEXT", environment: .none, help: "Reason, kept with the version and in the audit log")
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let record = try await context.patientClient().reject(
+      try context.product(0), try context.version(1), because: context.arguments.value("reason"))
+    try VersionsCommand.report(record, on: context.console)
+  }
+}
+
+enum ReleaseCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "release", summary: "Release an approved version to devices, or roll back to an older one",
+    discussion: """
+      The version replaces the one that devices get now. --percentage rolls it out
+      to N percent of devices (staged rollout), always the same ones first; the
+      others keep the version before. Repeat the command with a higher percentage
+      for more devices, and without --percentage for all.
+
+      To roll back, release the version before: 'pullbox release ID VERSION'. That
+      also ends a staged rollout.
+
+      With --at the release waits for its date. Repeat the command with another date
+      to change it; --cancel removes the date.
+
+      The command first shows the update size for devices that hold another version
+      (see 'update-size'), and on a terminal asks whether to continue.
+      """,
+    operands: [.init("ID"), .init("VERSION")],
+    options: [
+      .value(
+        "percentage", "N", environment: .none,
+        help: "Roll out to N percent of devices (staged rollout), 1 to 100"),
+      .value(
+        "at", "DATE", environment: .none,
+        help:
+          "Release at this date, such as 2026-12-24T08:00:00Z or 2026-12-24T09:00:00+01:00; at once if it has passed"
+      ),
+      .flag("cancel", environment: .none, help: "Cancel the release that waits for its date"),
+      .confirmed,
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let (product, version) = (try context.product(0), try context.version(1))
+    let request = try request(context)
+    let client = try context.patientClient()
+    if context.arguments.isSet("cancel") {
+      return try VersionsCommand.report(try await client.cancelRelease(product, version), on: context.console)
+    }
+    if !context.console.printsJSON, let record = try await client.version(product, version),
+      isReleasable(record.state)
+    {
+      let costs = try await client.costs(of: product, version, percentage: request.percentage)
+      for line in UpdateSizeCommand.lines(costs) { context.console.note(line) }
+      if Confirmation.isAsked(context) {
+        try await Confirmation.ask(question(product, version: record.version, request: request))
+      }
+    }
+    let record = try await client.release(product, version, request)
+    try VersionsCommand.report(record, on: context.console)
+  }
+
+  private static func request(_ context: CommandContext) throws -> ReleaseRequest {
+    let percentage = try context.arguments.integer("percentage", in: 1...100)
+    let date = try context.arguments.value("at").map { text throws(UsageError) in
+      guard let date = Timestamp(rfc3339: text) else {
+        throw UsageError("--at takes a date such as 2026-12-24T08:00:00Z, not '\(text)'")
+      }
+      return date
+    }
+    if context.arguments.isSet("cancel"), percentage != nil || date != nil {
+      throw UsageError("--cancel goes without --percentage and --at")
+    }
+    return ReleaseRequest(percentage: percentage, at: date)
+  }
+
+  /// For the other states the server answers why the version cannot be released, and there is nothing to confirm.
+  private static func isReleasable(_ state: VersionState) -> Bool {
+    switch state {
+    case .approved, .released, .superseded: true
+    case .draft, .submitted, .rejected, .withdrawn: false
+    }
+  }
+
+  private static func question(
+    _ product: ProductIdentifier, version: ContentVersion, request: ReleaseRequest
+  ) -> String {
+    let share = request.percentage.map { $0 < 100 ? "\($0) % of devices" : "all devices" } ?? "all devices"
+    let date = request.at.map { $0 > SystemWallClock().now() ? "at \($0)" : "now" } ?? "now"
+    return "Release \(product) \(version) to \(share) \(date)?"
+  }
+}
+
+enum WithdrawCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "withdraw", summary: "Withdraw a version for good: no device is granted it any more",
+    discussion: """
+      From now on the server answers requests for the version that it was withdrawn.
+      Downloads that were granted before continue unless --stop-downloads is given.
+      Copies on devices stay. A withdrawn version cannot be released again; publish
+      its content as another version instead. To roll back to the version before,
+      release that one: 'pullbox release ID VERSION'.
+      """,
+    operands: [.init("ID"), .init("VERSION")],
+    options: [
+      .value(
+        "reason", "TEXT", environment: .none, help: "Reason, kept with the version and in the audit log"),
+      .flag(
+        "stop-downloads", environment: .none,
+        help: "Also stop running downloads, and refuse those that were granted before"),
+      .confirmed,
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let (product, version) = (try context.product(0), try context.version(1))
+    let client = try context.patientClient()
+    let stops = context.arguments.isSet("stop-downloads")
+    if Confirmation.isAsked(context), let record = try await client.version(product, version),
+      record.state == .released || record.state == .superseded
+    {
+      let rest = stops ? " and stop its downloads" : ""
+      try await Confirmation.ask("Withdraw \(product) \(record.version) for good\(rest)?")
+    }
+    let record = try await client.withdraw(
+      product, version,
+      WithdrawalRequest(reason: context.arguments.value("reason"), stopDownloads: stops ? true : nil))
+    try VersionsCommand.report(record, on: context.console)
+  }
+}
+
+/// A question before a step that readers notice. It is asked on a terminal only, and not with `--yes` or `--json`.
+enum Confirmation {
+  static func isAsked(_ context: CommandContext) -> Bool {
+    !context.arguments.isSet("yes") && !context.console.printsJSON && Terminal.standardInput.isTerminal
+      && Terminal.standardError.isTerminal
+  }
+
+  /// Throws when the answer is not yes.
+  static func ask(_ question: String) async throws {
+    StandardStream.error.write("\(question) [y/N] ")
+    let answer = await BlockingPool.shared.run { readLine() }
+    // At the end of input the terminal's line is not over.
+    if answer == nil { StandardStream.error.write("\n") }
+    guard isYes(answer) else { throw CommandFailure(.failed, "nothing was changed") }
+  }
+
+  static func isYes(_ answer: String?) -> Bool {
+    ["y", "yes"].contains(answer?.split(separator: " ").joined().lowercased())
+  }
+}
+
+extension CommandOption {
+  static let confirmed = CommandOption.flag(
+    "yes", abbreviation: "y", environment: .none,
+    help: "Do not ask for confirmation; without a terminal the command never asks"
+  )
+}

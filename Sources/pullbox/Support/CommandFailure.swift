@@ -1,0 +1,130 @@
+import ContentPackage
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxKit
+import ServiceRuntime
+import SystemCalls
+
+/// How a command failed: its exit code, and a message of one line (more for several faults) that also says what to do.
+struct CommandFailure: Error {
+  var exitCode: ExitCode
+  /// Without the program's name; empty if the command has printed everything.
+  var message: String
+
+  init(_ exitCode: ExitCode, _ message: String) {
+    self.exitCode = exitCode
+    self.message = message
+  }
+
+  init(_ error: any Error, context: CommandContext, peer: CommandPeer) {
+    self.init(error, server: context.server, agentSocket: context.agentSocket, peer: peer)
+  }
+
+  init(_ error: any Error, server: String, agentSocket: String, peer: CommandPeer) {
+    switch error {
+    case let error as CommandFailure: self = error
+    case let error as UsageError: self.init(.usage, error.description)
+    case let error as APICallError:
+      self.init(ExitCode(error), Self.text(error, server: server, agentSocket: agentSocket, peer: peer))
+    case let error as PackageValidationError:
+      self.init(ExitCode(error), "the package is refused:\n" + Self.indented(error.faults.map(\.description)))
+    case let error as SystemError:
+      self.init(error.isOutOfSpace ? .noSpace : .failed, error.description)
+    case is CancellationError: self.init(.failed, "interrupted")
+    default: self.init(.failed, "\(error)")
+    }
+  }
+
+  private static func text(
+    _ error: APICallError, server: String, agentSocket: String, peer: CommandPeer
+  ) -> String {
+    switch (error, peer) {
+    case (.unreachable(let cause), .agent):
+      "no agent answers at \(agentSocket) (\(cause.message)); start pullbox-agent, or name its socket with "
+        + "--agent-socket or PULLBOX_AGENT_SOCKET"
+    case (.unreachable(let cause), _):
+      "no server answers at \(server) (\(cause.message)); start pullbox-server, or name it with --server or "
+        + "PULLBOX_SERVER"
+    case (.problem(let problem), .server) where problem.code == .unauthorized:
+      "\(problem); give the operator's key with --operator-key or PULLBOX_OPERATOR_KEY"
+    case (.problem(let problem), .server) where problem.code == .outOfSpace:
+      "\(problem); the server keeps what was sent; repeat the command when the server has room"
+    case (.problem(let problem), _):
+      problem.description + (problem.retryAfterSeconds.map { "; try again in \($0) s" } ?? "")
+    case (.unexpectedResponse, .agent): "\(agentSocket) gave \(error)"
+    case (.unexpectedResponse, _): "\(server) gave \(error)"
+    }
+  }
+
+  static func indented(_ lines: [String]) -> String {
+    lines.map { "  \($0)" }.joined(separator: "\n")
+  }
+}
+
+extension ExitCode {
+  private static let notEntitledCodes: Set<ProblemCode> = [
+    .purchaseRequired, .entitlementExpired, .entitlementRevoked, .deviceLimit, .receiptNotAuthentic,
+    .receiptWrongApplication, .receiptWrongEnvironment,
+  ]
+  private static let noSpaceCodes: Set<ProblemCode> = [.outOfSpace, .insufficientStorage]
+  private static let integrityCodes: Set<ProblemCode> = [.checksumMismatch, .completionMismatch]
+  private static let integrityFaults: Set<PackageValidationIssue.Code> = [
+    .manifestDigestMismatch, .lengthMismatch, .digestMismatch, .pieceMismatch, .fileDigestMismatch,
+    .fileLengthMismatch, .fileChecksumMismatch, .compressedDataInvalid, .archiveDisagreesWithManifest,
+    .archiveEntryMissing, .archiveEntryUnlisted, .archiveMalformed, .signatureMissing, .signatureInvalid,
+    .signatureKeyUnknown, .signatureKeyChanged, .signatureKeyUntrusted,
+  ]
+
+  /// By the problem's code, or by its status if the code has no exit code of its own.
+  init(_ problem: Problem) {
+    if let code = problem.code {
+      if Self.notEntitledCodes.contains(code) {
+        self = .notEntitled
+        return
+      }
+      if Self.noSpaceCodes.contains(code) {
+        self = .noSpace
+        return
+      }
+      if Self.integrityCodes.contains(code) {
+        self = .integrity
+        return
+      }
+    }
+    let faults = Set((problem.faults ?? []).map { PackageValidationIssue.Code(rawValue: $0.code) })
+    switch problem.status {
+    case 402: self = .notEntitled
+    case 423, 429, 502...504: self = .undetermined
+    case 507: self = .noSpace
+    case 422 where !faults.isDisjoint(with: Self.integrityFaults): self = .integrity
+    default: self = .failed
+    }
+  }
+
+  init(_ error: APICallError) {
+    switch error {
+    case .problem(let problem): self.init(problem)
+    case .unreachable(let cause): self = cause.isRetryable ? .undetermined : .failed
+    case .unexpectedResponse(let status, _): self = (502...504).contains(status) ? .undetermined : .failed
+    }
+  }
+
+  init(_ refusal: PackageValidationError) {
+    let codes = Set(refusal.faults.map(\.code))
+    self = codes.isDisjoint(with: Self.integrityFaults) ? .failed : .integrity
+  }
+
+  /// The exit code for a download that failed or was cancelled.
+  init(endOf download: DownloadStatus) {
+    if let problem = download.error, case let code = ExitCode(problem), code != .failed {
+      self = code
+      return
+    }
+    switch download.reason {
+    case "integrity", "publisher-signature": self = .integrity
+    case "insufficient-space", "insufficient-storage": self = .noSpace
+    default: self = .failed
+    }
+  }
+}

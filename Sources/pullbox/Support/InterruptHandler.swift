@@ -1,0 +1,35 @@
+import ServiceRuntime
+import Synchronization
+import SystemCalls
+
+/// Ends the process at an interruption (Ctrl-C, SIGTERM), and removes the temporary files of this run.
+enum InterruptHandler {
+  private static let temporaryPaths = Mutex<Set<String>>([])
+
+  /// Returns at the first SIGINT or SIGTERM, with the code by which shells report a process that the signal killed.
+  static func wait(for signals: AsyncStream<ProcessSignal>) async -> ExitCode {
+    for await signal in signals {
+      switch signal {
+      case .interrupt:
+        StandardStream.error.write("\n")
+        return ExitCode(rawValue: 130)
+      case .terminate: return ExitCode(rawValue: 143)
+      case .reload: continue
+      }
+    }
+    return .failed
+  }
+
+  /// Has ``removeTemporaryFiles()`` remove `path`.
+  static func removeAtEnd(_ path: String) {
+    temporaryPaths.withLock { _ = $0.insert(path) }
+  }
+
+  /// Called when the command has ended and when a signal has ended it.
+  static func removeTemporaryFiles() {
+    for path in temporaryPaths.withLock({ $0 }) {
+      // What stays is removed by the next run.
+      _ = try? FileSystem.removeRecursively(path)
+    }
+  }
+}

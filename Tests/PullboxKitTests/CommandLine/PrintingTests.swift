@@ -1,0 +1,146 @@
+import PullboxAPI
+import ServiceRuntime
+import Testing
+
+@testable import pullbox
+
+@Suite("Downloads on a terminal and in a log")
+struct DownloadPrintingTests {
+  @Test("one that moves shows percent, amount, speed and time remaining")
+  func moving() throws {
+    let download = try Sample.download(verified: 5 << 20, speed: 2_097_152, timeRemaining: 2.5)
+    #expect(
+      download.line.plain
+        == "com.example.heroes.issue42 1.0: 50 %, 5.0 MiB of 10.0 MiB, 2.0 MiB/s, 2 s left")
+    let line = download.line.line(columns: 100)
+    #expect(line.contains("[") && line.contains("2.0 MiB/s") && line.count <= 100)
+  }
+
+  @Test("one that waits says what for, in the place of speed and time")
+  func waiting() throws {
+    let download = try Sample.download(.waiting, "store-unreachable", verified: 1 << 20)
+    #expect(download.line.plain.hasSuffix("10 %, 1.0 MiB of 10.0 MiB, waiting (store-unreachable)"))
+  }
+
+  @Test("before the grant there is no percentage")
+  func unknownLength() throws {
+    let download = try Sample.download(.active, "requesting-grant", total: nil)
+    #expect(download.line.plain == "com.example.heroes.issue42 1.0: 0 B, requesting-grant")
+  }
+
+  @Test("a board is never wider or higher than the terminal", arguments: [20, 40, 80, 200])
+  func bounds(columns: Int) throws {
+    var board = DownloadBoard()
+    for index in 0..<9 {
+      let state: DownloadStatus.State = index < 3 ? .finished : .active
+      _ = board.update(try Sample.download(id: "d\(index)", state, "x", verified: Int64(index) << 20))
+    }
+    let lines = board.lines(columns: columns, rows: 5, inColor: false)
+    #expect(lines.count == 5)
+    #expect(lines.allSatisfy { TextWidth.of($0) <= columns })
+    #expect(lines.last == "… 5 more")
+    #expect(lines.dropLast().allSatisfy { !$0.contains("finished") })
+    #expect(board.lines(columns: columns, rows: 9, inColor: false).count == 9)
+  }
+
+  @Test("a new state or reason is news, progress alone is not")
+  func news() throws {
+    var board = DownloadBoard()
+    #expect(board.update(try Sample.download(.waiting, "queued")))
+    #expect(board.update(try Sample.download(.active, "transferring")))
+    #expect(!board.update(try Sample.download(.active, "transferring", verified: 1 << 20)))
+    #expect(board.update(try Sample.download(.active, "placing", verified: 10 << 20)))
+    #expect(board.isLive)
+    #expect(board.update(try Sample.download(.finished, "placed", verified: 10 << 20)))
+    #expect(!board.isLive)
+  }
+
+  @Test("colors come by state, and only when they are wanted")
+  func colors() throws {
+    var board = DownloadBoard()
+    _ = board.update(try Sample.download(.failed, "integrity"))
+    #expect(board.lines(columns: 80, rows: 5, inColor: true)[0].hasPrefix("\u{1B}[31m"))
+    #expect(!board.lines(columns: 80, rows: 5, inColor: false)[0].contains("\u{1B}"))
+  }
+
+  @Test("a log has a line for every change of state and every whole tenth, and no other")
+  func log() throws {
+    var log = DownloadLog()
+    var lines: [String] = []
+    for (state, reason, percent) in [
+      (DownloadStatus.State.waiting, "queued", 0), (.waiting, "queued", 0), (.active, "transferring", 0),
+      (.active, "transferring", 4), (.active, "transferring", 9), (.active, "transferring", 13),
+      (.active, "transferring", 19), (.active, "transferring", 8), (.active, "transferring", 12),
+      (.active, "transferring", 35), (.active, "placing", 100), (.finished, "placed", 100),
+    ] {
+      let download = try Sample.download(state, reason, verified: Int64(percent) * 100, total: 10_000)
+      if let line = log.line(for: download) { lines.append(line) }
+    }
+    #expect(
+      lines.map { $0.drop { $0 != ":" } } == [
+        ": 0 %, 0 B of 9.8 KiB, waiting (queued)", ": 0 %, 0 B of 9.8 KiB", ": 13 %, 1.3 KiB of 9.8 KiB",
+        ": 35 %, 3.4 KiB of 9.8 KiB", ": 100 %, 9.8 KiB of 9.8 KiB, placing",
+        ": 100 %, 9.8 KiB of 9.8 KiB, finished",
+      ])
+  }
+}
+
+@Suite("Lines that are written again in place")
+struct LiveRegionTests {
+  private let escape = "\u{1B}["
+
+  @Test("the first frame is the lines; the next goes up as many as there were")
+  func frames() {
+    var screen = LiveRegion()
+    #expect(screen.frame(["a", "b"], columns: 80) == "\ra\(escape)K\nb\(escape)K\n\(escape)J")
+    #expect(screen.frame(["c"], columns: 80) == "\r\(escape)2Ac\(escape)K\n\(escape)J")
+    #expect(screen.frame(["d"], columns: 80).hasPrefix("\r\(escape)1A"))
+  }
+
+  @Test("no lines leave nothing behind")
+  func clearing() {
+    var screen = LiveRegion()
+    _ = screen.frame(["a", "b"], columns: 80)
+    #expect(screen.frame([], columns: 80) == "\r\(escape)2A\(escape)J")
+    #expect(screen.frame([], columns: 80) == "\r\(escape)J")
+  }
+
+  @Test("a terminal that became narrower has wrapped the lines, colors not counted")
+  func narrower() {
+    var screen = LiveRegion()
+    _ = screen.frame(
+      [String(repeating: "x", count: 50), ANSIColor.red.paint(String(repeating: "y", count: 20))], columns: 80
+    )
+    #expect(screen.frame(["z"], columns: 20).hasPrefix("\r\(escape)4A"))
+  }
+
+  @Test("a line above pushes the live ones down, which are drawn again")
+  func above() {
+    var screen = LiveRegion()
+    _ = screen.frame(["a"], columns: 80)
+    #expect(screen.above("note", columns: 80) == "\r\(escape)1Anote\(escape)K\n\(escape)J")
+    #expect(screen.frame(["a"], columns: 80) == "\ra\(escape)K\n\(escape)J")
+  }
+}
+
+@Suite("Tables")
+struct TextTableTests {
+  private let table = TextTable(
+    columns: [.text("NAME"), .number("SIZE"), .text("NOTE")],
+    rows: [["漫画", "7 B", "wide"], ["comic", "12 KiB", ""]])
+
+  @Test("columns are aligned by the width of what they hold, numbers to the right, without spaces at the end")
+  func aligned() {
+    #expect(
+      table.lines(width: nil) == [
+        "NAME     SIZE  NOTE",
+        "漫画      7 B  wide",
+        "comic  12 KiB",
+      ])
+  }
+
+  @Test("on a terminal lines are cut, never wrapped")
+  func cut() {
+    #expect(table.lines(width: 12) == ["NAME     SI…", "漫画      7…", "comic  12 K…"])
+  }
+}
