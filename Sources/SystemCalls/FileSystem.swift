@@ -30,7 +30,7 @@ public enum FileSystem {
   /// realpath(3): the absolute path without symbolic links, `.` and `..`. Throws where a part does not exist.
   public static func realPath(_ path: String) throws(SystemError) -> String {
     var resolved = [CChar](repeating: 0, count: Int(PATH_MAX))
-    try SystemCall.run("realpath", path) { unsafe realpath(path, &resolved) == nil ? -1 : 0 }
+    try SystemCall.run("realpath", subject: path) { unsafe realpath(path, &resolved) == nil ? -1 : 0 }
     return String(decoding: resolved.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
