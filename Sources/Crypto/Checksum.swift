@@ -1,3 +1,5 @@
+internal import COpenSSL
+
 /// What bytes are said to add up to.
 public struct Checksum: Hashable, Sendable {
   public let algorithm: ChecksumAlgorithm
@@ -20,5 +22,95 @@ public struct Checksum: Hashable, Sendable {
     var hasher = ChecksumHasher(algorithm)
     hasher.update(Array(bytes).span)
     return hasher.finalize()
+  }
+}
+
+/// The digests that other people's protocols ask for. Our own names and pieces are SHA-256 alone.
+public enum ChecksumAlgorithm: Hashable, Sendable, CaseIterable {
+  /// tus 1.0.0 makes it mandatory. Good against accidents only.
+  case sha1
+  case sha256
+  case sha512
+
+  /// Of a digest, in bytes.
+  public var length: Int {
+    switch self {
+    case .sha1: 20
+    case .sha256: 32
+    case .sha512: 64
+    }
+  }
+}
+
+/// A running checksum. A plain value: copying it forks the computation.
+@safe
+public struct ChecksumHasher: Sendable {
+  private enum State: Sendable {
+    case sha1(SHA_CTX)
+    case sha256(SHA256Hasher)
+    case sha512(SHA512_CTX)
+  }
+
+  private var state: State
+
+  public init(_ algorithm: ChecksumAlgorithm) {
+    switch algorithm {
+    case .sha1:
+      var context = SHA_CTX()
+      unsafe Self.check(SHA1_Init(&context))
+      state = .sha1(context)
+    case .sha256:
+      state = .sha256(SHA256Hasher())
+    case .sha512:
+      var context = SHA512_CTX()
+      unsafe Self.check(SHA512_Init(&context))
+      state = .sha512(context)
+    }
+  }
+
+  public mutating func update(_ bytes: Span<UInt8>) {
+    switch state {
+    case .sha1(var context):
+      unsafe bytes.withUnsafeBufferPointer { bytes in
+        unsafe Self.check(SHA1_Update(&context, bytes.baseAddress, bytes.count))
+      }
+      state = .sha1(context)
+    case .sha256(var hasher):
+      hasher.update(bytes)
+      state = .sha256(hasher)
+    case .sha512(var context):
+      unsafe bytes.withUnsafeBufferPointer { bytes in
+        unsafe Self.check(SHA512_Update(&context, bytes.baseAddress, bytes.count))
+      }
+      state = .sha512(context)
+    }
+  }
+
+  /// The checksum of everything so far; the hasher can go on.
+  public func finalize() -> Checksum {
+    switch state {
+    case .sha1(var context):
+      return unsafe Self.finalize(.sha1) { unsafe SHA1_Final($0, &context) }
+    case .sha256(let hasher):
+      return Checksum(hasher.finalize())
+    case .sha512(var context):
+      return unsafe Self.finalize(.sha512) { unsafe SHA512_Final($0, &context) }
+    }
+  }
+
+  private static func finalize(
+    _ algorithm: ChecksumAlgorithm, _ step: (UnsafeMutablePointer<UInt8>?) -> Int32
+  ) -> Checksum {
+    var digest = [UInt8](repeating: 0, count: algorithm.length)
+    unsafe digest.withUnsafeMutableBufferPointer { unsafe check(step($0.baseAddress)) }
+    guard let checksum = Checksum(algorithm, digest) else {
+      preconditionFailure("a digest has its algorithm's length")
+    }
+    return checksum
+  }
+
+  // With a state of our own these calls cannot fail.
+  private static func check(_ result: Int32) {
+    precondition(result == 1, "libcrypto refused a checksum step")
   }
 }

@@ -36,3 +36,40 @@ func zlibStep(
     consumed: inputCount - Int(unsafe stream.pointee.avail_in),
     produced: outputCount - Int(unsafe stream.pointee.avail_out), outcome: outcome)
 }
+
+/// What one call to a compression stream did. A full output buffer is an outcome like any other: give it a new one.
+struct CompressionStep {
+  enum Outcome {
+    case needsInput
+    case outputFull
+    case finished
+  }
+
+  /// Bytes taken from the front of the input.
+  let consumed: Int
+  /// Bytes put at the front of the output.
+  let produced: Int
+  let outcome: Outcome
+}
+
+/// zlib could not go on.
+struct CompressionError: Error, Hashable {
+  enum Reason: Hashable {
+    /// The bytes are no deflate stream.
+    case invalidData
+    /// zlib got no memory.
+    case outOfMemory
+  }
+
+  let reason: Reason
+
+  /// From a zlib code that is none of the outcomes a stream expects. `Z_STREAM_ERROR` and `Z_VERSION_ERROR` mean a defect
+  /// of ours.
+  static func from(_ code: Int32, _ call: StaticString) -> CompressionError {
+    switch code {
+    case -3, 2: return CompressionError(reason: .invalidData)
+    case -4: return CompressionError(reason: .outOfMemory)
+    default: preconditionFailure("\(call) answered \(code)")
+    }
+  }
+}

@@ -125,3 +125,85 @@ struct ArchiveInspection {
     }
   }
 }
+
+extension ArchiveInspection {
+  /// Where the archive's entries are not the manifest's files.
+  func faults(against manifest: Manifest) -> [PackageValidationIssue] {
+    var faults: [PackageValidationIssue] = []
+    var unlisted: [String: ZipEntry] = [:]
+    for entry in entries { unlisted[String(decoding: entry.name, as: UTF8.self)] = entry }
+    for file in manifest.files {
+      guard let entry = unlisted.removeValue(forKey: file.path.text),
+        entry.name.elementsEqual(file.path.text.utf8)
+      else {
+        faults.append(
+          PackageValidationIssue(.archiveEntryMissing, path: file.path.text, "the archive has no such entry"))
+        continue
+      }
+      let differences = Self.differences(entry, file)
+      if !differences.isEmpty {
+        faults.append(
+          PackageValidationIssue(
+            .archiveDisagreesWithManifest, path: file.path.text,
+            "archive and manifest differ in \(differences.joined(separator: ", "))"))
+      }
+    }
+    for name in unlisted.keys.sorted() {
+      faults.append(
+        PackageValidationIssue(.archiveEntryUnlisted, path: name, "the manifest does not list this entry"))
+    }
+    return faults
+  }
+
+  private static func differences(_ entry: ZipEntry, _ file: ManifestFile) -> [String] {
+    var differences: [String] = []
+    if entry.method != file.method { differences.append("method") }
+    if entry.length != UInt64(file.length.rawValue) { differences.append("length") }
+    if entry.storedLength != UInt64(file.storedLength.rawValue) { differences.append("stored length") }
+    let (dataOffset, overflow) = entry.headerOffset.addingReportingOverflow(entry.localHeaderLength)
+    if overflow || dataOffset != UInt64(file.offset.rawValue) { differences.append("offset") }
+    return differences
+  }
+}
+
+extension ZipCentralDirectoryHeader {
+  /// What in this record is not as packages have it: named where it matters, else once for all that is fixed.
+  func formFaults(name: String) -> [PackageValidationIssue] {
+    var faults: [PackageValidationIssue] = []
+    if flags & ZipFormat.flagEncrypted != 0 {
+      faults.append(PackageValidationIssue(.archiveEncrypted, path: name, "the entry is encrypted"))
+    }
+    if flags & ZipFormat.flagDataDescriptor != 0 {
+      faults.append(
+        PackageValidationIssue(
+          .archiveFeatureUnsupported, path: name, "the entry's lengths follow its data instead of its header")
+      )
+    }
+    if StorageMethod(zipNumber: methodNumber) == nil {
+      faults.append(
+        PackageValidationIssue(
+          .archiveFeatureUnsupported, path: name, "compression method \(methodNumber) is not used in packages"
+        ))
+    }
+    if self.name.last == 0x2F {
+      faults.append(
+        PackageValidationIssue(.archiveFeatureUnsupported, path: name, "folders have no entries of their own")
+      )
+    }
+    switch mode.map({ $0 & 0o170000 }) {
+    case 0o120000:
+      faults.append(PackageValidationIssue(.symbolicLink, path: name, "the entry is a symbolic link"))
+    case nil, 0, 0o100000, 0o040000: break
+    default:
+      faults.append(PackageValidationIssue(.notARegularFile, path: name, "the entry is a device or the like"))
+    }
+    if faults.isEmpty, let entry, entry.centralHeader != bytes {
+      faults.append(
+        PackageValidationIssue(
+          .archiveHeadersDisagree, path: name,
+          "the central directory's record is not in the form of a package (flags, versions, times, attributes, extra fields)"
+        ))
+    }
+    return faults
+  }
+}

@@ -1,6 +1,6 @@
+public import CoreTypes
+public import Crypto
 public import SystemCalls
-import Crypto
-import CoreTypes
 
 /// Compares a package with its manifest, down to every byte of every file, and an archive with itself. Reads the package
 /// once, in bounded memory; blocks.
@@ -118,5 +118,19 @@ public struct PackageInspector: Sendable {
         .fileLengthMismatch, path: entry.path.text, "the package ends inside the file")
     }
     return hasher.finalize()
+  }
+}
+
+/// What was computed of a package's bytes while they came in.
+public struct ReceivedPackage: Hashable, Sendable {
+  public let length: ByteCount
+  public let digest: SHA256Digest
+  /// Of each piece; see ``PieceLayout``.
+  public let pieces: [SHA256Digest]
+
+  public init(length: ByteCount, digest: SHA256Digest, pieces: [SHA256Digest]) {
+    self.length = length
+    self.digest = digest
+    self.pieces = pieces
   }
 }

@@ -1,6 +1,6 @@
 public import Commerce
-public import Crypto
 public import CoreTypes
+public import Crypto
 
 /// Describes one package: what it is, its bytes piece by piece, and its files. A value of this type is well-formed
 /// (docs/formats/manifest.md lists the rules), and whoever made it vouches for it: a builder that wrote the package, a
@@ -92,5 +92,73 @@ extension Manifest {
 
   public func hash(into hasher: inout Hasher) {
     hasher.combine(manifestDigest)
+  }
+}
+
+/// One file of a package.
+public struct ManifestFile: Hashable, Sendable {
+  public let path: PackagePath
+  /// Where the file's bytes start in the package; behind the header that announces them.
+  public let offset: ByteCount
+  /// The bytes it takes in the package.
+  public let storedLength: ByteCount
+  /// The bytes of the file itself.
+  public let length: ByteCount
+  public let method: StorageMethod
+  /// Of the file itself, not of its stored form.
+  public let digest: SHA256Digest
+
+  public init(
+    path: PackagePath, offset: ByteCount, storedLength: ByteCount, length: ByteCount, method: StorageMethod,
+    digest: SHA256Digest
+  ) {
+    self.path = path
+    self.offset = offset
+    self.storedLength = storedLength
+    self.length = length
+    self.method = method
+    self.digest = digest
+  }
+
+  /// The part of the package it takes.
+  public var storedRange: Range<Int64> { offset.rawValue..<offset.rawValue + storedLength.rawValue }
+}
+
+/// How a file's bytes lie in a package.
+public enum StorageMethod: String, Hashable, Sendable, CaseIterable {
+  /// As they are.
+  case stored
+  /// As one raw deflate stream (RFC 1951).
+  case deflated
+}
+
+/// The bytes of a manifest as they came; nothing in them is to be believed yet.
+public struct UnverifiedManifest: Sendable {
+  public let bytes: [UInt8]
+  /// Of ``bytes``.
+  public let digest: SHA256Digest
+
+  public init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+    digest = .of(bytes)
+  }
+
+  /// The manifest, authenticated by the digest that a grant carries. Throws ``PackageValidationError`` when the bytes are others,
+  /// or are no well-formed manifest.
+  public func verified(
+    against digest: SHA256Digest, limits: PackageLimits = .standard
+  ) throws(PackageValidationError) -> Manifest {
+    guard digest == self.digest else {
+      throw PackageValidationError(
+        .manifestDigestMismatch, "the manifest's digest is \(self.digest), not \(digest)")
+    }
+    return try proposed(limits: limits)
+  }
+
+  /// The manifest as somebody proposes it, well-formed but authenticated by nobody: for the side that goes on to inspect
+  /// a package against it (``PackageInspector``), never for one that downloads.
+  public func proposed(limits: PackageLimits = .standard) throws(PackageValidationError) -> Manifest {
+    let draft = try ManifestDecoder.draft(from: bytes, limits: limits)
+    return try Manifest(draft, canonicalBytes: bytes, limits: limits)
   }
 }

@@ -1,6 +1,6 @@
 import Commerce
-import Crypto
 import CoreTypes
+import Crypto
 
 /// The members of a manifest before its rules are checked.
 struct ManifestDraft: Sendable {
@@ -18,4 +18,45 @@ struct ManifestDraft: Sendable {
   var cover: PackagePath?
   var readingOrder: [PackagePath]?
   var files: [ManifestFile]
+}
+
+extension ManifestDraft {
+  func canonicalBytes() -> [UInt8] {
+    var writer = CanonicalJSONWriter()
+    writer.object { writer in
+      writer.member("cover", cover?.text)
+      writer.member("digest", digest.hexadecimal)
+      writer.key("files")
+      writer.array(files) { writer, file in Self.write(file, to: &writer) }
+      writer.member("format", Manifest.formatName)
+      writer.member("kind", kind.rawValue)
+      writer.member("length", length.rawValue)
+      writer.member("mediaType", mediaType.text)
+      writer.member("name", name)
+      writer.member("pageCount", pageCount.map(Int64.init))
+      writer.member("pieceLength", PieceLayout.pieceLength.rawValue)
+      writer.key("pieces")
+      writer.array(pieces) { writer, piece in writer.string(piece.hexadecimal) }
+      writer.member("product", product.text)
+      if let readingOrder {
+        writer.key("readingOrder")
+        writer.array(readingOrder) { writer, path in writer.string(path.text) }
+      }
+      writer.member("title", title)
+      writer.member("unpackedLength", unpackedLength.rawValue)
+      writer.member("version", version.text)
+    }
+    return writer.bytes
+  }
+
+  private static func write(_ file: ManifestFile, to writer: inout CanonicalJSONWriter) {
+    writer.object { writer in
+      writer.member("digest", file.digest.hexadecimal)
+      writer.member("length", file.length.rawValue)
+      writer.member("method", file.method.rawValue)
+      writer.member("offset", file.offset.rawValue)
+      writer.member("path", file.path.text)
+      writer.member("storedLength", file.storedLength.rawValue)
+    }
+  }
 }

@@ -1,5 +1,6 @@
 public import Commerce
 public import CoreTypes
+import Crypto
 import SystemCalls
 
 /// Makes packages. The same files give the same bytes whatever their order on disk, their times, owner and modes.
@@ -85,5 +86,38 @@ public struct PackageBuilder: Sendable {
       return PublicationMetadata(paths: paths, publication: publication)
     }
     return PublicationMetadata(paths: paths, comicInfo: nil)
+  }
+}
+
+extension PackageBuilder {
+  /// Reads the whole file once. Throws ``PackageValidationError`` when it has another length by the time it is read.
+  static func digests(
+    of file: borrowing FileDescriptor, length: ByteCount, progress: Progress?
+  ) throws -> (digest: SHA256Digest, pieces: [SHA256Digest]) {
+    let hasher = PieceHasher()
+    let layout = PieceLayout(packageLength: length)
+    for index in 0..<layout.count {
+      let range = layout.range(of: index)
+      var piece = hasher.makeBuffer()
+      try file.read(upTo: range.count, at: ByteCount(range.lowerBound), into: &piece)
+      guard piece.count == range.count else {
+        throw PackageValidationError(.changedWhilePacking, "the file became shorter while it was read")
+      }
+      hasher.add(piece)
+      progress?(ByteCount(range.upperBound), length)
+    }
+    return hasher.finish()
+  }
+}
+
+/// What packing made.
+public struct PackedPackage: Sendable {
+  public let manifest: Manifest
+  /// What of the folder is not in the package, on purpose.
+  public let skipped: [SkippedSource]
+
+  public init(manifest: Manifest, skipped: [SkippedSource]) {
+    self.manifest = manifest
+    self.skipped = skipped
   }
 }

@@ -1,5 +1,5 @@
-import Glibc
 import CoreTypes
+import Glibc
 public import SystemCalls
 
 /// What lies in a folder that is to be packed: files in the order of their paths, what is left out, and everything that
@@ -125,4 +125,58 @@ public struct SourceFolder: Sendable {
       faults.append(PackageValidationIssue(.pathUnsafe, path: path, PackagePathFault.notUnicode.reason))
     }
   }
+}
+
+extension SourceFolder {
+  /// What of the limits can be said before anything is packed.
+  func limitFaults(_ limits: PackageLimits) -> [PackageValidationIssue] {
+    var faults: [PackageValidationIssue] = []
+    if files.isEmpty, self.faults.isEmpty {
+      faults.append(PackageValidationIssue(.packageEmpty, "the folder has no file to pack"))
+    }
+    if files.count > limits.maximumFiles {
+      faults.append(
+        PackageValidationIssue(
+          .tooManyFiles, "\(files.count) files, at most \(limits.maximumFiles) are allowed"))
+    }
+    let total = files.reduce(ByteCount.zero) { $0 + $1.length }
+    if total > limits.maximumUnpackedLength {
+      faults.append(
+        PackageValidationIssue(
+          .unpackedTooLarge,
+          "the files have \(total.rawValue) bytes, at most \(limits.maximumUnpackedLength.rawValue) are allowed"
+        ))
+    }
+    let stored = files.filter { !$0.path.isWorthDeflating }.reduce(ByteCount.zero) { $0 + $1.length }
+    if stored > limits.maximumLength {
+      faults.append(Self.tooLarge(atLeast: stored, limits))
+    }
+    return faults
+  }
+
+  static func tooLarge(atLeast length: ByteCount, _ limits: PackageLimits) -> PackageValidationIssue {
+    PackageValidationIssue(
+      .packageTooLarge,
+      "the package would have at least \(length.rawValue) bytes, at most \(limits.maximumLength.rawValue) are allowed"
+    )
+  }
+}
+
+/// Something in a source folder that is not packed, on purpose.
+public struct SkippedSource: Hashable, Sendable {
+  public enum Reason: String, Hashable, Sendable {
+    /// `product.json5` at the root: it describes the product to the server.
+    case productDescription
+    /// `.DS_Store`, `Thumbs.db`.
+    case systemFile
+    /// Directories follow from the files in them.
+    case emptyFolder
+    /// `ContentInfo.plist`: it says product and version.
+    case contentInfo
+    /// Beside `Contents` in the hosted-content layout.
+    case outsideContents
+  }
+
+  public let path: String
+  public let reason: Reason
 }

@@ -1,3 +1,5 @@
+import Crypto
+
 /// The bytes of one piece as they came from the network; nothing in them is to be believed yet.
 public struct ReceivedPiece: Sendable {
   public let index: Int
@@ -23,5 +25,53 @@ public struct ReceivedPiece: Sendable {
     let taken = received.extracting(first: count)
     unsafe taken.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
     return count
+  }
+}
+
+/// The bytes of one piece, known to be those the manifest lists: the only kind that is ever written.
+public struct VerifiedPiece: Sendable {
+  public let index: Int
+  public let bytes: [UInt8]
+
+  /// Throws ``PieceMismatch`` when `piece` is not whole or its SHA-256 is not the manifest's.
+  public init(_ piece: consuming ReceivedPiece, of manifest: Manifest) throws(PieceMismatch) {
+    guard manifest.pieces.indices.contains(piece.index) else {
+      throw PieceMismatch(index: piece.index, reason: .unknown)
+    }
+    guard piece.bytes.count == manifest.layout.length(of: piece.index) else {
+      throw PieceMismatch(index: piece.index, reason: .notWhole)
+    }
+    var hasher = SHA256Hasher()
+    hasher.update(piece.bytes.span)
+    guard hasher.finalize() == manifest.pieces[piece.index] else {
+      throw PieceMismatch(index: piece.index, reason: .otherBytes)
+    }
+    index = piece.index
+    bytes = piece.bytes
+  }
+}
+
+/// Why a received piece does not count.
+public struct PieceMismatch: Error, Hashable, Sendable {
+  public enum Reason: Hashable, Sendable {
+    /// The package has no piece of this index.
+    case unknown
+    /// Bytes are missing.
+    case notWhole
+    /// The SHA-256 is not the manifest's.
+    case otherBytes
+  }
+
+  public let index: Int
+  public let reason: Reason
+}
+
+extension PieceMismatch: CustomStringConvertible {
+  public var description: String {
+    switch reason {
+    case .unknown: "piece \(index): the package has no such piece"
+    case .notWhole: "piece \(index): bytes are missing"
+    case .otherBytes: "piece \(index): the bytes are not those the manifest lists"
+    }
   }
 }

@@ -1,5 +1,7 @@
-import CoreTypes
-import SystemCalls
+public import Commerce
+public import CoreTypes
+public import Crypto
+public import SystemCalls
 
 /// A single file on its own: what may not be published, and what it says of itself.
 struct SingleFileInspection {
@@ -41,5 +43,34 @@ struct SingleFileInspection {
     }
     return PublicationMetadata(
       paths: paths, comicInfo: try content(of: ComicInfo.fileName).flatMap(ComicInfoReader.read))
+  }
+}
+
+extension Manifest {
+  /// The manifest of a single file, whose digests the caller knows already (a server that hashed it while it came in).
+  /// Of an archive (`.cbz`, `.epub`) every entry is read. Throws ``PackageValidationError`` for a name that cannot be placed, an
+  /// executable, an archive that may not be published, or a length past the limits; `SystemError` when it cannot be read.
+  public static func describing(
+    singleFile file: borrowing FileDescriptor, name: String, product: ProductIdentifier,
+    version: ContentVersion, length: ByteCount, digest: SHA256Digest, pieces: [SHA256Digest],
+    limits: PackageLimits = .standard
+  ) throws -> Manifest {
+    let found = try SingleFileInspection(file, name: name, length: length, limits: limits)
+    var faults = found.faults
+    var path: PackagePath?
+    do throws(PackagePathFault) {
+      path = try PackagePath(name)
+    } catch {
+      faults.append(PackageValidationIssue(.pathUnsafe, path: name, error.reason))
+    }
+    guard faults.isEmpty, let path else { throw PackageValidationError(faults) }
+    let (mediaType, metadata) = (MediaType.guess(forFileNamed: name), found.metadata)
+    let entry = ManifestFile(
+      path: path, offset: .zero, storedLength: length, length: length, method: .stored, digest: digest)
+    return try Manifest(
+      ManifestDraft(
+        product: product, version: version, kind: .file, name: name, mediaType: mediaType, length: length,
+        digest: digest, pieces: pieces, unpackedLength: length, title: metadata.title,
+        pageCount: metadata.pageCount, cover: nil, readingOrder: nil, files: [entry]), limits: limits)
   }
 }

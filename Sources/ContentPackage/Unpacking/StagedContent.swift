@@ -1,5 +1,5 @@
-public import SystemCalls
 import CoreTypes
+public import SystemCalls
 
 /// Content that is whole, verified and durable, but that nobody sees yet.
 public struct StagedContent: ~Copyable, Sendable {
@@ -16,5 +16,50 @@ public struct StagedContent: ~Copyable, Sendable {
     try FileSystem.synchronizeDirectory(parent)
     try StagingArea.discard(at: stagingPath)
     return PlacedContent(manifest: manifest, path: path)
+  }
+}
+
+/// Content at its place in the library.
+public struct PlacedContent: Sendable {
+  public let manifest: Manifest
+  /// The directory that holds the files.
+  public let path: String
+
+  init(manifest: Manifest, path: String) {
+    self.manifest = manifest
+    self.path = path
+  }
+
+  /// What a reader opens: the file of a package of kind file, else the directory.
+  public var contentPath: String { manifest.name.map { "\(path)/\($0)" } ?? path }
+
+  /// The content that an earlier process placed at `path`; nil when nothing is there. To be asked before a staging area is
+  /// opened again: placing takes the files out of it. Placing is atomic, so only files that somebody removed or cut are
+  /// looked for, by their lengths; ``verify()`` looks at every byte. Throws ``PackageValidationError`` naming those.
+  public static func find(at path: String, manifest: Manifest) throws -> PlacedContent? {
+    guard try FileSystem.status(of: path) != nil else { return nil }
+    let directory = try Directory(opening: path)
+    let faults = try manifest.files.compactMap { file -> PackageValidationIssue? in
+      guard try directory.lengthOfFile(at: file.path) != file.length.rawValue else { return nil }
+      return PackageValidationIssue(
+        .fileLengthMismatch, path: file.path.text, "missing, or of another length")
+    }
+    guard faults.isEmpty else { throw PackageValidationError(faults) }
+    return PlacedContent(manifest: manifest, path: path)
+  }
+
+  /// Reads every file; answers those that are not the manifest's. Blocks.
+  public func verify() throws -> [PackageValidationIssue] {
+    let directory = try Directory(opening: path)
+    return try manifest.files.compactMap { file in
+      guard try directory.lengthOfFile(at: file.path) == file.length.rawValue else {
+        return PackageValidationIssue(
+          .fileLengthMismatch, path: file.path.text, "missing, or of another length")
+      }
+      let digest = try FileDigest.of(try directory.openFile(at: file.path), in: 0..<file.length.rawValue)
+      guard digest != file.digest else { return nil }
+      return PackageValidationIssue(
+        .fileDigestMismatch, path: file.path.text, "not the bytes the manifest lists")
+    }
   }
 }

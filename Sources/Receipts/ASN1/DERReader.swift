@@ -70,3 +70,48 @@ struct DERReader {
     return length
   }
 }
+
+extension DERReader {
+  func octets(_ element: DERElement) -> [UInt8] { octets(element.content) }
+
+  /// A signed integer of up to 64 bits.
+  mutating func integer() throws -> Int64 {
+    let octets = octets(try next(DERTag.integer))
+    guard (1...8).contains(octets.count) else {
+      throw ReceiptError.malformed("an ASN.1 integer is empty or larger than 64 bits")
+    }
+    let start: Int64 = octets[0] >= 0x80 ? -1 : 0
+    return octets.reduce(start) { $0 << 8 | Int64($1) }
+  }
+
+  /// A UTF8String or an IA5String.
+  mutating func text() throws -> String {
+    let element = try next()
+    guard element.tag == DERTag.utf8String || element.tag == DERTag.ia5String,
+      let text = String(validating: octets(element), as: UTF8.self)
+    else { throw ReceiptError.malformed("an ASN.1 element is no text") }
+    return text
+  }
+}
+
+/// One element of ASN.1: its tag, and where in the reader's bytes it and its content lie.
+struct DERElement {
+  let tag: UInt8
+  /// Identifier, length and content octets.
+  let whole: Range<Int>
+  let content: Range<Int>
+}
+
+/// The identifier octets that receipts use, with the bit for constructed types.
+enum DERTag {
+  static let integer: UInt8 = 0x02
+  static let octetString: UInt8 = 0x04
+  static let null: UInt8 = 0x05
+  static let objectIdentifier: UInt8 = 0x06
+  static let utf8String: UInt8 = 0x0C
+  static let ia5String: UInt8 = 0x16
+  static let sequence: UInt8 = 0x30
+  static let set: UInt8 = 0x31
+  /// `[0]`, constructed.
+  static let context0: UInt8 = 0xA0
+}

@@ -1,5 +1,6 @@
 public import Commerce
 public import CoreTypes
+import Crypto
 
 /// The payload of an app receipt: what a store says a customer of one application on one device has bought. By itself
 /// it proves nothing; ``VerifiedAppReceipt`` is the one to trust.
@@ -48,5 +49,34 @@ public struct AppReceipt: Hashable, Sendable {
     case "Xcode": .xcode
     default: nil
     }
+  }
+}
+
+extension AppReceipt {
+  /// Binds the receipt to `device` with a fresh salt. What is signed afterwards cannot be moved to another device.
+  public mutating func bind(to device: DeviceIdentifier) {
+    opaqueValue = RandomBytes.make(16)
+    deviceHash = hash(for: device)
+  }
+
+  /// Whether attribute 5 is the SHA-1 of the device's GUID, attribute 4 and the raw attribute 2.
+  public func isBound(to device: DeviceIdentifier) -> Bool {
+    let expected = hash(for: device)
+    return equalInConstantTime(expected.span, deviceHash.span)
+  }
+
+  private func hash(for device: DeviceIdentifier) -> [UInt8] {
+    SHA1.of(device.receiptGUID + opaqueValue + rawBundleIdentifier)
+  }
+}
+
+extension DeviceIdentifier {
+  /// The octets by which receipts know the device: the 16 of a UUID, the text's UTF-8 of any other name.
+  public var receiptGUID: [UInt8] {
+    let groups = text.split(separator: "-", omittingEmptySubsequences: false)
+    guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12],
+      let octets = Hexadecimal.decode(groups.joined().lowercased())
+    else { return Array(text.utf8) }
+    return octets
   }
 }

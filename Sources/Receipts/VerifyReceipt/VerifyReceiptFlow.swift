@@ -110,3 +110,37 @@ public struct VerifyReceiptFlow: Sendable {
     return Array(purchases.values)
   }
 }
+
+/// Which receipts count, and how patiently a store is asked.
+public struct VerifyReceiptPolicy: Sendable {
+  public var bundleIdentifiers: Set<String>
+  /// The environments whose purchases lead to content. Anyone can make a sandbox purchase for nothing.
+  public var environments: Set<StoreEnvironment>
+  /// The waits before the second and each later try while the store answers that it could not decide.
+  public var retryDelays: [Duration]
+  /// What the customer is told to wait when nothing was decided and the store named no time itself.
+  public var retryAfter: Duration
+
+  public init(
+    bundleIdentifiers: Set<String>, environments: Set<StoreEnvironment>,
+    retryDelays: [Duration] = [.milliseconds(200), .milliseconds(500), .seconds(1)],
+    retryAfter: Duration = .seconds(5)
+  ) {
+    self.bundleIdentifiers = bundleIdentifiers
+    self.environments = environments
+    self.retryDelays = retryDelays
+    self.retryAfter = retryAfter
+  }
+}
+
+/// What became of asking a store about a receipt. Whether a product is owned, expired or revoked is for the
+/// entitlement rules to say, over a valid receipt's transactions.
+public enum ReceiptVerdict: Hashable, Sendable {
+  case valid(VerifiedAppReceipt)
+  case malformed
+  case notAuthentic
+  case wrongApplication
+  case wrongEnvironment
+  /// No answer, or none that decides: not a no. The only verdict that may fall back to an earlier one.
+  case undetermined(retryAfter: Duration, reason: String)
+}

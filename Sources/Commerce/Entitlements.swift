@@ -1,0 +1,53 @@
+/// The verdict of the rules about one product.
+public enum Entitlement: Hashable, Sendable {
+  /// The customer may have the content, because of this claim (the strongest one, see ``EntitlementReport/claims``).
+  case owned(EntitlementClaim)
+  /// Only periods of a subscription that are over would have led to it; the last of them.
+  case expired(TransactionIdentifier)
+  /// Only refunded or withdrawn purchases would have led to it; the last of them.
+  case revoked(TransactionIdentifier)
+  case notOwned
+
+  public var isOwned: Bool {
+    if case .owned = self { true } else { false }
+  }
+}
+
+/// A live transaction that entitles to a product, and by which rule.
+public struct EntitlementClaim: Hashable, Sendable {
+  public enum Reason: String, Codable, Sendable {
+    /// The product itself was bought (for a subscription: a period of it runs).
+    case purchased
+    /// An issue that appeared while a subscription to its publication ran.
+    case publishedDuringSubscription = "published-during-subscription"
+    /// The issue that was the latest one when an uninterrupted run of a subscription began.
+    case unlockedAtStart = "unlocked-at-start"
+  }
+
+  public let transaction: TransactionIdentifier
+  public let reason: Reason
+
+  public init(transaction: TransactionIdentifier, reason: Reason) {
+    self.transaction = transaction
+    self.reason = reason
+  }
+}
+
+/// What the rules make of a customer's transactions, product by product.
+public struct EntitlementReport: Hashable, Sendable {
+  /// One verdict for every product of the catalog.
+  public internal(set) var verdicts: [ProductIdentifier: Entitlement] = [:]
+  /// All live claims of every owned product, the strongest first: purchases of the product itself before
+  /// subscriptions, later ones before earlier ones.
+  public internal(set) var claims: [ProductIdentifier: [EntitlementClaim]] = [:]
+
+  /// `notOwned` for a product that is not in the catalog.
+  public subscript(product: ProductIdentifier) -> Entitlement {
+    verdicts[product] ?? .notOwned
+  }
+
+  /// The products this transaction entitles to, alone or beside others, in the order of their names.
+  public func products(claimedBy transaction: TransactionIdentifier) -> [ProductIdentifier] {
+    claims.filter { $0.value.contains { $0.transaction == transaction } }.keys.sorted()
+  }
+}

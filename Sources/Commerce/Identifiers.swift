@@ -1,0 +1,118 @@
+/// Names a product (`com.example.heroes.issue42`): 1 to 255 characters of `A-Z a-z 0-9 . _ -`, not starting with a dot,
+/// so that it is also safe as a path segment and in a URL.
+public struct ProductIdentifier: Hashable, Comparable, Sendable {
+  public let text: String
+
+  /// Nil when `text` is not such a name.
+  public init?(_ text: String) {
+    guard Identifier.isValid(text, maximumLength: 255) else { return nil }
+    self.text = text
+  }
+
+  public static func < (left: ProductIdentifier, right: ProductIdentifier) -> Bool { left.text < right.text }
+}
+
+extension ProductIdentifier: CustomStringConvertible {
+  public var description: String { text }
+}
+
+extension ProductIdentifier: TextCodable {}
+
+/// Names a transaction within its store: 1 to 64 characters of `A-Z a-z 0-9 . _ -` (digits at Apple and in the sandbox,
+/// dotted at Google).
+public struct TransactionIdentifier: Hashable, Sendable {
+  public let text: String
+
+  /// Nil when `text` is not such a name.
+  public init?(_ text: String) {
+    guard Identifier.isValid(text, maximumLength: 64) else { return nil }
+    self.text = text
+  }
+}
+
+extension TransactionIdentifier: CustomStringConvertible {
+  public var description: String { text }
+}
+
+extension TransactionIdentifier: TextCodable {}
+
+/// Names a device to the store and to the delivery server, usually a UUID: 1 to 128 characters of `A-Z a-z 0-9 . _ -`.
+/// It says nothing about the person who holds the device.
+public struct DeviceIdentifier: Hashable, Sendable {
+  public let text: String
+
+  /// Nil when `text` is not such a name.
+  public init?(_ text: String) {
+    guard Identifier.isValid(text, maximumLength: 128) else { return nil }
+    self.text = text
+  }
+}
+
+extension DeviceIdentifier: CustomStringConvertible {
+  public var description: String { text }
+}
+
+extension DeviceIdentifier: TextCodable {}
+
+/// Names a payment store (`sandbox`, `apple`, `google`): 1 to 64 characters of `A-Z a-z 0-9 . _ -`.
+public struct StoreIdentifier: Hashable, Sendable {
+  public let text: String
+
+  public static let sandbox = StoreIdentifier(known: "sandbox")
+  public static let apple = StoreIdentifier(known: "apple")
+  public static let google = StoreIdentifier(known: "google")
+
+  /// Nil when `text` is not such a name.
+  public init?(_ text: String) {
+    guard Identifier.isValid(text, maximumLength: 64) else { return nil }
+    self.text = text
+  }
+
+  private init(known text: String) {
+    self.text = text
+  }
+}
+
+extension StoreIdentifier: CustomStringConvertible {
+  public var description: String { text }
+}
+
+extension StoreIdentifier: TextCodable {}
+
+/// Names a publisher's signing key: the SHA-256 of the raw Ed25519 public key, 64 lower-case hexadecimal digits.
+public struct PublisherKeyIdentifier: Hashable, Sendable {
+  public let text: String
+
+  /// Nil when `text` is not such a name.
+  public init?(_ text: String) {
+    let isDigit: (UInt8) -> Bool = { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    guard text.utf8.count == 64, text.utf8.allSatisfy(isDigit) else { return nil }
+    self.text = text
+  }
+}
+
+extension PublisherKeyIdentifier: Comparable {
+  public static func < (left: PublisherKeyIdentifier, right: PublisherKeyIdentifier) -> Bool {
+    left.text < right.text
+  }
+}
+
+extension PublisherKeyIdentifier: CustomStringConvertible {
+  public var description: String { text }
+}
+
+extension PublisherKeyIdentifier: TextCodable {}
+
+/// The rule that the project's identifiers share.
+enum Identifier {
+  /// 1 to `maximumLength` characters of `A-Z a-z 0-9 . _ -`, the first no dot.
+  static func isValid(_ text: String, maximumLength: Int) -> Bool {
+    guard (1...maximumLength).contains(text.utf8.count), text.utf8.first != 0x2E else { return false }
+    return text.utf8.allSatisfy { byte in
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
+      default: false
+      }
+    }
+  }
+}

@@ -1,0 +1,175 @@
+import CoreTypes
+
+/// Reads JSON strictly: only the bytes that ``CanonicalJSONWriter`` could have written are accepted, so a document has
+/// one spelling. Keys must ascend and be known to the caller, which asks for one value after the other; nothing is
+/// built that the caller did not ask for.
+struct CanonicalJSONReader {
+  struct Malformed: Error {
+    let position: Int
+    let expectation: String
+  }
+
+  private let bytes: [UInt8]
+  private(set) var position = 0
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  func malformed(_ expectation: String) -> Malformed {
+    Malformed(position: position, expectation: expectation)
+  }
+
+  /// Calls `member` for each key; it must read the value.
+  mutating func object(
+    _ member: (inout CanonicalJSONReader, String) throws(Malformed) -> Void
+  ) throws(Malformed) {
+    try expect(0x7B, "{")
+    if take(0x7D) { return }
+    var previous: String?
+    repeat {
+      let key = try string(maximumLength: 64)
+      if let previous, !previous.utf8.lexicographicallyPrecedes(key.utf8) {
+        throw malformed("keys in ascending order, none twice")
+      }
+      previous = key
+      try expect(0x3A, ":")
+      try member(&self, key)
+    } while take(0x2C)
+    try expect(0x7D, "}")
+  }
+
+  /// Calls `element` for each; it must read the value.
+  mutating func array(_ element: (inout CanonicalJSONReader) throws(Malformed) -> Void) throws(Malformed) {
+    try expect(0x5B, "[")
+    if take(0x5D) { return }
+    repeat { try element(&self) } while take(0x2C)
+    try expect(0x5D, "]")
+  }
+
+  mutating func string(maximumLength: Int) throws(Malformed) -> String {
+    try expect(0x22, "a string")
+    var text: [UInt8] = []
+    while true {
+      guard position < bytes.count else { throw malformed("the end of a string") }
+      let byte = bytes[position]
+      if byte == 0x22 { break }
+      if byte < 0x20 { throw malformed("an escape for a control character") }
+      if byte == 0x5C {
+        text.append(try escaped())
+      } else {
+        text.append(byte)
+        position += 1
+      }
+      if text.count > maximumLength { throw malformed("a string of at most \(maximumLength) bytes") }
+    }
+    position += 1
+    guard let result = String(validating: text, as: UTF8.self) else { throw malformed("UTF-8") }
+    return result
+  }
+
+  /// A whole number from 0 to 2^53 - 1, without sign or leading zeros.
+  mutating func integer() throws(Malformed) -> Int64 {
+    let start = position
+    var value: Int64 = 0
+    while position < bytes.count, case let digit = bytes[position], (0x30...0x39).contains(digit) {
+      value = value * 10 + Int64(digit - 0x30)
+      guard value < 1 << 53 else { throw malformed("a number below 2^53") }
+      position += 1
+    }
+    guard position > start, position == start + 1 || bytes[start] != 0x30 else {
+      throw malformed("a whole number without sign or leading zeros")
+    }
+    return value
+  }
+
+  mutating func end() throws(Malformed) {
+    guard position == bytes.count else { throw malformed("the end of the document") }
+  }
+
+  private mutating func escaped() throws(Malformed) -> UInt8 {
+    let rest = bytes[position...]
+    for (escape, byte) in Self.escapes where rest.starts(with: escape) {
+      position += escape.count
+      return byte
+    }
+    throw malformed("an escape in its canonical form")
+  }
+
+  private static let escapes: [([UInt8], UInt8)] =
+    [(Array("\\\"".utf8), 0x22), (Array("\\\\".utf8), 0x5C)]
+    + (UInt8(0)..<0x20).map { (JSONString.escape(ofControl: $0), $0) }
+
+  private mutating func take(_ byte: UInt8) -> Bool {
+    guard position < bytes.count, bytes[position] == byte else { return false }
+    position += 1
+    return true
+  }
+
+  private mutating func expect(_ byte: UInt8, _ expectation: String) throws(Malformed) {
+    guard take(byte) else { throw malformed(expectation) }
+  }
+}
+
+/// Writes JSON in the one form RFC 8785 allows, for what manifests need: objects whose keys the caller gives in order,
+/// arrays, strings, whole numbers below 2^53.
+struct CanonicalJSONWriter {
+  private(set) var bytes: [UInt8] = []
+  private var needsComma = false
+
+  mutating func object(_ members: (inout CanonicalJSONWriter) -> Void) {
+    separate()
+    open(0x7B)
+    members(&self)
+    close(0x7D)
+  }
+
+  mutating func array<Element>(
+    _ elements: some Sequence<Element>, _ element: (inout CanonicalJSONWriter, Element) -> Void
+  ) {
+    separate()
+    open(0x5B)
+    for value in elements { element(&self, value) }
+    close(0x5D)
+  }
+
+  /// The next value belongs to `name`.
+  mutating func key(_ name: String) {
+    string(name)
+    bytes.append(0x3A)
+    needsComma = false
+  }
+
+  mutating func member(_ name: String, _ value: String?) {
+    guard let value else { return }
+    key(name)
+    string(value)
+  }
+
+  mutating func member(_ name: String, _ value: Int64?) {
+    guard let value else { return }
+    key(name)
+    separate()
+    bytes.append(contentsOf: String(value).utf8)
+  }
+
+  mutating func string(_ text: String) {
+    separate()
+    JSONString.append(text, to: &bytes)
+  }
+
+  private mutating func separate() {
+    if needsComma { bytes.append(0x2C) }
+    needsComma = true
+  }
+
+  private mutating func open(_ bracket: UInt8) {
+    bytes.append(bracket)
+    needsComma = false
+  }
+
+  private mutating func close(_ bracket: UInt8) {
+    bytes.append(bracket)
+    needsComma = true
+  }
+}

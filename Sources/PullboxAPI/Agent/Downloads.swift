@@ -1,0 +1,127 @@
+public import Commerce
+public import CoreTypes
+
+/// A download as the agent shows it.
+public struct DownloadStatus: Codable, Hashable, Sendable {
+  public enum State: String, Codable, Sendable, CaseIterable {
+    case waiting
+    case active
+    case paused
+    case finished
+    case failed
+    case cancelled
+
+    /// Nothing more will happen to it by itself.
+    public var isFinal: Bool { self == .finished || self == .failed || self == .cancelled }
+  }
+
+  public var id: DownloadIdentifier
+  public var product: ProductIdentifier
+  public var version: ContentVersion?
+  public var transaction: TransactionIdentifier
+  public var state: State
+  /// Why it is in that state: `queued`, `transferring`, `store-unreachable`, `user`, …
+  public var reason: String
+  /// In pieces whose SHA-256 was checked; never decreases but for a piece found damaged.
+  public var bytesVerified: ByteCount
+  /// Absent until the grant told.
+  public var bytesTotal: ByteCount?
+  /// As they came over the network, repeated ones counted again.
+  public var bytesReceived: ByteCount
+  /// 0 to 1.
+  public var progress: Double
+  /// Seconds; null when unknown.
+  public var timeRemaining: Double?
+  /// Bytes a second over the last seconds; 0 when nothing moves.
+  public var speed: Double
+  public var error: Problem?
+  /// Only when finished: the placed file or folder.
+  public var contentPath: String?
+
+  public init(
+    id: DownloadIdentifier, product: ProductIdentifier, version: ContentVersion?,
+    transaction: TransactionIdentifier,
+    state: State, reason: String, bytesVerified: ByteCount, bytesTotal: ByteCount?, bytesReceived: ByteCount,
+    progress: Double, timeRemaining: Double?, speed: Double, error: Problem?, contentPath: String?
+  ) {
+    self.id = id
+    self.product = product
+    self.version = version
+    self.transaction = transaction
+    self.state = state
+    self.reason = reason
+    self.bytesVerified = bytesVerified
+    self.bytesTotal = bytesTotal
+    self.bytesReceived = bytesReceived
+    self.progress = progress
+    self.timeRemaining = timeRemaining
+    self.speed = speed
+    self.error = error
+    self.contentPath = contentPath
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(id, forKey: .id)
+    try container.encode(product, forKey: .product)
+    try container.encodeIfPresent(version, forKey: .version)
+    try container.encode(transaction, forKey: .transaction)
+    try container.encode(state, forKey: .state)
+    try container.encode(reason, forKey: .reason)
+    try container.encode(bytesVerified, forKey: .bytesVerified)
+    try container.encodeIfPresent(bytesTotal, forKey: .bytesTotal)
+    try container.encode(bytesReceived, forKey: .bytesReceived)
+    try container.encode(progress, forKey: .progress)
+    // Unknown is told as null, not by absence.
+    try container.encode(timeRemaining, forKey: .timeRemaining)
+    try container.encode(speed, forKey: .speed)
+    try container.encodeIfPresent(error, forKey: .error)
+    try container.encodeIfPresent(contentPath, forKey: .contentPath)
+  }
+}
+
+/// Names a download on one device: 1 to 64 characters of `A-Z a-z 0-9 _ -`, so that it can be a part of an address and the
+/// name of a folder. The agent makes 16 hexadecimal digits; clients take them as they are.
+public struct DownloadIdentifier: Hashable, Sendable, Comparable, TextCodable, CustomStringConvertible {
+  public let text: String
+
+  /// Nil when `text` is not such a name.
+  public init?(_ text: String) {
+    guard (1...64).contains(text.utf8.count), text.utf8.allSatisfy(Self.isAllowed) else { return nil }
+    self.text = text
+  }
+
+  public var description: String { text }
+
+  public static func < (left: DownloadIdentifier, right: DownloadIdentifier) -> Bool {
+    left.text < right.text
+  }
+
+  private static func isAllowed(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x5F: true
+    default: false
+    }
+  }
+}
+
+/// `GET /v1/downloads` of the agent.
+public struct DownloadsResponse: Codable, Sendable {
+  public var downloads: [DownloadStatus]
+
+  public init(downloads: [DownloadStatus]) {
+    self.downloads = downloads
+  }
+}
+
+/// `PATCH /v1/downloads/{id}` of the agent.
+public struct AgentDownloadChange: Codable, Hashable, Sendable {
+  /// Higher goes first; 0 unless changed.
+  public var priority: Int?
+
+  public static let priorities = -1000...1000
+
+  public init(priority: Int? = nil) {
+    self.priority = priority
+  }
+}

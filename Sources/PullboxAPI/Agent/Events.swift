@@ -1,0 +1,49 @@
+/// An event of `GET /v1/events`, whose name is the case and whose data is the value as JSON.
+public enum AgentEvent: Sendable {
+  case transaction(AgentTransaction)
+  case download(DownloadStatus)
+  case library(LibraryEvent)
+
+  public var name: String {
+    switch self {
+    case .transaction: "transaction"
+    case .download: "download"
+    case .library: "library"
+    }
+  }
+
+  /// The JSON that follows `data:`.
+  public func encodedData() throws -> [UInt8] {
+    switch self {
+    case .transaction(let transaction): try APIJSON.encode(transaction)
+    case .download(let download): try APIJSON.encode(download)
+    case .library(let event): try APIJSON.encode(event)
+    }
+  }
+
+  /// Nil for a name this version does not know.
+  public init?(name: String, data: [UInt8]) throws {
+    switch name {
+    case "transaction": self = .transaction(try APIJSON.decode(AgentTransaction.self, from: data))
+    case "download": self = .download(try APIJSON.decode(DownloadStatus.self, from: data))
+    case "library": self = .library(try APIJSON.decode(LibraryEvent.self, from: data))
+    default: return nil
+    }
+  }
+}
+
+/// Something came into the library or left it.
+public struct LibraryEvent: Codable, Hashable, Sendable {
+  public enum Change: String, Codable, Sendable {
+    case placed
+    case removed
+  }
+
+  public var change: Change
+  public var item: LibraryItem
+
+  public init(change: Change, item: LibraryItem) {
+    self.change = change
+    self.item = item
+  }
+}

@@ -1,0 +1,39 @@
+public import Commerce
+public import CoreTypes
+public import Crypto
+
+/// `POST /v1/grants/{grant}/completion`: "verified and placed". Sent as the payload of a compact JWS signed with the
+/// device key (`application/jose`), or as plain JSON by a client whose device gave no key.
+public struct CompletionReport: Codable, Hashable, Sendable {
+  public var digest: SHA256Digest
+  public var version: ContentVersion
+  public var length: ByteCount
+  public var placedAt: Timestamp
+  /// The grant the report is for; a signed report must name it, so that it fits no other.
+  public var grant: GrantIdentifier?
+  public var device: DeviceIdentifier?
+
+  public init(
+    digest: SHA256Digest, version: ContentVersion, length: ByteCount, placedAt: Timestamp,
+    grant: GrantIdentifier? = nil, device: DeviceIdentifier? = nil
+  ) {
+    self.digest = digest
+    self.version = version
+    self.length = length
+    self.placedAt = placedAt
+    self.grant = grant
+    self.device = device
+  }
+}
+
+/// 200 when the store has finished the transaction, 202 while it has not.
+public struct CompletionResponse: Codable, Sendable {
+  public var state: GrantState
+  /// Products that the same transaction still owes this device.
+  public var remaining: [ProductIdentifier]?
+
+  public init(state: GrantState, remaining: [ProductIdentifier]? = nil) {
+    self.state = state
+    self.remaining = remaining
+  }
+}

@@ -1,0 +1,132 @@
+public import Commerce
+public import ContentPackage
+public import CoreTypes
+public import Crypto
+
+/// A content version as the operator sees it.
+public struct VersionRecord: Codable, Sendable {
+  public var product: ProductIdentifier
+  public var version: ContentVersion
+  public var state: VersionState
+  public var length: ByteCount
+  public var digest: SHA256Digest
+  public var manifestDigest: SHA256Digest
+  public var pieces: Int
+  public var files: Int
+  public var created: Timestamp
+  public var released: Timestamp?
+  /// Why it was rejected or withdrawn.
+  public var reason: String?
+  /// While it is released: how many devices of a hundred get it.
+  public var percentage: Int?
+  /// Its release that waits for a date.
+  public var scheduled: ScheduledRelease?
+  /// Names of operator keys.
+  public var submittedBy: String?
+  public var approvedBy: String?
+  /// Withdrawn so that grants made before open it no more.
+  public var downloadsStopped: Bool?
+  /// Who did what with it, the newest first; only where one version is asked for.
+  public var history: [AuditEntry]?
+
+  public init(
+    product: ProductIdentifier, version: ContentVersion, state: VersionState, length: ByteCount,
+    digest: SHA256Digest, manifestDigest: SHA256Digest, pieces: Int, files: Int, created: Timestamp,
+    released: Timestamp? = nil, reason: String? = nil
+  ) {
+    self.product = product
+    self.version = version
+    self.state = state
+    self.length = length
+    self.digest = digest
+    self.manifestDigest = manifestDigest
+    self.pieces = pieces
+    self.files = files
+    self.created = created
+    self.released = released
+    self.reason = reason
+  }
+}
+
+/// Where a content version stands between upload and readers.
+public enum VersionState: String, Codable, Sendable, CaseIterable {
+  case draft
+  case submitted
+  case approved
+  case rejected
+  case released
+  /// Another version was released in its place.
+  case superseded
+  /// No new grants.
+  case withdrawn
+}
+
+/// `POST /v1/operator/products/{id}/versions`.
+public struct VersionSubmission: Codable, Sendable, OperatorWritten {
+  /// A complete upload: its address as `Location` gave it, or the last part of that.
+  public var upload: String
+  public var version: ContentVersion
+  /// The manifest's exact bytes in base 64. Without one, the package must be a single file, and the server describes
+  /// it itself.
+  public var manifest: String?
+  /// Of that manifest; needed when the product names keys.
+  public var signatures: [PublisherSignature]?
+
+  public init(
+    upload: String, version: ContentVersion, manifest: String? = nil, signatures: [PublisherSignature]? = nil
+  ) {
+    self.upload = upload
+    self.version = version
+    self.manifest = manifest
+    self.signatures = signatures
+  }
+}
+
+/// `POST /v1/operator/products/{id}/versions/{v}/release`; both members may be left out: to all devices, at once.
+public struct ReleaseRequest: Codable, Sendable, OperatorWritten {
+  /// How many devices of a hundred get it: 1 to 100. The others stay with the version that all devices get.
+  public var percentage: Int?
+  /// A date that has passed is at once.
+  public var at: Timestamp?
+
+  public init(percentage: Int? = nil, at: Timestamp? = nil) {
+    self.percentage = percentage
+    self.at = at
+  }
+}
+
+/// A release that waits for its date.
+public struct ScheduledRelease: Codable, Hashable, Sendable {
+  public var at: Timestamp
+  /// 1 to 100.
+  public var percentage: Int
+  /// The name of the operator key that asked for it.
+  public var by: String
+
+  public init(at: Timestamp, percentage: Int, by: String) {
+    self.at = at
+    self.percentage = percentage
+    self.by = by
+  }
+}
+
+/// `POST /v1/operator/products/{id}/versions/{v}/withdraw`; both members may be left out.
+public struct WithdrawalRequest: Codable, Sendable, OperatorWritten {
+  public var reason: String?
+  /// Downloads that run are broken off, and grants made before open the content no more.
+  public var stopDownloads: Bool?
+
+  public init(reason: String? = nil, stopDownloads: Bool? = nil) {
+    self.reason = reason
+    self.stopDownloads = stopDownloads
+  }
+}
+
+/// The body of a step that an operator may give a reason for: reject, revoke, reinstate. The reason may be left out.
+public struct ReasonBody: Codable, Sendable, OperatorWritten {
+  public var reason: String?
+
+  public init(reason: String? = nil) {
+    self.reason = reason
+  }
+}
