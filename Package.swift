@@ -137,7 +137,8 @@ let tests: [Target] = [
     dependencies: [
       "DownloadAgent", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "HTTPServer", "HTTPClient",
       "Commerce",
-      "ContentPackage", "Receipts", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
+      "ContentPackage", "Receipts", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+      "PullboxTesting",
     ]),
   .testTarget(
     name: "SandboxStoreTests",
@@ -170,7 +171,11 @@ let package = Package(
     .library(name: "PullboxKit", targets: ["PullboxKit"]),
   ],
   targets: systemLibraries + groundwork + plumbing + domain + contract + services + executables + examples
-    + [.target(name: "PullboxTesting", dependencies: ["CLinux", "CTLS", "CoreTypes", "SystemCalls"])] + tests,
+    + [
+      .target(
+        name: "PullboxTesting",
+        dependencies: ["CLinux", "CTLS", "CoreTypes", "SystemCalls", "ServiceRuntime"])
+    ] + tests,
   swiftLanguageModes: [.v6]
 )
 

@@ -1,18 +1,27 @@
-/// What the body of a `read` or `write` works with. It cannot leave the body: it is lent, not copied.
+/// What the body of a ``Database/read(_:)`` or ``Database/write(_:)`` works with: statements in, ``Row``s
+/// out, inside the one transaction of that body. It cannot leave the body: it is lent, not copied.
+///
+/// Statements are prepared once and kept by their text, so texts are constants and values are bound to their
+/// `?`:
+///
+///     let row = try connection.first("SELECT title FROM books WHERE id = ?", [.integer(7)])
+///     let title = try row?.text("title")
 public struct Connection: ~Copyable {
   private let handle: ConnectionHandle
   private let mayWrite: Bool
 
-  // Kept out of its callers: the optimizer of Swift 6.3 crashes when it copies the making of a noncopyable value from
-  // one function into another.
+  // Kept out of its callers: the optimizer of Swift 6.3 crashes when it copies the making of a noncopyable
+  // value from one function into another.
   @inline(never)
   init(_ handle: ConnectionHandle, mayWrite: Bool) {
     self.handle = handle
     self.mayWrite = mayWrite
   }
 
-  /// Runs one statement, with `values` for its `?` in order; answers how many rows changed, those of
-  /// triggers and cascades included.
+  /// Runs one statement, with `values` for its `?` in order; answers how many rows changed, those of triggers
+  /// and cascades included. Throws ``DatabaseError``: `misuse` for wrong SQL or a wrong number of values,
+  /// `readOnly` for a statement that writes in a read, `constraint`, `outOfSpace`, ``DatabaseError/Code`` has
+  /// them all.
   @discardableResult
   public func execute(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) -> Int {
     let before = handle.totalChanges
@@ -42,8 +51,8 @@ public struct Connection: ~Copyable {
     try statement.run(values, body, orThrow: { $0 })
   }
 
-  /// How SQLite goes about each statement that ran on this connection lately: `EXPLAIN QUERY PLAN`, line by line. For tests
-  /// that a list is found by an index.
+  /// How SQLite runs each statement that this connection ran lately: `EXPLAIN QUERY PLAN`, line by line. For
+  /// tests that a list is found by an index.
   public func recentPlans() throws(DatabaseError) -> [(sql: String, steps: [String])] {
     var plans: [(sql: String, steps: [String])] = []
     for sql in handle.cachedStatementTexts where sql.hasPrefix("SELECT") {
@@ -55,7 +64,7 @@ public struct Connection: ~Copyable {
     return plans
   }
 
-  /// Of the last INSERT on this connection.
+  /// The row id of the last INSERT on this connection.
   public var lastInsertedRowID: Int64 { handle.lastInsertedRowID }
 
   /// Any number of statements, for migrations.

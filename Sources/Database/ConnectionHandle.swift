@@ -17,7 +17,7 @@ final class ConnectionHandle {
       throw DatabaseError(.cannotOpen, "no memory for \(path)")
     }
     unsafe database = opened
-    guard result == SQLITE_OK else { throw unsafe .last(of: opened, result, "") }
+    guard result == SQLITE_OK else { throw unsafe .last(of: opened, result: result, sql: "") }
   }
 
   deinit {
@@ -44,7 +44,7 @@ final class ConnectionHandle {
   /// Any number of statements, without values.
   func execute(script: String) throws(DatabaseError) {
     let result = unsafe sqlite3_exec(database, script, nil, nil, nil)
-    guard result == SQLITE_OK else { throw unsafe .last(of: database, result, script) }
+    guard result == SQLITE_OK else { throw unsafe .last(of: database, result: result, sql: script) }
   }
 
   var isInTransaction: Bool { unsafe sqlite3_get_autocommit(database) == 0 }
@@ -53,7 +53,7 @@ final class ConnectionHandle {
   var cachedStatementTexts: [String] { cache.texts }
 
   private func check(_ result: Int32) throws(DatabaseError) {
-    guard result == SQLITE_OK else { throw unsafe .last(of: database, result, "") }
+    guard result == SQLITE_OK else { throw unsafe .last(of: database, result: result, sql: "") }
   }
 }
 
@@ -93,8 +93,8 @@ extension ConnectionHandle {
       try run("COMMIT")
       return value
     } catch {
-      // Some errors (a full disk, a failing one) have rolled back already. If this fails as well, the first error is
-      // the one that explains, and the next BEGIN reports a transaction that is still open.
+      // Some errors (a full disk, a failing one) have rolled back already. If this fails as well, the first
+      // error is the one that explains, and the next BEGIN reports a transaction that is still open.
       if isInTransaction { try? run("ROLLBACK") }
       throw error
     }
@@ -106,8 +106,8 @@ extension ConnectionHandle {
 }
 
 /// The connection and the thread that alone may touch it.
-// Sendable because `handle` is reached through get() and set(_:) only, which trap on any other thread; after the last
-// reference is gone, whichever thread that was on, nobody else can touch it.
+// Sendable because `handle` is reached through get() and set(_:) only, which trap on any other thread; after
+// the last reference is gone, whichever thread that was on, no other code can touch it.
 final class ConfinedConnection: @unchecked Sendable {
   let thread: BlockingThread
   private var handle: ConnectionHandle?

@@ -1,8 +1,25 @@
 internal import SystemCalls
 
-/// One SQLite file with one connection, which lives on a thread of its own: reads and writes happen one after the other.
+/// One SQLite file with one connection, which lives on a thread of its own: reads and writes happen one after
+/// the other.
+///
+/// Opening it brings the schema up to date by its ``Migration``s. All access goes through ``read(_:)`` and
+/// ``write(_:)``, each one transaction; their bodies get a ``Connection``, run statements on it and answer
+/// values made of ``Row``s. WAL mode, foreign keys and SQLite's defensive options are always on.
+///
+///     let database = try Database.open(
+///       path: "/var/lib/pullbox-server/server.db",
+///       migrations: [Migration("books", script: "CREATE TABLE books (title TEXT PRIMARY KEY) STRICT")])
+///     try await database.write { connection in
+///       try connection.execute("INSERT INTO books VALUES (?)", [.text("Kirby")])
+///     }
+///     let titles = try await database.read { connection in
+///       try connection.query("SELECT title FROM books").map { try $0.text("title") }
+///     }
 public final class Database: Sendable {
+  /// How a database is opened.
   public struct Options: Sendable {
+    /// What a power cut may take away: SQLite's `synchronous`.
     public enum Durability: String, Sendable {
       /// A committed transaction survives a power cut.
       case full = "FULL"
@@ -10,10 +27,12 @@ public final class Database: Sendable {
       case normal = "NORMAL"
     }
 
+    /// What a power cut may take away.
     public var durability: Durability
     /// How long to wait for another process that holds the lock.
     public var busyTimeout: Duration
 
+    /// The defaults: nothing committed is lost, and a lock is waited for 5 seconds.
     public init(durability: Durability = .full, busyTimeout: Duration = .seconds(5)) {
       self.durability = durability
       self.busyTimeout = busyTimeout
@@ -28,12 +47,13 @@ public final class Database: Sendable {
     thread = connection.thread
   }
 
-  /// Opens or creates the file, readable by its owner alone, and brings its schema up to date. Blocks: at start-up, not on
-  /// the cooperative pool. Throws ``DatabaseError``, `SystemError` when the file cannot be made, or what a migration throws.
+  /// Opens or creates the file, readable by its owner alone, and brings its schema up to date. Blocks: at
+  /// start-up, not on the cooperative pool. Throws ``DatabaseError``, `SystemError` when the file cannot be
+  /// made, or what a migration throws.
   public static func open(
     path: String, migrations: [Migration], options: Options = Options()
   ) throws -> Database {
-    // SQLite would make it readable by everybody; its companions take its permissions.
+    // SQLite would make it readable by every user; its companions take its permissions.
     _ = try FileDescriptor.open(path, .readWrite, options: .create, permissions: 0o600)
     let connection = ConfinedConnection(name: "sqlite")
     try connection.thread.runAndWait {
@@ -54,14 +74,16 @@ public final class Database: Sendable {
     try await thread.run { [connection] in try connection.get().transaction(.write, body) }
   }
 
-  /// `body` sees one state of the database; a statement that writes is refused.
+  /// `body` sees one state of the database; a statement that writes throws ``DatabaseError`` `readOnly`.
+  /// Throws what `body` throws or ``DatabaseError``.
   public func read<Value: Sendable>(
     _ body: @escaping @Sendable (borrowing Connection) throws -> Value
   ) async throws -> Value {
     try await thread.run { [connection] in try connection.get().transaction(.read, body) }
   }
 
-  /// As ``write(_:)``, blocking the caller: for threads of our own, never on the cooperative pool.
+  /// Does what ``write(_:)`` does and blocks the caller: for threads of our own, never on the cooperative
+  /// pool.
   @discardableResult
   public func writeBlocking<Value: Sendable>(
     _ body: @escaping @Sendable (borrowing Connection) throws -> Value
@@ -69,15 +91,16 @@ public final class Database: Sendable {
     try thread.runAndWait { [connection] in try connection.get().transaction(.write, body) }
   }
 
-  /// As ``read(_:)``, blocking the caller: for threads of our own, never on the cooperative pool.
+  /// Does what ``read(_:)`` does and blocks the caller: for threads of our own, never on the cooperative
+  /// pool.
   public func readBlocking<Value: Sendable>(
     _ body: @escaping @Sendable (borrowing Connection) throws -> Value
   ) throws -> Value {
     try thread.runAndWait { [connection] in try connection.get().transaction(.read, body) }
   }
 
-  /// Closes the file after what was asked before; every later call throws `closed`. Blocks until done. A database that is
-  /// let go without it is closed too, later.
+  /// Closes the file after what was asked before; every later call throws `closed`. Blocks until done. A
+  /// database that is let go without it is closed too, later.
   public func close() {
     thread.runAndWait { [connection] in connection.set(nil) }
   }

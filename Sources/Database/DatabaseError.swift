@@ -2,6 +2,7 @@ internal import CSQLite
 
 /// What went wrong with the database. Never holds a bound value: the statement is quoted with its `?`.
 public struct DatabaseError: Error, Sendable, CustomStringConvertible {
+  /// What kind of failure it is, from SQLite's primary result code or ours.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Name: String {
       case busy
@@ -23,11 +24,15 @@ public struct DatabaseError: Error, Sendable, CustomStringConvertible {
 
     /// Another process held the lock for longer than the busy timeout. The one code worth another try.
     public static let busy = Code(.busy)
+    /// A UNIQUE, CHECK, NOT NULL or foreign key constraint, or a trigger's RAISE, refused the change.
     public static let constraint = Code(.constraint)
+    /// The disk is full.
     public static let outOfSpace = Code(.outOfSpace)
+    /// The file system failed.
     public static let inputOutput = Code(.inputOutput)
     /// Damaged, or not a database at all.
     public static let corrupt = Code(.corrupt)
+    /// The file cannot be opened, or its file system allows no write-ahead log.
     public static let cannotOpen = Code(.cannotOpen)
     /// The file was written by a later version of this program.
     public static let newerSchema = Code(.newerSchema)
@@ -39,14 +44,18 @@ public struct DatabaseError: Error, Sendable, CustomStringConvertible {
     public static let misuse = Code(.misuse)
     /// A column is not there, or holds another type than was asked for.
     public static let unexpectedValue = Code(.unexpectedValue)
+    /// None of the others; ``DatabaseError/extendedCode`` says more.
     public static let other = Code(.other)
 
+    /// The code in words.
     public var description: String { name.rawValue }
   }
 
+  /// What kind of failure it is.
   public let code: Code
   /// SQLite's extended result code; 0 when SQLite was not asked.
   public let extendedCode: Int32
+  /// What SQLite, or this module, says about it.
   public let message: String
   /// The statement, without values; empty when there is none.
   public let sql: String
@@ -82,12 +91,23 @@ public struct DatabaseError: Error, Sendable, CustomStringConvertible {
       || extendedCode == SQLITE_CONSTRAINT | (10 << 8)
   }
 
+  /// A foreign key constraint refused the change.
   public var isForeignKeyViolation: Bool { extendedCode == SQLITE_CONSTRAINT | (3 << 8) }
 
+  /// The same call may succeed later: only a lock was in the way.
   public var isRetryable: Bool { code == .busy }
 
+  /// Code, extended code, message and statement in one line.
   public var description: String {
     let number = extendedCode == 0 ? "" : " (\(extendedCode))"
     return sql.isEmpty ? "\(code)\(number): \(message)" : "\(code)\(number): \(message) in: \(sql)"
+  }
+}
+
+extension DatabaseError {
+  /// What SQLite says about the call that just answered `result`.
+  static func last(of database: OpaquePointer, result: Int32, sql: String) -> DatabaseError {
+    let message = unsafe sqlite3_errmsg(database).map { unsafe String(cString: $0) } ?? ""
+    return DatabaseError(extendedCode: result, message: message, sql: sql)
   }
 }

@@ -1,11 +1,12 @@
-/// One step from a database's schema to the next. Its place in the list given to ``Database/open(path:migrations:options:)``
-/// is its version: released migrations are never changed, moved or removed, new ones are appended.
+/// One step from a database's schema to the next. Its place in the list given to
+/// ``Database/open(path:migrations:options:)`` is its version: released migrations are never changed, moved
+/// or removed, new ones are appended.
 public struct Migration: Sendable {
-  /// For people.
+  /// What the step adds, for readers of the code.
   public let name: String
   let body: @Sendable (borrowing Connection) throws -> Void
 
-  /// For what takes more than SQL. Runs in the transaction that also records its version.
+  /// A step that takes more than SQL. `body` runs in the transaction that also records its version.
   public init(_ name: String, _ body: @escaping @Sendable (borrowing Connection) throws -> Void) {
     self.name = name
     self.body = body

@@ -1,9 +1,11 @@
 public import CoreTypes
 
-/// One row of an answer, copied out of SQLite. Each accessor throws ``DatabaseError`` `unexpectedValue` when the column is
-/// not there or holds something else; the `optional` ones answer nil for NULL.
+/// One row of an answer, copied out of SQLite. Each accessor throws ``DatabaseError`` `unexpectedValue` when
+/// the column is not there or holds something else; the `optional` ones answer nil for NULL.
 public struct Row: Hashable, Sendable {
+  /// The columns' names, in the order of the statement.
   public let columns: [String]
+  /// What they hold, in the same order.
   public let values: [SQLValue]
 
   /// Nil when there is no such column.
@@ -11,10 +13,12 @@ public struct Row: Hashable, Sendable {
     columns.firstIndex(of: column).map { values[$0] }
   }
 
+  /// A text column.
   public func text(_ column: String) throws(DatabaseError) -> String {
     try required(column, optionalText(column))
   }
 
+  /// A text column that may be NULL.
   public func optionalText(_ column: String) throws(DatabaseError) -> String? {
     switch try value(column) {
     case .text(let text): text
@@ -23,10 +27,12 @@ public struct Row: Hashable, Sendable {
     }
   }
 
+  /// An integer column.
   public func integer(_ column: String) throws(DatabaseError) -> Int64 {
     try required(column, optionalInteger(column))
   }
 
+  /// An integer column that may be NULL.
   public func optionalInteger(_ column: String) throws(DatabaseError) -> Int64? {
     switch try value(column) {
     case .integer(let integer): integer
@@ -35,7 +41,7 @@ public struct Row: Hashable, Sendable {
     }
   }
 
-  /// An integer column counts as well.
+  /// A real column; an integer one counts as well.
   public func real(_ column: String) throws(DatabaseError) -> Double {
     switch try value(column) {
     case .real(let real): real
@@ -44,10 +50,12 @@ public struct Row: Hashable, Sendable {
     }
   }
 
+  /// A blob column.
   public func blob(_ column: String) throws(DatabaseError) -> [UInt8] {
     try required(column, optionalBlob(column))
   }
 
+  /// A blob column that may be NULL.
   public func optionalBlob(_ column: String) throws(DatabaseError) -> [UInt8]? {
     switch try value(column) {
     case .blob(let bytes): bytes
@@ -56,7 +64,7 @@ public struct Row: Hashable, Sendable {
     }
   }
 
-  /// 0 or 1; nothing else.
+  /// An integer column that holds 0 or 1; anything else throws.
   public func boolean(_ column: String) throws(DatabaseError) -> Bool {
     switch try integer(column) {
     case 0: false
@@ -65,15 +73,18 @@ public struct Row: Hashable, Sendable {
     }
   }
 
+  /// An integer column of milliseconds since the epoch.
   public func timestamp(_ column: String) throws(DatabaseError) -> Timestamp {
     Timestamp(millisecondsSinceEpoch: try integer(column))
   }
 
+  /// An integer column of milliseconds since the epoch that may be NULL.
   public func optionalTimestamp(_ column: String) throws(DatabaseError) -> Timestamp? {
     guard let milliseconds = try optionalInteger(column) else { return nil }
     return Timestamp(millisecondsSinceEpoch: milliseconds)
   }
 
+  /// An integer column of bytes.
   public func byteCount(_ column: String) throws(DatabaseError) -> ByteCount {
     ByteCount(rawValue: try integer(column))
   }

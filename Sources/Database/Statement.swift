@@ -1,7 +1,7 @@
 internal import CSQLite
 
-/// One prepared statement, finalized when it goes away. Confined with the connection it belongs to; it must go before
-/// that does.
+/// One prepared statement, finalized when it goes away. Confined with the connection it belongs to; it must
+/// go before that does.
 @safe
 final class Statement {
   let sql: String
@@ -32,7 +32,7 @@ final class Statement {
         return result
       }
     }
-    guard result == SQLITE_OK else { throw unsafe .last(of: database, result, sql) }
+    guard result == SQLITE_OK else { throw unsafe .last(of: database, result: result, sql: sql) }
     guard let prepared = unsafe prepared, isComplete else {
       unsafe sqlite3_finalize(prepared)
       throw DatabaseError(.misuse, "not one statement", sql: sql)
@@ -62,7 +62,7 @@ final class Statement {
     while true {
       let result = unsafe sqlite3_step(handle)
       if result == SQLITE_DONE { return }
-      guard result == SQLITE_ROW else { throw wrap(unsafe .last(of: database, result, sql)) }
+      guard result == SQLITE_ROW else { throw wrap(unsafe .last(of: database, result: result, sql: sql)) }
       try body(row())
     }
   }
@@ -81,7 +81,7 @@ final class Statement {
     }
     for (index, value) in values.enumerated() {
       let result = bind(value, at: Int32(index + 1))
-      guard result == SQLITE_OK else { throw unsafe .last(of: database, result, sql) }
+      guard result == SQLITE_OK else { throw unsafe .last(of: database, result: result, sql: sql) }
     }
   }
 
@@ -91,7 +91,8 @@ final class Statement {
     case .integer(let integer): return unsafe sqlite3_bind_int64(handle, index, integer)
     case .real(let real): return unsafe sqlite3_bind_double(handle, index, real)
     case .text(var text):
-      // By length: a text may hold a zero byte. An empty one must not become NULL, which a nil pointer would make it.
+      // By length: a text may hold a zero byte. An empty one must not become NULL, which a nil pointer would
+      // make it.
       return text.withUTF8 { bytes in
         guard let start = bytes.baseAddress, let count = Int32(exactly: bytes.count), count > 0 else {
           return bytes.isEmpty ? unsafe csqlite_bind_text(handle, index, "", 0) : SQLITE_TOOBIG
@@ -127,14 +128,6 @@ final class Statement {
   }
 }
 
-extension DatabaseError {
-  /// What SQLite says about the call that just answered `result`.
-  static func last(of database: OpaquePointer, _ result: Int32, _ sql: String) -> DatabaseError {
-    let message = unsafe sqlite3_errmsg(database).map { unsafe String(cString: $0) } ?? ""
-    return DatabaseError(extendedCode: result, message: message, sql: sql)
-  }
-}
-
 /// The statements used last, by their text.
 struct StatementCache {
   private var statements: [String: Statement] = [:]
@@ -146,8 +139,8 @@ struct StatementCache {
     self.capacity = capacity
   }
 
-  /// The statement for `sql`, ready to run. One that is already running (a body asks the question it is answering) is not
-  /// disturbed: the caller gets a second one.
+  /// The statement for `sql`, ready to run. One that is already running (a body asks the question it is
+  /// answering) is not disturbed: the caller gets a second one.
   mutating func statement(
     for sql: String, _ prepare: (String) throws(DatabaseError) -> Statement
   ) throws(DatabaseError) -> Statement {

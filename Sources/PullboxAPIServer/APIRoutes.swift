@@ -1,15 +1,32 @@
 public import HTTPServer
 public import PullboxAPI
 
-/// Collects the routes of a service whose responders may throw: a ``Problem`` becomes the answer, anything else is
-/// reported with its request and answered `internal-error`, without a word about its cause.
+/// Collects the routes of a service whose responders may throw: a ``Problem`` becomes the answer, anything
+/// else is reported with its request and answered `internal-error`, without a word about its cause.
+///
+/// Routes are added first, then ``router(reporting:observing:)`` makes the handler of an `HTTPServer` of
+/// them:
+///
+///     var routes = APIRoutes()
+///     routes.onHealth { nil }
+///     routes.on(.get, "/v1/downloads/{id}") { request, parameters in
+///       guard let download = await downloads[parameters["id"]] else { throw Problem(.notFound) }
+///       return try .json(download)
+///     }
+///     let handler = routes.router(reporting: { request, error in
+///       log.error("request failed", ["request": LogValue(request.id), "error": LogValue(error)])
+///     })
 public struct APIRoutes {
+  /// Answers one request; `PathParameters` holds what the pattern's `{…}` matched.
   public typealias Responder = @Sendable (HTTPRequest, PathParameters) async throws -> HTTPResponse
 
   private var routes: [(HTTPMethod, String, Responder)] = []
 
+  /// No routes yet.
   public init() {}
 
+  /// Adds a route. `pattern` is a path in which `{name}` stands for one part; of two that match, the more
+  /// exact one counts.
   public mutating func on(_ method: HTTPMethod, _ pattern: String, _ responder: @escaping Responder) {
     routes.append((method, pattern, responder))
   }
@@ -26,25 +43,26 @@ public struct APIRoutes {
     }
   }
 
-  /// What became of a request: the pattern of its route (nil where there is none), and the refusal, if it was one.
+  /// What became of a request: the pattern of its route (nil where there is none), and the refusal, if it was
+  /// one.
   public typealias Observer =
     @Sendable (
       _ route: String?, _ request: HTTPRequest, _ response: HTTPResponse, _ problem: Problem?
     ) -> Void
 
-  /// `report` gets what a responder threw that is no ``Problem``, for the log; `observe` every answer. Each answer carries
-  /// the request's id as `X-Request-Id`, each problem document as `instance`.
+  /// `report` gets what a responder threw that is no ``Problem``, for the log; `observe` every answer. Each
+  /// answer carries the request's id as `X-Request-Id`, each problem document as `instance`.
   public func router(
     reporting report: @escaping @Sendable (_ request: HTTPRequest, _ error: any Error) -> Void,
     observing observe: @escaping Observer = { _, _, _, _ in }
   ) -> Router {
-    @Sendable func refuse(_ problem: Problem, _ request: HTTPRequest, _ route: String?) -> HTTPResponse {
+    @Sendable func refuse(_ problem: Problem, to request: HTTPRequest, at route: String?) -> HTTPResponse {
       var problem = problem
       problem.instance = "urn:pullbox:request:\(request.id)"
-      return finish(.problem(problem), request, route, problem)
+      return finish(.problem(problem), to: request, at: route, problem)
     }
     @Sendable func finish(
-      _ response: HTTPResponse, _ request: HTTPRequest, _ route: String?, _ problem: Problem?
+      _ response: HTTPResponse, to request: HTTPRequest, at route: String?, _ problem: Problem?
     ) -> HTTPResponse {
       var response = response
       response.headers["X-Request-Id"] = request.id
@@ -53,22 +71,23 @@ public struct APIRoutes {
     }
     return Router(
       notFound: { request in
-        refuse(Problem(.notFound, "nothing is at \(request.path)"), request, nil)
+        refuse(Problem(.notFound, "nothing is at \(request.path)"), to: request, at: nil)
       },
       methodNotAllowed: { request, allowed in
         let methods = allowed.map(\.rawValue).joined(separator: ", ")
-        return refuse(Problem(.methodNotAllowed, "\(request.path) answers \(methods)"), request, nil)
+        return refuse(Problem(.methodNotAllowed, "\(request.path) answers \(methods)"), to: request, at: nil)
       },
       routes: { table in
         for (method, pattern, responder) in routes {
           table.on(method, pattern) { request, parameters in
             do {
-              return finish(try await responder(request, parameters), request, pattern, nil)
+              return finish(
+                try await responder(request, parameters), to: request, at: pattern, nil)
             } catch let problem as Problem {
-              return refuse(problem, request, pattern)
+              return refuse(problem, to: request, at: pattern)
             } catch {
               report(request, error)
-              return refuse(Problem(.internalError, "request \(request.id)"), request, pattern)
+              return refuse(Problem(.internalError, "request \(request.id)"), to: request, at: pattern)
             }
           }
         }

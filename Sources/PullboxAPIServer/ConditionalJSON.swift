@@ -23,6 +23,7 @@ public enum ConditionalJSON {
     let compressed: Form
     let lastModified: Timestamp
 
+    /// Encodes and compresses `value`, which was last changed then. Throws what the encoder throws.
     public init(_ value: some Encodable, lastModified: Timestamp) throws {
       let bytes = try APIJSON.encode(value)
       plain = Form(bytes)

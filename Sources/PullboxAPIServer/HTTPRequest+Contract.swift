@@ -4,7 +4,8 @@ public import CoreTypes
 public import PullboxAPI
 
 extension HTTPRequest {
-  /// The body as JSON. Throws `request-too-large` past `limit`, `request-malformed` naming the member at fault.
+  /// The body as JSON. Throws `request-too-large` past `limit`, `request-malformed` naming the member at
+  /// fault.
   public func decode<Value: Decodable>(
     _ type: Value.Type, upTo limit: ByteCount = .mebibytes(1)
   ) async throws(Problem) -> Value {
@@ -16,7 +17,7 @@ extension HTTPRequest {
     }
   }
 
-  /// As ``decode(_:upTo:)``, but nil for an empty body.
+  /// Does what ``decode(_:upTo:)`` does, but answers nil for an empty body.
   public func decodeIfPresent<Value: Decodable>(
     _ type: Value.Type, upTo limit: ByteCount = .mebibytes(1)
   ) async throws(Problem) -> Value? {
@@ -29,7 +30,8 @@ extension HTTPRequest {
     }
   }
 
-  /// The whole body.
+  /// The whole body. Throws `request-too-large` past `limit`, `request-malformed` for one that does not
+  /// arrive whole.
   public func bytes(upTo limit: ByteCount) async throws(Problem) -> [UInt8] {
     do {
       return try await body.collect(upTo: limit)
@@ -50,7 +52,8 @@ extension HTTPRequest {
     return String(parts[1]).trimmingSpaces
   }
 
-  /// A parameter of the query as a number within `range`; `fallback` when it is not there.
+  /// A parameter of the query as a number within `range`; `fallback` when it is not there. Throws
+  /// `request-malformed` for anything else.
   public func number(
     _ name: String, in range: ClosedRange<Int>, default fallback: Int
   ) throws(Problem) -> Int {

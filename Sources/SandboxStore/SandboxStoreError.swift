@@ -1,4 +1,4 @@
-/// What the store cannot work with: its configuration, or what it finds in its own state directory.
+/// Why the store cannot do what it was about to do with a transaction.
 struct SandboxStoreError: Error, Hashable, Sendable, CustomStringConvertible {
   let description: String
 

@@ -32,6 +32,13 @@ public struct Backoff: Hashable, Sendable {
   public func delay(
     afterFailures failures: Int, using generator: inout some RandomNumberGenerator
   ) -> Duration {
+    let chance = jitter > 0 ? Double.random(in: 0...1, using: &generator) : 0
+    return delay(afterFailures: failures, chance: chance)
+  }
+
+  /// As ``delay(afterFailures:using:)``, with the random number given: 0 takes nothing away, 1 all that
+  /// ``jitter`` allows.
+  public func delay(afterFailures failures: Int, chance: Double) -> Duration {
     guard failures > 0 else { return .zero }
     var full = min(initial.inSeconds, cap.inSeconds)
     var step = 1
@@ -39,8 +46,7 @@ public struct Backoff: Hashable, Sendable {
       full = min(full * factor, cap.inSeconds)
       step += 1
     }
-    let part = jitter > 0 ? Double.random(in: 0...jitter, using: &generator) : 0
-    return .seconds(full * (1 - part))
+    return .seconds(full * (1 - jitter * chance))
   }
 
   /// As ``delay(afterFailures:using:)``, by the system's random numbers.

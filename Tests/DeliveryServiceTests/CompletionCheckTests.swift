@@ -94,7 +94,7 @@ struct CompletionCheckTests {
     #expect(try missingStep(signed(anonymous, with: key), in: keyed) == .grant)
   }
 
-  @Test("a signature that nobody can check counts as none")
+  @Test("a signature without a key to check it counts as none")
   func signatureWithoutKey() throws {
     #expect(try missingStep(signed(report, with: key)) == .deviceSignature)
   }

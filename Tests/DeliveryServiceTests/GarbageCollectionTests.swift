@@ -211,7 +211,7 @@ struct GarbageCollectionTests {
     try await ServerHarness.run(options: ["--upload-lifetime", "100s"]) { server in
       try await server.publish([1, 2, 3])
       for round in 1...10 {
-        // Bytes that are there and that nobody needs: a version could not be made of them.
+        // Bytes that are there and that nothing needs: a version could not be made of them.
         let bytes = package + [UInt8(round)]
         let upload = try await server.upload(bytes)
         _ = try await server.problem { _ = try await server.submit(upload: upload, as: "com.example.issue1") }

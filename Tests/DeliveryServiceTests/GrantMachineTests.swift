@@ -30,19 +30,21 @@ struct GrantMachineTests {
     #expect(machine.state == state)
   }
 
-  @Test("only a right completion takes a grant to completed, and settles its transaction")
+  @Test("only a right completion takes a grant to completed, and may finish its transaction")
   func completion() {
     var machine = GrantMachine()
     let machineActions = machine.handle(.completionReported(missing: nil))
-    #expect(machineActions == [.settleTransaction, .answerState])
+    #expect(machineActions == [.finishTransactionIfDelivered, .answerState])
     #expect(machine.name == .completed)
   }
 
-  @Test("a completion reported again, its answer lost, settles again and changes nothing")
+  @Test(
+    "a completion reported again, its answer lost, asks again for the end of the transaction and changes nothing"
+  )
   func repeatedCompletion() {
     var machine = GrantMachine(state: .completed)
     let machineActions = machine.handle(.completionReported(missing: nil))
-    #expect(machineActions == [.settleTransaction, .answerState])
+    #expect(machineActions == [.finishTransactionIfDelivered, .answerState])
     #expect(machine.name == .completed)
     var finished = GrantMachine(state: .finished)
     let finishedActions = finished.handle(.completionReported(missing: nil))
@@ -94,7 +96,9 @@ struct GrantMachineTests {
     #expect(GrantMachine.State(stored: state.stored) == state)
   }
 
-  @Test("a state nobody wrote is not read", arguments: ["", "GRANTED", "revoked", "revoked/revoked/granted"])
+  @Test(
+    "a state that was never written is not read",
+    arguments: ["", "GRANTED", "revoked", "revoked/revoked/granted"])
   func foreignState(text: String) {
     #expect(GrantMachine.State(stored: text) == nil)
   }

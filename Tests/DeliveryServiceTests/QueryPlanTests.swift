@@ -69,11 +69,13 @@ struct QueryPlanTests {
     let product = product
     let found = try await scans { connection in
       _ = try ProductTable.find(product, in: connection)
-      _ = try ProductTable.page(after: "", ProductTable.Filter(), limit: 2, in: connection)
+      _ = try ProductTable.page(after: "", matching: ProductTable.Filter(), limit: 2, in: connection)
       _ = try ProductTable.page(
-        after: "", ProductTable.Filter(publication: product), limit: 2, in: connection)
-      _ = try ProductTable.page(after: "", ProductTable.Filter(type: .consumable), limit: 2, in: connection)
-      _ = try ProductTable.page(after: "", ProductTable.Filter(state: .submitted), limit: 2, in: connection)
+        after: "", matching: ProductTable.Filter(publication: product), limit: 2, in: connection)
+      _ = try ProductTable.page(
+        after: "", matching: ProductTable.Filter(type: .consumable), limit: 2, in: connection)
+      _ = try ProductTable.page(
+        after: "", matching: ProductTable.Filter(state: .submitted), limit: 2, in: connection)
       _ = try ProductTable.related(to: [product], in: connection)
     }
     #expect(found == [])
@@ -83,11 +85,11 @@ struct QueryPlanTests {
     let (product, version, device) = (product, version, device)
     let grant = try #require(GrantIdentifier([UInt8](repeating: 7, count: 16)))
     let found = try await scans { connection in
-      _ = try GrantTable.page(after: grant, GrantFilter(product: product), limit: 2, in: connection)
-      _ = try GrantTable.page(after: grant, GrantFilter(device: device), limit: 2, in: connection)
+      _ = try GrantTable.page(after: grant, matching: GrantFilter(product: product), limit: 2, in: connection)
+      _ = try GrantTable.page(after: grant, matching: GrantFilter(device: device), limit: 2, in: connection)
       _ = try GrantTable.page(
-        after: grant, GrantFilter(product: product, version: version), limit: 2, in: connection)
-      _ = try GrantTable.page(after: grant, GrantFilter(state: .granted), limit: 2, in: connection)
+        after: grant, matching: GrantFilter(product: product, version: version), limit: 2, in: connection)
+      _ = try GrantTable.page(after: grant, matching: GrantFilter(state: .granted), limit: 2, in: connection)
       _ = try GrantTable.holders(of: product, after: "", limit: 2, in: connection)
     }
     #expect(found == [])
@@ -96,10 +98,13 @@ struct QueryPlanTests {
   @Test("the audit log") func audit() async throws {
     let product = product
     let found = try await scans { connection in
-      _ = try AuditTable.page(before: .max, AuditTable.Filter(), limit: 2, in: connection)
-      _ = try AuditTable.page(before: .max, AuditTable.Filter(product: product), limit: 2, in: connection)
-      _ = try AuditTable.page(before: .max, AuditTable.Filter(actor: "ada"), limit: 2, in: connection)
-      _ = try AuditTable.page(before: .max, AuditTable.Filter(action: "a"), limit: 2, in: connection)
+      _ = try AuditTable.page(before: .max, matching: AuditTable.Filter(), limit: 2, in: connection)
+      _ = try AuditTable.page(
+        before: .max, matching: AuditTable.Filter(product: product), limit: 2, in: connection)
+      _ = try AuditTable.page(
+        before: .max, matching: AuditTable.Filter(actor: "ada"), limit: 2, in: connection)
+      _ = try AuditTable.page(
+        before: .max, matching: AuditTable.Filter(action: "a"), limit: 2, in: connection)
       _ = try AuditTable.history(of: "com.example.a 1.0", limit: 2, in: connection)
     }
     #expect(found == [])

@@ -63,7 +63,7 @@ struct ReleaseSchedulerTests {
     try await approve("1.0", versions)
     let date = clock.now() + .seconds(600)
     _ = try await versions.release(
-      product, try version("1.0"), ReleaseRequest(percentage: 10, at: date), by: "ada")
+      product, try version("1.0"), as: ReleaseRequest(percentage: 10, at: date), by: "ada")
     clock.set(date - .milliseconds(1))
     #expect(try await scheduler.releaseDue() == 0)
     #expect(try await state("1.0", versions) == .approved)
@@ -86,9 +86,9 @@ struct ReleaseSchedulerTests {
     try await approve("1.0", versionsBefore)
     try await approve("1.1", versionsBefore)
     let date = clock.now() + .seconds(600)
-    _ = try await versionsBefore.release(product, try version("1.1"), ReleaseRequest(at: date), by: "ada")
+    _ = try await versionsBefore.release(product, try version("1.1"), as: ReleaseRequest(at: date), by: "ada")
     _ = try await versionsBefore.release(
-      product, try version("1.0"), ReleaseRequest(at: date - .seconds(60)), by: "ada")
+      product, try version("1.0"), as: ReleaseRequest(at: date - .seconds(60)), by: "ada")
     before.close()
 
     clock.set(date + .seconds(1))
@@ -110,7 +110,7 @@ struct ReleaseSchedulerTests {
     await timer.waitForSleepers()
     #expect(timer.timeToNextSleeper == ReleaseScheduler.longestPause)
     let date = clock.now() + .seconds(5)
-    _ = try await versions.release(product, try version("1.0"), ReleaseRequest(at: date), by: "ada")
+    _ = try await versions.release(product, try version("1.0"), as: ReleaseRequest(at: date), by: "ada")
     while timer.timeToNextSleeper != .seconds(5) { await Task.yield() }
     clock.set(date)
     timer.advance(by: .seconds(5))
@@ -126,12 +126,12 @@ struct ReleaseSchedulerTests {
     let versions = versions(database, scheduler)
     try await approve("1.0", versions)
     try await approve("1.1", versions)
-    _ = try await versions.release(product, try version("1.0"), ReleaseRequest(), by: "ada")
-    _ = try await versions.release(product, try version("1.1"), ReleaseRequest(percentage: 10), by: "ada")
+    _ = try await versions.release(product, try version("1.0"), as: ReleaseRequest(), by: "ada")
+    _ = try await versions.release(product, try version("1.1"), as: ReleaseRequest(percentage: 10), by: "ada")
     let date = clock.now() + .seconds(600)
-    _ = try await versions.release(product, try version("1.1"), ReleaseRequest(at: date), by: "ada")
+    _ = try await versions.release(product, try version("1.1"), as: ReleaseRequest(at: date), by: "ada")
     // Rolled back: raising 1.1 to all on that date is off.
-    _ = try await versions.release(product, try version("1.0"), ReleaseRequest(), by: "bob")
+    _ = try await versions.release(product, try version("1.0"), as: ReleaseRequest(), by: "bob")
     clock.set(date)
     #expect(try await scheduler.releaseDue() == 0)
     #expect(try await state("1.0", versions) == .released)

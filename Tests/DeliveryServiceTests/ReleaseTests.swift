@@ -25,7 +25,7 @@ struct ReleaseTests {
       #expect(try await server.release("1.1", to: 10).percentage == 10)
       #expect(try await server.offered(to: early) == "1.1")
       #expect(try await server.offered(to: late) == "1.0")
-      // What the public catalog says is true for whoever asks.
+      // What the public catalog says is true for every client.
       #expect(try await server.listing()?.contentVersion?.text == "1.0")
       try await server.release("1.1", to: 50)
       #expect(try await server.offered(to: early) == "1.1")
@@ -88,7 +88,7 @@ struct ReleaseTests {
   }
 
   @Test(
-    "a first version that only a part gets is for sale to these devices, and to nobody of whom nothing is known"
+    "a first version that only a part gets is for sale to these devices, and to no client that names none"
   )
   func firstToPart() async throws {
     try await ServerHarness.run { server in

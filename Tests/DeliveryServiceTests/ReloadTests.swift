@@ -52,12 +52,12 @@ struct ReloadTests {
     }
   }
 
-  @Test("a rotated key file belongs to whom it belonged, and to nobody else to read")
+  @Test("a rotated key file keeps its owner, who alone may read it")
   func rotatedOwner() throws {
     let directory = try TemporaryDirectory()
     let path = TicketKeyFile.path(in: directory.path)
     _ = try TicketKeyFile.loadOrCreate(path)
-    // Only root can give a file away; for anybody else it stays their own.
+    // Only root can give a file away; for other users it stays their own.
     let own = FileOwner.ofThisProcess
     let owner = own.user == 0 ? FileOwner(user: 65_533, group: 65_533) : own
     try FileDescriptor.open(path, .readOnly).setOwner(owner)
@@ -120,7 +120,9 @@ struct ReloadTests {
       await server.server.reload { changed }
       #expect(try await server.fetch(grant).status == 200)
       _ = try await server.operatorAPI.get("/v1/operator/audit", as: Page<AuditEntry>.self)
-      await server.server.reload { throw StartError("the configuration is broken") }
+      await server.server.reload {
+        throw ConfigurationError(subject: "state", message: "broken for the test")
+      }
       #expect(try await server.fetch(grant).status == 200)
     }
   }

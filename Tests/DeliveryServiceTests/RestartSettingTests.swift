@@ -1,4 +1,5 @@
 import CoreTypes
+import PullboxAPI
 import ServiceRuntime
 import Testing
 
@@ -19,7 +20,9 @@ struct RestartSettingTests {
 
   static let changes = [
     Change("listen") { $0.listen = ["127.0.0.1:9"] },
-    Change("tls") { $0.tls = .init(listen: nil, certificate: "/c", key: "/k") },
+    Change("tls.listen") { $0.tls?.listen = ["127.0.0.1:9"] },
+    Change("tls.certificate") { $0.tls?.certificate = "/another" },
+    Change("tls.key") { $0.tls?.key = "/another" },
     Change("state") { $0.state = "/elsewhere" },
     Change("store.name") { $0.store.name = "another" },
     Change("store.url") { $0.store.url = "http://127.0.0.1:9" },
@@ -46,8 +49,12 @@ struct RestartSettingTests {
 
   private func configuration() throws -> DeliveryConfiguration {
     let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
-    guard case .run(let parsed) = try parser.parse(["--store-credential", "secret"]) else {
-      throw StartError("the arguments ask for help")
+    guard
+      case .run(let parsed) = try parser.parse([
+        "--store-credential", "secret", "--tls-certificate", "/c", "--tls-key", "/k",
+      ])
+    else {
+      throw UsageError("the arguments ask for help")
     }
     return try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed)
   }
@@ -61,10 +68,33 @@ struct RestartSettingTests {
     #expect(new.settingsThatNeedRestart(since: new) == [])
   }
 
-  @Test("there is no setting that a reload neither takes over nor tells to need a restart")
+  @Test("TLS where there was none is told, and so is its end")
+  func wholeTable() throws {
+    let new = try configuration()
+    var old = new
+    old.tls = nil
+    #expect(new.settingsThatNeedRestart(since: old) == ["tls.certificate", "tls.key"])
+    #expect(old.settingsThatNeedRestart(since: new) == ["tls.certificate", "tls.key"])
+  }
+
+  @Test("there is no setting that a reload neither applies nor tells to need a restart")
   func completeness() throws {
-    let members = Mirror(reflecting: try configuration()).children.compactMap(\.label)
-    let told = Self.changes.compactMap { $0.key.split(separator: ".").first.map(String.init) }
-    #expect(Set(members) == DeliveryConfiguration.reloadedSettings.union(told))
+    let keys = DeliveryConfiguration.command.options.filter { $0.reload == .needsRestart }.compactMap(\.key)
+    #expect(Set(keys) == Set(Self.changes.map(\.key)))
+  }
+
+  @Test("what a reload applies is not told")
+  func applied() throws {
+    let old = try configuration()
+    var new = old
+    new.operatorKey = Redacted("another")
+    new.operatorKeys = [.init(name: "ada", key: Redacted("a key"), scopes: [.read])]
+    new.requireSecondKey = true
+    new.ticketLifetime = ConfigurationDuration(.seconds(77))
+    new.logLevel = "debug"
+    new.limits.bodiesPerGrant = 7
+    new.trustedProxies = ["10.0.0.0/8"]
+    new.accelRedirectPrefix = "/blobs/"
+    #expect(new.settingsThatNeedRestart(since: old) == [])
   }
 }

@@ -31,8 +31,8 @@ struct RolloutPlanTests {
   @Test("a release to all takes the place of the version before")
   func all() throws {
     var plan = plan
-    #expect(try plan.take(.release(.all), first, by: "ada") == [first])
-    #expect(try plan.take(.release(.all), second, by: "ada") == [first, second])
+    #expect(try plan.handle(.release(.all), of: first, by: "ada") == [first])
+    #expect(try plan.handle(.release(.all), of: second, by: "ada") == [first, second])
     #expect(plan.toAll == second)
     #expect(plan.versions[first]?.state == .superseded)
   }
@@ -40,13 +40,13 @@ struct RolloutPlanTests {
   @Test("a release to a part leaves the version before to the others, until all have it")
   func part() throws {
     var plan = plan
-    _ = try plan.take(.release(.all), first, by: "ada")
-    #expect(try plan.take(.release(Self.share(10)), second, by: "ada") == [second])
+    _ = try plan.handle(.release(.all), of: first, by: "ada")
+    #expect(try plan.handle(.release(Self.share(10)), of: second, by: "ada") == [second])
     #expect(plan.toAll == first)
     #expect(plan.toPart?.version == second)
-    _ = try plan.take(.release(Self.share(50)), second, by: "ada")
+    _ = try plan.handle(.release(Self.share(50)), of: second, by: "ada")
     #expect(plan.toPart?.share.percentage == 50)
-    #expect(try plan.take(.release(.all), second, by: "ada") == [first, second])
+    #expect(try plan.handle(.release(.all), of: second, by: "ada") == [first, second])
     #expect(plan.toAll == second)
     #expect(plan.toPart == nil)
   }
@@ -54,9 +54,9 @@ struct RolloutPlanTests {
   @Test("rolling back while a part has the newer version ends that release")
   func rollBackPart() throws {
     var plan = plan
-    _ = try plan.take(.release(.all), first, by: "ada")
-    _ = try plan.take(.release(Self.share(10)), second, by: "ada")
-    #expect(try plan.take(.release(.all), first, by: "ada") == [second])
+    _ = try plan.handle(.release(.all), of: first, by: "ada")
+    _ = try plan.handle(.release(Self.share(10)), of: second, by: "ada")
+    #expect(try plan.handle(.release(.all), of: first, by: "ada") == [second])
     #expect(plan.toAll == first)
     #expect(plan.toPart == nil)
     #expect(plan.versions[second]?.state == .superseded)
@@ -65,9 +65,9 @@ struct RolloutPlanTests {
   @Test("a correction of a partial release takes its place")
   func correction() throws {
     var plan = plan
-    _ = try plan.take(.release(.all), first, by: "ada")
-    _ = try plan.take(.release(Self.share(10)), second, by: "ada")
-    #expect(try plan.take(.release(Self.share(10)), third, by: "ada") == [second, third])
+    _ = try plan.handle(.release(.all), of: first, by: "ada")
+    _ = try plan.handle(.release(Self.share(10)), of: second, by: "ada")
+    #expect(try plan.handle(.release(Self.share(10)), of: third, by: "ada") == [second, third])
     #expect(plan.toAll == first)
     #expect(plan.toPart?.version == third)
   }
@@ -75,13 +75,13 @@ struct RolloutPlanTests {
   @Test("a withdrawal leaves nothing in the place of what all had, and the version before in that of a part")
   func withdrawal() throws {
     var plan = plan
-    _ = try plan.take(.release(.all), first, by: "ada")
-    _ = try plan.take(.release(Self.share(10)), second, by: "ada")
+    _ = try plan.handle(.release(.all), of: first, by: "ada")
+    _ = try plan.handle(.release(Self.share(10)), of: second, by: "ada")
     var other = plan
-    _ = try plan.take(.withdraw(stopsDownloads: false), second, by: "ada")
+    _ = try plan.handle(.withdraw(stopsDownloads: false), of: second, by: "ada")
     #expect(plan.toAll == first)
     #expect(plan.toPart == nil)
-    _ = try other.take(.withdraw(stopsDownloads: false), first, by: "ada")
+    _ = try other.handle(.withdraw(stopsDownloads: false), of: first, by: "ada")
     #expect(other.toAll == nil)
     #expect(other.toPart?.version == second)
   }
@@ -103,14 +103,14 @@ struct RolloutPlanTests {
         // What waits for its date can be released when the date comes.
         if let schedule = machine.schedule {
           var due = plan
-          #expect(throws: Never.self) { try due.take(.release(schedule.share), version, by: "ada") }
+          #expect(throws: Never.self) { try due.handle(.release(schedule.share), of: version, by: "ada") }
           #expect(due.versions[version]?.schedule == nil)
         }
         for step in steps {
           var next = plan
           let changed: [ContentVersion]
           do throws(VersionMachine.Refusal) {
-            changed = try next.take(step, version, by: "ada")
+            changed = try next.handle(step, of: version, by: "ada")
           } catch {
             #expect(next == plan)
             continue

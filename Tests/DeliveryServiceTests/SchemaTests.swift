@@ -132,10 +132,11 @@ struct SchemaTests {
       #expect(document == Array("manifest of \(record.version)".utf8))
     }
     let entries = try await database.read { connection in
-      try AuditTable.page(before: .max, AuditTable.Filter(product: product), limit: 10, in: connection)
+      try AuditTable.page(
+        before: .max, matching: AuditTable.Filter(product: product), limit: 10, in: connection)
     }
     #expect(entries.count == 3)
     #expect(
-      try await database.read { try CatalogRevision.mark(in: $0).changed.millisecondsSinceEpoch } == 5000)
+      try await database.read { try CatalogRevision.current(in: $0).changed.millisecondsSinceEpoch } == 5000)
   }
 }

@@ -50,11 +50,11 @@ struct VersionMachineTests {
         var machine = Self.machine(in: state)
         let before = machine
         if let next = Self.transitions[state]?[name] {
-          #expect(throws: Never.self, "\(name) from \(state)") { try machine.take(step, by: "cem") }
+          #expect(throws: Never.self, "\(name) from \(state)") { try machine.handle(step, by: "cem") }
           #expect(machine.state == next, "\(name) from \(state)")
         } else {
           #expect(throws: VersionMachine.Refusal.state(state), "\(name) from \(state)") {
-            try machine.take(step, by: "cem")
+            try machine.handle(step, by: "cem")
           }
           #expect(machine == before)
         }
@@ -67,31 +67,32 @@ struct VersionMachineTests {
     for state in VersionState.allCases {
       for (name, step) in Self.steps where Self.transitions[state]?[name] != nil && name != "supersede" {
         var machine = Self.machine(in: state)
-        try machine.take(step, by: "cem")
+        try machine.handle(step, by: "cem")
         let once = machine
-        try machine.take(step, by: "dan")
+        try machine.handle(step, by: "dan")
         #expect(machine == once, "\(name) twice from \(state)")
       }
     }
   }
 
-  @Test("whoever took a step before others went on takes it again without harm; anybody else is refused")
+  @Test(
+    "the key that took a step before others went on takes it again without harm; any other key is refused")
   func repeatedLater() throws {
     for state in [VersionState.approved, .released, .superseded] {
       var machine = Self.machine(in: state)
       let before = machine
-      try machine.take(.submit, by: "ada")
-      #expect(throws: VersionMachine.Refusal.state(state)) { try machine.take(.submit, by: "bob") }
+      try machine.handle(.submit, by: "ada")
+      #expect(throws: VersionMachine.Refusal.state(state)) { try machine.handle(.submit, by: "bob") }
       if state != .approved {
-        try machine.take(.approve(needsSecondKey: true), by: "bob")
+        try machine.handle(.approve(needsSecondKey: true), by: "bob")
         #expect(throws: VersionMachine.Refusal.state(state)) {
-          try machine.take(.approve(needsSecondKey: false), by: "ada")
+          try machine.handle(.approve(needsSecondKey: false), by: "ada")
         }
       }
       #expect(machine == before)
     }
     var withdrawn = Self.machine(in: .withdrawn)
-    #expect(throws: VersionMachine.Refusal.state(.withdrawn)) { try withdrawn.take(.submit, by: "ada") }
+    #expect(throws: VersionMachine.Refusal.state(.withdrawn)) { try withdrawn.handle(.submit, by: "ada") }
   }
 
   @Test("only what is released has a share, and only what may be released yet a date")
@@ -101,8 +102,8 @@ struct VersionMachineTests {
         for (_, second) in Self.steps {
           var machine = Self.machine(in: state)
           // Refusals are the table's affair.
-          try? machine.take(first, by: "cem")
-          try? machine.take(second, by: "cem")
+          try? machine.handle(first, by: "cem")
+          try? machine.handle(second, by: "cem")
           #expect((machine.share != nil) == (machine.state == .released))
           if machine.schedule != nil {
             #expect([.approved, .released, .superseded].contains(machine.state))
@@ -115,47 +116,47 @@ struct VersionMachineTests {
   @Test("who handed a version in may not approve it where two keys are asked for")
   func secondKey() throws {
     var machine = VersionMachine()
-    try machine.take(.submit, by: "ada")
+    try machine.handle(.submit, by: "ada")
     #expect(throws: VersionMachine.Refusal.needsSecondKey("ada")) {
-      try machine.take(.approve(needsSecondKey: true), by: "ada")
+      try machine.handle(.approve(needsSecondKey: true), by: "ada")
     }
     #expect(machine.state == .submitted)
-    try machine.take(.approve(needsSecondKey: true), by: "bob")
+    try machine.handle(.approve(needsSecondKey: true), by: "bob")
     #expect(machine.approvedBy == "bob")
   }
 
   @Test("where one key is enough, who handed it in may approve it")
   func oneKey() throws {
     var machine = VersionMachine()
-    try machine.take(.submit, by: "ada")
-    try machine.take(.approve(needsSecondKey: false), by: "ada")
+    try machine.handle(.submit, by: "ada")
+    try machine.handle(.approve(needsSecondKey: false), by: "ada")
     #expect(machine.approvedBy == "ada")
   }
 
   @Test("handed in again after a rejection, it is the later hand that may not approve")
   func handedInAgain() throws {
     var machine = VersionMachine()
-    try machine.take(.submit, by: "ada")
-    try machine.take(.reject, by: "bob")
-    try machine.take(.submit, by: "bob")
+    try machine.handle(.submit, by: "ada")
+    try machine.handle(.reject, by: "bob")
+    try machine.handle(.submit, by: "bob")
     #expect(throws: VersionMachine.Refusal.needsSecondKey("bob")) {
-      try machine.take(.approve(needsSecondKey: true), by: "bob")
+      try machine.handle(.approve(needsSecondKey: true), by: "bob")
     }
-    try machine.take(.approve(needsSecondKey: true), by: "ada")
+    try machine.handle(.approve(needsSecondKey: true), by: "ada")
   }
 
   @Test("a share can be raised and lowered until all devices have it; then there is no way back to a part")
   func shares() throws {
     var machine = Self.machine(in: .approved)
     for share in [Self.tenth, Self.half, Self.tenth, .all] {
-      try machine.take(.release(share), by: "ada")
+      try machine.handle(.release(share), by: "ada")
       #expect(machine.share == share)
     }
     #expect(throws: VersionMachine.Refusal.isReleasedToAll) {
-      try machine.take(.release(Self.half), by: "ada")
+      try machine.handle(.release(Self.half), by: "ada")
     }
     #expect(throws: VersionMachine.Refusal.isReleasedToAll) {
-      try machine.take(.schedule(at: Self.date, Self.half), by: "ada")
+      try machine.handle(.schedule(at: Self.date, Self.half), by: "ada")
     }
   }
 
@@ -163,32 +164,32 @@ struct VersionMachineTests {
     "a date can be changed and taken away, and goes with a release, a rejection, a withdrawal, a replacement")
   func dates() throws {
     var machine = Self.machine(in: .approved)
-    try machine.take(.schedule(at: Self.date, Self.tenth), by: "ada")
-    try machine.take(.schedule(at: Self.date + .seconds(60), .all), by: "bob")
+    try machine.handle(.schedule(at: Self.date, Self.tenth), by: "ada")
+    try machine.handle(.schedule(at: Self.date + .seconds(60), .all), by: "bob")
     #expect(machine.schedule == VersionMachine.Schedule(at: Self.date + .seconds(60), share: .all, by: "bob"))
-    try machine.take(.cancelSchedule, by: "ada")
+    try machine.handle(.cancelSchedule, by: "ada")
     #expect(machine.schedule == nil)
     let ends: [VersionMachine.Step] = [
       .release(.all), .withdraw(stopsDownloads: false), .supersede,
     ]
     for end in ends {
       var released = Self.machine(in: .released, share: Self.tenth)
-      try released.take(.schedule(at: Self.date, .all), by: "ada")
-      try released.take(end, by: "ada")
+      try released.handle(.schedule(at: Self.date, .all), by: "ada")
+      try released.handle(end, by: "ada")
       #expect(released.schedule == nil)
     }
-    try machine.take(.schedule(at: Self.date, .all), by: "ada")
-    try machine.take(.reject, by: "ada")
+    try machine.handle(.schedule(at: Self.date, .all), by: "ada")
+    try machine.handle(.reject, by: "ada")
     #expect(machine.schedule == nil)
   }
 
   @Test("downloads can be stopped with the withdrawal or after it, and stay stopped")
   func stops() throws {
     var machine = Self.machine(in: .released)
-    try machine.take(.withdraw(stopsDownloads: false), by: "ada")
+    try machine.handle(.withdraw(stopsDownloads: false), by: "ada")
     #expect(!machine.downloadsAreStopped)
-    try machine.take(.withdraw(stopsDownloads: true), by: "ada")
-    try machine.take(.withdraw(stopsDownloads: false), by: "ada")
+    try machine.handle(.withdraw(stopsDownloads: true), by: "ada")
+    try machine.handle(.withdraw(stopsDownloads: false), by: "ada")
     #expect(machine.downloadsAreStopped)
   }
 }

@@ -158,7 +158,7 @@ struct SandboxServiceTests {
   func exclusive() async throws {
     let service = service(catalog: "http://127.0.0.1:1")
     try await service.start()
-    await #expect(throws: SandboxStoreError.self) {
+    await #expect(throws: StateDirectoryError.self) {
       try await self.service(catalog: "http://127.0.0.1:1").start()
     }
     await service.stop()
@@ -197,6 +197,6 @@ struct SandboxServiceTests {
     let configuration = SandboxConfiguration(
       listen: listen, state: directory.path("state"), catalog: "http://127.0.0.1:1", serverCredential: nil,
       bundle: "com.example.pullbox", logLevel: "error")
-    #expect(throws: SandboxStoreError.self) { try configuration.addresses() }
+    #expect(throws: ConfigurationError.self) { try configuration.addresses() }
   }
 }

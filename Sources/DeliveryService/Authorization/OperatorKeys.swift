@@ -1,16 +1,25 @@
-import PullboxAPIServer
 import HTTPServer
 import PullboxAPI
+import PullboxAPIServer
 import Synchronization
 
-/// Who may operate this server, and whether one key may both hand in and approve; replaced as a whole when the configuration
-/// is read again. Keys are compared by digest and never kept or logged.
+/// The sender of a request that carries an operator key.
+struct Operator: Hashable, Sendable {
+  /// What the audit log calls the key's holder.
+  var name: String
+  var scopes: Set<OperatorScope>
+
+  /// Whether the key has that scope; `admin` includes the others.
+  func may(_ scope: OperatorScope) -> Bool { scopes.contains(scope) || scopes.contains(.admin) }
+}
+
+/// The keys that may operate this server, and whether one key may both submit and approve; replaced as a
+/// whole when the configuration is read again. Keys are compared by digest and never kept or logged.
 final class OperatorKeys: Sendable {
+  /// A key and what it may do.
   struct Key: Sendable {
-    /// What the audit log calls its holder.
-    var name: String
+    var holder: Operator
     var secret: SecretDigest
-    var scopes: Set<OperatorScope>
   }
 
   private struct Rules {
@@ -28,28 +37,22 @@ final class OperatorKeys: Sendable {
     rules.withLock { $0 = Rules(keys: keys, needsSecondKey: needsSecondKey) }
   }
 
-  /// Who approves must use another key than who submitted.
+  /// Whether the key that approves a version must be another than the one that submitted it.
   var needsSecondKey: Bool { rules.withLock { $0.needsSecondKey } }
 
-  /// Whether the request carries a key with that scope.
-  func allows(_ request: HTTPRequest, _ scope: OperatorScope) -> Bool {
-    // Why not is of no matter here: authorize has been asked before for what the request needs at least.
-    (try? authorize(request, for: scope)) != nil
-  }
-
-  /// The name of the key that the request carries. Throws `unauthorized` without a known key, `forbidden` where it lacks
-  /// the scope.
-  func authorize(_ request: HTTPRequest, for scope: OperatorScope) throws(Problem) -> String {
+  /// The holder of the key that the request carries. Throws `unauthorized` without a known key, `forbidden`
+  /// where it lacks the scope. Only ``ScopedRoutes`` calls it.
+  func authorize(_ request: HTTPRequest, for scope: OperatorScope) throws(Problem) -> Operator {
     guard let offered = request.bearerToken else {
       throw Problem(.unauthorized, "an operator key is needed in Authorization: Bearer")
     }
     let keys = rules.withLock { $0.keys }
-    guard let key = keys.first(where: { $0.secret.matches(offered) }) else {
+    guard let holder = keys.first(where: { $0.secret.matches(offered) })?.holder else {
       throw Problem(.unauthorized, "the operator key is not known")
     }
-    guard key.scopes.contains(scope) || key.scopes.contains(.admin) else {
-      throw Problem(.forbidden, "the key \(key.name) lacks the scope \(scope.rawValue)")
+    guard holder.may(scope) else {
+      throw Problem(.forbidden, "the key \(holder.name) lacks the scope \(scope.rawValue)")
     }
-    return key.name
+    return holder
   }
 }

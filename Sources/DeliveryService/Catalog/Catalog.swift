@@ -12,14 +12,16 @@ struct Catalog: Sendable {
   let database: Database
   let clock: any WallClock
 
-  /// What changed last, and when. Everything that is made of the catalog is good until that is another.
-  func mark() async throws -> CatalogRevision.Mark {
-    try await database.read { try CatalogRevision.mark(in: $0) }
+  /// Everything that is made of the catalog is good until this is another.
+  func revision() async throws -> CatalogRevision {
+    try await database.read { try CatalogRevision.current(in: $0) }
   }
 
-  /// Identifiers of everything cleared for sale to whoever asks, by name. A product is cleared once a version is released to
-  /// all devices, so that whoever pays gets it; a subscription, once it is described.
-  func identifiersForSale() async throws -> (identifiers: [ProductIdentifier], mark: CatalogRevision.Mark) {
+  /// Identifiers of everything cleared for sale, by name. A product is cleared once a version is released to
+  /// all devices, so that every buyer gets it; a subscription, once it is described.
+  func identifiersForSale() async throws -> (
+    identifiers: [ProductIdentifier], revision: CatalogRevision
+  ) {
     try await database.read { connection in
       let rows = try connection.query(
         """
@@ -29,17 +31,17 @@ struct Catalog: Sendable {
         ORDER BY 1
         """,
         [
-          .text(ProductType.autoRenewableSubscription.rawValue),
-          .text(ProductType.nonRenewingSubscription.rawValue),
+          .choice(ProductType.autoRenewableSubscription),
+          .choice(ProductType.nonRenewingSubscription),
         ])
-      return (try rows.map { try $0.identifier("id") }, try CatalogRevision.mark(in: connection))
+      return (try rows.map { try $0.identifier("id") }, try CatalogRevision.current(in: connection))
     }
   }
 
-  /// The products of these names that are for sale to that device, with the version it would get; nil asks for what is for
-  /// sale to all. The other names come back as they were written.
+  /// The products of these names that are for sale to that device, with the version it would get; nil asks
+  /// for what is for sale to all. The other names come back as they were written.
   func products(
-    _ names: [String], for device: DeviceIdentifier?, presenter: ProductLocalizer
+    _ names: [String], for device: DeviceIdentifier?, localizer: ProductLocalizer
   ) async throws -> ProductsResponse {
     try await database.read { connection in
       var response = ProductsResponse(products: [], invalidProductIdentifiers: [])
@@ -57,15 +59,15 @@ struct Catalog: Sendable {
         if released == nil, !entry.product.type.isSubscription {
           response.invalidProductIdentifiers.append(name)
         } else {
-          response.products.append(presenter.listing(of: entry.product, released: released))
+          response.products.append(localizer.listing(of: entry.product, released: released))
         }
       }
       return response
     }
   }
 
-  /// Creates or changes a product. Throws `product-invalid` with every fault, and `forbidden` when the publisher's keys
-  /// would change and the actor may not do that.
+  /// Creates or changes a product. Throws `product-invalid` with every fault, and `forbidden` when the
+  /// publisher's keys would change and the actor may not do that.
   func put(
     _ id: ProductIdentifier, _ description: ProductDescription, by actor: String, mayChangeKeys: Bool
   ) async throws -> OperatorProduct {
@@ -112,10 +114,10 @@ struct Catalog: Sendable {
 
   /// `after` is the `next` of the page before.
   func operatorProducts(
-    after: String, _ filter: ProductTable.Filter, limit: Int
+    after: String, matching filter: ProductTable.Filter, limit: Int
   ) async throws -> Page<OperatorProduct> {
     try await database.read { connection in
-      let entries = try ProductTable.page(after: after, filter, limit: limit + 1, in: connection)
+      let entries = try ProductTable.page(after: after, matching: filter, limit: limit + 1, in: connection)
       let items = try entries.prefix(limit).map { try Self.operatorProduct($0, in: connection) }
       return Page(items: items, next: entries.count > limit ? items.last?.product.id.text : nil)
     }

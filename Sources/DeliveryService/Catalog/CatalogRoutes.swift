@@ -13,33 +13,30 @@ struct CatalogRoutes: Sendable {
 
   let catalog: Catalog
   let list: ProductListCache
-  let keys: OperatorKeys
 
-  func add(to routes: inout APIRoutes) {
-    routes.on(.get, "/products_v1.json") { request, _ in
+  func add(to routes: inout ScopedRoutes) {
+    routes.public(.get, "/products_v1.json") { request, _ in
       ConditionalJSON.response(
         to: request, document: try await list.document(), cacheControl: "public, max-age=60")
     }
-    routes.on(.get, "/v1/products") { request, _ in
+    routes.public(.get, "/v1/products") { request, _ in
       let names = request.queryValues("id")
       guard names.count <= Self.maximumIdentifiers else {
         throw Problem(.requestMalformed, "at most \(Self.maximumIdentifiers) ids at once")
       }
-      let presenter = ProductLocalizer(
+      let localizer = ProductLocalizer(
         locale: request.queryValue("locale"), territory: request.queryValue("territory"))
       let device = try request.filter("device") { DeviceIdentifier($0) }
-      return try .json(try await catalog.products(names, for: device, presenter: presenter))
+      return try .json(try await catalog.products(names, for: device, localizer: localizer))
     }
-    routes.on(.put, "/v1/operator/products/{id}") { request, parameters in
-      let actor = try keys.authorize(request, for: .publish)
+    routes.on(.put, "/v1/operator/products/{id}", requires: .publish) { request, parameters, actor in
       let id = try Self.product(parameters)
       let description = try await request.decode(ProductDescription.self)
       return try .json(
         try await catalog.put(
-          id, description, by: actor, mayChangeKeys: keys.allows(request, .admin)))
+          id, description, by: actor.name, mayChangeKeys: actor.may(.admin)))
     }
-    routes.on(.get, "/v1/operator/products") { request, _ in
-      _ = try keys.authorize(request, for: .read)
+    routes.on(.get, "/v1/operator/products", requires: .read) { request, _, _ in
       let limit = try request.number("limit", in: 1...Self.maximumPage, default: 50)
       let after = try request.cursor("after") { ProductIdentifier($0) }
       let filter = ProductTable.Filter(
@@ -47,10 +44,9 @@ struct CatalogRoutes: Sendable {
         type: try request.filter("type") { ProductType(rawValue: $0) },
         state: try request.filter("state") { VersionState(rawValue: $0) })
       return try .json(
-        try await catalog.operatorProducts(after: after?.text ?? "", filter, limit: limit))
+        try await catalog.operatorProducts(after: after?.text ?? "", matching: filter, limit: limit))
     }
-    routes.on(.get, "/v1/operator/products/{id}") { request, parameters in
-      _ = try keys.authorize(request, for: .read)
+    routes.on(.get, "/v1/operator/products/{id}", requires: .read) { _, parameters, _ in
       return try .json(try await catalog.operatorProduct(try Self.product(parameters)))
     }
   }
@@ -64,11 +60,11 @@ struct CatalogRoutes: Sendable {
   }
 }
 
-/// `products_v1.json` as it is sent. Made, compressed and hashed once for each change of the catalog, and not for each
-/// request.
+/// `products_v1.json` as it is sent. Made, compressed and hashed once for each change of the catalog, and not
+/// for each request.
 final class ProductListCache: Sendable {
   private struct CachedDocument {
-    var mark: CatalogRevision.Mark
+    var revision: CatalogRevision
     var document: ConditionalJSON.Document
   }
 
@@ -80,14 +76,14 @@ final class ProductListCache: Sendable {
   }
 
   func document() async throws -> ConditionalJSON.Document {
-    let mark = try await catalog.mark()
-    if let made = made.withLock({ $0 }), made.mark == mark { return made.document }
+    let revision = try await catalog.revision()
+    if let made = made.withLock({ $0 }), made.revision == revision { return made.document }
     let (identifiers, current) = try await catalog.identifiersForSale()
     let document = try ConditionalJSON.Document(identifiers, lastModified: current.changed)
     made.withLock { held in
       // Two requests may have made one; the older must not take the newer's place.
-      if let held, held.mark.revision > current.revision { return }
-      held = CachedDocument(mark: current, document: document)
+      if let held, held.revision.number > current.number { return }
+      held = CachedDocument(revision: current, document: document)
     }
     return document
   }

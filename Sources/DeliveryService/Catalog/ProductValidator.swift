@@ -1,7 +1,8 @@
 import Commerce
 import PullboxAPI
 
-/// Turns an operator's description into a product, with defaults for what was left out, or lists every fault. Pure.
+/// Turns an operator's description into a product, with defaults for what was left out, or lists every fault.
+/// Pure.
 enum ProductValidator {
   static let maximumLocalizations = 200
   static let maximumTerritories = 400
@@ -26,46 +27,48 @@ enum ProductValidator {
     in description: ProductDescription, for id: ProductIdentifier
   ) -> [Problem.Fault] {
     var faults: [Problem.Fault] = []
-    func add(_ code: String, _ path: String, _ detail: String) {
+    func add(_ code: String, at path: String, _ detail: String) {
       faults.append(Problem.Fault(code: code, path: path, detail: detail))
     }
     if let named = description.id, named != id {
-      add("id-mismatch", "id", "the description is of \(named), the address names \(id)")
+      add("id-mismatch", at: "id", "the description is of \(named), the address names \(id)")
     }
     let type = description.type ?? .nonConsumable
     if type == .autoRenewableSubscription, description.period == nil {
-      add("period-missing", "period", "an auto-renewable subscription needs a period, such as P1M")
+      add("period-missing", at: "period", "an auto-renewable subscription needs a period, such as P1M")
     }
     if !type.isSubscription, description.period != nil {
-      add("period-unexpected", "period", "only subscriptions have a period")
+      add("period-unexpected", at: "period", "only subscriptions have a period")
     }
     if type.isSubscription, description.publication == nil {
-      add("publication-missing", "publication", "a subscription names the publication it subscribes to")
+      add("publication-missing", at: "publication", "a subscription names the publication it subscribes to")
     }
     let localizations = description.localizations ?? [:]
     if localizations.count > maximumLocalizations {
-      add("too-many", "localizations", "at most \(maximumLocalizations) locales")
+      add("too-many", at: "localizations", "at most \(maximumLocalizations) locales")
     }
     for (tag, texts) in localizations.sorted(by: { $0.key < $1.key }) {
-      if !isLanguageTag(tag) { add("locale", "localizations.\(tag)", "not a BCP 47 tag such as fr-FR") }
+      if !isLanguageTag(tag) { add("locale", at: "localizations.\(tag)", "not a BCP 47 tag such as fr-FR") }
       if texts.title.isEmpty || texts.title.utf8.count > maximumTitleLength {
-        add("title", "localizations.\(tag).title", "1 to \(maximumTitleLength) bytes")
+        add("title", at: "localizations.\(tag).title", "1 to \(maximumTitleLength) bytes")
       }
       if texts.description.utf8.count > maximumDescriptionLength {
-        add("description", "localizations.\(tag).description", "at most \(maximumDescriptionLength) bytes")
+        add(
+          "description", at: "localizations.\(tag).description", "at most \(maximumDescriptionLength) bytes")
       }
     }
     let keys = description.publisherKeys ?? []
     if keys.count > maximumPublisherKeys {
-      add("too-many", "publisherKeys", "at most \(maximumPublisherKeys) keys")
+      add("too-many", at: "publisherKeys", "at most \(maximumPublisherKeys) keys")
     }
-    if Set(keys).count < keys.count { add("publisher-key", "publisherKeys", "a key is named twice") }
+    if Set(keys).count < keys.count { add("publisher-key", at: "publisherKeys", "a key is named twice") }
     let prices = description.prices ?? [:]
     if prices.count > maximumTerritories {
-      add("too-many", "prices", "at most \(maximumTerritories) territories")
+      add("too-many", at: "prices", "at most \(maximumTerritories) territories")
     }
     for territory in prices.keys.sorted() where !isTerritory(territory) {
-      add("territory", "prices.\(territory)", "not an ISO 3166 code of three capital letters, such as FRA")
+      add(
+        "territory", at: "prices.\(territory)", "not an ISO 3166 code of three capital letters, such as FRA")
     }
     return faults
   }

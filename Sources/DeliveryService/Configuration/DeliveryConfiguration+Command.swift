@@ -11,25 +11,27 @@ extension DeliveryConfiguration {
       certificate again. An option goes before its variable, and that before the file of --config.
       """,
     options: [
-      .configurationFile, .readyFile, .logLevel,
+      .configurationFile, .readyFile, .logLevel.appliedAtReload(),
       .value("state", "DIR", fallback: "/var/lib/pullbox-server", help: "Directory of all that must survive"),
       .value(
         "access-log", "PATH", help: "A line of JSON for each request goes there; - is standard error"),
       TicketKeyRotation.option,
     ] + CommandOption.section("Where it is reached", addressOptions)
-      + CommandOption.section("Operators", operatorOptions)
+      + CommandOption.section("Operators", operatorOptions.map { $0.appliedAtReload() })
       + CommandOption.section("Payment store", storeOptions)
       + CommandOption.section("Connections", connectionOptions)
-      + CommandOption.section("What a purchase and a device may take", limitOptions)
+      + CommandOption.section(
+        "What a purchase and a device may take", limitOptions.map { $0.appliedAtReload() })
       + CommandOption.section("Uploads and packages", packageOptions)
-      + CommandOption.section("Behind a proxy", proxyOptions))
+      + CommandOption.section("Behind a proxy", proxyOptions.map { $0.appliedAtReload() }))
 
   private static let addressOptions: [CommandOption] = [
     .list(
       "listen", "ADDRESS", fallback: "127.0.0.1:8080",
       help: "HOST:PORT or unix:PATH; port 0 takes a free one; may be repeated"),
     .list(
-      "tls-listen", "ADDRESS", key: "tls.listen", help: "As --listen, for TLS 1.2 and 1.3; may be repeated"),
+      "tls-listen", "ADDRESS", key: "tls.listen",
+      help: "HOST:PORT or unix:PATH for TLS 1.2 and 1.3; may be repeated"),
     .value(
       "tls-certificate", "FILE", key: "tls.certificate",
       help: "PEM: the certificate and its chain; read again at SIGHUP"),
@@ -83,10 +85,10 @@ extension DeliveryConfiguration {
     .value("idle-deadline", "DURATION", fallback: "60s", help: "Between requests of a kept connection"),
     .value(
       "minimum-receive-rate", "BYTES", fallback: "256",
-      help: "Bytes a second of a request's body, over 30 s; who sends less is cut off"),
+      help: "Bytes a second of a request's body, over 30 s; a slower client is cut off"),
     .value(
       "minimum-send-rate", "BYTES", fallback: "1024",
-      help: "Bytes a second of a response, over 60 s; who takes less is cut off"),
+      help: "Bytes a second of a response, over 60 s; a slower client is cut off"),
     .value("drain-deadline", "DURATION", fallback: "20s", help: "How long bodies may run on after SIGTERM"),
   ]
 

@@ -2,13 +2,16 @@ import CoreTypes
 public import ServiceRuntime
 
 extension DeliveryConfiguration {
-  /// What a purchase and a device may take at a time. In a rate class, what is missing is as for everybody.
+  /// What a purchase and a device may take at a time. In a rate class, what is missing is as for all other
+  /// products.
   public struct Limits: Decodable, Sendable {
-    /// Bodies that may run at once.
+    /// Bodies of one purchase on one device that may run at once.
     public var bodiesPerGrant: Int?
+    /// Bodies of one device that may run at once.
     public var bodiesPerDevice: Int?
-    /// Bytes a second.
+    /// The rate of one purchase on one device.
     public var ratePerGrant: Rate?
+    /// The rate of one device.
     public var ratePerDevice: Rate?
     /// Bytes that may run ahead of the rate.
     public var burst: ConfigurationSize?
@@ -16,18 +19,22 @@ extension DeliveryConfiguration {
 
   /// Limits of their own for some products.
   public struct RateClass: Decodable, Sendable {
-    /// As tickets carry it: 1 to 255.
+    /// The number that tickets carry: 1 to 255.
     public var number: Int
     /// Product identifiers; one that ends in `*` stands for all that begin so.
     public var products: [String]
+    /// What is missing is as for all other products.
     public var limits: Limits
   }
 
   /// Bytes a second, or `unlimited`.
   public enum Rate: Decodable, Hashable, Sendable {
+    /// No limit.
     case unlimited
+    /// At least 1024.
     case bytes(Int64)
 
+    /// Reads a size (a number of bytes, or a text such as `20MiB`) or the word `unlimited`.
     public init(from decoder: any Decoder) throws {
       let container = try decoder.singleValueContainer()
       if let text = try? container.decode(String.self), text == "unlimited" {
@@ -70,13 +77,14 @@ extension DeliveryConfiguration {
     ),
   ]
 
-  /// Throws ``StartError`` for limits that nobody can mean.
-  func classes() throws -> RateClasses {
+  /// Throws ``ConfigurationError`` for limits that make no sense.
+  func classes() throws(ConfigurationError) -> RateClasses {
     let standard = try rateLimits(limits, over: nil)
     var numbers: Set<Int> = []
-    let named = try (rateClasses ?? []).map { entry in
+    let named = try (rateClasses ?? []).map { entry throws(ConfigurationError) in
       guard (1...255).contains(entry.number), numbers.insert(entry.number).inserted else {
-        throw StartError("rateClasses: \(entry.number) is not a number from 1 to 255 of its own")
+        throw ConfigurationError(
+          subject: "rateClasses", message: "\(entry.number) is not a number from 1 to 255 of its own")
       }
       return RateClasses.Named(
         number: UInt8(entry.number), products: entry.products,
@@ -85,12 +93,13 @@ extension DeliveryConfiguration {
     return RateClasses(standard: standard, named: named)
   }
 
-  private func rateLimits(_ limits: Limits, over base: Limits?) throws -> RateLimits {
+  private func rateLimits(_ limits: Limits, over base: Limits?) throws(ConfigurationError) -> RateLimits {
     let grant = limits.bodiesPerGrant ?? base?.bodiesPerGrant ?? Self.standardLimits.bodies
     let device = limits.bodiesPerDevice ?? base?.bodiesPerDevice ?? Self.standardLimits.bodiesPerDevice
     let burst = (limits.burst ?? base?.burst)?.bytes.rawValue ?? 8 << 30
     guard grant > 0, device > 0, burst >= 65_536 else {
-      throw StartError("limits: at least one body and a burst of 64KiB are needed")
+      throw ConfigurationError(
+        subject: "limits", message: "at least one body and a burst of 64KiB are needed")
     }
     func bucket(_ rate: Rate?) -> TokenBucket? {
       guard case .bytes(let rate) = rate else { return nil }

@@ -2,12 +2,20 @@ import HTTPServer
 public import PullboxAPI
 public import ServiceRuntime
 
-/// What an operator configures; the keys of `--config` are the members' names.
+/// What an operator configures; the keys of `--config` are the members' names. Name, default, help and what a
+/// reload does with each stand with its option in ``command``; this type says what the values are.
+///
+///     let arguments = ArgumentParser.parseOrExit(DeliveryConfiguration.command)
+///     let configuration: DeliveryConfiguration = try ConfigurationLoader.load(arguments: arguments)
+///     let server = try DeliveryServer(configuration, log: Log())
 public struct DeliveryConfiguration: Decodable, Sendable {
   /// A key and what it may do.
   public struct OperatorKey: Decodable, Sendable {
+    /// What the audit log calls its holder.
     public var name: String
+    /// The secret itself.
     public var key: Redacted<String>
+    /// What its holder may do; `admin` includes the others.
     public var scopes: [OperatorScope]
   }
 
@@ -15,6 +23,7 @@ public struct DeliveryConfiguration: Decodable, Sendable {
   public struct Store: Decodable, Sendable {
     /// What proofs call it.
     public var name: String
+    /// Base URL of its interface.
     public var url: String
     /// What the store knows this server by.
     public var credential: Redacted<String>
@@ -24,48 +33,58 @@ public struct DeliveryConfiguration: Decodable, Sendable {
 
   /// TLS: where, and with which certificate.
   public struct TLS: Decodable, Hashable, Sendable {
-    /// As ``DeliveryConfiguration/listen``; none where sockets are handed over.
+    /// Addresses in the form of ``DeliveryConfiguration/listen``; none where sockets are handed over.
     public var listen: [String]?
     /// PEM files; read again at every SIGHUP.
     public var certificate: String
+    /// The certificate's key, without a passphrase.
     public var key: String
   }
 
   /// Addresses to listen on: `127.0.0.1:8080`, `unix:/run/pullbox/server.sock`.
   public var listen: [String]
+  /// Without it the server speaks plain HTTP alone.
   public var tls: TLS?
   /// The directory of everything that must survive.
   public var state: String
+  /// The payment store whose receipts count.
   public var store: Store
   /// An operator key with every scope.
   public var operatorKey: Redacted<String>?
+  /// Keys with names and scopes of their own.
   public var operatorKeys: [OperatorKey]?
   /// A version is approved with another operator key than it was submitted with.
   public var requireSecondKey: Bool?
   /// Put before addresses in answers; without it they are relative.
   public var publicURL: String?
+  /// How long a ticket opens its content.
   public var ticketLifetime: ConfigurationDuration
   /// How long a completion may wait for the store's answer before it is answered 202.
   public var storePatience: ConfigurationDuration
+  /// Connections beyond are answered 503.
   public var maximumConnections: Int
-  /// Of an IPv4 address, or of the first 64 bits of an IPv6 one; 0 is no limit.
+  /// Connections of an IPv4 address, or of the first 64 bits of an IPv6 one; 0 is no limit.
   public var maximumConnectionsPerAddress: Int
-  /// Networks whose addresses may have as many connections as there are, such as those of proxies: `10.0.0.0/8`, `::1`.
-  /// Loopback always may.
+  /// Networks whose addresses may have as many connections as there are, such as those of proxies:
+  /// `10.0.0.0/8`, `::1`. Loopback always may.
   public var unlimitedAddresses: [String]?
+  /// Event loops; 0 is one per processor.
   public var loops: Int
+  /// How long bodies may run on after SIGTERM.
   public var drainDeadline: ConfigurationDuration
   /// How long an upload is kept after the last request that added to it.
   public var uploadLifetime: ConfigurationDuration
   /// What packages and open uploads may hold together; as much as the disk has without it.
   public var storageQuota: ConfigurationSize?
-  /// From one collection of what nobody needs to the next; zero: only when an operator asks.
+  /// From the end of one garbage collection to the start of the next; zero: only when an operator asks.
   public var gcInterval: ConfigurationDuration
   /// How long a package must have been unneeded before it is removed.
   public var gcGrace: ConfigurationDuration
   /// Whether packages of withdrawn versions are removed as well, once no grant is live.
   public var collectWithdrawn: Bool?
+  /// error, warning, info or debug.
   public var logLevel: String
+  /// What a purchase and a device may take at a time.
   public var limits: Limits
   /// Addresses and blocks of addresses of the proxies whose word on the client counts, and `unix`.
   public var trustedProxies: [String]?
@@ -75,12 +94,14 @@ public struct DeliveryConfiguration: Decodable, Sendable {
   public var accelRedirectLongest: ConfigurationSize?
   /// A file, or `-` for standard error; without it there is no access log.
   public var accessLog: String?
+  /// Limits of their own for some products.
   public var rateClasses: [RateClass]?
   /// From a request's first byte to its complete head.
   public var headDeadline: ConfigurationDuration
   /// Between requests of a kept connection.
   public var idleDeadline: ConfigurationDuration
-  /// Bytes a second: who sends a request's body slower, or takes a response slower, is cut off.
+  /// Bytes a second of a request's body; a slower client is cut off.
   public var minimumReceiveRate: ConfigurationSize
+  /// Bytes a second of a response; a slower client is cut off.
   public var minimumSendRate: ConfigurationSize
 }

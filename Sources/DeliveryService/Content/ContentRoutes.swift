@@ -17,15 +17,15 @@ struct ContentRoutes: Sendable {
   let timer: any MonotonicClock
   let publicURL: String
 
-  func add(to routes: inout APIRoutes) {
-    routes.on(.get, Self.pattern) { request, parameters in
+  func add(to routes: inout ScopedRoutes) {
+    routes.public(.get, Self.pattern) { request, parameters in
       let name = parameters["digest"]
       if name.hasSuffix(".meta4") { return try await metalink(request, try Self.digest(name.dropLast(6))) }
       let digest = try Self.digest(name)
       let ticket = try verifier.ticket(of: request, for: digest)
       return try response(to: request, from: try await packages.package(for: digest), for: ticket)
     }
-    routes.on(.get, Self.pattern + "/manifest") { request, parameters in
+    routes.public(.get, Self.pattern + "/manifest") { request, parameters in
       let digest = try Self.digest(parameters["digest"])
       let ticket = try verifier.ticket(of: request, for: digest)
       return Self.manifest(

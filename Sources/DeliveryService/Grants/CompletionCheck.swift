@@ -3,8 +3,8 @@ import Crypto
 import PullboxAPI
 import Receipts
 
-/// A completion as it came in. What a signed one says is not known before its signature was checked with the key that
-/// its grant names.
+/// A completion as it came in. What a signed one says is not known before its signature was checked with the
+/// key that its grant names.
 enum ReceivedCompletion: Sendable {
   case plain(CompletionReport)
   case signed(JSONWebSignature)
@@ -22,8 +22,9 @@ enum ReceivedCompletion: Sendable {
     }
   }
 
-  /// What is reported, to a grant whose device gave `key` or gave none; nil where the signature that is needed is not
-  /// there or not that key's. Throws `completion-malformed` for a genuine signature over something else.
+  /// What is reported, to a grant whose device gave `key` or gave none; nil where the signature that is
+  /// needed is not there or not that key's. Throws `completion-malformed` for a genuine signature over
+  /// something else.
   func report(for key: VerificationKey?) throws(Problem) -> CompletionReport? {
     switch (self, key) {
     case (.plain(let report), nil):
@@ -52,10 +53,12 @@ extension UInt8 {
 /// Compares a completion with what was granted and sent. Pure: the record and the count come from outside.
 struct CompletionCheck {
   var grant: GrantRecord
-  /// Body bytes sent for this content to this device, over all its grants, and what it had of an earlier version.
+  /// Body bytes sent for this content to this device, over all its grants, and what it had of an earlier
+  /// version.
   var delivered: ByteCount
 
-  /// The first link of the chain that is not there; nil when the report is right. Throws `completion-malformed`.
+  /// The first link of the chain that is not there; nil when the report is right. Throws
+  /// `completion-malformed`.
   func missingStep(in completion: ReceivedCompletion) throws(Problem) -> CompletionStep? {
     guard let report = try completion.report(for: grant.publicKey) else { return .deviceSignature }
     // A signed report that named no grant would fit every grant of its device.

@@ -3,7 +3,7 @@ import CoreTypes
 import PullboxAPI
 import ServiceRuntime
 
-/// Writes down what was sent for each grant: now and then, before anybody asks for it, and at the end.
+/// Writes down what was sent for each grant: twice a second, before it is asked for, and at the end.
 struct DeliveryRecorder: Sendable {
   /// At most this much of the count is lost when the server dies.
   static let interval: Duration = .milliseconds(500)
@@ -12,8 +12,8 @@ struct DeliveryRecorder: Sendable {
   let database: Database
   let timer: any MonotonicClock
 
-  /// After this call the database counts everything that was sent before it. Calls may overlap: the database takes them
-  /// in order.
+  /// After this call the database counts everything that was sent before it. Calls may overlap: the database
+  /// takes them in order.
   func record() async throws {
     let taken = meters.take()
     guard !taken.isEmpty else { return }
@@ -31,16 +31,12 @@ struct DeliveryRecorder: Sendable {
     }
   }
 
-  /// Works until the task is cancelled. What cannot be written down now is kept and logged: deliveries go on.
+  /// Works until the task is cancelled; ``DeliveryServer/stop()`` records once more. What cannot be written
+  /// down now is kept and logged: deliveries go on.
   func run(log: Log) async {
-    while !Task.isCancelled {
-      // Cancelled: the server records once more when it stops.
-      try? await timer.sleep(for: Self.interval)
-      do {
-        try await record()
-      } catch {
-        log.error("what was sent cannot be written down", ["error": LogValue(error)])
-      }
+    let backoff = Backoff(initial: Self.interval, cap: .seconds(10))
+    await Worker(clock: timer, backoff: backoff).run(every: Self.interval, record) { error in
+      log.error("what was sent cannot be written down", ["error": LogValue(error)])
     }
   }
 }

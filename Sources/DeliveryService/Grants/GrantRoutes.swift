@@ -4,7 +4,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 
-/// The gate's HTTP interface.
+/// Entitlements, grants, tickets and completions over HTTP, for devices.
 struct GrantRoutes: Sendable {
   /// A store's own bound on receipts, in base 64, and the members around it.
   static let maximumProofLength = ByteCount.mebibytes(4)
@@ -13,25 +13,25 @@ struct GrantRoutes: Sendable {
   let grants: GrantService
   let settings: LiveSettings
 
-  func add(to routes: inout APIRoutes) {
-    routes.on(.post, "/v1/entitlements") { request, _ in
+  func add(to routes: inout ScopedRoutes) {
+    routes.public(.post, "/v1/entitlements") { request, _ in
       let asked = try await request.decode(EntitlementsRequest.self, upTo: Self.maximumProofLength)
       return try .json(try await grants.entitlements(of: asked))
     }
-    routes.on(.post, "/v1/grants") { request, _ in
+    routes.public(.post, "/v1/grants") { request, _ in
       let asked = try await request.decode(GrantRequest.self, upTo: Self.maximumProofLength)
       let origin = settings.value.proxies.origin(of: request.peer, ForwardingFields(request))
       let (response, isNew) = try await grants.grant(asked, base: origin.base ?? "")
       return try .json(
         response, status: isNew ? .created : .ok, headers: ["Location": "/v1/grants/\(response.grant)"])
     }
-    routes.on(.get, "/v1/grants/{grant}") { _, parameters in
+    routes.public(.get, "/v1/grants/{grant}") { _, parameters in
       try .json(try await grants.status(of: try Self.grant(parameters)))
     }
-    routes.on(.post, "/v1/grants/{grant}/tickets") { _, parameters in
+    routes.public(.post, "/v1/grants/{grant}/tickets") { _, parameters in
       try .json(try await grants.ticket(for: try Self.grant(parameters)), status: .created)
     }
-    routes.on(.post, "/v1/grants/{grant}/completion") { request, parameters in
+    routes.public(.post, "/v1/grants/{grant}/completion") { request, parameters in
       let id = try Self.grant(parameters)
       let completion = try ReceivedCompletion(try await request.bytes(upTo: Self.maximumCompletionLength))
       let response = try await grants.complete(id, with: completion)
@@ -45,27 +45,24 @@ struct GrantRoutes: Sendable {
   }
 }
 
-/// Grants as the operator takes them back and gives them back.
+/// Revocation and reinstatement of grants over HTTP, for operators.
 struct OperatorGrantRoutes: Sendable {
   let grants: GrantService
-  let keys: OperatorKeys
 
-  func add(to routes: inout APIRoutes) {
-    routes.on(.get, "/v1/operator/grants/{grant}") { request, parameters in
-      _ = try keys.authorize(request, for: .read)
+  func add(to routes: inout ScopedRoutes) {
+    routes.on(.get, "/v1/operator/grants/{grant}", requires: .read) { _, parameters, _ in
       return try .json(try await grants.status(of: try GrantRoutes.grant(parameters)))
     }
-    routes.on(.post, "/v1/operator/grants/{grant}/revoke") { request, parameters in
-      let actor = try keys.authorize(request, for: .admin)
+    routes.on(.post, "/v1/operator/grants/{grant}/revoke", requires: .admin) { request, parameters, actor in
       let reason = try await request.decodeIfPresent(ReasonBody.self)?.reason
       return try .json(
-        try await grants.revoke(try GrantRoutes.grant(parameters), by: actor, reason: reason))
+        try await grants.revoke(try GrantRoutes.grant(parameters), by: actor.name, reason: reason))
     }
-    routes.on(.post, "/v1/operator/grants/{grant}/reinstate") { request, parameters in
-      let actor = try keys.authorize(request, for: .admin)
+    routes.on(.post, "/v1/operator/grants/{grant}/reinstate", requires: .admin) {
+      request, parameters, actor in
       let reason = try await request.decodeIfPresent(ReasonBody.self)?.reason
       return try .json(
-        try await grants.reinstate(try GrantRoutes.grant(parameters), by: actor, reason: reason))
+        try await grants.reinstate(try GrantRoutes.grant(parameters), by: actor.name, reason: reason))
     }
   }
 }

@@ -5,7 +5,14 @@ import CoreTypes
 import PullboxAPI
 import Receipts
 
-/// Receipt → verdict → grant → ticket, and completion → transaction finished.
+/// What a purchase leads to: receipt → verdict → grant → ticket, and completion → transaction finished. It
+/// asks the store that issued the proof, holds its verdict against the catalog (``EntitlementRules``), and
+/// leaves every change to ``GrantStore``, where ``GrantMachine`` decides inside the database's transaction.
+/// Refusals are thrown as `Problem`.
+///
+///     let (response, isNew) = try await grants.grant(request)
+///     let status = try await grants.status(of: response.grant)
+///     let completion = try await grants.complete(response.grant, with: report)
 struct GrantService: Sendable {
   let grantStore: GrantStore
   let stores: [StoreIdentifier: any PaymentStoreClient]
@@ -46,7 +53,8 @@ struct GrantService: Sendable {
     return EntitlementsResponse(products: products)
   }
 
-  /// `base` is put before the addresses in the answer where no public URL is configured; empty leaves them relative.
+  /// `base` is put before the addresses in the answer where no public URL is configured; empty leaves them
+  /// relative.
   func grant(_ request: GrantRequest, base: String = "") async throws -> (
     response: GrantResponse, isNew: Bool
   ) {
@@ -86,16 +94,17 @@ struct GrantService: Sendable {
     return try await grantStore.status(of: id)
   }
 
-  /// Records the report, then gives the store a moment to finish the transaction, so that the usual answer is final.
+  /// Records the report, then gives the store a moment to finish the transaction, so that the usual answer is
+  /// final.
   func complete(_ id: GrantIdentifier, with completion: ReceivedCompletion) async throws -> CompletionResponse
   {
     // What was sent a moment ago counts.
     try await recorder.record()
-    let settlement = try await grantStore.complete(id, with: completion, headStart: Outbox.headStart)
-    guard let entry = settlement.outbox else {
+    let outcome = try await grantStore.complete(id, with: completion, headStart: Outbox.headStart)
+    guard let entry = outcome.outbox else {
       return CompletionResponse(
-        state: settlement.grant.machine.name,
-        remaining: settlement.remaining.isEmpty ? nil : settlement.remaining)
+        state: outcome.grant.machine.name,
+        remaining: outcome.remaining.isEmpty ? nil : outcome.remaining)
     }
     let finished = try await withThrowingTaskGroup(of: Bool?.self) { group in
       group.addTask { try await outbox.attempt(entry) }
@@ -107,7 +116,7 @@ struct GrantService: Sendable {
       group.cancelAll()
       return first
     }
-    outbox.kick()
+    outbox.wake()
     return CompletionResponse(state: finished == true ? .finished : .completed)
   }
 
@@ -130,7 +139,7 @@ struct GrantService: Sendable {
     }
   }
 
-  /// Tells a device that a partial release does not reach yet from one that asks for what nobody gets.
+  /// Tells a device that a partial release does not reach yet from one that asks for what no device gets.
   private static func notReleased(
     _ product: ProductIdentifier, _ version: ContentVersion?, in connection: borrowing Connection
   ) throws -> Problem {
@@ -152,7 +161,7 @@ struct GrantService: Sendable {
   ) async throws -> Finding {
     let store = try store(named: proof.store)
     let transactions = try await store.verify(proof, for: device)
-    try await settle(transactions)
+    try await applyRevocations(of: transactions)
     let ids = transactions.map(\.product) + (product.map { [$0] } ?? [])
     let catalog = try await grantStore.database.read { try ProductTable.related(to: ids, in: $0) }
     let report = rules.evaluate(transactions, catalog: catalog, now: grantStore.clock.now())

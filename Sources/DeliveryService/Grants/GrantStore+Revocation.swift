@@ -4,16 +4,16 @@ import CoreTypes
 import PullboxAPI
 
 extension GrantStore {
-  /// Takes a grant back, or gives it back, on an operator's word; in the audit log. Nothing changes, and nothing is noted,
-  /// where it stands so already. Throws `grant-unknown`.
+  /// Takes a grant back, or gives it back, on an operator's word; in the audit log. Nothing changes, and
+  /// nothing is noted, where it stands so already. Throws `grant-unknown`.
   func setRevoked(
-    _ isRevoked: Bool, _ id: GrantIdentifier, by actor: String, reason: String?
+    _ isRevoked: Bool, of id: GrantIdentifier, by actor: String, reason: String?
   ) async throws -> GrantStatus {
     let now = clock.now()
     return try await database.write { connection in
       guard var grant = try GrantTable.find(id, in: connection) else { throw Problem(.grantUnknown) }
       let changed = try Self.setRevoked(
-        isRevoked, &grant, source: .operator, detail: reason ?? "by \(actor)", at: now, in: connection)
+        isRevoked, of: &grant, source: .operator, detail: reason ?? "by \(actor)", at: now, in: connection)
       if changed {
         try AuditTable.add(
           AuditEntry(
@@ -27,14 +27,14 @@ extension GrantStore {
     }
   }
 
-  /// Brings all grants of these transactions in line with what the store says of them now: a cancelled one revokes its
-  /// grants, on every device; a good one gives back what an earlier check revoked, and leaves an operator's revocations
-  /// alone. Answers the grants that changed.
-  func settle(_ transactions: [VerifiedTransaction]) async throws -> [GrantIdentifier] {
-    let isSettled = try await database.read { connection in
+  /// Brings all grants of these transactions in line with what the store says of them now: a cancelled one
+  /// revokes its grants, on every device; a good one gives back what an earlier check revoked, and leaves an
+  /// operator's revocations alone. Answers the grants that changed.
+  func applyRevocations(of transactions: [VerifiedTransaction]) async throws -> [GrantIdentifier] {
+    let isCurrent = try await database.read { connection in
       try transactions.allSatisfy { try Self.outdated($0, in: connection).isEmpty }
     }
-    guard !isSettled else { return [] }
+    guard !isCurrent else { return [] }
     let now = clock.now()
     return try await database.write { connection in
       var changed: [GrantIdentifier] = []
@@ -42,7 +42,7 @@ extension GrantStore {
         let isCancelled = transaction.revokedDate != nil
         for var grant in try Self.outdated(transaction, in: connection)
         where try Self.setRevoked(
-          isCancelled, &grant, source: .store,
+          isCancelled, of: &grant, source: .store,
           detail: isCancelled ? "the store cancelled the purchase" : "the store vouches for it again",
           at: now, in: connection)
         {
@@ -63,7 +63,7 @@ extension GrantStore {
 
   /// Whether anything changed.
   private static func setRevoked(
-    _ isRevoked: Bool, _ grant: inout GrantRecord, source: RevocationSource, detail: String,
+    _ isRevoked: Bool, of grant: inout GrantRecord, source: RevocationSource, detail: String,
     at now: Timestamp,
     in connection: borrowing Connection
   ) throws -> Bool {

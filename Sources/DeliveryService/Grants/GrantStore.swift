@@ -4,13 +4,14 @@ import Crypto
 import CoreTypes
 import PullboxAPI
 
-/// Makes, finds, completes and finishes grants. Every transition is one database transaction, in which the machine
-/// decides and its state, the history and the outbox are written together.
+/// Makes, finds, completes and finishes grants. Every transition is one database transaction, in which the
+/// machine decides and its state, the history and the outbox are written together.
 struct GrantStore: Sendable {
   let database: Database
   let clock: any WallClock
 
-  /// What a proof led to: the transaction to charge it to, the content, and all that the same transaction owes.
+  /// What a proof led to: the transaction to charge it to, the content, and all that the same transaction
+  /// owes.
   struct Basis: Sendable {
     var store: StoreIdentifier
     var transaction: TransactionIdentifier
@@ -18,9 +19,9 @@ struct GrantStore: Sendable {
     var owed: [ProductIdentifier]
   }
 
-  /// The grant on that basis for the device: the one there is, or a new one. Throws `entitlement-revoked` where it was
-  /// revoked, and `content-withdrawn` where the version was withdrawn since the basis was looked at: its package may be
-  /// collected by now, and what is collected is decided under the same lock.
+  /// The grant on that basis for the device: the one there is, or a new one. Throws `entitlement-revoked`
+  /// where it was revoked, and `content-withdrawn` where the version was withdrawn since the basis was looked
+  /// at: its package may be collected by now, and what is collected is decided under the same lock.
   func grant(on basis: Basis, to device: Device) async throws -> (grant: GrantRecord, isNew: Bool) {
     let now = clock.now()
     return try await database.write { connection in
@@ -82,9 +83,10 @@ struct GrantStore: Sendable {
     var outbox: Int64?
   }
 
-  /// Checks a report and, if nothing is missing, records it and puts the transaction's end in the outbox once nothing is
-  /// owed any more. Throws `completion-mismatch` with the missing step; then nothing has changed. The new outbox row is
-  /// left alone by the worker for `headStart`, in which the caller may make the call itself.
+  /// Checks a report and, if nothing is missing, records it and puts the transaction's end in the outbox once
+  /// nothing is owed any more. Throws `completion-mismatch` with the missing step; then nothing has changed.
+  /// The new outbox row is left alone by the worker for `headStart`, in which the caller may make the call
+  /// itself.
   func complete(
     _ id: GrantIdentifier, with completion: ReceivedCompletion, headStart: Duration
   ) async throws -> CompletionOutcome {
@@ -97,22 +99,24 @@ struct GrantStore: Sendable {
       if counted < grant.length { counted += try ReusableContent.length(of: grant, in: connection) }
       let missing = try CompletionCheck(grant: grant, delivered: counted).missingStep(in: completion)
       let before = grant.machine.state
-      var settlement = CompletionOutcome(grant: grant, remaining: [], outbox: nil)
+      var outcome = CompletionOutcome(grant: grant, remaining: [], outbox: nil)
       for action in grant.machine.handle(.completionReported(missing: missing)) {
         switch action {
         case .refuseCompletion(let step):
           throw Problem(.completionMismatch, Self.sentence(for: step), missingStep: step)
-        case .settleTransaction:
+        case .finishTransactionIfDelivered:
           try GrantTable.update(grant, from: before, at: now, detail: nil, in: connection)
-          settlement = try Self.settle(grant, at: now, headStart: headStart, in: connection)
+          outcome = try Self.finishTransactionIfDelivered(
+            grant, at: now, headStart: headStart, in: connection)
         case .answerState:
-          // Also for a grant that was finished before: the content was fetched again, and the device holds it now.
+          // Also for a grant that was finished before: the content was fetched again, and the device holds it
+          // now.
           try GrantTable.notePlaced(grant.id, at: now, in: connection)
         case .issueTicket, .refuseRevoked:
           break
         }
       }
-      return settlement
+      return outcome
     }
   }
 
@@ -134,7 +138,7 @@ struct GrantStore: Sendable {
     return grant
   }
 
-  private static func settle(
+  private static func finishTransactionIfDelivered(
     _ grant: GrantRecord, at now: Timestamp, headStart: Duration, in connection: borrowing Connection
   ) throws -> CompletionOutcome {
     let remaining = try ObligationTable.remaining(

@@ -3,26 +3,32 @@ import Database
 import CoreTypes
 import ServiceRuntime
 
-/// Makes the calls that stores still have to hear, one after the other, until each was accepted. They survive the
-/// process; any of them may be made twice, so every one is idempotent at the store.
+/// Makes the calls that are still to be made to stores, one after the other, until each was accepted: today
+/// only the end of a transaction. A call is a row of ``OutboxTable``, written in the transaction that it
+/// follows from, so it survives the process; it may be made twice, so every one is idempotent at the store.
+/// ``OutboxMachine`` decides when a call that failed is repeated, a ``Worker`` when the table is looked at.
+///
+///     let outbox = Outbox(grantStore: grantStore, stores: [store.name: store], timer: timer, log: log)
+///     await outbox.run()                 // in a task of its own
+///     try await outbox.attempt(row)      // a request that wants the answer now
+///     outbox.wake()                      // a row was added
 final class Outbox: Sendable {
   private let grantStore: GrantStore
   private let stores: [StoreIdentifier: any PaymentStoreClient]
   private let log: Log
-  private let timer: any MonotonicClock
-  private let wakeUp = AsyncSignal()
+  private let worker: Worker
 
   /// How long a caller that makes a call itself keeps the worker away from it.
   static let headStart: Duration = .seconds(10)
   private static let batch = 32
 
   init(
-    grantStore: GrantStore, stores: [StoreIdentifier: any PaymentStoreClient], clock: any MonotonicClock,
+    grantStore: GrantStore, stores: [StoreIdentifier: any PaymentStoreClient], timer: any MonotonicClock,
     log: Log
   ) {
     self.grantStore = grantStore
     self.stores = stores
-    timer = clock
+    worker = Worker(clock: timer)
     self.log = log
   }
 
@@ -34,28 +40,20 @@ final class Outbox: Sendable {
     return try await attempt(entry)
   }
 
-  /// Works until the task is cancelled. What fails here (a full disk, say) is logged and tried again: deliveries go on.
+  /// Works until the task is cancelled. What fails here (a full disk, say) is logged and tried again:
+  /// deliveries go on.
   func run() async {
-    while !Task.isCancelled {
-      var pause: Duration? = .seconds(5)
-      do {
-        while try await workOnce() {}
-        pause = try await pauseUntilNext()
-      } catch {
-        if Task.isCancelled { return }
-        log.error("the outbox cannot work", ["error": LogValue(error)])
-      }
-      await wakeUp.wait(atMost: pause, clock: timer)
+    await worker.run(makeDueCalls) { [log] error in
+      log.error("the outbox cannot work", ["error": LogValue(error)])
     }
   }
 
-  /// Something was added.
-  func kick() {
-    wakeUp.signal()
+  /// A call was added, or put off to another time.
+  func wake() {
+    worker.wake()
   }
 
-  /// True when there may be more to do at once.
-  private func workOnce() async throws -> Bool {
+  private func makeDueCalls() async throws -> Worker.Next {
     let now = grantStore.clock.now()
     let entries = try await grantStore.database.read { connection in
       try OutboxTable.due(at: now, limit: Self.batch, in: connection)
@@ -64,19 +62,16 @@ final class Outbox: Sendable {
       try Task.checkCancellation()
       _ = try await attempt(entry)
     }
-    return entries.count == Self.batch
-  }
-
-  private func pauseUntilNext() async throws -> Duration? {
+    if entries.count == Self.batch { return .again }
     guard let next = try await grantStore.database.read({ try OutboxTable.nextAttempt(in: $0) }) else {
-      return nil
+      return .waitForWake
     }
-    return max(next - grantStore.clock.now(), .milliseconds(10))
+    return .pause(atMost: max(next - grantStore.clock.now(), .milliseconds(10)))
   }
 
   private func attempt(_ entry: OutboxEntry) async throws -> Bool {
     guard let store = stores[entry.store] else {
-      try await postpone(entry, .refused, "the configuration knows no store \(entry.store)")
+      try await postpone(entry, after: .refused, because: "the configuration knows no store \(entry.store)")
       return false
     }
     let reply =
@@ -90,13 +85,15 @@ final class Outbox: Sendable {
         ["store": LogValue(entry.store), "transaction": LogValue(entry.subject)])
       return true
     }
-    try await postpone(entry, reply.answer, reply.detail ?? "no answer")
+    try await postpone(entry, after: reply.answer, because: reply.detail ?? "no answer")
     return false
   }
 
-  private func postpone(_ entry: OutboxEntry, _ answer: OutboxMachine.Answer, _ detail: String) async throws {
+  private func postpone(
+    _ entry: OutboxEntry, after answer: OutboxMachine.Answer, because detail: String
+  ) async throws {
     let machine = OutboxMachine(attempts: entry.attempts + 1)
-    guard case .retry(let delay) = machine.decide(answer, jitter: Double.random(in: 0...1)) else { return }
+    guard case .retry(let delay) = machine.handle(answer, chance: Double.random(in: 0...1)) else { return }
     let next = grantStore.clock.now() + delay
     try await grantStore.database.write { connection in
       try OutboxTable.postpone(entry.id, until: next, because: detail, in: connection)
@@ -109,6 +106,6 @@ final class Outbox: Sendable {
         "next": LogValue(next),
         "error": LogValue(detail),
       ])
-    kick()
+    wake()
   }
 }

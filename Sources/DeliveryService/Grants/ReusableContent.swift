@@ -41,7 +41,7 @@ enum ReusableContent {
     guard let bytes = try VersionTable.manifestDocument(grant.manifestDigest, in: connection) else {
       return nil
     }
-    // It was checked before it came into the table; one that is damaged since credits nobody.
+    // It was checked before it came into the table; one that was damaged since credits nothing.
     return try? UnverifiedManifest(bytes).verified(against: grant.manifestDigest)
   }
 }

@@ -21,8 +21,8 @@ struct GrantFilter: Sendable {
 }
 
 extension GrantFilter {
-  /// From `?product=`, `version=`, `transaction=`, `device=` and `state=`; `revoked=true` is `state=revoked`. Throws
-  /// `request-malformed` for what cannot be one.
+  /// From `?product=`, `version=`, `transaction=`, `device=` and `state=`; `revoked=true` is `state=revoked`.
+  /// Throws `request-malformed` for what cannot be one.
   init(_ request: HTTPRequest) throws(Problem) {
     product = try request.filter("product") { ProductIdentifier($0) }
     version = try request.filter("version") { ContentVersion($0) }

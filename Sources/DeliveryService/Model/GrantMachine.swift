@@ -1,6 +1,13 @@
 import PullboxAPI
 
-/// The one state machine of a grant: events in, actions out, no I/O. Whoever runs it persists the new state in the same
+/// The one state machine of a grant: events in, actions out, no I/O. A grant goes from `granted` over
+/// `completed` (the device has placed the content) to `finished` (the store has closed the transaction); from
+/// each of these it may be revoked and goes back there when it is reinstated.
+///
+///     var machine = GrantMachine()
+///     for action in machine.handle(.completionReported(missing: nil)) { … }
+///     // [.finishTransactionIfDelivered, .answerState]; machine.name is .completed
+/// The caller writes the new state down in the same
 /// database transaction as the actions' effects.
 struct GrantMachine: Hashable, Sendable {
   /// A state and, for a revoked grant, what it goes back to when the revocation is reversed.
@@ -23,8 +30,8 @@ struct GrantMachine: Hashable, Sendable {
 
   enum Action: Hashable, Sendable {
     case issueTicket
-    /// Look whether the transaction has anything left to wait for, and if not, put its end in the outbox.
-    case settleTransaction
+    /// Look whether the transaction still owes the device anything, and if not, put its end in the outbox.
+    case finishTransactionIfDelivered
     case answerState
     case refuseRevoked
     case refuseCompletion(CompletionStep)
@@ -59,10 +66,10 @@ struct GrantMachine: Hashable, Sendable {
       return [.refuseCompletion(step)]
     case (.granted, .completionReported(nil)):
       state = .completed
-      return [.settleTransaction, .answerState]
+      return [.finishTransactionIfDelivered, .answerState]
     case (.completed, .completionReported(nil)):
       // The answer to the first report was lost, or another product of the transaction was completed since.
-      return [.settleTransaction, .answerState]
+      return [.finishTransactionIfDelivered, .answerState]
     case (.finished, .completionReported(nil)):
       return [.answerState]
 

@@ -23,7 +23,7 @@ struct GrantRecord: Sendable {
   var created: Timestamp
 }
 
-/// Who took a grant back. A later check of the receipt reverses only what a check found.
+/// What revoked a grant. A later check of the receipt reverses only what a check found.
 enum RevocationSource: String, Sendable {
   case `operator`
   case store

@@ -1,7 +1,8 @@
 import Commerce
 import CoreTypes
+import ServiceRuntime
 
-/// A call that a store still has to hear.
+/// A call that is still to be made to a store.
 struct OutboxEntry: Sendable {
   enum Kind: String, Sendable {
     /// The transaction is finished: all it pays for was delivered.
@@ -20,35 +21,35 @@ struct OutboxEntry: Sendable {
 struct OutboxMachine: Hashable, Sendable {
   enum Answer: Hashable, Sendable {
     case accepted
-    /// The store cannot be reached or is not well; `retryAfter` when it said how long.
+    /// The store cannot be reached, or fails; `retryAfter` when it said for how long.
     case unavailable(retryAfter: Duration?)
-    /// The store heard and said no: repeating the same words changes nothing, but an operator may (a wrong
-    /// credential, say), so the call stays, at the longest distance.
+    /// The store refused the call: repeating it changes nothing, but an operator may (a wrong credential,
+    /// say), so the call stays, at the longest distance.
     case refused
   }
 
-  enum Decision: Hashable, Sendable {
-    case done
+  enum Action: Hashable, Sendable {
+    case markDone
     case retry(after: Duration)
   }
 
-  static let firstDelay: Duration = .seconds(1)
-  static let longestDelay: Duration = .seconds(15 * 60)
+  static let backoff = Backoff(initial: .seconds(1), factor: 2, cap: .seconds(15 * 60), jitter: 0.5)
 
   /// Attempts made so far, this one included.
   var attempts: Int
 
-  /// `jitter` is a random number from 0 to 1; the delay doubles from attempt to attempt, less up to half of it.
-  func decide(_ answer: Answer, jitter: Double) -> Decision {
+  /// What follows from the store's answer. `chance` is a random number from 0 to 1, for the backoff's jitter.
+  func handle(_ answer: Answer, chance: Double) -> Action {
     switch answer {
     case .accepted:
-      return .done
+      .markDone
     case .refused:
-      return .retry(after: Self.longestDelay)
+      .retry(after: Self.backoff.cap)
     case .unavailable(let retryAfter):
-      let doubled = Self.firstDelay * Double(1 << min(attempts - 1, 20))
-      let spread = min(doubled, Self.longestDelay) * (1 - jitter / 2)
-      return .retry(after: min(max(spread, retryAfter ?? .zero), Self.longestDelay))
+      .retry(
+        after: min(
+          max(Self.backoff.delay(afterFailures: attempts, chance: chance), retryAfter ?? .zero),
+          Self.backoff.cap))
     }
   }
 }

@@ -3,10 +3,11 @@ import Crypto
 
 /// How many devices of a hundred a release is for, and which.
 ///
-/// Every device has one of 10,000 places for a product: the first eight bytes of
-/// SHA-256("pullbox-release/1" ‖ 0 ‖ product ‖ 0 ‖ device), read as a big-endian number, modulo 10,000. A release to `p`
-/// percent is for the places below `p` × 100. So raising the percentage only adds devices, and a correction that replaces a
-/// partial release reaches those devices first that already have what it corrects: the version is no part of the place.
+/// Every device has one of 10,000 places for a product: the first eight bytes of SHA-256("pullbox-release/1"
+/// ‖ 0 ‖ product ‖ 0 ‖ device), read as a big-endian number, modulo 10,000. A release to `p` percent is for
+/// the places below `p` × 100. So raising the percentage only adds devices, and a correction that replaces a
+/// partial release reaches those devices first that already have what it corrects: the version is no part of
+/// the place.
 struct RolloutPercentage: Hashable, Sendable, Comparable {
   static let range = 1...100
   static let all = RolloutPercentage(checked: 100)

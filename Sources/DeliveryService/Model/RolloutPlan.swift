@@ -2,11 +2,11 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 
-/// The versions of one product together: which one a device gets, and what a step with one of them does to the others.
-/// Pure. It may hold fewer than all versions, as long as those that are released are among them.
+/// The versions of one product together: which one a device gets, and what a step with one of them does to
+/// the others. Pure. It may hold fewer than all versions, as long as those that are released are among them.
 ///
-/// At most one version is released to all devices and at most one to a part of them. The part gets the latter, everybody
-/// else the former.
+/// At most one version is released to all devices and at most one to a part of them. The part gets the
+/// latter, all others the former.
 struct RolloutPlan: Hashable, Sendable {
   private(set) var versions: [ContentVersion: VersionMachine]
 
@@ -32,20 +32,20 @@ struct RolloutPlan: Hashable, Sendable {
     return toAll
   }
 
-  /// Takes the step with `version`, which must be one of ``versions``. Answers what has changed, in an order in which each
-  /// change can be written down with no two versions released to all, or to a part, in between. Nothing changes when it
-  /// throws.
-  mutating func take(
-    _ step: VersionMachine.Step, _ version: ContentVersion, by actor: String
+  /// Takes the step with `version`, which must be one of ``versions``. Answers what has changed, in an order
+  /// in which each change can be written down with no two versions released to all, or to a part, in between.
+  /// Nothing changes when it throws.
+  mutating func handle(
+    _ step: VersionMachine.Step, of version: ContentVersion, by actor: String
   ) throws(VersionMachine.Refusal) -> [ContentVersion] {
     guard var machine = versions[version] else { return [] }
-    try machine.take(step, by: actor)
+    try machine.handle(step, by: actor)
     var changed: [ContentVersion] = []
     if case .release(let share) = step {
       // Another version for a part gives way to any release; another one for all, to one for all.
       for other in [toPart?.version, share.isAll ? toAll : nil] {
         guard let other, other != version, var replaced = versions[other] else { continue }
-        try replaced.take(.supersede, by: actor)
+        try replaced.handle(.supersede, by: actor)
         versions[other] = replaced
         changed.append(other)
       }

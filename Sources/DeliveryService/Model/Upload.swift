@@ -22,7 +22,7 @@ struct Upload: Sendable {
 }
 
 extension Upload {
-  /// What the database holds of a client's wish for an upload.
+  /// The upload that a client asks for, as the database begins it.
   init(_ newUpload: NewUpload, owner: String, at now: Timestamp) {
     self.init(
       id: RandomBytes.token(bits: 192), owner: owner, length: newUpload.length, metadata: newUpload.metadata,
@@ -37,7 +37,7 @@ struct NewUpload: Sendable {
   var metadata = ""
   var awaitsEnd = false
   var wholeDigest: SHA256Digest?
-  /// Of the bytes that come with the same request.
+  /// How many bytes come with the same request; nil for a chunked body.
   var contentLength: ByteCount?
 }
 

@@ -2,8 +2,14 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 
-/// The one state machine of a content version, from draft to withdrawal. Pure; what one version's release means for the
-/// others is ``RolloutPlan``'s.
+/// The one state machine of a content version, from draft over review and release to withdrawal. Pure; what
+/// one version's release means for the others is ``RolloutPlan``'s.
+///
+///     var machine = VersionMachine()
+///     try machine.handle(.submit, by: "ada")
+///     try machine.handle(.approve(needsSecondKey: true), by: "bob")
+///     try machine.handle(.release(.all), by: "ada")
+///     // machine.state is .released
 struct VersionMachine: Hashable, Sendable {
   /// A release that waits for its date.
   struct Schedule: Hashable, Sendable {
@@ -69,9 +75,10 @@ struct VersionMachine: Hashable, Sendable {
     self.downloadsAreStopped = downloadsAreStopped
   }
 
-  /// A step that was taken before changes nothing and is no error; of submitting and approving that is also so when others
-  /// have gone on from there since, for the key that took it.
-  mutating func take(_ step: Step, by actor: String) throws(Refusal) {
+  /// Takes the step. One that was taken before changes nothing and is no error; a submission or an approval
+  /// may also be repeated, by the key that made it, after other keys have taken further steps. Throws why the
+  /// step is refused.
+  mutating func handle(_ step: Step, by actor: String) throws(Refusal) {
     switch (step, state) {
     case (.submit, .draft), (.submit, .rejected):
       state = .submitted
@@ -123,7 +130,7 @@ struct VersionMachine: Hashable, Sendable {
     case (.supersede, .released):
       state = .superseded
       share = nil
-      // What was to follow this release is off with it.
+      // A scheduled release that was to follow this one is cancelled with it.
       schedule = nil
 
     default: throw .state(state)
@@ -135,14 +142,14 @@ struct VersionMachine: Hashable, Sendable {
   }
 
   private mutating func setSchedule(_ date: Timestamp, _ share: RolloutPercentage, by actor: String) {
-    // Asked for again by somebody else, it stays whose it was.
+    // Asked for again by another key, it stays in the name of the first.
     if let schedule, schedule.at == date, schedule.share == share { return }
     schedule = Schedule(at: date, share: share, by: actor)
   }
 }
 
 extension VersionRecord {
-  /// Where the version stands, as the state machine sees it.
+  /// The state machine in the state that the record has.
   var machine: VersionMachine {
     get {
       VersionMachine(
@@ -169,8 +176,8 @@ extension VersionRecord {
 extension Problem {
   /// What an operator reads when a step is refused.
   init(
-    _ refusal: VersionMachine.Refusal, _ step: VersionMachine.Step, _ product: ProductIdentifier,
-    _ version: ContentVersion
+    _ refusal: VersionMachine.Refusal, to step: VersionMachine.Step, of product: ProductIdentifier,
+    version: ContentVersion
   ) {
     switch refusal {
     case .state(let state):

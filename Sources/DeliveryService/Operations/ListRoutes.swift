@@ -10,18 +10,15 @@ struct ListRoutes: Sendable {
 
   let database: Database
   let recorder: DeliveryRecorder
-  let keys: OperatorKeys
 
-  func add(to routes: inout APIRoutes) {
+  func add(to routes: inout ScopedRoutes) {
     // One list under two names: what was delivered, and what can be revoked.
     for path in ["/v1/operator/deliveries", "/v1/operator/grants"] {
-      routes.on(.get, path) { request, _ in
-        _ = try keys.authorize(request, for: .read)
+      routes.on(.get, path, requires: .read) { request, _, _ in
         return try .json(try await deliveries(request))
       }
     }
-    routes.on(.get, "/v1/operator/audit") { request, _ in
-      _ = try keys.authorize(request, for: .read)
+    routes.on(.get, "/v1/operator/audit", requires: .read) { request, _, _ in
       return try .json(try await audit(request))
     }
   }
@@ -33,7 +30,7 @@ struct ListRoutes: Sendable {
     // What was sent a moment ago counts.
     try await recorder.record()
     return try await database.read { connection in
-      let grants = try GrantTable.page(after: after, filter, limit: limit + 1, in: connection)
+      let grants = try GrantTable.page(after: after, matching: filter, limit: limit + 1, in: connection)
       let items = try grants.prefix(limit).map { grant in
         GrantStatus(grant, history: try GrantTable.history(of: grant.id, in: connection))
       }
@@ -48,7 +45,7 @@ struct ListRoutes: Sendable {
       product: try request.filter("product") { ProductIdentifier($0) },
       actor: request.queryValue("actor"), action: request.queryValue("action"))
     return try await database.read { connection in
-      let rows = try AuditTable.page(before: before, filter, limit: limit + 1, in: connection)
+      let rows = try AuditTable.page(before: before, matching: filter, limit: limit + 1, in: connection)
       let page = rows.prefix(limit)
       return Page(items: page.map(\.entry), next: rows.count > limit ? page.last.map { String($0.id) } : nil)
     }

@@ -9,9 +9,9 @@ struct OperationsRoutes: Sendable {
   let database: Database
   let metrics: ServiceMetrics
 
-  func add(to routes: inout APIRoutes) {
+  func add(to routes: inout ScopedRoutes) {
     routes.onHealth { await unreadiness() }
-    routes.on(.get, "/metrics") { _, _ in
+    routes.public(.get, "/metrics") { _, _ in
       let text = try await metrics.page()
       return HTTPResponse(
         status: .ok, headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"],

@@ -15,16 +15,14 @@ struct PublishingRoutes: Sendable {
 
   let publisher: VersionPublisher
   let versionService: VersionService
-  let costs: UpdateSizeEstimator
-  let keys: OperatorKeys
+  let estimator: UpdateSizeEstimator
 
-  func add(to routes: inout APIRoutes) {
+  func add(to routes: inout ScopedRoutes) {
     let versions = "/v1/operator/products/{id}/versions"
-    routes.on(.post, versions) { request, parameters in
-      let actor = try keys.authorize(request, for: .publish)
+    routes.on(.post, versions, requires: .publish) { request, parameters, actor in
       let product = try CatalogRoutes.product(parameters)
       let submission = try await request.decode(VersionSubmission.self, upTo: Self.maximumSubmissionLength)
-      let (record, isNew) = try await publisher.createVersion(of: product, from: submission, by: actor)
+      let (record, isNew) = try await publisher.createVersion(of: product, from: submission, by: actor.name)
       return try .json(
         record, status: isNew ? .created : .ok,
         headers: ["Location": "/v1/operator/products/\(product)/versions/\(record.version)"])
@@ -34,81 +32,72 @@ struct PublishingRoutes: Sendable {
     addRelease(versions + "/{version}", to: &routes)
   }
 
-  private func addLists(_ versions: String, to routes: inout APIRoutes) {
-    routes.on(.get, versions) { request, parameters in
-      _ = try keys.authorize(request, for: .read)
+  private func addLists(_ versions: String, to routes: inout ScopedRoutes) {
+    routes.on(.get, versions, requires: .read) { request, parameters, _ in
       let limit = try request.number("limit", in: 1...Self.maximumPage, default: 50)
       let after = try request.cursor("after") { ContentVersion($0) }
       return try .json(
         try await versionService.versions(
           of: try CatalogRoutes.product(parameters), after: after, limit: limit))
     }
-    routes.on(.get, versions + "/{version}") { request, parameters in
-      _ = try keys.authorize(request, for: .read)
+    routes.on(.get, versions + "/{version}", requires: .read) { _, parameters, _ in
       return try .json(
         try await versionService.version(try CatalogRoutes.product(parameters), try Self.version(parameters)))
     }
-    routes.on(.get, versions + "/{version}/manifest") { request, parameters in
-      _ = try keys.authorize(request, for: .read)
+    routes.on(.get, versions + "/{version}/manifest", requires: .read) { _, parameters, _ in
       let bytes = try await versionService.manifest(
         of: try CatalogRoutes.product(parameters), try Self.version(parameters))
       return HTTPResponse(status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(bytes))
     }
-    routes.on(.get, versions + "/{version}/costs") { request, parameters in
-      _ = try keys.authorize(request, for: .read)
+    routes.on(.get, versions + "/{version}/costs", requires: .read) { request, parameters, _ in
       let percentage = try request.number("percentage", in: RolloutPercentage.range, default: 100)
       return try .json(
-        try await costs.costs(
-          of: try CatalogRoutes.product(parameters), try Self.version(parameters),
+        try await estimator.sizes(
+          of: try CatalogRoutes.product(parameters), version: try Self.version(parameters),
           reaching: try VersionService.share(percentage)))
     }
   }
 
-  private func addReview(_ version: String, to routes: inout APIRoutes) {
-    routes.on(.post, version + "/submit") { request, parameters in
-      let actor = try keys.authorize(request, for: .publish)
+  private func addReview(_ version: String, to routes: inout ScopedRoutes) {
+    routes.on(.post, version + "/submit", requires: .publish) { _, parameters, actor in
       return try .json(
         try await versionService.submit(
-          try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor))
+          try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor.name))
     }
-    routes.on(.post, version + "/approve") { request, parameters in
-      let actor = try keys.authorize(request, for: .review)
+    routes.on(.post, version + "/approve", requires: .review) { _, parameters, actor in
       return try .json(
         try await versionService.approve(
-          try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor)
+          try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor.name)
       )
     }
-    routes.on(.post, version + "/reject") { request, parameters in
-      let actor = try keys.authorize(request, for: .review)
+    routes.on(.post, version + "/reject", requires: .review) { request, parameters, actor in
       let decision = try await request.decodeIfPresent(ReasonBody.self)
       return try .json(
         try await versionService.reject(
           try CatalogRoutes.product(parameters), try Self.version(parameters),
-          because: try Self.reason(decision?.reason), by: actor))
+          because: try Self.reason(decision?.reason), by: actor.name))
     }
   }
 
-  private func addRelease(_ version: String, to routes: inout APIRoutes) {
-    routes.on(.post, version + "/release") { request, parameters in
-      let actor = try keys.authorize(request, for: .publish)
+  private func addRelease(_ version: String, to routes: inout ScopedRoutes) {
+    routes.on(.post, version + "/release", requires: .publish) { request, parameters, actor in
       let release = try await request.decodeIfPresent(ReleaseRequest.self) ?? ReleaseRequest()
       return try .json(
         try await versionService.release(
-          try CatalogRoutes.product(parameters), try Self.version(parameters), release, by: actor))
+          try CatalogRoutes.product(parameters), try Self.version(parameters), as: release, by: actor.name))
     }
-    routes.on(.delete, version + "/release") { request, parameters in
-      let actor = try keys.authorize(request, for: .publish)
+    routes.on(.delete, version + "/release", requires: .publish) { _, parameters, actor in
       return try .json(
         try await versionService.cancelRelease(
-          try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor))
+          try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor.name))
     }
-    routes.on(.post, version + "/withdraw") { request, parameters in
-      let actor = try keys.authorize(request, for: .publish)
+    routes.on(.post, version + "/withdraw", requires: .publish) { request, parameters, actor in
       var withdrawal = try await request.decodeIfPresent(WithdrawalRequest.self) ?? WithdrawalRequest()
       withdrawal.reason = try Self.reason(withdrawal.reason)
       return try .json(
         try await versionService.withdraw(
-          try CatalogRoutes.product(parameters), try Self.version(parameters), withdrawal, by: actor))
+          try CatalogRoutes.product(parameters), try Self.version(parameters), as: withdrawal,
+          by: actor.name))
     }
   }
 

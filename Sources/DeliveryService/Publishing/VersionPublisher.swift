@@ -15,9 +15,9 @@ struct VersionPublisher: Sendable {
   let collector: GarbageCollector
   let clock: any WallClock
 
-  /// Makes a version of an upload. The same version with the same bytes again is the one there is (`isNew` false); with
-  /// other bytes, `version-conflict`. Throws `package-rejected` with every fault. The upload stays until it expires, so
-  /// that a client whose answer was lost can ask again.
+  /// Makes a version of an upload. The same version with the same bytes again is the one there is (`isNew`
+  /// false); with other bytes, `version-conflict`. Throws `package-rejected` with every fault. The upload
+  /// stays until it expires, so that a client whose answer was lost can ask again.
   func createVersion(
     of product: ProductIdentifier, from submission: VersionSubmission, by actor: String
   ) async throws -> (record: VersionRecord, isNew: Bool) {
@@ -45,8 +45,8 @@ struct VersionPublisher: Sendable {
     return try await record(manifest, signatures: signatures, upload: upload, by: actor)
   }
 
-  /// Reads the package against its manifest, or describes a single file that came without one; and the signatures
-  /// against what the product asks for.
+  /// Reads the package against its manifest, or describes a single file that came without one; and the
+  /// signatures against what the product asks for.
   private func check(
     _ received: BlobDescription, against manifestBytes: [UInt8]?, signatures: [PublisherSignature],
     name: String?, product: Product, version: ContentVersion
@@ -55,7 +55,7 @@ struct VersionPublisher: Sendable {
     return try await BlockingPool.shared.run {
       var faults: [PackageValidationIssue] = []
       do throws(PackageValidationError) {
-        // What the server writes itself nobody has signed.
+        // A manifest that the server writes itself is not signed.
         _ = try SignaturePolicy(named: Set(product.publisherKeys ?? [])).signers(
           of: manifestBytes ?? [], signatures: signatures)
       } catch {
@@ -127,7 +127,7 @@ struct VersionPublisher: Sendable {
     }
   }
 
-  /// A refused package is of no use to anybody, unless somebody else needs the same bytes.
+  /// A refused package is of no use, unless another version has the same bytes.
   private func discard(_ upload: Upload, _ received: BlobDescription) async throws {
     try await database.write { try UploadTable.remove(upload.id, in: $0) }
     _ = try await collector.removeIfUnneeded(received.digest)

@@ -1,6 +1,7 @@
 import Crypto
 import CoreTypes
 import PullboxAPI
+import ServiceRuntime
 import Synchronization
 
 /// The grants and packages whose bytes may not flow any more although tickets for them are out. A stop refuses what is
@@ -90,11 +91,7 @@ final class RevocationList: Sendable {
 
   /// Sweeps until the task is cancelled.
   func run(clock: any MonotonicClock) async {
-    while !Task.isCancelled {
-      // Cancelled: the loop ends.
-      try? await clock.sleep(for: .milliseconds(500))
-      sweep()
-    }
+    await Worker(clock: clock).run(every: .milliseconds(500), sweep, onFailure: { _ in })
   }
 
   private func abort(_ isStopped: (GrantMeter) -> Bool) {

@@ -9,7 +9,8 @@ import PullboxAPIServer
 import Receipts
 import ServiceRuntime
 
-/// The service's components, made from a configuration and joined: what answers requests, and what works beside them.
+/// The service's components, made from a configuration and joined: what answers requests, and what works
+/// beside them.
 struct DeliveryComponents: Sendable {
   /// What all components use.
   struct Infrastructure: Sendable {
@@ -37,7 +38,6 @@ struct DeliveryComponents: Sendable {
   let packages: OpenPackageCache
   let verifier: TicketVerifier
   let collector: GarbageCollector
-  let collections: GarbageCollectionSchedule
 
   /// Reads keys, stops and open uploads from the state directory. Blocks.
   init(on infrastructure: Infrastructure) throws {
@@ -65,7 +65,7 @@ struct DeliveryComponents: Sendable {
     let store = try Self.store(on: infrastructure)
     let grantStore = GrantStore(database: database, clock: clock)
     outbox = Outbox(
-      grantStore: grantStore, stores: [store.name: store], clock: timer, log: infrastructure.log)
+      grantStore: grantStore, stores: [store.name: store], timer: timer, log: infrastructure.log)
     tickets = TicketIssuer(settings: settings, clock: clock)
     grants = GrantService(
       grantStore: grantStore, stores: [store.name: store], outbox: outbox, tickets: tickets, stops: stops,
@@ -90,9 +90,6 @@ struct DeliveryComponents: Sendable {
         grace: configuration.gcGrace.duration,
         keepsWithdrawn: !(configuration.collectWithdrawn ?? false)),
       didRemove: { packages.close($0) })
-    collections = GarbageCollectionSchedule(
-      collector: collector, interval: configuration.gcInterval.duration, timer: timer,
-      log: infrastructure.log)
   }
 
   /// What goes on whether requests come or not; returns when the task is cancelled.
@@ -101,7 +98,11 @@ struct DeliveryComponents: Sendable {
       group.addTask { await outbox.run() }
       group.addTask { await recorder.run(log: infrastructure.log) }
       group.addTask { await stops.run(clock: infrastructure.timer) }
-      group.addTask { await collections.run() }
+      group.addTask {
+        await collector.run(
+          every: infrastructure.configuration.gcInterval.duration, clock: infrastructure.timer,
+          log: infrastructure.log)
+      }
       group.addTask { await releases.run() }
     }
   }
@@ -109,7 +110,7 @@ struct DeliveryComponents: Sendable {
   private static func store(on infrastructure: Infrastructure) throws -> any PaymentStoreClient {
     let store = infrastructure.configuration.store
     guard let name = StoreIdentifier(store.name) else {
-      throw StartError("not a store's name: \(store.name)")
+      throw ConfigurationError(subject: "store.name", message: "not a store's name: \(store.name)")
     }
     return VerifyReceiptStoreClient(
       name: name, url: store.url, credential: store.credential.revealed,
@@ -120,37 +121,35 @@ struct DeliveryComponents: Sendable {
 
 extension DeliveryComponents {
   /// Everything that is not answered on a loop.
-  func routes(_ metrics: ServiceMetrics) -> APIRoutes {
+  func routes(_ metrics: ServiceMetrics) -> ScopedRoutes {
     let (database, publicURL) = (infrastructure.database, infrastructure.configuration.publicURL ?? "")
     let catalog = Catalog(database: database, clock: infrastructure.clock)
     let publisher = VersionPublisher(
       database: database, blobs: infrastructure.blobs, uploads: uploads, collector: collector,
       clock: infrastructure.clock)
-    var routes = APIRoutes()
-    CatalogRoutes(catalog: catalog, list: ProductListCache(catalog: catalog), keys: operators).add(
-      to: &routes)
+    var routes = ScopedRoutes(keys: operators)
+    CatalogRoutes(catalog: catalog, list: ProductListCache(catalog: catalog)).add(to: &routes)
     GrantRoutes(grants: grants, settings: settings).add(to: &routes)
-    UploadRoutes(uploads: uploads, keys: operators).add(to: &routes)
+    UploadRoutes(uploads: uploads).add(to: &routes)
     PublishingRoutes(
-      publisher: publisher, versionService: versions, costs: UpdateSizeEstimator(database: database),
-      keys: operators
+      publisher: publisher, versionService: versions, estimator: UpdateSizeEstimator(database: database)
     ).add(to: &routes)
-    OperatorGrantRoutes(grants: grants, keys: operators).add(to: &routes)
+    OperatorGrantRoutes(grants: grants).add(to: &routes)
     ContentRoutes(
       packages: packages, verifier: verifier, meters: meters, timer: infrastructure.timer,
       publicURL: publicURL
     )
     .add(to: &routes)
-    GarbageCollectionRoutes(collector: collector, keys: operators).add(to: &routes)
+    GarbageCollectionRoutes(collector: collector).add(to: &routes)
     OperationsRoutes(database: database, metrics: metrics).add(to: &routes)
-    ListRoutes(database: database, recorder: recorder, keys: operators).add(to: &routes)
+    ListRoutes(database: database, recorder: recorder).add(to: &routes)
     return routes
   }
 
   /// Answers off the loops, counts what it answered, and logs what failed.
-  func handler(_ metrics: ServiceMetrics) -> ForwardedClientHandler {
+  func handler(of routes: ScopedRoutes, _ metrics: ServiceMetrics) -> ForwardedClientHandler {
     let (log, counts) = (infrastructure.log, metrics.routes)
-    let router = routes(metrics).router(
+    let router = routes.router(
       reporting: { request, error in
         log.error(
           "request failed",

@@ -4,18 +4,18 @@ import CoreTypes
 import ServiceRuntime
 import SystemCalls
 
-/// Where the server is reached, and how.
+/// The server's addresses, TLS and limits of connections, made from the configuration.
 extension DeliveryServer {
   /// Sockets that were handed over take the place of the configured addresses, those for TLS included.
   static func transport(
     _ configuration: DeliveryConfiguration, inherited: [InheritedSocket], log: Log
   ) throws -> HTTPServerConfiguration {
     var http = HTTPServerConfiguration(
-      addresses: inherited.isEmpty ? try addresses(configuration.listen) : [])
+      addresses: inherited.isEmpty ? try addresses(configuration.listen, of: "listen") : [])
     http.inherited = inherited
     if let tls = configuration.tls {
       let secure = TLSConfiguration(
-        addresses: inherited.isEmpty ? try addresses(tls.listen ?? []) : [],
+        addresses: inherited.isEmpty ? try addresses(tls.listen ?? [], of: "tls.listen") : [],
         certificateFile: tls.certificate, keyFile: tls.key)
       try warnOfExposedKey(secure, log: log)
       http.tls = secure
@@ -37,8 +37,10 @@ extension DeliveryServer {
   ) throws {
     http.maximumConnections = configuration.maximumConnections
     http.maximumConnectionsPerAddress = configuration.maximumConnectionsPerAddress
-    guard configuration.headDeadline.duration > .zero, configuration.idleDeadline.duration > .zero else {
-      throw StartError("headDeadline and idleDeadline: more than nothing is needed")
+    for (key, deadline) in [
+      ("headDeadline", configuration.headDeadline), ("idleDeadline", configuration.idleDeadline),
+    ] where deadline.duration <= .zero {
+      throw ConfigurationError(subject: key, message: "more than nothing is needed")
     }
     http.headDeadline = configuration.headDeadline.duration
     http.idleDeadline = configuration.idleDeadline.duration
@@ -46,7 +48,8 @@ extension DeliveryServer {
     http.minimumSendRate = UInt64(configuration.minimumSendRate.bytes.rawValue)
     http.unlimitedAddresses += try (configuration.unlimitedAddresses ?? []).map { text in
       guard let network = PeerNetwork(text) else {
-        throw StartError("not a network: \(text); such as 10.0.0.0/8 or 2001:db8::1")
+        throw ConfigurationError(
+          subject: "unlimitedAddresses", message: "not a network: \(text); such as 10.0.0.0/8 or 2001:db8::1")
       }
       return network
     }
@@ -54,13 +57,14 @@ extension DeliveryServer {
 
   private static func warnOfExposedKey(_ tls: TLSConfiguration, log: Log) throws {
     guard try tls.keyIsExposed() else { return }
-    log.warning("everybody on this machine may read the TLS key", ["file": LogValue(tls.keyFile)])
+    log.warning("every user of this machine may read the TLS key", ["file": LogValue(tls.keyFile)])
   }
 
-  private static func addresses(_ texts: [String]) throws -> [ServerAddress] {
+  private static func addresses(_ texts: [String], of key: String) throws -> [ServerAddress] {
     try texts.map { text in
       guard let address = ServerAddress(text) else {
-        throw StartError("not an address: \(text); HOST:PORT or unix:PATH is needed")
+        throw ConfigurationError(
+          subject: key, message: "not an address: \(text); HOST:PORT or unix:PATH is needed")
       }
       return address
     }

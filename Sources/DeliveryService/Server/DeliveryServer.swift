@@ -6,7 +6,14 @@ import HTTPServer
 public import ServiceRuntime
 public import SystemCalls
 
-/// The delivery server with everything it needs: opened from a configuration, run by a ``ServiceGroup``.
+/// The delivery server with everything it needs: opened from a configuration, run by a ``ServiceGroup``. It
+/// holds the state directory (database, packages, ticket keys), answers devices and operators over HTTP, and
+/// works beside that: store calls, scheduled releases, garbage collection. ``DeliveryComponents`` joins the
+/// parts.
+///
+///     let server = try DeliveryServer(configuration, log: Log())
+///     let group = ServiceGroup([server], log: log, environment: try .process())
+///     let code = await group.run()
 public final class DeliveryServer: Service {
   private let lock: LockFile
   private let database: Database
@@ -20,14 +27,17 @@ public final class DeliveryServer: Service {
   private let run: Int64
   let log: Log
 
+  /// What the log calls it.
   public var name: String { "delivery server" }
   var settings: LiveSettings { components.settings }
   var operators: OperatorKeys { components.operators }
   var stops: RevocationList { components.stops }
   var collector: GarbageCollector { components.collector }
+  /// Every route that is not answered on a loop, as it was declared.
+  let routeDeclarations: [ScopedRoutes.Declaration]
 
-  /// Opens the state directory, which no other process may hold. Blocks. Throws ``StartError`` for what an operator can
-  /// mend.
+  /// Opens the state directory, which no other process may hold. Blocks. Throws ``ConfigurationError`` or
+  /// ``StateDirectoryError`` for what an operator can mend, and what the database or the system throws.
   public init(
     _ configuration: DeliveryConfiguration, log: Log, clock: any WallClock = SystemWallClock(),
     timer: any MonotonicClock = SystemMonotonicClock(), inherited: [InheritedSocket] = []
@@ -36,11 +46,7 @@ public final class DeliveryServer: Service {
     self.log = log
     self.configuration = configuration
     let state = configuration.state
-    try FileSystem.createDirectories(state, permissions: 0o700)
-    guard let lock = try LockFile.acquire(state + "/lock") else {
-      throw StartError("another process uses the state directory \(state)")
-    }
-    self.lock = lock
+    lock = try StateDirectory.claim(state)
     var http = try Self.transport(configuration, inherited: inherited, log: log)
     database = try Database.open(path: state + "/server.db", migrations: Migrations.all)
     client = try HTTPClient()
@@ -64,8 +70,11 @@ public final class DeliveryServer: Service {
       routes: RouteMetrics(), content: InlineMetrics(), accessLog: accessLog,
       statistics: { running.statistics })
     self.metrics = metrics
+    let routes = components.routes(metrics)
+    routeDeclarations = routes.declarations
     let server = HTTPServer(
-      configuration: http, inline: components.contentHandler(metrics), handler: components.handler(metrics))
+      configuration: http, inline: components.contentHandler(metrics),
+      handler: components.handler(of: routes, metrics))
     self.server = server
     running.set(server)
     components.stops.abortBodies { [weak server] meter in server?.abortBodies(meteredBy: meter) }
@@ -81,16 +90,18 @@ public final class DeliveryServer: Service {
     return run.id
   }
 
-  /// Where it listens, with the real port where any free one was asked for.
+  /// The addresses it listens on, with the real port where any free one was asked for.
   public var addresses: [String] {
     server.boundAddresses.map(\.description) + server.boundSecureAddresses.map { "https://\($0)" }
   }
 
+  /// Listens. Throws what the server throws for an address that cannot be bound.
   public func start() async throws {
     try server.start()
     log.info("listening", ["addresses": LogValue(addresses.joined(separator: " "))])
   }
 
+  /// Makes store calls, scheduled releases, collections and records until the task is cancelled.
   public func run() async throws {
     await withTaskGroup { group in
       group.addTask { await self.components.run() }
@@ -98,10 +109,13 @@ public final class DeliveryServer: Service {
     }
   }
 
+  /// Returns once every loop has come round.
   public func pulse() async {
     await server.ping()
   }
 
+  /// Lets running bodies end within the drain deadline, writes down what was sent, and closes all but the
+  /// state directory, which is free once this object is gone.
   public func stop() async {
     await server.drain()
     accessLog?.end()
@@ -118,10 +132,11 @@ public final class DeliveryServer: Service {
 }
 
 extension DeliveryServer {
-  /// Reads configuration, ticket keys and certificate again: operator keys and whether review takes two, limits, trusted
-  /// proxies, the tickets' lifetime and keys and the log's level take effect at once, for connections that are open as well;
-  /// tickets that are out stay good while their key is in the file. Everything is read and checked first: where something is
-  /// wrong, all stays as it was and the log says why.
+  /// Reads configuration, ticket keys and certificate again: operator keys and whether review takes two,
+  /// limits, trusted proxies, the tickets' lifetime and keys and the log's level take effect at once, for
+  /// connections that are open as well; tickets that are out stay good while their key is in the file.
+  /// Everything is read and checked first: where something is wrong, all stays as it was and the log says
+  /// why.
   public func reload(_ load: @escaping @Sendable () throws -> DeliveryConfiguration) async {
     do {
       let state = configuration.state
@@ -130,7 +145,7 @@ extension DeliveryServer {
       }
       let operatorKeys = try new.namedOperatorKeys()
       guard let level = LogLevel(name: new.logLevel) else {
-        throw StartError("not a log level: \(new.logLevel)")
+        throw ConfigurationError(subject: "logLevel", message: "not a log level: \(new.logLevel)")
       }
       let grants = try new.deliverySettings(keys: keys)
       let server = server

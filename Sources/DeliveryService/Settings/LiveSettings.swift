@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What tickets, limits and proxies are judged by, and an operator may change while the server runs.
+/// What tickets, limits and proxies are decided by, and an operator may change while the server runs.
 struct DeliverySettings: Sendable {
   var keys: TicketKeys
   var ticketLifetime: Duration
@@ -10,7 +10,8 @@ struct DeliverySettings: Sendable {
   var accelRedirect: AccelRedirect?
 }
 
-/// The settings that count now. Whoever asks for every request keeps a copy and reads again when the count has changed.
+/// The settings that count now. What asks for every request keeps a copy and reads again when the generation
+/// has changed.
 final class LiveSettings: Sendable {
   private let settings: Mutex<DeliverySettings>
   let changes: Generation
@@ -24,7 +25,8 @@ final class LiveSettings: Sendable {
 
   var value: DeliverySettings { settings.withLock { $0 } }
 
-  /// Whether anything depends on who forwards a request: false for most servers, and then nobody has to look.
+  /// Whether anything depends on the proxy that forwards a request: false for most servers, which then need
+  /// not look.
   var dependsOnProxies: Bool { looksAtProxies.load(ordering: .relaxed) }
 
   private static func needsProxies(_ settings: DeliverySettings) -> Bool {

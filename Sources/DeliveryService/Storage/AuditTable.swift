@@ -3,7 +3,7 @@ import Database
 import CoreTypes
 import PullboxAPI
 
-/// Who did what, when: rows are only ever added, and the database refuses anything else.
+/// The audit log: which key did what, and when. Rows are only ever added; the database refuses anything else.
 enum AuditTable {
   static func add(_ entry: AuditEntry, in connection: borrowing Connection) throws {
     try connection.execute(
@@ -26,7 +26,7 @@ enum AuditTable {
 
   /// At most `limit` entries older than the row `before`, newest first, each with its row.
   static func page(
-    before: Int64, _ filter: Filter, limit: Int, in connection: borrowing Connection
+    before: Int64, matching filter: Filter, limit: Int, in connection: borrowing Connection
   ) throws -> [(id: Int64, entry: AuditEntry)] {
     var conditions = ["id < ?"]
     var values: [SQLValue] = [.integer(before)]

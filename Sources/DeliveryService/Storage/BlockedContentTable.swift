@@ -2,18 +2,19 @@ import Database
 import Crypto
 import CoreTypes
 
-/// The packages that are not sent any more although versions of theirs were granted; ``RevocationList`` is its image in memory.
+/// The packages that are not sent any more although versions of theirs were granted; ``RevocationList`` is
+/// its image in memory.
 enum BlockedContentTable {
   static func add(
     _ digest: SHA256Digest, at now: Timestamp, in connection: borrowing Connection
   ) throws {
     try connection.execute(
       "INSERT OR IGNORE INTO content_stops (digest, at) VALUES (?, ?)",
-      [.blob(digest.array), .timestamp(now)])
+      [.digest(digest), .timestamp(now)])
   }
 
   static func remove(_ digest: SHA256Digest, in connection: borrowing Connection) throws {
-    try connection.execute("DELETE FROM content_stops WHERE digest = ?", [.blob(digest.array)])
+    try connection.execute("DELETE FROM content_stops WHERE digest = ?", [.digest(digest)])
   }
 
   static func all(in connection: borrowing Connection) throws -> [SHA256Digest] {

@@ -2,13 +2,14 @@ import Database
 import Crypto
 import CoreTypes
 
-/// What the database knows about who needs which blob.
+/// What the database knows about which blobs are needed.
 enum GarbageCollectionTable {
-  /// States of grants that may still ask for their content: not finished, or revoked before they were and perhaps
-  /// reinstated.
+  /// States of grants that may still ask for their content: not finished, or revoked before they were and
+  /// perhaps reinstated.
   private static let live = "('granted', 'completed', 'revoked/granted', 'revoked/completed')"
 
-  /// What a version or a live grant refers to. Without `keepsWithdrawn`, a withdrawn version alone needs nothing.
+  /// What a version or a live grant refers to. Without `keepsWithdrawn`, a withdrawn version alone needs
+  /// nothing.
   static func needed(
     keepsWithdrawn: Bool, in connection: borrowing Connection
   ) throws -> Set<SHA256Digest> {
@@ -24,7 +25,7 @@ enum GarbageCollectionTable {
   static func isNeeded(
     _ digest: SHA256Digest, keepsWithdrawn: Bool, in connection: borrowing Connection
   ) throws -> Bool {
-    let value = SQLValue.blob(digest.array)
+    let value = SQLValue.digest(digest)
     return try connection.first(
       """
       SELECT 1 AS one FROM versions WHERE digest = ? AND (? OR state <> 'withdrawn')
@@ -48,10 +49,10 @@ enum GarbageCollectionTable {
   ) throws {
     try connection.execute(
       "INSERT OR IGNORE INTO unneeded_blobs (digest, since) VALUES (?, ?)",
-      [.blob(digest.array), .timestamp(now)])
+      [.digest(digest), .timestamp(now)])
   }
 
   static func unmark(_ digest: SHA256Digest, in connection: borrowing Connection) throws {
-    try connection.execute("DELETE FROM unneeded_blobs WHERE digest = ?", [.blob(digest.array)])
+    try connection.execute("DELETE FROM unneeded_blobs WHERE digest = ?", [.digest(digest)])
   }
 }

@@ -7,13 +7,13 @@ import PullboxAPI
 extension GrantTable {
   /// At most `limit` grants, newest first, older than the one that `after` names.
   static func page(
-    after: GrantIdentifier?, _ filter: GrantFilter, limit: Int, in connection: borrowing Connection
+    after: GrantIdentifier?, matching filter: GrantFilter, limit: Int, in connection: borrowing Connection
   ) throws -> [GrantRecord] {
     var conditions: [String] = []
     var values: [SQLValue] = []
     if let after {
       conditions.append("(created, id) < (SELECT created, id FROM grants WHERE id = ?)")
-      values.append(.text(after.text))
+      values.append(.identifier(after))
     }
     for (column, value) in filter.columns {
       conditions.append("\(column) = ?")
@@ -28,7 +28,7 @@ extension GrantTable {
     case .revoked: conditions.append("revoked_by IS NOT NULL")
     case let state?:
       conditions.append("state = ?")
-      values.append(.text(state.rawValue))
+      values.append(.choice(state))
     case nil: break
     }
     let clause = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
@@ -37,8 +37,8 @@ extension GrantTable {
     ).map(record)
   }
 
-  /// At most `limit` devices behind `after`, by name, each with the version of the product that it last reported as
-  /// placed and that was not taken back from it.
+  /// At most `limit` devices behind `after`, by name, each with the version of the product that it last
+  /// reported as placed and that was not taken back from it.
   static func holders(
     of product: ProductIdentifier, after: String, limit: Int, in connection: borrowing Connection
   ) throws -> [(device: DeviceIdentifier, version: ContentVersion)] {
@@ -48,7 +48,7 @@ extension GrantTable {
       SELECT device, version, max(placed) AS placed FROM grants
       WHERE product = ? AND placed IS NOT NULL AND revoked_by IS NULL AND device > ?
       GROUP BY device ORDER BY device LIMIT ?
-      """, [.text(product.text), .text(after), .integer(limit)]
+      """, [.identifier(product), .text(after), .integer(limit)]
     ).map { (try $0.identifier("device"), try $0.identifier("version")) }
   }
 }

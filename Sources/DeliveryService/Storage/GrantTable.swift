@@ -7,7 +7,7 @@ import PullboxAPI
 /// The rows of grants and of what happened to them.
 enum GrantTable {
   static func find(_ id: GrantIdentifier, in connection: borrowing Connection) throws -> GrantRecord? {
-    try connection.first("SELECT * FROM grants WHERE id = ?", [.text(id.text)]).map(record)
+    try connection.first("SELECT * FROM grants WHERE id = ?", [.identifier(id)]).map(record)
   }
 
   static func find(
@@ -21,8 +21,8 @@ enum GrantTable {
       WHERE store = ? AND transaction_id = ? AND product = ? AND version = ? AND device = ?
       """,
       [
-        .text(store.text), .text(transaction.text), .text(product.text), .text(version.text),
-        .text(device.text),
+        .identifier(store), .identifier(transaction), .identifier(product), .identifier(version),
+        .identifier(device),
       ]
     ).map(record)
   }
@@ -32,7 +32,7 @@ enum GrantTable {
   ) throws -> [GrantRecord] {
     try connection.query(
       "SELECT * FROM grants WHERE store = ? AND transaction_id = ?",
-      [.text(store.text), .text(transaction.text)]
+      [.identifier(store), .identifier(transaction)]
     ).map(record)
   }
 
@@ -40,7 +40,7 @@ enum GrantTable {
     of product: ProductIdentifier, on device: DeviceIdentifier, in connection: borrowing Connection
   ) throws -> [GrantRecord] {
     try connection.query(
-      "SELECT * FROM grants WHERE device = ? AND product = ?", [.text(device.text), .text(product.text)]
+      "SELECT * FROM grants WHERE device = ? AND product = ?", [.identifier(device), .identifier(product)]
     ).map(record)
   }
 
@@ -52,11 +52,11 @@ enum GrantTable {
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """,
       [
-        .text(grant.id.text), .text(grant.store.text), .text(grant.transaction.text),
-        .text(grant.product.text),
-        .text(grant.version.text), .text(grant.device.text), .optional(grant.publicKey?.bytes),
-        .blob(grant.digest.array), .byteCount(grant.length), .blob(grant.manifestDigest.array),
-        .text(grant.machine.state.stored), .timestamp(grant.created),
+        .identifier(grant.id), .identifier(grant.store), .identifier(grant.transaction),
+        .identifier(grant.product),
+        .identifier(grant.version), .identifier(grant.device), .optional(grant.publicKey, SQLValue.publicKey),
+        .digest(grant.digest), .byteCount(grant.length), .digest(grant.manifestDigest),
+        .grantState(grant.machine.state), .timestamp(grant.created),
       ])
     try record(grant.machine.name, of: grant.id, at: grant.created, detail: nil, in: connection)
   }
@@ -68,7 +68,7 @@ enum GrantTable {
   ) throws {
     guard grant.machine.state != before else { return }
     try connection.execute(
-      "UPDATE grants SET state = ? WHERE id = ?", [.text(grant.machine.state.stored), .text(grant.id.text)])
+      "UPDATE grants SET state = ? WHERE id = ?", [.grantState(grant.machine.state), .identifier(grant.id)])
     try record(grant.machine.name, of: grant.id, at: now, detail: detail, in: connection)
   }
 
@@ -76,24 +76,25 @@ enum GrantTable {
   static func notePlaced(
     _ id: GrantIdentifier, at now: Timestamp, in connection: borrowing Connection
   ) throws {
-    try connection.execute("UPDATE grants SET placed = ? WHERE id = ?", [.timestamp(now), .text(id.text)])
+    try connection.execute("UPDATE grants SET placed = ? WHERE id = ?", [.timestamp(now), .identifier(id)])
   }
 
   static func setPublicKey(
     _ key: VerificationKey, of id: GrantIdentifier, in connection: borrowing Connection
   ) throws {
     try connection.execute(
-      "UPDATE grants SET public_key = ? WHERE id = ?", [.blob(key.bytes), .text(id.text)])
+      "UPDATE grants SET public_key = ? WHERE id = ?", [.publicKey(key), .identifier(id)])
   }
 
   static func addDelivered(
     _ bytes: ByteCount, to id: GrantIdentifier, in connection: borrowing Connection
   ) throws {
     try connection.execute(
-      "UPDATE grants SET delivered = delivered + ? WHERE id = ?", [.byteCount(bytes), .text(id.text)])
+      "UPDATE grants SET delivered = delivered + ? WHERE id = ?", [.byteCount(bytes), .identifier(id)])
   }
 
-  /// What a device was sent of a package, over all its grants, and whether the count of any of them has a hole.
+  /// What a device was sent of a package, over all its grants, and whether the count of any of them has a
+  /// hole.
   static func delivered(
     of digest: SHA256Digest, to device: DeviceIdentifier, in connection: borrowing Connection
   ) throws -> (bytes: ByteCount, hasHole: Bool) {
@@ -102,7 +103,7 @@ enum GrantTable {
         """
         SELECT coalesce(sum(delivered), 0) AS bytes, coalesce(max(count_has_hole), 0) AS hole
         FROM grants WHERE device = ? AND digest = ?
-        """, [.text(device.text), .blob(digest.array)])
+        """, [.identifier(device), .digest(digest)])
     else { return (.zero, false) }
     return (try row.byteCount("bytes"), try row.boolean("hole"))
   }
@@ -114,7 +115,7 @@ enum GrantTable {
   static func history(
     of id: GrantIdentifier, in connection: borrowing Connection
   ) throws -> [GrantStatus.Event] {
-    try connection.query("SELECT * FROM grant_events WHERE grant_id = ? ORDER BY id", [.text(id.text)]).map {
+    try connection.query("SELECT * FROM grant_events WHERE grant_id = ? ORDER BY id", [.identifier(id)]).map {
       GrantStatus.Event(
         state: try $0.choice("state"), at: try $0.timestamp("at"), detail: try $0.optionalText("detail"))
     }
@@ -126,20 +127,18 @@ enum GrantTable {
   ) throws {
     try connection.execute(
       "INSERT INTO grant_events (grant_id, state, at, detail) VALUES (?, ?, ?, ?)",
-      [.text(id.text), .text(state.rawValue), .timestamp(at), .optional(detail)])
+      [.identifier(id), .choice(state), .timestamp(at), .optional(detail)])
   }
 
   static func record(_ row: Row) throws -> GrantRecord {
-    guard let state = GrantMachine.State(stored: try row.text("state")) else {
-      throw row.unexpected("state", "a grant's state")
-    }
-    return GrantRecord(
+    GrantRecord(
       id: try row.identifier("id"), store: try row.identifier("store"),
       transaction: try row.identifier("transaction_id"), product: try row.identifier("product"),
       version: try row.identifier("version"), device: try row.identifier("device"),
-      publicKey: try row.optionalBlob("public_key").flatMap { VerificationKey($0) },
+      publicKey: try row.optionalPublicKey("public_key"),
       digest: try row.digest("digest"), length: try row.byteCount("length"),
-      manifestDigest: try row.digest("manifest_digest"), machine: GrantMachine(state: state),
+      manifestDigest: try row.digest("manifest_digest"),
+      machine: GrantMachine(state: try row.grantState("state")),
       delivered: try row.byteCount("delivered"), deliveryCountHasHole: try row.boolean("count_has_hole"),
       created: try row.timestamp("created"))
   }
@@ -154,18 +153,19 @@ extension GrantTable {
   static func revocationSource(
     of id: GrantIdentifier, in connection: borrowing Connection
   ) throws -> RevocationSource? {
-    let row = try connection.first("SELECT revoked_by FROM grants WHERE id = ?", [.text(id.text)])
-    return try row?.optionalText("revoked_by").flatMap(RevocationSource.init(rawValue:))
+    let row = try connection.first("SELECT revoked_by FROM grants WHERE id = ?", [.identifier(id)])
+    return try row?.optionalChoice("revoked_by")
   }
 
   static func setRevocationSource(
     _ source: RevocationSource?, of id: GrantIdentifier, in connection: borrowing Connection
   ) throws {
     try connection.execute(
-      "UPDATE grants SET revoked_by = ? WHERE id = ?", [.optional(source?.rawValue), .text(id.text)])
+      "UPDATE grants SET revoked_by = ? WHERE id = ?", [.optional(source, SQLValue.choice), .identifier(id)])
   }
 
-  /// The grants of a transaction whose revocation is to change because a check found the transaction cancelled, or good.
+  /// The grants of a transaction whose revocation is to change because a check found the transaction
+  /// cancelled, or good.
   static func outdated(
     store: StoreIdentifier, transaction: TransactionIdentifier, isCancelled: Bool,
     in connection: borrowing Connection
@@ -173,7 +173,7 @@ extension GrantTable {
     let condition = isCancelled ? "revoked_by IS NULL" : "revoked_by = 'store'"
     return try connection.query(
       "SELECT * FROM grants WHERE store = ? AND transaction_id = ? AND \(condition)",
-      [.text(store.text), .text(transaction.text)]
+      [.identifier(store), .identifier(transaction)]
     ).map(record)
   }
 }

@@ -1,8 +1,8 @@
 import Commerce
 import Database
 
-/// The steps that brought the delivery server's tables to what they are, in their order. A migration that was released is
-/// never changed; a new one is appended. The tables as they are now: docs/formats/schema.sql.
+/// The steps that brought the delivery server's tables to what they are, in their order. A migration that was
+/// released is never changed; a new one is appended. The tables as they are now: docs/formats/schema.sql.
 enum Migrations {
   static let all = [firstTables, signatures, stops, uploadsAndCollection, releases, holders]
 
@@ -163,7 +163,8 @@ enum Migrations {
       ) STRICT, WITHOUT ROWID;
       """)
 
-  /// Release to a part of the devices and at a date; who submitted and who approved; lists that are found by an index.
+  /// Staged and scheduled releases, the keys that submitted and approved, and indexes for the operators'
+  /// lists.
   private static let releases = Migration("releases, review by two keys, an audit log that only grows") {
     connection in
     for statement in releaseColumns { try connection.execute(statement) }
@@ -178,7 +179,8 @@ enum Migrations {
   }
 
   private static let releaseColumns = [
-    // In a table of their own: beside the other columns, every look at a version would read its whole manifest.
+    // In a table of their own: beside the other columns, every look at a version would read its whole
+    // manifest.
     "CREATE TABLE manifests (digest BLOB PRIMARY KEY, document BLOB NOT NULL) STRICT",
     "INSERT OR IGNORE INTO manifests (digest, document) SELECT manifest_digest, manifest FROM versions",
     "ALTER TABLE versions DROP COLUMN manifest",
@@ -277,8 +279,8 @@ enum Migrations {
 }
 
 extension ContentVersion {
-  /// The components in eight hexadecimal digits each, without the zeros at the end: equal versions have equal keys, and
-  /// keys order byte by byte as the versions do.
+  /// The components in eight hexadecimal digits each, without the zeros at the end: equal versions have equal
+  /// keys, and keys order byte by byte as the versions do.
   var orderingKey: String {
     let significant = components[..<((components.lastIndex { $0 != 0 } ?? -1) + 1)]
     return significant.map { component in

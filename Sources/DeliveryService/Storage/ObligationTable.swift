@@ -10,12 +10,12 @@ enum ObligationTable {
     for product in products {
       try connection.execute(
         "INSERT OR IGNORE INTO obligations (store, transaction_id, device, product) VALUES (?, ?, ?, ?)",
-        [.text(store.text), .text(transaction.text), .text(device.text), .text(product.text)])
+        [.identifier(store), .identifier(transaction), .identifier(device), .identifier(product)])
     }
   }
 
-  /// The products without a completed grant of that device, by name. A product whose versions were all withdrawn
-  /// since is owed no longer.
+  /// The products without a completed grant of that device, by name. A product whose versions were all
+  /// withdrawn since is owed no longer.
   static func remaining(
     store: StoreIdentifier, transaction: TransactionIdentifier, device: DeviceIdentifier,
     in connection: borrowing Connection
@@ -32,7 +32,7 @@ enum ObligationTable {
         AND EXISTS (
           SELECT 1 FROM versions WHERE versions.product = owed.product AND versions.state = 'released')
       ORDER BY product
-      """, [.text(store.text), .text(transaction.text), .text(device.text)]
+      """, [.identifier(store), .identifier(transaction), .identifier(device)]
     ).map { try $0.identifier("product") }
   }
 }

@@ -2,7 +2,8 @@ import Commerce
 import Database
 import CoreTypes
 
-/// The outbox's rows: written in the same transaction as what they follow from, kept until the store has answered.
+/// The outbox's rows: written in the same transaction as what they follow from, kept until the store has
+/// answered.
 enum OutboxTable {
   /// Adds the call unless it is there already; answers its row and whether the store has accepted it before.
   static func add(
@@ -14,13 +15,13 @@ enum OutboxTable {
       INSERT OR IGNORE INTO outbox (store, kind, subject, next_attempt, created) VALUES (?, ?, ?, ?, ?)
       """,
       [
-        .text(store.text), .text(kind.rawValue), .text(subject.text), .timestamp(firstAttempt),
+        .identifier(store), .choice(kind), .identifier(subject), .timestamp(firstAttempt),
         .timestamp(now),
       ])
     guard
       let row = try connection.first(
         "SELECT id, done FROM outbox WHERE store = ? AND kind = ? AND subject = ?",
-        [.text(store.text), .text(kind.rawValue), .text(subject.text)])
+        [.identifier(store), .choice(kind), .identifier(subject)])
     else { preconditionFailure("the row was just written, in this transaction") }
     return (try row.integer("id"), try row.optionalTimestamp("done") != nil)
   }

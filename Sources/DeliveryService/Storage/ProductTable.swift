@@ -12,11 +12,11 @@ enum ProductTable {
   }
 
   static func find(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Entry? {
-    try connection.first("SELECT * FROM products WHERE id = ?", [.text(id.text)]).map(entry)
+    try connection.first("SELECT * FROM products WHERE id = ?", [.identifier(id)]).map(entry)
   }
 
   static func exists(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Bool {
-    try connection.first("SELECT 1 FROM products WHERE id = ?", [.text(id.text)]) != nil
+    try connection.first("SELECT 1 FROM products WHERE id = ?", [.identifier(id)]) != nil
   }
 
   static func put(_ product: Product, at now: Timestamp, in connection: borrowing Connection) throws {
@@ -29,10 +29,10 @@ enum ProductTable {
         changed = excluded.changed
       """,
       [
-        .text(product.id.text), .text(document), .text(product.type.rawValue),
-        .optional(product.publication?.text), .timestamp(now), .timestamp(now),
+        .identifier(product.id), .text(document), .choice(product.type),
+        .optional(product.publication, SQLValue.identifier), .timestamp(now), .timestamp(now),
       ])
-    try CatalogRevision.bump(at: now, in: connection)
+    try CatalogRevision.increment(at: now, in: connection)
   }
 
   /// The products that some proof of these may entitle to: themselves, and everything in their publications.
@@ -48,7 +48,7 @@ enum ProductTable {
     }
     for publication in publications {
       let rows = try connection.query(
-        "SELECT * FROM products WHERE publication = ?", [.text(publication.text)])
+        "SELECT * FROM products WHERE publication = ?", [.identifier(publication)])
       for product in try rows.map({ try entry($0).product }) { found[product.id] = product }
     }
     return found.values.sorted { $0.id < $1.id }
@@ -73,17 +73,17 @@ extension ProductTable {
 
   /// At most `limit` products after `after`, by identifier.
   static func page(
-    after: String, _ filter: Filter, limit: Int, in connection: borrowing Connection
+    after: String, matching filter: Filter, limit: Int, in connection: borrowing Connection
   ) throws -> [Entry] {
     var conditions = ["id > ?"]
     var values: [SQLValue] = [.text(after)]
     if let publication = filter.publication {
       conditions.append("publication = ?")
-      values.append(.text(publication.text))
+      values.append(.identifier(publication))
     }
     if let type = filter.type {
       conditions.append("type = ?")
-      values.append(.text(type.rawValue))
+      values.append(.choice(type))
     }
     if let state = filter.state {
       // The index on state and product answers it in the products' order.
@@ -91,7 +91,7 @@ extension ProductTable {
         """
         id IN (SELECT DISTINCT product FROM versions WHERE state = ? AND product > ? ORDER BY product LIMIT ?)
         """)
-      values += [.text(state.rawValue), .text(after), .integer(filter.isByStateOnly ? limit : Int.max)]
+      values += [.choice(state), .text(after), .integer(filter.isByStateOnly ? limit : Int.max)]
     }
     return try connection.query(
       "SELECT * FROM products WHERE \(conditions.joined(separator: " AND ")) ORDER BY id LIMIT ?",

@@ -1,32 +1,78 @@
 import Commerce
-import Database
+import CoreTypes
 import Crypto
+import Database
+
+/// The domain's types as columns hold them: the one place that says how each is stored. Identifiers and
+/// versions are text as they are written on the wire, choices their names, digests and public keys their
+/// bytes.
+extension SQLValue {
+  static func identifier(_ value: some TextCodable) -> SQLValue { .text(value.text) }
+  static func choice(_ value: some RawRepresentable<String>) -> SQLValue { .text(value.rawValue) }
+  static func digest(_ value: SHA256Digest) -> SQLValue { .blob(value.array) }
+  static func publicKey(_ value: VerificationKey) -> SQLValue { .blob(value.bytes) }
+  static func grantState(_ value: GrantMachine.State) -> SQLValue { .text(value.stored) }
+}
+
+/// Reads what ``SQLValue`` wrote. Throws ``ColumnTypeMismatch`` for what this program never writes there, or
+/// what the column's own accessor throws; the `optional` ones answer nil for NULL.
+extension Row {
+  func identifier<Value: TextCodable>(_ column: String) throws -> Value {
+    try made(column, as: "\(Value.self)", from: text(column)) { Value($0) }
+  }
+
+  func choice<Value: RawRepresentable<String>>(_ column: String) throws -> Value {
+    try made(column, as: "\(Value.self)", from: text(column)) { Value(rawValue: $0) }
+  }
+
+  func optionalChoice<Value: RawRepresentable<String>>(_ column: String) throws -> Value? {
+    try optional(column, as: "\(Value.self)", from: optionalText) { Value(rawValue: $0) }
+  }
+
+  func digest(_ column: String) throws -> SHA256Digest {
+    try made(column, as: "a SHA-256", from: blob(column)) { SHA256Digest($0) }
+  }
+
+  func optionalDigest(_ column: String) throws -> SHA256Digest? {
+    try optional(column, as: "a SHA-256", from: optionalBlob) { SHA256Digest($0) }
+  }
+
+  func publicKey(_ column: String) throws -> VerificationKey {
+    try made(column, as: "an Ed25519 key", from: blob(column)) { VerificationKey($0) }
+  }
+
+  func optionalPublicKey(_ column: String) throws -> VerificationKey? {
+    try optional(column, as: "an Ed25519 key", from: optionalBlob) { VerificationKey($0) }
+  }
+
+  func grantState(_ column: String) throws -> GrantMachine.State {
+    try made(column, as: "a grant's state", from: text(column)) { GrantMachine.State(stored: $0) }
+  }
+
+  func optionalByteCount(_ column: String) throws -> ByteCount? {
+    try optionalInteger(column).map { ByteCount(rawValue: $0) }
+  }
+
+  /// What `make` makes of the value that `read` finds in the column; nil for NULL.
+  func optional<Stored, Value>(
+    _ column: String, as expected: String, from read: (String) throws -> Stored?,
+    _ make: (Stored) -> Value?
+  ) throws -> Value? {
+    guard let stored = try read(column) else { return nil }
+    return try made(column, as: expected, from: stored, make)
+  }
+
+  private func made<Stored, Value>(
+    _ column: String, as expected: String, from stored: Stored, _ make: (Stored) -> Value?
+  ) throws -> Value {
+    guard let value = make(stored) else { throw ColumnTypeMismatch(column: column, expected: expected) }
+    return value
+  }
+}
 
 /// A column holds what this program never writes there.
 struct ColumnTypeMismatch: Error, CustomStringConvertible {
   var column: String
   var expected: String
   var description: String { "column \(column) does not hold \(expected)" }
-}
-
-/// Reads columns as the domain's types. Throws ``ColumnTypeMismatch``, or what the column's own accessor throws.
-extension Row {
-  func identifier<Value: TextCodable>(_ column: String) throws -> Value {
-    guard let value = Value(try text(column)) else { throw unexpected(column, "\(Value.self)") }
-    return value
-  }
-
-  func digest(_ column: String) throws -> SHA256Digest {
-    guard let digest = SHA256Digest(try blob(column)) else { throw unexpected(column, "a SHA-256") }
-    return digest
-  }
-
-  func choice<Value: RawRepresentable<String>>(_ column: String) throws -> Value {
-    guard let value = Value(rawValue: try text(column)) else { throw unexpected(column, "\(Value.self)") }
-    return value
-  }
-
-  func unexpected(_ column: String, _ expected: String) -> ColumnTypeMismatch {
-    ColumnTypeMismatch(column: column, expected: expected)
-  }
 }

@@ -16,26 +16,25 @@ enum SignatureTable {
         ON CONFLICT (product, version, key_id) DO NOTHING
         """,
         [
-          .text(product.text), .text(version.text), .text(signature.keyId.text),
-          .blob(signature.publicKey.bytes), .text(signature.value),
+          .identifier(product), .identifier(version), .identifier(signature.keyId),
+          .publicKey(signature.publicKey), .text(signature.value),
         ])
     }
   }
 
-  /// By key, those of `keys` only where it names any: a key that the product no longer names counts for nothing.
+  /// By key, those of `keys` only where it names any: a key that the product no longer names counts for
+  /// nothing.
   static func all(
     of product: ProductIdentifier, _ version: ContentVersion, by keys: [PublisherKeyIdentifier]?,
     in connection: borrowing Connection
   ) throws -> [PublisherSignature] {
     let signatures = try connection.query(
       "SELECT * FROM version_signatures WHERE product = ? AND version = ? ORDER BY key_id",
-      [.text(product.text), .text(version.text)]
+      [.identifier(product), .identifier(version)]
     ).map { row in
-      guard let key = VerificationKey(try row.blob("public_key")) else {
-        throw row.unexpected("public_key", "an Ed25519 key")
-      }
-      return PublisherSignature(
-        keyId: try row.identifier("key_id"), publicKey: key, value: try row.text("value"))
+      PublisherSignature(
+        keyId: try row.identifier("key_id"), publicKey: try row.publicKey("public_key"),
+        value: try row.text("value"))
     }
     guard let keys else { return signatures }
     return signatures.filter { keys.contains($0.keyId) }

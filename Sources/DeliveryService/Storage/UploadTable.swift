@@ -12,7 +12,7 @@ enum UploadTable {
       """,
       [
         .text(upload.id), .text(upload.owner), .optional(upload.length, SQLValue.byteCount),
-        .text(upload.metadata), .boolean(upload.awaitsEnd), .optional(upload.wholeDigest?.array),
+        .text(upload.metadata), .boolean(upload.awaitsEnd), .optional(upload.wholeDigest, SQLValue.digest),
         .timestamp(upload.created), .timestamp(upload.touched),
       ])
   }
@@ -43,7 +43,7 @@ enum UploadTable {
   ) throws {
     try connection.execute(
       "UPDATE uploads SET digest = ?, touched = ? WHERE id = ?",
-      [.blob(digest.array), .timestamp(now), .text(id)])
+      [.digest(digest), .timestamp(now), .text(id)])
   }
 
   static func touch(_ id: String, at now: Timestamp, in connection: borrowing Connection) throws {
@@ -57,11 +57,11 @@ enum UploadTable {
   private static func upload(_ row: Row) throws -> Upload {
     Upload(
       id: try row.text("id"), owner: try row.text("owner"),
-      length: try row.optionalInteger("length").map { ByteCount(rawValue: $0) },
+      length: try row.optionalByteCount("length"),
       metadata: try row.text("metadata"),
-      digest: try row.optionalBlob("digest").flatMap { SHA256Digest($0) },
+      digest: try row.optionalDigest("digest"),
       awaitsEnd: try row.boolean("awaits_end"),
-      wholeDigest: try row.optionalBlob("whole_digest").flatMap { SHA256Digest($0) },
+      wholeDigest: try row.optionalDigest("whole_digest"),
       created: try row.timestamp("created"), touched: try row.timestamp("touched"))
   }
 }

@@ -15,7 +15,7 @@ struct ReleasedContent: Sendable {
   var cover: String?
 }
 
-/// Versions as those see them who want their content.
+/// Versions as devices ask for them.
 extension VersionTable {
   private static let contentColumns =
     "product, version, state, percentage, digest, length, manifest_digest, cover"
@@ -26,7 +26,7 @@ extension VersionTable {
   ) throws -> ReleasedContent? {
     try connection.first(
       "SELECT \(contentColumns) FROM versions WHERE product = ? AND state = 'released' AND percentage = 100",
-      [.text(product.text)]
+      [.identifier(product)]
     ).map { try content($0) }
   }
 
@@ -36,7 +36,7 @@ extension VersionTable {
   ) throws -> ContentVersion? {
     try connection.first(
       "SELECT version FROM versions WHERE product = ? AND state = 'released' AND percentage < 100",
-      [.text(product.text)]
+      [.identifier(product)]
     ).map { try $0.identifier("version") }
   }
 
@@ -46,12 +46,12 @@ extension VersionTable {
   ) throws -> ReleasedContent? {
     let part = try connection.first(
       "SELECT \(contentColumns) FROM versions WHERE product = ? AND state = 'released' AND percentage < 100",
-      [.text(product.text)])
+      [.identifier(product)])
     if let part, try share(part)?.includes(device, of: product) == true { return try content(part) }
     return try releasedToAll(of: product, in: connection)
   }
 
-  /// A version that the device may ask for by name: released now to it, or before to anybody.
+  /// A version that the device may ask for by name: released now to it, or before to any device.
   static func available(
     _ product: ProductIdentifier, _ version: ContentVersion, to device: DeviceIdentifier,
     in connection: borrowing Connection
@@ -60,7 +60,7 @@ extension VersionTable {
       """
       SELECT \(contentColumns) FROM versions
       WHERE product = ? AND ordering = ? AND state IN ('released', 'superseded')
-      """, [.text(product.text), .text(version.orderingKey)])
+      """, [.identifier(product), .text(version.orderingKey)])
     guard let row else { return nil }
     if let share = try share(row), !share.includes(device, of: product) { return nil }
     return try content(row)
@@ -74,7 +74,7 @@ extension VersionTable {
       return try find(product, version, in: connection)?.state == .withdrawn
     }
     return try connection.first(
-      "SELECT 1 FROM versions WHERE state = 'withdrawn' AND product = ? LIMIT 1", [.text(product.text)])
+      "SELECT 1 FROM versions WHERE state = 'withdrawn' AND product = ? LIMIT 1", [.identifier(product)])
       != nil
   }
 
@@ -86,7 +86,7 @@ extension VersionTable {
       """
       SELECT document FROM manifests
       WHERE digest = (SELECT manifest_digest FROM versions WHERE versions.digest = ? LIMIT 1)
-      """, [.blob(digest.array)])?
+      """, [.digest(digest)])?
       .blob("document")
   }
 
@@ -95,11 +95,11 @@ extension VersionTable {
     _ manifestDigest: SHA256Digest, in connection: borrowing Connection
   ) throws -> [UInt8]? {
     try connection.first(
-      "SELECT document FROM manifests WHERE digest = ?", [.blob(manifestDigest.array)])?.blob("document")
+      "SELECT document FROM manifests WHERE digest = ?", [.digest(manifestDigest)])?.blob("document")
   }
 
-  /// Whether grants made before open that package no more: a version with it was withdrawn with its downloads stopped, and
-  /// it is not that of another version that readers may have.
+  /// Whether grants made before open that package no more: a version with it was withdrawn with its downloads
+  /// stopped, and it is not that of another version that readers may have.
   static func isStopped(_ digest: SHA256Digest, in connection: borrowing Connection) throws -> Bool {
     let versions = try versions(with: digest, in: connection)
     return versions.contains { $0.isStopped } && !versions.contains { $0.isAvailable }
@@ -124,7 +124,7 @@ extension VersionTable {
   ) throws -> [Holder] {
     try connection.query(
       "SELECT product, version, state, downloads_stopped FROM versions WHERE digest = ?",
-      [.blob(digest.array)]
+      [.digest(digest)]
     ).map { row in
       let state: VersionState = try row.choice("state")
       return Holder(
@@ -135,11 +135,9 @@ extension VersionTable {
   }
 
   private static func share(_ row: Row) throws -> RolloutPercentage? {
-    guard let percentage = try row.optionalInteger("percentage") else { return nil }
-    guard let share = RolloutPercentage(percentage: Int(percentage)) else {
-      throw row.unexpected("percentage", "1 to 100")
+    try row.optional("percentage", as: "1 to 100", from: row.optionalInteger) {
+      RolloutPercentage(percentage: Int($0))
     }
-    return share
   }
 
   private static func content(_ row: Row) throws -> ReleasedContent {

@@ -4,7 +4,8 @@ import Crypto
 import CoreTypes
 import PullboxAPI
 
-/// The rows of content versions. Their content never changes (the database refuses it); where they stand does.
+/// The rows of content versions. Their content never changes (the database refuses it); where they stand
+/// does.
 enum VersionTable {
   private static let columns = """
     product, version, state, digest, length, manifest_digest, pieces, files, created, released, reason, percentage,
@@ -17,7 +18,7 @@ enum VersionTable {
   ) throws -> VersionRecord? {
     try connection.first(
       "SELECT \(columns) FROM versions WHERE product = ? AND ordering = ?",
-      [.text(product.text), .text(version.orderingKey)]
+      [.identifier(product), .text(version.orderingKey)]
     ).map(record)
   }
 
@@ -29,7 +30,7 @@ enum VersionTable {
     let bound = after?.orderingKey ?? "~"
     return try connection.query(
       "SELECT \(columns) FROM versions WHERE product = ? AND ordering < ? ORDER BY ordering DESC LIMIT ?",
-      [.text(product.text), .text(bound), .integer(limit)]
+      [.identifier(product), .text(bound), .integer(limit)]
     ).map(record)
   }
 
@@ -42,13 +43,13 @@ enum VersionTable {
       SELECT \(columns) FROM versions WHERE product = ? AND state = 'released' AND percentage = 100
       UNION ALL
       SELECT \(columns) FROM versions WHERE product = ? AND state = 'released' AND percentage < 100
-      """, [.text(product.text), .text(product.text)]
+      """, [.identifier(product), .identifier(product)]
     ).map(record).sorted { $0.version > $1.version }
   }
 
   static func count(of product: ProductIdentifier, in connection: borrowing Connection) throws -> Int {
     let row = try connection.first(
-      "SELECT count(*) AS count FROM versions WHERE product = ?", [.text(product.text)])
+      "SELECT count(*) AS count FROM versions WHERE product = ?", [.identifier(product)])
     return Int(try row?.integer("count") ?? 0)
   }
 
@@ -77,7 +78,7 @@ enum VersionTable {
   ) throws {
     try connection.execute(
       "INSERT OR IGNORE INTO manifests (digest, document) VALUES (?, ?)",
-      [.blob(record.manifestDigest.array), .blob(manifest)])
+      [.digest(record.manifestDigest), .blob(manifest)])
     try connection.execute(
       """
       INSERT INTO versions (product, version, ordering, state, digest, length, manifest_digest, pieces, files,
@@ -85,9 +86,9 @@ enum VersionTable {
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """,
       [
-        .text(record.product.text), .text(record.version.text), .text(record.version.orderingKey),
-        .text(record.state.rawValue), .blob(record.digest.array), .byteCount(record.length),
-        .blob(record.manifestDigest.array), .integer(record.pieces), .integer(record.files),
+        .identifier(record.product), .identifier(record.version), .text(record.version.orderingKey),
+        .choice(record.state), .digest(record.digest), .byteCount(record.length),
+        .digest(record.manifestDigest), .integer(record.pieces), .integer(record.files),
         .optional(cover), .optional(title), .timestamp(record.created),
       ])
   }
@@ -102,12 +103,12 @@ enum VersionTable {
       WHERE product = ? AND version = ?
       """,
       [
-        .text(record.state.rawValue), .optional(record.released), .optional(record.reason),
+        .choice(record.state), .optional(record.released), .optional(record.reason),
         .optional(record.percentage.map(Int64.init)), .optional(scheduled?.at),
         .optional((scheduled?.percentage).map(Int64.init)), .optional(scheduled?.by),
         .optional(record.submittedBy), .optional(record.approvedBy),
         .boolean(record.downloadsStopped == true),
-        .text(record.product.text), .text(record.version.text),
+        .identifier(record.product), .identifier(record.version),
       ])
   }
 

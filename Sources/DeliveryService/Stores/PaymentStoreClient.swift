@@ -1,22 +1,22 @@
 import Commerce
 import PullboxAPI
 
-/// A payment store as the gate needs it: it says whether a proof is genuine, and it is told when a transaction is
-/// finished. An implementation speaks one store's protocol.
+/// A payment store as the grant service needs it: it says whether a proof is genuine, and it is told when a
+/// transaction is finished. An implementation speaks one store's protocol.
 protocol PaymentStoreClient: Sendable {
   var name: StoreIdentifier { get }
 
-  /// Asks the store, server to server, and answers the transactions it vouches for. Throws the ``Problem`` that a
-  /// device is to see: malformed, not authentic, wrong application or environment, or undetermined.
+  /// Asks the store, server to server, and answers the transactions it vouches for. Throws the ``Problem``
+  /// that a device is to see: malformed, not authentic, wrong application or environment, or undetermined.
   func verify(_ proof: Proof, for device: DeviceIdentifier) async throws(Problem) -> [VerifiedTransaction]
 
   /// Tells the store that the transaction is finished. Idempotent.
   func finish(_ transaction: TransactionIdentifier) async -> StoreAnswer
 }
 
-/// What became of a call that the outbox made.
+/// The outcome of a call that the outbox made.
 struct StoreAnswer: Sendable {
   var answer: OutboxMachine.Answer
-  /// For the operator, where it was not accepted.
+  /// Why it was not accepted, for the operator.
   var detail: String?
 }

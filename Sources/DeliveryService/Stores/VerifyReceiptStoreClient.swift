@@ -6,8 +6,8 @@ import PullboxAPI
 import Receipts
 import SystemCalls
 
-/// Speaks to the sandbox store, or any store with its interface: receipts through `verifyReceipt`, the end of a
-/// transaction with the credential that only this server holds.
+/// Speaks to the sandbox store, or any store with its interface: receipts through `verifyReceipt`, the end of
+/// a transaction with the credential that only this server holds.
 struct VerifyReceiptStoreClient: PaymentStoreClient {
   let name: StoreIdentifier
   private let client: APIClient
@@ -59,7 +59,7 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
     }
   }
 
-  /// libcrypto reads up to 3 MB of somebody else's bytes: not on the cooperative pool.
+  /// libcrypto parses up to 3 MB of untrusted bytes: not on the cooperative pool.
   private static func parse(_ text: String) async throws(Problem) -> UnverifiedAppReceipt {
     do {
       return try await BlockingPool.shared.run { try UnverifiedAppReceipt(base64: text) }

@@ -30,8 +30,9 @@ public final class AgentService: Service {
   private let server: HTTPServer
   private let log: Log
 
-  /// Opens the state directory and makes it this process's own. Blocks. Throws ``ConfigurationError`` for a configuration
-  /// that cannot work or a state directory that another agent uses, `SystemError`, or what the database throws.
+  /// Opens the state directory and makes it this process's own. Blocks. Throws ``ConfigurationError`` for a
+  /// configuration that cannot work, ``StateDirectoryError`` for a state directory that another process uses
+  /// or that is damaged, `SystemError`, or what the database throws.
   public convenience init(configuration: AgentConfiguration, log: Log) throws {
     try self.init(
       configuration: configuration, log: log, clock: SystemMonotonicClock(), wallClock: SystemWallClock(),
@@ -44,11 +45,7 @@ public final class AgentService: Service {
   ) throws {
     try configuration.check()
     let paths = configuration.paths
-    try FileSystem.createDirectories(paths.state, permissions: 0o700)
-    guard let lock = try LockFile.acquire(paths.lock) else {
-      throw ConfigurationError(subject: "state", message: "another agent uses \(paths.state)")
-    }
-    self.lock = lock
+    lock = try StateDirectory.claim(paths.state)
     self.log = log
     let identity = try DeviceIdentity.load(from: paths.state)
     database = try AgentDatabase(path: paths.database)

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
+import ServiceRuntime
 
 /// What the agent must not forget, in SQLite: transactions, downloads, the library (docs/formats/agent-state.md). Every
 /// call blocks and ends with the change on the device: call it on threads of our own.
@@ -78,7 +79,9 @@ struct AgentDatabase: Sendable {
 
   /// A value that a column must hold; anything else means the file was changed by another hand.
   static func require<Value>(_ value: Value?, _ column: String) throws -> Value {
-    guard let value else { throw StateError(path: "agent.sqlite", message: "\(column) is not readable") }
+    guard let value else {
+      throw StateDirectoryError(.damaged, path: "agent.sqlite", message: "\(column) is not readable")
+    }
     return value
   }
 }

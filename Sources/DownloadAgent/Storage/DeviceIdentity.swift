@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Foundation
+import ServiceRuntime
 import SystemCalls
 
 /// Who this device is: a random UUID and an Ed25519 key, made at the first start and never changed.
@@ -9,19 +10,21 @@ struct DeviceIdentity: Sendable {
   let identifier: DeviceIdentifier
   let key: SigningKey
 
-  /// Reads `device-id` and `device-key` in `directory`, or makes them, readable by their owner alone. Blocks. Throws
-  /// `SystemError`, or ``StateError`` when one of them is damaged: a new identity would lose every grant, so that is for
-  /// the operator to decide.
+  /// Reads `device-id` and `device-key` in `directory`, or makes them, readable by their owner alone. Blocks.
+  /// Throws `SystemError`, or ``StateDirectoryError`` when one of them is damaged: a new identity would lose
+  /// every grant, so that is for the operator to decide.
   static func load(from directory: String) throws -> DeviceIdentity {
     let name = try stored("\(directory)/device-id") { Array(UUID().uuidString.lowercased().utf8) }
     let seed = try stored("\(directory)/device-key") {
       Array(Base64.encode(SigningKey().seed, .url).utf8)
     }
     guard let identifier = DeviceIdentifier(line(of: name)) else {
-      throw StateError(path: "\(directory)/device-id", message: "does not hold a device identifier")
+      throw StateDirectoryError(
+        .damaged, path: "\(directory)/device-id", message: "does not hold a device identifier")
     }
     guard let bytes = Base64.decode(line(of: seed), .url), let key = SigningKey(seed: bytes) else {
-      throw StateError(path: "\(directory)/device-key", message: "does not hold an Ed25519 key")
+      throw StateDirectoryError(
+        .damaged, path: "\(directory)/device-key", message: "does not hold an Ed25519 key")
     }
     return DeviceIdentity(identifier: identifier, key: key)
   }

@@ -6,7 +6,6 @@ struct StatePaths: Hashable, Sendable {
   let library: String
 
   var database: String { "\(state)/agent.sqlite" }
-  var lock: String { "\(state)/lock" }
   var downloads: String { "\(state)/downloads" }
   /// On the library's file system, so that placing and discarding are renames; hidden from whoever lists the library.
   var staging: String { "\(library)/.staging" }

@@ -16,14 +16,18 @@ struct SandboxConfiguration: Decodable, Sendable {
   var logLevel: String
 
   /// Throws what is wrong, for people.
-  func addresses() throws -> [ServerAddress] {
-    let addresses = try listen.map { text in
+  func addresses() throws(ConfigurationError) -> [ServerAddress] {
+    let addresses = try listen.map { text throws(ConfigurationError) in
       guard let address = ServerAddress(text) else {
-        throw SandboxStoreError("'\(text)' is no address to listen on, such as 127.0.0.1:8090 or unix:PATH")
+        throw ConfigurationError(
+          subject: "listen",
+          message: "'\(text)' is no address to listen on, such as 127.0.0.1:8090 or unix:PATH")
       }
       return address
     }
-    guard !addresses.isEmpty else { throw SandboxStoreError("there is no address to listen on") }
+    guard !addresses.isEmpty else {
+      throw ConfigurationError(subject: "listen", message: "there is no address to listen on")
+    }
     return addresses
   }
 }

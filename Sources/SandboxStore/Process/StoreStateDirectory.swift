@@ -12,11 +12,7 @@ struct StoreStateDirectory: Sendable {
 
   /// Makes the directory and takes it for this process alone.
   func acquire() throws -> LockFile {
-    try FileSystem.createDirectories(path, permissions: 0o700)
-    guard let lock = try LockFile.acquire("\(path)/lock") else {
-      throw SandboxStoreError("\(path) is in use by another process")
-    }
-    return lock
+    try StateDirectory.claim(path)
   }
 
   /// The certificates and the key, made at the first start. They lie in one file, so that there is never one without the

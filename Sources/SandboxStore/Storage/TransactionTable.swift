@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import ServiceRuntime
 
 /// The table of transactions, within one database transaction.
 enum TransactionTable {
@@ -91,7 +92,8 @@ enum TransactionTable {
 
   private static func transaction(_ row: Row) throws -> StoredTransaction {
     guard let product = ProductIdentifier(try row.text("product")) else {
-      throw SandboxStoreError("a transaction is of no product")
+      throw StateDirectoryError(
+        .damaged, path: "store.sqlite", message: "a transaction is of no product")
     }
     return StoredTransaction(
       id: try row.integer("id"), account: try row.integer("account"), product: product,
@@ -109,7 +111,8 @@ enum TransactionTable {
       return PurchaseLifecycle(.failed(PurchaseFailure(rawValue: try row.text("failure"))))
     default:
       guard let type = ProductType(rawValue: try row.text("type")) else {
-        throw SandboxStoreError("a transaction is of no known product type")
+        throw StateDirectoryError(
+          .damaged, path: "store.sqlite", message: "a transaction is of no known product type")
       }
       let sale = PurchaseLifecycle.Sale(
         type: type, originalID: try row.integer("original_id"), date: try row.timestamp("purchased"),

@@ -80,6 +80,16 @@ public struct CommandOption: Sendable {
   public let help: String
   /// Under which title `--help` shows it; nil for the first, which has none of its own.
   public private(set) var section: String?
+  /// What a daemon that reads its configuration again does with a new value.
+  public private(set) var reload = Reload.needsRestart
+
+  /// When a new value of a configuration takes effect.
+  public enum Reload: Hashable, Sendable {
+    /// At once, for what is running as well.
+    case applied
+    /// At the next start; a reload only says so.
+    case needsRestart
+  }
 
   /// The static functions `flag`, `value` and `list` are shorter.
   public init(
@@ -142,6 +152,13 @@ public struct CommandOption: Sendable {
       option.section = title
       return option
     }
+  }
+
+  /// This option, whose value a reload applies.
+  public func appliedAtReload() -> CommandOption {
+    var option = self
+    option.reload = .applied
+    return option
   }
 
   /// `--config FILE`, which ``ConfigurationLoader`` reads.

@@ -38,22 +38,24 @@ struct FullDiskTests {
       let upload = try await uploads.create(NewUpload(length: ByteCount(bytes.count)), owner: "o")
       id = upload.id
       _ = try await uploads.append(
-        RequestBody(Array(bytes[..<1000])), to: id, TusAppend(offset: .zero), .fail)
+        RequestBody(Array(bytes[..<1000])), to: id, under: TusAppend(offset: .zero), onConflict: .fail)
       operations.fail(step)
       let problem = await #expect(throws: Problem.self) {
         try await uploads.append(
-          RequestBody(Array(bytes[1000...])), to: id, TusAppend(offset: ByteCount(1000)), .fail)
+          RequestBody(Array(bytes[1000...])), to: id, under: TusAppend(offset: ByteCount(1000)),
+          onConflict: .fail)
       }
       #expect(problem?.code == .outOfSpace)
       operations.fail(nil)
-      let state = try await uploads.status(of: id, .fail).state
+      let state = try await uploads.status(of: id, onConflict: .fail).state
       #expect((1000...5000).contains(state.offset.rawValue))
     }
     let uploads = try uploads()
-    let offset = try await uploads.status(of: id, .fail).state.offset
+    let offset = try await uploads.status(of: id, onConflict: .fail).state.offset
     #expect((1000...5000).contains(offset.rawValue))
     _ = try await uploads.append(
-      RequestBody(Array(bytes[Int(offset.rawValue)...])), to: id, TusAppend(offset: offset), .fail)
+      RequestBody(Array(bytes[Int(offset.rawValue)...])), to: id, under: TusAppend(offset: offset),
+      onConflict: .fail)
     #expect(try await uploads.takeOver(id).received.digest == .of(bytes))
   }
 
@@ -63,12 +65,14 @@ struct FullDiskTests {
     operations.fail(.create)
     await #expect(throws: Problem.self) {
       try await uploads.append(
-        RequestBody(bytes), to: id, TusAppend(offset: .zero, checksum: .of(bytes, .sha256)), .fail)
+        RequestBody(bytes), to: id, under: TusAppend(offset: .zero, checksum: .of(bytes, .sha256)),
+        onConflict: .fail)
     }
     operations.fail(nil)
-    #expect(try await uploads.status(of: id, .fail).state.offset == .zero)
+    #expect(try await uploads.status(of: id, onConflict: .fail).state.offset == .zero)
     _ = try await uploads.append(
-      RequestBody(bytes), to: id, TusAppend(offset: .zero, checksum: .of(bytes, .sha256)), .fail)
+      RequestBody(bytes), to: id, under: TusAppend(offset: .zero, checksum: .of(bytes, .sha256)),
+      onConflict: .fail)
     #expect(try await uploads.takeOver(id).received.digest == .of(bytes))
   }
 }

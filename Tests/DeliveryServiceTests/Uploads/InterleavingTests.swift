@@ -66,7 +66,8 @@ struct InterleavingTests {
       var append = TusAppend(offset: ByteCount(offset), contentLength: ByteCount(count))
       if Bool.random(using: &random) { append.checksum = .of(bytes, .sha1) }
       do {
-        let state = try await uploads.append(RequestBody(bytes), to: id, append, policy).state
+        let state = try await uploads.append(RequestBody(bytes), to: id, under: append, onConflict: policy)
+          .state
         #expect(state.offset == ByteCount(offset + count))
         accepted.append(Accepted(offset: offset, bytes: bytes))
         offset += count

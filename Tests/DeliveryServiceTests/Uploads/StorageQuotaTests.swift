@@ -28,7 +28,7 @@ struct StorageQuotaTests {
   @Test("an upload that ends gives back what it did not need") func release() {
     var budget = StorageQuota(quota: nil)
     _ = budget.grant(reservation(100), to: "a", in: room(100))
-    budget.settle("a", reservation(30, 30))
+    budget.shrink("a", to: reservation(30, 30))
     #expect(budget.grant(reservation(70), to: "b", in: room(70)) == nil)
     budget.release("b")
     #expect(budget.grant(reservation(70), to: "c", in: room(70)) == nil)

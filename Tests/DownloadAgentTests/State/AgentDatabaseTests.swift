@@ -3,6 +3,7 @@ import Crypto
 import CoreTypes
 import PullboxAPI
 import PullboxTesting
+import ServiceRuntime
 import SystemCalls
 import Testing
 
@@ -165,6 +166,6 @@ import Testing
     let directory = try TemporaryDirectory()
     _ = try DeviceIdentity.load(from: directory.path)
     try DurableFile.write(Array("short".utf8).span, to: directory.path("device-key"))
-    #expect(throws: StateError.self) { try DeviceIdentity.load(from: directory.path) }
+    #expect(throws: StateDirectoryError.self) { try DeviceIdentity.load(from: directory.path) }
   }
 }

@@ -5,8 +5,8 @@ import Database
 import PullboxAPI
 import ServiceRuntime
 
-/// Removes what nobody needs: uploads that expired, files that belong to none, blobs that no version and no live grant
-/// refers to. A kill at any point leaves things that the next run finds again.
+/// Removes what nothing needs: uploads that expired, files that belong to none, blobs that no version and no
+/// live grant refers to. A kill at any point leaves things that the next run finds again.
 struct GarbageCollector: Sendable {
   /// What the audit log calls the server when it collects by itself.
   static let actor = "server"
@@ -15,8 +15,8 @@ struct GarbageCollector: Sendable {
   struct Rules: Sendable {
     /// How long a blob must have been unneeded.
     var grace: Duration = .seconds(86_400)
-    /// Whether the bytes of withdrawn versions stay. Otherwise they go once no grant is live; the version's record
-    /// stays in any case.
+    /// Whether the bytes of withdrawn versions stay. Otherwise they go once no grant is live; the version's
+    /// record stays in any case.
     var keepsWithdrawn = true
   }
 
@@ -25,7 +25,7 @@ struct GarbageCollector: Sendable {
   let uploads: UploadService
   let clock: any WallClock
   let rules: Rules
-  /// Told of every blob that was removed, for whoever keeps it open.
+  /// Told of every blob that was removed, for what keeps it open.
   var didRemove: @Sendable (SHA256Digest) -> Void = { _ in }
 
   /// `grace` in place of the operator's. Answers what was removed; with `isDryRun`, what would be.
@@ -48,7 +48,7 @@ struct GarbageCollector: Sendable {
       dryRun: false, uploads: removed.uploads, blobs: removed.blobs, waiting: plan.waiting)
   }
 
-  /// Removes a blob unless somebody needs it; whether it did. For what is known to be of no use at once.
+  /// Removes a blob unless something needs it; whether it did. For what is known to be of no use at once.
   func removeIfUnneeded(_ digest: SHA256Digest) async throws -> Bool {
     let (blobs, keepsWithdrawn) = (blobs, rules.keepsWithdrawn)
     let isRemoved = try await database.write { connection in
@@ -83,8 +83,9 @@ struct GarbageCollector: Sendable {
     }
   }
 
-  /// The question and the removal are one transaction, and everything that begins to need a blob is one as well: an upload
-  /// of the same bytes either finds the blob and keeps it, or finds it gone and puts its own there.
+  /// The question and the removal are one transaction, and everything that begins to need a blob is one as
+  /// well: an upload of the same bytes either finds the blob and keeps it, or finds it gone and puts its own
+  /// there.
   private func remove(_ item: GarbageCollectionReport.BlobItem, by actor: String) async throws -> Bool {
     let (blobs, now, keepsWithdrawn) = (blobs, clock.now(), rules.keepsWithdrawn)
     let isRemoved = try await database.write { connection in
@@ -104,35 +105,24 @@ struct GarbageCollector: Sendable {
   }
 }
 
-/// Collects again and again while the server runs.
-struct GarbageCollectionSchedule: Sendable {
-  let collector: GarbageCollector
-  /// From the end of one run to the start of the next; zero never runs.
-  let interval: Duration
-  let timer: any MonotonicClock
-  let log: Log
-
-  /// Returns when the task is cancelled.
-  func run() async {
+extension GarbageCollector {
+  /// Collects again and again until the task is cancelled, for the first time after `interval`, and then that
+  /// long after the end of each run; zero never runs. A run that fails is repeated after a minute, and then
+  /// less and less often.
+  func run(every interval: Duration, clock: any MonotonicClock, log: Log) async {
     guard interval > .zero else { return }
-    while !Task.isCancelled {
-      do {
-        try await timer.sleep(for: interval)
-      } catch {
-        return
-      }
-      do {
-        let report = try await collector.run(isDryRun: false, by: GarbageCollector.actor)
-        guard !report.uploads.isEmpty || !report.blobs.isEmpty else { continue }
-        log.info(
-          "collected",
-          [
-            "uploads": LogValue(report.uploads.count), "blobs": LogValue(report.blobs.count),
-            "bytes": LogValue(report.bytes.rawValue),
-          ])
-      } catch {
-        log.error("the collection was broken off", ["error": LogValue(error)])
-      }
+    let backoff = Backoff(initial: min(.seconds(60), interval), cap: interval)
+    await Worker(clock: clock, backoff: backoff).run(every: interval) {
+      let report = try await run(isDryRun: false, by: Self.actor)
+      guard !report.uploads.isEmpty || !report.blobs.isEmpty else { return }
+      log.info(
+        "collected",
+        [
+          "uploads": LogValue(report.uploads.count), "blobs": LogValue(report.blobs.count),
+          "bytes": LogValue(report.bytes.rawValue),
+        ])
+    } onFailure: { error in
+      log.error("the collection was broken off", ["error": LogValue(error)])
     }
   }
 }

@@ -3,8 +3,8 @@ import CoreTypes
 import PullboxAPI
 import ServiceRuntime
 
-/// Releases versions when their dates have come. The dates are in the database: what came due while no server ran is
-/// released at the next start.
+/// Releases versions when their dates have come. The dates are in the database: what came due while no server
+/// ran is released at the next start.
 final class ReleaseScheduler: Sendable {
   /// The wall clock may be set, so it is looked at this often even when no date is near.
   static let longestPause: Duration = .seconds(60)
@@ -12,10 +12,9 @@ final class ReleaseScheduler: Sendable {
 
   private let database: Database
   private let clock: any WallClock
-  private let timer: any MonotonicClock
   private let stops: (any ContentBlocking)?
   private let log: Log
-  private let wakeUp = AsyncSignal()
+  private let worker: Worker
 
   init(
     database: Database, clock: any WallClock, timer: any MonotonicClock, stops: (any ContentBlocking)?,
@@ -23,28 +22,23 @@ final class ReleaseScheduler: Sendable {
   ) {
     self.database = database
     self.clock = clock
-    self.timer = timer
     self.stops = stops
     self.log = log
+    worker = Worker(clock: timer)
   }
 
   /// A date was added, changed or taken away.
-  func kick() {
-    wakeUp.signal()
+  func wake() {
+    worker.wake()
   }
 
   /// Works until the task is cancelled. What fails here (a full disk, say) is logged and tried again.
   func run() async {
-    while !Task.isCancelled {
-      var pause = Duration.seconds(5)
-      do {
-        while try await releaseDue() == Self.batch {}
-        pause = try await pauseUntilNext()
-      } catch {
-        if Task.isCancelled { return }
-        log.error("scheduled releases cannot be made", ["error": LogValue(error)])
-      }
-      await wakeUp.wait(atMost: pause, clock: timer)
+    await worker.run {
+      if try await self.releaseDue() == Self.batch { return .again }
+      return .pause(atMost: try await self.pauseUntilNext())
+    } onFailure: { [log] error in
+      log.error("scheduled releases cannot be made", ["error": LogValue(error)])
     }
   }
 
@@ -75,10 +69,10 @@ final class ReleaseScheduler: Sendable {
     // A release that came before may have taken this date away.
     let current = try VersionTable.find(record.product, record.version, in: connection)
     guard let schedule = current?.machine.schedule, schedule.at <= now else { return nil }
-    let steps = VersionTransition(
+    let transition = VersionTransition(
       product: record.product, version: record.version, actor: schedule.by, now: now,
       note: "scheduled for \(schedule.at)")
-    return try steps.take(.release(schedule.share), in: connection)
+    return try transition.apply(.release(schedule.share), in: connection)
   }
 
   private func pauseUntilNext() async throws -> Duration {

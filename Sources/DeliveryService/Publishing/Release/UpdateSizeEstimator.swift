@@ -6,7 +6,7 @@ import CoreTypes
 import PullboxAPI
 import SystemCalls
 
-/// What a version costs the devices that hold another one, before it is released.
+/// Says, before a version is released, how many bytes the devices that hold another one will fetch.
 struct UpdateSizeEstimator: Sendable {
   /// Devices that are looked at in one turn of the database, so that others get theirs.
   private static let batch = 5000
@@ -14,14 +14,14 @@ struct UpdateSizeEstimator: Sendable {
   let database: Database
 
   /// Throws `product-unknown`, `version-unknown`.
-  func costs(
-    of product: ProductIdentifier, _ version: ContentVersion, reaching share: RolloutPercentage
+  func sizes(
+    of product: ProductIdentifier, version: ContentVersion, reaching share: RolloutPercentage
   ) async throws -> UpdateSizes {
     let target = try await target(product, version)
     let new = try await manifest(target)
     var holders: [UpdateSizes.Holder] = []
     var total: Int64 = 0
-    for (version, devices) in try await devices(holding: product, share) {
+    for (version, devices) in try await devices(holding: product, reachedBy: share) {
       guard let record = try await database.read({ try VersionTable.find(product, version, in: $0) }) else {
         continue
       }
@@ -62,7 +62,7 @@ struct UpdateSizeEstimator: Sendable {
   }
 
   private func devices(
-    holding product: ProductIdentifier, _ share: RolloutPercentage
+    holding product: ProductIdentifier, reachedBy share: RolloutPercentage
   ) async throws -> [ContentVersion: Count] {
     var counts: [ContentVersion: Count] = [:]
     var after = ""

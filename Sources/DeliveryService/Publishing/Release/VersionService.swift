@@ -17,44 +17,45 @@ struct VersionService: Sendable {
   func submit(
     _ product: ProductIdentifier, _ version: ContentVersion, by actor: String
   ) async throws -> VersionRecord {
-    try await take(.submit, product, version, by: actor)
+    try await apply(.submit, to: product, version, by: actor)
   }
 
   func approve(
     _ product: ProductIdentifier, _ version: ContentVersion, by actor: String
   ) async throws -> VersionRecord {
-    try await take(.approve(needsSecondKey: operators.needsSecondKey), product, version, by: actor)
+    try await apply(
+      .approve(needsSecondKey: operators.needsSecondKey), to: product, version, by: actor)
   }
 
   func reject(
     _ product: ProductIdentifier, _ version: ContentVersion, because reason: String?, by actor: String
   ) async throws -> VersionRecord {
-    try await take(.reject, product, version, reason: reason, by: actor)
+    try await apply(.reject, to: product, version, reason: reason, by: actor)
   }
 
   /// At once, unless the request names a date to come.
   func release(
-    _ product: ProductIdentifier, _ version: ContentVersion, _ request: ReleaseRequest, by actor: String
+    _ product: ProductIdentifier, _ version: ContentVersion, as request: ReleaseRequest, by actor: String
   ) async throws -> VersionRecord {
     let share = try Self.share(request.percentage)
     if let date = request.at, date > clock.now() {
-      return try await take(.schedule(at: date, share), product, version, by: actor)
+      return try await apply(.schedule(at: date, share), to: product, version, by: actor)
     }
-    return try await take(.release(share), product, version, by: actor)
+    return try await apply(.release(share), to: product, version, by: actor)
   }
 
   /// A release that waits for its date waits no longer.
   func cancelRelease(
     _ product: ProductIdentifier, _ version: ContentVersion, by actor: String
   ) async throws -> VersionRecord {
-    try await take(.cancelSchedule, product, version, by: actor)
+    try await apply(.cancelSchedule, to: product, version, by: actor)
   }
 
   func withdraw(
-    _ product: ProductIdentifier, _ version: ContentVersion, _ request: WithdrawalRequest, by actor: String
+    _ product: ProductIdentifier, _ version: ContentVersion, as request: WithdrawalRequest, by actor: String
   ) async throws -> VersionRecord {
-    try await take(
-      .withdraw(stopsDownloads: request.stopDownloads ?? false), product, version, reason: request.reason,
+    try await apply(
+      .withdraw(stopsDownloads: request.stopDownloads ?? false), to: product, version, reason: request.reason,
       by: actor)
   }
 
@@ -103,15 +104,15 @@ struct VersionService: Sendable {
     return share
   }
 
-  private func take(
-    _ step: VersionMachine.Step, _ product: ProductIdentifier, _ version: ContentVersion,
+  private func apply(
+    _ step: VersionMachine.Step, to product: ProductIdentifier, _ version: ContentVersion,
     reason: String? = nil, by actor: String
   ) async throws -> VersionRecord {
-    let steps = VersionTransition(
+    let transition = VersionTransition(
       product: product, version: version, actor: actor, now: clock.now(), reason: reason)
-    let outcome = try await database.write { try steps.take(step, in: $0) }
+    let outcome = try await database.write { try transition.apply(step, in: $0) }
     stops?.follow(outcome)
-    if outcome.movedSchedule { scheduler.kick() }
+    if outcome.movedSchedule { scheduler.wake() }
     return outcome.record
   }
 }

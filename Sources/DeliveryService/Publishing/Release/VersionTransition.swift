@@ -4,8 +4,8 @@ import Crypto
 import CoreTypes
 import PullboxAPI
 
-/// One step with one version, written down: the plan decides, and the new states, the audit log and the count of
-/// catalog changes are one transaction.
+/// One step with one version, written down: the plan decides, and the new states, the audit log and the count
+/// of catalog changes are one transaction.
 struct VersionTransition: Sendable {
   /// What a step led to.
   struct Outcome: Sendable {
@@ -26,8 +26,9 @@ struct VersionTransition: Sendable {
   /// More about the step for the audit log.
   var note: String?
 
-  /// Throws `product-unknown`, `version-unknown`, `state-conflict`, `second-key-required`; nothing has changed then.
-  func take(_ step: VersionMachine.Step, in connection: borrowing Connection) throws -> Outcome {
+  /// Throws `product-unknown`, `version-unknown`, `state-conflict`, `second-key-required`; nothing has
+  /// changed then.
+  func apply(_ step: VersionMachine.Step, in connection: borrowing Connection) throws -> Outcome {
     guard try ProductTable.exists(product, in: connection) else {
       throw Problem(.productUnknown, "no product is named \(product)")
     }
@@ -39,9 +40,9 @@ struct VersionTransition: Sendable {
     var plan = RolloutPlan(records.mapValues(\.machine))
     let changed: [ContentVersion]
     do throws(VersionMachine.Refusal) {
-      changed = try plan.take(step, target.version, by: actor)
+      changed = try plan.handle(step, of: target.version, by: actor)
     } catch {
-      throw Problem(error, step, product, target.version)
+      throw Problem(error, to: step, of: product, version: target.version)
     }
     var outcome = Outcome(record: target)
     guard !changed.isEmpty else { return outcome }
@@ -58,7 +59,7 @@ struct VersionTransition: Sendable {
     }
     try note(action(of: step), of: target.version, detail: detail(of: step, before: target), in: connection)
     guard step.changesCatalog else { return outcome }
-    try CatalogRevision.bump(at: now, in: connection)
+    try CatalogRevision.increment(at: now, in: connection)
     try checkStop(step, of: target.digest, in: connection)
     let isStopped = try VersionTable.isStopped(target.digest, in: connection)
     if isStopped {

@@ -13,12 +13,12 @@ struct UploadState: Hashable, Sendable {
 
 /// What is done with a request that adds to an upload.
 enum UploadDecision {
-  /// Take its bytes. `length` is the upload's, as far as it is known with this request.
+  /// Receive its bytes. `length` is the upload's, as far as it is known with this request.
   case receive(length: ByteCount?, end: CompletionRule)
   /// It was done before; only its answer was lost.
   case repeatAnswer
   case refuse(any Error)
-  /// As `refuse`, and the upload is forgotten: what came is of no use.
+  /// Refused like `refuse`, and the upload is forgotten: its bytes are of no use.
   case abandon(any Error)
 }
 
@@ -32,7 +32,8 @@ enum CompletionRule: Hashable, Sendable {
   case later
 }
 
-/// The rules of a protocol for one request that adds to an upload: pure, asked while nobody else can change the upload.
+/// The rules of a protocol for one request that adds to an upload: pure, asked while no other request can
+/// change the upload.
 protocol AppendPolicy: Sendable {
   /// What the request's bytes must add up to.
   var checksum: Checksum? { get }
@@ -115,7 +116,7 @@ struct ResumableAppend: AppendPolicy {
     return ResumableProblem.inconsistentLength
   }
 
-  /// Of a request that ends the upload and says how long it is itself.
+  /// The length that follows from a request that ends the upload and says how long it is itself.
   private var impliedLength: ByteCount? {
     guard isComplete, let contentLength else { return nil }
     return offset + contentLength

@@ -4,15 +4,14 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 
-/// draft-ietf-httpbis-resumable-upload, interoperability version 8. A newer request about an upload ends the one before
-/// rather than waiting for it: its client has given that one up.
+/// draft-ietf-httpbis-resumable-upload, interoperability version 8. A newer request about an upload ends the
+/// one before rather than waiting for it: its client has given that one up.
 struct ResumableUploadHandler: Sendable {
   static let interopVersion: Int64 = 8
   private static let interopField = "Upload-Draft-Interop-Version"
   private static let mediaType = "application/partial-upload"
 
   let uploads: UploadService
-  let keys: OperatorKeys
 
   /// `Upload-Limit`: what an upload may hold, and for how many seconds it is kept.
   func limit(age: Duration) -> String {
@@ -20,8 +19,8 @@ struct ResumableUploadHandler: Sendable {
   }
 
   /// Any content with `Upload-Complete`: the whole (`?1`) or its first part (`?0`).
-  func create(_ request: HTTPRequest) async throws -> HTTPResponse {
-    try await answer(request) { actor in
+  func create(_ request: HTTPRequest, authorization: Authorization) async throws -> HTTPResponse {
+    try await answer(authorization: authorization) { actor in
       let append = try Self.append(request, at: .zero)
       // What contradicts itself is refused before there is an upload.
       switch append.decide(UploadState(offset: .zero, length: nil, isComplete: false)) {
@@ -37,14 +36,14 @@ struct ResumableUploadHandler: Sendable {
       let location = "\(UploadRoutes.path)/\(upload.id)"
       await Self.sendInterim(
         ["Location": location, "Upload-Limit": limit(age: uploads.limits.lifetime)], to: request)
-      return try await receive(request, append, for: upload.id, status: .created)
+      return try await receive(request, under: append, for: upload.id, status: .created)
     }
   }
 
   func respond(
-    _ request: HTTPRequest, _ method: HTTPMethod, upload id: String
+    to request: HTTPRequest, as method: HTTPMethod, upload id: String, authorization: Authorization
   ) async throws -> HTTPResponse {
-    try await answer(request) { _ in
+    try await answer(authorization: authorization) { _ in
       switch method {
       case .patch:
         guard request.headers["Content-Type"]?.lowercased() == Self.mediaType else {
@@ -54,9 +53,9 @@ struct ResumableUploadHandler: Sendable {
           throw Problem(.requestMalformed, "Upload-Offset is missing, or no number of bytes")
         }
         return try await receive(
-          request, try Self.append(request, at: ByteCount(offset)), for: id, status: .noContent)
+          request, under: try Self.append(request, at: ByteCount(offset)), for: id, status: .noContent)
       case .delete:
-        try await uploads.terminate(id, .preempt)
+        try await uploads.terminate(id, onConflict: .preempt)
         return HTTPResponse(status: .noContent)
       default:
         return try await status(of: id)
@@ -65,7 +64,7 @@ struct ResumableUploadHandler: Sendable {
   }
 
   private func status(of id: String) async throws -> HTTPResponse {
-    let (upload, state) = try await uploads.status(of: id, .preempt)
+    let (upload, state) = try await uploads.status(of: id, onConflict: .preempt)
     var headers: HTTPFields = [
       "Upload-Offset": String(state.offset.rawValue), "Upload-Complete": state.isComplete ? "?1" : "?0",
       "Upload-Limit": limit(age: uploads.remaining(of: upload)), "Cache-Control": "no-store",
@@ -76,10 +75,10 @@ struct ResumableUploadHandler: Sendable {
 
   /// Takes the request's content; `status` answers one that does not end the upload.
   private func receive(
-    _ request: HTTPRequest, _ append: ResumableAppend, for id: String, status: HTTPStatus
+    _ request: HTTPRequest, under append: ResumableAppend, for id: String, status: HTTPStatus
   ) async throws -> HTTPResponse {
     let (upload, state) = try await uploads.append(
-      request.body, to: id, append, .preempt, progress: Self.progress(of: request))
+      request.body, to: id, under: append, onConflict: .preempt, progress: Self.progress(of: request))
     let headers: HTTPFields = [
       "Location": "\(UploadRoutes.path)/\(id)", "Upload-Complete": state.isComplete ? "?1" : "?0",
       "Upload-Offset": String(state.offset.rawValue),
@@ -92,14 +91,15 @@ struct ResumableUploadHandler: Sendable {
 
   /// Authorizes, and writes refusals as the draft has them.
   private func answer(
-    _ request: HTTPRequest, _ body: (_ actor: String) async throws -> HTTPResponse
+    authorization: Authorization,
+    _ body: (_ actor: String) async throws -> HTTPResponse
   ) async throws -> HTTPResponse {
     do {
-      return try await body(try keys.authorize(request, for: .publish))
+      return try await body(try authorization.authorize(for: .publish).name)
     } catch let problem as ResumableProblem {
       return try problem.response()
     } catch var problem as Problem {
-      // The status is tus's own; to everybody else it is a request with wrong content.
+      // The status is tus's own; in this protocol it is a request with wrong content.
       if problem.code == .checksumMismatch { problem.status = 400 }
       var response = HTTPResponse.problem(problem)
       response.headers["Upload-Complete"] = problem.code == .digestMismatch ? "?1" : "?0"
@@ -128,8 +128,8 @@ struct ResumableUploadHandler: Sendable {
     StructuredField.length(request.headers.values(of: interopField)) == interopVersion
   }
 
-  /// Throws `request-malformed` without a valid `Upload-Complete`; an invalid `Upload-Length` is ignored, as any field is
-  /// that is not what its type says.
+  /// Throws `request-malformed` without a valid `Upload-Complete`; an invalid `Upload-Length` is ignored, as
+  /// any field is that is not what its type says.
   private static func append(_ request: HTTPRequest, at offset: ByteCount) throws(Problem) -> ResumableAppend
   {
     guard let isComplete = StructuredField.boolean(request.headers.values(of: "Upload-Complete")) else {
@@ -174,7 +174,7 @@ struct ResumableProblem: Error, Hashable, Sendable, Encodable {
   var expectedOffset: Int64?
   var providedOffset: Int64?
 
-  private init(_ name: String, _ status: Int, _ title: String) {
+  private init(_ name: String, status: Int, title: String) {
     type = Self.prefix + name
     self.title = title
     self.status = status
@@ -182,16 +182,18 @@ struct ResumableProblem: Error, Hashable, Sendable, Encodable {
 
   static func mismatchingOffset(expected: ByteCount, provided: ByteCount) -> ResumableProblem {
     var problem = ResumableProblem(
-      "mismatching-upload-offset", 409, "the upload stands at another offset than the request says")
+      "mismatching-upload-offset", status: 409,
+      title: "the upload stands at another offset than the request says")
     problem.expectedOffset = expected.rawValue
     problem.providedOffset = provided.rawValue
     return problem
   }
 
   static let inconsistentLength = ResumableProblem(
-    "inconsistent-upload-length", 400, "the lengths that were given for the upload do not agree")
+    "inconsistent-upload-length", status: 400,
+    title: "the lengths that were given for the upload do not agree")
   static let completedUpload = ResumableProblem(
-    "completed-upload", 400, "the upload is complete; nothing can be added to it")
+    "completed-upload", status: 400, title: "the upload is complete; nothing can be added to it")
 
   func response() throws -> HTTPResponse {
     var response = try HTTPResponse.json(self, status: HTTPStatus(rawValue: status))

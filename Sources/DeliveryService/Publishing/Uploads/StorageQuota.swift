@@ -11,8 +11,8 @@ struct UploadLimits: Sendable {
   var quota: ByteCount?
 }
 
-/// Who may still write how much. Every open upload reserves its whole length from the moment it is begun, so that what was
-/// accepted once is not refused half-way because another came later.
+/// How much each upload may still write. Every open upload reserves its whole length from the moment it is
+/// begun, so that what was accepted once is not refused half-way because another came later.
 struct StorageQuota: Sendable {
   /// An upload's share: `total` bytes, of which `received` are on the disk.
   struct Reservation: Hashable, Sendable {
@@ -39,7 +39,8 @@ struct StorageQuota: Sendable {
     self.reservations = reservations
   }
 
-  /// Nil when `reservation` is granted, in place of the one that the upload had; else why it is not, for the client.
+  /// Nil when `reservation` is granted, in place of the one that the upload had; else why it is not, for the
+  /// client.
   mutating func grant(_ reservation: Reservation, to id: String, in room: Available) -> String? {
     let others = reservations.filter { $0.key != id }.values
     let promised = others.map(\.remaining).reduce(.zero, +)
@@ -62,8 +63,8 @@ struct StorageQuota: Sendable {
     reservations[id]?.received = received
   }
 
-  /// The reservation shrinks to what it holds and still needs.
-  mutating func settle(_ id: String, _ reservation: Reservation) {
+  /// The upload needs no more than this any longer.
+  mutating func shrink(_ id: String, to reservation: Reservation) {
     if reservations[id] != nil { reservations[id] = reservation }
   }
 

@@ -12,7 +12,6 @@ struct TusHandler: Sendable {
   static let maximumMetadataLength = 4096
 
   let uploads: UploadService
-  let keys: OperatorKeys
 
   /// What OPTIONS says.
   static var discovery: HTTPFields {
@@ -23,8 +22,8 @@ struct TusHandler: Sendable {
     ]
   }
 
-  func create(_ request: HTTPRequest) async throws -> HTTPResponse {
-    try await answer(request) { actor in
+  func create(_ request: HTTPRequest, authorization: Authorization) async throws -> HTTPResponse {
+    try await answer(request, authorization: authorization) { actor in
       let newUpload = try newUpload(of: request)
       let hasContent = (request.body.expectedLength ?? ByteCount(1)) > .zero
       var append = TusAppend(offset: .zero, contentLength: request.body.expectedLength)
@@ -40,10 +39,11 @@ struct TusHandler: Sendable {
       if hasContent {
         let state: UploadState
         do {
-          (upload, state) = try await uploads.append(request.body, to: upload.id, append, .fail)
+          (upload, state) = try await uploads.append(
+            request.body, to: upload.id, under: append, onConflict: .fail)
         } catch let problem as Problem where problem.code != .requestMalformed {
-          // Its address was told to nobody.
-          try await uploads.terminate(upload.id, .fail)
+          // The client was not told its address.
+          try await uploads.terminate(upload.id, onConflict: .fail)
           throw problem
         }
         headers["Upload-Offset"] = String(state.offset.rawValue)
@@ -54,9 +54,9 @@ struct TusHandler: Sendable {
   }
 
   func respond(
-    _ request: HTTPRequest, _ method: HTTPMethod, upload id: String
+    to request: HTTPRequest, as method: HTTPMethod, upload id: String, authorization: Authorization
   ) async throws -> HTTPResponse {
-    try await answer(request) { _ in
+    try await answer(request, authorization: authorization) { _ in
       switch method {
       case .patch: try await append(request, to: id)
       case .delete: try await terminate(id)
@@ -66,7 +66,7 @@ struct TusHandler: Sendable {
   }
 
   private func status(of id: String) async throws -> HTTPResponse {
-    let (upload, state) = try await uploads.status(of: id, .fail)
+    let (upload, state) = try await uploads.status(of: id, onConflict: .fail)
     var headers: HTTPFields = [
       "Upload-Offset": String(state.offset.rawValue), "Cache-Control": "no-store",
       "Upload-Expires": HTTPDate.format(uploads.expiry(of: upload)),
@@ -88,7 +88,7 @@ struct TusHandler: Sendable {
     let append = TusAppend(
       offset: offset, length: try Self.length("Upload-Length", of: request),
       checksum: try Self.checksum(of: request), contentLength: request.body.expectedLength)
-    let (upload, state) = try await uploads.append(request.body, to: id, append, .fail)
+    let (upload, state) = try await uploads.append(request.body, to: id, under: append, onConflict: .fail)
     return HTTPResponse(
       status: .noContent,
       headers: [
@@ -98,7 +98,7 @@ struct TusHandler: Sendable {
   }
 
   private func terminate(_ id: String) async throws -> HTTPResponse {
-    try await uploads.terminate(id, .fail)
+    try await uploads.terminate(id, onConflict: .fail)
     return HTTPResponse(status: .noContent)
   }
 
@@ -117,11 +117,12 @@ struct TusHandler: Sendable {
 
   /// Authorizes, checks the protocol's version, and puts `Tus-Resumable` on whatever comes out.
   private func answer(
-    _ request: HTTPRequest, _ body: (_ actor: String) async throws -> HTTPResponse
+    _ request: HTTPRequest, authorization: Authorization,
+    _ body: (_ actor: String) async throws -> HTTPResponse
   ) async throws -> HTTPResponse {
     var response: HTTPResponse
     do {
-      let actor = try keys.authorize(request, for: .publish)
+      let actor = try authorization.authorize(for: .publish).name
       guard request.headers.values(of: "Tus-Resumable") == [Self.protocolVersion] else {
         throw Problem(.uploadVersionUnsupported, "Tus-Resumable: 1.0.0 is needed")
       }

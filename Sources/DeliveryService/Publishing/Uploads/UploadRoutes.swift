@@ -4,28 +4,32 @@ import HTTPServer
 import CoreTypes
 import PullboxAPI
 
-/// `/v1/operator/uploads`: one set of uploads behind two doors, tus 1.0.0 and draft-ietf-httpbis-resumable-upload. Which
-/// one a request knocks at is told by its fields.
+/// `/v1/operator/uploads`: one set of uploads in two protocols, tus 1.0.0 and
+/// draft-ietf-httpbis-resumable-upload. The fields of a request tell which one it speaks.
 struct UploadRoutes: Sendable {
   static let path = "/v1/operator/uploads"
   private static let methods: [HTTPMethod] = [.options, .post, .get, .head, .patch, .put, .delete]
 
   let uploads: UploadService
-  let keys: OperatorKeys
 
-  private var tus: TusHandler { TusHandler(uploads: uploads, keys: keys) }
-  private var resumable: ResumableUploadHandler { ResumableUploadHandler(uploads: uploads, keys: keys) }
+  private var tus: TusHandler { TusHandler(uploads: uploads) }
+  private var resumable: ResumableUploadHandler { ResumableUploadHandler(uploads: uploads) }
 
-  func add(to routes: inout APIRoutes) {
+  func add(to routes: inout ScopedRoutes) {
     for method in Self.methods {
-      routes.on(method, Self.path) { request, _ in try await respond(request, upload: nil) }
-      routes.on(method, Self.path + "/{id}") { request, parameters in
-        try await respond(request, upload: parameters["id"])
+      routes.on(method, Self.path, requiresByRequest: [.read, .publish]) { request, _, authorization in
+        try await respond(to: request, upload: nil, authorization: authorization)
+      }
+      routes.on(method, Self.path + "/{id}", requiresByRequest: [.publish]) {
+        request, parameters, authorization in
+        try await respond(to: request, upload: parameters["id"], authorization: authorization)
       }
     }
   }
 
-  private func respond(_ request: HTTPRequest, upload id: String?) async throws -> HTTPResponse {
+  private func respond(
+    to request: HTTPRequest, upload id: String?, authorization: Authorization
+  ) async throws -> HTTPResponse {
     let method = Self.method(of: request)
     let allowed: [HTTPMethod] =
       id == nil ? [.get, .head, .options, .post] : [.delete, .get, .head, .options, .patch]
@@ -40,13 +44,14 @@ struct UploadRoutes: Sendable {
     }
     if method == .options { return options() }
     guard let id else {
-      if method != .post { return try await list(request) }
+      if method != .post { return try await list(authorization: authorization) }
       return Self.isForTus(request, method)
-        ? try await tus.create(request) : try await resumable.create(request)
+        ? try await tus.create(request, authorization: authorization)
+        : try await resumable.create(request, authorization: authorization)
     }
     return Self.isForTus(request, method)
-      ? try await tus.respond(request, method, upload: id)
-      : try await resumable.respond(request, method, upload: id)
+      ? try await tus.respond(to: request, as: method, upload: id, authorization: authorization)
+      : try await resumable.respond(to: request, as: method, upload: id, authorization: authorization)
   }
 
   /// tus: what the field names counts, for clients and proxies that know no PATCH or DELETE.
@@ -54,8 +59,8 @@ struct UploadRoutes: Sendable {
     request.headers["X-HTTP-Method-Override"].map { HTTPMethod(rawValue: $0) } ?? request.method
   }
 
-  /// `Tus-Resumable` is in every request of tus. Without it, the draft's own fields tell; a question or a cancellation
-  /// that has neither could only be the draft's, once it is out of its experimental phase.
+  /// `Tus-Resumable` is in every request of tus. Without it, the draft's own fields tell; a question or a
+  /// cancellation that has neither could only be the draft's, once it is out of its experimental phase.
   private static func isForTus(_ request: HTTPRequest, _ method: HTTPMethod) -> Bool {
     if request.headers.contains("Tus-Resumable") { return true }
     let marks = ["Upload-Draft-Interop-Version", "Upload-Complete"]
@@ -70,8 +75,8 @@ struct UploadRoutes: Sendable {
     return HTTPResponse(status: .noContent, headers: headers)
   }
 
-  private func list(_ request: HTTPRequest) async throws -> HTTPResponse {
-    _ = try keys.authorize(request, for: .read)
+  private func list(authorization: Authorization) async throws -> HTTPResponse {
+    _ = try authorization.authorize(for: .read)
     return try .json(Page(items: try await uploads.list()))
   }
 }

@@ -5,10 +5,10 @@ import CoreTypes
 import PullboxAPI
 
 extension UploadService {
-  /// The complete upload's bytes, moved to their digest in the blob store. Can be repeated after a crash at any point,
-  /// until the upload's row is removed; while that is there, the blob is not collected.
+  /// The complete upload's bytes, moved to their digest in the blob store. Can be repeated after a crash at
+  /// any point, until the upload's row is removed; while that is there, the blob is not collected.
   func takeOver(_ id: String) async throws -> (upload: Upload, received: BlobDescription) {
-    try await withLock(id, .fail) { () in
+    try await withLock(id, onConflict: .fail) { () in
       var upload = try await self.find(id)
       if let digest = upload.digest, let received = try await self.rehash(digest) {
         return (upload, received)
@@ -26,7 +26,7 @@ extension UploadService {
       upload.digest = received.digest
       try await Self.asProblem { _ = try await blob.commit(expecting: received.digest) }
       self.forget(id)
-      self.budget.release(id)
+      self.quota.release(id)
       return (upload, received)
     }
   }

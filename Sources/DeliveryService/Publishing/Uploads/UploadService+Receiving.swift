@@ -5,9 +5,9 @@ import HTTPServer
 import CoreTypes
 import PullboxAPI
 
-/// What became of a request's bytes.
+/// The outcome of receiving a request's bytes.
 struct ReceivedBody: Sendable {
-  /// Where the file ends.
+  /// The file's length.
   var offset: ByteCount
   /// What ended the bytes before they were complete.
   var failure: (any Error)?
@@ -19,14 +19,15 @@ extension UploadService {
   /// By how much the reservation of an upload of unknown length grows.
   private static let step = ByteCount.mebibytes(8)
 
-  /// Takes the bytes of one request until they end or the connection does: what arrived is kept either way, unless it had
-  /// to add up to a checksum. `progress` is told now and then where the bytes end that are on the device, never of those that
-  /// wait for their checksum. Answers how the upload stands then.
+  /// Takes the bytes of one request until they end or the connection does: what arrived is kept either way,
+  /// unless it had to add up to a checksum. `progress` is called now and then with the offset up to which the
+  /// bytes are on the device and wait for no checksum. Answers how the upload stands then.
   func append(
-    _ body: RequestBody, to id: String, _ rules: some AppendPolicy, _ policy: LockConflictPolicy,
+    _ body: RequestBody, to id: String, under rules: some AppendPolicy,
+    onConflict policy: LockConflictPolicy,
     progress: (@Sendable (ByteCount) async -> Void)? = nil
   ) async throws -> (upload: Upload, state: UploadState) {
-    try await withLock(id, policy) { () in
+    try await withLock(id, onConflict: policy) { () in
       let upload = try await self.find(id)
       let state = try await self.state(of: upload)
       switch rules.decide(state) {
@@ -37,20 +38,21 @@ extension UploadService {
       case .repeatAnswer: return (upload, state)
       case .receive(let length, let end):
         if state.isComplete { return (upload, state) }
-        return try await self.receive(body, upload, from: state.offset, length, end, rules, progress)
+        return try await self.receive(
+          body, for: upload, from: state.offset, length: length, end: end, under: rules, progress: progress)
       }
     }
   }
 
   private func receive(
-    _ body: RequestBody, _ found: Upload, from start: ByteCount, _ length: ByteCount?, _ end: CompletionRule,
-    _ rules: some AppendPolicy, _ progress: (@Sendable (ByteCount) async -> Void)?
+    _ body: RequestBody, for found: Upload, from start: ByteCount, length: ByteCount?, end: CompletionRule,
+    under rules: some AppendPolicy, progress: (@Sendable (ByteCount) async -> Void)?
   ) async throws -> (upload: Upload, state: UploadState) {
     var upload = found
     let id = upload.id
     let blob = try await blob(of: upload)
     let offset = await blob.offset
-    // What was said before the file was read: it cannot differ unless somebody else has changed the file.
+    // The state was found before the file was read: it differs only if another process has changed the file.
     guard offset == start else {
       throw Problem(
         .uploadOffsetMismatch, "the upload stands at \(offset.rawValue)", expectedOffset: offset.rawValue)
@@ -62,11 +64,12 @@ extension UploadService {
       try await database.write { try UploadTable.setLength(length, of: id, in: $0) }
       upload.length = length
     }
-    let reception = try await take(body, into: blob, length: length, rules.checksum, progress)
-    budget.settle(id, .init(total: length ?? reception.offset, received: reception.offset))
-    var failure = reception.failure
-    var isEnded = end == .here || (end == .atLength && reception.offset == length)
-    if failure == nil, isEnded { failure = rules.refusalToEnd(at: reception.offset, length: length) }
+    let received = try await write(
+      body, into: blob, length: length, checksum: rules.checksum, progress: progress)
+    quota.shrink(id, to: .init(total: length ?? received.offset, received: received.offset))
+    var failure = received.failure
+    var isEnded = end == .here || (end == .atLength && received.offset == length)
+    if failure == nil, isEnded { failure = rules.refusalToEnd(at: received.offset, length: length) }
     isEnded = isEnded && failure == nil
     if isEnded, let expected = upload.wholeDigest {
       let digest = await blob.received.digest
@@ -77,32 +80,32 @@ extension UploadService {
     }
     let (now, ends) = (clock.now(), isEnded)
     upload.touched = now
-    if isEnded { (upload.length, upload.awaitsEnd) = (reception.offset, false) }
+    if isEnded { (upload.length, upload.awaitsEnd) = (received.offset, false) }
     do {
       try await database.write { connection in
         try UploadTable.touch(id, at: now, in: connection)
-        if ends { try UploadTable.setEnd(reception.offset, of: id, in: connection) }
+        if ends { try UploadTable.setEnd(received.offset, of: id, in: connection) }
       }
     } catch {
       failure = failure ?? error
     }
     if let failure { throw Self.problem(failure) }
     return (
-      upload, UploadState(offset: reception.offset, length: upload.length, isComplete: isEnded)
+      upload, UploadState(offset: received.offset, length: upload.length, isComplete: isEnded)
     )
   }
 
   /// The bytes, as far as they come, and on the device. Throws when what came before them is in doubt.
-  private func take(
-    _ body: RequestBody, into blob: BlobWriter, length: ByteCount?, _ checksum: Checksum?,
-    _ progress: (@Sendable (ByteCount) async -> Void)?
+  private func write(
+    _ body: RequestBody, into blob: BlobWriter, length: ByteCount?, checksum: Checksum?,
+    progress: (@Sendable (ByteCount) async -> Void)?
   ) async throws -> ReceivedBody {
     if let checksum { try await Self.asProblem { try await blob.expect(checksum) } }
-    // Unstructured so that a request that insists on the upload can end it, and this one alone.
+    // Unstructured so that a request that preempts this one can end it, and it alone.
     let isChecked = checksum != nil
-    let task = Task { await read(body, into: blob, length: length, isChecked ? nil : progress) }
+    let task = Task { await read(body, into: blob, length: length, progress: isChecked ? nil : progress) }
     registerReceiver(task, of: blob.identifier)
-    var reception = await withTaskCancellationHandler {
+    var received = await withTaskCancellationHandler {
       await task.value
     } onCancel: {
       task.cancel()
@@ -111,42 +114,42 @@ extension UploadService {
       if checksum == nil {
         // What arrived stays, whatever ended the request.
         try await blob.synchronize()
-      } else if reception.failure != nil {
+      } else if received.failure != nil {
         try await blob.takeBack()
       } else if try await !blob.settle() {
-        reception.failure = Problem(.checksumMismatch)
+        received.failure = Problem(.checksumMismatch)
       }
     } catch {
-      reception.failure = reception.failure ?? error
+      received.failure = received.failure ?? error
     }
-    reception.offset = await blob.offset
-    return reception
+    received.offset = await blob.offset
+    return received
   }
 
   private func read(
     _ body: RequestBody, into blob: BlobWriter, length: ByteCount?,
-    _ progress: (@Sendable (ByteCount) async -> Void)?
+    progress: (@Sendable (ByteCount) async -> Void)?
   ) async -> ReceivedBody {
     let end = length ?? UploadLimits.maximumLength
     var position = await blob.offset
-    var told = position
+    var announced = position
     do {
       for try await bytes in body {
         let next = position + ByteCount(bytes.count)
         guard next <= end else {
           throw Problem(.uploadTooLarge, "the upload ends at \(end.rawValue)")
         }
-        if next > budget.reservations[blob.identifier]?.total ?? .zero {
+        if next > quota.reservations[blob.identifier]?.total ?? .zero {
           try await reserve(
             StorageQuota.Reservation(total: min(end, next + Self.step), received: position),
             for: blob.identifier)
         }
         position = try await blob.append(bytes, at: position)
-        budget.note(position, of: blob.identifier)
-        if let progress, position - told >= Self.progressStep {
+        quota.note(position, of: blob.identifier)
+        if let progress, position - announced >= Self.progressStep {
           try await blob.synchronize()
           await progress(position)
-          told = position
+          announced = position
         }
       }
       return ReceivedBody(offset: position, failure: nil)

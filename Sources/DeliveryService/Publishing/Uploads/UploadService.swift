@@ -5,8 +5,15 @@ import HTTPServer
 import CoreTypes
 import PullboxAPI
 
-/// Receives uploads, whatever protocol their requests speak. One request at a time holds an upload, so that two clients
-/// never mix bytes; the others are refused `upload-locked`, or take the upload over, as their protocol has it.
+/// Receives uploads, whatever protocol their requests speak: an ``AppendPolicy`` has the protocol's rules.
+/// One request at a time holds an upload, so that two clients never mix bytes; the others are refused
+/// `upload-locked`, or preempt it, as their protocol has it. Each upload is a row of ``UploadTable`` and an
+/// incoming file of the blob store; ``StorageQuota`` reserves its length from the start.
+///
+///     let upload = try await uploads.create(NewUpload(length: length), owner: "ada")
+///     let append = TusAppend(offset: .zero)
+///     let (_, state) = try await uploads.append(body, to: upload.id, under: append, onConflict: .fail)
+///     let (_, package) = try await uploads.takeOver(upload.id)   // complete: its bytes become a package
 actor UploadService {
   /// Incoming files that stay open between requests, so that their digests need not be computed again.
   static let maximumOpen = 16
@@ -23,7 +30,7 @@ actor UploadService {
   private struct UploadLock {
     /// Its body, where it is one that adds bytes.
     var receiving: Task<ReceivedBody, Never>?
-    var isWanted = false
+    var isPreempted = false
     var waiting: [CheckedContinuation<Void, Never>] = []
   }
 
@@ -31,10 +38,10 @@ actor UploadService {
   let blobs: BlobStore
   nonisolated let clock: any WallClock
   nonisolated let limits: UploadLimits
-  var budget: StorageQuota
+  var quota: StorageQuota
   /// Open files, the least recently used first.
   private var open: [(id: String, blob: BlobWriter)] = []
-  private var holds: [String: UploadLock] = [:]
+  private var locks: [String: UploadLock] = [:]
 
   init(
     database: Database, blobs: BlobStore, clock: any WallClock, limits: UploadLimits,
@@ -44,7 +51,7 @@ actor UploadService {
     self.blobs = blobs
     self.clock = clock
     self.limits = limits
-    budget = StorageQuota(quota: limits.quota, reservations: reservations)
+    quota = StorageQuota(quota: limits.quota, reservations: reservations)
   }
 
   /// With the reservations of the uploads that an earlier run left open. Blocks.
@@ -77,18 +84,18 @@ actor UploadService {
         upload.id, expectedLength: newUpload.length, limit: UploadLimits.maximumLength)
       remember(blob)
     } catch {
-      budget.release(upload.id)
+      quota.release(upload.id)
       try await database.write { try UploadTable.remove(upload.id, in: $0) }
       throw Self.problem(error)
     }
     return upload
   }
 
-  /// Where the upload stands. One whose bytes were taken over already stands at its end.
-  func status(of id: String, _ policy: LockConflictPolicy) async throws -> (
+  /// The upload and how far it is. One whose bytes were taken over already is at its end.
+  func status(of id: String, onConflict policy: LockConflictPolicy) async throws -> (
     upload: Upload, state: UploadState
   ) {
-    try await withLock(id, policy) { () in
+    try await withLock(id, onConflict: policy) { () in
       let upload = try await self.find(id)
       return (upload, try await self.state(of: upload))
     }
@@ -101,22 +108,22 @@ actor UploadService {
       let isTakenOver = upload.digest != nil
       return record(
         of: upload,
-        at: isTakenOver ? upload.length ?? .zero : budget.reservations[upload.id]?.received ?? .zero)
+        at: isTakenOver ? upload.length ?? .zero : quota.reservations[upload.id]?.received ?? .zero)
     }
   }
 
   /// Forgets the upload and its bytes.
-  func terminate(_ id: String, _ policy: LockConflictPolicy) async throws {
-    try await withLock(id, policy) { () in
+  func terminate(_ id: String, onConflict policy: LockConflictPolicy) async throws {
+    try await withLock(id, onConflict: policy) { () in
       _ = try await self.find(id)
       try await self.remove(id)
     }
   }
 
-  /// Forgets the upload when nobody holds it and its time has passed; whether it did.
+  /// Forgets the upload when no request holds it and its time has passed; whether it did.
   func removeExpired(_ id: String, by actor: String) async throws -> Bool {
-    guard holds[id] == nil else { return false }
-    return try await withLock(id, .fail) { () in
+    guard locks[id] == nil else { return false }
+    return try await withLock(id, onConflict: .fail) { () in
       let (now, lifetime) = (self.clock.now(), self.limits.lifetime)
       let isExpired = try await self.database.write { connection in
         guard let upload = try UploadTable.find(id, in: connection), upload.touched + lifetime <= now else {
@@ -135,8 +142,8 @@ actor UploadService {
 
   /// Removes an incoming file that belongs to no upload; whether it did.
   func removeStray(_ id: String) async throws -> Bool {
-    guard holds[id] == nil else { return false }
-    return try await withLock(id, .fail) { () in
+    guard locks[id] == nil else { return false }
+    return try await withLock(id, onConflict: .fail) { () in
       guard try await self.database.read({ try UploadTable.find(id, in: $0) }) == nil else { return false }
       return try await self.blobs.removeIncoming(id)
     }
@@ -178,14 +185,14 @@ actor UploadService {
     return length
   }
 
-  /// To be called by who holds it.
+  /// Forgets the upload and its bytes. The caller holds its lock.
   func remove(_ id: String) async throws {
     try await database.write { try UploadTable.remove(id, in: $0) }
     try await removeBytes(of: id)
   }
 
   private func removeBytes(of id: String) async throws {
-    defer { budget.release(id) }
+    defer { quota.release(id) }
     if let blob = open.first(where: { $0.id == id })?.blob {
       forget(id)
       try await blob.discard()
@@ -196,26 +203,26 @@ actor UploadService {
 
   /// Runs `body` while no other request touches the upload.
   func withLock<Value: Sendable>(
-    _ id: String, _ policy: LockConflictPolicy, _ body: () async throws -> Value
+    _ id: String, onConflict policy: LockConflictPolicy, _ body: () async throws -> Value
   ) async throws -> Value {
-    while holds[id] != nil {
+    while locks[id] != nil {
       guard policy == .preempt else { throw Problem(.uploadLocked, retryAfterSeconds: 1) }
-      holds[id]?.isWanted = true
-      holds[id]?.receiving?.cancel()
-      await withCheckedContinuation { holds[id]?.waiting.append($0) }
+      locks[id]?.isPreempted = true
+      locks[id]?.receiving?.cancel()
+      await withCheckedContinuation { locks[id]?.waiting.append($0) }
     }
-    holds[id] = UploadLock()
-    defer { holds.removeValue(forKey: id)?.waiting.forEach { $0.resume() } }
+    locks[id] = UploadLock()
+    defer { locks.removeValue(forKey: id)?.waiting.forEach { $0.resume() } }
     return try await body()
   }
 
-  /// Lets whoever insists on the upload end that body.
+  /// Lets a request that preempts this one end its body.
   func registerReceiver(_ receiving: Task<ReceivedBody, Never>, of id: String) {
-    holds[id]?.receiving = receiving
-    if holds[id]?.isWanted == true { receiving.cancel() }
+    locks[id]?.receiving = receiving
+    if locks[id]?.isPreempted == true { receiving.cancel() }
   }
 
-  /// The upload's file, open. To be called by who holds it.
+  /// The upload's file, open. The caller holds the upload's lock.
   func blob(of upload: Upload) async throws -> BlobWriter {
     if let index = open.firstIndex(where: { $0.id == upload.id }) {
       let entry = open.remove(at: index)
@@ -247,13 +254,13 @@ actor UploadService {
 
   private func refusal(of reservation: StorageQuota.Reservation, for id: String) async throws -> String? {
     let free = try await blobs.freeSpace()
-    return budget.grant(
+    return quota.grant(
       reservation, to: id, in: StorageQuota.Available(free: free, stored: blobs.storedLength))
   }
 
   private func remember(_ blob: BlobWriter) {
     open.append((blob.identifier, blob))
-    while open.count > Self.maximumOpen, let index = open.firstIndex(where: { holds[$0.id] == nil }) {
+    while open.count > Self.maximumOpen, let index = open.firstIndex(where: { locks[$0.id] == nil }) {
       open.remove(at: index)
     }
   }

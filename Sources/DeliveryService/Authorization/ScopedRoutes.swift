@@ -1,0 +1,108 @@
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+
+/// The service's routes, each declared with the operator scope that it needs, or as public: there is no way
+/// to add one without. The key is checked before the responder runs, which gets its holder.
+///
+///     routes.public(.get, "/v1/products") { request, _ in … }
+///     routes.on(.post, "/v1/operator/collection", requires: .admin) { request, parameters, actor in … }
+struct ScopedRoutes {
+  /// What a request must carry for a route.
+  enum Access: Hashable, Sendable {
+    /// No key; what else the request must prove (a ticket, a receipt) is for the responder to check.
+    case open
+    /// The holder of a key with that scope.
+    case key(OperatorScope)
+    /// The responder asks for one of these scopes, or for none, as the request's fields say.
+    case byRequest(Set<OperatorScope>)
+  }
+
+  /// One route as it was declared.
+  struct Declaration: Hashable, Sendable {
+    var method: HTTPMethod
+    var pattern: String
+    var access: Access
+  }
+
+  private(set) var declarations: [Declaration] = []
+  private var routes = APIRoutes()
+  private let keys: OperatorKeys
+
+  init(keys: OperatorKeys) {
+    self.keys = keys
+  }
+
+  /// A route that needs no key.
+  mutating func `public`(
+    _ method: HTTPMethod, _ pattern: String, _ responder: @escaping APIRoutes.Responder
+  ) {
+    declarations.append(Declaration(method: method, pattern: pattern, access: .open))
+    routes.on(method, pattern, responder)
+  }
+
+  /// A route for keys with `scope`; others are answered `unauthorized` or `forbidden`.
+  mutating func on(
+    _ method: HTTPMethod, _ pattern: String, requires scope: OperatorScope,
+    _ responder:
+      @escaping @Sendable (HTTPRequest, PathParameters, Operator) async throws -> HTTPResponse
+  ) {
+    declarations.append(Declaration(method: method, pattern: pattern, access: .key(scope)))
+    routes.on(method, pattern) { [keys] request, parameters in
+      try await responder(request, parameters, try keys.authorize(request, for: scope))
+    }
+  }
+
+  /// A route whose responder finds out from the request which of `scopes` it needs, and asks for that one
+  /// itself: for protocols that have refusals of their own.
+  mutating func on(
+    _ method: HTTPMethod, _ pattern: String, requiresByRequest scopes: Set<OperatorScope>,
+    _ responder:
+      @escaping @Sendable (HTTPRequest, PathParameters, Authorization) async throws -> HTTPResponse
+  ) {
+    declarations.append(Declaration(method: method, pattern: pattern, access: .byRequest(scopes)))
+    routes.on(method, pattern) { [keys] request, parameters in
+      try await responder(
+        request, parameters,
+        Authorization(scopes: scopes) { scope throws(Problem) in
+          try keys.authorize(request, for: scope)
+        })
+    }
+  }
+
+  /// `GET /healthz` and `GET /readyz`, which need no key; see ``APIRoutes/onHealth(ready:)``.
+  mutating func onHealth(ready: @escaping @Sendable () async -> String?) {
+    for pattern in ["/healthz", "/readyz"] {
+      declarations.append(Declaration(method: .get, pattern: pattern, access: .open))
+    }
+    routes.onHealth(ready: ready)
+  }
+
+  /// See ``APIRoutes/router(reporting:observing:)``.
+  func router(
+    reporting report: @escaping @Sendable (_ request: HTTPRequest, _ error: any Error) -> Void,
+    observing observe: @escaping APIRoutes.Observer
+  ) -> Router {
+    routes.router(reporting: report, observing: observe)
+  }
+}
+
+/// The check of one request's key, made when its responder knows what it needs.
+struct Authorization: Sendable {
+  private let scopes: Set<OperatorScope>
+  private let check: @Sendable (OperatorScope) throws(Problem) -> Operator
+
+  init(
+    scopes: Set<OperatorScope>, check: @escaping @Sendable (OperatorScope) throws(Problem) -> Operator
+  ) {
+    self.scopes = scopes
+    self.check = check
+  }
+
+  /// The holder of the request's key. Throws `unauthorized` or `forbidden`. `scope` must be one that the
+  /// route declares.
+  func authorize(for scope: OperatorScope) throws(Problem) -> Operator {
+    precondition(scopes.contains(scope), "the route does not declare the scope \(scope)")
+    return try check(scope)
+  }
+}

@@ -1,0 +1,48 @@
+CREATE TABLE downloads (
+  sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  transaction_id TEXT NOT NULL,
+  product TEXT NOT NULL,
+  phase TEXT NOT NULL,
+  state TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  problem TEXT,
+  failures INTEGER NOT NULL,
+  renewals INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  grant_id TEXT,
+  terms TEXT,
+  bytes_verified INTEGER NOT NULL,
+  bytes_received INTEGER NOT NULL,
+  placed_at INTEGER,
+  content_path TEXT
+) STRICT;
+CREATE INDEX downloads_by_transaction ON downloads (transaction_id);
+
+CREATE TABLE library (
+  product TEXT NOT NULL,
+  version TEXT NOT NULL,
+  path TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  length INTEGER NOT NULL,
+  placed_at INTEGER NOT NULL,
+  title TEXT,
+  manifest BLOB,
+  PRIMARY KEY (product, version)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE publisher_keys (
+  product TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  PRIMARY KEY (product, key_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE transactions (
+  id TEXT PRIMARY KEY,
+  product TEXT NOT NULL,
+  store_state TEXT NOT NULL,
+  step TEXT NOT NULL,
+  reason TEXT,
+  problem TEXT,
+  tries INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,170 @@
+CREATE TABLE audit (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  action TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  detail TEXT,
+  product TEXT GENERATED ALWAYS AS ( CASE WHEN action LIKE 'product.%' OR action LIKE 'version.%' THEN substr(subject, 1, instr(subject || ' ', ' ') - 1) END) VIRTUAL
+) STRICT;
+CREATE INDEX audit_by_action ON audit (action);
+CREATE INDEX audit_by_actor ON audit (actor);
+CREATE INDEX audit_by_product ON audit (product);
+CREATE INDEX audit_by_subject ON audit (subject);
+CREATE TRIGGER audit_never_changes BEFORE UPDATE ON audit
+BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
+CREATE TRIGGER audit_never_replaces BEFORE INSERT ON audit WHEN EXISTS (SELECT 1 FROM audit WHERE id = NEW.id)
+BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
+CREATE TRIGGER audit_never_shrinks BEFORE DELETE ON audit
+BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
+
+CREATE TABLE catalogue_state (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  revision INTEGER NOT NULL,
+  changed INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE content_stops (
+  digest BLOB PRIMARY KEY,
+  at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE grant_events (
+  id INTEGER PRIMARY KEY,
+  grant_id TEXT NOT NULL REFERENCES grants (id),
+  state TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  detail TEXT
+) STRICT;
+CREATE INDEX grant_events_by_grant ON grant_events (grant_id);
+
+CREATE TABLE grants (
+  id TEXT PRIMARY KEY,
+  store TEXT NOT NULL,
+  transaction_id TEXT NOT NULL,
+  product TEXT NOT NULL,
+  version TEXT NOT NULL,
+  device TEXT NOT NULL,
+  public_key BLOB,
+  digest BLOB NOT NULL,
+  length INTEGER NOT NULL,
+  manifest_digest BLOB NOT NULL,
+  state TEXT NOT NULL,
+  delivered INTEGER NOT NULL DEFAULT 0,
+  count_has_hole INTEGER NOT NULL DEFAULT 0,
+  created INTEGER NOT NULL,
+  revoked_by TEXT,
+  placed INTEGER,
+  UNIQUE (store, transaction_id, product, version, device)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX grants_by_age ON grants (created);
+CREATE INDEX grants_by_content ON grants (device, digest);
+CREATE INDEX grants_by_product ON grants (product, created);
+CREATE INDEX grants_by_state ON grants (state, created);
+CREATE INDEX grants_placed ON grants (product, device, placed, version) WHERE placed IS NOT NULL AND revoked_by IS NULL;
+CREATE INDEX grants_revoked ON grants (id) WHERE revoked_by IS NOT NULL;
+
+CREATE TABLE manifests (
+  digest BLOB PRIMARY KEY,
+  document BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE obligations (
+  store TEXT NOT NULL,
+  transaction_id TEXT NOT NULL,
+  device TEXT NOT NULL,
+  product TEXT NOT NULL,
+  PRIMARY KEY (store, transaction_id, device, product)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE outbox (
+  id INTEGER PRIMARY KEY,
+  store TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  next_attempt INTEGER NOT NULL,
+  last_error TEXT,
+  created INTEGER NOT NULL,
+  done INTEGER,
+  UNIQUE (store, kind, subject)
+) STRICT;
+CREATE INDEX outbox_waiting ON outbox (next_attempt) WHERE done IS NULL;
+
+CREATE TABLE products (
+  id TEXT PRIMARY KEY,
+  document TEXT NOT NULL,
+  type TEXT NOT NULL,
+  publication TEXT,
+  created INTEGER NOT NULL,
+  changed INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX products_by_publication ON products (publication);
+CREATE INDEX products_by_type ON products (type);
+
+CREATE TABLE runs (
+  id INTEGER PRIMARY KEY,
+  started INTEGER NOT NULL,
+  ended INTEGER
+) STRICT;
+
+CREATE TABLE unneeded_blobs (
+  digest BLOB PRIMARY KEY,
+  since INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE uploads (
+  id TEXT PRIMARY KEY,
+  owner TEXT NOT NULL,
+  length INTEGER,
+  metadata TEXT NOT NULL,
+  digest BLOB,
+  created INTEGER NOT NULL,
+  touched INTEGER NOT NULL,
+  awaits_end INTEGER NOT NULL DEFAULT 0,
+  whole_digest BLOB
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE version_signatures (
+  product TEXT NOT NULL,
+  version TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  public_key BLOB NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (product, version, key_id),
+  FOREIGN KEY (product, version) REFERENCES versions (product, version) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE versions (
+  product TEXT NOT NULL REFERENCES products (id),
+  version TEXT NOT NULL,
+  state TEXT NOT NULL,
+  digest BLOB NOT NULL,
+  length INTEGER NOT NULL,
+  manifest_digest BLOB NOT NULL,
+  pieces INTEGER NOT NULL,
+  files INTEGER NOT NULL,
+  cover TEXT,
+  title TEXT,
+  created INTEGER NOT NULL,
+  released INTEGER,
+  reason TEXT,
+  ordering TEXT,
+  percentage INTEGER,
+  scheduled_at INTEGER,
+  scheduled_percentage INTEGER,
+  scheduled_by TEXT,
+  submitted_by TEXT,
+  approved_by TEXT,
+  downloads_stopped INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (product, version)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX versions_by_digest ON versions (digest);
+CREATE INDEX versions_by_number ON versions (ordering, version);
+CREATE INDEX versions_by_state ON versions (state, product);
+CREATE UNIQUE INDEX versions_for_all ON versions (product) WHERE state = 'released' AND percentage = 100;
+CREATE UNIQUE INDEX versions_for_part ON versions (product) WHERE state = 'released' AND percentage < 100;
+CREATE UNIQUE INDEX versions_in_order ON versions (product, ordering);
+CREATE INDEX versions_scheduled ON versions (scheduled_at) WHERE scheduled_at IS NOT NULL;
+CREATE TRIGGER versions_never_change BEFORE UPDATE OF product, version, ordering, digest, length, manifest_digest ON versions
+BEGIN SELECT RAISE(ABORT, 'the content of a version never changes'); END;
