@@ -7,7 +7,7 @@ public final class BoundSocket: Sendable {
   /// The listening socket.
   public let descriptor: FileDescriptor
 
-  /// On a free port of 127.0.0.1.
+  /// Listens on a free port of 127.0.0.1.
   public init() throws {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
@@ -15,7 +15,7 @@ public final class BoundSocket: Sendable {
     descriptor = try Self.listening(family: AF_INET, at: &address)
   }
 
-  /// On a Unix socket at `path`, which must not exist.
+  /// Listens on a Unix socket at `path`, which must not exist.
   public init(unixPath path: String) throws {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)

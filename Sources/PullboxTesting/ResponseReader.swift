@@ -35,7 +35,7 @@ extension ResponseReader {
     return all
   }
 
-  /// Up to and with `end`; what was received behind it is kept for the next call.
+  /// The text up to and including `end`; bytes after it are kept for the next call.
   public func receive(through end: String) async throws -> String {
     let pattern = Array(end.utf8)
     var all: [UInt8] = []

@@ -157,7 +157,7 @@ public final class SecureConnection: ResponseReader {
     }
   }
 
-  /// For ``Options/session`` of a later connection; of TLS 1.3 only once something was received.
+  /// The session for ``Options/session`` of a later connection; with TLS 1.3 only once something was received.
   public func takeSession() -> SecureSession? {
     state.withLock { unsafe SSL_get1_session($0.handle).map { unsafe SecureSession($0) } }
   }

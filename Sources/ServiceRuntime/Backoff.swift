@@ -11,7 +11,7 @@ import CoreTypes
 public struct Backoff: Hashable, Sendable {
   /// The delay after the first failure.
   public var initial: Duration
-  /// By how much each further failure multiplies the delay; 1 or less keeps it.
+  /// Each further failure multiplies the delay by this; 1 or less keeps it.
   public var factor: Double
   /// The longest delay.
   public var cap: Duration
@@ -49,7 +49,7 @@ public struct Backoff: Hashable, Sendable {
     return .seconds(full * (1 - jitter * chance))
   }
 
-  /// As ``delay(afterFailures:using:)``, by the system's random numbers.
+  /// The same as ``delay(afterFailures:using:)``, with the system's random numbers.
   public func delay(afterFailures failures: Int) -> Duration {
     var generator = SystemRandomNumberGenerator()
     return delay(afterFailures: failures, using: &generator)

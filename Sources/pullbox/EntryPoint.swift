@@ -38,7 +38,7 @@ enum EntryPoint {
     // Unstructured: there is no task yet that could be its parent. The first of the two to end ends the process:
     // the process does not wait for a command that is inside a long call.
     Task.detached { outcome.end(with: await CommandLineInterface.run(arguments)) }
-    // Without a parent too.
+    // Unstructured for the same reason.
     Task.detached { outcome.end(with: await InterruptHandler.wait(for: signals)) }
     let code = outcome.wait()
     InterruptHandler.removeTemporaryFiles()

@@ -141,7 +141,7 @@ struct ConfigurationLoaderTests {
     #expect(try load(file: "{drain: 2.5}").drain == ConfigurationDuration(.milliseconds(2500)))
   }
 
-  @Test("a key that nobody asks for is an error that names it")
+  @Test("a key that the type does not ask for is an error that names it")
   func unknownKeys() throws {
     #expect(try error(file: "{lisen: ['a']}").description == "configuration: lisen: there is no such key")
     #expect(try error(file: "{limits: {bodies: 1}}").subject == "limits.bodies")

@@ -2,7 +2,7 @@ import ServiceRuntime
 import Testing
 
 struct EventTests {
-  @Test("an event happens once, for everybody who waits and who comes later")
+  @Test("an event happens once, for every task that waits or comes later")
   func once() async {
     let event = Event()
     #expect(!event.hasHappened)

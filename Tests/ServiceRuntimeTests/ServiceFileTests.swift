@@ -90,7 +90,7 @@ struct ServiceFileTests {
     #expect(String(decoding: buffer.prefix(max(0, count)), as: UTF8.self) == "READY=1")
   }
 
-  @Test("without a service manager there is nobody to tell")
+  @Test("without a service manager there is no notifier")
   func noNotifier() throws {
     #expect(ServiceManagerNotifier(environment: [:]) == nil)
     #expect(ServiceManagerNotifier(environment: ["NOTIFY_SOCKET": "relative"]) == nil)

@@ -35,7 +35,7 @@ struct PackageScanner {
     return segments
   }
 
-  /// Up to the end of a head that announces package bytes, or everything.
+  /// Removes and answers the bytes up to the end of a head that announces package bytes, or all.
   private mutating func removeOther(from rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     for index in rest.indices {
       tail.append(rest[index])

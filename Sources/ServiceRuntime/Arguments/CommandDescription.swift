@@ -39,11 +39,11 @@ public struct CommandDescription: Sendable {
   public let summary: String
   /// Paragraphs below the summary; empty for none.
   public let discussion: String
-  /// In their order.
+  /// The operands, in their order.
   public let operands: [Operand]
   /// Its own options, without those of the commands it belongs to.
   public let options: [CommandOption]
-  /// With subcommands one of them has to be given, and there are no operands.
+  /// The subcommands. If there are any, one has to be given, and there are no operands.
   public let subcommands: [CommandDescription]
 
   /// A command without aliases, discussion, operands, options and subcommands unless given.

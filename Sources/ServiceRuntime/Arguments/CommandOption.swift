@@ -43,7 +43,7 @@ public struct CommandOption: Sendable {
   /// An earlier name of an option, which keeps working; `--help` does not show it. A string literal is an alias whose
   /// variable and key are made of it.
   public struct Alias: Hashable, Sendable, ExpressibleByStringLiteral {
-    /// Without its dashes.
+    /// The name, without dashes.
     public let name: String
     /// The earlier variable; nil for none.
     public fileprivate(set) var environment: String?
@@ -61,7 +61,7 @@ public struct CommandOption: Sendable {
     public init(stringLiteral name: String) { self.init(name) }
   }
 
-  /// Without its dashes.
+  /// The name, without dashes.
   public let name: String
   /// The letter of `-l`; nil for none.
   public let abbreviation: Character?

@@ -3,7 +3,7 @@
 public struct ParsedArguments: Sendable {
   /// Names of the subcommands, outermost first; empty for a command without.
   public let subcommands: [String]
-  /// In the order of the command line.
+  /// The operands, in the order of the command line.
   public let operands: [String]
 
   let options: [CommandOption]

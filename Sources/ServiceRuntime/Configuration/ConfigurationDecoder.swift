@@ -38,7 +38,7 @@ struct ConfigurationDecoder: Decoder {
     return parts.isEmpty ? "the whole" : parts.joined(separator: ".")
   }
 
-  /// For errors that the types being decoded throw themselves.
+  /// Translates an error that a type being decoded has thrown itself.
   static func translated(_ error: any Error) -> ConfigurationError {
     guard let error = error as? DecodingError else {
       return ConfigurationError(subject: name([]), message: "\(error)")
@@ -187,7 +187,7 @@ final class ConsumedKeys {
     asked.insert(key)
   }
 
-  /// For a decoding that ended early: throws for a key that looks like one that was asked for and is missing. The others
+  /// Called when a decoding ended early. Throws for a key that looks like one that was asked for and is missing. The others
   /// may not have been asked for yet.
   func checkNothingMisspelt() throws(ConfigurationError) {
     let missing = asked.subtracting(present)

@@ -168,10 +168,10 @@ public enum ConfigurationLoader {
 public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The key, parts separated by dots; the file where the whole file is meant.
   public let subject: String
-  /// Without a full stop.
+  /// What is wrong, without a full stop.
   public let message: String
 
-  /// See the members.
+  /// An error about a key or a file.
   public init(subject: String, message: String) {
     self.subject = subject
     self.message = message

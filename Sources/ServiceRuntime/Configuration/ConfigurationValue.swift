@@ -59,7 +59,7 @@ enum ConfigurationValue: Hashable, Sendable {
     self = .table(members)
   }
 
-  /// For messages.
+  /// How messages call the value.
   var kind: String {
     switch self {
     case .null: "nothing"

@@ -15,7 +15,7 @@ extension Redacted: CustomStringConvertible, CustomDebugStringConvertible, Custo
   public var description: String { "<redacted>" }
   /// `<redacted>`.
   public var debugDescription: String { "<redacted>" }
-  /// Without children, so that dump(_:) shows nothing either.
+  /// A mirror without children, so that dump(_:) shows nothing either.
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 

@@ -5,7 +5,7 @@ import Synchronization
 public enum Daemon {
   /// What a daemon runs, made from its configuration.
   public struct Parts: Sendable {
-    /// In the order of their start.
+    /// The services, in the order of their start.
     public var services: [any Service]
     /// The addresses for the ready file, called once all services have started.
     public var addresses: @Sendable () -> [String]

@@ -8,7 +8,7 @@ public struct GroupEnvironment: Sendable {
   public var signals: AsyncStream<ProcessSignal>
   /// Measures the stop deadline and the watchdog interval.
   public var clock: any MonotonicClock
-  /// For all services together.
+  /// How long all services together may take to stop.
   public var stopDeadline: Duration
   /// The service manager; nil without one.
   public var notifier: ServiceManagerNotifier?
@@ -17,7 +17,7 @@ public struct GroupEnvironment: Sendable {
   /// Ends the process at once. Only that of a test may return.
   public var endProcess: @Sendable (ExitCode) -> Void
 
-  /// For tests; a process uses ``process(stopDeadline:)``.
+  /// An environment for tests; a process uses ``process(stopDeadline:)``.
   public init(
     signals: AsyncStream<ProcessSignal>, clock: any MonotonicClock = SystemMonotonicClock(),
     stopDeadline: Duration = .seconds(30), notifier: ServiceManagerNotifier? = nil,

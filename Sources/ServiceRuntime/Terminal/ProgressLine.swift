@@ -31,13 +31,13 @@ public struct ProgressLine: Hashable, Sendable {
     self.note = note
   }
 
-  /// For logs and files: `Heroes 42: 62 %, 11.2 MiB of 18.0 MiB, 3.2 MiB/s, 12 s left`.
+  /// A line for logs and files: `Heroes 42: 62 %, 11.2 MiB of 18.0 MiB, 3.2 MiB/s, 12 s left`.
   public var plain: String {
     "\(TextWidth.cut(label, to: .max)): "
       + (([percentage].compactMap { $0 }) + details).joined(separator: ", ")
   }
 
-  /// For a terminal, never wider than `columns`. As room shrinks the amount goes first, then the speed; the label loses
+  /// A line for a terminal, never wider than `columns`. As room shrinks the amount goes first, then the speed; the label loses
   /// its middle, down to 16 columns; then the bar goes.
   public func line(columns: Int) -> String {
     let label = TextWidth.cut(label, to: .max)
@@ -61,7 +61,7 @@ public struct ProgressLine: Hashable, Sendable {
   static let gap = "  "
   static let shortestLabel = 16
   static let shortestBar = 8
-  /// With the percentage.
+  /// The fewest columns of a percentage and a note.
   private static let shortestNote = 16
   static let longestBar = 30
 

@@ -5,7 +5,7 @@ public enum TextWidth {
     text.reduce(0) { $0 + of($1) }
   }
 
-  /// By the first scalar: wide in East Asian scripts and for most pictograms.
+  /// The width by the first scalar: 2 in East Asian scripts and for most pictograms.
   static func of(_ character: Character) -> Int {
     guard let scalar = character.unicodeScalars.first?.value else { return 0 }
     switch scalar {

@@ -12,7 +12,7 @@ struct PublishSource: Sendable {
   enum Form: Sendable, Equatable {
     case folder
     case file
-    /// With the manifest that `pack` wrote, here or on another machine.
+    /// A package with the manifest that `pack` wrote, here or on another machine.
     case package(Manifest)
     case descriptionOnly
   }

@@ -121,7 +121,7 @@ enum ReleaseCommand: Command {
     return ReleaseRequest(percentage: percentage, at: date)
   }
 
-  /// For the other states the server answers why the version cannot be released, and there is nothing to confirm.
+  /// Whether there is a release to confirm. In the other states the server answers why it refuses.
   private static func isReleasable(_ state: VersionState) -> Bool {
     switch state {
     case .approved, .released, .superseded: true

@@ -4,7 +4,7 @@ import ServiceRuntime
 
 /// Shows the progress of downloads: bars on a terminal, lines anywhere else.
 struct DownloadDisplay {
-  /// Between two frames that differ in progress only.
+  /// The shortest time between two frames that differ in progress only.
   static let frameInterval = Duration.milliseconds(100)
 
   private let stream: StandardStream

@@ -29,7 +29,7 @@ struct LiveRegion {
     return rows > 0 ? "\r\u{1B}[\(rows)A" : "\r"
   }
 
-  /// Without colors.
+  /// The columns that a line takes, color sequences not counted.
   private static func width(_ line: String) -> Int {
     var width = 0
     var inSequence = false

@@ -17,7 +17,7 @@ struct TextTable {
 
   private static let gap = "  "
 
-  /// With `width`, a terminal's, no line is wider: lines are cut at their ends. Nil never cuts.
+  /// Lines, the titles first. With a `width`, a terminal's, longer lines are cut at their ends.
   func lines(width: Int?) -> [String] {
     let rows = [columns.map(\.title)] + self.rows
     let widths = columns.indices.map { column in

@@ -9,7 +9,7 @@ import SystemCalls
 /// How a command failed: its exit code, and a message of one line (more for several faults) that also says what to do.
 struct CommandFailure: Error {
   var exitCode: ExitCode
-  /// Without the program's name; empty if the command has printed everything.
+  /// The message, without the program's name; empty if the command has printed everything.
   var message: String
 
   init(_ exitCode: ExitCode, _ message: String) {
@@ -76,7 +76,7 @@ extension ExitCode {
     .signatureKeyUnknown, .signatureKeyChanged, .signatureKeyUntrusted,
   ]
 
-  /// By the problem's code, or by its status if the code has no exit code of its own.
+  /// The exit code for a problem's code, or for its status if the code has none of its own.
   init(_ problem: Problem) {
     if let code = problem.code {
       if Self.notEntitledCodes.contains(code) {

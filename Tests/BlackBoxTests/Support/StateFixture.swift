@@ -118,7 +118,7 @@ actor FixtureStack {
     case .store:
       executable = "pullbox-sandbox"
       arguments += [
-        "--listen", "127.0.0.1:0", "--catalogue", serverProxy.url, "--server-credential",
+        "--listen", "127.0.0.1:0", "--catalog", serverProxy.url, "--server-credential",
         recorded["storeCredential"].text ?? "",
       ]
     }
