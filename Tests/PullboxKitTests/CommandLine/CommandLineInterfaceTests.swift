@@ -41,4 +41,19 @@ struct CommandLineInterfaceTests {
       #expect(description?.discussion.hasSuffix(command.peer.explanation) == true)
     }
   }
+
+  @Test(
+    "only yes is yes",
+    arguments: [
+      ("y", true), ("Y", true), (" yes ", true), ("YES", true), ("", false), ("n", false), ("yep", false),
+      ("no", false),
+    ])
+  func confirmation(answer: String, isYes: Bool) {
+    #expect(Confirmation.isYes(answer) == isYes)
+  }
+
+  @Test("the end of input is no confirmation")
+  func noAnswer() {
+    #expect(!Confirmation.isYes(nil))
+  }
 }
