@@ -1,5 +1,5 @@
 /// A small generator whose sequence is the same on every run.
-public struct SplitMix: RandomNumberGenerator {
+public struct SplitMix: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
   /// The same seed gives the same sequence.

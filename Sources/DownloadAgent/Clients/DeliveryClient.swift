@@ -7,7 +7,7 @@ import PullboxAPI
 import PullboxAPIClient
 import Receipts
 
-/// The delivery server, as a device sees it.
+/// The delivery server's interface for devices.
 struct DeliveryClient: Sendable {
   let api: APIClient
   private let monitor: EndpointHealth
@@ -21,7 +21,7 @@ struct DeliveryClient: Sendable {
     key = identity.key
   }
 
-  /// Everything that `proof` owns.
+  /// Every product that `proof` entitles to.
   func entitlements(of proof: Proof) async throws(APICallError) -> [EntitledProduct] {
     let body = EntitlementsRequest(proof: proof, device: device)
     return try await monitor.observe { () async throws(APICallError) in
@@ -52,7 +52,7 @@ struct DeliveryClient: Sendable {
     }
   }
 
-  /// The manifest's bytes; nothing in them is to be believed before their digest was compared with the grant's.
+  /// The manifest's bytes, which are not trusted before their digest was compared with the grant's.
   func manifest(_ terms: DownloadTerms) async throws(APICallError) -> UnverifiedManifest {
     let response = try await monitor.observe { () async throws(APICallError) in
       try await api.exchange(
@@ -63,7 +63,7 @@ struct DeliveryClient: Sendable {
 
   /// Reports "verified and placed", signed with the device's key.
   func complete(
-    _ grant: GrantIdentifier, _ terms: DownloadTerms, placedAt: Timestamp
+    _ grant: GrantIdentifier, terms: DownloadTerms, placedAt: Timestamp
   ) async throws -> CompletionResponse {
     let report = CompletionReport(
       digest: terms.digest, version: terms.version, length: terms.length, placedAt: placedAt, grant: grant,

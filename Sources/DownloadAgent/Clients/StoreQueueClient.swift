@@ -2,7 +2,7 @@ import Commerce
 import PullboxAPI
 import PullboxAPIClient
 
-/// The payment store, as one of its customers sees it.
+/// The payment store's interface for one of its customers.
 struct StoreQueueClient: Sendable {
   private let api: APIClient
   private let monitor: EndpointHealth

@@ -6,7 +6,7 @@ import PullboxAPIServer
 import ServiceRuntime
 import SystemCalls
 
-/// The agent's API on its Unix socket: who may open the socket may use all of it.
+/// The agent's API on its Unix socket: a process that may open the socket may use all of it.
 struct ControlInterface: Sendable {
   let downloads: DownloadManager
   let transactions: TransactionManager
@@ -66,7 +66,7 @@ struct ControlInterface: Sendable {
     ]
     for (name, event) in requests {
       routes.on(.post, "/v1/downloads/{id}/\(name)") { _, parameters in
-        try .json(try await downloads.request(event, try Self.download(parameters)))
+        try .json(try await downloads.request(event, of: try Self.download(parameters)))
       }
     }
     routes.on(.patch, "/v1/downloads/{id}") { request, parameters in
@@ -77,7 +77,7 @@ struct ControlInterface: Sendable {
       guard AgentDownloadChange.priorities.contains(priority) else {
         throw Problem(.requestMalformed, "priority is a number from -1000 to 1000")
       }
-      return try .json(try await downloads.setPriority(priority, try Self.download(parameters)))
+      return try .json(try await downloads.setPriority(priority, of: try Self.download(parameters)))
     }
   }
 
@@ -118,8 +118,8 @@ struct ControlInterface: Sendable {
 }
 
 extension ControlInterface {
-  /// Server-sent events (WHATWG HTML §9.2): first every unfinished transaction and every live download, then every change.
-  /// A comment line now and then shows both sides that the other is there.
+  /// Server-sent events (WHATWG HTML §9.2): first every unfinished transaction and every live download, then
+  /// every change. A comment line now and then shows both sides that the other is there.
   func events() throws -> HTTPResponse {
     guard let observer = hub.subscribe() else {
       throw Problem(.tooManyRequests, "at most \(EventHub.maximumObservers) observers", retryAfterSeconds: 5)
@@ -139,7 +139,7 @@ extension ControlInterface {
             }
           }
           defer { group.cancelAll() }
-          // A first line at once: the observer knows that it is connected, also where nothing happens.
+          // A first line at once tells the observer that it is connected, even when nothing happens.
           try await writer.write(": pullbox agent\n\n")
           while let item = await observer.next() { try await writer.write(Self.lines(item)) }
         }

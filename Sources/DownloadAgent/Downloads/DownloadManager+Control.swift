@@ -5,7 +5,7 @@ import PullboxAPI
 extension DownloadManager {
   /// Every download, oldest first.
   func statuses() -> [DownloadStatus] {
-    entries.values.sorted { $0.record.sequence < $1.record.sequence }.map { status(of: $0) }
+    runner.entries.values.sorted { $0.record.sequence < $1.record.sequence }.map { status(of: $0) }
   }
 
   /// Throws the ``Problem`` for a download there is not.
@@ -13,12 +13,12 @@ extension DownloadManager {
     status(of: try entry(identifier))
   }
 
-  /// Pause, resume or cancel; answers the status after it. Throws `download-unknown`, or `state-conflict` for what does
-  /// not fit the state.
-  func request(_ event: DownloadMachine.Event, _ identifier: DownloadIdentifier) throws -> DownloadStatus {
+  /// Pauses, resumes or cancels a download, and returns its status after that. Throws `download-unknown`, or
+  /// `state-conflict` for what does not fit the state.
+  func request(_ event: DownloadMachine.Event, of identifier: DownloadIdentifier) throws -> DownloadStatus {
     let entry = try entry(identifier)
     let before = entry.record.machine.state
-    guard let actions = apply(event, to: entry.record.identifier) else {
+    guard let actions = process(event, of: identifier) else {
       throw Problem(.internalError, "the agent's state cannot be saved")
     }
     if actions.contains(.reject) {
@@ -28,12 +28,10 @@ extension DownloadManager {
     return status(of: try self.entry(identifier))
   }
 
-  func setPriority(_ priority: Int, _ identifier: DownloadIdentifier) throws -> DownloadStatus {
-    var record = try entry(identifier).record
-    record.priority = priority
-    try database.save(record)
-    entries[record.identifier]?.record = record
-    publish(record.identifier)
+  func setPriority(_ priority: Int, of identifier: DownloadIdentifier) throws -> DownloadStatus {
+    _ = try entry(identifier)
+    try runner.update(identifier) { $0.priority = priority }
+    publish(identifier)
     schedule()
     return try status(identifier)
   }
@@ -53,33 +51,35 @@ extension DownloadManager {
   }
 
   func publish(_ identifier: DownloadIdentifier) {
-    guard let entry = entries[identifier] else { return }
+    guard let entry = runner[identifier] else { return }
     hub.publish(.download(status(of: entry)))
   }
 
   func sample(_ identifier: DownloadIdentifier, at now: MonotonicInstant) {
-    guard let received = entries[identifier]?.progress.bytesReceived else { return }
-    entries[identifier]?.estimator.record(received: received, at: now)
+    guard let received = runner[identifier]?.context.progress.bytesReceived else { return }
+    runner[identifier]?.context.estimator.record(received: received, at: now)
   }
 
-  private func status(of entry: Entry) -> DownloadStatus {
+  private func status(of entry: Runner.Entry) -> DownloadStatus {
     var record = entry.record
-    entry.progress.copy(into: &record)
+    entry.context.progress.copy(into: &record)
     let remaining = record.terms.map { $0.length - record.bytesVerified }
     let isTransferring = record.machine.isTransferring
     let estimate =
       isTransferring
-      ? entry.estimator.estimate(remaining: remaining, at: clock.now())
+      ? entry.context.estimator.estimate(remaining: remaining, at: clock.now())
       : ProgressEstimator.Estimate(speed: 0, timeRemaining: record.machine.state == .finished ? 0 : nil)
     return record.status(estimate)
   }
 
   private func records(of transaction: TransactionIdentifier) -> [DownloadRecord] {
-    entries.values.map(\.record).filter { $0.transaction == transaction }.sorted { $0.sequence < $1.sequence }
+    runner.entries.values.map(\.record).filter { $0.transaction == transaction }.sorted {
+      $0.sequence < $1.sequence
+    }
   }
 
-  private func entry(_ identifier: DownloadIdentifier) throws(Problem) -> Entry {
-    guard let entry = entries[identifier] else {
+  private func entry(_ identifier: DownloadIdentifier) throws(Problem) -> Runner.Entry {
+    guard let entry = runner[identifier] else {
       throw Problem(.downloadUnknown, "no download is called \(identifier)")
     }
     return entry

@@ -4,22 +4,34 @@ import PullboxAPI
 import ServiceRuntime
 import SystemCalls
 
-/// Runs every download: feeds its machine, persists what comes of it, then acts. Lives on a thread of its own, since
-/// persisting blocks; nothing here awaits in the middle of a transition.
+/// Brings what was bought to this device: runs every download from its grant to its report.
+///
+/// A ``MachineRunner`` holds the downloads and runs their ``DownloadMachine``s; ``Scheduler`` chooses which
+/// of them may start; ``DownloadSteps`` does the work of a step; ``EventHub`` and ``TransactionInbox`` hear
+/// what came of it. The manager lives on a thread of its own, since persisting blocks, and nothing in it
+/// awaits in the middle of a transition.
+///
+/// ```swift
+/// try await downloads.restore()                         // what an earlier process left
+/// try await downloads.add([issue], for: transaction)    // starts as soon as there is a place
+/// _ = try await downloads.request(.pauseRequested, of: download)
+/// await downloads.stop()                                // what was verified is recorded
+/// ```
 actor DownloadManager {
-  /// A download and what is going on about it in this process.
-  struct Entry {
-    var record: DownloadRecord
-    /// The step that runs, or that was stopped and is not over.
-    var step: Task<Void, Never>?
+  typealias Runner = MachineRunner<DownloadRecord, Activity>
+
+  /// What is going on about a download in this process.
+  struct Activity: Sendable {
     /// Kept from the transfer for the placing.
     var session: StagingSession?
     var progress: TransferProgress
     var estimator = ProgressEstimator()
-    /// When the delay of a retry is over.
-    var retryAt: MonotonicInstant?
     /// Remove what is staged as soon as no step runs.
     var discardIsDue = false
+
+    init(_ record: DownloadRecord) {
+      progress = TransferProgress(received: record.bytesReceived, verified: record.bytesVerified)
+    }
   }
 
   /// How often the progress of running transfers is published.
@@ -33,15 +45,12 @@ actor DownloadManager {
   let database: AgentDatabase
   let steps: DownloadSteps
   let scheduler: Scheduler
-  let retryPolicy: RetryPolicy
   let hub: EventHub
   let inbox: TransactionInbox
   let clock: any MonotonicClock
   let log: Log
-  let wakeUp = AsyncSignal()
 
-  var entries: [DownloadIdentifier: Entry] = [:]
-  private(set) var isStopping = false
+  var runner: Runner
   private var nextSave: MonotonicInstant
 
   init(
@@ -51,23 +60,25 @@ actor DownloadManager {
     self.database = database
     self.steps = steps
     scheduler = Scheduler(maximumActive: maximumActive)
-    self.retryPolicy = retryPolicy
     self.hub = hub
     self.inbox = inbox
     self.clock = clock
     self.log = log
+    runner = Runner(retryPolicy: retryPolicy, clock: clock, wakeUp: AsyncSignal()) { record in
+      try database.save(record)
+    }
     nextSave = clock.now() + Self.saveInterval
   }
 
-  /// Takes up what was persisted. Throws when the state cannot be read.
+  /// Goes on with what was persisted. Throws when the state cannot be read.
   func restore() throws {
     let records = try database.downloads()
     let live = records.filter { !$0.machine.state.isFinal || $0.machine.state == .failed }
     try steps.library.recover()
     try steps.library.discardLeftovers(except: Set(live.map(\.identifier)))
     for record in records {
-      entries[record.identifier] = entry(for: record)
-      apply(.restored, to: record.identifier)
+      runner.insert(record, context: Activity(record), isSaved: true)
+      process(.restored, of: record.identifier)
     }
   }
 
@@ -76,10 +87,10 @@ actor DownloadManager {
     for record in try database.createDownloads(for: transaction, products: products) { begin(record) }
   }
 
-  /// One more download for a product that is owned and not here, unless one is under way already. Answers whether it was
-  /// made.
+  /// One more download for a product that is owned and not here, unless one is under way already. Answers
+  /// whether it was made.
   func addMissing(_ product: ProductIdentifier, for transaction: TransactionIdentifier) throws -> Bool {
-    let isUnderWay = entries.values.contains { entry in
+    let isUnderWay = runner.entries.values.contains { entry in
       entry.record.product == product && !entry.record.machine.state.isFinal
     }
     guard !isUnderWay else { return false }
@@ -91,56 +102,39 @@ actor DownloadManager {
   func run() async {
     while !Task.isCancelled {
       handleDue()
-      await wakeUp.wait(atMost: timeToNextTurn, clock: clock)
+      await runner.wakeUp.wait(atMost: timeToNextTurn, clock: clock)
     }
   }
 
   /// Stops every step; returns when what they verified is recorded.
   func stop() async {
-    isStopping = true
-    let running = entries.values.compactMap(\.step)
-    for step in running { step.cancel() }
-    for step in running { await step.value }
-    for identifier in entries.keys { saveProgress(of: identifier) }
+    for step in runner.stopSteps() { await step.value }
+    for identifier in runner.entries.keys { saveProgress(of: identifier) }
   }
 
   private func begin(_ record: DownloadRecord) {
-    entries[record.identifier] = entry(for: record)
+    runner.insert(record, context: Activity(record), isSaved: true)
     publish(record.identifier)
     schedule()
-  }
-
-  private func entry(for record: DownloadRecord) -> Entry {
-    Entry(
-      record: record,
-      progress: TransferProgress(received: record.bytesReceived, verified: record.bytesVerified))
   }
 
   private func handleDue() {
     let now = clock.now()
     let isSaveDue = nextSave <= now
     if isSaveDue { nextSave = now + Self.saveInterval }
-    for (identifier, entry) in entries {
-      if let due = entry.retryAt, due <= now {
-        entries[identifier]?.retryAt = nil
-        apply(.retryDue, to: identifier)
-      }
-      if entry.record.machine.isTransferring {
-        sample(identifier, at: now)
-        if isSaveDue { saveProgress(of: identifier) }
-        publish(identifier)
-      }
+    for identifier in runner.dequeueDueRetries() { process(.retryDue, of: identifier) }
+    for (identifier, entry) in runner.entries where entry.record.machine.isTransferring {
+      sample(identifier, at: now)
+      if isSaveDue { saveProgress(of: identifier) }
+      publish(identifier)
     }
     schedule()
   }
 
   private var timeToNextTurn: Duration? {
-    let now = clock.now()
-    var time = entries.values.compactMap(\.retryAt).min().map { max(.zero, $0 - now) }
-    if entries.values.contains(where: { $0.record.machine.isTransferring }) {
-      time = min(time ?? Self.tick, Self.tick)
-    }
-    return time
+    let isTransferring = runner.entries.values.contains { $0.record.machine.isTransferring }
+    guard isTransferring else { return runner.timeToNextRetry }
+    return min(runner.timeToNextRetry ?? Self.tick, Self.tick)
   }
 }
 

@@ -6,17 +6,17 @@ import PullboxAPI
 import PullboxAPIClient
 import SystemCalls
 
-/// Runs one step of a download: does the I/O, knows nothing of states. Each ends in one event and the changes to the
-/// record that belong to it.
+/// Runs one step of a download: does the I/O, and leaves the states to the machine. Each step ends in one
+/// event and the changes to the record that belong to it.
 struct DownloadSteps: Sendable {
   struct Outcome: Sendable {
     var event: DownloadMachine.Event
-    /// What the record has to take over together with the event.
+    /// The change to the record that is persisted together with the event.
     var change: @Sendable (inout DownloadRecord) -> Void = { _ in }
     /// Kept for the step that follows.
     var session: StagingSession?
     var placed: LibraryItem?
-    /// What the server said of the grant when it took the completion.
+    /// The grant's state when the server accepted the completion.
     var grantState: GrantState?
   }
 
@@ -26,15 +26,15 @@ struct DownloadSteps: Sendable {
   let library: Library
   let buffers: BufferPool
   let clock: any WallClock
-  /// Of publishers; none trusts whatever keys products name.
+  /// Publishers' keys; when empty, the keys that products name are trusted.
   var trustedKeys: Set<PublisherKeyIdentifier> = []
   var limits = PieceTransfer.Limits()
   /// What must stay free beside the content.
   var spaceReserve = ByteCount.mebibytes(32)
 
-  /// Never throws: what goes wrong is a failure of a step. Nil when the task was cancelled.
+  /// Never throws: an error becomes the event that the step failed. Nil when the task was cancelled.
   func run(
-    _ action: DownloadMachine.Action, _ record: DownloadRecord, session: StagingSession?,
+    _ action: DownloadMachine.Action, of record: DownloadRecord, session: StagingSession?,
     progress: TransferProgress
   ) async -> Outcome? {
     let before = progress.bytesVerified
@@ -42,8 +42,8 @@ struct DownloadSteps: Sendable {
       switch action {
       case .run(.grant): return try await grant(record)
       case .run(.manifest): return try await manifest(record)
-      case .run(.transfer): return try await transfer(record, progress)
-      case .run(.place): return try await place(record, session)
+      case .run(.transfer): return try await transfer(record, progress: progress)
+      case .run(.place): return try await place(record, from: session)
       case .run(.report): return try await report(record)
       case .renewTicket: return try await renewTicket(record)
       default: preconditionFailure("\(action) is no step")
@@ -66,14 +66,14 @@ struct DownloadSteps: Sendable {
     guard terms.product == record.product else { throw StepFailure.permanent(.protocolViolation) }
     let now = clock.now()
     let held = try await BlockingPool.shared.run { [library, trustedKeys] in
-      let trust = try library.database.trust(in: terms, trustedKeys)
+      let trust = try library.database.trust(in: terms, trusting: trustedKeys)
       return try library.reuse(
-        terms, as: record.identifier, now: now, fromOthers: trust.asksForNothing)
+        terms, for: record.identifier, now: now, fromOthers: trust.asksForNothing)
     }
     return Outcome(
       event: .granted(libraryHoldsContent: held != nil),
       change: { record in
-        // Other content than before: what was counted of it is void.
+        // This is other content than before: what was verified of that does not count.
         if record.terms?.digest != terms.digest { record.bytesVerified = .zero }
         record.grant = response.grant
         record.terms = terms
@@ -94,19 +94,21 @@ struct DownloadSteps: Sendable {
     else { throw StepFailure.permanent(.integrity) }
     let paths = library.paths.paths(of: record.identifier)
     try await BlockingPool.shared.run { [library, trustedKeys] in
-      try Self.checkSignature(received, terms, library.database, trustedKeys)
+      try Self.checkSignature(
+        of: received, for: terms, database: library.database, trustedKeys: trustedKeys)
       try FileSystem.createDirectories(paths.state, permissions: 0o700)
       try DurableFile.write(received.bytes.span, to: paths.manifest, permissions: 0o600)
     }
     return Outcome(event: .manifestVerified)
   }
 
-  /// Judges the manifest's signatures, and remembers whose they are. Throws a failure of a step for good when they do not do.
+  /// Checks the manifest's signatures, and pins their keys to the product. Throws a permanent failure when
+  /// they do not satisfy the policy.
   private static func checkSignature(
-    _ received: UnverifiedManifest, _ terms: DownloadTerms, _ database: AgentDatabase,
-    _ trustedKeys: Set<PublisherKeyIdentifier>
+    of received: UnverifiedManifest, for terms: DownloadTerms, database: AgentDatabase,
+    trustedKeys: Set<PublisherKeyIdentifier>
   ) throws {
-    let trust = try database.trust(in: terms, trustedKeys)
+    let trust = try database.trust(in: terms, trusting: trustedKeys)
     let signers: Set<PublisherKeyIdentifier>
     do {
       signers = try trust.signers(of: received.bytes, signatures: terms.signatures ?? [])
@@ -122,16 +124,16 @@ struct DownloadSteps: Sendable {
     try database.pin(signers.subtracting(trust.pinned), to: terms.product)
   }
 
-  private func transfer(_ record: DownloadRecord, _ progress: TransferProgress) async throws -> Outcome {
+  private func transfer(_ record: DownloadRecord, progress: TransferProgress) async throws -> Outcome {
     guard let terms = record.terms else { throw StepFailure(.queued, .requestGrant) }
-    let session = try await openSession(record, terms)
+    let session = try await openSession(of: record, terms: terms)
     var pieces = try await session.open()
     if pieces.verifiedCount == 0,
       let previous = try await BlockingPool.shared.run({ [library] in try library.previous(to: terms) })
     {
       pieces = try await session.adopt(from: previous.manifest, at: previous.path)
     }
-    try await checkSpace(session.manifest, pieces)
+    try await checkSpace(for: session.manifest, staged: pieces)
     let transfer = PieceTransfer(
       client: client, session: session, buffers: buffers, progress: progress, limits: limits)
     try await transfer.run(url: server.api.url(terms.contentURL), ticket: terms.ticket)
@@ -139,19 +141,19 @@ struct DownloadSteps: Sendable {
       event: .transferCompleted, change: { $0.bytesVerified = terms.length }, session: session)
   }
 
-  private func place(_ record: DownloadRecord, _ known: StagingSession?) async throws -> Outcome {
+  private func place(_ record: DownloadRecord, from known: StagingSession?) async throws -> Outcome {
     guard let terms = record.terms else { throw StepFailure(.queued, .requestGrant) }
     let session: StagingSession
-    if let known { session = known } else { session = try await openSession(record, terms) }
-    let target = library.directory(of: terms.product, terms.version)
+    if let known { session = known } else { session = try await openSession(of: record, terms: terms) }
+    let target = library.directory(of: terms.product, version: terms.version)
     let manifest = session.manifest
     let contentPath: String
     if try await session.open().isComplete {
-      // Something there that no record speaks of has no claim to the name.
+      // What is there without a record has no claim to the name.
       try await BlockingPool.shared.run { [library] in try library.moveAside(target) }
       contentPath = try await session.place(at: target).contentPath
-    } else if let found = try await found(at: target, manifest) {
-      // An earlier process had renamed it and not lived to say so.
+    } else if let found = try await findContent(at: target, manifest: manifest) {
+      // An earlier process had renamed it and ended before it saved the record.
       contentPath = found.contentPath
     } else {
       return Outcome(event: .contentLost)
@@ -178,7 +180,7 @@ struct DownloadSteps: Sendable {
     guard try await BlockingPool.shared.run({ try FileSystem.status(of: path) }) != nil else {
       return Outcome(event: .contentLost)
     }
-    let response = try await server.complete(grant, terms, placedAt: placedAt)
+    let response = try await server.complete(grant, terms: terms, placedAt: placedAt)
     return Outcome(event: .reportAccepted, grantState: response.state)
   }
 
@@ -197,27 +199,27 @@ struct DownloadSteps: Sendable {
 extension DownloadSteps {
   /// Reads the manifest that was verified before; its digest is compared again, since it comes from a disk.
   private func openSession(
-    _ record: DownloadRecord, _ terms: DownloadTerms
+    of record: DownloadRecord, terms: DownloadTerms
   ) async throws -> StagingSession {
     let paths = library.paths.paths(of: record.identifier)
     let manifest = try await BlockingPool.shared.run { () -> Manifest? in
       guard try FileSystem.status(of: paths.manifest) != nil else { return nil }
       let bytes = try FileSystem.read(paths.manifest, upTo: PackageLimits.standard.maximumManifestLength)
-      // A manifest that was damaged on disk is fetched again, as one that is gone.
+      // A manifest that was damaged on disk is fetched again, like one that is missing.
       return try? UnverifiedManifest(bytes).verified(against: terms.manifestDigest)
     }
     guard let manifest else { throw StepFailure(.queued, .requestGrant) }
     return StagingSession(manifest: manifest, paths: paths)
   }
 
-  private func checkSpace(_ manifest: Manifest, _ pieces: PieceMap) async throws {
+  private func checkSpace(for manifest: Manifest, staged pieces: PieceMap) async throws {
     let free = try await BlockingPool.shared.run { [library] in try library.freeSpace() }
     let staged = pieces.bytesVerified
     let missing = manifest.unpackedLength - min(staged, manifest.unpackedLength)
     if free < missing + spaceReserve { throw StepFailure.retry(.insufficientSpace) }
   }
 
-  private func found(at target: String, _ manifest: Manifest) async throws -> PlacedContent? {
+  private func findContent(at target: String, manifest: Manifest) async throws -> PlacedContent? {
     try await BlockingPool.shared.run {
       do {
         return try PlacedContent.find(at: target, manifest: manifest)

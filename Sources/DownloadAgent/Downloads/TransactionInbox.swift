@@ -3,7 +3,7 @@ import PullboxAPI
 import ServiceRuntime
 import Synchronization
 
-/// What downloads have to tell their transactions; read by the watcher in its own time.
+/// What downloads report to their transactions, until ``TransactionManager`` reads it in its next turn.
 final class TransactionInbox: Sendable {
   struct Report: Hashable, Sendable {
     var transaction: TransactionIdentifier
@@ -12,13 +12,13 @@ final class TransactionInbox: Sendable {
     var state: GrantState
   }
 
-  struct News: Sendable {
-    /// Transactions with a download that ended, or lives again.
+  struct Messages: Sendable {
+    /// Transactions with a download that ended, or is under way again.
     var changed: Set<TransactionIdentifier> = []
     var reports: [Report] = []
   }
 
-  private let news = Mutex(News())
+  private let messages = Mutex(Messages())
   /// Signalled with every message.
   let wakeUp: AsyncSignal
 
@@ -27,20 +27,20 @@ final class TransactionInbox: Sendable {
   }
 
   func noteChange(of transaction: TransactionIdentifier) {
-    _ = news.withLock { $0.changed.insert(transaction) }
+    _ = messages.withLock { $0.changed.insert(transaction) }
     wakeUp.signal()
   }
 
   func noteReport(of transaction: TransactionIdentifier, grant: GrantIdentifier, state: GrantState) {
-    news.withLock { $0.reports.append(Report(transaction: transaction, grant: grant, state: state)) }
+    messages.withLock { $0.reports.append(Report(transaction: transaction, grant: grant, state: state)) }
     wakeUp.signal()
   }
 
-  func take() -> News {
-    news.withLock { news in
-      let taken = news
-      news = News()
-      return taken
+  /// Returns the messages since the last call.
+  func removeAll() -> Messages {
+    messages.withLock { messages in
+      defer { messages = Messages() }
+      return messages
     }
   }
 }

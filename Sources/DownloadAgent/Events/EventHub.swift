@@ -2,8 +2,8 @@ import Commerce
 import PullboxAPI
 import Synchronization
 
-/// Passes changes on to every observer. Knows the last word on everything that is not over, so that a new observer starts
-/// from the whole truth and misses nothing after it.
+/// Publishes changes to every observer. It keeps the latest event of everything that is not over, so that a
+/// new observer starts with the complete state and misses nothing after it.
 final class EventHub: Sendable {
   private struct State {
     var latest: [ObserverQueue.Subject: AgentEvent] = [:]
@@ -18,14 +18,15 @@ final class EventHub: Sendable {
 
   func publish(_ event: AgentEvent) {
     let subject = ObserverQueue.Subject(event)
-    // Under one lock with the snapshot for new observers: nobody sees an older word after a newer one.
+    // Under one lock with the snapshot for new observers: no observer sees an older event after a newer one.
     state.withLock { state in
       state.latest[subject] = Self.isOver(event) ? nil : event
       for observer in state.observers.values { observer.post(event) }
     }
   }
 
-  /// An observer that first gets every unfinished transaction and every live download; nil when there are too many.
+  /// An observer that first gets every unfinished transaction and every live download; nil when there are too
+  /// many.
   func subscribe() -> EventObserver? {
     state.withLock { state in
       guard state.observers.count < Self.maximumObservers, !state.isClosed else { return nil }
@@ -60,7 +61,7 @@ final class EventHub: Sendable {
   }
 }
 
-/// One reader of the event stream. Whoever publishes never waits for it.
+/// One reader of the event stream. Publishing never waits for it.
 final class EventObserver: Sendable {
   /// What to write next.
   enum Item: Sendable {
@@ -103,7 +104,7 @@ final class EventObserver: Sendable {
   func next() async -> Item? {
     while true {
       let (item, isClosed) = state.withLock { state -> (Item?, Bool) in
-        if let event = state.queue.takeFirst() { return (.event(event), false) }
+        if let event = state.queue.popFirst() { return (.event(event), false) }
         if state.isClosed { return (nil, true) }
         guard state.heartbeatIsDue else { return (nil, false) }
         state.heartbeatIsDue = false
@@ -139,8 +140,9 @@ final class EventObserver: Sendable {
   }
 }
 
-/// What an observer has still to be told, in order and bounded: a newer progress of a download takes the place of the one
-/// that waits, and when an observer falls far behind, only the latest word on each thing is kept.
+/// The events that an observer has not read yet, in order and bounded: a newer progress of a download
+/// replaces the one that waits, and when an observer falls far behind, only the latest event of each subject
+/// is kept.
 struct ObserverQueue: Sendable {
   /// What an event is about.
   struct Subject: Hashable, Sendable {
@@ -153,7 +155,7 @@ struct ObserverQueue: Sendable {
     var event: AgentEvent
   }
 
-  /// Above this many, older words on the same subject are dropped whatever they say.
+  /// Above this many, older events of the same subject are dropped whatever they say.
   private let bound: Int
   private var entries: [Entry] = []
 
@@ -171,13 +173,13 @@ struct ObserverQueue: Sendable {
         entries[index].event = event
         return
       }
-      // The last word moves to the end: it must not overtake what was said about other things.
+      // The latest event moves to the end: it must not overtake events of other subjects.
       if entries.count >= bound { entries.removeAll { $0.subject == subject } }
     }
     entries.append(Entry(subject: subject, event: event))
   }
 
-  mutating func takeFirst() -> AgentEvent? {
+  mutating func popFirst() -> AgentEvent? {
     entries.isEmpty ? nil : entries.removeFirst().event
   }
 

@@ -5,18 +5,19 @@ import Glibc
 import PullboxAPI
 import SystemCalls
 
-/// The placed content: `PRODUCT/VERSION/` in one directory, and its records. Content comes in by a rename and goes out by
-/// one, so that nobody ever sees half of it. Every call blocks.
+/// The placed content: `PRODUCT/VERSION/` in one directory, and its records. Content comes in by a rename and
+/// goes out by one, so that a reader never sees half of it. Every call blocks.
 struct Library: Sendable {
   let paths: StatePaths
   let database: AgentDatabase
 
   /// The directory that a version is placed as.
-  func directory(of product: ProductIdentifier, _ version: ContentVersion) -> String {
+  func directory(of product: ProductIdentifier, version: ContentVersion) -> String {
     "\(paths.library)/\(product.text)/\(version.text)"
   }
 
-  /// Makes the directories; forgets items that somebody took away; removes what was on its way out.
+  /// Makes the directories, drops the records of items that were removed by other programs, and empties the
+  /// trash.
   func recover() throws {
     try FileSystem.createDirectories(paths.library)
     try FileSystem.createDirectories(paths.staging, permissions: 0o700)
@@ -43,13 +44,14 @@ struct Library: Sendable {
     try FileSystem.removeRecursively(paths.state)
   }
 
-  /// The item that holds the content of `terms`, if it is really there: the product's own, or one made by linking the
-  /// files of another product that came in the same package, where `fromOthers` allows that: who may publish one product
-  /// need not be who may publish the other.
+  /// The item that holds the content of `terms`, if it is really there: the product's own, or one made by
+  /// linking the files of another product that came in the same package, where `fromOthers` allows that: a
+  /// publisher of one product need not be a publisher of the other.
   func reuse(
-    _ terms: DownloadTerms, as download: DownloadIdentifier, now: Timestamp, fromOthers: Bool
+    _ terms: DownloadTerms, for download: DownloadIdentifier, now: Timestamp, fromOthers: Bool
   ) throws -> LibraryItem? {
-    if let own = try database.libraryItem(terms.product, terms.version), own.digest == terms.digest,
+    if let own = try database.libraryItem(of: terms.product, version: terms.version),
+      own.digest == terms.digest,
       try FileSystem.status(of: own.path) != nil
     {
       return own
@@ -61,8 +63,8 @@ struct Library: Sendable {
       return nil
     }
     if item.product == terms.product, item.version == terms.version { return item }
-    let source = directory(of: item.product, item.version)
-    let target = directory(of: terms.product, terms.version)
+    let source = directory(of: item.product, version: item.version)
+    let target = directory(of: terms.product, version: terms.version)
     let staging = paths.paths(of: download).staging
     try FileSystem.removeRecursively(staging)
     try FileSystem.createDirectories(FileSystem.parent(of: target))
@@ -79,30 +81,31 @@ struct Library: Sendable {
     return linked
   }
 
-  /// What is placed of the version that the server says this device has completed, with its manifest; nil where it is not
-  /// there any more.
+  /// The manifest and the directory of the version that the server says this device has completed; nil when
+  /// it is not there any more.
   func previous(to terms: DownloadTerms) throws -> (manifest: Manifest, path: String)? {
     guard let previous = terms.previous,
-      let item = try database.libraryItem(terms.product, previous.version), item.digest == previous.digest,
+      let item = try database.libraryItem(of: terms.product, version: previous.version),
+      item.digest == previous.digest,
       let bytes = try database.libraryManifest(item),
-      // One that was damaged only costs what it would have saved.
+      // A damaged manifest only costs what it would have saved.
       let manifest = try? UnverifiedManifest(bytes).proposed(), manifest.digest == item.digest
     else { return nil }
-    return (manifest, directory(of: item.product, item.version))
+    return (manifest, directory(of: item.product, version: item.version))
   }
 
-  /// Takes every version of the product out; answers what that was.
+  /// Removes every version of the product, and returns the removed items.
   func remove(_ product: ProductIdentifier) throws -> [LibraryItem] {
     let items = try database.libraryItems().filter { $0.product == product }
     for item in items {
-      try moveAside(directory(of: item.product, item.version))
+      try moveAside(directory(of: item.product, version: item.version))
       try database.removeLibraryItem(item)
     }
     try FileSystem.removeRecursively(paths.trash)
     return items
   }
 
-  /// Frees the name; what had it is removed with the trash.
+  /// Moves what is at `path` to the trash, so that the name is free.
   func moveAside(_ path: String) throws(SystemError) {
     guard try FileSystem.status(of: path) != nil else { return }
     try FileSystem.createDirectories(paths.trash, permissions: 0o700)
@@ -121,7 +124,8 @@ enum HardLinkTree {
   /// Deeper than any package can be: its paths have 1024 bytes.
   private static let maximumDepth = 512
 
-  /// Makes the directory `path`, which must not exist, like `source`. Anything but files and directories is left out.
+  /// Makes the directory `path`, which must not exist, like `source`. Anything but files and directories is
+  /// left out.
   static func make(at path: String, from source: String) throws(SystemError) {
     try FileSystem.createDirectory(path)
     try link(try Directory(opening: source), into: try Directory(opening: path), depth: 0)

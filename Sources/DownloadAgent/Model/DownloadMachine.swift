@@ -1,9 +1,19 @@
 import PullboxAPI
 
-/// The one state machine of a download: events in, actions out, no I/O. Whoever runs it persists the new value before
-/// it acts. The phase says which step of the chain comes next and survives everything; state and reason say what is
-/// happening about it.
-struct DownloadMachine: Hashable, Sendable {
+/// The state machine of a download: decides, without any I/O, what follows a step's end, a user's request or
+/// a delay.
+///
+/// The phase says which step of the chain grant, manifest, transfer, place, report comes next; it survives
+/// everything. State and reason say what is happening about it. ``MachineRunner`` persists the new value
+/// before an action is performed:
+///
+/// ```swift
+/// var machine = DownloadMachine()
+/// machine.handle(.started)                                // [.run(.grant)]
+/// machine.handle(.granted(libraryHoldsContent: false))    // [.run(.manifest)]
+/// machine.handle(.pauseRequested)                         // [.stop, .reschedule]
+/// ```
+struct DownloadMachine: StateMachine {
   typealias State = DownloadStatus.State
 
   /// In order; each needs what the one before has brought.
@@ -49,15 +59,15 @@ struct DownloadMachine: Hashable, Sendable {
     case reschedule
     /// Remove what lies in the staging folder.
     case discardStaging
-    /// Tell the transaction.
-    case settle
+    /// Tell the transaction how its download ended, or that it is under way again.
+    case notifyTransaction
     /// The request does not fit the state.
     case reject
   }
 
   /// Fresh tickets asked for in a row without a verified piece between them, at most.
   static let maximumRenewals = 3
-  /// Setbacks in a row that speak against the server's bytes, without a verified piece between them, at most.
+  /// Failures in a row that speak against the server's bytes, without a verified piece between them, at most.
   static let maximumViolations = 8
 
   private(set) var phase: Phase
@@ -65,11 +75,11 @@ struct DownloadMachine: Hashable, Sendable {
   private(set) var reason: StatusReason
   /// What the last failure of a step brought; gone when the step succeeds.
   private(set) var problem: Problem?
-  /// Setbacks in a row.
+  /// Failures in a row.
   private(set) var failures: Int
   private(set) var renewals: Int
 
-  /// As it is created, or as it was persisted.
+  /// A new download by default; otherwise what was persisted.
   init(
     phase: Phase = .grant, state: State = .waiting, reason: StatusReason = .queued,
     problem: Problem? = nil, failures: Int = 0, renewals: Int = 0
@@ -96,6 +106,20 @@ struct DownloadMachine: Hashable, Sendable {
       // A step that was stopped may still report; what it brought is found again when its phase runs next.
       case .paused, .finished, .failed, .cancelled: []
       }
+    }
+  }
+}
+
+extension DownloadMachine {
+  static var saveFailed: Event? { .stepFailed(.retry(.storageFailure), madeProgress: false) }
+  var retriesAfterFailedSave: Bool { isReady }
+
+  static func runnerAction(for action: Action) -> RunnerAction? {
+    switch action {
+    case .stop: .stopStep
+    case .scheduleRetry(let failures, let notBefore):
+      .scheduleRetry(failures: failures, notBefore: notBefore)
+    case .run, .renewTicket, .reschedule, .discardStaging, .notifyTransaction, .reject: nil
     }
   }
 }
@@ -129,7 +153,7 @@ extension DownloadMachine {
     case (.report, .reportAccepted):
       transition(.finished, .placed)
       succeed()
-      return [.discardStaging, .settle, .reschedule]
+      return [.discardStaging, .notifyTransaction, .reschedule]
     case (.manifest, .ticketRenewed), (.transfer, .ticketRenewed):
       transition(.active, Self.reason(while: phase))
       return [.run(phase)]
@@ -152,7 +176,7 @@ extension DownloadMachine {
       transition(.active, .renewingTicket)
       return [.renewTicket]
     case .requestGrant:
-      // Before there is a grant, or once what it was for is placed, a new one would not mend anything.
+      // Before there is a grant, or once what it was for is placed, a new one would not help.
       guard phase != .grant, phase != .report else { return fail(failure.reason) }
       failures += 1
       phase = .grant
@@ -198,7 +222,7 @@ extension DownloadMachine {
       let wasActive = state == .active
       transition(.cancelled, .user)
       problem = nil
-      return (wasActive ? [.stop] : []) + [.discardStaging, .settle, .reschedule]
+      return (wasActive ? [.stop] : []) + [.discardStaging, .notifyTransaction, .reschedule]
     case (.cancelRequested, .cancelled): return []
     default: return [.reject]
     }
@@ -221,7 +245,7 @@ extension DownloadMachine {
 
   private mutating func fail(_ reason: StatusReason) -> [Action] {
     transition(.failed, reason)
-    return [.settle, .reschedule]
+    return [.notifyTransaction, .reschedule]
   }
 
   private mutating func succeed() {

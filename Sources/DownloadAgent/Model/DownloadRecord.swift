@@ -4,7 +4,7 @@ import Crypto
 import PullboxAPI
 
 /// Everything the agent remembers of a download.
-struct DownloadRecord: Sendable {
+struct DownloadRecord: MachineRecord {
   let identifier: DownloadIdentifier
   /// Order of creation.
   let sequence: Int64
@@ -15,7 +15,7 @@ struct DownloadRecord: Sendable {
   var priority = 0
   var grant: GrantIdentifier?
   var terms: DownloadTerms?
-  /// As of the last time it was persisted; a running transfer knows better.
+  /// At the last time it was persisted; a running transfer counts in its ``TransferProgress``.
   var bytesVerified = ByteCount.zero
   var bytesReceived = ByteCount.zero
   var placedAt: Timestamp?
@@ -32,7 +32,7 @@ struct DownloadRecord: Sendable {
     self.product = product
   }
 
-  /// How it ended, as far as its transaction depends on it.
+  /// How it ended, for its transaction.
   var outcome: TransactionMachine.Outcome {
     switch machine.state {
     case .waiting, .active, .paused: .pending
@@ -42,7 +42,7 @@ struct DownloadRecord: Sendable {
     }
   }
 
-  /// As the control interface shows it.
+  /// What the control interface shows.
   func status(_ estimate: ProgressEstimator.Estimate) -> DownloadStatus {
     DownloadStatus(
       id: identifier, product: product, version: terms?.version, transaction: transaction,

@@ -1,7 +1,7 @@
 import CoreTypes
 
-/// Speed and time remaining of one download, on a clock that never jumps. Fed with the bytes received so far; what was
-/// received twice counts for the speed and never for the progress.
+/// Speed and time remaining of one download, on a clock that never jumps. Fed with the bytes received so far;
+/// what was received twice counts for the speed and never for the progress.
 struct ProgressEstimator: Hashable, Sendable {
   struct Estimate: Hashable, Sendable {
     /// Bytes a second over the window; 0 when nothing moves.

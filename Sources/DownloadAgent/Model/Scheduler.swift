@@ -1,9 +1,9 @@
 import Commerce
 import PullboxAPI
 
-/// Decides which waiting downloads are started. Pure: it is shown everything and answers at once.
+/// Decides which waiting downloads are started. A pure value.
 struct Scheduler: Hashable, Sendable {
-  /// A download as far as the choice depends on it.
+  /// What the choice depends on.
   struct Candidate: Hashable, Sendable {
     var identifier: DownloadIdentifier
     var product: ProductIdentifier
@@ -21,8 +21,8 @@ struct Scheduler: Hashable, Sendable {
   /// Downloads that transfer at the same time, at least 1.
   var maximumActive: Int
 
-  /// The ones to start now, in that order. Two downloads of one product never run at once: the second finds in the library
-  /// what the first has placed. Nothing that runs is interrupted for a higher priority.
+  /// The ones to start now, in that order. Two downloads of one product never run at once: the second finds
+  /// in the library what the first has placed. Nothing that runs is interrupted for a higher priority.
   func selection(from candidates: [Candidate]) -> [DownloadIdentifier] {
     let busy = candidates.filter(\.isBusy)
     var products = Set(busy.map(\.product))

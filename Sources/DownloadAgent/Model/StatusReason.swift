@@ -1,4 +1,5 @@
-/// Why a download, or a transaction, is in its state. Open-ended: a refusal by a service carries its problem's code.
+/// Why a download, or a transaction, is in its state. Open-ended: a refusal by a service carries its
+/// problem's code.
 struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   let rawValue: String
 
@@ -11,7 +12,7 @@ struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringConvertib
   }
 
   // Waiting.
-  /// Ready to go on as soon as the scheduler has a place for it.
+  /// Ready to continue as soon as the scheduler has a place for it.
   static let queued = StatusReason("queued")
   static let serverUnreachable = StatusReason("server-unreachable")
   static let serverUnavailable = StatusReason("server-unavailable")
@@ -44,9 +45,9 @@ struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringConvertib
   /// The server's answers break HTTP's or the interface's rules.
   static let protocolViolation = StatusReason("protocol-violation")
 
-  // Of transactions.
+  // Transactions.
   static let awaitingPayment = StatusReason("awaiting-payment")
-  /// Somebody else has to agree to the purchase.
+  /// Another person has to approve the purchase.
   static let awaitingApproval = StatusReason("awaiting-approval")
   static let paymentFailed = StatusReason("payment-failed")
   /// Nothing of what was bought has content yet.

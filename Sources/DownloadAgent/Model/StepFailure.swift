@@ -5,7 +5,7 @@ import PullboxAPI
 import PullboxAPIClient
 import SystemCalls
 
-/// Why a step did not succeed, as far as the next step depends on it.
+/// Why a step did not succeed, and what can be done about it.
 struct StepFailure: Error, Hashable, Sendable {
   enum Recovery: Hashable, Sendable {
     /// The same step may succeed later; not before `notBefore` where the other side said so.
@@ -20,7 +20,7 @@ struct StepFailure: Error, Hashable, Sendable {
 
   var reason: StatusReason
   var recovery: Recovery
-  /// What a service answered, for whoever looks.
+  /// What a service answered, for the control interface.
   var problem: Problem?
 
   init(_ reason: StatusReason, _ recovery: Recovery, problem: Problem? = nil) {
@@ -41,7 +41,7 @@ struct StepFailure: Error, Hashable, Sendable {
 }
 
 extension StepFailure {
-  /// By a problem document's code; by its status where this version does not know the code.
+  /// Decides by a problem document's code; by its status when this version does not know the code.
   init(_ problem: Problem) {
     let notBefore = problem.retryAfterSeconds.map { Duration.seconds(max(0, $0)) }
     switch problem.code {
@@ -88,7 +88,8 @@ extension StepFailure {
     case .unreachable(let error):
       self.init(error, from: peer)
     case .unexpectedResponse(let status, _):
-      // A proxy's error page, most likely: it says nothing about the purchase, so it never fails a download.
+      // This is most likely a proxy's error page: it says nothing about the purchase, so it never fails a
+      // download.
       let unavailable: StatusReason = peer == .server ? .serverUnavailable : .storeUnavailable
       self = .retry((200..<500).contains(status) ? .protocolViolation : unavailable)
     }
@@ -108,7 +109,8 @@ extension StepFailure {
     self = .retry(error.isOutOfSpace ? .insufficientSpace : .storageFailure)
   }
 
-  /// From anything that a step can throw. Cancellation is none of them: a stopped step has no outcome.
+  /// The failure for any error that a step can throw. Cancellation is none of them: a stopped step has no
+  /// outcome.
   init(_ error: any Error, from peer: Peer = .server) {
     switch error {
     case let error as StepFailure: self = error

@@ -1,9 +1,21 @@
 import Commerce
 import PullboxAPI
 
-/// The one state machine of a transaction on this device: events in, actions out, no I/O. It ends only when the server
-/// says that the store has finished the transaction, or the store no longer lists one that needed nothing from here.
-struct TransactionMachine: Hashable, Sendable {
+/// The state machine of a transaction on this device: decides, without any I/O, what to ask, to download and
+/// to wait for until nothing is owed.
+///
+/// Its steps go from observed over planning and delivering to waiting for the server. It ends only when the
+/// server says that the store has finished the transaction, or when the store no longer lists one that needed
+/// nothing from here. ``MachineRunner`` persists the new value before an action is performed:
+///
+/// ```swift
+/// var machine = TransactionMachine()
+/// machine.handle(.observed(.purchased))         // [.plan]
+/// machine.handle(.planned([product]))           // [.createDownloads([product])]
+/// machine.handle(.downloads([.delivered]))      // [.askServer]
+/// machine.handle(.serverAnswered(.finished))    // [], and it is over
+/// ```
+struct TransactionMachine: StateMachine {
   enum Step: String, CaseIterable, Hashable, Sendable {
     /// In the queue, not paid: `purchasing` or `deferred`.
     case observed
@@ -18,7 +30,7 @@ struct TransactionMachine: Hashable, Sendable {
     case failed
   }
 
-  /// How a download ended, as far as the transaction depends on it.
+  /// How a download ended, for its transaction.
   enum Outcome: Hashable, Sendable {
     case pending
     case delivered
@@ -30,8 +42,8 @@ struct TransactionMachine: Hashable, Sendable {
     /// The store's queue lists it, in that state.
     case observed(StoreTransaction.State)
     /// A complete answer of the store no longer lists it.
-    case vanished
-    /// The server told what this transaction entitles to.
+    case disappeared
+    /// The server has answered what this transaction entitles to.
     case planned([ProductIdentifier])
     /// Asking failed.
     case stepFailed(StepFailure)
@@ -69,13 +81,24 @@ struct TransactionMachine: Hashable, Sendable {
   mutating func handle(_ event: Event) -> [Action] {
     switch event {
     case .observed(let state): observe(state)
-    case .vanished: disappeared()
+    case .disappeared: handleDisappearance()
     case .planned(let products): plan(products)
     case .stepFailed(let failure): handleFailure(failure)
     case .downloads(let outcomes): deliver(outcomes)
     case .serverAnswered(let state): process(state)
     case .retryDue: retry()
     }
+  }
+}
+
+extension TransactionMachine {
+  /// A state that cannot be persisted is tried again from the one before.
+  static var saveFailed: Event? { nil }
+  var retriesAfterFailedSave: Bool { true }
+
+  static func runnerAction(for action: Action) -> RunnerAction? {
+    guard case .scheduleRetry(let tries, let notBefore) = action else { return nil }
+    return .scheduleRetry(failures: tries, notBefore: notBefore)
   }
 }
 
@@ -92,7 +115,7 @@ extension TransactionMachine {
       transition(.failed, .paymentFailed)
       return []
     case (.finished, .purchased), (.finished, .restored):
-      // The store takes the end back, or our record is older than the truth: what is owed is owed again.
+      // The store has reopened the transaction, or our record is out of date: what is owed is owed again.
       transition(.planning)
       return [.plan]
     case (.planning, _), (.delivering, _), (.waitingForServer, _), (.finished, _), (.failed, _):
@@ -100,13 +123,13 @@ extension TransactionMachine {
     }
   }
 
-  private mutating func disappeared() -> [Action] {
+  private mutating func handleDisappearance() -> [Action] {
     switch step {
     case .observed, .planning:
       transition(.finished, .finishedElsewhere)
       return []
     case .waitingForServer:
-      // The server has the last word; it is asked without delay.
+      // The server decides; it is asked without delay.
       return [.askServer]
     case .delivering, .finished, .failed:
       return []
@@ -130,8 +153,8 @@ extension TransactionMachine {
     reason = failure.reason
     problem = failure.problem
     tries += 1
-    // A refusal that repeating does not change today (refunded, wrong application) may change at the store: the
-    // transaction is still in its queue, so it is asked again, ever more rarely.
+    // A refusal that repeating does not change today (refunded, wrong application) may change at the store:
+    // the transaction is still in its queue, so the server is asked again, at growing intervals.
     guard case .retry(let notBefore) = failure.recovery else {
       return [.scheduleRetry(tries: tries, notBefore: nil)]
     }
@@ -141,7 +164,7 @@ extension TransactionMachine {
   private mutating func deliver(_ outcomes: [Outcome]) -> [Action] {
     guard step == .delivering || step == .waitingForServer else { return [] }
     if outcomes.isEmpty {
-      // The agent did not live to create them.
+      // The agent ended before it created them.
       transition(.planning)
       return [.plan]
     }
@@ -188,10 +211,10 @@ extension TransactionMachine {
 }
 
 /// Everything the agent remembers of a transaction.
-struct TransactionRecord: Sendable {
+struct TransactionRecord: MachineRecord {
   let identifier: TransactionIdentifier
   let product: ProductIdentifier
-  /// As the store said last.
+  /// What the store said last.
   var storeState: StoreTransaction.State
   var machine = TransactionMachine()
 

@@ -1,7 +1,8 @@
 public import ServiceRuntime
 
-/// `pullbox-agent`: its command line, and its life as a process.
+/// The program `pullbox-agent`: its command line and its process.
 public enum AgentCommand {
+  /// The options, in the order of the help.
   public static let description = CommandDescription(
     "pullbox-agent",
     summary: "Collects what was bought: watches the store's queue, downloads, places, reports",
@@ -26,7 +27,8 @@ public enum AgentCommand {
       .readyFile, .logLevel,
     ])
 
-  /// Never returns. To be called from a synchronous `main`.
+  /// Runs the agent until a signal ends it; exits with the code of `ExitCode`. To be called from a
+  /// synchronous `main`.
   public static func main() -> Never {
     Daemon.main(description, configuration: AgentConfiguration.self) { configuration, log in
       let service = try AgentService(configuration: configuration, log: log)

@@ -1,30 +1,34 @@
 public import Commerce
 public import ServiceRuntime
 
-/// What the agent is told by its file, its variables and its options.
+/// The agent's configuration, from its file, its variables and its options. Decoded, and checked when the
+/// service is made.
 public struct AgentConfiguration: Sendable, Decodable {
-  /// The delivery server's address.
+  /// The delivery server's base URL, http or https.
   public var server: String
-  /// The payment store's address.
+  /// The payment store's base URL, http or https.
   public var store: String
   /// The bearer token of the store's account.
   public var accountToken: String
-  /// A directory of the agent's own.
+  /// A directory of the agent's own, made when it is missing; one process uses it at a time.
   public var state: String
   /// Where content is placed; `library` in the state directory unless given.
   public var library: String?
   /// The control interface's Unix socket; `agent.sock` in the state directory unless given.
   public var socket: String?
+  /// How often the store's queue is asked; 5 s unless given.
   public var pollInterval: ConfigurationDuration?
-  /// 1 to 8.
+  /// Downloads that transfer at the same time, 1 to 8; 3 unless given.
   public var maximumDownloads: Int?
-  /// Bytes a second of each download; no cap unless given.
+  /// Bytes a second of each download, more than 0; no cap unless given.
   public var maximumSpeed: Int64?
-  /// Keys of publishers; content that none of them signed is refused. Any unless given.
+  /// Keys of publishers; content that none of them signed is refused. Every publisher is accepted unless
+  /// given.
   public var trustedPublisherKeys: [PublisherKeyIdentifier]?
-  /// Read by whoever makes the log; `info` unless given.
+  /// Read by the process that makes the log; `info` unless given.
   public var logLevel: String?
 
+  /// What a process that has no configuration file sets; the rest is unset.
   public init(
     server: String, store: String, accountToken: String, state: String, library: String? = nil,
     socket: String? = nil, pollInterval: ConfigurationDuration? = nil, maximumDownloads: Int? = nil
@@ -40,7 +44,7 @@ public struct AgentConfiguration: Sendable, Decodable {
   }
 
   var paths: StatePaths { StatePaths(state: state, library: library ?? "\(state)/library") }
-  /// Where the control interface listens.
+  /// The path of the Unix socket on which the control interface listens.
   public var socketPath: String { socket ?? "\(state)/agent.sock" }
 
   /// Throws ``ConfigurationError`` for what cannot work.

@@ -6,7 +6,8 @@ import PullboxAPIServer
 public import ServiceRuntime
 import SystemCalls
 
-/// The whole agent as one service: takes up its state, watches the store's queue, downloads, answers on its socket.
+/// The whole agent as one service: restores its state, watches the store's queue, downloads, and answers on
+/// its socket.
 public final class AgentService: Service {
   /// What a test sets otherwise.
   struct Tuning: Sendable {
@@ -19,6 +20,7 @@ public final class AgentService: Service {
     var buffers = 12
   }
 
+  /// The name in the log.
   public let name = "agent"
 
   private let lock: LockFile
@@ -89,13 +91,14 @@ public final class AgentService: Service {
   /// Where the control interface answers; empty before the start.
   public var boundAddresses: [String] { server.boundAddresses.map(\.description) }
 
+  /// Restores the state and listens. Throws what the database or the socket throws.
   public func start() async throws {
     try await downloads.restore()
     try await transactions.restore()
     try server.start()
   }
 
-  /// Until the task is cancelled.
+  /// Runs downloads and transactions until the task is cancelled.
   public func run() async throws {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [downloads] in await downloads.run() }
@@ -103,11 +106,13 @@ public final class AgentService: Service {
     }
   }
 
+  /// Returns once the control interface's loop has answered: a sign of life for the watchdog.
   public func pulse() async {
     await server.ping()
   }
 
-  /// Ends event streams and connections, then transfers: what they have verified is recorded when this returns.
+  /// Ends event streams and connections, then transfers: what they have verified is recorded when this
+  /// returns.
   public func stop() async {
     hub.close()
     await server.drain()

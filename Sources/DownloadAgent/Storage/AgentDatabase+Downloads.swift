@@ -14,7 +14,7 @@ extension AgentDatabase {
           "SELECT 1 FROM downloads WHERE transaction_id = ? AND product = ? LIMIT 1",
           [.text(transaction.text), .text(product.text)])
         guard known == nil else { return nil }
-        return try Self.insert(connection, transaction, product)
+        return try Self.insert(product, for: transaction, in: connection)
       }
     }
   }
@@ -23,11 +23,11 @@ extension AgentDatabase {
   func createDownload(
     for transaction: TransactionIdentifier, product: ProductIdentifier
   ) throws -> DownloadRecord {
-    try database.writeBlocking { connection in try Self.insert(connection, transaction, product) }
+    try database.writeBlocking { connection in try Self.insert(product, for: transaction, in: connection) }
   }
 
   private static func insert(
-    _ connection: borrowing Connection, _ transaction: TransactionIdentifier, _ product: ProductIdentifier
+    _ product: ProductIdentifier, for transaction: TransactionIdentifier, in connection: borrowing Connection
   ) throws -> DownloadRecord {
     let identifier = DownloadIdentifier.random()
     let new = DownloadRecord(
@@ -49,10 +49,10 @@ extension AgentDatabase {
   }
 
   func save(_ record: DownloadRecord) throws {
-    try database.writeBlocking { connection in try Self.save(record, connection) }
+    try database.writeBlocking { connection in try Self.save(record, in: connection) }
   }
 
-  static func save(_ record: DownloadRecord, _ connection: borrowing Connection) throws {
+  private static func save(_ record: DownloadRecord, in connection: borrowing Connection) throws {
     let machine = record.machine
     try connection.execute(
       """

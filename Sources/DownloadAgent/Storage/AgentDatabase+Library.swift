@@ -5,9 +5,6 @@ import Database
 import PullboxAPI
 
 extension AgentDatabase {
-  static let libraryManifests = Migration(
-    "manifests of what is placed", script: "ALTER TABLE library ADD COLUMN manifest BLOB;")
-
   /// The manifest of what is placed as that version of the product; nil where it is not known.
   func libraryManifest(_ item: LibraryItem) throws -> [UInt8]? {
     try database.readBlocking { connection in
@@ -27,7 +24,7 @@ extension AgentDatabase {
   }
 
   /// The item, if the library holds that version of the product.
-  func libraryItem(_ product: ProductIdentifier, _ version: ContentVersion) throws -> LibraryItem? {
+  func libraryItem(of product: ProductIdentifier, version: ContentVersion) throws -> LibraryItem? {
     try libraryItems().first { $0.product == product && $0.version == version }
   }
 

@@ -4,19 +4,9 @@ import Database
 import PullboxAPI
 
 extension AgentDatabase {
-  static let publisherKeys = Migration(
-    "publishers' keys",
-    script: """
-      CREATE TABLE publisher_keys (
-        product TEXT NOT NULL,
-        key_id TEXT NOT NULL,
-        PRIMARY KEY (product, key_id)
-      ) STRICT, WITHOUT ROWID;
-      """)
-
   /// Whose signature content of these terms needs here.
   func trust(
-    in terms: DownloadTerms, _ trusted: Set<PublisherKeyIdentifier>
+    in terms: DownloadTerms, trusting trusted: Set<PublisherKeyIdentifier>
   ) throws -> SignaturePolicy {
     SignaturePolicy(
       named: Set(terms.publisherKeys ?? []), pinned: try pinnedKeys(of: terms.product), trusted: trusted)

@@ -4,8 +4,9 @@ import Database
 import PullboxAPI
 import ServiceRuntime
 
-/// What the agent must not forget, in SQLite: transactions, downloads, the library (docs/formats/agent-state.md). Every
-/// call blocks and ends with the change on the device: call it on threads of our own.
+/// The agent's records in SQLite: transactions, downloads, the library, publishers' keys
+/// (docs/formats/agent-state.md). Every call blocks and returns with the change on the device: call it on
+/// threads of our own, not on the cooperative pool.
 struct AgentDatabase: Sendable {
   let database: Database
 
@@ -18,6 +19,7 @@ struct AgentDatabase: Sendable {
     database.close()
   }
 
+  /// The schema, step by step, in the order in which the steps are applied.
   static let migrations = [
     Migration(
       "transactions, downloads, library",
@@ -64,10 +66,20 @@ struct AgentDatabase: Sendable {
           PRIMARY KEY (product, version)
         ) STRICT, WITHOUT ROWID;
         """),
-    publisherKeys, libraryManifests,
+    Migration(
+      "publishers' keys",
+      script: """
+        CREATE TABLE publisher_keys (
+          product TEXT NOT NULL,
+          key_id TEXT NOT NULL,
+          PRIMARY KEY (product, key_id)
+        ) STRICT, WITHOUT ROWID;
+        """),
+    Migration(
+      "manifests of what is placed", script: "ALTER TABLE library ADD COLUMN manifest BLOB;"),
   ]
 
-  /// JSON of a value that always encodes or was written by us; text, so that people can read the file.
+  /// A value as JSON text, which people can read in the file.
   static func text(_ value: some Encodable) throws -> String {
     String(decoding: try APIJSON.encode(value), as: UTF8.self)
   }
@@ -77,7 +89,7 @@ struct AgentDatabase: Sendable {
     return try APIJSON.decode(type, from: Array(text.utf8))
   }
 
-  /// A value that a column must hold; anything else means the file was changed by another hand.
+  /// A value that a column must hold; anything else means that another program changed the file.
   static func require<Value>(_ value: Value?, _ column: String) throws -> Value {
     guard let value else {
       throw StateDirectoryError(.damaged, path: "agent.sqlite", message: "\(column) is not readable")

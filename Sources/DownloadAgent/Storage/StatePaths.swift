@@ -1,13 +1,14 @@
 import PullboxAPI
 
-/// Where the agent keeps what.
+/// The paths of the agent's files and directories.
 struct StatePaths: Hashable, Sendable {
   let state: String
   let library: String
 
   var database: String { "\(state)/agent.sqlite" }
   var downloads: String { "\(state)/downloads" }
-  /// On the library's file system, so that placing and discarding are renames; hidden from whoever lists the library.
+  /// On the library's file system, so that placing and discarding are renames; hidden from a plain listing of
+  /// the library.
   var staging: String { "\(library)/.staging" }
   /// What is on its way out.
   var trash: String { "\(library)/.trash" }

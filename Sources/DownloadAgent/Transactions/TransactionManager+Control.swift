@@ -6,14 +6,14 @@ extension TransactionManager {
   /// Every transaction the agent knows, by identifier.
   func statuses() async -> [AgentTransaction] {
     var statuses: [AgentTransaction] = []
-    for identifier in entries.keys.sorted(by: { $0.text < $1.text }) {
+    for identifier in runner.entries.keys.sorted(by: { $0.text < $1.text }) {
       let identifiers = await downloads.downloads(of: identifier)
-      if let record = entries[identifier]?.record { statuses.append(record.status(downloads: identifiers)) }
+      if let record = runner[identifier]?.record { statuses.append(record.status(downloads: identifiers)) }
     }
     return statuses
   }
 
-  var unfinishedCount: Int { entries.values.count { !$0.record.machine.isOver } }
+  var unfinishedCount: Int { runner.entries.values.count { !$0.record.machine.isOver } }
 
   /// Everything the account owns. Throws the ``Problem`` that stands in the way.
   func owned() async throws -> [EntitledProduct] {
@@ -25,8 +25,8 @@ extension TransactionManager {
     }
   }
 
-  /// Starts a download for everything that is owned and not in the library; answers for how many products. Throws the
-  /// ``Problem`` that stands in the way.
+  /// Starts a download for everything that is owned and not in the library, and returns those products.
+  /// Throws the ``Problem`` that stands in the way.
   func restorePurchases() async throws -> [ProductIdentifier] {
     let owned = try await owned()
     let held = try database.libraryItems()
@@ -40,7 +40,7 @@ extension TransactionManager {
 }
 
 extension APICallError {
-  /// What the agent answers when it passes a failed call on.
+  /// The problem that the agent returns to its own client when a call to `peer` failed.
   func problem(of peer: StepFailure.Peer) -> Problem {
     if case .problem(let problem) = self { return problem }
     return Problem(peer == .store ? .storeUnavailable : .unavailable, description, retryAfterSeconds: 5)

@@ -4,56 +4,49 @@ import PullboxAPI
 import ServiceRuntime
 
 extension TransactionManager {
+  /// The store's queue lists the transaction.
   func observe(_ transaction: StoreTransaction) async {
-    if entries[transaction.id] == nil {
-      entries[transaction.id] = Entry(
-        record: TransactionRecord(
-          identifier: transaction.id, product: transaction.product, storeState: transaction.state))
+    if runner[transaction.id] == nil {
+      let record = TransactionRecord(
+        identifier: transaction.id, product: transaction.product, storeState: transaction.state)
+      runner.insert(record, context: Attention(), isSaved: false)
       log.info(
         "a transaction is in the queue",
         ["transaction": "\(transaction.id)", "product": "\(transaction.product)"])
     }
-    if entries[transaction.id]?.record.storeState != transaction.state {
-      entries[transaction.id]?.record.storeState = transaction.state
-      entries[transaction.id]?.isSaved = false
-    }
-    await process(.observed(transaction.state), transaction.id)
+    await process(.observed(transaction.state), of: transaction.id) { $0.storeState = transaction.state }
   }
 
-  /// One transition: machine, disk, deeds. What cannot be persisted is not done; a later turn tries again.
-  func process(_ event: TransactionMachine.Event, _ identifier: TransactionIdentifier) async {
-    guard let entry = entries[identifier] else { return }
-    var record = entry.record
-    let actions = record.machine.handle(event)
-    let hasChanged = record.machine != entry.record.machine || !entry.isSaved
-    if hasChanged {
-      do {
-        try database.save(record)
-      } catch {
-        log.error(
-          "a transaction's state cannot be saved",
-          ["transaction": "\(identifier)", "error": LogValue(error)])
-        entries[identifier]?.retryAt = clock.now() + .seconds(5)
-        return
-      }
+  /// One transition, persisted before its actions are performed. What cannot be persisted is not done; a
+  /// later turn tries again.
+  func process(
+    _ event: TransactionMachine.Event, of identifier: TransactionIdentifier,
+    change: (inout TransactionRecord) -> Void = { _ in }
+  ) async {
+    guard let transition = runner.process(event, of: identifier, change: change) else { return }
+    if let error = transition.saveError {
+      log.error(
+        "a transaction's state cannot be saved",
+        ["transaction": "\(identifier)", "error": LogValue(error)])
+      return
     }
-    entries[identifier]?.isSaved = true
-    entries[identifier]?.record = record
-    if record.machine.step != entry.record.machine.step {
-      entries[identifier]?.overSince = record.machine.isOver ? clock.now() : nil
-      entries[identifier]?.retryAt = nil
+    let machine = transition.after.machine
+    if machine.step != transition.before.machine.step {
+      runner[identifier]?.context.overSince = machine.isOver ? clock.now() : nil
       log.info(
         "a transaction came to its next step",
-        ["transaction": "\(identifier)", "step": "\(record.machine.step.rawValue)"])
+        ["transaction": "\(identifier)", "step": "\(machine.step.rawValue)"])
     }
-    for action in actions { await perform(action, identifier) }
-    if hasChanged { await publish(identifier) }
+    for action in transition.actions { await perform(action, on: identifier) }
+    if transition.hasChanged { await publish(identifier) }
   }
 
-  private func perform(_ action: TransactionMachine.Action, _ identifier: TransactionIdentifier) async {
+  private func perform(
+    _ action: TransactionMachine.Action, on identifier: TransactionIdentifier
+  ) async {
     switch action {
     case .plan, .askServer:
-      entries[identifier]?.isDue = true
+      runner[identifier]?.context.isDue = true
       inbox.wakeUp.signal()
     case .createDownloads(let products):
       do {
@@ -62,49 +55,49 @@ extension TransactionManager {
         // The step says that there are downloads; that there are none is noticed when the delay is over.
         log.error(
           "downloads cannot be created", ["transaction": "\(identifier)", "error": LogValue(error)])
-        entries[identifier]?.retryAt = clock.now() + .seconds(5)
+        runner.scheduleRetry(of: identifier, after: Runner.saveRetryDelay)
         return
       }
-      await process(.downloads(await downloads.outcomes(of: identifier)), identifier)
-    case .scheduleRetry(let tries, let notBefore):
-      let delay = retryPolicy.delay(failures: tries, notBefore: notBefore)
-      entries[identifier]?.retryAt = clock.now() + delay
-      inbox.wakeUp.signal()
+      await processDownloads(of: identifier)
+    case .scheduleRetry: preconditionFailure("the runner performs this itself")
     }
   }
 
-  /// What downloads have told since the last turn, and timers.
-  func hearNews() async {
-    let news = inbox.take()
-    for report in news.reports { await process(.serverAnswered(report.state), report.transaction) }
-    for identifier in news.changed {
-      await process(.downloads(await downloads.outcomes(of: identifier)), identifier)
-    }
-    let now = clock.now()
-    for (identifier, entry) in entries {
-      guard let due = entry.retryAt, due <= now else { continue }
-      entries[identifier]?.retryAt = nil
-      if entry.record.machine.step == .delivering {
-        await process(.downloads(await downloads.outcomes(of: identifier)), identifier)
+  /// Tells the transaction how its downloads stand.
+  func processDownloads(of identifier: TransactionIdentifier) async {
+    await process(.downloads(await downloads.outcomes(of: identifier)), of: identifier)
+  }
+
+  /// What downloads have reported since the last turn.
+  func processReports() async {
+    let messages = inbox.removeAll()
+    for report in messages.reports { await process(.serverAnswered(report.state), of: report.transaction) }
+    for identifier in messages.changed { await processDownloads(of: identifier) }
+  }
+
+  func processDueRetries() async {
+    for identifier in runner.dequeueDueRetries() {
+      if runner[identifier]?.record.machine.step == .delivering {
+        await processDownloads(of: identifier)
       } else {
-        await process(.retryDue, identifier)
+        await process(.retryDue, of: identifier)
       }
     }
   }
 
-  /// Asks the server whatever is to be asked: once for all plans, since a receipt holds every purchase, and once for each
-  /// transaction that waits for its end.
+  /// Asks the server for what is due: once for all plans, since a receipt holds every purchase, and once for
+  /// each transaction that waits for its end.
   func askServer() async {
-    let due = entries.filter(\.value.isDue).mapValues(\.record.machine.step)
-    for identifier in due.keys { entries[identifier]?.isDue = false }
+    let due = runner.entries.filter(\.value.context.isDue).mapValues(\.record.machine.step)
+    for identifier in due.keys { runner[identifier]?.context.isDue = false }
     let plans = due.filter { $0.value == .planning }.keys
     if !plans.isEmpty { await plan(Array(plans)) }
     for identifier in due.keys where due[identifier] == .waitingForServer {
       guard let grant = await downloads.grant(of: identifier) else { continue }
       do {
-        await process(.serverAnswered(try await server.status(of: grant).state), identifier)
+        await process(.serverAnswered(try await server.status(of: grant).state), of: identifier)
       } catch {
-        await process(.stepFailed(StepFailure(error, from: .server)), identifier)
+        await process(.stepFailed(StepFailure(error, from: .server)), of: identifier)
       }
     }
   }
@@ -117,10 +110,10 @@ extension TransactionManager {
         for item in owned where item.transaction == identifier && !products.contains(item.product) {
           products.append(item.product)
         }
-        await process(.planned(products), identifier)
+        await process(.planned(products), of: identifier)
       }
     } catch {
-      for identifier in identifiers { await process(.stepFailed(error), identifier) }
+      for identifier in identifiers { await process(.stepFailed(error), of: identifier) }
     }
   }
 
@@ -141,8 +134,8 @@ extension TransactionManager {
 
   func publish(_ identifier: TransactionIdentifier) async {
     let identifiers = await downloads.downloads(of: identifier)
-    // Read after the wait: the last word, whoever came in between.
-    guard let record = entries[identifier]?.record else { return }
+    // Read after the wait, so that this publishes the latest state.
+    guard let record = runner[identifier]?.record else { return }
     hub.publish(.transaction(record.status(downloads: identifiers)))
   }
 }

@@ -4,17 +4,25 @@ import PullboxAPI
 import ServiceRuntime
 import SystemCalls
 
-/// Watches the store's queue and sees every transaction through to its end. One loop does everything: it asks the store,
-/// asks the server what is owed and what is finished, and hears from downloads. Lives on a thread of its own, since
-/// persisting blocks.
+/// Watches the store's queue and brings every transaction to its end.
+///
+/// A ``MachineRunner`` holds the transactions and runs their ``TransactionMachine``s. One loop does
+/// everything else: it asks the store for its queue, asks the server what is owed and what is finished, and
+/// reads what downloads have reported to the ``TransactionInbox``. The manager lives on a thread of its own,
+/// since persisting blocks.
+///
+/// ```swift
+/// try await transactions.restore()                  // after the downloads
+/// async let running: Void = transactions.run()      // until the task is cancelled
+/// let bought = try await transactions.purchase(request)
+/// ```
 actor TransactionManager {
-  struct Entry {
-    var record: TransactionRecord
-    var isSaved = false
+  typealias Runner = MachineRunner<TransactionRecord, Attention>
+
+  /// What a transaction waits for in this process.
+  struct Attention: Sendable {
     /// The server is to be asked: what the transaction entitles to, or whether it is finished.
     var isDue = false
-    /// When a retry is due.
-    var retryAt: MonotonicInstant?
     /// When it was over, so that a list that was asked for earlier does not bring it back.
     var overSince: MonotonicInstant?
   }
@@ -33,7 +41,8 @@ actor TransactionManager {
   private let pollInterval: Duration
   let retryPolicy: RetryPolicy
 
-  var entries: [TransactionIdentifier: Entry] = [:]
+  var runner: Runner
+  private var generator: any RandomNumberGenerator & Sendable
   private var nextPoll: MonotonicInstant
   /// Polls in a row that the store did not answer.
   private var pollFailures = 0
@@ -41,7 +50,8 @@ actor TransactionManager {
   init(
     database: AgentDatabase, store: StoreQueueClient, server: DeliveryClient, downloads: DownloadManager,
     hub: EventHub, inbox: TransactionInbox, pollInterval: Duration, retryPolicy: RetryPolicy,
-    clock: any MonotonicClock, log: Log
+    clock: any MonotonicClock, log: Log,
+    generator: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
   ) {
     self.database = database
     self.store = store
@@ -53,24 +63,28 @@ actor TransactionManager {
     self.retryPolicy = retryPolicy
     self.clock = clock
     self.log = log
+    self.generator = generator
+    runner = Runner(
+      retryPolicy: retryPolicy, clock: clock, wakeUp: inbox.wakeUp, generator: generator
+    ) { record in try database.save(record) }
     nextPoll = clock.now()
   }
 
-  /// Takes up what was persisted. Throws when the state cannot be read.
+  /// Goes on with what was persisted. Throws when the state cannot be read.
   func restore() async throws {
     for record in try database.transactions() {
-      entries[record.identifier] = Entry(
-        record: record, isSaved: true,
-        isDue: record.machine.step == .planning || record.machine.step == .waitingForServer)
+      let isDue = record.machine.step == .planning || record.machine.step == .waitingForServer
+      runner.insert(record, context: Attention(isDue: isDue), isSaved: true)
       await publish(record.identifier)
-      await process(.downloads(await downloads.outcomes(of: record.identifier)), record.identifier)
+      await processDownloads(of: record.identifier)
     }
   }
 
-  /// Until the task is cancelled.
+  /// Runs until the task is cancelled.
   func run() async {
     while !Task.isCancelled {
-      await hearNews()
+      await processReports()
+      await processDueRetries()
       if nextPoll <= clock.now() { await poll() }
       await askServer()
       await inbox.wakeUp.wait(atMost: timeToNextTurn, clock: clock)
@@ -95,7 +109,7 @@ actor TransactionManager {
     pollSoon()
     let identifiers = await downloads.downloads(of: transaction.id)
     let record =
-      entries[transaction.id]?.record
+      runner[transaction.id]?.record
       ?? TransactionRecord(
         identifier: transaction.id, product: transaction.product, storeState: transaction.state)
     return record.status(downloads: identifiers)
@@ -104,32 +118,32 @@ actor TransactionManager {
   private func poll() async {
     let asked = clock.now()
     // One that appears while the store answers is not in its answer, and not gone either.
-    let known = Set(entries.keys)
+    let known = Set(runner.entries.keys)
     do {
       let listed = try await store.unfinishedTransactions()
       pollFailures = 0
       for transaction in listed {
-        if let over = entries[transaction.id]?.overSince, over >= asked { continue }
+        if let over = runner[transaction.id]?.context.overSince, over >= asked { continue }
         await observe(transaction)
       }
       let identifiers = Set(listed.map(\.id))
       for identifier in known where !identifiers.contains(identifier) {
-        await process(.vanished, identifier)
+        await process(.disappeared, of: identifier)
       }
     } catch {
       pollFailures += 1
       log.info("the store's queue cannot be asked", ["error": LogValue(error)])
     }
     // Devices that were started together, or lost the store together, drift apart.
-    let jittered = pollInterval * Double.random(in: 0.9...1.1)
-    let delay =
-      pollFailures == 0 ? jittered : max(jittered, retryPolicy.delay(failures: pollFailures, notBefore: nil))
+    var delay = pollInterval * Double.random(in: 0.9...1.1, using: &generator)
+    if pollFailures > 0 {
+      delay = max(delay, retryPolicy.delay(failures: pollFailures, notBefore: nil, using: &generator))
+    }
     nextPoll = clock.now() + delay
   }
 
   private var timeToNextTurn: Duration {
-    let now = clock.now()
-    let due = entries.values.compactMap(\.retryAt) + [nextPoll]
-    return due.map { max(.zero, $0 - now) }.min() ?? pollInterval
+    let timeToNextPoll = max(.zero, nextPoll - clock.now())
+    return min(runner.timeToNextRetry ?? timeToNextPoll, timeToNextPoll)
   }
 }

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The buffers that pieces are received into, shared by all transfers so that their number bounds the agent's memory. A
-/// transfer that finds none waits and is told when one is free.
+/// The buffers that pieces are received into, shared by all transfers so that their number bounds the agent's
+/// memory. A transfer that finds none waits and is woken when one is free.
 final class BufferPool: Sendable {
   private struct State {
     var free: [[UInt8]] = []
@@ -11,15 +11,16 @@ final class BufferPool: Sendable {
 
   private let state: Mutex<State>
 
-  /// `limit` is the number of buffers that exist at once: at least two for each transfer, which may hold one that fills and
-  /// one for what comes behind it.
+  /// `limit` is the number of buffers that exist at once: at least two for each transfer, which may hold one
+  /// that fills and one for what comes behind it.
   init(limit: Int) {
     precondition(limit > 0)
     state = Mutex(State(remaining: limit))
   }
 
-  /// Nil when all are out; then `wake` is called once, when it is worth another try.
-  func take(otherwise wake: @escaping @Sendable () -> Void) -> [UInt8]? {
+  /// Acquires a buffer; nil when all are in use, and then `wake` is called once, when it is worth another
+  /// try.
+  func acquire(otherwise wake: @escaping @Sendable () -> Void) -> [UInt8]? {
     state.withLock { state in
       guard state.remaining > 0 else {
         state.waiting.append(wake)
@@ -30,9 +31,10 @@ final class BufferPool: Sendable {
     }
   }
 
-  /// `buffer` should have no other owner left, so that the next one need not copy it; nil when it got lost.
-  func giveBack(_ buffer: consuming [UInt8]?) {
-    // All of them: the one that waits longest may have ended meanwhile, and would not pass the turn on.
+  /// Returns a buffer to the pool. `buffer` should have no other owner left, so that the next one need not
+  /// copy it; nil stands for one that was lost.
+  func release(_ buffer: consuming [UInt8]?) {
+    // All of them are woken: the one that waits longest may have ended meanwhile, and would wake no other.
     let waiting = state.withLock { state in
       if let buffer { state.free.append(buffer) }
       state.remaining += 1

@@ -4,8 +4,9 @@ import Crypto
 import SystemCalls
 
 /// Remembers which pieces of a download are written, one bit each, in a small file of a fixed layout
-/// (docs/formats/agent-state.md). A bit is set in place as soon as its piece is in the page cache: that survives the
-/// process. After the machine has started anew, the bits are only a hint, and the staging area reads the pieces again.
+/// (docs/formats/agent-state.md). A bit is set in place as soon as its piece is in the page cache: that
+/// survives the process. After the machine has started anew, the bits are only a hint, and the staging area
+/// reads the pieces again.
 struct PieceJournal: ~Copyable, Sendable {
   /// What an earlier process, or an earlier transfer of this one, left.
   struct Contents: Hashable, Sendable {
@@ -28,8 +29,8 @@ struct PieceJournal: ~Copyable, Sendable {
     file = try FileDescriptor.open(path, .readWrite)
   }
 
-  /// Nil when there is nothing at `path` that can be used for `manifest`: no file, a damaged or empty one, another
-  /// manifest's.
+  /// Nil when there is nothing at `path` that can be used for `manifest`: no file, a damaged or empty one,
+  /// another manifest's.
   static func read(_ path: String, manifest: Manifest, boot: String) throws(SystemError) -> Contents? {
     guard let status = try FileSystem.status(of: path), status.kind == .regular else { return nil }
     let layout = manifest.layout
@@ -45,7 +46,7 @@ struct PieceJournal: ~Copyable, Sendable {
     return Contents(pieces: pieces, resumption: writtenBoot == padded(boot) ? .sameBoot : .afterRestart)
   }
 
-  /// Sets the piece's bit; it is there for whoever opens the file after this process.
+  /// Sets the piece's bit, which survives this process, though not the machine.
   mutating func record(_ piece: Int) throws(SystemError) {
     bitmap[piece / 8] |= 1 << UInt8(piece % 8)
     let byte = [bitmap[piece / 8]]

@@ -5,10 +5,10 @@ import Dispatch
 import HTTPClient
 import Synchronization
 
-/// Cuts one content response into pieces. Runs on the HTTP client's thread: it copies bytes into buffers of the budget,
-/// hands whole pieces on, and pauses the transfer while there is no buffer.
+/// Cuts one content response into pieces. Runs on the HTTP client's thread: it copies bytes into buffers of
+/// the budget, hands whole pieces on, and pauses the transfer while there is no buffer.
 final class PieceReceiver: TransferReceiver {
-  /// What became of the response's head.
+  /// The decision about the response's head.
   enum Verdict: Hashable, Sendable {
     case undecided
     case accepted
@@ -27,7 +27,7 @@ final class PieceReceiver: TransferReceiver {
 
   private let asked: Range<Int64>
   private let manifest: Manifest
-  /// What was there when the request was made: its pieces are passed over.
+  /// What was there when the request was made: its pieces are skipped.
   private let known: PieceMap
   private let buffers: BufferPool
   private let queue: PieceQueue
@@ -79,11 +79,11 @@ final class PieceReceiver: TransferReceiver {
 
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     state.withLock { state in
-      // A span is far shorter than a piece, so that it can start at most one; the buffer for it is secured before any byte
-      // is taken, since a paused transfer hands the same bytes out again.
+      // A span is far shorter than a piece, so that it can start at most one; the buffer for it is secured
+      // before any byte is consumed, since a paused transfer delivers the same bytes again.
       if state.spare == nil, (state.current?.missingCount ?? 0) < bytes.count {
         let handle = state.handle
-        guard let buffer = buffers.take(otherwise: { handle?.resume() }) else { return .pause }
+        guard let buffer = buffers.acquire(otherwise: { handle?.resume() }) else { return .pause }
         state.spare = buffer
       }
       var offset = 0
@@ -114,11 +114,11 @@ final class PieceReceiver: TransferReceiver {
     }
   }
 
-  /// After the transfer's end: gives the buffers of what stayed incomplete back.
+  /// After the transfer's end: releases the buffers of the pieces that stayed incomplete.
   func abandonRest() {
     let (current, spare) = state.withLock { ($0.current.take(), $0.spare.take()) }
-    if let current { buffers.giveBack(current.bytes) }
-    if let spare { buffers.giveBack(spare) }
+    if let current { buffers.release(current.bytes) }
+    if let spare { buffers.release(spare) }
   }
 
   /// The first piece that is not there yet and starts at or behind `position`.
@@ -129,8 +129,8 @@ final class PieceReceiver: TransferReceiver {
   }
 }
 
-/// Hands whole received pieces from the network's thread to the one that checks and writes them. Holds no more than the
-/// buffer budget allows, so it needs no bound of its own.
+/// Hands whole received pieces from the network's thread to the one that checks and writes them. Holds no
+/// more than the buffer budget allows, so it needs no bound of its own.
 final class PieceQueue: Sendable {
   private struct State {
     var pieces: [ReceivedPiece] = []

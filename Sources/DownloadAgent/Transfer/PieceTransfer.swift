@@ -5,8 +5,8 @@ import PullboxAPI
 import PullboxAPIClient
 import Synchronization
 
-/// Fetches the pieces of one package that are missing: range by range, each piece believed by its digest alone. What was
-/// verified stays, however this ends.
+/// Fetches the missing pieces of one package, range by range, and trusts each piece by its digest alone. What
+/// was verified stays, however this ends.
 struct PieceTransfer: Sendable {
   struct Limits: Sendable {
     /// A piece that came damaged so often fails the download.
@@ -24,8 +24,8 @@ struct PieceTransfer: Sendable {
   let progress: TransferProgress
   let limits: Limits
 
-  /// Returns when every piece is written; throws ``StepFailure``, or `CancellationError` once the task is cancelled. `url`
-  /// is absolute.
+  /// Returns when every piece is written; throws ``StepFailure``, or `CancellationError` once the task is
+  /// cancelled. `url` is absolute.
   func run(url: String, ticket: String) async throws {
     var pieces = try await session.open()
     progress.setVerified(pieces.bytesVerified)
@@ -40,7 +40,7 @@ struct PieceTransfer: Sendable {
         corruptTries[piece, default: 0] += 1
         if corruptTries[piece, default: 0] >= limits.corruptTries { throw StepFailure.permanent(.integrity) }
       }
-      // An answer that ended properly and brought nothing would be asked for again for ever.
+      // A response that ended properly and brought nothing would be asked for again forever.
       if result.verifiedCount == 0, result.corrupt.isEmpty { throw StepFailure.retry(.protocolViolation) }
     }
   }
@@ -67,7 +67,7 @@ struct PieceTransfer: Sendable {
     let result = try await writing
     if let error = result.failure { throw error }
     try Task.checkCancellation()
-    if let failure, failure.code != .stopped { throw stepFailure(failure, receiver.verdict) }
+    if let failure, failure.code != .stopped { throw stepFailure(for: failure, verdict: receiver.verdict) }
     return result
   }
 
@@ -88,14 +88,14 @@ struct PieceTransfer: Sendable {
     return request
   }
 
-  private func stepFailure(_ error: HTTPClientError, _ verdict: PieceReceiver.Verdict) -> StepFailure {
+  private func stepFailure(for error: HTTPClientError, verdict: PieceReceiver.Verdict) -> StepFailure {
     guard error.code == .refused, let head = error.head else { return StepFailure(error, from: .server) }
     if verdict == .mismatched { return .retry(.protocolViolation, notBefore: head.retryAfter) }
     return StepFailure(APIClient.refusal(head: head, body: error.body), from: .server)
   }
 }
 
-/// What a running transfer has moved so far; written by its threads, read by whoever shows it.
+/// What a running transfer has moved so far; written by its threads, read by the manager.
 final class TransferProgress: Sendable {
   private let received: Atomic<Int64>
   private let verified: Atomic<Int64>
@@ -105,9 +105,9 @@ final class TransferProgress: Sendable {
     self.verified = Atomic(verified.rawValue)
   }
 
-  /// As they came over the network, repeated ones counted again.
+  /// Received over the network; a byte that was received twice counts twice.
   var bytesReceived: ByteCount { ByteCount(received.load(ordering: .relaxed)) }
-  /// In pieces that are verified and written.
+  /// The bytes of the pieces that are verified and written.
   var bytesVerified: ByteCount { ByteCount(verified.load(ordering: .relaxed)) }
 
   func addReceived(_ count: Int) {

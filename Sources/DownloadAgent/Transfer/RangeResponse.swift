@@ -2,10 +2,11 @@ import CoreTypes
 import Crypto
 import HTTPClient
 
-/// What a content response means for the pieces that were asked for. Pure; the bytes are believed by their digests alone,
-/// this only decides where they would belong.
+/// What a content response means for the pieces that were asked for. The bytes are trusted by their digests
+/// alone; this only decides where they would belong.
 enum RangeResponse: Hashable, Sendable {
-  /// The body starts at this byte of the package and ends before `end`, or with the package where that is nil.
+  /// The body starts at this byte of the package and ends before `end`, or with the package where that is
+  /// nil.
   case body(start: Int64, end: Int64?)
   /// Other content than the grant's, or bytes from another place than asked: not one of them may be used.
   case mismatched
@@ -21,7 +22,7 @@ enum RangeResponse: Hashable, Sendable {
     case 416: return .mismatched
     default: return .refusal
     }
-    // A content coding would move every offset. A missing validator is made up for by the digests of the pieces.
+    // A content coding would move every offset. The digests of the pieces replace a missing validator.
     guard isIdentity(head.headers["Content-Encoding"]), isOurs(head.headers["ETag"], digest: digest) else {
       return .mismatched
     }

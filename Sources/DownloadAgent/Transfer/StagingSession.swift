@@ -2,8 +2,8 @@ import ContentPackage
 import CoreTypes
 import SystemCalls
 
-/// Owns the staging area and the journal of one download while it is worked on, on a thread of its own: everything here
-/// blocks. Lives from the transfer to the placing, so that what is open and known stays so.
+/// Owns the staging area and the journal of one download while it is worked on, on a thread of its own:
+/// everything here blocks. Lives from the transfer to the placing, so that what is open and known stays so.
 actor StagingSession {
   /// How a queue of received pieces ended.
   struct WriteResult: Sendable {
@@ -28,7 +28,8 @@ actor StagingSession {
     self.paths = paths
   }
 
-  /// Opens what an earlier process left, or starts afresh; answers what is there. Opening again changes nothing.
+  /// Opens what an earlier process left, or starts with nothing; returns the pieces that are there. Opening
+  /// again changes nothing.
   func open() throws -> PieceMap {
     if let pieces = area?.pieces { return pieces }
     try FileSystem.createDirectories(paths.state, permissions: 0o700)
@@ -44,7 +45,7 @@ actor StagingSession {
     return pieces
   }
 
-  /// Takes over what another version, placed at `path`, has of this one; answers what is there then.
+  /// Copies what another version, placed at `path`, has of this one; returns the pieces that are there then.
   func adopt(from older: Manifest, at path: String) throws -> PieceMap {
     let before = try open()
     guard try area?.adopt(from: older, at: path) ?? .zero > .zero, let pieces = area?.pieces else {
@@ -56,27 +57,27 @@ actor StagingSession {
     return pieces
   }
 
-  /// Checks and writes what comes through `queue` until it is closed. Blocks this session's thread meanwhile; the first
-  /// failure calls `stop` and lets the rest pass by. Every buffer goes back to `budget`.
+  /// Checks and writes what comes through `queue` until it is closed. Blocks this session's thread meanwhile;
+  /// the first failure calls `stop` and drops the rest. Every buffer is released to `buffers`.
   func writePieces(
     _ queue: PieceQueue, buffers: BufferPool, progress: TransferProgress, stop: @Sendable () -> Void
   ) throws -> WriteResult {
     var result = WriteResult(pieces: try open())
     while let piece = queue.next() {
       guard result.failure == nil else {
-        buffers.giveBack(piece.bytes)
+        buffers.release(piece.bytes)
         continue
       }
       let index = piece.index
       do {
-        buffers.giveBack(try keep(piece))
+        buffers.release(try keep(piece))
         result.verifiedCount += 1
         if let pieces = area?.pieces { progress.setVerified(pieces.bytesVerified) }
       } catch is PieceMismatch {
-        buffers.giveBack(nil)
+        buffers.release(nil)
         result.corrupt.append(index)
       } catch {
-        buffers.giveBack(nil)
+        buffers.release(nil)
         result.failure = error
         stop()
       }
@@ -85,7 +86,7 @@ actor StagingSession {
     return result
   }
 
-  /// Verifies, writes and notes a piece, in this order; answers its buffer.
+  /// Verifies, writes and records a piece, in this order; returns its buffer.
   private func keep(_ piece: consuming ReceivedPiece) throws -> [UInt8] {
     let verified = try VerifiedPiece(piece, of: manifest)
     try area?.write(verified)

@@ -4,7 +4,7 @@ public import CoreTypes
 public import Crypto
 
 /// What is to be downloaded, where, and with which ticket.
-public struct DownloadTerms: Codable, Sendable {
+public struct DownloadTerms: Codable, Hashable, Sendable {
   public var product: ProductIdentifier
   public var version: ContentVersion
   public var length: ByteCount

@@ -90,7 +90,7 @@ import Testing
         #expect(waiting.error?.code == .unavailable)
         if station.1 == .transfer { #expect(waiting.bytesVerified == .mebibytes(3)) }
       }
-      // Nobody is there any more; what was reached is on disk alone.
+      // No agent runs any more; what was reached is on disk alone.
       server.change { state in
         state.refusals = [:]
         state.contentFaults = []
@@ -169,7 +169,8 @@ import Testing
     #expect(server.state.current.asked.count { $0 == "POST /v1/grants" } == 1)
   }
 
-  @Test("a store that cannot be asked is waited for; a no is a no until somebody asks again") func refusals()
+  @Test("a store that cannot be asked is waited for; a refusal stays until the user asks again")
+  func refusals()
     async throws
   {
     let package = try FixturePackage.file(length: 1000)
@@ -278,9 +279,9 @@ import Testing
     let server = FakeServer([package])
     let harness = try AgentHarness()
     try await server.open { url in
-      let nobody = try await FakeServer().open { $0 }
+      let unused = try await FakeServer().open { $0 }
       try server.queuePurchase()
-      try await harness.run(server: nobody, store: url) { agent in
+      try await harness.run(server: unused, store: url) { agent in
         _ = try await agent.transaction("planning", "server-unreachable")
         let status = try await harness.get("/v1/status", as: AgentStatus.self)
         #expect(status.server.reachable == false && status.store.reachable == true)

@@ -127,7 +127,7 @@ private enum Everything {
   func settling(_ end: DownloadMachine.State) {
     Everything.forEach { before, event, after, actions in
       guard before.state != end, after.state == end else { return }
-      #expect(actions.contains(.settle), "\(before) \(event)")
+      #expect(actions.contains(.notifyTransaction), "\(before) \(event)")
     }
   }
 
@@ -151,7 +151,7 @@ private enum Everything {
       (.manifestVerified, .run(.transfer)), (.transferCompleted, .run(.place)), (.placed, .run(.report)),
     ]
     for (event, action) in way { #expect(machine.handle(event) == [action]) }
-    #expect(machine.handle(.reportAccepted) == [.discardStaging, .settle, .reschedule])
+    #expect(machine.handle(.reportAccepted) == [.discardStaging, .notifyTransaction, .reschedule])
     #expect(machine.state == .finished && machine.reason == .placed)
   }
 
@@ -171,7 +171,7 @@ private enum Everything {
       #expect(machine.handle(.stepFailed(invalid, madeProgress: false)) == [.renewTicket])
       _ = machine.handle(.ticketRenewed)
     }
-    #expect(machine.handle(.stepFailed(invalid, madeProgress: false)) == [.settle, .reschedule])
+    #expect(machine.handle(.stepFailed(invalid, madeProgress: false)) == [.notifyTransaction, .reschedule])
     #expect(machine.state == .failed && machine.reason.rawValue == "ticket-invalid")
   }
 

@@ -20,7 +20,7 @@ import Testing
 
   private func drain(_ queue: inout ObserverQueue) -> [String] {
     var words: [String] = []
-    while let event = queue.takeFirst() {
+    while let event = queue.popFirst() {
       guard case .download(let status) = event else { continue }
       words.append("\(status.id) \(status.state.rawValue) \(status.bytesVerified.rawValue)")
     }
@@ -74,7 +74,7 @@ import Testing
     #expect(await next(observer) == "c 5")
   }
 
-  @Test("an observer that reads nothing stops nobody") func slow() async throws {
+  @Test("an observer that reads nothing holds up no other") func slow() async throws {
     let hub = EventHub()
     let slow = try #require(hub.subscribe())
     for count in 0..<10_000 { hub.publish(try ObserverQueueTests.download("a", count)) }

@@ -1,7 +1,6 @@
-import PullboxAPIClient
 import HTTPClient
 import PullboxAPI
-import ServiceRuntime
+import PullboxAPIClient
 import SystemCalls
 import Testing
 
@@ -48,7 +47,7 @@ import Testing
     #expect(StepFailure(problem).reason.rawValue == "http-418")
   }
 
-  @Test("whoever does not answer is tried again, by name") func unreachable() {
+  @Test("a service that does not answer is tried again, and the reason names it") func unreachable() {
     let refused = HTTPClientError(code: .connectionFailed, message: "refused", isRetryable: true)
     #expect(StepFailure(APICallError.unreachable(refused), from: .server).reason == .serverUnreachable)
     #expect(StepFailure(APICallError.unreachable(refused), from: .store).reason == .storeUnreachable)
@@ -67,33 +66,5 @@ import Testing
   @Test("a full disk is told from a broken one") func disks() {
     #expect(StepFailure(SystemError(number: 28, call: "pwrite")) == .retry(.insufficientSpace))
     #expect(StepFailure(SystemError(number: 5, call: "pwrite")) == .retry(.storageFailure))
-  }
-}
-
-@Suite struct RetryPolicyTests {
-  /// Without chance.
-  private let policy = RetryPolicy(
-    backoff: Backoff(initial: .seconds(1), factor: 2, cap: .seconds(60), jitter: 0))
-
-  @Test(
-    "delays double up to the cap",
-    arguments: zip([0, 1, 2, 3, 6, 7, 8, 1000], [1, 1, 2, 4, 32, 60, 60, 60]))
-  func doubling(failures: Int, seconds: Int) {
-    #expect(policy.delay(failures: failures, notBefore: nil) == .seconds(seconds))
-  }
-
-  @Test("what the other side asked for counts, up to a quarter of an hour") func retryAfter() {
-    #expect(policy.delay(failures: 1, notBefore: .seconds(30)) == .seconds(30))
-    #expect(policy.delay(failures: 7, notBefore: .seconds(30)) == .seconds(60))
-    #expect(policy.delay(failures: 1, notBefore: .seconds(1 << 31)) == .seconds(900))
-  }
-
-  @Test("chance takes away half at most") func jitter() {
-    let spread = RetryPolicy(
-      backoff: Backoff(initial: .seconds(1), factor: 2, cap: .seconds(60), jitter: 0.5))
-    for _ in 0..<200 {
-      let delay = spread.delay(failures: 3, notBefore: nil)
-      #expect(delay >= .seconds(2) && delay <= .seconds(4))
-    }
   }
 }

@@ -16,7 +16,7 @@ private typealias Machine = TransactionMachine
     [StoreTransaction.State.purchasing, .purchased, .failed, .restored, .deferred].map { .observed($0) }
     + GrantState.allCases.map { .serverAnswered($0) }
     + [
-      .vanished, .planned([]), .planned([product].compactMap { $0 }), .stepFailed(retry),
+      .disappeared, .planned([]), .planned([product].compactMap { $0 }), .stepFailed(retry),
       .stepFailed(.permanent(.integrity)), .downloads([]), .downloads([.pending]), .downloads([.delivered]),
       .downloads([.delivered, .failed]), .downloads([.cancelled]), .retryDue,
     ]
@@ -38,7 +38,7 @@ private typealias Machine = TransactionMachine
       guard before.step != .finished, after.step == .finished else { return }
       switch (before.step, event) {
       case (.delivering, .serverAnswered(.finished)), (.waitingForServer, .serverAnswered(.finished)): break
-      case (.observed, .vanished), (.planning, .vanished): break
+      case (.observed, .disappeared), (.planning, .disappeared): break
       default: Issue.record("\(before.step) finished by \(event)")
       }
     }
@@ -62,8 +62,8 @@ private typealias Machine = TransactionMachine
     }
   }
 
-  @Test("every step that waits for somebody has its next try scheduled or its question asked") func liveness()
-  {
+  @Test("every step that waits for a service has its next try scheduled or its question asked")
+  func liveness() {
     forEach { before, event, after, actions in
       guard before.step != after.step, after.step == .planning || after.step == .waitingForServer else {
         return
@@ -101,7 +101,7 @@ private typealias Machine = TransactionMachine
     #expect(machine.handle(.planned(products)) == [.createDownloads(products)])
   }
 
-  @Test("a refusal is kept for whoever looks, and asked about again") func refusal() {
+  @Test("a refusal is kept for the control interface, and asked about again") func refusal() {
     var machine = Machine(step: .planning)
     let problem = Problem(.receiptWrongApplication)
     #expect(machine.handle(.stepFailed(StepFailure(problem))) == [.scheduleRetry(tries: 1, notBefore: nil)])

@@ -95,7 +95,7 @@ import Testing
   }
 
   private func place(_ terms: DownloadTerms) throws -> LibraryItem {
-    let target = library.directory(of: terms.product, terms.version)
+    let target = library.directory(of: terms.product, version: terms.version)
     try FileSystem.createDirectories("\(target)/pages")
     try DurableFile.write([1, 2, 3].span, to: "\(target)/pages/1.jpg")
     let item = LibraryItem(
@@ -108,7 +108,7 @@ import Testing
   @Test("content that is here for another product is linked, not fetched") func linking() throws {
     _ = try place(try terms("first"))
     let now = Timestamp(millisecondsSinceEpoch: 9)
-    let item = try #require(try library.reuse(try terms("second"), as: .random(), now: now, fromOthers: true))
+    let item = try #require(try library.reuse(try terms("second"), for: .random(), now: now, fromOthers: true))
     #expect(item.path == directory.path("library/second/1.0") && item.placedAt == now)
     let one = try FileSystem.status(of: directory.path("library/first/1.0/pages/1.jpg"))
     let two = try FileSystem.status(of: directory.path("library/second/1.0/pages/1.jpg"))
@@ -116,10 +116,12 @@ import Testing
     #expect(try library.database.libraryItems().count == 2)
   }
 
-  @Test("content that somebody took away is not reused, and forgotten") func vanished() throws {
+  @Test("content that was removed by another program is not reused, and its record goes") func vanished()
+    throws
+  {
     let item = try place(try terms("first"))
     try FileSystem.removeRecursively(item.path)
-    #expect(try library.reuse(try terms("first"), as: .random(), now: item.placedAt, fromOthers: true) == nil)
+    #expect(try library.reuse(try terms("first"), for: .random(), now: item.placedAt, fromOthers: true) == nil)
     #expect(try library.database.libraryItems().isEmpty)
     _ = try place(try terms("second"))
     try FileSystem.removeRecursively(directory.path("library/second"))

@@ -9,8 +9,8 @@ import PullboxTesting
 import Receipts
 import Testing
 
-/// A payment store and a delivery server in one, small and obedient: it does what a test says, and remembers what it was
-/// asked.
+/// A payment store and a delivery server in one, small and obedient: it does what a test says, and remembers
+/// what it was asked.
 final class FakeServer: Sendable {
   /// How one content request is to be answered.
   enum ContentFault: Sendable {
@@ -34,7 +34,8 @@ final class FakeServer: Sendable {
     var transactions: [StoreTransaction] = []
     /// What the entitlements endpoint lists; everything in ``package`` unless set.
     var isReleased = true
-    /// Answers in place of the usual one, by `METHOD /path` with the grant left out; used up one by one, the last stays.
+    /// Answers in place of the usual one, by `METHOD /path` with the grant left out; used up one by one, the
+    /// last stays.
     var refusals: [String: [Problem]] = [:]
     var contentFaults: [ContentFault] = []
     /// Whether the store has answered the server about finishing.

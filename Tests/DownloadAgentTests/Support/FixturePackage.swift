@@ -60,8 +60,8 @@ struct FixturePackage: Sendable {
       product: try #require(ProductIdentifier(product)), version: try #require(ContentVersion(version)))
   }
 
-  /// The same for the same seed: a block of xorshift64* again and again, each time behind its own number, so that no two
-  /// pieces are alike.
+  /// The same for the same seed: a block of xorshift64* again and again, each time behind its own number, so
+  /// that no two pieces are alike.
   static func noise(_ count: Int, seed: UInt64) -> [UInt8] {
     var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
     var block: [UInt8] = []

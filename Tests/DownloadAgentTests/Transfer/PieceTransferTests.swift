@@ -166,7 +166,7 @@ import Testing
     }
   }
 
-  @Test("nobody listening is a reason to wait") func unreachable() async throws {
+  @Test("a server that does not listen is waited for") func unreachable() async throws {
     let bench = try Bench(try package(1))
     let url = try await bench.server.open { $0 }
     #expect(try await bench.transfer(url) == .retry(.serverUnreachable))
@@ -191,9 +191,9 @@ import Testing
 
   @Test("with two buffers everything still comes") func twoBuffers() async throws {
     let bench = try Bench(try package(5))
-    let held = (0..<2).compactMap { _ in bench.buffers.take(otherwise: {}) }
+    let held = (0..<2).compactMap { _ in bench.buffers.acquire(otherwise: {}) }
     try await bench.server.open { url async throws in #expect(try await bench.transfer(url) == nil) }
-    for buffer in held { bench.buffers.giveBack(buffer) }
+    for buffer in held { bench.buffers.release(buffer) }
     try await bench.expectPlaced()
   }
 }

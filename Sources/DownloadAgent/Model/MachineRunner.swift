@@ -1,0 +1,246 @@
+import CoreTypes
+import ServiceRuntime
+
+/// A state machine that a ``MachineRunner`` runs: a pure value that answers an event with the actions it asks
+/// for.
+protocol StateMachine: Hashable, Sendable {
+  associatedtype Event: Sendable
+  associatedtype Action: Sendable
+
+  /// What the machine is told when the state it came to could not be persisted; nil leaves it where it was.
+  static var saveFailed: Event? { get }
+  /// Whether a timer has to come back to the machine after a transition that could not be persisted.
+  var retriesAfterFailedSave: Bool { get }
+
+  mutating func handle(_ event: Event) -> [Action]
+
+  /// What the runner does about `action` itself; nil when the action is the owner's to perform.
+  static func runnerAction(for action: Action) -> RunnerAction?
+}
+
+/// The actions that every machine has in common.
+enum RunnerAction: Hashable, Sendable {
+  /// Come back after the retry policy's delay for that many failures in a row, not before `notBefore` has
+  /// passed.
+  case scheduleRetry(failures: Int, notBefore: Duration?)
+  /// Cancel the running step.
+  case stopStep
+}
+
+/// What is persisted of one machine.
+protocol MachineRecord: Hashable, Sendable {
+  associatedtype Identifier: Hashable, Sendable
+  associatedtype Machine: StateMachine
+
+  var identifier: Identifier { get }
+  var machine: Machine { get set }
+}
+
+/// Runs the state machines of many records, each transition in the same order: the machine decides, the new
+/// record is persisted, then actions are performed. A transition that cannot be persisted has not happened.
+///
+/// The runner belongs to one actor and does no I/O but what `save` does. It keeps the records, each with the
+/// owner's `Context`, the delayed retries on the injected clock, and the step that runs for each record.
+/// Retries and the end of a step are performed here; every other action is handed back to the owner, which
+/// performs it after ``process(_:of:change:)`` has returned:
+///
+/// ```swift
+/// guard let transition = runner.process(.retryDue, of: identifier) else { return }
+/// for action in transition.actions { perform(action, on: identifier) }
+/// ```
+struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
+  typealias Identifier = Record.Identifier
+  typealias Machine = Record.Machine
+
+  struct Entry: Sendable {
+    fileprivate(set) var record: Record
+    /// What the owner keeps beside the record in this process.
+    var context: Context
+    /// The step that runs, or that was stopped and is not over.
+    fileprivate(set) var step: Task<Void, Never>?
+    /// When the delay of a retry is over.
+    fileprivate(set) var retryAt: MonotonicInstant?
+    /// The record is on disk as it is here.
+    fileprivate var isSaved: Bool
+  }
+
+  /// What one event led to.
+  struct Transition {
+    let before: Record
+    let after: Record
+    /// For the owner, in the machine's order.
+    let actions: [Machine.Action]
+    /// Whether there was anything to persist.
+    let hasChanged: Bool
+    /// Why the transition was not persisted; `after` and `actions` are then what the machine made of that.
+    let saveError: (any Error)?
+  }
+
+  /// Until a transition that could not be persisted is tried again.
+  static var saveRetryDelay: Duration { .seconds(5) }
+
+  private(set) var entries: [Identifier: Entry] = [:]
+  /// Set by ``stopSteps()``: from then on no step starts.
+  private(set) var isStopping = false
+  /// Signaled when a retry was scheduled: the owner's loop waits on it for ``timeToNextRetry`` at most.
+  let wakeUp: AsyncSignal
+
+  private let clock: any MonotonicClock
+  private let retryPolicy: RetryPolicy
+  private var generator: any RandomNumberGenerator & Sendable
+  private let save: @Sendable (Record) throws -> Void
+
+  /// `save` blocks until the record is durable. `generator` is where the jitter of retries comes from.
+  init(
+    retryPolicy: RetryPolicy, clock: any MonotonicClock, wakeUp: AsyncSignal,
+    generator: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
+    save: @escaping @Sendable (Record) throws -> Void
+  ) {
+    self.retryPolicy = retryPolicy
+    self.clock = clock
+    self.wakeUp = wakeUp
+    self.generator = generator
+    self.save = save
+  }
+
+  /// Nil for a record that was never inserted.
+  subscript(identifier: Identifier) -> Entry? {
+    get { entries[identifier] }
+    set { entries[identifier] = newValue }
+  }
+
+  /// Takes a record in; one that is not on disk yet is persisted with its first event.
+  mutating func insert(_ record: Record, context: Context, isSaved: Bool) {
+    entries[record.identifier] = Entry(record: record, context: context, isSaved: isSaved)
+  }
+
+  /// One transition: the machine, then `change` to the rest of the record, then the disk, then the runner's
+  /// own actions. A machine that changed has no retry pending but one that this event schedules. Nil when
+  /// there is no such record.
+  mutating func process(
+    _ event: Machine.Event, of identifier: Identifier, change: (inout Record) -> Void = { _ in }
+  ) -> Transition? {
+    guard let entry = entries[identifier] else { return nil }
+    var record = entry.record
+    let actions = record.machine.handle(event)
+    change(&record)
+    let hasChanged = !entry.isSaved || record != entry.record
+    do {
+      if hasChanged { try save(record) }
+    } catch {
+      return handleFailedSave(of: entry.record, error)
+    }
+    entries[identifier]?.record = record
+    entries[identifier]?.isSaved = true
+    if record.machine != entry.record.machine { entries[identifier]?.retryAt = nil }
+    return Transition(
+      before: entry.record, after: record, actions: perform(actions, on: identifier), hasChanged: hasChanged,
+      saveError: nil)
+  }
+
+  /// Changes a record beside its machine; throws, and leaves it as it was, when it cannot be persisted.
+  mutating func update(_ identifier: Identifier, _ change: (inout Record) -> Void) throws {
+    guard let entry = entries[identifier] else { return }
+    var record = entry.record
+    change(&record)
+    guard !entry.isSaved || record != entry.record else { return }
+    try save(record)
+    entries[identifier]?.record = record
+    entries[identifier]?.isSaved = true
+  }
+
+  private mutating func handleFailedSave(of before: Record, _ error: any Error) -> Transition {
+    let identifier = before.identifier
+    var after = before
+    let actions = Machine.saveFailed.map { after.machine.handle($0) } ?? []
+    entries[identifier]?.record = after
+    if after != before { entries[identifier]?.isSaved = false }
+    let remaining = perform(actions, on: identifier)
+    if after.machine.retriesAfterFailedSave { scheduleRetry(of: identifier, after: Self.saveRetryDelay) }
+    return Transition(before: before, after: after, actions: remaining, hasChanged: true, saveError: error)
+  }
+
+  private mutating func perform(_ actions: [Machine.Action], on identifier: Identifier) -> [Machine.Action] {
+    var remaining: [Machine.Action] = []
+    for action in actions {
+      switch Machine.runnerAction(for: action) {
+      case .scheduleRetry(let failures, let notBefore):
+        let delay = retryPolicy.delay(failures: failures, notBefore: notBefore, using: &generator)
+        scheduleRetry(of: identifier, after: delay)
+      case .stopStep: entries[identifier]?.step?.cancel()
+      case nil: remaining.append(action)
+      }
+    }
+    return remaining
+  }
+}
+
+// Delayed retries.
+extension MachineRunner {
+  /// Replaces a retry that was scheduled earlier.
+  mutating func scheduleRetry(of identifier: Identifier, after delay: Duration) {
+    let due = clock.now() + delay
+    entries[identifier]?.retryAt = due
+    wakeUp.signal()
+  }
+
+  /// The records whose retry is due, the longest due first; each is named once.
+  mutating func dequeueDueRetries() -> [Identifier] {
+    let now = clock.now()
+    let due = entries.compactMap { identifier, entry in
+      entry.retryAt.flatMap { $0 <= now ? (identifier: identifier, at: $0) : nil }
+    }
+    for retry in due { entries[retry.identifier]?.retryAt = nil }
+    return due.sorted { $0.at < $1.at }.map(\.identifier)
+  }
+
+  /// Zero when one is due; nil when none is scheduled.
+  var timeToNextRetry: Duration? {
+    guard let next = entries.values.compactMap(\.retryAt).min() else { return nil }
+    return max(.zero, next - clock.now())
+  }
+}
+
+// Steps.
+extension MachineRunner {
+  /// Runs `body` as the record's step. A step outlives the call that starts it: it is kept here until
+  /// ``endStep(of:)``, which `body` brings about at its end, and ``stopSteps()`` cancels it. A record has one
+  /// step at a time.
+  mutating func startStep(of identifier: Identifier, _ body: @escaping @Sendable () async -> Void) {
+    guard !isStopping, let entry = entries[identifier] else { return }
+    precondition(entry.step == nil, "a record has one step at a time")
+    let step = Task { await body() }
+    entries[identifier]?.step = step
+  }
+
+  /// The record's step is over.
+  mutating func endStep(of identifier: Identifier) {
+    entries[identifier]?.step = nil
+  }
+
+  /// Cancels every step, and lets none start any more; the caller awaits what is returned.
+  mutating func stopSteps() -> [Task<Void, Never>] {
+    isStopping = true
+    let running = entries.values.compactMap(\.step)
+    for step in running { step.cancel() }
+    return running
+  }
+}
+
+/// How long to wait before a step is tried again: a backoff, so that devices that lost the same server do not
+/// come back together, and what the other side asked for, up to a bound.
+struct RetryPolicy: Hashable, Sendable {
+  var backoff = Backoff(initial: .seconds(1), factor: 2, cap: .seconds(60), jitter: 0.5)
+  /// What `Retry-After` is honored up to.
+  var longestRequestedDelay: Duration = .seconds(15 * 60)
+
+  /// `failures` counts those in a row, this one included; fewer than 1 count as 1. The requested delay is a
+  /// lower bound and gets no jitter: the service spreads its clients itself.
+  func delay(
+    failures: Int, notBefore: Duration?, using generator: inout some RandomNumberGenerator
+  ) -> Duration {
+    let delay = backoff.delay(afterFailures: max(failures, 1), using: &generator)
+    guard let notBefore else { return delay }
+    return max(delay, min(notBefore, longestRequestedDelay))
+  }
+}
