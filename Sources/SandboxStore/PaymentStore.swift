@@ -4,7 +4,18 @@ import Crypto
 import Database
 import PullboxAPI
 
-/// The store itself: accounts, their transactions, their receipts. HTTP stands before it, SQLite behind it.
+/// The store itself: accounts, their transactions, their receipts.
+///
+/// ``StoreRoutes`` calls it for HTTP requests, and SQLite keeps what it sells. Every transaction follows its
+/// ``PurchaseLifecycle``, ``StoreCatalog`` says what is for sale, and ``ReceiptIssuer`` makes and checks
+/// receipts. Calls throw the `Problem` to answer with.
+///
+/// ```swift
+/// let opened = try await store.openAccount(AccountRequest(name: "Ada", territory: "GBR"))
+/// let account = try await store.account(token: opened.token)
+/// let bought = try await store.purchase(PurchaseRequest(product: issue), by: account)
+/// let receipt = try await store.receipt(for: account, device: device, bundleIdentifier: nil)
+/// ```
 struct PaymentStore: Sendable {
   let database: Database
   let catalog: any StoreCatalog
@@ -24,7 +35,7 @@ struct PaymentStore: Sendable {
   }
 }
 
-/// How much the store takes in. What would go beyond is answered `too-many-requests`.
+/// Bounds of the store. A request that would exceed one is answered `too-many-requests`.
 struct StoreLimits: Sendable {
   var accounts = 100_000
   var transactionsPerAccount = 10_000

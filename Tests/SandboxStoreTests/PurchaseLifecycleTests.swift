@@ -38,7 +38,7 @@ struct PurchaseLifecycleTests {
   func transitions(index: Int) {
     let (before, event, outcome, after) = Self.table[index]
     var life = PurchaseLifecycle(before)
-    #expect(life.apply(event) == outcome)
+    #expect(life.handle(event) == outcome)
     #expect(life.state == after)
   }
 }

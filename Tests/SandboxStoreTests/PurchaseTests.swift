@@ -28,7 +28,7 @@ struct PurchaseTests {
 
     let path = "/store/v1/transactions/\(bought.id)/finish"
     #expect(try await store.refusal(.post, path, token: token) == .forbidden)
-    #expect(try await store.refusal(.post, path, token: "nobody") == .unauthorized)
+    #expect(try await store.refusal(.post, path, token: "unknown") == .unauthorized)
     #expect(try await store.refusal(.post, path) == .unauthorized)
     #expect(try await store.queue(token).map(\.id) == [bought.id])
 
@@ -49,7 +49,7 @@ struct PurchaseTests {
     #expect(try await store.all(second).isEmpty)
     for path in ["/store/v1/transactions", "/store/v1/receipt?device=reader-1"] {
       #expect(try await store.refusal(.get, path) == .unauthorized)
-      #expect(try await store.refusal(.get, path, token: "nobody") == .unauthorized)
+      #expect(try await store.refusal(.get, path, token: "unknown") == .unauthorized)
     }
     let body = try APIJSON.encode(PurchaseRequest(product: StoreHarness.issue))
     #expect(try await store.refusal(.post, "/store/v1/purchases", body: body) == .unauthorized)
@@ -124,16 +124,17 @@ struct PurchaseTests {
     let account = try await store.store.account(token: token)
     let order = try PurchaseOrder(PurchaseRequest(product: StoreHarness.coins))
     try await store.database.write { [clock = store.clock] connection in
-      _ = try TransactionTable.insert(connection, account: account.id, order: order, requested: clock.now())
+      _ = try TransactionTable.insert(
+        in: connection, account: account.id, order: order, requested: clock.now())
     }
     #expect(try await store.queue(token).map(\.state) == [.purchased, .purchasing])
     store.database.close()
 
     let again = try StoreHarness(in: store.directory)
-    #expect(try await again.store.settleInterrupted() == 1)
+    #expect(try await again.store.failInterrupted() == 1)
     #expect(try await again.queue(token).map(\.id) == [bought.id])
     #expect(try await again.all(token).map(\.error) == [nil, "interrupted"])
-    #expect(try await again.store.settleInterrupted() == 0)
+    #expect(try await again.store.failInterrupted() == 0)
     #expect(try await again.buy(StoreHarness.issue, token: token).id.text == "2000000000000003")
   }
 
@@ -200,7 +201,8 @@ struct PurchaseTests {
   }
 
   @Test(
-    "a transaction nobody knows cannot be finished", arguments: ["1", "0", "x", "99999999999999999999", "-1"])
+    "a transaction that does not exist cannot be finished",
+    arguments: ["1", "0", "x", "99999999999999999999", "-1"])
   func unknownTransaction(id: String) async throws {
     let code = try await store.refusal(
       .post, "/store/v1/transactions/\(id)/finish", token: StoreHarness.credential)

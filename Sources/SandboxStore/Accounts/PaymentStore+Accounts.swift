@@ -4,7 +4,7 @@ import Database
 import PullboxAPI
 
 extension PaymentStore {
-  /// Opens an account. The token is told once and kept as its SHA-256 only.
+  /// Opens an account. The response is the only place where the token is: the store keeps its SHA-256.
   func openAccount(_ request: AccountRequest) async throws -> AccountResponse {
     guard request.territory.utf8.count == 3, request.territory.utf8.allSatisfy({ (0x41...0x5A).contains($0) })
     else { throw Problem(.requestMalformed, "territory is three capital letters (ISO 3166 alpha-3)") }
@@ -15,11 +15,12 @@ extension PaymentStore {
       account: Hexadecimal.encode(RandomBytes.make(8)), token: RandomBytes.token())
     let token = SHA256Digest.of(response.token.utf8)
     try await database.write { [limits, clock] connection in
-      guard try AccountTable.count(connection) < limits.accounts else {
+      guard try AccountTable.count(in: connection) < limits.accounts else {
         throw Problem(.tooManyRequests, "this store has \(limits.accounts) accounts, and takes no more")
       }
       try AccountTable.insert(
-        connection, name: response.account, title: request.name, territory: request.territory, token: token,
+        in: connection, name: response.account, title: request.name, territory: request.territory,
+        token: token,
         created: clock.now())
     }
     return response
@@ -29,7 +30,7 @@ extension PaymentStore {
   func account(token: String?) async throws -> Account {
     guard let token else { throw Problem(.unauthorized, "an account's token is needed") }
     let digest = SHA256Digest.of(token.utf8)
-    guard let account = try await database.read({ try AccountTable.find($0, token: digest) }) else {
+    guard let account = try await database.read({ try AccountTable.find(in: $0, token: digest) }) else {
       throw Problem(.unauthorized, "no account has this token")
     }
     return account
@@ -38,7 +39,7 @@ extension PaymentStore {
   /// Test control: the account's next purchase fails.
   func failNextPurchase(of account: Account) async throws {
     try await database.write { connection in
-      try AccountTable.setNextFailure(connection, account: account.id, .paymentDeclined)
+      try AccountTable.setNextFailure(.paymentDeclined, account: account.id, in: connection)
     }
   }
 }

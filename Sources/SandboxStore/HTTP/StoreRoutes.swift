@@ -89,7 +89,7 @@ struct StoreRoutes: Sendable {
 
   private func finish(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     guard serverCredential.matches(request.bearerToken) else {
-      // Whoever is a customer is told that customers cannot do this; anybody else that a credential is needed.
+      // A customer gets `forbidden`; a request without any known token gets `unauthorized`.
       _ = try await store.account(token: request.bearerToken)
       throw Problem(.forbidden, "only the delivery server finishes transactions")
     }

@@ -3,6 +3,7 @@ public import ServiceRuntime
 
 /// The program `pullbox-sandbox`.
 public enum SandboxCommand {
+  /// The options, in the order of the help.
   public static let description = CommandDescription(
     "pullbox-sandbox",
     summary: "A payment store without payments, for development and tests",
@@ -32,7 +33,8 @@ public enum SandboxCommand {
       .configurationFile, .readyFile, .logLevel,
     ])
 
-  /// The process: ends with the code that says how it went.
+  /// Runs the store until a signal ends it, and exits with the code of `ExitCode`. To be called from a
+  /// synchronous `main`.
   public static func main() -> Never {
     Daemon.main(description, configuration: SandboxConfiguration.self) { configuration, log in
       _ = try configuration.addresses()

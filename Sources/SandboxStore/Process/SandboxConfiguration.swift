@@ -1,21 +1,23 @@
 import HTTPServer
 import ServiceRuntime
 
-/// What `pullbox-sandbox` is told: by its options, `PULLBOX_*` variables and the file of `--config`.
+/// The configuration of `pullbox-sandbox`, from its options, `PULLBOX_*` variables and the file of
+/// `--config`.
 struct SandboxConfiguration: Decodable, Sendable {
-  /// As ``ServerAddress`` reads them.
+  /// Addresses in the syntax of `ServerAddress`.
   var listen: [String]
   /// Directory of everything the store keeps.
   var state: String
   /// Base URL of the delivery server, whose public catalog says what is for sale.
   var catalog: String
-  /// What the delivery server shows to finish transactions; made and kept in the state directory when nothing is given.
+  /// What the delivery server shows to finish transactions; made and kept in the state directory when nothing
+  /// is given.
   var serverCredential: Redacted<String>?
   /// Bundle identifier of the application whose purchases are sold here.
   var bundle: String
   var logLevel: String
 
-  /// Throws what is wrong, for people.
+  /// The addresses to listen on, at least one.
   func addresses() throws(ConfigurationError) -> [ServerAddress] {
     let addresses = try listen.map { text throws(ConfigurationError) in
       guard let address = ServerAddress(text) else {

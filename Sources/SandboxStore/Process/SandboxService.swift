@@ -25,13 +25,13 @@ final class SandboxService: Service {
     self.clock = clock
   }
 
-  /// Opens the state, settles what a former process left behind, and answers from then on.
+  /// Opens the state, fails the purchases that an earlier process left open, and listens.
   func start() async throws {
     let opened = try await BlockingPool.shared.run { [self] in
       try RunningStore(configuration, clock: clock, log: log)
     }
     do {
-      let interrupted = try await opened.store.settleInterrupted()
+      let interrupted = try await opened.store.failInterrupted()
       if interrupted > 0 {
         log.warning("interrupted purchases have failed", ["count": LogValue(interrupted)])
       }
@@ -66,8 +66,8 @@ final class RunningStore: Sendable {
   private let database: Database
   private let client: HTTPClient
 
-  /// Opens all but the server, which is only made. Blocks; at the first start for as long as it takes to make three RSA
-  /// keys.
+  /// Opens all but the server, which is only made. Blocks; at the first start for as long as it takes to make
+  /// three RSA keys.
   init(_ configuration: SandboxConfiguration, clock: any WallClock, log: Log) throws {
     let addresses = try configuration.addresses()
     let directory = StoreStateDirectory(path: configuration.state)

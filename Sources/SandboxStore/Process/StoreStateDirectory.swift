@@ -10,13 +10,13 @@ struct StoreStateDirectory: Sendable {
 
   var databasePath: String { "\(path)/store.sqlite" }
 
-  /// Makes the directory and takes it for this process alone.
+  /// Makes the directory and locks it for this process alone.
   func acquire() throws -> LockFile {
     try StateDirectory.claim(path)
   }
 
-  /// The certificates and the key, made at the first start. They lie in one file, so that there is never one without the
-  /// other; the root alone lies beside them for whoever wants to check receipts.
+  /// The certificates and the key, made at the first start. They lie in one file, so that there is never one
+  /// without the other; the root alone lies beside them for programs that check receipts.
   func authority(now: Timestamp) throws -> ReceiptAuthority {
     let directory = "\(path)/pki"
     try FileSystem.createDirectories(directory, permissions: 0o700)
@@ -31,7 +31,7 @@ struct StoreStateDirectory: Sendable {
     return authority
   }
 
-  /// The credential of a delivery server that was given none.
+  /// The credential of a delivery server that has none of its own, made at the first start.
   func serverCredential() throws -> Redacted<String> {
     let text = try SecretFile.readOrCreate("\(path)/server-credential") {
       Array(RandomBytes.token().utf8)

@@ -1,8 +1,8 @@
 import Commerce
 import CoreTypes
 
-/// The life of one transaction: purchasing → purchased → purchased and finished, or purchasing → failed. A pure value:
-/// events in, the new state out; whoever holds it writes it down before acting on it.
+/// The state machine of one transaction: purchasing → purchased → purchased and finished, or purchasing →
+/// failed. A pure value whose only action is to be persisted, which its ``Outcome`` asks for.
 struct PurchaseLifecycle: Hashable, Sendable {
   /// What was sold, once it is.
   struct Sale: Hashable, Sendable {
@@ -30,7 +30,7 @@ struct PurchaseLifecycle: Hashable, Sendable {
 
   enum Outcome: Hashable, Sendable {
     case changed
-    /// The event had happened before: there is nothing to write down, and the answer is the same.
+    /// The event had happened before: there is nothing to persist, and the answer is the same.
     case unchanged
     /// The event does not fit the state, which stays.
     case refused
@@ -42,7 +42,7 @@ struct PurchaseLifecycle: Hashable, Sendable {
     self.state = state
   }
 
-  mutating func apply(_ event: Event) -> Outcome {
+  mutating func handle(_ event: Event) -> Outcome {
     switch (state, event) {
     case (.purchasing, .sold(let sale)):
       state = .purchased(sale, finished: nil)
@@ -70,6 +70,6 @@ struct PurchaseFailure: RawRepresentable, Hashable, Sendable {
   static let catalogUnavailable = PurchaseFailure(rawValue: "catalogue-unavailable")
   /// A test asked for it.
   static let paymentDeclined = PurchaseFailure(rawValue: "payment-declined")
-  /// The store ended in the middle of the purchase, so nobody was told of a sale: there was none.
+  /// The store ended in the middle of the purchase and reported no sale: there was none.
   static let interrupted = PurchaseFailure(rawValue: "interrupted")
 }

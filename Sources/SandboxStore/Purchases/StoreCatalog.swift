@@ -5,8 +5,8 @@ import PullboxAPIClient
 
 /// Knows what is for sale.
 protocol StoreCatalog: Sendable {
-  /// Nil when the product is not for sale to that device; where none is known, to everybody. Throws the problem to answer
-  /// with when nobody could say.
+  /// Nil when the product is not for sale to that device, or, without a device, to all of them. Throws the
+  /// problem to answer with when the catalog cannot be read.
   func listing(
     of product: ProductIdentifier, territory: String, device: DeviceIdentifier?
   ) async throws(Problem) -> ProductListing?

@@ -38,7 +38,8 @@ struct StoredTransaction: Hashable, Sendable {
     }
   }
 
-  /// What a receipt says of it. Nil for what was not sold, and for a finished consumable: those leave receipts.
+  /// What a receipt says of it. Nil for what was not sold, and for a finished consumable: those leave
+  /// receipts.
   var receiptEntry: InAppPurchase? {
     guard case .purchased(let sale, let finished) = life.state,
       sale.type != .consumable || finished == nil

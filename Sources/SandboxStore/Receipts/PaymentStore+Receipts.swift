@@ -15,7 +15,7 @@ extension PaymentStore {
         purchases, bundleIdentifier: bundleIdentifier ?? issuer.bundleIdentifier, device: device))
   }
 
-  /// Says whether a receipt is one of this store's own, and what it holds.
+  /// Verifies that a receipt is one of this store's own, and returns what it holds.
   func verify(_ request: VerifyReceiptRequest) async throws -> VerifyReceiptResponse {
     let receipt: UnverifiedAppReceipt
     do {
@@ -32,17 +32,17 @@ extension PaymentStore {
     var response = VerifyReceiptResponse(status: .valid)
     response.environment = StoreEnvironment.sandbox.rawValue
     response.receipt = VerifyReceiptResponse.Receipt(genuine, requestDate: clock.now())
-    try await addLatest(to: &response, genuine, excludingOld: request.excludesOldTransactions == true)
+    try await addLatest(to: &response, from: genuine, excludingOld: request.excludesOldTransactions == true)
     return response
   }
 
-  /// What the store knows beyond the receipt, which it tells when there are auto-renewable subscriptions in it.
+  /// Adds what the store knows beyond the receipt, when there are auto-renewable subscriptions in it.
   private func addLatest(
-    to response: inout VerifyReceiptResponse, _ receipt: AppReceipt, excludingOld: Bool
+    to response: inout VerifyReceiptResponse, from receipt: AppReceipt, excludingOld: Bool
   ) async throws {
     let subscription = receipt.purchases.first { $0.expiresDate != nil }
     guard let id = subscription.flatMap({ Int64($0.transactionIdentifier) }),
-      let account = try await database.read({ try TransactionTable.find($0, id: id)?.account })
+      let account = try await database.read({ try TransactionTable.find(in: $0, id: id)?.account })
     else { return }
     let purchases = try await purchases(of: account)
     var latest = purchases.map { purchase in
@@ -58,13 +58,13 @@ extension PaymentStore {
       }
     }
     response.latestReceiptInfo = latest
-    response.latestReceipt = try issuer.reissue(receipt, purchases)
+    response.latestReceipt = try issuer.reissue(receipt, with: purchases)
   }
 
   private func purchases(of account: Int64) async throws -> [InAppPurchase] {
     try await database.read { [limits] connection in
       try TransactionTable.list(
-        connection, account: account, inQueue: false, after: 0, limit: limits.transactionsPerAccount)
+        in: connection, account: account, inQueue: false, after: 0, limit: limits.transactionsPerAccount)
     }.compactMap(\.receiptEntry)
   }
 }

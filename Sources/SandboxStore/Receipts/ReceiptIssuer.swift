@@ -2,7 +2,7 @@ import Commerce
 import CoreTypes
 import Receipts
 
-/// Makes receipts for one application, and says of any receipt whether it is one of its own.
+/// Makes receipts for one application, and verifies those that it made.
 struct ReceiptIssuer: Sendable {
   /// The application whose purchases this store sells.
   let bundleIdentifier: String
@@ -17,8 +17,8 @@ struct ReceiptIssuer: Sendable {
     self.clock = clock
   }
 
-  /// A receipt in base 64 with `purchases`, bound to `device`. A receipt for another application is as genuine, and
-  /// empty: nothing was bought there.
+  /// A receipt in base 64 with `purchases`, bound to `device`. A receipt for another application is as
+  /// genuine, and empty: nothing was bought there.
   func issue(
     _ purchases: [InAppPurchase], bundleIdentifier: String, device: DeviceIdentifier
   ) throws -> String {
@@ -37,7 +37,7 @@ struct ReceiptIssuer: Sendable {
   }
 
   /// `receipt` made anew with `purchases`, for the same device.
-  func reissue(_ receipt: AppReceipt, _ purchases: [InAppPurchase]) throws -> String {
+  func reissue(_ receipt: AppReceipt, with purchases: [InAppPurchase]) throws -> String {
     var receipt = receipt
     receipt.creationDate = clock.now().wholeSeconds
     receipt.purchases = purchases

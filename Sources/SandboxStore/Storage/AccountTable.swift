@@ -5,7 +5,7 @@ import Database
 /// The table of accounts, within one database transaction.
 enum AccountTable {
   static func insert(
-    _ connection: borrowing Connection, name: String, title: String, territory: String, token: SHA256Digest,
+    in connection: borrowing Connection, name: String, title: String, territory: String, token: SHA256Digest,
     created: Timestamp
   ) throws {
     try connection.execute(
@@ -13,7 +13,7 @@ enum AccountTable {
       [.text(name), .text(title), .text(territory), .blob(token.array), .timestamp(created)])
   }
 
-  static func find(_ connection: borrowing Connection, token: SHA256Digest) throws -> Account? {
+  static func find(in connection: borrowing Connection, token: SHA256Digest) throws -> Account? {
     try connection.first(
       "SELECT id, name, territory FROM accounts WHERE token_digest = ?", [.blob(token.array)]
     ).map { row in
@@ -21,25 +21,25 @@ enum AccountTable {
     }
   }
 
-  static func count(_ connection: borrowing Connection) throws -> Int {
+  static func count(in connection: borrowing Connection) throws -> Int {
     Int(try connection.first("SELECT count(*) AS count FROM accounts")?.integer("count") ?? 0)
   }
 
   static func setNextFailure(
-    _ connection: borrowing Connection, account: Int64, _ failure: PurchaseFailure?
+    _ failure: PurchaseFailure?, account: Int64, in connection: borrowing Connection
   ) throws {
     try connection.execute(
       "UPDATE accounts SET next_failure = ? WHERE id = ?",
       [.optional(failure?.rawValue), .integer(account)])
   }
 
-  /// What a test asked the account's next purchase to fail with; asked for once.
-  static func takeNextFailure(
-    _ connection: borrowing Connection, account: Int64
+  /// The failure that a test wants for the account's next purchase; returned once.
+  static func consumeNextFailure(
+    account: Int64, in connection: borrowing Connection
   ) throws -> PurchaseFailure? {
     let row = try connection.first("SELECT next_failure FROM accounts WHERE id = ?", [.integer(account)])
     guard let text = try row?.optionalText("next_failure") else { return nil }
-    try setNextFailure(connection, account: account, nil)
+    try setNextFailure(nil, account: account, in: connection)
     return PurchaseFailure(rawValue: text)
   }
 }

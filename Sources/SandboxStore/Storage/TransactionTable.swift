@@ -5,9 +5,9 @@ import ServiceRuntime
 
 /// The table of transactions, within one database transaction.
 enum TransactionTable {
-  /// Writes down a purchase that begins; the identifier is the next free one.
+  /// Inserts a purchase that begins; the identifier is the next free one.
   static func insert(
-    _ connection: borrowing Connection, account: Int64, order: PurchaseOrder, requested: Timestamp
+    in connection: borrowing Connection, account: Int64, order: PurchaseOrder, requested: Timestamp
   ) throws -> StoredTransaction {
     try connection.execute(
       """
@@ -24,8 +24,8 @@ enum TransactionTable {
       life: PurchaseLifecycle())
   }
 
-  /// Writes down the state a transaction has come to.
-  static func update(_ connection: borrowing Connection, _ transaction: StoredTransaction) throws {
+  /// Saves the state of a transaction.
+  static func update(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
     var sale: PurchaseLifecycle.Sale?
     var finished: Timestamp?
     var failure: PurchaseFailure?
@@ -52,13 +52,13 @@ enum TransactionTable {
       ])
   }
 
-  static func find(_ connection: borrowing Connection, id: Int64) throws -> StoredTransaction? {
+  static func find(in connection: borrowing Connection, id: Int64) throws -> StoredTransaction? {
     try connection.first("SELECT * FROM transactions WHERE id = ?", [.integer(id)]).map(transaction)
   }
 
   /// An account's transactions by their identifiers, from the first after `after`; at most `limit`.
   static func list(
-    _ connection: borrowing Connection, account: Int64, inQueue: Bool, after: Int64, limit: Int
+    in connection: borrowing Connection, account: Int64, inQueue: Bool, after: Int64, limit: Int
   ) throws -> [StoredTransaction] {
     let queue = inQueue ? "AND finished IS NULL AND state <> 'failed'" : ""
     return try connection.query(
@@ -69,7 +69,7 @@ enum TransactionTable {
 
   /// The purchase that a later one of the same product continues.
   static func originalID(
-    _ connection: borrowing Connection, account: Int64, product: ProductIdentifier
+    in connection: borrowing Connection, account: Int64, product: ProductIdentifier
   ) throws -> Int64? {
     try connection.first(
       """
@@ -78,13 +78,13 @@ enum TransactionTable {
       """, [.integer(account), .text(product.text)])?.integer("original_id")
   }
 
-  static func purchasing(_ connection: borrowing Connection, limit: Int) throws -> [StoredTransaction] {
+  static func purchasing(in connection: borrowing Connection, limit: Int) throws -> [StoredTransaction] {
     try connection.query(
       "SELECT * FROM transactions WHERE state = 'purchasing' ORDER BY id LIMIT ?", [.integer(limit)]
     ).map(transaction)
   }
 
-  static func count(_ connection: borrowing Connection, account: Int64) throws -> Int {
+  static func count(in connection: borrowing Connection, account: Int64) throws -> Int {
     let row = try connection.first(
       "SELECT count(*) AS count FROM transactions WHERE account = ?", [.integer(account)])
     return Int(try row?.integer("count") ?? 0)
