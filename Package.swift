@@ -43,7 +43,8 @@ let contract: [Target] = [
     dependencies: ["Commerce", "ContentPackage", "Receipts", "Crypto", "CoreTypes"]),
   .target(
     name: "PullboxAPIServer", dependencies: ["PullboxAPI", "HTTPServer", "CZlib", "Crypto", "CoreTypes"]),
-  .target(name: "PullboxAPIClient", dependencies: ["PullboxAPI", "HTTPClient", "CoreTypes"]),
+  .target(
+    name: "PullboxAPIClient", dependencies: ["PullboxAPI", "HTTPClient", "ServiceRuntime", "CoreTypes"]),
 ]
 
 let services: [Target] = [

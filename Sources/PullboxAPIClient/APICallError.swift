@@ -1,3 +1,4 @@
+public import Foundation
 public import HTTPClient
 public import PullboxAPI
 
@@ -10,7 +11,7 @@ public enum APICallError: Error, Sendable {
   /// Something answered, but not in the contract's words: another server, a proxy, a newer service.
   case unexpectedResponse(status: Int, detail: String)
 
-  /// Whether the same call may succeed later without anybody changing anything.
+  /// Whether the same call may succeed later without a change at either side.
   public var isTemporary: Bool {
     switch self {
     case .problem(let problem): problem.status == 429 || problem.status >= 500
@@ -19,8 +20,8 @@ public enum APICallError: Error, Sendable {
     }
   }
 
-  /// Nothing there can answer at the moment: the service is being started, or a proxy before it does not reach it, or it has
-  /// too much to do.
+  /// Whether the service cannot answer at the moment: it is being started, a proxy before it does not reach
+  /// it, or it has too much to do.
   public var isUnavailable: Bool {
     switch self {
     case .problem(let problem): Self.unavailableStatuses.contains(problem.status)
@@ -31,14 +32,15 @@ public enum APICallError: Error, Sendable {
 
   private static let unavailableStatuses: Set<Int> = [429, 502, 503, 504]
 
-  /// How long the service asked to be left alone.
+  /// How long the service asked to wait before the next call, in whole seconds.
   public var retryAfter: Duration? {
     guard case .problem(let problem) = self, let seconds = problem.retryAfterSeconds else { return nil }
     return .seconds(seconds)
   }
 }
 
-extension APICallError: CustomStringConvertible {
+extension APICallError: CustomStringConvertible, LocalizedError {
+  /// A sentence without a full stop.
   public var description: String {
     switch self {
     case .problem(let problem): problem.description
@@ -47,4 +49,7 @@ extension APICallError: CustomStringConvertible {
       "an answer that is not understood (status \(status)): \(detail)"
     }
   }
+
+  /// What `localizedDescription` says: the same as ``description``.
+  public var errorDescription: String? { description }
 }

@@ -2,22 +2,34 @@ public import CoreTypes
 public import HTTPClient
 import PullboxAPI
 
-/// Speaks the contract of ``PullboxAPI`` to one service: paths under a base URL, an optional bearer credential, JSON both
-/// ways, refusals as ``Problem``.
+/// Calls one service by the contract of `PullboxAPI`: paths under a base URL, an optional bearer credential,
+/// JSON both ways, refusals as `Problem`.
+///
+/// Each call throws ``APICallError`` and ends after ``timeout``. `get` and the two `call`s decode what comes
+/// back; ``exchange(_:_:query:bytes:mediaType:headers:)`` returns the response as it is, and
+/// ``request(_:_:headers:)`` is for transfers that the caller runs itself.
+///
+/// ```swift
+/// let api = APIClient(baseURL: "https://comics.example", credential: key, client: try HTTPClient())
+/// let page: Page<OperatorProduct> = try await api.get("/v1/operator/products", query: [("limit", "50")])
+/// let product: OperatorProduct = try await api.call("PUT", "/v1/operator/products/\(id)", body: description).value
+/// ```
 public struct APIClient: Sendable {
   /// Without a slash at the end.
   public let baseURL: String
   private let credential: String?
   private let client: HTTPClient
   private let unixSocketPath: String?
-  /// From start to end of one call.
+  /// From start to end of one call; 30 s unless set. With ``unavailabilityRetry`` it bounds each repetition.
   public var timeout: Duration = .seconds(30)
-  /// The longest answer that is read.
+  /// The longest response body that is read; 32 MiB unless set. A longer one is
+  /// ``APICallError/unreachable(_:)``.
   public var maximumResponseLength: ByteCount = .mebibytes(32)
-  /// Nil makes every call once.
+  /// Repeats calls that the service does not answer; nil, the default, makes every call once.
   public var unavailabilityRetry: UnavailabilityRetry?
 
-  /// With `unixSocketPath`, the service listens there and the host in `baseURL` is only a name.
+  /// `credential` is sent as a bearer token to addresses under `baseURL` only. With `unixSocketPath`, the
+  /// service listens there and the host in `baseURL` is only a name.
   public init(
     baseURL: String, credential: String? = nil, client: HTTPClient, unixSocketPath: String? = nil
   ) {
@@ -27,7 +39,8 @@ public struct APIClient: Sendable {
     self.unixSocketPath = unixSocketPath
   }
 
-  /// An address of this service: relative ones (starting with a slash) are completed, absolute ones stay.
+  /// The URL of an address: one that starts with a slash is completed with the base URL, an absolute one
+  /// stays. `query` is appended, percent-encoded (RFC 3986 §2.1).
   public func url(_ address: String, query: [(String, String)] = []) -> String {
     let base = address.hasPrefix("/") ? baseURL + address : address
     guard !query.isEmpty else { return base }
@@ -35,13 +48,15 @@ public struct APIClient: Sendable {
     return base + (base.contains("?") ? "&" : "?") + pairs.joined(separator: "&")
   }
 
+  /// Gets a value in JSON.
   public func get<Value: Decodable & Sendable>(
     _ address: String, query: [(String, String)] = [], as type: Value.Type = Value.self
   ) async throws(APICallError) -> Value {
     try await call("GET", address, query: query, body: EmptyBody?.none, as: type).value
   }
 
-  /// Sends `body` as JSON, or nothing for nil.
+  /// Sends `body` as JSON, or no body for nil, and decodes the JSON that comes back. `address` is as in
+  /// ``url(_:query:)``.
   public func call<Value: Decodable & Sendable>(
     _ method: String, _ address: String, query: [(String, String)] = [], body: (some Encodable & Sendable)?,
     as type: Value.Type = Value.self
@@ -58,7 +73,7 @@ public struct APIClient: Sendable {
       method, address, query: query, bytes: bytes, mediaType: "application/json", as: type)
   }
 
-  /// Sends `bytes` as they are.
+  /// Sends `bytes` unchanged as `mediaType`, or no body for nil, and decodes the JSON that comes back.
   public func call<Value: Decodable & Sendable>(
     _ method: String, _ address: String, query: [(String, String)] = [], bytes: [UInt8]?, mediaType: String,
     as type: Value.Type = Value.self
@@ -71,7 +86,8 @@ public struct APIClient: Sendable {
     }
   }
 
-  /// As ``call(_:_:query:body:as:)`` for an answer that is not JSON, or has no content.
+  /// Sends `bytes` unchanged, or no body for nil, and returns the response with its body undecoded: for one
+  /// that is not JSON or has no content. `headers` are added to the client's own.
   public func exchange(
     _ method: String, _ address: String, query: [(String, String)] = [], bytes: [UInt8]? = nil,
     mediaType: String = "application/json", headers: [(String, String)] = []
@@ -98,10 +114,11 @@ public struct APIClient: Sendable {
     return response
   }
 
-  /// A request with this service's credential, for transfers that the caller runs itself.
+  /// A request for a transfer that the caller runs itself; with this service's credential when `url` is under
+  /// the base URL.
   public func request(_ method: String, _ url: String, headers: [(String, String)] = []) -> ClientRequest {
     var headers = headers
-    // The credential is this service's: it is not sent to another address that an answer may have named.
+    // The credential is this service's: it is not sent to another address that a response may have named.
     if let credential, url.hasPrefix(baseURL + "/") {
       headers.append(("Authorization", "Bearer " + credential))
     }
@@ -110,11 +127,13 @@ public struct APIClient: Sendable {
     return request
   }
 
-  /// What a response of status 300 and above says.
+  /// The error of a response with a status outside 200 to 299: its problem document, or that there is none.
   public static func refusal(_ response: ClientResponse) -> APICallError {
     refusal(head: response.head, body: response.body)
   }
 
+  /// The error of a response with a status outside 200 to 299, by its head and the body that was read. A
+  /// problem document without a delay of its own gets that of the `Retry-After` field.
   public static func refusal(head: ResponseHead, body: [UInt8]) -> APICallError {
     if var problem = try? APIJSON.decode(Problem.self, from: body) {
       if problem.retryAfterSeconds == nil, let retryAfter = head.retryAfter {
@@ -142,15 +161,20 @@ public struct APIClient: Sendable {
   }
 }
 
-/// A decoded answer with its head.
+/// A decoded response with its head.
 public struct APIResponse<Value: Sendable>: Sendable {
+  /// The status and the header fields.
   public var head: ResponseHead
+  /// The decoded body.
   public var value: Value
 
+  /// The status code, 200 to 299.
   public var status: Int { head.status }
 }
 
-/// The body of a request that has none.
+/// A JSON object without members, for requests whose body says nothing; as `EmptyBody?.none` it is no body at
+/// all.
 public struct EmptyBody: Codable, Sendable {
+  /// `{}`.
   public init() {}
 }

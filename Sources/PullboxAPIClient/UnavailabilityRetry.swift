@@ -1,33 +1,50 @@
 public import CoreTypes
+public import ServiceRuntime
 
-/// How long the calls of a client are made again while nobody answers them, as while the service restarts. Only for services
-/// at which every request may be made twice.
+/// How long the calls of a client are made again while no service answers them, for example while it
+/// restarts. Only for services at which every request may be made twice.
+///
+/// ```swift
+/// client.unavailabilityRetry = UnavailabilityRetry(limit: .seconds(60)) { error in
+///   log("no answer yet: \(error)")
+/// }
+/// ```
 public struct UnavailabilityRetry: Sendable {
-  private static let firstPause = Duration.milliseconds(250)
-  private static let longestPause = Duration.seconds(5)
-
-  /// From a call's first failure to its last repetition.
+  /// From a call's first failure to its last repetition; zero makes every call once.
   public var limit: Duration
+  /// The pauses between the repetitions of one call. A pause is never shorter than a `Retry-After`, and never
+  /// longer than what is left of ``limit``.
+  public var backoff: Backoff
+  /// Measures the limit and the pauses.
   public var clock: any MonotonicClock
-  /// Told at a call's first failure, before it is waited.
+  /// Where the jitter of the pauses comes from; each call begins with a copy of it.
+  public var generator: any RandomNumberGenerator & Sendable
+  /// Called at a call's first failure, before the first pause, on the task that makes the call.
   public var onFirstFailure: @Sendable (APICallError) -> Void
 
+  /// Pauses begin at 0.25 s and grow to 5 s, less a random part of up to a half, unless `backoff` says
+  /// otherwise.
   public init(
-    limit: Duration, clock: any MonotonicClock = SystemMonotonicClock(),
+    limit: Duration, backoff: Backoff = Backoff(initial: .milliseconds(250), cap: .seconds(5)),
+    clock: any MonotonicClock = SystemMonotonicClock(),
+    generator: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
     onFirstFailure: @escaping @Sendable (APICallError) -> Void = { _ in }
   ) {
     self.limit = limit
+    self.backoff = backoff
     self.clock = clock
+    self.generator = generator
     self.onFirstFailure = onFirstFailure
   }
 
-  /// Repeats `body` after growing pauses, not before a `Retry-After`, as long as it fails with ``APICallError/isUnavailable``.
-  /// Throws the last failure once the limit has passed, and when the task is cancelled.
+  /// Repeats `body` as long as it fails with ``APICallError/isUnavailable``. Throws the last failure once the
+  /// limit has passed or the task is cancelled, and any other failure at once.
   public func run<Value>(
     _ body: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
+    var generator = generator
     var end: MonotonicInstant?
-    var pause = Self.firstPause
+    var failures = 0
     while true {
       do throws(APICallError) {
         return try await body()
@@ -38,6 +55,8 @@ public struct UnavailabilityRetry: Sendable {
         let last = end ?? now + limit
         end = last
         guard now < last else { throw error }
+        failures += 1
+        let pause = backoff.delay(afterFailures: failures, using: &generator)
         // The last repetition is at the very end.
         let delay = min(max(pause, error.retryAfter ?? .zero), last - now)
         do {
@@ -46,7 +65,6 @@ public struct UnavailabilityRetry: Sendable {
           // Cancelled: what the call met is what is left to say.
         }
         guard !Task.isCancelled else { throw error }
-        pause = min(pause * 2, Self.longestPause)
       }
     }
   }

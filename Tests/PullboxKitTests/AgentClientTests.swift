@@ -86,7 +86,7 @@ struct AgentClientTests {
   }
 
   @Test("an agent that is not there is unreachable")
-  func nobody() async throws {
+  func noAgent() async throws {
     let directory = try TemporaryDirectory()
     let agent = try AgentClient(socketPath: directory.path("none.sock"))
     for call in [{ _ = try await agent.status() }, { _ = try await agent.events() }] {
@@ -109,7 +109,7 @@ struct AgentClientTests {
     #expect(double.requests == ["POST /v1/downloads/d1/pause"])
   }
 
-  @Test("whoever follows gets the whole state again after every reconnection, until it has enough")
+  @Test("a follower gets the whole state again after every reconnection, until it stops")
   func following() async throws {
     double.list(transactions: [try Sample.transaction()], downloads: [try Sample.download()])
     double.script([
@@ -126,7 +126,7 @@ struct AgentClientTests {
         case .event(let event): story.append(event.name)
         case .lost: story.append("lost")
         }
-        return story.last == "transaction" ? .stop : .goOn
+        return story.last == "transaction" ? .stop : .continue
       }
       #expect(
         story == ["snapshot 1 1", "download", "lost", "snapshot 1 1", "lost", "snapshot 1 1", "transaction"])
@@ -144,7 +144,7 @@ struct AgentClientTests {
       let error = await #expect(throws: APICallError.self) {
         try await agent.follow(maximumFailures: 3, clock: clock) { update in
           if case .lost = update { story.append("lost") }
-          return .goOn
+          return .continue
         }
       }
       #expect(code(error) == .unavailable)

@@ -1,11 +1,13 @@
-import PullboxAPIClient
-import HTTPClient
 import CoreTypes
+import HTTPClient
 import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import ServiceRuntime
 import Synchronization
 import Testing
 
-@Suite("Patience with a service that does not answer")
+@Suite("Retries of a service that does not answer")
 struct UnavailabilityRetryTests {
   private final class Told: Sendable {
     let times = Mutex(0)
@@ -19,16 +21,21 @@ struct UnavailabilityRetryTests {
   private let clock = AdvancingClock()
   private let begun = Told()
 
-  private func patience(_ limit: Duration = .seconds(60)) -> UnavailabilityRetry {
-    UnavailabilityRetry(limit: limit, clock: clock) { [begun] _ in begun.times.withLock { $0 += 1 } }
+  private func retry(
+    limit: Duration = .seconds(60), jitter: Double = 0, seed: UInt64 = 1
+  ) -> UnavailabilityRetry {
+    UnavailabilityRetry(
+      limit: limit, backoff: Backoff(initial: .milliseconds(250), cap: .seconds(5), jitter: jitter),
+      clock: clock, generator: SplitMix(seed: seed)
+    ) { [begun] _ in begun.times.withLock { $0 += 1 } }
   }
 
   /// Fails with each of `errors`, one call after the other, then succeeds; answers the number of calls.
-  private func calls(_ errors: [APICallError], _ patience: UnavailabilityRetry) async throws(APICallError)
+  private func calls(_ errors: [APICallError], _ retry: UnavailabilityRetry) async throws(APICallError)
     -> Int
   {
     var count = 0
-    return try await patience.run { () async throws(APICallError) in
+    return try await retry.run { () async throws(APICallError) in
       count += 1
       guard count > errors.count else { throw errors[count - 1] }
       return count
@@ -37,22 +44,34 @@ struct UnavailabilityRetryTests {
 
   @Test("a call is made again until it is answered, and its waiting is told once")
   func answered() async throws {
-    #expect(try await calls([Self.refused, Self.refused, Self.refused], patience()) == 4)
+    #expect(try await calls([Self.refused, Self.refused, Self.refused], retry()) == 4)
     #expect(begun.count == 1)
     // 0.25 + 0.5 + 1 seconds.
     #expect(clock.now() == MonotonicInstant(nanoseconds: 1_750_000_000))
   }
 
+  @Test("jitter takes up to its part of each pause, by the generator that was given")
+  func jitter() async throws {
+    let errors = [Self.refused, Self.refused, Self.refused]
+    #expect(try await calls(errors, retry(jitter: 0.5, seed: 1)) == 4)
+    let first = clock.now().nanoseconds
+    #expect(first >= 875_000_000 && first < 1_750_000_000)
+    #expect(try await calls(errors, retry(jitter: 0.5, seed: 1)) == 4)
+    #expect(clock.now().nanoseconds == 2 * first)
+    #expect(try await calls(errors, retry(jitter: 0.5, seed: 2)) == 4)
+    #expect(clock.now().nanoseconds != 3 * first)
+  }
+
   @Test("what answers at once is not spoken of")
   func atOnce() async throws {
-    #expect(try await calls([], patience()) == 1)
+    #expect(try await calls([], retry()) == 1)
     #expect(begun.count == 0)
   }
 
   @Test("it ends with the last failure once the limit has passed, and not later")
   func limit() async throws {
     let error = await #expect(throws: APICallError.self) {
-      try await calls([APICallError](repeating: Self.refused, count: 1000), patience(.seconds(30)))
+      try await calls([APICallError](repeating: Self.refused, count: 1000), retry(limit: .seconds(30)))
     }
     #expect(error?.isUnavailable == true)
     #expect(clock.now() == MonotonicInstant(nanoseconds: 30_000_000_000))
@@ -60,16 +79,16 @@ struct UnavailabilityRetryTests {
 
   @Test("without a limit there is no second call, and nothing to tell")
   func none() async throws {
-    await #expect(throws: APICallError.self) { try await calls([Self.refused], patience(.zero)) }
+    await #expect(throws: APICallError.self) { try await calls([Self.refused], retry(limit: .zero)) }
     #expect(begun.count == 0)
   }
 
   @Test("a Retry-After is kept, within the limit")
   func retryAfter() async throws {
     let busy = APICallError.problem(Problem(.tooManyRequests, retryAfterSeconds: 20))
-    #expect(try await calls([busy], patience()) == 2)
+    #expect(try await calls([busy], retry()) == 2)
     #expect(clock.now() == MonotonicInstant(nanoseconds: 20_000_000_000))
-    #expect(try await calls([busy], patience(.seconds(5))) == 2)
+    #expect(try await calls([busy], retry(limit: .seconds(5))) == 2)
     #expect(clock.now() == MonotonicInstant(nanoseconds: 25_000_000_000))
   }
 
@@ -81,7 +100,7 @@ struct UnavailabilityRetryTests {
       .unexpectedResponse(status: 404, detail: "a page"),
     ])
   func refusals(error: APICallError) async throws {
-    await #expect(throws: APICallError.self) { try await calls([error], patience()) }
+    await #expect(throws: APICallError.self) { try await calls([error], retry()) }
     #expect(begun.count == 0)
   }
 }

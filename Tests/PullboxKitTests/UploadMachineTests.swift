@@ -1,17 +1,21 @@
-import PullboxAPIClient
-import HTTPClient
 import CoreTypes
+import HTTPClient
 import PullboxAPI
+import PullboxAPIClient
 @testable import PullboxKit
+import PullboxTesting
 import ServiceRuntime
 import Testing
 
 @Suite("What a tus client does next")
 struct UploadMachineTests {
-  private func machine(url: String? = nil, part: Int64 = .max, failures: Int = 3) -> UploadMachine {
+  private func machine(
+    url: String? = nil, part: Int64 = .max, failures: Int = 3, jitter: Double = 0, seed: UInt64 = 1
+  ) -> UploadMachine {
     UploadMachine(
       length: 100, url: url, partLength: part,
-      backoff: Backoff(initial: .seconds(1), cap: .seconds(4), jitter: 0), maximumFailures: failures)
+      backoff: Backoff(initial: .seconds(1), cap: .seconds(4), jitter: jitter), maximumFailures: failures,
+      generator: SplitMix(seed: seed))
   }
 
   private static let lost = APICallError.unreachable(
@@ -71,6 +75,20 @@ struct UploadMachineTests {
     #expect(machine.handle(.failed(Self.lost)).text == "wait 1.0")
     #expect(machine.handle(.failed(Self.lost)).text == "wait 2.0")
     #expect(machine.handle(.failed(Self.lost)).text == "fail")
+  }
+
+  @Test("jitter takes up to its part of a delay, by the generator that was given, never of a Retry-After")
+  func jitter() {
+    func delay(_ seed: UInt64, _ error: APICallError = Self.lost) -> Duration? {
+      var machine = machine(url: "u", jitter: 0.5, seed: seed)
+      guard case .wait(let delay, _) = machine.handle(.failed(error)) else { return nil }
+      return delay
+    }
+    let delays = (0..<50).map { delay($0) }
+    #expect(delays.allSatisfy { $0.map { $0 >= .milliseconds(500) && $0 <= .seconds(1) } ?? false })
+    #expect(Set(delays).count > 40)
+    #expect(delay(7) == delay(7))
+    #expect(delay(7, .problem(Problem(.uploadLocked, retryAfterSeconds: 7))) == .seconds(7))
   }
 
   @Test(

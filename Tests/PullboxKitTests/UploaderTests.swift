@@ -27,7 +27,7 @@ struct UploaderTests {
   }
 
   private func uploader(_ address: ServerAddress, ledger: UploadResumeFile? = nil) throws -> Uploader {
-    var uploader = try OperatorClient(server: "http://\(address)", key: "k").uploader(ledger: ledger)
+    var uploader = try OperatorClient(server: "http://\(address)", key: "k").uploader(resumeFile: ledger)
     uploader.clock = clock
     return uploader
   }
@@ -76,7 +76,7 @@ struct UploaderTests {
     #expect(shop.requests.count { $0 == "HEAD" } == offsets.count)
   }
 
-  @Test("an offset that differs, a locked upload and damaged bytes are asked about and mended")
+  @Test("an offset that differs, a locked upload and damaged bytes are asked about and sent again")
   func refusals() async throws {
     let shop = TusShop()
     shop.refuse(with: [

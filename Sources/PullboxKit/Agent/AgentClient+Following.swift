@@ -4,16 +4,19 @@ public import PullboxAPIClient
 public import ServiceRuntime
 
 extension AgentClient {
-  /// Tells `handle` how everything stands and then every change, through restarts of the agent, until it answers
-  /// ``FollowAction/stop``.
+  /// Calls `handle` with how everything stands and then with every change, through restarts of the agent,
+  /// until it returns ``FollowAction/stop``.
   ///
-  /// A first connection that fails throws its `APICallError` at once. Later ones are repeated as `backoff` says, up to
-  /// `maximumFailures` in a row. Throws what `handle` throws.
+  /// A first connection that fails throws its `APICallError` at once. Later ones are repeated after the
+  /// delays of `backoff`, whose jitter comes from `generator`, up to `maximumFailures` in a row. Throws what
+  /// `handle` throws, and `CancellationError`.
   public func follow(
     backoff: Backoff = Backoff(initial: .milliseconds(200), cap: .seconds(5)), maximumFailures: Int = 30,
     clock: any MonotonicClock = SystemMonotonicClock(),
+    generator: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
     _ handle: (AgentUpdate) async throws -> FollowAction
   ) async throws {
+    var generator = generator
     var failures = 0
     var wasConnected = false
     while true {
@@ -36,7 +39,7 @@ extension AgentClient {
       try Task.checkCancellation()
       failures += 1
       guard failures <= maximumFailures else { throw reason ?? Self.gone }
-      let delay = backoff.delay(afterFailures: failures)
+      let delay = backoff.delay(afterFailures: failures, using: &generator)
       if try await handle(.lost(reason, retryIn: delay)) == .stop { return }
       try await clock.sleep(for: delay)
     }
@@ -47,17 +50,20 @@ extension AgentClient {
   }
 }
 
-/// What somebody who follows the agent is told.
+/// What a follower of the agent is called with.
 public enum AgentUpdate: Sendable {
   /// Connected, for the first time or again: how everything stands. Events may repeat part of it.
   case snapshot(transactions: [AgentTransaction], downloads: [DownloadStatus])
+  /// One change.
   case event(AgentEvent)
-  /// The agent is gone; it is tried again after `retryIn`. Its downloads go on when it comes back.
+  /// The agent does not answer; it is tried again after `retryIn`. Its downloads continue when it comes back.
   case lost(APICallError?, retryIn: Duration)
 }
 
-/// What a follower wants after an update.
+/// What a follower returns after an update.
 public enum FollowAction: Sendable {
-  case goOn
+  /// Wait for the next update.
+  case `continue`
+  /// End the following without an error.
   case stop
 }

@@ -3,10 +3,13 @@ public import PullboxAPI
 import PullboxAPIClient
 import Synchronization
 
-/// The agent's events as they come, for one reader. Ends when the agent closes the stream (it does when it stops) and
-/// throws `APICallError` when the connection breaks. The connection is closed when the last copy goes away.
+/// The agent's events in their order, for one reader. Ends when the agent closes the stream (it does when it
+/// stops) and throws `APICallError` when the connection breaks. The connection is closed when the last copy
+/// goes away.
 public struct AgentEvents: AsyncSequence, Sendable {
+  /// A change of a transaction, a download or the library.
   public typealias Element = AgentEvent
+  /// `APICallError` or `CancellationError`.
   public typealias Failure = any Error
 
   private let connection: EventConnection
@@ -15,12 +18,15 @@ public struct AgentEvents: AsyncSequence, Sendable {
     self.connection = connection
   }
 
+  /// All iterators read the same stream: use one.
   public func makeAsyncIterator() -> Iterator { Iterator(connection: connection) }
 
+  /// Reads the stream, one event at a time.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate let connection: EventConnection
 
-    /// Cancelling the task ends the sequence for good.
+    /// The next event; nil once the agent has closed the stream. Cancelling the task ends the sequence for
+    /// good.
     public mutating func next() async throws -> AgentEvent? { try await connection.next() }
   }
 }
@@ -74,22 +80,22 @@ final class EventConnection: Sendable {
   }
 }
 
-/// Takes the agent's events off the client's thread and holds them, boundedly, until they are asked for: a reader that
-/// falls behind makes the connection rest.
+/// Receives the agent's events on the client's thread and holds a bounded number of them until they are asked
+/// for: a reader that falls behind pauses the connection.
 final class EventMailbox: TransferReceiver {
   private struct State {
     var parser = ServerSentEventParser()
     var handle: TransferHandle?
     var events: [AgentEvent] = []
     var isOpen = false
-    var isResting = false
+    var isPaused = false
     /// Set at the end; nil inside is an end without an error.
     var end: Result<Void, APICallError>?
     var opening: CheckedContinuation<Void, Never>?
     var waiting: CheckedContinuation<Void, Never>?
   }
 
-  /// Events that wait before the connection rests; one more network read may come on top.
+  /// Events that wait before the connection is paused; one more network read may come on top.
   static let bound = 256
 
   private let state = Mutex(State())
@@ -114,12 +120,12 @@ final class EventMailbox: TransferReceiver {
     let (decision, waiting) = state.withLock {
       state -> (BodyDecision, CheckedContinuation<Void, Never>?) in
       guard state.events.count < Self.bound else {
-        state.isResting = true
+        state.isPaused = true
         return (.pause, nil)
       }
       do {
         for event in try state.parser.read(bytes) {
-          // Names that a newer agent uses are passed over.
+          // Names that only a newer agent uses are ignored.
           if let event = try AgentEvent(name: event.name, data: event.data) { state.events.append(event) }
         }
         return (.consumed, state.events.isEmpty ? nil : state.waiting.take())
@@ -145,12 +151,12 @@ final class EventMailbox: TransferReceiver {
   /// Returns when the agent has answered; throws what it refused with.
   func waitUntilOpen() async throws(APICallError) {
     await withCheckedContinuation { continuation in
-      let isSettled = state.withLock { state in
+      let isDecided = state.withLock { state in
         if state.isOpen || state.end != nil { return true }
         state.opening = continuation
         return false
       }
-      if isSettled { continuation.resume() }
+      if isDecided { continuation.resume() }
     }
     try state.withLock { state in state.isOpen ? .success(()) : state.end ?? .success(()) }.get()
   }
@@ -161,8 +167,8 @@ final class EventMailbox: TransferReceiver {
       let (event, end, handle) = state.withLock { state in
         let event = state.events.isEmpty ? nil : state.events.removeFirst()
         var handle: TransferHandle?
-        if state.isResting, state.events.count < Self.bound / 2 {
-          state.isResting = false
+        if state.isPaused, state.events.count < Self.bound / 2 {
+          state.isPaused = false
           handle = state.handle
         }
         return (event, state.end, handle)

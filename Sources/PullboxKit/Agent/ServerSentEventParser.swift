@@ -1,12 +1,26 @@
 public import CoreTypes
+public import Foundation
 
-/// Reads a `text/event-stream` as it arrives, by the rules of the WHATWG HTML standard, §9.2.6. Pure; where the bytes are
-/// split makes no difference. An event is there as soon as the empty line after it is.
+/// Reads a `text/event-stream` in the parts in which it arrives, by the rules of the WHATWG HTML standard,
+/// §9.2.6. A pure value; where the bytes are split makes no difference. An event is complete with the empty
+/// line after it.
 public struct ServerSentEventParser: Sendable {
-  /// What breaks off the reading: the stream is longer in one place than this client takes.
-  public enum Refusal: Error, Hashable, Sendable {
+  /// What ends the reading: the stream is longer in one place than this client accepts.
+  public enum Refusal: LocalizedError, Hashable, Sendable, CustomStringConvertible {
+    /// A line has more bytes than `limit`.
     case lineTooLong(limit: ByteCount)
+    /// The data of an event has more bytes than `limit`.
     case eventTooLong(limit: ByteCount)
+
+    /// A sentence without a full stop.
+    public var description: String {
+      switch self {
+      case .lineTooLong(let limit): "a line of the event stream is longer than \(limit.rawValue) bytes"
+      case .eventTooLong(let limit): "an event of the stream has more than \(limit.rawValue) bytes of data"
+      }
+    }
+    /// What `localizedDescription` says: the same as ``description``.
+    public var errorDescription: String? { description }
   }
 
   /// Bytes of one line, without its end.
@@ -25,12 +39,13 @@ public struct ServerSentEventParser: Sendable {
   private var afterCarriageReturn = false
   private var isFirstLine = true
 
+  /// A parser at the beginning of a stream.
   public init(maximumLineLength: ByteCount = .mebibytes(1), maximumDataLength: ByteCount = .mebibytes(1)) {
     self.maximumLineLength = maximumLineLength
     self.maximumDataLength = maximumDataLength
   }
 
-  /// The events that `bytes` complete. After it threw, the parser is of no more use.
+  /// The events that `bytes` complete. A parser that has thrown must not be used again.
   public mutating func read(_ bytes: Span<UInt8>) throws(Refusal) -> [ServerSentEvent] {
     var events: [ServerSentEvent] = []
     for index in bytes.indices {
@@ -60,12 +75,12 @@ public struct ServerSentEventParser: Sendable {
     let field = line[..<(colon ?? line.endIndex)]
     var value = colon.map { line[($0 + 1)...] } ?? []
     if value.first == 0x20 { value.removeFirst() }
-    try take(field: field, value: value)
+    try process(field: field, value: value)
     return nil
   }
 
   /// An empty field is a comment; fields that are not known are ignored.
-  private mutating func take(field: ArraySlice<UInt8>, value: ArraySlice<UInt8>) throws(Refusal) {
+  private mutating func process(field: ArraySlice<UInt8>, value: ArraySlice<UInt8>) throws(Refusal) {
     switch String(decoding: field, as: UTF8.self) {
     case "event": name = Array(value)
     case "data":
@@ -100,13 +115,14 @@ public struct ServerSentEventParser: Sendable {
 
 /// One event of a `text/event-stream`.
 public struct ServerSentEvent: Hashable, Sendable {
-  /// `message` where the stream named none.
+  /// `message` when the stream named none.
   public var name: String
   /// The `data` lines, joined by line feeds.
   public var data: [UInt8]
   /// The identifier in force when the event came; empty before the first.
   public var lastIdentifier: String
 
+  /// An event that a test or another source makes.
   public init(name: String, data: [UInt8], lastIdentifier: String = "") {
     self.name = name
     self.data = data

@@ -2,9 +2,10 @@ public import Commerce
 public import PullboxAPI
 public import PullboxAPIClient
 
-/// What a server has done and who did what, page by page, the newest first.
+/// What a server has recorded, page by page, the newest first. `after` is the `next` of the page before; nil
+/// is the first page.
 extension OperatorClient {
-  /// The grants the server recorded.
+  /// Grants as deliveries: of one product, to one device, in one state, or all of them.
   public func deliveries(
     of product: ProductIdentifier? = nil, to device: DeviceIdentifier? = nil, in state: GrantState? = nil,
     after: String? = nil
@@ -15,7 +16,7 @@ extension OperatorClient {
     return try await api.get("/v1/operator/deliveries", query: filter + Self.page(after))
   }
 
-  /// Grants; of one transaction, device or product, or only the revoked ones, where that is given.
+  /// Grants: of one product, transaction or device, only the revoked ones, or all of them.
   public func grants(
     of product: ProductIdentifier? = nil, transaction: TransactionIdentifier? = nil,
     device: DeviceIdentifier? = nil, revokedOnly: Bool = false, after: String? = nil
@@ -27,7 +28,8 @@ extension OperatorClient {
     return try await api.get("/v1/operator/grants", query: filter + Self.page(after))
   }
 
-  /// The audit log: about one product, by one key, of one action (`version.release`).
+  /// The audit log: about one product, by one key's name, of one action (for example `version.release`), or
+  /// all of it.
   public func audit(
     of product: ProductIdentifier? = nil, by actor: String? = nil, action: String? = nil, after: String? = nil
   ) async throws(APICallError) -> Page<AuditEntry> {

@@ -2,68 +2,75 @@ public import Commerce
 public import PullboxAPI
 public import PullboxAPIClient
 
-/// What an operator does with a version. Every step that was taken before is no error.
+/// The way of a version to its readers. Repeating a step that has been taken is no error; one that the
+/// version's state does not allow throws `state-conflict`.
 extension OperatorClient {
   /// One step that needs nothing but the version's name.
   @discardableResult
-  public func take(
-    _ step: ReviewStep, _ product: ProductIdentifier, _ version: ContentVersion
+  public func perform(
+    _ step: ReviewStep, on product: ProductIdentifier, version: ContentVersion
   ) async throws(APICallError) -> VersionRecord {
-    try await post(step.rawValue, product, version, EmptyBody())
+    try await post(step.rawValue, to: Self.path(of: product, version: version), body: EmptyBody())
   }
 
+  /// Sends a version back from review. Its history keeps `reason`.
   public func reject(
-    _ product: ProductIdentifier, _ version: ContentVersion, because reason: String?
+    _ product: ProductIdentifier, version: ContentVersion, because reason: String?
   ) async throws(APICallError) -> VersionRecord {
-    try await post("reject", product, version, ReasonBody(reason: reason))
+    try await post(
+      "reject", to: Self.path(of: product, version: version), body: ReasonBody(reason: reason))
   }
 
-  /// To all devices or a part of them, at once or at a date to come.
+  /// Releases an approved version to all devices or a part of them, at once or at a date to come.
   public func release(
-    _ product: ProductIdentifier, _ version: ContentVersion, _ request: ReleaseRequest = ReleaseRequest()
+    _ product: ProductIdentifier, version: ContentVersion, with request: ReleaseRequest = ReleaseRequest()
   ) async throws(APICallError) -> VersionRecord {
-    try await post("release", product, version, request)
+    try await post("release", to: Self.path(of: product, version: version), body: request)
   }
 
   /// Takes the date of its release away.
   public func cancelRelease(
-    _ product: ProductIdentifier, _ version: ContentVersion
+    of product: ProductIdentifier, version: ContentVersion
   ) async throws(APICallError) -> VersionRecord {
     try await api.call(
-      "DELETE", Self.path(product, version) + "/release", body: EmptyBody?.none, as: VersionRecord.self
+      "DELETE", Self.path(of: product, version: version) + "/release", body: EmptyBody?.none,
+      as: VersionRecord.self
     ).value
   }
 
+  /// Ends a version's delivery, by the rules of `request`.
   public func withdraw(
-    _ product: ProductIdentifier, _ version: ContentVersion, _ request: WithdrawalRequest
+    _ product: ProductIdentifier, version: ContentVersion, with request: WithdrawalRequest
   ) async throws(APICallError) -> VersionRecord {
-    try await post("withdraw", product, version, request)
+    try await post("withdraw", to: Self.path(of: product, version: version), body: request)
   }
 
-  /// What a release to that many devices of a hundred would cost those that hold another version.
-  public func costs(
-    of product: ProductIdentifier, _ version: ContentVersion, percentage: Int? = nil
+  /// The bytes that a release would make the devices fetch that hold another version: all of them, or
+  /// `percentage` (1 to 100) of them.
+  public func updateSizes(
+    of product: ProductIdentifier, version: ContentVersion, percentage: Int? = nil
   ) async throws(APICallError) -> UpdateSizes {
     try await api.get(
-      Self.path(product, version) + "/costs",
+      Self.path(of: product, version: version) + "/costs",
       query: Self.filter([("percentage", percentage.map(String.init))]))
   }
 
   private func post(
-    _ name: String, _ product: ProductIdentifier, _ version: ContentVersion, _ body: some Encodable & Sendable
+    _ step: String, to path: String, body: some Encodable & Sendable
   ) async throws(APICallError) -> VersionRecord {
-    try await api.call("POST", Self.path(product, version) + "/" + name, body: body, as: VersionRecord.self)
-      .value
+    try await api.call("POST", path + "/" + step, body: body, as: VersionRecord.self).value
   }
 
-  private static func path(_ product: ProductIdentifier, _ version: ContentVersion) -> String {
+  private static func path(of product: ProductIdentifier, version: ContentVersion) -> String {
     "/v1/operator/products/\(product)/versions/\(version)"
   }
 }
 
-/// A step from a version to its readers, as the address of the request names it.
+/// A step from a version to its readers, named in the address of the request.
 public enum ReviewStep: String, Sendable, CaseIterable {
+  /// From draft to submitted.
   case submit
+  /// From submitted to approved.
   case approve
   /// To all devices, at once.
   case release

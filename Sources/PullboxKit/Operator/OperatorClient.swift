@@ -5,7 +5,20 @@ public import HTTPClient
 public import PullboxAPI
 public import PullboxAPIClient
 
-/// The operator's side of a delivery server. Every call throws `APICallError`.
+/// The operator's side of a delivery server: its catalog, its versions and their review, its grants, its
+/// uploads.
+///
+/// Lists come page by page; `OperatorClient+Review.swift` has the way of a version to its readers, and
+/// `OperatorClient+Lists.swift` what the server has recorded. Every call throws `APICallError`: `problem`
+/// when the server refuses, `unreachable` when none answers.
+///
+/// ```swift
+/// let client = try OperatorClient(server: "https://comics.example", key: key)
+/// try await client.put(product, description)
+/// let upload = try await client.uploader(resumeFile: nil).upload(package)
+/// let record = try await client.createVersion(of: product, VersionSubmission(upload: upload, version: version))
+/// try await client.perform(.submit, on: product, version: record.version)
+/// ```
 public struct OperatorClient: Sendable {
   /// How long the server may take to check a package of 2 GiB.
   static let inspectionTimeout = Duration.seconds(1800)
@@ -14,14 +27,16 @@ public struct OperatorClient: Sendable {
   let client: HTTPClient
   private(set) var api: APIClient
 
-  /// How long calls wait for a server that does not answer; nil, unless set, does not wait. Every call of an operator may be
-  /// made twice. Uploads have a patience of their own.
+  /// How long calls are repeated while the server does not answer; nil, the default, makes each call once.
+  /// Every call of an operator may be made twice. Uploads retry by themselves.
   public var unavailabilityRetry: UnavailabilityRetry? {
     get { api.unavailabilityRetry }
     set { api.unavailabilityRetry = newValue }
   }
 
-  /// Without a key the server refuses everything with `unauthorized`. Throws when the HTTP client cannot be made.
+  /// `server` is the base URL of the delivery server, `key` an operator's key; without one the server refuses
+  /// everything with `unauthorized`. Connects with the first call. Throws when the HTTP client cannot be
+  /// made.
   public init(server: String, key: String?) throws(HTTPClientError) {
     client = try HTTPClient()
     api = APIClient(baseURL: server, credential: key, client: client)
@@ -29,7 +44,7 @@ public struct OperatorClient: Sendable {
 
   // Products.
 
-  /// Nil when the server does not know the product.
+  /// The product as the operator sees it; nil when the server does not know it.
   public func product(_ id: ProductIdentifier) async throws(APICallError) -> OperatorProduct? {
     do {
       return try await api.get("/v1/operator/products/\(id)", as: OperatorProduct.self)
@@ -38,7 +53,8 @@ public struct OperatorClient: Sendable {
     }
   }
 
-  /// Creates the product or changes all of it. The description's `version` is a folder's own and not sent.
+  /// Creates the product or replaces its description. The description's `id` and `version` are not sent: the
+  /// identifier is `id`, and the version belongs to a folder that is published.
   @discardableResult
   public func put(
     _ id: ProductIdentifier, _ description: ProductDescription
@@ -49,8 +65,8 @@ public struct OperatorClient: Sendable {
     return try await api.call("PUT", "/v1/operator/products/\(id)", body: description).value
   }
 
-  /// One page, `after` being the `next` of the one before. Narrowed to a publication's products, or to those with a
-  /// version in that state.
+  /// One page of products, `after` being the `next` of the page before; nil is the first. `publication` and
+  /// `state` keep the products of one publication, and those with a version in that state.
   public func products(
     in publication: ProductIdentifier? = nil, withVersionsIn state: VersionState? = nil, after: String? = nil
   ) async throws(APICallError) -> Page<OperatorProduct> {
@@ -60,7 +76,7 @@ public struct OperatorClient: Sendable {
 
   // Versions.
 
-  /// One page, the newest first.
+  /// One page of the product's versions, the newest first; `after` is the `next` of the page before.
   public func versions(
     of product: ProductIdentifier, after: String? = nil
   ) async throws(APICallError) -> Page<VersionRecord> {
@@ -69,7 +85,7 @@ public struct OperatorClient: Sendable {
 
   /// The version with its history; nil when the product has none of that name.
   public func version(
-    _ product: ProductIdentifier, _ version: ContentVersion
+    _ version: ContentVersion, of product: ProductIdentifier
   ) async throws(APICallError) -> VersionRecord? {
     do {
       return try await api.get("/v1/operator/products/\(product)/versions/\(version)", as: VersionRecord.self)
@@ -78,8 +94,8 @@ public struct OperatorClient: Sendable {
     }
   }
 
-  /// The manifest of a version that is at the server, as its record names it. Throws ``PackageValidationError`` when the server
-  /// answers other bytes.
+  /// The manifest of a version that is at the server. Throws `PackageValidationError` when the server returns
+  /// other bytes than those whose digest `record` names.
   public func manifest(of record: VersionRecord) async throws -> Manifest {
     var api = api
     api.maximumResponseLength = PackageLimits.standard.maximumManifestLength
@@ -88,8 +104,9 @@ public struct OperatorClient: Sendable {
     return try UnverifiedManifest(response.body).verified(against: record.manifestDigest)
   }
 
-  /// Makes a complete upload a version. The server checks the package against its manifest first: `package-rejected` lists
-  /// every fault. The same content under the same version again is no error.
+  /// Makes a complete upload a version. The server checks the package against its manifest first, for up to
+  /// half an hour: `package-rejected` lists every fault. The same content under the same version again is no
+  /// error.
   public func createVersion(
     of product: ProductIdentifier, _ submission: VersionSubmission
   ) async throws(APICallError) -> VersionRecord {
@@ -98,29 +115,31 @@ public struct OperatorClient: Sendable {
     return try await api.call("POST", "/v1/operator/products/\(product)/versions", body: submission).value
   }
 
-  /// Takes a grant back: its tickets open nothing any more and what is being sent stops. Once more is no error.
+  /// Takes a grant back: its tickets open nothing any more and what is being sent stops. Revoking it again is
+  /// no error. `reason` is recorded in the audit log.
   public func revoke(_ grant: GrantIdentifier, reason: String?) async throws(APICallError) -> GrantStatus {
     try await api.call(
       "POST", "/v1/operator/grants/\(grant)/revoke", body: ReasonBody(reason: reason)
     ).value
   }
 
-  /// Gives a grant back; its device goes on where it was stopped.
+  /// Gives a grant back; its device continues where it was stopped. `reason` is recorded in the audit log.
   public func reinstate(_ grant: GrantIdentifier, reason: String?) async throws(APICallError) -> GrantStatus {
     try await api.call(
       "POST", "/v1/operator/grants/\(grant)/reinstate", body: ReasonBody(reason: reason)
     ).value
   }
 
-  /// Removes from the server what nobody needs, or says what that would be. `grace` in place of the server's own.
-  public func collect(isDryRun: Bool, grace: Duration? = nil) async throws(APICallError)
+  /// Removes from the server what is not needed any more, or reports what that would be. `grace` replaces the
+  /// server's own grace period; whole seconds.
+  public func collectGarbage(isDryRun: Bool, grace: Duration? = nil) async throws(APICallError)
     -> GarbageCollectionReport
   {
-    let wish = GarbageCollectionRequest(
+    let request = GarbageCollectionRequest(
       dryRun: isDryRun, graceSeconds: grace.map { Int($0.components.seconds) })
     var api = api
     api.timeout = Self.inspectionTimeout
-    return try await api.call("POST", "/v1/operator/collection", body: wish).value
+    return try await api.call("POST", "/v1/operator/collection", body: request).value
   }
 
   /// Uploads that are open, the oldest first.
@@ -128,18 +147,19 @@ public struct OperatorClient: Sendable {
     try await api.get("/v1/operator/uploads", as: Page<UploadRecord>.self).items
   }
 
-  /// Sends packages to this server.
-  public func uploader(ledger: UploadResumeFile?) -> Uploader {
+  /// Sends packages to this server. `resumeFile` is where uploads are remembered that a later process can
+  /// resume; nil remembers none.
+  public func uploader(resumeFile: UploadResumeFile?) -> Uploader {
     var api = api
     api.unavailabilityRetry = nil
-    return Uploader(server: TusClient(api: api, client: client), ledger: ledger)
+    return Uploader(server: TusClient(api: api, client: client), resumeFile: resumeFile)
   }
 
   static func page(_ after: String?) -> [(String, String)] {
     [("limit", String(pageLength))] + filter([("after", after)])
   }
 
-  /// Those that have a value.
+  /// The parameters that have a value.
   static func filter(_ parameters: [(String, String?)]) -> [(String, String)] {
     parameters.compactMap { name, value in value.map { (name, $0) } }
   }

@@ -1,26 +1,34 @@
 import Commerce
 public import CoreTypes
+public import Foundation
 public import PullboxAPI
 import SystemCalls
 
 /// A `product.json5`: a product as its operator writes it down, in JSON5.
 public struct ProductDescriptionFile: Sendable {
-  /// Longer files are refused.
+  /// Longer files are refused with `SystemError`.
   public static let maximumLength = ByteCount.mebibytes(1)
 
-  /// Why a description is no description.
-  public struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
+  /// Why a file holds no product description.
+  public struct Refusal: LocalizedError, Hashable, Sendable, CustomStringConvertible {
+    /// The file that was read.
     public let path: String
-    /// Without a full stop.
+    /// What is wrong with it, without a full stop.
     public let message: String
 
+    /// The path and the message.
     public var description: String { "\(path): \(message)" }
+    /// What `localizedDescription` says: the same as ``description``.
+    public var errorDescription: String? { description }
   }
 
+  /// Where it was read from.
   public let path: String
+  /// What the file says. Members that a product needs may still be absent: the server judges that.
   public let description: ProductDescription
 
-  /// Blocks. Throws ``Refusal``, or `SystemError` where there is no such file.
+  /// Reads the file at `path`; blocks. Throws ``Refusal`` for what is no description, or `SystemError` when
+  /// the file cannot be read.
   public init(reading path: String) throws {
     do {
       let bytes = try FileSystem.read(path, upTo: Self.maximumLength)
@@ -31,7 +39,7 @@ public struct ProductDescriptionFile: Sendable {
     }
   }
 
-  /// Nil where there is no such file.
+  /// Like ``init(reading:)``; nil when there is no file at `path`.
   public init?(readingIfPresent path: String) throws {
     do {
       try self.init(reading: path)

@@ -4,21 +4,28 @@ public import PullboxAPI
 
 /// The delivery of one product's content to this device.
 public struct ContentDownload: Hashable, Sendable, Identifiable {
+  /// Waiting, active, paused, finished, failed or cancelled.
   public typealias State = DownloadStatus.State
 
+  /// The agent's identifier of the download.
   public let id: DownloadIdentifier
+  /// What is delivered.
   public let product: ProductIdentifier
   /// Nil until the server has granted one.
   public let version: ContentVersion?
+  /// The purchase that pays for it.
   public let transaction: TransactionIdentifier
+  /// Waiting, active, paused, finished, failed or cancelled.
   public let state: State
   /// Why it is in that state (`transferring`, `queued`, `server-unreachable`, …).
   public let reason: String
-  /// 0 to 1, of what is verified.
+  /// 0 to 1, counting verified bytes only; 1 when finished.
   public let progress: Double
-  /// Nil while it cannot be told.
+  /// Nil while it is unknown.
   public let timeRemaining: Duration?
+  /// Bytes of the package; nil until the server has granted one.
   public let length: ByteCount?
+  /// What the server answered last, when that was a refusal.
   public let error: Problem?
   /// The placed file or folder; nil unless finished.
   public let contentPath: String?

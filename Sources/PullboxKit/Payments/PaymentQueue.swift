@@ -4,19 +4,22 @@ import PullboxAPI
 import PullboxAPIClient
 import Synchronization
 
-/// The payment queue of this device, shaped as app developers know it: payments go in, transactions come out, and each
-/// brings its downloads.
+/// The payment queue of this device, with the words that app developers know: payments go in, transactions
+/// come out, and each brings its downloads.
+///
+/// The queue is a view of the agent: ``run()`` follows the agent's events and notifies the observers, and the
+/// properties hold what it last reported.
 ///
 /// ```swift
 /// let queue = PaymentQueue(try AgentClient(socketPath: path))
 /// queue.add(observer: shelf)
-/// async let running: Void = queue.run()          // for as long as the app wants to hear
+/// async let running: Void = queue.run()          // until the app's task is cancelled
 /// try await queue.add(Payment(product: issue))
 /// ```
 ///
-/// Two things differ, both for the better. Downloads need not be started: the agent fetches what is paid for, also when no
-/// app runs. And there is no call to finish a transaction: the agent finishes it once its content is verified and placed, so
-/// no app can close a purchase that was not delivered.
+/// Two things differ from a store's own queue. Downloads need not be started: the agent fetches what is paid
+/// for, also while no app runs. And no call finishes a transaction: the agent finishes it once its content is
+/// verified and placed, so an app cannot close a purchase that was not delivered.
 public final class PaymentQueue: Sendable {
   private struct State {
     var observers: [any PaymentQueueObserver] = []
@@ -24,85 +27,94 @@ public final class PaymentQueue: Sendable {
     var downloads: [DownloadIdentifier: ContentDownload] = [:]
   }
 
-  private let connection: AgentClient
+  private let agent: AgentClient
   private let state = Mutex(State())
 
-  public init(_ connection: AgentClient) {
-    self.connection = connection
+  /// A queue of the agent that `agent` reaches; empty until it runs.
+  public init(_ agent: AgentClient) {
+    self.agent = agent
   }
 
-  /// Not over, by identifier; empty before the queue runs.
+  /// The transactions that are not over, by identifier; empty before the queue runs.
   public var transactions: [PaymentTransaction] {
     state.withLock { $0.transactions.values.sorted { $0.id.text < $1.id.text } }
   }
 
-  /// Of this run, ended ones too.
+  /// The downloads that were reported since the queue was made, ended ones too, by identifier.
   public var downloads: [ContentDownload] {
     state.withLock { $0.downloads.values.sorted { $0.id < $1.id } }
   }
 
-  /// Kept until it is removed. Add observers before ``run()``, so that they miss nothing.
+  /// Notifies `observer` until it is removed; the queue holds it strongly. Observers that are added before
+  /// ``run()`` miss nothing.
   public func add(observer: any PaymentQueueObserver) {
     state.withLock { $0.observers.append(observer) }
   }
 
+  /// The observer is not notified any more, but for a notification that is under way.
   public func remove(observer: any PaymentQueueObserver) {
     state.withLock { $0.observers.removeAll { $0 === observer } }
   }
 
-  /// Buys. Answers when the store has taken the payment; throws `APICallError`.
+  /// Buys, and returns once the store has accepted the payment. Throws `APICallError`.
   @discardableResult
   public func add(_ payment: Payment) async throws -> PaymentTransaction {
-    PaymentTransaction(try await connection.buy(payment.product, quantity: payment.quantity))
+    PaymentTransaction(try await agent.buy(payment.product, quantity: payment.quantity))
   }
 
-  /// Fetches everything that was bought before and is not here; answers which products that is.
+  /// Starts a download of everything that is owned and not on this device, and returns those products. Throws
+  /// `APICallError`.
   @discardableResult
   public func restoreCompletedTransactions() async throws -> [ProductIdentifier] {
-    try await connection.restore()
+    try await agent.restore()
   }
 
-  /// Starts again what was paused.
+  /// The same as ``resume(_:)``: downloads start by themselves.
   public func start(_ downloads: [ContentDownload]) async throws { try await resume(downloads) }
 
+  /// Pauses the downloads; what was verified is kept. Throws `APICallError` at the first that its state does
+  /// not allow (`state-conflict`).
   public func pause(_ downloads: [ContentDownload]) async throws {
-    for download in downloads { try await connection.pause(download.id) }
+    for download in downloads { try await agent.pause(download.id) }
   }
 
+  /// Continues paused downloads, and starts failed and cancelled ones again. Throws `APICallError`, as
+  /// ``pause(_:)`` does.
   public func resume(_ downloads: [ContentDownload]) async throws {
-    for download in downloads { try await connection.resume(download.id) }
+    for download in downloads { try await agent.resume(download.id) }
   }
 
-  /// The purchase stays: ``restoreCompletedTransactions()`` fetches its content later.
+  /// Drops what was fetched. The purchase stays: ``restoreCompletedTransactions()`` fetches its content
+  /// later. Throws `APICallError`, as ``pause(_:)`` does.
   public func cancel(_ downloads: [ContentDownload]) async throws {
-    for download in downloads { try await connection.cancel(download.id) }
+    for download in downloads { try await agent.cancel(download.id) }
   }
 
-  /// Tells the observers what happens, until the task is cancelled. Throws `APICallError` when there is no agent, or it
-  /// does not come back.
+  /// Follows the agent and notifies the observers until the task is cancelled. Throws `APICallError` when
+  /// there is no agent, or it does not come back, and `CancellationError`.
   public func run() async throws {
-    try await connection.follow { update in
+    try await agent.follow { update in
       switch update {
       case .snapshot(let transactions, let downloads):
-        await tell { await $0.paymentQueue(self, isConnected: true) }
-        await take(downloads.filter { !$0.state.isFinal }.map(ContentDownload.init))
-        await take(snapshot: transactions.map(PaymentTransaction.init))
-      case .event(.transaction(let transaction)): await take([PaymentTransaction(transaction)])
-      case .event(.download(let download)): await take([ContentDownload(download)])
+        await notify { await $0.paymentQueue(self, isConnected: true) }
+        await apply(downloads.filter { !$0.state.isFinal }.map(ContentDownload.init))
+        await apply(snapshot: transactions.map(PaymentTransaction.init))
+      case .event(.transaction(let transaction)): await apply([PaymentTransaction(transaction)])
+      case .event(.download(let download)): await apply([ContentDownload(download)])
       case .event(.library): break
-      case .lost: await tell { await $0.paymentQueue(self, isConnected: false) }
+      case .lost: await notify { await $0.paymentQueue(self, isConnected: false) }
       }
-      return .goOn
+      return .continue
     }
   }
 
   /// Ended transactions matter only where they were known before.
-  private func take(snapshot transactions: [PaymentTransaction]) async {
+  private func apply(snapshot transactions: [PaymentTransaction]) async {
     let known = state.withLock { Set($0.transactions.keys) }
-    await take(transactions.filter { !$0.isOver || known.contains($0.id) })
+    await apply(transactions.filter { !$0.isOver || known.contains($0.id) })
   }
 
-  private func take(_ transactions: [PaymentTransaction]) async {
+  private func apply(_ transactions: [PaymentTransaction]) async {
     let changed = state.withLock { state in
       let changed = transactions.filter { state.transactions[$0.id] != $0 }
       for transaction in changed {
@@ -111,50 +123,57 @@ public final class PaymentQueue: Sendable {
       return changed
     }
     guard !changed.isEmpty else { return }
-    await tell { await $0.paymentQueue(self, updated: changed) }
+    await notify { await $0.paymentQueue(self, updated: changed) }
     let over = changed.filter(\.isOver)
-    if !over.isEmpty { await tell { await $0.paymentQueue(self, removed: over) } }
+    if !over.isEmpty { await notify { await $0.paymentQueue(self, removed: over) } }
   }
 
-  private func take(_ downloads: [ContentDownload]) async {
+  private func apply(_ downloads: [ContentDownload]) async {
     let changed = state.withLock { state in
       let changed = downloads.filter { state.downloads[$0.id] != $0 }
       for download in changed { state.downloads[download.id] = download }
       return changed
     }
     guard !changed.isEmpty else { return }
-    await tell { await $0.paymentQueue(self, updated: changed) }
+    await notify { await $0.paymentQueue(self, updated: changed) }
   }
 
-  private func tell(_ body: (any PaymentQueueObserver) async -> Void) async {
+  private func notify(_ body: (any PaymentQueueObserver) async -> Void) async {
     for observer in state.withLock({ $0.observers }) { await body(observer) }
   }
 }
 
-/// Is told what happens in a ``PaymentQueue``, in order, one call at a time, from the task that runs the queue.
+/// Is notified of what happens in a ``PaymentQueue``, in order, one call at a time, from the task that runs
+/// the queue: a slow observer delays the others. Every method but the first has an empty default.
 public protocol PaymentQueueObserver: AnyObject, Sendable {
-  /// New transactions, and those that changed. An observer that is there before the queue runs first gets every
-  /// transaction that is not over.
+  /// Transactions that are new or have changed. An observer that was added before the queue runs first gets
+  /// every transaction that is not over.
   func paymentQueue(_ queue: PaymentQueue, updated transactions: [PaymentTransaction]) async
-  /// Transactions that are over, finished or failed; each was told as updated before.
+  /// Transactions that are over, finished or failed; each was reported as updated before.
   func paymentQueue(_ queue: PaymentQueue, removed transactions: [PaymentTransaction]) async
+  /// Downloads that are new, have changed, or have made progress.
   func paymentQueue(_ queue: PaymentQueue, updated downloads: [ContentDownload]) async
-  /// The agent is gone or back. Nothing is lost meanwhile.
+  /// The connection to the agent is lost or there again. Nothing is lost meanwhile.
   func paymentQueue(_ queue: PaymentQueue, isConnected: Bool) async
 }
 
 extension PaymentQueueObserver {
+  /// Does nothing.
   public func paymentQueue(_ queue: PaymentQueue, removed transactions: [PaymentTransaction]) async {}
+  /// Does nothing.
   public func paymentQueue(_ queue: PaymentQueue, updated downloads: [ContentDownload]) async {}
+  /// Does nothing.
   public func paymentQueue(_ queue: PaymentQueue, isConnected: Bool) async {}
 }
 
-/// A wish to buy, for ``PaymentQueue/add(_:)``.
+/// What to buy, for ``PaymentQueue/add(_:)``.
 public struct Payment: Hashable, Sendable {
+  /// The product in the store's catalog.
   public var product: ProductIdentifier
   /// 1 to 10; stores refuse more than 1 of anything but consumables.
   public var quantity: Int
 
+  /// A payment for one of `product` by default.
   public init(product: ProductIdentifier, quantity: Int = 1) {
     self.product = product
     self.quantity = quantity

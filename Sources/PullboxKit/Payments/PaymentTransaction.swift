@@ -3,27 +3,34 @@ public import PullboxAPI
 
 /// An entry of the payment queue.
 public struct PaymentTransaction: Hashable, Sendable, Identifiable {
+  /// How far a transaction has come.
   public enum State: Hashable, Sendable {
-    /// With the store.
+    /// The store has not decided yet.
     case purchasing
-    /// Somebody else has to agree first (a parent).
+    /// Another person, such as a parent, has to approve the purchase first.
     case deferred
     /// Paid: its content is being delivered.
     case purchased
     /// Bought before, delivered again.
     case restored
+    /// The payment failed; nothing is owed.
     case failed
     /// Everything it pays for is on this device, verified, and the store has closed it.
     case finished
   }
 
+  /// The store's identifier of the transaction.
   public let id: TransactionIdentifier
+  /// What was bought.
   public let product: ProductIdentifier
+  /// How far it has come.
   public let state: State
-  /// Why it stands where it stands; one of the agent's reasons, such as `store-unreachable`.
+  /// Why it is in that state: one of the agent's reasons, such as `store-unreachable`; nil when there is
+  /// nothing to say.
   public let reason: String?
+  /// What the store or the server answered last, when that was a refusal.
   public let error: Problem?
-  /// Its ``ContentDownload``s.
+  /// Its ``ContentDownload``s, in the order of their creation.
   public let downloads: [DownloadIdentifier]
 
   init(_ transaction: AgentTransaction) {

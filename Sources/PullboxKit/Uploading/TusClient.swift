@@ -8,7 +8,8 @@ import PullboxAPIClient
 struct TusClient: Sendable {
   private static let protocolVersion = "1.0.0"
   private static let path = "/v1/operator/uploads"
-  /// The last answer of a request waits for the server's disk; a connection without a byte for longer than this is lost.
+  /// The last answer of a request waits for the server's disk; a connection without a byte for longer than
+  /// this is lost.
   private static let silence = Duration.seconds(180)
 
   let api: APIClient
@@ -17,7 +18,7 @@ struct TusClient: Sendable {
   /// Which server an upload's address belongs to.
   var name: String { api.baseURL }
 
-  /// Answers the new upload's address.
+  /// Creates an upload, and returns its absolute URL.
   func create(length: ByteCount, name: String) async throws(APICallError) -> String {
     let metadata = "filename " + Base64.encode(name.utf8)
     let response = try await api.exchange(
@@ -47,11 +48,11 @@ struct TusClient: Sendable {
     return (offset, Self.number(response.headers["Upload-Length"]))
   }
 
-  /// Sends that part of the file, which must start where the upload stands; answers where it then stands. With `checksum`,
-  /// that of the part, the server keeps all of it or nothing. `progress` gets the bytes read for this request, on the
-  /// client's thread.
+  /// Sends that part of the file, which must start where the upload stands, and returns where it stands then.
+  /// With `checksum`, that of the part, the server keeps all of it or nothing. `progress` gets the bytes read
+  /// for this request, on the client's thread.
   func send(
-    _ file: UploadFile, _ range: Range<Int64>, checksum: SHA256Digest?, to url: String,
+    _ range: Range<Int64>, of file: UploadFile, checksum: SHA256Digest?, to url: String,
     progress: @escaping @Sendable (ByteCount) -> Void
   ) async throws(APICallError) -> Int64 {
     var request = api.request(

@@ -3,7 +3,8 @@ import PullboxAPI
 import PullboxAPIClient
 import ServiceRuntime
 
-/// What a tus client does next. Pure: what happened goes in, what to do comes out.
+/// Decides, without any I/O, what a tus client does next. Exactly one request or one wait follows every
+/// event.
 struct UploadMachine {
   enum Event {
     case begun
@@ -36,19 +37,23 @@ struct UploadMachine {
   let maximumFailures: Int
 
   private(set) var url: String?
-  /// Where the server stood when it was last heard of.
+  /// Where the upload stood when the server last answered.
   private(set) var offset: Int64 = 0
+  /// Where the jitter of the delays comes from.
+  private var generator: any RandomNumberGenerator & Sendable
   private var failures = 0
   private var restarts = 0
 
   init(
-    length: Int64, url: String?, partLength: Int64 = .max, backoff: Backoff, maximumFailures: Int
+    length: Int64, url: String?, partLength: Int64 = .max, backoff: Backoff, maximumFailures: Int,
+    generator: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
   ) {
     self.length = length
     self.url = url
     self.partLength = partLength
     self.backoff = backoff
     self.maximumFailures = maximumFailures
+    self.generator = generator
   }
 
   mutating func handle(_ event: Event) -> Action {
@@ -69,7 +74,7 @@ struct UploadMachine {
       guard let url else { return .create }
       guard offset > self.offset, offset <= length else { return .ask(url: url) }
       return move(to: offset, url)
-    case .failed(let error): return meet(error)
+    case .failed(let error): return handleFailure(error)
     }
   }
 
@@ -84,13 +89,13 @@ struct UploadMachine {
     return .send(url: url, range: offset..<offset + min(partLength, length - offset))
   }
 
-  private mutating func meet(_ error: APICallError) -> Action {
+  private mutating func handleFailure(_ error: APICallError) -> Action {
     if case .problem(let problem) = error {
       switch problem.status {
       case 404 where url != nil, 410 where url != nil: return restart(because: error)
-      // Somebody else's bytes came first, or ours did and the answer was lost: the server knows.
+      // Another client's bytes came first, or ours did and the answer was lost: the server knows.
       case 409 where problem.code == .uploadOffsetMismatch, 423, 460: return wait(error)
-      // Nobody makes room while this waits; the upload goes on from here when somebody has.
+      // Waiting makes no room; the upload can be resumed from here once the server has some.
       case 507: return .fail(error)
       default: break
       }
@@ -106,7 +111,8 @@ struct UploadMachine {
   private mutating func wait(_ error: APICallError) -> Action {
     failures += 1
     guard failures <= maximumFailures else { return .fail(error) }
-    return .wait(error.retryAfter ?? backoff.delay(afterFailures: failures), error)
+    let delay = error.retryAfter ?? backoff.delay(afterFailures: failures, using: &generator)
+    return .wait(delay, error)
   }
 
   private mutating func restart(because error: APICallError) -> Action {

@@ -4,8 +4,8 @@ import Foundation
 import PullboxAPI
 import SystemCalls
 
-/// Remembers in a small file where uploads went that are not over, so that a client that was killed goes on where it
-/// stood. It only saves time: without it, or with a wrong entry, the package is sent again from its beginning.
+/// Remembers in a small file where uploads went that are not over, so that a client that was killed resumes
+/// them. It only saves time: without it, or with a wrong entry, the package is sent again from its beginning.
 public struct UploadResumeFile: Sendable {
   struct Entry: Codable, Hashable, Sendable {
     var server: String
@@ -23,10 +23,11 @@ public struct UploadResumeFile: Sendable {
   static let maximumEntries = 64
   static let maximumLength = ByteCount.mebibytes(1)
 
+  /// Where the file is, or will be.
   public let path: String
   private let clock: any WallClock
 
-  /// The directory is made when something is to be remembered.
+  /// Touches no file yet: missing directories are made when something is to be remembered.
   public init(path: String, clock: any WallClock = SystemWallClock()) {
     self.path = path
     self.clock = clock
@@ -37,13 +38,14 @@ public struct UploadResumeFile: Sendable {
     try entries().last { $0.server == server && $0.digest == digest && $0.length == length }?.url
   }
 
-  /// Blocks; durable when it returns. Of two clients that write at the same moment one may lose its entry, never the file.
+  /// Blocks; durable when it returns. Of two clients that write at the same moment one may lose its entry,
+  /// never the file.
   func remember(_ url: String, server: String, digest: SHA256Digest, length: ByteCount) throws {
     let entry = Entry(server: server, digest: digest, length: length, url: url, begun: clock.now())
     try write(try entries().filter { !($0.server == server && $0.digest == digest) } + [entry])
   }
 
-  /// Blocks.
+  /// Drops the upload's entry. Blocks.
   func forget(server: String, digest: SHA256Digest) throws {
     let entries = try entries()
     let kept = entries.filter { !($0.server == server && $0.digest == digest) }

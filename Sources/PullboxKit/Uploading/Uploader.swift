@@ -5,30 +5,45 @@ public import PullboxAPIClient
 public import ServiceRuntime
 import SystemCalls
 
-/// Sends a package to a delivery server by tus 1.0.0, and goes on where it stood after whatever broke it off: the
-/// connection, the server, this process.
+/// Sends a package to a delivery server by tus 1.0.0, and resumes where it stood after the connection, the
+/// server or this process has failed.
+///
+/// ``UploadMachine`` decides what follows each answer, ``TusClient`` makes the requests, and
+/// ``UploadResumeFile`` remembers across processes where an upload went.
+///
+/// ```swift
+/// let uploader = client.uploader(resumeFile: UploadResumeFile(path: path))
+/// let upload = try await uploader.upload(package) { progress in print(progress.sent, progress.total) }
+/// // … once the upload is a version:
+/// await uploader.forget(package)
+/// ```
 public struct Uploader: Sendable {
   /// The longest package that is sent with a checksum for the request.
   static let maximumCheckedLength = ByteCount.mebibytes(1)
 
   let server: TusClient
-  let ledger: UploadResumeFile?
+  let resumeFile: UploadResumeFile?
+  /// The delays after failures in a row; a `Retry-After` of the server replaces them.
   public var backoff = Backoff(initial: .milliseconds(250), cap: .seconds(15))
-  /// Failures in a row, without progress between them, before it gives up: about four minutes of waiting.
+  /// Failures in a row, without progress between them, before it gives up: about three minutes of waiting.
   public var maximumFailures = 20
   /// Bytes sent in one request; nil sends all that is left. For proxies that bound a request's length.
   public var partLength: ByteCount?
+  /// Measures the delays.
   public var clock: any MonotonicClock = SystemMonotonicClock()
+  /// Where the jitter of the delays comes from; each upload begins with a copy of it.
+  public var generator: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
 
-  init(server: TusClient, ledger: UploadResumeFile?) {
+  init(server: TusClient, resumeFile: UploadResumeFile?) {
     self.server = server
-    self.ledger = ledger
+    self.resumeFile = resumeFile
   }
 
-  /// Sends what the server does not have yet; answers the upload's identifier. `progress` is called from several threads,
-  /// one at a time, and must not block.
+  /// Sends what the server does not have yet, and returns the upload's identifier. `progress` is called from
+  /// several threads, one at a time, and must not block.
   ///
-  /// Throws `APICallError` when the server refuses, or does not come back; `SystemError` when the file cannot be opened.
+  /// Throws `APICallError` when the server refuses or does not come back, `SystemError` when the file cannot
+  /// be opened, and `CancellationError`.
   public func upload(
     _ source: UploadSource, progress: @escaping @Sendable (UploadProgress) -> Void = { _ in }
   ) async throws -> String {
@@ -37,7 +52,8 @@ public struct Uploader: Sendable {
     }
     var machine = UploadMachine(
       length: source.length.rawValue, url: await rememberedURL(of: source),
-      partLength: partLength?.rawValue ?? .max, backoff: backoff, maximumFailures: maximumFailures)
+      partLength: partLength?.rawValue ?? .max, backoff: backoff, maximumFailures: maximumFailures,
+      generator: generator)
     var resumedAt: ByteCount?
     func report(_ activity: UploadProgress.Activity, at offset: Int64) {
       progress(
@@ -63,7 +79,7 @@ public struct Uploader: Sendable {
         let resumed = resumedAt ?? ByteCount(range.lowerBound)
         resumedAt = resumed
         report(.sending, at: range.lowerBound)
-        event = await send(range, of: source, in: file, to: url, resumedAt: resumed, progress)
+        event = await send(range, of: source, in: file, to: url, resumedAt: resumed, progress: progress)
       case .wait(let delay, let error):
         report(.waiting(error, retryIn: delay), at: machine.offset)
         try await clock.sleep(for: delay)
@@ -81,15 +97,17 @@ public struct Uploader: Sendable {
 
   private func send(
     _ range: Range<Int64>, of source: UploadSource, in file: UploadFile, to url: String, resumedAt: ByteCount,
-    _ progress: @escaping @Sendable (UploadProgress) -> Void
+    progress: @escaping @Sendable (UploadProgress) -> Void
   ) async -> UploadMachine.Event {
     let total = source.length
-    // The package's own digest is known. What fails its checksum is sent again whole, as is what a cut ended: of a longer
-    // package that would cost more than it finds, and the server checks every digest in the end.
+    // The package's own digest is known. What fails its checksum is sent again whole, like what a lost
+    // connection cut off: for a longer package that would cost more than it finds, and the server checks
+    // every digest in the end.
     let isWhole = range == 0..<total.rawValue && total <= Self.maximumCheckedLength
     return await Self.event { () async throws(APICallError) in
       .sent(
-        upTo: try await server.send(file, range, checksum: isWhole ? source.digest : nil, to: url) { count in
+        upTo: try await server.send(range, of: file, checksum: isWhole ? source.digest : nil, to: url) {
+          count in
           progress(
             UploadProgress(
               activity: .sending, sent: ByteCount(range.lowerBound) + count, total: total,
@@ -98,12 +116,13 @@ public struct Uploader: Sendable {
     }
   }
 
-  /// To be called when the upload was made a version: it is not needed any more.
+  /// Drops what the resume file remembers of the upload; call it once the upload is a version. A failure is
+  /// ignored.
   public func forget(_ source: UploadSource) async {
-    guard let ledger else { return }
+    guard let resumeFile else { return }
     let (server, digest) = (server.name, source.digest)
     // A left-over entry costs one request the next time.
-    try? await BlockingPool.shared.run { try ledger.forget(server: server, digest: digest) }
+    try? await BlockingPool.shared.run { try resumeFile.forget(server: server, digest: digest) }
   }
 
   private static func event(
@@ -117,33 +136,36 @@ public struct Uploader: Sendable {
   }
 
   private func rememberedURL(of source: UploadSource) async -> String? {
-    guard let ledger else { return nil }
+    guard let resumeFile else { return nil }
     let name = server.name
-    // A ledger that cannot be read only costs the time it would have saved.
+    // A resume file that cannot be read only costs the time it would have saved.
     return try? await BlockingPool.shared.run { () throws(SystemError) in
-      try ledger.find(server: name, digest: source.digest, length: source.length)
+      try resumeFile.find(server: name, digest: source.digest, length: source.length)
     }
   }
 
   private func remember(_ url: String, of source: UploadSource) async {
-    guard let ledger else { return }
+    guard let resumeFile else { return }
     let name = server.name
-    // As above: the upload itself does not depend on it.
+    // The upload itself does not depend on it either.
     try? await BlockingPool.shared.run {
-      try ledger.remember(url, server: name, digest: source.digest, length: source.length)
+      try resumeFile.remember(url, server: name, digest: source.digest, length: source.length)
     }
   }
 }
 
 /// A finished package that is to be sent.
 public struct UploadSource: Hashable, Sendable {
+  /// The package's file.
   public var path: String
+  /// Bytes of the file.
   public var length: ByteCount
-  /// As packing computed it; the name under which an upload that was broken off is found again.
+  /// Computed by packing; an interrupted upload is found again by it.
   public var digest: SHA256Digest
-  /// Sent as the upload's `filename`, for whoever looks at the server's list.
+  /// Sent as the upload's `filename`, which the server's list of uploads shows.
   public var name: String
 
+  /// Touches no file yet.
   public init(path: String, length: ByteCount, digest: SHA256Digest, name: String) {
     self.path = path
     self.length = length
@@ -154,17 +176,21 @@ public struct UploadSource: Hashable, Sendable {
 
 /// How an upload stands.
 public struct UploadProgress: Sendable {
+  /// What the uploader does at the moment.
   public enum Activity: Sendable {
     /// Asking where the upload stands, or beginning one.
     case asking
+    /// Sending the package.
     case sending
     /// The connection or the server is gone; it is tried again after `retryIn`.
     case waiting(APICallError, retryIn: Duration)
   }
 
+  /// What the uploader does at the moment.
   public var activity: Activity
-  /// At the server, as far as is known; goes back when a connection broke with bytes under way.
+  /// Bytes at the server, as far as is known; goes back when a connection was lost with bytes under way.
   public var sent: ByteCount
+  /// Bytes of the package.
   public var total: ByteCount
   /// Where this run found the upload: more than zero when an earlier one had begun it.
   public var resumedAt: ByteCount

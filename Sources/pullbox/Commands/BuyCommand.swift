@@ -68,7 +68,7 @@ enum BuyCommand: Command {
         obstacle = tracker.obstacle
         if let obstacle { display.note(obstacle) }
       }
-      return .goOn
+      return .continue
     }
     display.finish()
     if let failure { throw failure }

@@ -81,7 +81,7 @@ enum VersionsCommand: Command {
     let client = try context.operatorClient()
     if context.arguments.operands.count > 1 {
       let version = try context.version(1)
-      guard let record = try await client.version(product, version) else {
+      guard let record = try await client.version(version, of: product) else {
         throw CommandFailure(.failed, "\(product) has no version \(version)")
       }
       return try show(record, on: context.console)

@@ -53,7 +53,7 @@ enum DownloadsCommand: Command {
     try await agent.follow { update in
       for download in work.apply(update) { display.show(download) }
       if let note = absence.note(on: update) { display.note(note) }
-      return work.isOver || !display.isRead ? .stop : .goOn
+      return work.isOver || !display.isRead ? .stop : .continue
     }
     display.finish()
     if !work.hasSeenDownloads { console.note("nothing to download") }
@@ -63,7 +63,7 @@ enum DownloadsCommand: Command {
     var work = PendingWork()
     try await agent.follow { update in
       for download in work.apply(update) where try !console.print(json: download) { return .stop }
-      return work.isOver ? .stop : .goOn
+      return work.isOver ? .stop : .continue
     }
   }
 }

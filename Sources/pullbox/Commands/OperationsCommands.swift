@@ -58,7 +58,7 @@ enum GarbageCollectCommand: Command {
       }
       return duration.duration
     }
-    let report = try await context.patientClient().collect(
+    let report = try await context.patientClient().collectGarbage(
       isDryRun: context.arguments.isSet("dry-run"), grace: grace)
     if context.console.printsJSON {
       try context.console.print(json: report)

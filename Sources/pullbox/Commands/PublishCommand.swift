@@ -107,7 +107,7 @@ enum PublishCommand: Command {
     keys: SigningKeys, client: OperatorClient
   ) async throws -> VersionRecord {
     let manifest = package.packed.manifest
-    if let existing = try await client.version(product, version) {
+    if let existing = try await client.version(version, of: product) {
       guard existing.digest == manifest.digest else {
         throw CommandFailure(
           .failed,
@@ -119,7 +119,7 @@ enum PublishCommand: Command {
     let source = UploadSource(
       path: package.path, length: manifest.length, digest: manifest.digest,
       name: manifest.name ?? "\(product)-\(version).zip")
-    let uploader = client.uploader(ledger: CommandStateDirectory().ledger)
+    let uploader = client.uploader(resumeFile: CommandStateDirectory().ledger)
     let upload = try await TransferBar.show("sending \(source.name)") { bar in
       try await uploader.upload(source) { bar.report($0) }
     }
@@ -141,7 +141,7 @@ enum PublishCommand: Command {
       record.state, submits: !context.arguments.isSet("draft"), releases: context.arguments.isSet("release"))
     {
       do throws(APICallError) {
-        record = try await client.take(step, record.product, record.version)
+        record = try await client.perform(step, on: record.product, version: record.version)
       } catch {
         guard case .problem(let problem) = error, problem.code == .forbidden else { throw error }
         throw CommandFailure(

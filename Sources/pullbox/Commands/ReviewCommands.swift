@@ -14,8 +14,8 @@ enum SubmitCommand: Command {
     operands: [.init("ID"), .init("VERSION")])
 
   static func run(_ context: CommandContext) async throws {
-    let record = try await context.patientClient().take(
-      .submit, try context.product(0), try context.version(1))
+    let record = try await context.patientClient().perform(
+      .submit, on: try context.product(0), version: try context.version(1))
     try VersionsCommand.report(record, on: context.console)
   }
 }
@@ -32,8 +32,8 @@ enum ApproveCommand: Command {
     operands: [.init("ID"), .init("VERSION")])
 
   static func run(_ context: CommandContext) async throws {
-    let record = try await context.patientClient().take(
-      .approve, try context.product(0), try context.version(1))
+    let record = try await context.patientClient().perform(
+      .approve, on: try context.product(0), version: try context.version(1))
     try VersionsCommand.report(record, on: context.console)
   }
 }
@@ -49,7 +49,7 @@ enum RejectCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let record = try await context.patientClient().reject(
-      try context.product(0), try context.version(1), because: context.arguments.value("reason"))
+      try context.product(0), version: try context.version(1), because: context.arguments.value("reason"))
     try VersionsCommand.report(record, on: context.console)
   }
 }
@@ -92,18 +92,19 @@ enum ReleaseCommand: Command {
     let request = try request(context)
     let client = try context.patientClient()
     if context.arguments.isSet("cancel") {
-      return try VersionsCommand.report(try await client.cancelRelease(product, version), on: context.console)
+      return try VersionsCommand.report(
+        try await client.cancelRelease(of: product, version: version), on: context.console)
     }
-    if !context.console.printsJSON, let record = try await client.version(product, version),
+    if !context.console.printsJSON, let record = try await client.version(version, of: product),
       isReleasable(record.state)
     {
-      let costs = try await client.costs(of: product, version, percentage: request.percentage)
+      let costs = try await client.updateSizes(of: product, version: version, percentage: request.percentage)
       for line in UpdateSizeCommand.lines(costs) { context.console.note(line) }
       if Confirmation.isAsked(context) {
         try await Confirmation.ask(question(product, version: record.version, request: request))
       }
     }
-    let record = try await client.release(product, version, request)
+    let record = try await client.release(product, version: version, with: request)
     try VersionsCommand.report(record, on: context.console)
   }
 
@@ -163,15 +164,15 @@ enum WithdrawCommand: Command {
     let (product, version) = (try context.product(0), try context.version(1))
     let client = try context.patientClient()
     let stops = context.arguments.isSet("stop-downloads")
-    if Confirmation.isAsked(context), let record = try await client.version(product, version),
+    if Confirmation.isAsked(context), let record = try await client.version(version, of: product),
       record.state == .released || record.state == .superseded
     {
       let rest = stops ? " and stop its downloads" : ""
       try await Confirmation.ask("Withdraw \(product) \(record.version) for good\(rest)?")
     }
     let record = try await client.withdraw(
-      product, version,
-      WithdrawalRequest(reason: context.arguments.value("reason"), stopDownloads: stops ? true : nil))
+      product, version: version,
+      with: WithdrawalRequest(reason: context.arguments.value("reason"), stopDownloads: stops ? true : nil))
     try VersionsCommand.report(record, on: context.console)
   }
 }

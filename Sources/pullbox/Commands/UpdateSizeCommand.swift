@@ -23,8 +23,8 @@ enum UpdateSizeCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let percentage = try context.arguments.integer("percentage", in: 1...100)
-    let sizes = try await context.operatorClient().costs(
-      of: try context.product(0), try context.version(1), percentage: percentage)
+    let sizes = try await context.operatorClient().updateSizes(
+      of: try context.product(0), version: try context.version(1), percentage: percentage)
     if context.console.printsJSON {
       try context.console.print(json: sizes)
       return

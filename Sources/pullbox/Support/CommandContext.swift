@@ -9,7 +9,7 @@ import ServiceRuntime
 /// ```swift
 /// static func run(_ context: CommandContext) async throws {
 ///   let product = try context.product(0)
-///   let record = try await context.patientClient().cancelRelease(product, try context.version(1))
+///   let record = try await context.patientClient().cancelRelease(of: product, version: try context.version(1))
 ///   try VersionsCommand.report(record, on: context.console)
 /// }
 /// ```

@@ -1,7 +1,7 @@
 import CoreTypes
 import Synchronization
 
-/// A clock that only waiting moves; nobody waits for it.
+/// A clock that only waiting moves; no test waits for it.
 final class AdvancingClock: MonotonicClock {
   private let nanoseconds = Mutex<UInt64>(0)
 

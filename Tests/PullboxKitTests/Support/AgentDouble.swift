@@ -2,7 +2,8 @@ import HTTPServer
 import PullboxAPI
 import Synchronization
 
-/// Answers as the agent does: what a test puts in is listed, and each connection to the events gets the next script.
+/// Answers as the agent does: what a test puts in is listed, and each connection to the events gets the next
+/// script.
 final class AgentDouble: AsyncHandler {
   private struct State {
     var transactions: [AgentTransaction] = []
