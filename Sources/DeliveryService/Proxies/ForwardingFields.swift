@@ -40,3 +40,103 @@ struct ForwardingFields: Sendable {
     }.filter { !$0.isEmpty }
   }
 }
+
+/// One hop of a `Forwarded` field (RFC 7239): what a proxy says of whom it forwards for.
+struct ForwardedElement: Hashable, Sendable {
+  /// `for`: an address, perhaps with a port; `unknown`; or a name that begins with `_` and hides one.
+  var client: String?
+  /// `proto`.
+  var scheme: String?
+  var host: String?
+
+  /// The elements of all lines of the field, in order. Nil where the field does not follow the grammar of §4, or says the
+  /// same thing twice of one hop: then none of it counts.
+  static func parse(_ lines: [String]) -> [ForwardedElement]? {
+    var reader = FieldReader(lines.joined(separator: ","))
+    var elements: [ForwardedElement] = []
+    while true {
+      reader.skipSpaces()
+      // Empty elements of a list are legal (RFC 9110 §5.6.1.2).
+      if reader.take(",") { continue }
+      if reader.isAtEnd { return elements.isEmpty ? nil : elements }
+      guard let element = element(&reader) else { return nil }
+      elements.append(element)
+      reader.skipSpaces()
+      guard reader.isAtEnd || reader.take(",") else { return nil }
+    }
+  }
+
+  /// Pairs with semicolons between; one that is empty is legal.
+  private static func element(_ reader: inout FieldReader) -> ForwardedElement? {
+    var element = ForwardedElement()
+    var names: Set<String> = []
+    repeat {
+      guard let name = reader.token()?.lowercased() else { continue }
+      guard reader.take("="), let value = reader.token() ?? reader.quotedText(), names.insert(name).inserted
+      else { return nil }
+      switch name {
+      case "for": element.client = value
+      case "proto": element.scheme = value.lowercased()
+      case "host": element.host = value
+      // `by`, and what others have registered.
+      default: break
+      }
+    } while reader.take(";")
+    return names.isEmpty ? nil : element
+  }
+}
+
+/// Reads tokens and quoted strings (RFC 9110 §5.6).
+private struct FieldReader {
+  private let bytes: [UInt8]
+  private var position = 0
+
+  init(_ text: String) {
+    bytes = Array(text.utf8)
+  }
+
+  var isAtEnd: Bool { position == bytes.count }
+
+  mutating func skipSpaces() {
+    while position < bytes.count, bytes[position] == 0x20 || bytes[position] == 0x09 { position += 1 }
+  }
+
+  mutating func take(_ character: Unicode.Scalar) -> Bool {
+    guard position < bytes.count, bytes[position] == UInt8(ascii: character) else { return false }
+    position += 1
+    return true
+  }
+
+  /// Nil where none stands here.
+  mutating func token() -> String? {
+    let start = position
+    while position < bytes.count, Self.isTokenByte(bytes[position]) { position += 1 }
+    return position > start ? String(decoding: bytes[start..<position], as: UTF8.self) : nil
+  }
+
+  /// Without its quotes and escapes; nil where none stands here, or where it does not end.
+  mutating func quotedText() -> String? {
+    guard take("\"") else { return nil }
+    var text: [UInt8] = []
+    while position < bytes.count {
+      let byte = bytes[position]
+      position += 1
+      switch byte {
+      case UInt8(ascii: "\""): return String(decoding: text, as: UTF8.self)
+      case UInt8(ascii: "\\"):
+        guard position < bytes.count else { return nil }
+        text.append(bytes[position])
+        position += 1
+      default: text.append(byte)
+      }
+    }
+    return nil
+  }
+
+  private static func isTokenByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+    default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    }
+  }
+}

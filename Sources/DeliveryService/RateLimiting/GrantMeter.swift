@@ -38,3 +38,60 @@ final class GrantMeter: BodyMeter {
     device.rate.didSendAtOnce(count)
   }
 }
+
+/// Counts for all grants of one device.
+final class DeviceMeter: Sendable {
+  let rate: RateMeter
+
+  init(start: UInt64) {
+    rate = RateMeter(start: start)
+  }
+}
+
+extension GrantMeter {
+  /// What the limits say to one more body.
+  enum Admission: Hashable, Sendable {
+    /// It may begin now; nil where it need not be paced.
+    case begin(bytesPerSecond: UInt64?)
+    /// It may not begin before so many nanoseconds have passed.
+    case wait(nanoseconds: UInt64)
+  }
+
+  /// The delay for a client that has as many bodies running as the limits allow; when one of them ends is not known.
+  static let bodyDelay: UInt64 = 1_000_000_000
+
+  /// Whether a body of `length` bytes may begin under these limits, and how fast. `now` is in nanoseconds of a monotonic
+  /// clock and asked for only where a bucket needs it.
+  func admission(of length: Int64, under limits: RateLimits, now: () -> UInt64) -> Admission {
+    let delay = delay(under: limits, now: now)
+    guard delay == 0 else { return .wait(nanoseconds: delay) }
+    return .begin(bytesPerSecond: pace(under: limits, length: length, now: now))
+  }
+
+  /// Nanoseconds until another body may begin under these limits; zero when it may begin now. `now` is in nanoseconds of
+  /// a monotonic clock and asked for only where a bucket needs it.
+  func delay(under limits: RateLimits, now: () -> UInt64) -> UInt64 {
+    guard rate.bodies < limits.bodiesPerGrant, device.rate.bodies < limits.bodiesPerDevice else {
+      return Self.bodyDelay
+    }
+    let own = if let bucket = limits.grant { rate.delay(bucket, now: now) } else { UInt64(0) }
+    guard own == 0, let bucket = limits.device else { return own }
+    return device.rate.delay(bucket, now: now)
+  }
+
+  /// Bytes a second for a body of that length that begins now; nil where it need not be paced: the rates are too high for
+  /// that, or the bursts have room for all of it. Otherwise the smaller of the shares that the other bodies leave it.
+  func pace(under limits: RateLimits, length: Int64, now: () -> UInt64) -> UInt64? {
+    let own = Self.share(limits.grant, rate, length, now)
+    let shared = Self.share(limits.device, device.rate, length, now)
+    return own.map { own in min(own, shared ?? own) } ?? shared
+  }
+
+  private static func share(
+    _ bucket: TokenBucket?, _ meter: borrowing RateMeter, _ length: Int64, _ now: () -> UInt64
+  ) -> UInt64? {
+    guard let bucket, bucket.rate <= RateLimits.largestPacedRate, meter.room(bucket, now: now()) < length
+    else { return nil }
+    return UInt64(max(1, bucket.rate / Int64(max(0, meter.bodies) + 1)))
+  }
+}

@@ -1,5 +1,5 @@
-import Crypto
 import CoreTypes
+import Crypto
 import PullboxAPI
 import ServiceRuntime
 import Synchronization
@@ -99,3 +99,12 @@ final class RevocationList: Sendable {
     for meter in meters.all(where: isStopped) { abort(meter) }
   }
 }
+
+/// Closes and opens packages for grants that were made before.
+protocol ContentBlocking: Sendable {
+  /// Returns once running downloads of that package are being broken off; new requests for it are refused.
+  func stop(content: SHA256Digest)
+  func allow(content: SHA256Digest)
+}
+
+extension RevocationList: ContentBlocking {}

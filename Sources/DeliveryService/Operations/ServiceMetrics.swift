@@ -1,7 +1,8 @@
+import CoreTypes
 import Database
 import HTTPServer
-import CoreTypes
 import PullboxAPI
+import Synchronization
 
 /// Everything that `/metrics` tells, brought together when it is asked.
 struct ServiceMetrics: Sendable {
@@ -115,5 +116,23 @@ struct ServiceMetrics: Sendable {
     text.add(
       "pullbox_grants", .gauge, "Grants by state.",
       stock.grants.map { ([("state", $0.0)], Double($0.1)) })
+  }
+}
+
+/// The server that a route is part of, which is made after the route. Weak: the server holds the route.
+final class WeakServerReference: Sendable {
+  private struct Reference: Sendable {
+    weak var server: HTTPServer?
+  }
+
+  private let reference = Mutex(Reference())
+
+  func set(_ server: HTTPServer) {
+    reference.withLock { $0.server = server }
+  }
+
+  /// Nothing before there is a server.
+  var statistics: HTTPServerStatistics {
+    reference.withLock { $0.server }?.statistics() ?? HTTPServerStatistics()
   }
 }

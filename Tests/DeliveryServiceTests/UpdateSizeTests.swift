@@ -7,8 +7,8 @@ import Testing
 
 @testable import DeliveryService
 
-@Suite("What a version costs owners")
-struct CostTests {
+@Suite("The size of an update")
+struct UpdateSizeTests {
   private let first = (0..<50_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
   private let second = (0..<60_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
 

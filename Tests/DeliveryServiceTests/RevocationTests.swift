@@ -9,8 +9,8 @@ import Testing
 
 @testable import DeliveryService
 
-@Suite("Stops")
-struct StopTests {
+@Suite("Revocations and withdrawals")
+struct RevocationTests {
   /// More than all buffers between the server and a slow reader hold together.
   let large = [UInt8](repeating: 7, count: 24 << 20)
   let small = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }

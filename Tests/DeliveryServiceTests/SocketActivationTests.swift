@@ -5,8 +5,8 @@ import SystemCalls
 import Testing
 
 /// The built server with sockets that outlive it, as a service manager starts, reloads, watches and replaces it.
-@Suite("Hand-over", .timeLimit(.minutes(10)))
-struct HandOverTests {
+@Suite("Socket activation", .timeLimit(.minutes(10)))
+struct SocketActivationTests {
   private let directory: TemporaryDirectory
   private let notifications: NotificationSocket
   private let plain: BoundSocket

@@ -5,7 +5,7 @@ import Testing
 @testable import DeliveryService
 
 @Suite("Refusals before any handler")
-struct RefusalTests {
+struct MalformedRequestTests {
   @Test("a request that cannot be parsed is refused with a problem document")
   func malformed() async throws {
     try await ServerHarness.run { server in

@@ -8,7 +8,7 @@ import Testing
 @testable import DeliveryService
 
 @Suite("Operators' lists")
-struct ListTests {
+struct OperatorListTests {
   private let package = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
 
   /// Every page of a list, one after the other.

@@ -11,7 +11,7 @@ import Testing
 @testable import DeliveryService
 
 @Suite("Limits of a grant and a device")
-struct LimitTests {
+struct RateLimitTests {
   let large = [UInt8](repeating: 7, count: 24 << 20)
   let small = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }
 

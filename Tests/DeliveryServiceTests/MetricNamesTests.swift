@@ -1,0 +1,79 @@
+import HTTPClient
+import PullboxAPIClient
+import Testing
+
+@testable import DeliveryService
+
+/// Dashboards and alerts name metrics: what the page has once said stays.
+@Suite("Names of metrics")
+struct MetricNamesTests {
+  static let descriptions = """
+    # HELP pullbox_http_responses_total Responses begun, by status.
+    # TYPE pullbox_http_responses_total counter
+    # HELP pullbox_http_sent_bytes_total Bytes of responses behind their heads.
+    # TYPE pullbox_http_sent_bytes_total counter
+    # HELP pullbox_http_received_bytes_total Bytes of requests' content.
+    # TYPE pullbox_http_received_bytes_total counter
+    # HELP pullbox_http_active_responses Responses on their way.
+    # TYPE pullbox_http_active_responses gauge
+    # HELP pullbox_http_connections Connections that are open.
+    # TYPE pullbox_http_connections gauge
+    # HELP pullbox_http_connections_accepted_total Connections ever accepted.
+    # TYPE pullbox_http_connections_accepted_total counter
+    # HELP pullbox_http_connections_rejected_total Connections turned away, by reason.
+    # TYPE pullbox_http_connections_rejected_total counter
+    # HELP pullbox_http_deadlines_total Connections ended by a deadline, by which.
+    # TYPE pullbox_http_deadlines_total counter
+    # HELP pullbox_http_bodies_aborted_total Bodies ended by a revocation or withdrawal.
+    # TYPE pullbox_http_bodies_aborted_total counter
+    # HELP pullbox_http_time_to_first_byte_seconds From a request's complete head to the first bytes of its response.
+    # TYPE pullbox_http_time_to_first_byte_seconds histogram
+    # HELP pullbox_access_records_dropped_total Requests that the access log has no line of.
+    # TYPE pullbox_access_records_dropped_total counter
+    # HELP pullbox_http_requests_total Requests that reached a route, by route and status.
+    # TYPE pullbox_http_requests_total counter
+    # HELP pullbox_problems_total Refusals, by the code of the problem.
+    # TYPE pullbox_problems_total counter
+    # HELP pullbox_delivered_bytes_total Body bytes of packages sent since the start.
+    # TYPE pullbox_delivered_bytes_total counter
+    # HELP pullbox_delivery_bodies Bodies of packages on their way.
+    # TYPE pullbox_delivery_bodies gauge
+    # HELP pullbox_tickets_total Tickets sealed, with a grant or to renew one.
+    # TYPE pullbox_tickets_total counter
+    # HELP pullbox_stops_total Grants revoked and contents withdrawn since the start.
+    # TYPE pullbox_stops_total counter
+    # HELP pullbox_outbox_depth Calls that a store has still to hear.
+    # TYPE pullbox_outbox_depth gauge
+    # HELP pullbox_uploads Uploads that are no version yet.
+    # TYPE pullbox_uploads gauge
+    # HELP pullbox_grants Grants by state.
+    # TYPE pullbox_grants gauge
+    """
+
+  @Test("the page describes these metrics in this order, and its labels stand in theirs")
+  func page() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish((0..<2000).map { UInt8(truncatingIfNeeded: $0) })
+      let grant = try await server.grantForPurchase()
+      _ = try await server.fetch(grant, headers: [("Range", "bytes=0-999")])
+      _ = try await server.fetch(grant, headers: [("Range", "bytes=0-999")])
+      let response = try await server.client.send(
+        ClientRequest(method: "GET", url: server.api.url("/metrics")))
+      let lines = String(decoding: response.body, as: UTF8.self).split(separator: "\n").map(String.init)
+      let described = lines.filter { $0.hasPrefix("#") }
+      #expect(described == Self.descriptions.split(separator: "\n").map(String.init))
+      // What the loops answered and what they deferred are one series.
+      #expect(lines.contains("pullbox_http_requests_total{route=\"/v1/content/{digest}\",code=\"206\"} 2"))
+      #expect(
+        lines.filter { $0.hasPrefix("pullbox_tickets_total") } == [
+          "pullbox_tickets_total{kind=\"issued\"} 1", "pullbox_tickets_total{kind=\"renewed\"} 0",
+        ])
+      #expect(
+        lines.filter { $0.hasPrefix("pullbox_http_time_to_first_byte_seconds_bucket") }.last?
+          .hasPrefix("pullbox_http_time_to_first_byte_seconds_bucket{le=\"+Inf\"} ") == true)
+      for total in ["pullbox_delivered_bytes_total 2000", "pullbox_stops_total 0", "pullbox_outbox_depth 0"] {
+        #expect(lines.contains(total))
+      }
+    }
+  }
+}
