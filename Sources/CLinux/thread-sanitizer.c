@@ -1,7 +1,8 @@
-// Only in a build for ThreadSanitizer. Its view of Swift's `Mutex` ends where two threads meet at one: the slow paths lie in
-// libswiftSynchronization, which is not built for it, and let the kernel write the lock's word (FUTEX_LOCK_PI). These two
-// stand before the library's own functions, call them, and tell the tool what follows from them: everything before an
-// unlock happens before everything after the next lock. Without them each contended mutex would be reported as a race.
+// Only in a build for ThreadSanitizer. Its view of Swift's `Mutex` ends where two threads meet at one: the
+// slow paths lie in libswiftSynchronization, which is not built for it, and let the kernel write the lock's
+// word (FUTEX_LOCK_PI). These two stand before the library's own functions, call them, and tell the tool what
+// follows from them: everything before an unlock happens before everything after the next lock. Without them
+// each contended mutex would be reported as a race.
 #if __has_feature(thread_sanitizer)
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -12,8 +13,8 @@
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 
-// The names as `nm -D libswiftSynchronization.so` shows them: _MutexHandle._lockSlow(UInt32) and _unlockSlow(), both with
-// the mutex in the register of `self`.
+// The names as `nm -D libswiftSynchronization.so` shows them: _MutexHandle._lockSlow(UInt32) and
+// _unlockSlow(), both with the mutex in the register of `self`.
 #define LOCK_SLOW "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"
 #define UNLOCK_SLOW "$s15Synchronization12_MutexHandleV11_unlockSlowyyF"
 #define SWIFT __attribute__((swiftcall))
