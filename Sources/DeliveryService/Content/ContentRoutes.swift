@@ -114,7 +114,9 @@ struct ContentRoutes: Sendable {
     guard set != .refusal else { return fields }
     let digests = DigestPreference(request)
     if !digests.wantsReprDigest { fields["Repr-Digest"] = nil }
-    if digests.wantsDigest { fields.append(name: "Digest", value: "SHA-256=\(Base64.encode(package.digest.array))") }
+    if digests.wantsDigest {
+      fields.append(name: "Digest", value: "SHA-256=\(Base64.encode(package.digest.array))")
+    }
     return fields
   }
 

@@ -108,7 +108,8 @@ import Testing
   @Test("content that is here for another product is linked, not fetched") func linking() throws {
     _ = try place(try terms("first"))
     let now = Timestamp(millisecondsSinceEpoch: 9)
-    let item = try #require(try library.reuse(try terms("second"), for: .random(), now: now, fromOthers: true))
+    let item = try #require(
+      try library.reuse(try terms("second"), for: .random(), now: now, fromOthers: true))
     #expect(item.path == directory.path("library/second/1.0") && item.placedAt == now)
     let one = try FileSystem.status(of: directory.path("library/first/1.0/pages/1.jpg"))
     let two = try FileSystem.status(of: directory.path("library/second/1.0/pages/1.jpg"))
@@ -121,7 +122,8 @@ import Testing
   {
     let item = try place(try terms("first"))
     try FileSystem.removeRecursively(item.path)
-    #expect(try library.reuse(try terms("first"), for: .random(), now: item.placedAt, fromOthers: true) == nil)
+    #expect(
+      try library.reuse(try terms("first"), for: .random(), now: item.placedAt, fromOthers: true) == nil)
     #expect(try library.database.libraryItems().isEmpty)
     _ = try place(try terms("second"))
     try FileSystem.removeRecursively(directory.path("library/second"))
