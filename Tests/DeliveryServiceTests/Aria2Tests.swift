@@ -45,17 +45,17 @@ struct Aria2Tests {
     }
   }
 
-  @Test("cut off by a revocation and let in again, aria2c goes on where it was and verifies the whole")
+  @Test("after a revocation and a reinstatement, aria2c resumes where it was and verifies the whole")
   func resume() async throws {
     try await ServerHarness.run { server in
       try await server.publish(package)
       let grant = try await server.grantForPurchase()
       let first = try aria2(server, grant, ["--max-overall-download-limit=2M", "--split=1"])
       while try await server.status(grant).bytesDelivered < ByteCount(3_000_000) {}
-      server.server.stops.stop(grant: grant.grant)
+      server.server.revocations.revoke(grant: grant.grant)
       #expect(await first.ending() != .exited(0))
       let before = try await server.status(grant).bytesDelivered
-      server.server.stops.allow(grant: grant.grant)
+      server.server.revocations.reinstate(grant: grant.grant)
       let ending = try await aria2(server, grant, ["--continue=true", "--split=1"]).ending()
       #expect(ending == .exited(0))
       #expect(try received(server) == package)

@@ -17,7 +17,7 @@ struct ContentTests {
     return try APIJSON.decode(Problem.self, from: response.body).code
   }
 
-  @Test("the head says what RFC 9110, RFC 9530 and the contract ask of it")
+  @Test("the head has the fields of RFC 9110, RFC 9530 and the contract")
   func head() async throws {
     try await ServerHarness.run { server in
       try await server.publish(package)
@@ -70,7 +70,7 @@ struct ContentTests {
   }
 
   @Test(
-    "an answer that is not about the content's bytes is kept by nobody, and claims no digest of them",
+    "an answer that is not about the content's bytes is kept by no cache, and claims no digest of them",
     arguments: [
       (416, [("Range", "bytes=200000-")]), (412, [("If-Match", "\"other\"")]),
       (416, [("Range", "bytes=200000-"), ("Want-Repr-Digest", "sha-256=10"), ("Want-Digest", "sha-256")]),
@@ -126,7 +126,7 @@ struct ContentTests {
     }
   }
 
-  @Test("authorization comes before conditions: who may not see it never gets 304")
+  @Test("authorization comes before conditions: a request without a valid ticket never gets 304")
   func authorizationFirst() async throws {
     try await ServerHarness.run { server in
       try await server.publish(package)
@@ -160,7 +160,7 @@ struct ContentTests {
     }
   }
 
-  @Test("a ticket that was good on a connection is not good there for ever")
+  @Test("a ticket that was verified on a connection expires there too")
   func expiryOnKeptConnection() async throws {
     try await ServerHarness.run { server in
       try await server.publish(package)

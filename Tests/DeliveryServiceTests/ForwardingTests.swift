@@ -3,7 +3,7 @@ import Testing
 
 @testable import DeliveryService
 
-@Suite("What proxies say of their clients")
+@Suite("Forwarding fields of proxies")
 struct ForwardingTests {
   private func peer(_ text: String) throws -> PeerAddress { try #require(PeerAddress(host: text)) }
 
@@ -28,7 +28,7 @@ struct ForwardingTests {
   }
 
   @Test(
-    "a field that breaks the grammar counts for nothing",
+    "a field that breaks the grammar is ignored",
     arguments: [
       "", "for", "for=", "for=1.2.3.4;for=5.6.7.8", "for=[2001:db8::1]", "for=\"1.2.3.4", "for=a b", "=a",
       "for = 1.2.3.4", "for=1.2.3.4 for=5.6.7.8", ";;",
@@ -37,7 +37,7 @@ struct ForwardingTests {
     #expect(ForwardedElement.parse([field]) == nil)
   }
 
-  @Test("a peer that is no trusted proxy is the client, whatever it says")
+  @Test("a peer that is no trusted proxy is the client, whatever its fields say")
   func untrusted() throws {
     let proxies = try trusting("10.0.0.0/8")
     let fields = ForwardingFields(forwarded: ["for=1.2.3.4;proto=https;host=evil.example"])
@@ -46,7 +46,7 @@ struct ForwardingTests {
     #expect(origin.base == nil)
   }
 
-  @Test("the last address that no trusted proxy has is the client; what stands before it was made up")
+  @Test("the last address that no trusted proxy has is the client; the entries before it are not believed")
   func rightmostUntrusted() throws {
     let proxies = try trusting("10.0.0.0/8", "unix")
     let fields = ForwardingFields(
@@ -58,7 +58,7 @@ struct ForwardingTests {
     }
   }
 
-  @Test("Forwarded counts alone; malformed, it hides the other fields too")
+  @Test("Forwarded is used alone; malformed, it hides the other fields too")
   func precedence() throws {
     let proxies = try trusting("10.0.0.0/8")
     let proxy = try peer("10.2.2.2")
@@ -68,7 +68,7 @@ struct ForwardingTests {
     #expect(proxies.origin(of: proxy, broken).client == proxy)
   }
 
-  @Test("a hidden client leaves its proxy in its place; scheme and host that cannot be are left out")
+  @Test("a hidden client is replaced by its proxy; an invalid scheme or host is left out")
   func hidden() throws {
     let proxies = try trusting("10.0.0.0/8")
     let proxy = try peer("10.2.2.2")

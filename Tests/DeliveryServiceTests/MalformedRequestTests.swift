@@ -4,7 +4,7 @@ import Testing
 
 @testable import DeliveryService
 
-@Suite("Refusals before any handler")
+@Suite("Malformed requests")
 struct MalformedRequestTests {
   @Test("a request that cannot be parsed is refused with a problem document")
   func malformed() async throws {

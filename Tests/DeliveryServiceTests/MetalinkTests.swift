@@ -8,7 +8,7 @@ import Testing
 
 @testable import DeliveryService
 
-@Suite("Crypto and Metalink")
+@Suite("Digest fields and Metalink")
 struct MetalinkTests {
   /// Three pieces, the last one short.
   let package = (0..<2_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
@@ -53,12 +53,12 @@ struct MetalinkTests {
       let refused = try await server.client.send(ClientRequest(method: "GET", url: url))
       #expect(refused.status == 401)
       #expect(refused.headers["WWW-Authenticate"] == "Bearer")
-      server.server.stops.stop(grant: grant.grant)
+      server.server.revocations.revoke(grant: grant.grant)
       #expect(try await document(server, grant).status == 403)
     }
   }
 
-  @Test("the URL is what a trusted proxy says the client asked, and nobody else's word counts")
+  @Test("the URL is what a trusted proxy says the client asked, and no other peer is believed")
   func forwarded() async throws {
     let fields = [("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "pull.example")]
     for (options, base) in [

@@ -46,7 +46,7 @@ struct NginxTests {
   }
 
   @Test(
-    "ranges, conditions and refusals come through, as proxy and handed off",
+    "ranges, conditions and refusals pass through nginx, as a proxy and with X-Accel-Redirect",
     arguments: [trusting, handingOff])
   func answers(options: [String]) async throws {
     try await run(options) { server, nginx in
@@ -88,7 +88,7 @@ struct NginxTests {
       #expect(try await fetch(grant, server, nginx, [("If-Match", "\"other\"")]).status == 412)
       let head = try await fetch(grant, server, nginx, method: "HEAD")
       #expect(head.headers["Content-Length"] == "200000")
-      server.server.stops.stop(grant: grant.grant)
+      server.server.revocations.revoke(grant: grant.grant)
       #expect(try await fetch(grant, server, nginx).status == 403)
     }
   }
@@ -104,20 +104,20 @@ struct NginxTests {
     }
   }
 
-  @Test("a bound on what is handed off leaves longer bodies here, where a revocation ends them")
+  @Test("bodies beyond the bound of the redirect are sent by the server, where a revocation ends them")
   func longest() async throws {
     try await run(Self.handingOff + ["--accel-redirect-longest", "1MiB"]) { server, nginx in
       try await server.publish(large)
       let grant = try await server.grantForPurchase()
-      func handedOff(_ headers: [(String, String)]) async throws -> Bool {
+      func isRedirected(_ headers: [(String, String)]) async throws -> Bool {
         let ticket = grant.download.ticket
         let url = server.api.url(grant.download.contentURL, query: [("ticket", ticket)])
         var request = ClientRequest(method: "GET", url: url, headers: headers)
         request.maximumResponseLength = .mebibytes(2)
         return try await server.client.send(request).headers["X-Accel-Redirect"] != nil
       }
-      #expect(try await handedOff([("Range", "bytes=0-1048575")]))
-      #expect(try await !handedOff([("Range", "bytes=0-1048576")]))
+      #expect(try await isRedirected([("Range", "bytes=0-1048575")]))
+      #expect(try await !isRedirected([("Range", "bytes=0-1048576")]))
       #expect(try await fetch(grant, server, nginx).body == large)
       let part = try await fetch(grant, server, nginx, [("Range", "bytes=5-1048580")])
       #expect(part.body.count == 1 << 20)
@@ -125,14 +125,14 @@ struct NginxTests {
       try await reader.send(
         "GET \(grant.download.path)?ticket=\(grant.download.ticket) HTTP/1.1\r\nHost: a\r\n\r\n")
       _ = try await reader.receive(through: "\r\n\r\n")
-      server.server.stops.stop(grant: grant.grant)
+      server.server.revocations.revoke(grant: grant.grant)
       var rest = 0
       while let bytes = try? await reader.receive(), !bytes.isEmpty { rest += bytes.count }
       #expect(rest < large.count)
     }
   }
 
-  @Test("nobody but a trusted proxy is handed anything off")
+  @Test("only a trusted proxy is told to send a body")
   func untrusted() async throws {
     try await ServerHarness.run(options: ["--accel-redirect-prefix", "/pullbox-blobs/"]) { server in
       try await server.publish(small)
@@ -143,7 +143,7 @@ struct NginxTests {
     }
   }
 
-  @Test("nginx keeps no body that its client does not take, and a revocation reaches through it")
+  @Test("nginx buffers no body that its client does not read, and a revocation reaches through it")
   func buffering() async throws {
     try await run(Self.trusting) { server, nginx in
       try await server.publish(large)
@@ -160,7 +160,7 @@ struct NginxTests {
         for _ in 0..<20 { now = try await server.status(grant).bytesDelivered }
       }
       #expect(now < ByteCount(16 << 20))
-      server.server.stops.stop(grant: grant.grant)
+      server.server.revocations.revoke(grant: grant.grant)
       var rest = 0
       while let bytes = try? await reader.receive(), !bytes.isEmpty { rest += bytes.count }
       #expect(rest < large.count)

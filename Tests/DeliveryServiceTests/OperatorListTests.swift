@@ -118,7 +118,7 @@ struct OperatorListTests {
     }
   }
 
-  @Test("the audit log is listed by product, key and action; what is about no product has none")
+  @Test("the audit log is listed by product, key and action; an entry about no product has none")
   func audit() async throws {
     try await ServerHarness.run { server in
       try await describe(server, "com.example.a")
@@ -135,7 +135,7 @@ struct OperatorListTests {
   }
 
   @Test(
-    "a place or a filter that there cannot be is refused, not ignored",
+    "an invalid cursor or filter is refused, not ignored",
     arguments: [
       "/v1/operator/deliveries?after=nothing", "/v1/operator/deliveries?state=lost",
       "/v1/operator/deliveries?product=../x", "/v1/operator/audit?after=x",

@@ -20,7 +20,8 @@ struct RateLimitTests {
   }
 
   @Test(
-    "a body beyond the grant's number is 429 with Retry-After; another grant goes on, and so does the rest")
+    "a body beyond the grant's number is 429 with Retry-After; another grant is served, and so are other requests"
+  )
   func bodies() async throws {
     try await ServerHarness.run(options: ["--bodies-per-grant", "1"]) { server in
       try await server.publish(large)
@@ -42,7 +43,7 @@ struct RateLimitTests {
     }
   }
 
-  @Test("the device's number counts over all its grants")
+  @Test("the limit of a device counts over all its grants")
   func device() async throws {
     try await ServerHarness.run(options: ["--bodies-per-device", "1"]) { server in
       try await server.publish(large)
@@ -79,7 +80,7 @@ struct RateLimitTests {
     }
   }
 
-  @Test("a rate class has its own limits and takes the rest from everybody's")
+  @Test("a product gets the rate class that names it; a class that is not configured has the standard limits")
   func classes() throws {
     let tickets = RateClasses(
       standard: RateLimits(bodiesPerGrant: 4, bodiesPerDevice: 8),
@@ -131,7 +132,8 @@ struct RateLimitTests {
   }
 
   @Test(
-    "what is no number of bytes is refused", arguments: ["", "MiB", "-1", "1.2.3", "5 stones", "1e99GiB"])
+    "a text that is no number of bytes is refused",
+    arguments: ["", "MiB", "-1", "1.2.3", "5 stones", "1e99GiB"])
   func noByteCounts(text: String) {
     #expect(ConfigurationSize(text) == nil)
   }

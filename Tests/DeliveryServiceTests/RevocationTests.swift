@@ -19,7 +19,7 @@ struct RevocationTests {
     Device(id: try #require(DeviceIdentifier(name)))
   }
 
-  private func change(_ grant: GrantResponse, _ step: String, _ server: ServerHarness) async throws {
+  private func transition(_ grant: GrantResponse, _ step: String, _ server: ServerHarness) async throws {
     let status = try await server.operatorAPI.call(
       "POST", "/v1/operator/grants/\(grant.grant)/\(step)", body: ReasonBody(reason: "refund"),
       as: GrantStatus.self
@@ -31,7 +31,7 @@ struct RevocationTests {
     try APIJSON.decode(Problem.self, from: response.body).code
   }
 
-  @Test("a revocation ends the grant's running bodies within 1 MiB, and nobody else's")
+  @Test("a revocation ends the grant's running bodies within 1 MiB, and no other grant's")
   func runningBodies() async throws {
     try await ServerHarness.run { server in
       try await server.publish(large)
@@ -42,7 +42,7 @@ struct RevocationTests {
         try await server.slowReader(of: revoked), try await server.slowReader(of: revoked),
       ]
       let otherReader = try await server.slowReader(of: other)
-      try await change(revoked, "revoke", server)
+      try await transition(revoked, "revoke", server)
       for reader in readers {
         var afterwards = 0
         await #expect(throws: (any Error).self) {
@@ -69,7 +69,7 @@ struct RevocationTests {
       try await server.publish(small)
       let grant = try await server.grantForPurchase()
       #expect(try await server.fetch(grant, headers: [("Range", "bytes=0-999")]).status == 206)
-      try await change(grant, "revoke", server)
+      try await transition(grant, "revoke", server)
       for _ in 0..<2 {
         let refused = try await server.fetch(grant, headers: [("Range", "bytes=1000-")])
         #expect(refused.status == 403)
@@ -79,7 +79,7 @@ struct RevocationTests {
         _ = try await server.api.exchange("POST", "/v1/grants/\(grant.grant)/tickets")
       }
       #expect(renewal.code == .entitlementRevoked)
-      try await change(grant, "reinstate", server)
+      try await transition(grant, "reinstate", server)
       let rest = try await server.fetch(grant, headers: [("Range", "bytes=1000-")])
       #expect(rest.body == Array(small[1000...]))
       let renewed = try await server.api.exchange("POST", "/v1/grants/\(grant.grant)/tickets")
@@ -87,7 +87,7 @@ struct RevocationTests {
     }
   }
 
-  @Test("only a key that may administrate revokes, and the audit log tells who did")
+  @Test("only a key with the scope admin revokes, and the audit log names the key")
   func audit() async throws {
     try await ServerHarness.run { server in
       try await server.publish(small)
@@ -96,8 +96,8 @@ struct RevocationTests {
         _ = try await server.api.exchange("POST", "/v1/operator/grants/\(grant.grant)/revoke")
       }
       #expect(refused.code == .unauthorized)
-      try await change(grant, "revoke", server)
-      try await change(grant, "revoke", server)
+      try await transition(grant, "revoke", server)
+      try await transition(grant, "revoke", server)
       let entries = try await server.operatorAPI.get("/v1/operator/audit", as: Page<AuditEntry>.self).items
       let revocations = entries.filter { $0.action == "grant.revoke" }
       #expect(revocations.map(\.subject) == [grant.grant.text])
@@ -134,12 +134,12 @@ struct RevocationTests {
     }
   }
 
-  @Test("what an operator revoked, no receipt gives back")
+  @Test("what an operator revoked, no receipt reinstates")
   func operatorPrevails() async throws {
     try await ServerHarness.run { server in
       try await server.publish(small)
       let grant = try await server.grantForPurchase()
-      try await change(grant, "revoke", server)
+      try await transition(grant, "revoke", server)
       let good = try server.store.receipt(of: [server.purchase()], device: server.device.id)
       try await check(good, server)
       #expect(try code(try await server.fetch(grant)) == .entitlementRevoked)
@@ -162,7 +162,7 @@ struct RevocationTests {
       try await server.publish(small)
       let grant = try await server.grantForPurchase()
       #expect(try await server.fetch(grant).status == 200)
-      server.server.stops.stop(content: grant.download.digest)
+      server.server.revocations.block(content: grant.download.digest)
       let refused = try await server.fetch(grant)
       #expect(refused.status == 410)
       #expect(try code(refused) == .contentWithdrawn)
@@ -175,7 +175,7 @@ struct RevocationTests {
         _ = try await server.api.exchange("POST", "/v1/grants/\(grant.grant)/tickets")
       }
       #expect(renewal.code == .contentWithdrawn)
-      server.server.stops.allow(content: grant.download.digest)
+      server.server.revocations.unblock(content: grant.download.digest)
       #expect(try await server.fetch(grant).status == 200)
     }
   }
@@ -187,13 +187,13 @@ struct RevocationTests {
     try await ServerHarness.run(in: directory) { server in
       try await server.publish(small)
       let grant = try await server.grantForPurchase()
-      try await change(grant, "revoke", server)
+      try await transition(grant, "revoke", server)
       kept.withLock { $0 = grant }
     }
     let grant = try #require(kept.withLock { $0 })
     try await ServerHarness.run(in: directory) { server in
       #expect(try code(try await server.fetch(grant)) == .entitlementRevoked)
-      try await change(grant, "reinstate", server)
+      try await transition(grant, "reinstate", server)
       #expect(try await server.fetch(grant).status == 200)
     }
   }

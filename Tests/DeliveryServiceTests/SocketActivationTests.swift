@@ -34,30 +34,30 @@ struct SocketActivationTests {
         certificate.keyFile, "--loops", "2",
       ], environment: environment, output: directory.path("log"),
       handingOver: [try plain.handOver(name: "http"), try secure.handOver(name: "https")])
-    // What it has to say is no longer awaited when it has ended.
+    // Its notifications are no longer awaited once it has ended.
     Task { [notifications] in
       _ = await process.ending()
       notifications.post(Self.end(of: process))
     }
-    try await hear("READY=1", from: process)
+    try await awaitNotification("READY=1", from: process)
     return process
   }
 
-  private struct NeverSaid: Error {
+  private struct NotificationMissing: Error {
     var line: String
     var log: String
   }
 
   private static func end(of process: ChildProcess) -> String { "ENDED=\(process.identifier)" }
 
-  private func hear(_ line: String, from process: ChildProcess) async throws {
+  private func awaitNotification(_ line: String, from process: ChildProcess) async throws {
     while true {
       let lines = await notifications.next().split(separator: "\n")
       if lines.contains(Substring(line)) { return }
       // Nothing for a long time, or the end of a server that should run.
       if lines.isEmpty || lines.contains(Substring(Self.end(of: process))) {
         let log = try FileSystem.read(directory.path("log"), upTo: .mebibytes(16))
-        throw NeverSaid(line: line, log: String(decoding: log.suffix(2000), as: UTF8.self))
+        throw NotificationMissing(line: line, log: String(decoding: log.suffix(2000), as: UTF8.self))
       }
     }
   }
@@ -68,7 +68,9 @@ struct SocketActivationTests {
     #expect(response.status == 404)
   }
 
-  @Test("it serves on both, reloads, feeds the watchdog, ends with 0, and its successor answers who waited")
+  @Test(
+    "it serves on both, reloads, feeds the watchdog, ends with 0, and its successor answers the client that waited"
+  )
   func life() async throws {
     let first = try await start()
     try await expectAnswer(RawConnection.tcp(port: plain.port))
@@ -78,9 +80,9 @@ struct SocketActivationTests {
     let answer = try await connection.receiveResponse()
     #expect(answer.status == 404)
     first.send(signal: SIGHUP)
-    try await hear("RELOADING=1", from: first)
-    try await hear("READY=1", from: first)
-    try await hear("WATCHDOG=1", from: first)
+    try await awaitNotification("RELOADING=1", from: first)
+    try await awaitNotification("READY=1", from: first)
+    try await awaitNotification("WATCHDOG=1", from: first)
     #expect(await first.terminateAndWait() == .exited(0))
     let waiting = try RawConnection.tcp(port: plain.port)
     try await waiting.send("GET /v1/nothing HTTP/1.1\r\nHost: h\r\n\r\n")

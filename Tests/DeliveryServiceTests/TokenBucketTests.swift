@@ -2,7 +2,7 @@ import Testing
 
 @testable import DeliveryService
 
-@Suite("A bucket of bytes")
+@Suite("Token bucket")
 struct TokenBucketTests {
   /// A thousand bytes a second, three thousand ahead.
   let bucket = TokenBucket(rate: 1000, burst: 3000)
@@ -11,36 +11,36 @@ struct TokenBucketTests {
   @Test("a burst passes at once, and what is beyond it waits for the rate")
   func burst() {
     let now = 100 * Self.second
-    #expect(bucket.settle(3000, paidUntil: now, now: now) == .paid(until: 103 * Self.second))
+    #expect(bucket.charge(3000, paidUntil: now, now: now) == .paid(until: 103 * Self.second))
     #expect(
-      bucket.settle(1000, paidUntil: 103 * Self.second, now: now) == .wait(nanoseconds: Self.second))
+      bucket.charge(1000, paidUntil: 103 * Self.second, now: now) == .wait(nanoseconds: Self.second))
     #expect(
-      bucket.settle(1000, paidUntil: 103 * Self.second, now: 101 * Self.second)
+      bucket.charge(1000, paidUntil: 103 * Self.second, now: 101 * Self.second)
         == .paid(until: 104 * Self.second))
   }
 
   @Test("time in which nothing was sent is worth no more than the burst")
   func idle() {
     let late = 1000 * Self.second
-    #expect(bucket.settle(0, paidUntil: 5, now: late) == .paid(until: late))
-    #expect(bucket.settle(3001, paidUntil: late, now: late) == .wait(nanoseconds: 1_000_000))
+    #expect(bucket.charge(0, paidUntil: 5, now: late) == .paid(until: late))
+    #expect(bucket.charge(3001, paidUntil: late, now: late) == .wait(nanoseconds: 1_000_000))
   }
 
   @Test("a long body pays with the time that it took")
   func longBody() {
-    // Ten seconds at the rate, settled when the next body begins.
+    // Ten seconds at the rate, charged when the next body begins.
     #expect(
-      bucket.settle(10_000, paidUntil: 100 * Self.second, now: 110 * Self.second)
+      bucket.charge(10_000, paidUntil: 100 * Self.second, now: 110 * Self.second)
         == .paid(until: 110 * Self.second))
   }
 
   @Test("there is room for the burst, less what is owed")
   func room() {
     let now = 100 * Self.second
-    #expect(bucket.room(0, paidUntil: 5, now: now) == 3000)
-    #expect(bucket.room(500, paidUntil: now, now: now) == 2500)
-    #expect(bucket.room(500, paidUntil: now + 2 * Self.second, now: now) == 500)
-    #expect(bucket.room(3000, paidUntil: now + Self.second, now: now) == -1000)
+    #expect(bucket.room(beyond: 0, paidUntil: 5, now: now) == 3000)
+    #expect(bucket.room(beyond: 500, paidUntil: now, now: now) == 2500)
+    #expect(bucket.room(beyond: 500, paidUntil: now + 2 * Self.second, now: now) == 500)
+    #expect(bucket.room(beyond: 3000, paidUntil: now + Self.second, now: now) == -1000)
   }
 
   @Test(
@@ -51,7 +51,7 @@ struct TokenBucketTests {
     let bucket = TokenBucket(rate: 1 << 20, burst: 8 << 20)
     let now: UInt64 = 50 * Self.second
     for _ in 0..<1000 {
-      #expect(meter.delay(bucket) { now } == 0)
+      #expect(meter.delay(by: bucket) { now } == 0)
       if isSentAtOnce {
         meter.didSendAtOnce(4096)
       } else {
@@ -63,10 +63,10 @@ struct TokenBucketTests {
     // 4.4 MiB of 8.
     #expect(meter.bodies == 0)
     meter.didSend(4 << 20)
-    let delay = meter.delay(bucket) { now }
+    let delay = meter.delay(by: bucket) { now }
     let excess = 1000 * (4096 + 512) + (4 << 20) - (8 << 20)
     #expect(Int64(delay) / 1000 == Int64(Double(excess) / Double(1 << 20) * 1e6))
-    #expect(meter.delay(bucket) { now + delay } == 0)
+    #expect(meter.delay(by: bucket) { now + delay } == 0)
   }
 
   @Test("asking again while one has to wait neither shortens nor lengthens the wait")
@@ -74,9 +74,9 @@ struct TokenBucketTests {
     let meter = RateMeter(start: Self.second)
     let bucket = TokenBucket(rate: 1000, burst: 1000)
     meter.didSend(1000)
-    #expect(meter.delay(bucket) { Self.second } == 0)
+    #expect(meter.delay(by: bucket) { Self.second } == 0)
     meter.didSend(2000)
-    for _ in 0..<3 { #expect(meter.delay(bucket) { Self.second } == 2 * Self.second) }
-    #expect(meter.delay(bucket) { 2 * Self.second } == Self.second)
+    for _ in 0..<3 { #expect(meter.delay(by: bucket) { Self.second } == 2 * Self.second) }
+    #expect(meter.delay(by: bucket) { 2 * Self.second } == Self.second)
   }
 }

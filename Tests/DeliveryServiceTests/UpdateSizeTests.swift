@@ -12,7 +12,7 @@ struct UpdateSizeTests {
   private let first = (0..<50_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
   private let second = (0..<60_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
 
-  private func costs(
+  private func updateSize(
     _ server: ServerHarness, _ version: String, percentage: Int? = nil
   ) async throws -> UpdateSizes {
     let query = percentage.map { [("percentage", String($0))] } ?? []
@@ -29,17 +29,17 @@ struct UpdateSizeTests {
       // Granted, and not placed.
       _ = try await server.grant(to: server.device)
       try await server.approve(second, "1.1")
-      let costs = try await costs(server, "1.1")
-      #expect(costs.length == ByteCount(60_000))
-      #expect(costs.holders.map(\.version.text) == ["1.0"])
-      #expect(costs.holders.first?.devices == 2)
-      #expect(costs.holders.first?.bytesToFetch == ByteCount(60_000))
-      #expect(costs.holders.first?.bytesKept == .zero)
-      #expect(costs.bytesToFetch == ByteCount(120_000))
+      let size = try await updateSize(server, "1.1")
+      #expect(size.length == ByteCount(60_000))
+      #expect(size.holders.map(\.version.text) == ["1.0"])
+      #expect(size.holders.first?.devices == 2)
+      #expect(size.holders.first?.bytesToFetch == ByteCount(60_000))
+      #expect(size.holders.first?.bytesKept == .zero)
+      #expect(size.bytesToFetch == ByteCount(120_000))
     }
   }
 
-  @Test("a release to a part costs only those that it reaches")
+  @Test("a staged rollout counts only the devices that it reaches")
   func part() async throws {
     try await ServerHarness.run { server in
       try await server.publish(first)
@@ -47,11 +47,11 @@ struct UpdateSizeTests {
         try await server.deliver(try await server.grant(to: device), to: device)
       }
       try await server.approve(second, "1.1")
-      let costs = try await costs(server, "1.1", percentage: 10)
-      #expect(costs.percentage == 10)
-      #expect(costs.holders.first?.devices == 2)
-      #expect(costs.holders.first?.devicesReached == 1)
-      #expect(costs.bytesToFetch == ByteCount(60_000))
+      let size = try await updateSize(server, "1.1", percentage: 10)
+      #expect(size.percentage == 10)
+      #expect(size.holders.first?.devices == 2)
+      #expect(size.holders.first?.devicesReached == 1)
+      #expect(size.bytesToFetch == ByteCount(60_000))
     }
   }
 
@@ -65,11 +65,11 @@ struct UpdateSizeTests {
       try await server.approve(second, "1.1")
       try await server.release("1.1")
       try await server.deliver(try await server.grant(to: device), to: device)
-      #expect(try await costs(server, "1.0").holders.map(\.version.text) == ["1.1"])
+      #expect(try await updateSize(server, "1.0").holders.map(\.version.text) == ["1.1"])
       server.clock.advance(by: .seconds(60))
       try await server.release("1.0")
       try await server.deliver(try await server.grant(to: device), to: device)
-      #expect(try await costs(server, "1.1").holders.map(\.version.text) == ["1.0"])
+      #expect(try await updateSize(server, "1.1").holders.map(\.version.text) == ["1.0"])
     }
   }
 
@@ -84,11 +84,11 @@ struct UpdateSizeTests {
       let path = "/v1/operator/grants/\(grant.grant)"
       _ = try await server.operatorAPI.call(
         "POST", path + "/revoke", body: EmptyBody?.none, as: GrantStatus.self)
-      #expect(try await costs(server, "1.1").holders.map(\.devices) == [1])
-      #expect(try await costs(server, "1.1").bytesToFetch == ByteCount(60_000))
+      #expect(try await updateSize(server, "1.1").holders.map(\.devices) == [1])
+      #expect(try await updateSize(server, "1.1").bytesToFetch == ByteCount(60_000))
       _ = try await server.operatorAPI.call(
         "POST", path + "/reinstate", body: EmptyBody?.none, as: GrantStatus.self)
-      #expect(try await costs(server, "1.1").holders.map(\.devices) == [2])
+      #expect(try await updateSize(server, "1.1").holders.map(\.devices) == [2])
     }
   }
 
@@ -106,27 +106,27 @@ struct UpdateSizeTests {
       try await server.deliver(newer, to: device)
       _ = try await server.operatorAPI.call(
         "POST", "/v1/operator/grants/\(newer.grant)/revoke", body: EmptyBody?.none, as: GrantStatus.self)
-      #expect(try await costs(server, "1.1").holders.map(\.version.text) == ["1.0"])
+      #expect(try await updateSize(server, "1.1").holders.map(\.version.text) == ["1.0"])
     }
   }
 
-  @Test("devices that hold the version already cost nothing")
+  @Test("devices that hold the version already fetch nothing")
   func held() async throws {
     try await ServerHarness.run { server in
       try await server.publish(first)
       try await server.deliver(try await server.grant(to: ServerHarness.late), to: ServerHarness.late)
-      let costs = try await costs(server, "1.0")
-      #expect(costs.holders.map(\.bytesToFetch) == [.zero])
-      #expect(costs.holders.map(\.filesUnchanged) == [1])
-      #expect(costs.bytesToFetch == .zero)
+      let size = try await updateSize(server, "1.0")
+      #expect(size.holders.map(\.bytesToFetch) == [.zero])
+      #expect(size.holders.map(\.filesUnchanged) == [1])
+      #expect(size.bytesToFetch == .zero)
     }
   }
 
-  @Test("of a version that there is not, there are no costs")
+  @Test("an unknown version has no update size")
   func unknown() async throws {
     try await ServerHarness.run { server in
       try await server.publish(first)
-      let version = try await server.problem { _ = try await costs(server, "7.0") }
+      let version = try await server.problem { _ = try await updateSize(server, "7.0") }
       #expect(version.code == .versionUnknown)
     }
   }

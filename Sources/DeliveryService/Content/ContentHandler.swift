@@ -2,9 +2,18 @@ import CoreTypes
 import Crypto
 import HTTPServer
 
-/// Answers `GET` and `HEAD /v1/content/{digest}` on the loop that read the request: ticket, preconditions, range, limits,
-/// head, and the descriptor handed to the kernel. No database, no lock and no allocation for tickets that the loop knows;
-/// everything it cannot answer at once is deferred to ``ContentRoutes``.
+/// Answers `GET` and `HEAD /v1/content/{digest}` on the loop that read the request: ticket, preconditions, range,
+/// limits, head, and the descriptor handed to the kernel. Each loop has its own copy with a ``TicketCache``, so a
+/// request whose ticket the loop knows needs no database, no lock and no allocation.
+///
+/// A request that cannot be answered at once is deferred to ``ContentRoutes``, which answers the same, slower: refusals
+/// with their documents, packages that are not open, several ranges, digests on request, and what a proxy sends. Both
+/// render one ``RangeDecision``.
+///
+///     let handler = ContentHandler(
+///       packages: packages, verifier: verifier, meters: meters, timer: SystemMonotonicClock(),
+///       metrics: InlineMetrics(includedIn: routeMetrics))
+///     let server = HTTPServer(configuration: configuration, inline: handler, handler: router)
 struct ContentHandler: InlineHandler {
   private static let pathLength = 12 + 64
 
@@ -42,9 +51,9 @@ struct ContentHandler: InlineHandler {
       bytes.hasPrefix("/v1/content/", at: head.path.lowerBound),
       let ticketRange = Self.ticket(in: head, bytes), !head.wantsDigests(bytes)
     else { return .deferToAsync }
-    if verifier.settings.dependsOnProxies, isForProxies(head, bytes, &response) { return .deferToAsync }
+    if verifier.settings.dependsOnProxies, isLeftToProxy(head, bytes, &response) { return .deferToAsync }
     let name = bytes.extracting(head.path.lowerBound + 12..<head.path.upperBound)
-    guard let digest = Self.digest(name, state.package) else { return .deferToAsync }
+    guard let digest = Self.digest(name, last: state.package) else { return .deferToAsync }
     let ticket = bytes.extracting(ticketRange)
     guard verify(ticket, for: digest, &state), let package = state.package, let meter = state.meter else {
       return .deferToAsync
@@ -76,11 +85,11 @@ struct ContentHandler: InlineHandler {
     case .notModified, .preconditionFailed, .parts:
       response.finish()
     }
-    ownMetrics.add(decision)
+    ownMetrics.count(decision)
     return .answered
   }
 
-  /// What the conditional fields say; nearly every request has none.
+  /// The verdict of the conditional fields; nearly every request has none.
   @inline(__always)
   private static func verdict(
     _ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ package: OpenPackage
@@ -90,11 +99,12 @@ struct ContentHandler: InlineHandler {
     return Preconditions(head: head, bytes: bytes, entityTag: tag.span).verdict
   }
 
-  /// Whether a proxy may be told to send the body, which ``ContentRoutes`` decides. Else notes who asked.
-  private func isForProxies(
+  /// Whether a proxy may be told to send the body, which ``ContentRoutes`` decides. Otherwise notes the client that a
+  /// trusted proxy named.
+  private func isLeftToProxy(
     _ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout InlineResponse
   ) -> Bool {
-    let settings = tickets.settings(of: verifier.settings, changes: verifier.changes)
+    let settings = tickets.settings(of: verifier.settings, generation: verifier.generation)
     guard settings.proxies.contains(response.peer) else { return false }
     if settings.accelRedirect != nil { return true }
     let fields = ForwardingFields(
@@ -103,23 +113,24 @@ struct ContentHandler: InlineHandler {
     return false
   }
 
-  /// Whether the ticket opens that content now. One that the connection or the loop knows is compared, not computed again.
+  /// Whether the ticket opens that package now. A ticket that the connection or the loop knows is compared, not computed
+  /// again.
   private func verify(_ text: Span<UInt8>, for digest: SHA256Digest, _ state: inout VerifiedTicket) -> Bool {
     let now = verifier.now
-    let changes = verifier.changes
-    if state.covers(text, digest, now: now, changes: changes) { return true }
-    if let known = tickets.ticket(text, for: digest, now: now, changes: changes) {
+    let generation = verifier.generation
+    if state.covers(text, for: digest, now: now, generation: generation) { return true }
+    if let known = tickets.ticket(text, for: digest, now: now, generation: generation) {
       state = known
       return true
     }
-    let settings = tickets.settings(of: verifier.settings, changes: changes)
+    let settings = tickets.settings(of: verifier.settings, generation: generation)
     guard let package = packages.opened(digest),
       let ticket = try? settings.keys.open(text, for: digest, now: now),
-      verifier.revocations.reason(ticket.grant, digest) == nil
+      verifier.revocations.reason(for: ticket.grant, content: digest) == nil
     else { return false }
     for index in 0..<Ticket.textLength { state.ticket[index] = text[index] }
     state.expiry = ticket.expiry
-    state.changes = changes
+    state.generation = generation
     state.package = package
     state.meter = meters.meter(for: ticket.grant, device: ticket.device, content: digest)
     state.limits = settings.classes.limits(of: ticket.rateClass)
@@ -127,14 +138,14 @@ struct ContentHandler: InlineHandler {
     return true
   }
 
-  /// The digest of that name; that of the package sent last is compared, not read again.
-  private static func digest(_ name: Span<UInt8>, _ last: OpenPackage?) -> SHA256Digest? {
+  /// The digest that the name spells; that of the package sent last is compared, not read again.
+  private static func digest(_ name: Span<UInt8>, last: OpenPackage?) -> SHA256Digest? {
     if let last, last.isNamed(name) { return last.digest }
     return SHA256Digest(hexadecimal: name)
   }
 
-  /// Where the ticket stands: `?ticket=…` as the only parameter, or `Authorization: Bearer …` once. Nil for everything
-  /// else, which need not be wrong, only slower to read.
+  /// The place of the ticket: `?ticket=…` as the only parameter, or `Authorization: Bearer …` once. Nil for every other
+  /// spelling, which need not be wrong, only slower to read.
   private static func ticket(in head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Range<Int>? {
     if let query = head.query {
       let start = query.lowerBound + 7
@@ -152,7 +163,7 @@ struct ContentHandler: InlineHandler {
 }
 
 extension Span<UInt8> {
-  /// Whether the ASCII bytes of `prefix` stand at `offset`; with 0x20 as `mask`, whatever their case.
+  /// Whether the ASCII bytes of `prefix` stand at `offset`; with 0x20 as `mask`, in any case.
   @inline(__always)
   fileprivate func hasPrefix(_ prefix: StaticString, at offset: Int, mask: UInt8 = 0) -> Bool {
     guard offset + prefix.utf8CodeUnitCount <= count else { return false }
@@ -166,7 +177,7 @@ extension Span<UInt8> {
 }
 
 extension RequestHead {
-  /// The values of a field that the engine does not know, whose name is given in lower case.
+  /// The values of a field that the engine does not index. The name is given in lower case.
   fileprivate func values(of name: StaticString, _ bytes: Span<UInt8>) -> [String] {
     var values: [String] = []
     for index in 0..<fieldCount {

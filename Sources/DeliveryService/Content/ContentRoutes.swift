@@ -5,8 +5,8 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 
-/// Answers the requests for content that the loops defer: refusals with their documents, packages that have first to be opened, bodies that
-/// a proxy sends, manifests and Metalink documents.
+/// Answers the requests for content that the loops defer: refusals with their documents, packages that have first to be
+/// opened, bodies that a proxy sends, manifests and Metalink documents.
 struct ContentRoutes: Sendable {
   static let pattern = "/v1/content/{digest}"
   private static let immutable = "private, max-age=31536000, immutable"
@@ -20,7 +20,9 @@ struct ContentRoutes: Sendable {
   func add(to routes: inout ScopedRoutes) {
     routes.public(.get, Self.pattern) { request, parameters in
       let name = parameters["digest"]
-      if name.hasSuffix(".meta4") { return try await metalink(request, try Self.digest(name.dropLast(6))) }
+      if name.hasSuffix(".meta4") {
+        return try await metalink(request, of: try Self.digest(name.dropLast(6)))
+      }
       let digest = try Self.digest(name)
       let ticket = try verifier.ticket(of: request, for: digest)
       return try response(to: request, from: try await packages.package(for: digest), for: ticket)
@@ -33,7 +35,7 @@ struct ContentRoutes: Sendable {
     }
   }
 
-  /// A manifest is sent whole, after its conditions.
+  /// A manifest is sent whole: it has conditions, but no ranges.
   private static func manifest(_ bytes: [UInt8], to request: HTTPRequest) -> HTTPResponse {
     let tag = "\"\(SHA256Digest.of(bytes).hexadecimal)\""
     switch Preconditions(request, entityTag: tag).verdict {
@@ -70,19 +72,19 @@ struct ContentRoutes: Sendable {
         retryAfterSeconds: Int((nanoseconds + 999_999_999) / 1_000_000_000))
     }
     if let redirect = settings.accelRedirect, settings.proxies.contains(request.peer),
-      redirect.suits(request, decision, of: package.length)
+      redirect.suits(request, decision: decision, length: package.length)
     {
-      // What nginx sends is not seen from here: what it was told to send counts.
+      // This server does not see what nginx sends: it counts what nginx was told to send.
       if request.method == .get { meter.didSend(Int(decision.bodyLength(of: package.length) ?? 0)) }
-      return redirected(request, decision, of: package, to: redirect, pacing: pacing)
+      return redirected(request, as: decision, of: package, to: redirect, pacing: pacing)
     }
-    var response = Self.response(to: request, decision, from: package, meter: meter)
+    var response = Self.response(to: request, as: decision, from: package, meter: meter)
     response.pacing = pacing
     return response
   }
 
   private static func response(
-    to request: HTTPRequest, _ decision: RangeDecision, from package: OpenPackage, meter: GrantMeter
+    to request: HTTPRequest, as decision: RangeDecision, from package: OpenPackage, meter: GrantMeter
   ) -> HTTPResponse {
     var response = HTTPResponse(
       status: decision.status, headers: fields(decision.fields, of: package, for: request))
@@ -121,19 +123,19 @@ struct ContentRoutes: Sendable {
   }
 
   private func redirected(
-    _ request: HTTPRequest, _ decision: RangeDecision, of package: OpenPackage, to redirect: AccelRedirect,
-    pacing: UInt64?
+    _ request: HTTPRequest, as decision: RangeDecision, of package: OpenPackage,
+    to redirect: AccelRedirect, pacing: UInt64?
   ) -> HTTPResponse {
     var response = HTTPResponse(status: .ok, headers: Self.fields(.content, of: package, for: request))
-    // nginx takes over this field, and says it itself of the whole.
+    // nginx copies this field, and adds its own to a whole body.
     if decision == .whole { response.headers["Accept-Ranges"] = nil }
     response.headers["X-Accel-Redirect"] = redirect.location(of: package.digest)
     if let pacing { response.headers["X-Accel-Limit-Rate"] = String(pacing) }
     return response
   }
 
-  /// The ticket that was asked with opens the content for the tool that reads the document.
-  private func metalink(_ request: HTTPRequest, _ digest: SHA256Digest) async throws -> HTTPResponse {
+  /// The URL in the document has the ticket of this request, which opens the content for the tool that reads it.
+  private func metalink(_ request: HTTPRequest, of digest: SHA256Digest) async throws -> HTTPResponse {
     _ = try verifier.ticket(of: request, for: digest)
     let manifest = try await packages.manifest(of: digest)
     let ticket = request.queryValue("ticket") ?? request.bearerToken ?? ""
@@ -147,7 +149,8 @@ struct ContentRoutes: Sendable {
       ], body: .bytes(link.document))
   }
 
-  /// As the client calls this server: what a trusted proxy says, else the request's own `Host`.
+  /// The scheme and host by which the client calls this server: those that a trusted proxy names, or the request's own
+  /// `Host`.
   private func base(of request: HTTPRequest) -> String {
     let origin = verifier.settings.value.proxies.origin(of: request.peer, ForwardingFields(request))
     let scheme = origin.scheme ?? (request.isSecure ? "https" : "http")
@@ -162,9 +165,9 @@ struct ContentRoutes: Sendable {
 }
 
 extension AccelRedirect {
-  /// Whether nginx would answer this request as it is to be answered. nginx decides ranges and conditions by itself: only a
-  /// request that leaves it no choice is redirected, the rest is sent from here. `length` is the package's, in bytes.
-  func suits(_ request: HTTPRequest, _ decision: RangeDecision, of length: Int64) -> Bool {
+  /// Whether nginx would answer this request as decided. nginx evaluates ranges and conditions by itself: only a
+  /// request that leaves it no choice is redirected, this server sends the rest. `length` is the package's, in bytes.
+  func suits(_ request: HTTPRequest, decision: RangeDecision, length: Int64) -> Bool {
     if let longest, let body = decision.bodyLength(of: length), body > longest.rawValue { return false }
     let conditions = ["If-Match", "If-Unmodified-Since", "If-Modified-Since", "If-None-Match"]
     guard conditions.allSatisfy({ !request.headers.contains($0) }) else { return false }
@@ -175,7 +178,7 @@ extension AccelRedirect {
     }
   }
 
-  /// One range in numbers that nginx can hold.
+  /// Whether it is one range of numbers that nginx can hold.
   private static func isPlainRange(_ field: String) -> Bool {
     guard field.hasPrefix("bytes=") else { return false }
     let sides = field.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)

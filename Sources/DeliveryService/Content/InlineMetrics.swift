@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Requests for content that the loops answered themselves. Each loop counts for itself, with a load and a store.
+/// The requests for content that the loops answered themselves. Each loop counts for itself, with a load and a
+/// store; the sums belong to the metric of all requests (``RouteMetrics``).
 final class InlineMetrics: Sendable {
   /// What one loop counted. Only its thread adds.
   final class Loop: Sendable {
@@ -11,8 +12,8 @@ final class InlineMetrics: Sendable {
     fileprivate let unsatisfiable = Atomic<Int>(0)
 
     @inline(__always)
-    func add(_ answer: RangeDecision) {
-      switch answer {
+    func count(_ decision: RangeDecision) {
+      switch decision {
       case .whole: Self.increment(whole)
       case .part: Self.increment(part)
       case .notModified: Self.increment(notModified)
@@ -31,21 +32,30 @@ final class InlineMetrics: Sendable {
 
   private let loops = Mutex<[Loop]>([])
 
+  /// Its counts are part of `requests` from now on.
+  init(includedIn requests: RouteMetrics) {
+    requests.include { self.totals }
+  }
+
   func makeLoop() -> Loop {
     let loop = Loop()
     loops.withLock { $0.append(loop) }
     return loop
   }
 
-  /// By status.
-  var totals: [(status: Int, count: Int)] {
+  /// The sums over all loops; a status that was never sent has none.
+  private var totals: [RouteMetrics.Key: Int] {
     let loops = loops.withLock { $0 }
     func sum(_ count: (Loop) -> Int) -> Int { loops.reduce(0) { $0 + count($1) } }
-    return [
+    let totals = [
       (200, sum { $0.whole.load(ordering: .relaxed) }), (206, sum { $0.part.load(ordering: .relaxed) }),
       (304, sum { $0.notModified.load(ordering: .relaxed) }),
       (412, sum { $0.preconditionFailed.load(ordering: .relaxed) }),
       (416, sum { $0.unsatisfiable.load(ordering: .relaxed) }),
     ]
+    return Dictionary(
+      uniqueKeysWithValues: totals.filter { $0.1 > 0 }.map { status, count in
+        (RouteMetrics.Key(route: ContentRoutes.pattern, status: status), count)
+      })
   }
 }

@@ -3,13 +3,13 @@ import ContentPackage
 import Crypto
 import CoreTypes
 
-/// A package as Metalink 4 (RFC 5854) describes it to other download tools: length, digest, a digest of every 1 MiB, and
-/// where it is.
+/// The Metalink 4 document (RFC 5854) that describes a package to other download tools: its length, its digest, the digest
+/// of every 1 MiB, and its URL.
 struct Metalink: Sendable {
   static let mediaType = "application/metalink4+xml"
 
   let manifest: Manifest
-  /// Absolute, with everything that opens it.
+  /// Absolute, and with a ticket.
   let url: String
 
   var document: [UInt8] {
@@ -36,7 +36,7 @@ struct Metalink: Sendable {
     return Array(text.utf8)
   }
 
-  /// What the file is called: the single file's own name, or product and version. Only letters, digits, `.`, `_` and `-`
+  /// The name of the file: that of the single file, or product and version. Only letters, digits, `.`, `_` and `-`
   /// of ASCII, and no leading dot: §4.1.2.1 wants no path, and no tool needs more.
   var fileName: String {
     let name = manifest.name ?? "\(manifest.product)-\(manifest.version).zip"
@@ -46,8 +46,8 @@ struct Metalink: Sendable {
       default: Character("_")
       }
     }
-    let kept = String(safe.suffix(200).drop { $0 == "." })
-    return kept.isEmpty ? "package" : kept
+    let suffix = String(safe.suffix(200).drop { $0 == "." })
+    return suffix.isEmpty ? "package" : suffix
   }
 
   private static func escaped(_ text: String) -> String {

@@ -3,7 +3,7 @@ import Crypto
 import HTTPServer
 import CoreTypes
 
-/// A package that is open for sending: its descriptor, and the head lines that every answer about it carries.
+/// A package that is open for sending: its descriptor, and the head lines that every response about it carries.
 final class OpenPackage: Sendable {
   /// The fields that responses about a package have in common, by what they carry.
   enum FieldSet: Hashable, Sendable {
@@ -17,7 +17,7 @@ final class OpenPackage: Sendable {
 
   let digest: SHA256Digest
   let file: SharedDescriptor
-  /// As it stands in `ETag`, with quotes.
+  /// The value of `ETag`, with quotes.
   let entityTag: String
   let entityTagBytes: [UInt8]
   /// The digest's hexadecimal digits.
@@ -51,16 +51,18 @@ final class OpenPackage: Sendable {
     }
   }
 
+  /// The fields by name and value.
   func fields(_ set: FieldSet) -> [(name: String, value: String)] {
     Self.fields(set, of: digest, mediaType: mediaType)
   }
 
+  /// Bytes of the package.
   var length: Int64 { file.length.rawValue }
 
   /// Whether these are the digest's hexadecimal digits.
   func isNamed(_ name: Span<UInt8>) -> Bool {
     let digits = digits
-    // Nothing here is secret, but to compare all bytes at once is also the fastest way.
+    // Nothing here is secret, but a comparison of all bytes at once is also the fastest one.
     return equalInConstantTime(name, digits.span)
   }
 
@@ -68,12 +70,12 @@ final class OpenPackage: Sendable {
     Array(fields.map { "\($0.name): \($0.value)\r\n" }.joined().utf8)
   }
 
-  /// The bytes behind a digest never change, so a device may keep them for ever; `private`, since they are gated.
+  /// The bytes behind a digest never change, so a device may keep them for ever; `private`, since they need a ticket.
   /// `X-Accel-Buffering` keeps proxies from cutting long bodies.
   ///
-  /// A 412 and a 416 say which content was meant, but nothing that belongs to its bytes. A cache may keep any answer that
-  /// says for how long (RFC 9111 §3), and would give it to requests without the condition; a digest in a refusal is that of
-  /// the refusal's own content (RFC 9530 §3).
+  /// A 412 and a 416 say which content was meant, but nothing that belongs to its bytes. A cache may keep any response
+  /// that says for how long (RFC 9111 §3), and would send it to requests without the condition; a digest in a refusal is
+  /// that of the refusal's own content (RFC 9530 §3).
   private static func fields(
     _ set: FieldSet, of digest: SHA256Digest, mediaType: String
   ) -> [(name: String, value: String)] {

@@ -6,9 +6,10 @@ import HTTPServer
 import PullboxAPI
 import Synchronization
 
-/// The packages that can be sent, with a bounded number of open descriptors. What is open is found without waiting; the
-/// rest is opened off the loops.
+/// The packages that can be sent, with a bounded number of open descriptors. An open package is found without waiting;
+/// the others are opened off the loops.
 final class OpenPackageCache: Sendable {
+  /// Descriptors that the cache keeps open.
   static let maximumOpen = 256
 
   private struct Cache {
@@ -26,13 +27,13 @@ final class OpenPackageCache: Sendable {
     self.database = database
   }
 
-  /// An open package; nil when it is not open. A descriptor that falls out of the cache stays open until the bodies and the
+  /// The package; nil unless it is open. A descriptor that falls out of the cache stays open until the bodies and the
   /// connections that have it let go; the loops' ``TicketCache`` does not keep it.
   func opened(_ digest: SHA256Digest) -> OpenPackage? {
     cache.withLock { $0.packages[digest] }
   }
 
-  /// The package was removed: its descriptor goes with those who read it now.
+  /// Forgets a package that was removed: its descriptor is closed when the last response that reads it has ended.
   func close(_ digest: SHA256Digest) {
     cache.withLock { cache in
       cache.packages[digest] = nil
@@ -40,7 +41,7 @@ final class OpenPackageCache: Sendable {
     }
   }
 
-  /// Throws `content-unknown` when no version refers to it or its bytes are gone.
+  /// The package, opened if need be. Throws `content-unknown` if no version refers to it or its bytes are gone.
   func package(for digest: SHA256Digest) async throws -> OpenPackage {
     if let package = opened(digest) { return package }
     let mediaType = try await manifest(of: digest).mediaType.text
@@ -77,7 +78,7 @@ final class OpenPackageCache: Sendable {
     guard let bytes = try await database.read({ try VersionTable.manifest(of: digest, in: $0) }) else {
       throw Problem(.contentUnknown)
     }
-    // This server checked it before it wrote it down.
+    // The manifest was verified when its version was published.
     return try UnverifiedManifest(bytes).proposed()
   }
 }

@@ -1,16 +1,27 @@
 import HTTPServer
 
-/// What a request for content whose ticket was checked is answered with: status, fields and bytes. Pure. It is made in one
+/// The response to a request for content with a valid ticket: status, fields and bytes. It is a pure value, made in one
 /// place and rendered twice: on a loop by ``ContentHandler``, off the loops by ``ContentRoutes``.
 ///
-/// Preconditions come before ranges (RFC 9110 §13.2.2), and a range counts only where the whole would have been answered
+/// Preconditions come before ranges (RFC 9110 §13.2.2), and a range counts only if the whole would have been answered
 /// 200 (§14.2).
+///
+///     let decision = RangeDecision(.proceed, .single(0..<500))  // .part(0..<500)
+///     decision.status                                           // 206
+///     decision.bodyLength(of: 200_000)                          // 500
+///     RangeDecision(.notModified, .ignore).fields               // .common
 enum RangeDecision: Hashable, Sendable {
+  /// 200.
   case whole
+  /// 206 with one range of bytes.
   case part(Range<Int64>)
+  /// 206 with a multipart document of several ranges.
   case parts([Range<Int64>])
+  /// 416.
   case unsatisfiable
+  /// 304.
   case notModified
+  /// 412.
   case preconditionFailed
 
   init(_ verdict: Preconditions.Verdict, _ range: RangeSet) {
@@ -54,7 +65,7 @@ enum RangeDecision: Hashable, Sendable {
     }
   }
 
-  /// Asks the limits for room for the body. A response without one needs none and is not paced.
+  /// Whether the limits admit the body. A response without one is always admitted, and not paced.
   func admission(
     of length: Int64, to meter: GrantMeter, under limits: RateLimits, now: () -> UInt64
   ) -> GrantMeter.Admission {

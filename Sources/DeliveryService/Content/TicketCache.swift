@@ -1,28 +1,30 @@
 import Crypto
 
-/// A ticket that was verified, and what its next request needs. Empty to begin with. A connection keeps its last one.
+/// A ticket that was verified, and what its next request needs. It is empty at first; a connection keeps its last one.
 struct VerifiedTicket {
   var ticket = InlineArray<72, UInt8>(repeating: 0)
   /// Seconds since the epoch.
   var expiry: UInt64 = 0
-  /// The ``TicketVerifier/changes`` it was verified under.
-  var changes: UInt64 = 0
+  /// The ``TicketVerifier/generation`` it was verified under.
+  var generation: UInt64 = 0
   var package: OpenPackage?
   var meter: GrantMeter?
   var limits = RateLimits.none
 
   @inline(__always)
-  func covers(_ text: Span<UInt8>, _ digest: SHA256Digest, now: UInt64, changes: UInt64) -> Bool {
-    guard self.changes == changes, now < expiry, let package, package.digest == digest else { return false }
+  func covers(_ text: Span<UInt8>, for digest: SHA256Digest, now: UInt64, generation: UInt64) -> Bool {
+    guard self.generation == generation, now < expiry, let package, package.digest == digest else {
+      return false
+    }
     return equalInConstantTime(text, ticket.span)
   }
 }
 
-/// The tickets that one loop verified, so that those of many devices that come over few connections, as a proxy's do, are
-/// not computed anew with every request.
+/// The tickets that one loop verified. A proxy sends the requests of many devices over few connections: their tickets
+/// are compared with these, instead of computed anew with every request.
 ///
-/// Bounded: a newer ticket takes the place of an older one. It keeps neither packages open nor meters alive: a package that
-/// nothing else holds is closed, and its tickets are verified anew when it is open again.
+/// The cache is bounded: a newer ticket replaces an older one. It keeps neither packages open nor meters alive: a package
+/// that nothing else holds is closed, and its tickets are verified anew when it is open again.
 // @unchecked: used on its loop's thread only; ContentHandler makes one for each loop.
 final class TicketCache: @unchecked Sendable {
   static let capacity = 256
@@ -36,42 +38,43 @@ final class TicketCache: @unchecked Sendable {
 
   private var entries: [Entry] = []
   private var settings: DeliverySettings?
-  private var settingsChanges: UInt64 = 0
+  private var settingsGeneration: UInt64 = 0
 
-  /// The settings that count now, read again only when something has changed.
-  func settings(of current: LiveSettings, changes: UInt64) -> DeliverySettings {
-    if let settings, settingsChanges == changes { return settings }
+  /// The current settings, read again only after a change.
+  func settings(of current: LiveSettings, generation: UInt64) -> DeliverySettings {
+    if let settings, settingsGeneration == generation { return settings }
     let read = current.value
     settings = read
-    settingsChanges = changes
+    settingsGeneration = generation
     return read
   }
 
-  /// The ticket of that text if it was remembered and opens the content still.
+  /// The ticket with that text, if it was remembered and still opens the package.
   func ticket(
-    _ text: Span<UInt8>, for digest: SHA256Digest, now: UInt64, changes: UInt64
+    _ text: Span<UInt8>, for digest: SHA256Digest, now: UInt64, generation: UInt64
   ) -> VerifiedTicket? {
     guard !entries.isEmpty else { return nil }
-    let place = Self.place(of: text)
-    guard let package = entries[place].package, let meter = entries[place].meter else { return nil }
-    var ticket = entries[place].ticket
+    let slot = Self.slot(of: text)
+    guard let package = entries[slot].package, let meter = entries[slot].meter else { return nil }
+    var ticket = entries[slot].ticket
     ticket.package = package
     ticket.meter = meter
-    return ticket.covers(text, digest, now: now, changes: changes) ? ticket : nil
+    return ticket.covers(text, for: digest, now: now, generation: generation) ? ticket : nil
   }
 
+  /// Keeps the ticket instead of the one in its slot.
   func remember(_ ticket: VerifiedTicket, for text: Span<UInt8>) {
     if entries.isEmpty { entries = Array(repeating: Entry(), count: Self.capacity) }
     var entry = Entry(ticket: ticket, package: ticket.package, meter: ticket.meter)
     entry.ticket.package = nil
     entry.ticket.meter = nil
-    entries[Self.place(of: text)] = entry
+    entries[Self.slot(of: text)] = entry
   }
 
-  /// A ticket ends with its code, which is as good as random.
-  private static func place(of text: Span<UInt8>) -> Int {
-    var place = 0
-    for index in max(0, text.count - 4)..<text.count { place = place &* 31 &+ Int(text[index]) }
-    return place % capacity
+  /// A slot by the end of the ticket, which is its code and as good as random.
+  private static func slot(of text: Span<UInt8>) -> Int {
+    var slot = 0
+    for index in max(0, text.count - 4)..<text.count { slot = slot &* 31 &+ Int(text[index]) }
+    return slot % capacity
   }
 }

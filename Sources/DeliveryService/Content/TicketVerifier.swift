@@ -4,7 +4,7 @@ import HTTPServer
 import CoreTypes
 import PullboxAPI
 
-/// Checks the tickets that requests for content carry, against keys and revocations.
+/// Checks the tickets of requests for content, against keys and revocations.
 struct TicketVerifier: Sendable {
   let settings: LiveSettings
   let revocations: RevocationList
@@ -13,8 +13,8 @@ struct TicketVerifier: Sendable {
   /// Seconds since the epoch.
   var now: UInt64 { UInt64(max(0, clock.now().secondsSinceEpoch)) }
 
-  /// Changes whenever a ticket that was verified might not be valid any more.
-  var changes: UInt64 { settings.changes.current }
+  /// Another number whenever a ticket that was verified might not be valid any more.
+  var generation: UInt64 { settings.generation.current }
 
   /// The ticket of a request for that content. Throws `ticket-missing`, `ticket-invalid`, `ticket-expired`,
   /// `entitlement-revoked`, `content-withdrawn`.
@@ -32,7 +32,7 @@ struct TicketVerifier: Sendable {
       case .expired: throw Problem(.ticketExpired)
       }
     }
-    if let reason = revocations.reason(ticket.grant, digest) { throw Problem(reason) }
+    if let reason = revocations.reason(for: ticket.grant, content: digest) { throw Problem(reason) }
     return ticket
   }
 }

@@ -15,7 +15,7 @@ struct DeliveryRecorder: Sendable {
   /// After this call the database counts everything that was sent before it. Calls may overlap: the database
   /// takes them in order.
   func record() async throws {
-    let taken = meters.take()
+    let taken = meters.drain()
     guard !taken.isEmpty else { return }
     do {
       try await database.write { connection in
@@ -26,7 +26,7 @@ struct DeliveryRecorder: Sendable {
       }
     } catch {
       // Not written down, so not forgotten either.
-      meters.putBack(taken)
+      meters.restore(taken)
       throw error
     }
   }
@@ -37,6 +37,22 @@ struct DeliveryRecorder: Sendable {
     let backoff = Backoff(initial: Self.interval, cap: .seconds(10))
     await Worker(clock: timer, backoff: backoff).run(every: Self.interval, record) { error in
       log.error("what was sent cannot be written down", ["error": LogValue(error)])
+    }
+  }
+}
+
+extension DeliveryRecorder: MetricSource {
+  /// What was sent until the page was asked for is recorded first.
+  func register(in metrics: inout MetricRegistry) {
+    let delivery: [Metric<MeterRegistry>] = [
+      .counter("pullbox_delivered_bytes_total", help: "Body bytes of packages sent since the start.") {
+        $0.totalRecorded.rawValue
+      },
+      .gauge("pullbox_delivery_bodies", help: "Bodies of packages on their way.") { $0.bodies },
+    ]
+    metrics.register(delivery) {
+      try await record()
+      return meters
     }
   }
 }

@@ -31,9 +31,9 @@ extension GrantService {
     try await grantStore.database.read { connection in
       for id in ids {
         if try GrantTable.revocationSource(of: id, in: connection) == nil {
-          stops.allow(grant: id)
+          stops.reinstate(grant: id)
         } else {
-          stops.stop(grant: id)
+          stops.revoke(grant: id)
         }
       }
     }

@@ -59,7 +59,7 @@ struct GrantService: Sendable {
     response: GrantResponse, isNew: Bool
   ) {
     let content = try await content(of: request.product, version: request.version, for: request.device.id)
-    if stops.isStopped(content: content.digest) { throw Problem(.contentWithdrawn) }
+    if stops.isBlocked(content: content.digest) { throw Problem(.contentWithdrawn) }
     let finding = try await verify(request.proof, for: request.device.id, concerning: request.product)
     let transaction = try Self.transaction(for: request, in: finding)
     let basis = GrantStore.Basis(
@@ -85,7 +85,7 @@ struct GrantService: Sendable {
 
   func ticket(for id: GrantIdentifier) async throws -> TicketResponse {
     let grant = try await grantStore.grantForTicket(id)
-    if stops.isStopped(content: grant.digest) { throw Problem(.contentWithdrawn) }
+    if stops.isBlocked(content: grant.digest) { throw Problem(.contentWithdrawn) }
     return tickets.issue(for: grant, isRenewal: true)
   }
 
@@ -218,5 +218,15 @@ extension EntitlementClaim.Reason {
     case .publishedDuringSubscription: "published-during-subscription"
     case .unlockedAtStart: "unlocked-at-start"
     }
+  }
+}
+
+extension GrantService: MetricSource {
+  func register(in metrics: inout MetricRegistry) {
+    let database = grantStore.database
+    let grants: Metric<[(state: String, count: Int64)]> = .gauge(
+      "pullbox_grants", help: "Grants by state.", labels: ["state"]
+    ) { $0.map { .init($0.count, labels: [$0.state]) } }
+    metrics.register([grants]) { try await database.read { try GrantTable.countsByState(in: $0) } }
   }
 }

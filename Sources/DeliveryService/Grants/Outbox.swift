@@ -109,3 +109,13 @@ final class Outbox: Sendable {
     wake()
   }
 }
+
+extension Outbox: MetricSource {
+  func register(in metrics: inout MetricRegistry) {
+    let database = grantStore.database
+    let depth: Metric<Int> = .gauge("pullbox_outbox_depth", help: "Calls that a store has still to hear.") {
+      $0
+    }
+    metrics.register([depth]) { try await database.read { try OutboxTable.depth(in: $0) } }
+  }
+}

@@ -8,17 +8,13 @@ import Synchronization
 final class TicketIssuer: Sendable {
   private let settings: LiveSettings
   private let clock: any WallClock
-  private let first = Atomic<Int>(0)
-  private let later = Atomic<Int>(0)
+  private let issued = Atomic<Int>(0)
+  private let renewed = Atomic<Int>(0)
 
   init(settings: LiveSettings, clock: any WallClock) {
     self.settings = settings
     self.clock = clock
   }
-
-  /// Tickets since the start, for the metrics: with a grant, and to renew one.
-  var issued: Int { first.load(ordering: .relaxed) }
-  var renewed: Int { later.load(ordering: .relaxed) }
 
   /// Expiries are whole seconds; the last one is rounded up, so that a ticket is never shorter than promised.
   func issue(for grant: GrantRecord, isRenewal: Bool) -> TicketResponse {
@@ -29,9 +25,24 @@ final class TicketIssuer: Sendable {
     let ticket = Ticket(
       rateClass: settings.classes.number(for: grant.product.text), keyIdentifier: key.identifier,
       expiry: UInt64(seconds), grant: Ticket.InlineGrant(grant.id), device: Ticket.tag(of: grant.device))
-    if isRenewal { later.add(1, ordering: .relaxed) } else { first.add(1, ordering: .relaxed) }
+    if isRenewal { renewed.add(1, ordering: .relaxed) } else { issued.add(1, ordering: .relaxed) }
     return TicketResponse(
       ticket: ticket.sealed(with: key.secret, for: grant.digest),
       ticketExpires: Timestamp(millisecondsSinceEpoch: seconds * 1000))
+  }
+}
+
+extension TicketIssuer: MetricSource {
+  func register(in metrics: inout MetricRegistry) {
+    metrics.register([
+      .counter(
+        "pullbox_tickets_total", help: "Tickets sealed, with a grant or to renew one.", labels: ["kind"]
+      ) {
+        [
+          .init(self.issued.load(ordering: .relaxed), labels: ["issued"]),
+          .init(self.renewed.load(ordering: .relaxed), labels: ["renewed"]),
+        ]
+      }
+    ])
   }
 }

@@ -1,4 +1,4 @@
-/// `Content-Disposition` (RFC 6266), as far as it names a file.
+/// The file name in a `Content-Disposition` (RFC 6266).
 enum ContentDisposition {
   /// The value of `filename`, a token or a quoted string; nil without one. At most 255 bytes, without a path.
   static func filename(_ field: String) -> String? {

@@ -3,12 +3,12 @@ import HTTPServer
 
 /// `Content-Digest` and `Repr-Digest` (RFC 9530).
 enum DigestField {
-  /// The strongest digest that is known here; nil where the field is absent, malformed, or has only others: then it is
-  /// ignored, as §2 has it.
+  /// The strongest digest whose algorithm is supported. Nil if the field is absent, malformed, or has other
+  /// algorithms only: then it is ignored (§2).
   static func checksum(_ lines: [String]) -> Checksum? {
     let members = StructuredField.dictionary(lines) ?? [:]
-    let known: [(String, ChecksumAlgorithm)] = [("sha-512", .sha512), ("sha-256", .sha256)]
-    return known.lazy.compactMap { name, algorithm in
+    let supported: [(String, ChecksumAlgorithm)] = [("sha-512", .sha512), ("sha-256", .sha256)]
+    return supported.lazy.compactMap { name, algorithm in
       guard case .bytes(let bytes)? = members[name] else { return nil }
       return Checksum(algorithm, bytes)
     }.first
@@ -21,9 +21,9 @@ enum DigestField {
   }
 }
 
-/// Which digest fields an answer about content carries, as the request wishes: `Repr-Digest` unless `Want-Repr-Digest`
-/// (RFC 9530 §4) gives sha-256 the weight 0, and the older `Digest` (RFC 3230) where `Want-Digest` asks for SHA-256. No
-/// other digest of a package is on record.
+/// Which digest fields a response with content carries: `Repr-Digest` unless the request's `Want-Repr-Digest`
+/// (RFC 9530 §4) gives sha-256 the weight 0, and the older `Digest` (RFC 3230) if its `Want-Digest` asks for
+/// SHA-256. No other digest of a package is on record.
 struct DigestPreference: Hashable, Sendable {
   var wantsReprDigest = true
   var wantsDigest = false
@@ -32,8 +32,8 @@ struct DigestPreference: Hashable, Sendable {
     let want = request.headers.values(of: "Want-Repr-Digest")
     // A malformed field is ignored.
     if case .integer(0)? = StructuredField.dictionary(want)?["sha-256"] { wantsReprDigest = false }
-    let old = request.headers.values(of: "Want-Digest").joined(separator: ",")
-    for part in old.lowercased().split(separator: ",") {
+    let legacy = request.headers.values(of: "Want-Digest").joined(separator: ",")
+    for part in legacy.lowercased().split(separator: ",") {
       let pieces = part.split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" } }
       guard pieces.first == "sha-256" else { continue }
       let weight = pieces.dropFirst().first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) }
@@ -43,7 +43,7 @@ struct DigestPreference: Hashable, Sendable {
 }
 
 extension RequestHead {
-  /// Whether a `Want-Digest` or `Want-Repr-Digest` is there, which the loops leave to ``ContentRoutes``.
+  /// Whether the request has a `Want-Digest` or `Want-Repr-Digest`, which the loops leave to ``ContentRoutes``.
   func wantsDigests(_ bytes: Span<UInt8>) -> Bool {
     for index in 0..<fieldCount {
       let name = field(at: index).name

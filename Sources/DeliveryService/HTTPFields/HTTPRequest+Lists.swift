@@ -2,9 +2,10 @@ import PullboxAPIServer
 import HTTPServer
 import PullboxAPI
 
-/// What requests for lists carry in their query.
+/// The query of a request for a list.
 extension HTTPRequest {
-  /// Where the page before ended; nil for the first page. Throws `request-malformed` for what no page's `next` says.
+  /// The cursor at which the page before ended; nil for the first page. Throws `request-malformed` if `make` does
+  /// not know the text.
   func cursor<Value>(_ name: String, _ make: (String) -> Value?) throws(Problem) -> Value? {
     guard let text = queryValue(name) else { return nil }
     guard let value = make(text) else {
@@ -13,7 +14,8 @@ extension HTTPRequest {
     return value
   }
 
-  /// What the list is narrowed to; nil where it is not. Throws `request-malformed` for a value that there cannot be.
+  /// The value that the list is narrowed to; nil without one. Throws `request-malformed` if `make` does not know
+  /// the text.
   func filter<Value>(_ name: String, _ make: (String) -> Value?) throws(Problem) -> Value? {
     guard let text = queryValue(name) else { return nil }
     guard let value = make(text) else { throw Problem(.requestMalformed, "\(name) cannot be '\(text)'") }

@@ -5,10 +5,11 @@ enum StructuredField: Hashable, Sendable {
   case integer(Int64)
   case boolean(Bool)
   case bytes([UInt8])
-  /// A decimal, a string, a token, a date or a display string: well formed, and not what any field here holds.
+  /// A decimal, a string, a token, a date or a display string: well formed, but the value of no field here.
   case other
 
-  /// The field's one item, its parameters left out. Nil without a field, or where it is not exactly an item.
+  /// The field's one item, without its parameters (§4.2, type `item`). Nil without a field, or unless the field is
+  /// exactly one item.
   static func item(_ lines: [String]) -> StructuredField? {
     guard !lines.isEmpty else { return nil }
     var parser = StructuredFieldParser(lines)
@@ -18,14 +19,15 @@ enum StructuredField: Hashable, Sendable {
     return parser.isAtEnd ? item : nil
   }
 
-  /// The field's members; of a key that comes twice, the last. Nil where it is not exactly a dictionary of items.
+  /// The field's members (§4.2.2); a key that comes twice has its last value. Nil unless the field is exactly a
+  /// dictionary of items.
   static func dictionary(_ lines: [String]) -> [String: StructuredField]? {
     var parser = StructuredFieldParser(lines)
     parser.skipSpaces()
     var members: [String: StructuredField] = [:]
     while !parser.isAtEnd {
       guard let key = parser.key() else { return nil }
-      if parser.take("=") {
+      if parser.consume("=") {
         guard let item = parser.item() else { return nil }
         members[key] = item
       } else {
@@ -34,7 +36,7 @@ enum StructuredField: Hashable, Sendable {
       }
       parser.skipOptionalSpaces()
       if parser.isAtEnd { return members }
-      guard parser.take(",") else { return nil }
+      guard parser.consume(",") else { return nil }
       parser.skipOptionalSpaces()
       // A comma must be followed by a member.
       if parser.isAtEnd { return nil }
@@ -44,20 +46,21 @@ enum StructuredField: Hashable, Sendable {
 }
 
 extension StructuredField {
-  /// Nil for anything but an integer of zero or more.
+  /// The field as a length: nil unless it is one integer of zero or more.
   static func length(_ lines: [String]) -> Int64? {
     guard case .integer(let number)? = item(lines), number >= 0 else { return nil }
     return number
   }
 
-  /// Nil for anything but a boolean.
+  /// The field as a boolean: nil unless it is one boolean.
   static func boolean(_ lines: [String]) -> Bool? {
     guard case .boolean(let value)? = item(lines) else { return nil }
     return value
   }
 }
 
-/// The parsing algorithms of RFC 9651 §4.2, over the lines of one field.
+/// The parsing algorithms of RFC 9651 §4.2, over the lines of one field. A step that finds nothing it can read
+/// answers nil or false, and the whole field fails.
 struct StructuredFieldParser {
   private let bytes: [UInt8]
   private var position = 0
@@ -78,13 +81,14 @@ struct StructuredFieldParser {
     while next == UInt8(ascii: " ") || next == UInt8(ascii: "\t") { position += 1 }
   }
 
-  mutating func take(_ character: Unicode.Scalar) -> Bool {
+  /// Goes past the character if it is the next one.
+  mutating func consume(_ character: Unicode.Scalar) -> Bool {
     guard next == UInt8(ascii: character) else { return false }
     position += 1
     return true
   }
 
-  /// §4.2.3.3.
+  /// A key (§4.2.3.3).
   mutating func key() -> String? {
     let start = position
     guard let first = next, first == UInt8(ascii: "*") || Self.isLowercase(first) else { return nil }
@@ -102,12 +106,12 @@ struct StructuredFieldParser {
     return item
   }
 
-  /// §4.2.3.2.
+  /// Parameters, which no field here uses (§4.2.3.2).
   mutating func skipParameters() -> Bool {
-    while take(";") {
+    while consume(";") {
       skipSpaces()
       guard key() != nil else { return false }
-      if take("="), bareItem() == nil { return false }
+      if consume("="), bareItem() == nil { return false }
     }
     return true
   }
@@ -129,17 +133,17 @@ struct StructuredFieldParser {
 
   private mutating func boolean() -> StructuredField? {
     position += 1
-    if take("1") { return .boolean(true) }
-    if take("0") { return .boolean(false) }
+    if consume("1") { return .boolean(true) }
+    if consume("0") { return .boolean(false) }
     return nil
   }
 
   /// At most 15 digits, or 12 and 3 after a point (§4.2.4).
   private mutating func number() -> StructuredField? {
-    let isNegative = take("-")
+    let isNegative = consume("-")
     let whole = digits()
     guard !whole.isEmpty else { return nil }
-    if take(".") {
+    if consume(".") {
       let fraction = digits()
       return whole.count <= 12 && (1...3).contains(fraction.count) ? .other : nil
     }

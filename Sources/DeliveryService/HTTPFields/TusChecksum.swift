@@ -1,13 +1,14 @@
 import Crypto
 import PullboxAPI
 
-/// `Upload-Checksum` of tus: an algorithm's name and a digest in base 64.
+/// The `Upload-Checksum` of tus 1.0.0 (checksum extension): an algorithm's name and a digest in base 64.
 enum TusChecksum {
   static let algorithms: [(name: String, algorithm: ChecksumAlgorithm)] = [
     ("sha1", .sha1), ("sha256", .sha256),
   ]
 
-  /// Throws `checksum-unsupported` for an algorithm that is not in the list, `request-malformed`.
+  /// Throws `checksum-unsupported` for an algorithm that is not in ``algorithms``, and `request-malformed` for a
+  /// field that is not a name and a digest of its length.
   static func parse(_ field: String) throws(Problem) -> Checksum {
     let parts = field.split(separator: " ", omittingEmptySubsequences: false)
     guard parts.count == 2 else {

@@ -10,41 +10,37 @@ struct MetricsText {
 
   /// One metric with its values, each with its labels. A counter's name ends in `_total`.
   mutating func add(
-    _ name: String, _ kind: Kind, _ help: String, _ samples: [(labels: [(String, String)], value: Double)]
+    _ name: String, kind: Kind, help: String, samples: [(labels: [(String, String)], value: Double)]
   ) {
-    describe(name, kind, help)
-    for sample in samples { put(name, sample.labels, sample.value) }
+    describe(name, kind: kind, help: help)
+    for sample in samples { append(name, labels: sample.labels, value: sample.value) }
   }
 
-  mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: some BinaryInteger) {
-    add(name, kind, help, [([], Double(value))])
-  }
-
-  /// `buckets` are the counts between the bounds, not yet summed up; one more than there are bounds.
+  /// `buckets` are the counts between the bounds, not yet summed up: one more than there are bounds.
   mutating func addHistogram(
-    _ name: String, _ help: String, bounds: [Double], buckets: [UInt64], sum: Double
+    _ name: String, help: String, bounds: [Double], buckets: [UInt64], sum: Double
   ) {
-    describe(name, .histogram, help)
+    describe(name, kind: .histogram, help: help)
     var total: UInt64 = 0
     for (index, count) in buckets.enumerated() {
       total += count
       let bound = index < bounds.count ? Self.number(bounds[index]) : "+Inf"
-      put(name + "_bucket", [("le", bound)], Double(total))
+      append(name + "_bucket", labels: [("le", bound)], value: Double(total))
     }
-    put(name + "_sum", [], sum)
-    put(name + "_count", [], Double(total))
+    append(name + "_sum", labels: [], value: sum)
+    append(name + "_count", labels: [], value: Double(total))
   }
 
-  private mutating func describe(_ name: String, _ kind: Kind, _ help: String) {
+  private mutating func describe(_ name: String, kind: Kind, help: String) {
     text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
   }
 
-  private mutating func put(_ name: String, _ labels: [(String, String)], _ value: Double) {
+  private mutating func append(_ name: String, labels: [(String, String)], value: Double) {
     let pairs = labels.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }.joined(separator: ",")
     text += "\(name)\(pairs.isEmpty ? "" : "{\(pairs)}") \(Self.number(value))\n"
   }
 
-  /// Without a fraction where there is none.
+  /// A whole number is written without a fraction.
   private static func number(_ value: Double) -> String {
     value == value.rounded() && value.magnitude < 1e15 ? String(Int64(value)) : String(value)
   }

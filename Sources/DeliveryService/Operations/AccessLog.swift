@@ -6,7 +6,7 @@ import Synchronization
 import SystemCalls
 
 /// Writes a line for each request, on a thread of its own: the loops leave their records in rings and never wait for it.
-/// What finds a ring full, or a file that takes nothing, is lost and counted.
+/// A record that finds its ring full, or whose line cannot be written, is lost and counted.
 final class AccessLog: ExchangeRecorder {
   /// For each loop, twenty times a second: 160,000 requests a second before records are dropped.
   let ringCapacity = 8192
@@ -20,26 +20,26 @@ final class AccessLog: ExchangeRecorder {
   private let isEnding = Atomic<Bool>(false)
   private let lost = Atomic<UInt64>(0)
 
-  /// `path` is a file that lines are added to, or `-` for standard error.
+  /// `path` is a file that lines are appended to, or `-` for standard error.
   init(path: String, log: Log) {
     self.path = path
     self.log = log
   }
 
-  /// Lines that could not be written.
+  /// Lines that could not be written, since the start.
   var lostLines: UInt64 { lost.load(ordering: .relaxed) }
 
   func begin(_ rings: [AccessRing]) {
     self.rings.withLock { $0 = rings }
   }
 
-  /// Throws when the file cannot be written to; for the start, so that an operator learns it then. Blocks.
+  /// Throws if the file cannot be written, so that an operator learns it at the start. Blocks.
   func check() throws {
     guard path != "-" else { return }
     _ = try open()
   }
 
-  /// Makes the next line go to a file of that name, which need not be the one that was open: the old one was moved away.
+  /// Opens the path anew before the next line: the file that was open may have been moved away.
   func reopen() {
     wantsReopening.store(true, ordering: .relaxed)
   }
@@ -97,7 +97,7 @@ final class AccessLog: ExchangeRecorder {
   }
 }
 
-/// One line of the access log: JSON, without anything that opens content or names a person.
+/// One line of the access log: JSON, without a value that opens content or names a person.
 enum AccessLine {
   /// Appends the line of a record, line feed included.
   static func append(_ record: borrowing AccessRecord, to line: inout [UInt8]) {
@@ -175,13 +175,13 @@ extension [UInt8] {
     append(contentsOf: text.utf8)
   }
 
-  /// As the inside of a JSON string.
+  /// Appends the text as the inside of a JSON string (RFC 8259 §7).
   fileprivate mutating func append(escaping text: String) {
     JSONString.appendContent(of: text, to: &self, form: .oneLine)
   }
 }
 
-/// Tells the access record who asked, where a trusted proxy forwarded the request.
+/// Puts the client into the access record if a trusted proxy forwarded the request.
 struct ForwardedClientHandler: AsyncHandler {
   let handler: any AsyncHandler
   let settings: LiveSettings

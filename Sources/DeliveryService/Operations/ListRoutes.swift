@@ -4,7 +4,7 @@ import Database
 import HTTPServer
 import PullboxAPI
 
-/// Lists for operators: what was granted and delivered, and who did what. Pages, the newest first.
+/// The lists for operators, in pages, newest first: what was granted and delivered, and the audit log.
 struct ListRoutes: Sendable {
   static let maximumPage = 200
 

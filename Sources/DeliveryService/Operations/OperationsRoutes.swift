@@ -4,7 +4,7 @@ import HTTPServer
 import CoreTypes
 import PullboxAPI
 
-/// Health and metrics.
+/// The routes for monitoring: health and metrics. They need no key.
 struct OperationsRoutes: Sendable {
   let database: Database
   let metrics: ServiceMetrics
@@ -19,6 +19,7 @@ struct OperationsRoutes: Sendable {
     }
   }
 
+  /// Why the server is not ready; nil if it is.
   private func unreadiness() async -> String? {
     do {
       _ = try await database.read { try $0.first("SELECT 1 AS one") }

@@ -1,12 +1,12 @@
 import CoreTypes
 import Crypto
 
-/// Leaves the sending of a body to the nginx in front, which reads the package from the blobs' directory
+/// Lets the nginx in front send a body, which reads the package from the blobs' directory
 /// (`X-Accel-Redirect`). Ticket, limits and conditions are checked here.
 struct AccelRedirect: Sendable {
   /// The internal location that nginx maps to the blobs' directory; begins and ends with a slash.
   let prefix: String
-  /// Bodies that are longer are sent from here, where a revocation ends them; nil for no bound.
+  /// Longer bodies are sent by this server, so that a revocation can end them; nil for no bound.
   let longest: ByteCount?
 
   /// Nil unless `prefix` is a path.
@@ -16,7 +16,7 @@ struct AccelRedirect: Sendable {
     self.longest = longest
   }
 
-  /// Where nginx finds the package.
+  /// The path at which nginx finds the package.
   func location(of digest: SHA256Digest) -> String {
     let name = digest.hexadecimal
     return "\(prefix)\(name.prefix(2))/\(name.dropFirst(2))"

@@ -1,6 +1,7 @@
 import HTTPServer
 
-/// The fields in which proxies speak of their clients. `Forwarded` counts alone where it is there and well formed.
+/// The fields in which proxies name their clients. A `Forwarded` field (RFC 7239) is used alone; without one, the
+/// older `X-Forwarded-` fields are.
 struct ForwardingFields: Sendable {
   var forwarded: [String] = []
   var forwardedFor: [String] = []
@@ -21,10 +22,11 @@ struct ForwardingFields: Sendable {
       host: request.headers.values(of: "X-Forwarded-Host"))
   }
 
-  /// In the order in which they were added; none where a `Forwarded` field is there and malformed.
+  /// One hop a proxy, in the order in which they were added; none if there is a `Forwarded` field and it is
+  /// malformed.
   var hops: [ForwardedElement] {
     if !forwarded.isEmpty { return ForwardedElement.parse(forwarded) ?? [] }
-    // These three say nothing of how they belong together: scheme and host are what the last proxy added.
+    // How these three belong together is not defined: scheme and host are what the last proxy added.
     let scheme = Self.parts(forwardedScheme).last?.lowercased()
     let host = Self.parts(forwardedHost).last
     let clients = Self.parts(forwardedFor)
@@ -41,7 +43,7 @@ struct ForwardingFields: Sendable {
   }
 }
 
-/// One hop of a `Forwarded` field (RFC 7239): what a proxy says of whom it forwards for.
+/// One hop of a `Forwarded` field (RFC 7239 §4): what a proxy says about the client that it forwards for.
 struct ForwardedElement: Hashable, Sendable {
   /// `for`: an address, perhaps with a port; `unknown`; or a name that begins with `_` and hides one.
   var client: String?
@@ -49,30 +51,31 @@ struct ForwardedElement: Hashable, Sendable {
   var scheme: String?
   var host: String?
 
-  /// The elements of all lines of the field, in order. Nil where the field does not follow the grammar of §4, or says the
-  /// same thing twice of one hop: then none of it counts.
+  /// The elements of all lines of the field, in order. Nil if the field does not follow the grammar of §4, or has a
+  /// parameter twice in one element: then the whole field is ignored.
   static func parse(_ lines: [String]) -> [ForwardedElement]? {
     var reader = FieldReader(lines.joined(separator: ","))
     var elements: [ForwardedElement] = []
     while true {
       reader.skipSpaces()
       // Empty elements of a list are legal (RFC 9110 §5.6.1.2).
-      if reader.take(",") { continue }
+      if reader.consume(",") { continue }
       if reader.isAtEnd { return elements.isEmpty ? nil : elements }
       guard let element = element(&reader) else { return nil }
       elements.append(element)
       reader.skipSpaces()
-      guard reader.isAtEnd || reader.take(",") else { return nil }
+      guard reader.isAtEnd || reader.consume(",") else { return nil }
     }
   }
 
-  /// Pairs with semicolons between; one that is empty is legal.
+  /// Pairs, separated by semicolons; an empty one is legal.
   private static func element(_ reader: inout FieldReader) -> ForwardedElement? {
     var element = ForwardedElement()
     var names: Set<String> = []
     repeat {
       guard let name = reader.token()?.lowercased() else { continue }
-      guard reader.take("="), let value = reader.token() ?? reader.quotedText(), names.insert(name).inserted
+      guard reader.consume("="), let value = reader.token() ?? reader.quotedText(),
+        names.insert(name).inserted
       else { return nil }
       switch name {
       case "for": element.client = value
@@ -81,7 +84,7 @@ struct ForwardedElement: Hashable, Sendable {
       // `by`, and what others have registered.
       default: break
       }
-    } while reader.take(";")
+    } while reader.consume(";")
     return names.isEmpty ? nil : element
   }
 }
@@ -101,22 +104,22 @@ private struct FieldReader {
     while position < bytes.count, bytes[position] == 0x20 || bytes[position] == 0x09 { position += 1 }
   }
 
-  mutating func take(_ character: Unicode.Scalar) -> Bool {
+  mutating func consume(_ character: Unicode.Scalar) -> Bool {
     guard position < bytes.count, bytes[position] == UInt8(ascii: character) else { return false }
     position += 1
     return true
   }
 
-  /// Nil where none stands here.
+  /// The token at this place; nil without one.
   mutating func token() -> String? {
     let start = position
     while position < bytes.count, Self.isTokenByte(bytes[position]) { position += 1 }
     return position > start ? String(decoding: bytes[start..<position], as: UTF8.self) : nil
   }
 
-  /// Without its quotes and escapes; nil where none stands here, or where it does not end.
+  /// The quoted string at this place, without its quotes and escapes; nil without one, or if it does not end.
   mutating func quotedText() -> String? {
-    guard take("\"") else { return nil }
+    guard consume("\"") else { return nil }
     var text: [UInt8] = []
     while position < bytes.count {
       let byte = bytes[position]

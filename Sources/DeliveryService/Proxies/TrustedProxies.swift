@@ -1,24 +1,25 @@
 import HTTPServer
 
-/// The proxies whose word on the client counts; nobody else's does.
+/// The proxies whose fields about the client are believed; those of any other peer are not.
 struct TrustedProxies: Sendable {
-  /// Addresses and blocks of addresses; `unix` is whoever comes through a Unix socket.
+  /// Addresses and blocks of addresses; `unix` is every peer that comes through a Unix socket.
   var networks: [PeerNetwork] = []
 
   func contains(_ peer: PeerAddress) -> Bool { networks.contains { $0.contains(peer) } }
 
-  /// What is known of the client of a request that `peer` sent with these fields. Nothing but `peer` where that is no
-  /// proxy, or where the fields make no sense.
+  /// The client of a request that `peer` sent with these fields: `peer` itself unless it is a trusted proxy and the
+  /// fields are well formed.
   ///
-  /// Each proxy adds who sent it the request. From the last entry back, entries count as long as a trusted proxy wrote
-  /// them: the first that names somebody else names the client, whatever stands before it was the client's own invention.
+  /// Each proxy adds the address that sent it the request. From the last entry back, an entry is believed while a
+  /// trusted proxy wrote it: the first one that names another peer names the client, and the entries before it are
+  /// the client's own claim.
   func origin(of peer: PeerAddress, _ fields: ForwardingFields) -> RequestOrigin {
     var origin = RequestOrigin(client: peer)
     guard contains(peer) else { return origin }
     for hop in fields.hops.reversed() {
       origin.scheme = hop.scheme.flatMap { ["http", "https"].contains($0) ? $0 : nil } ?? origin.scheme
       origin.host = hop.host.flatMap { RequestOrigin.isHost($0) ? $0 : nil } ?? origin.host
-      // A hidden or unknown client is nobody's address; the proxy that hides it stands for it.
+      // A hidden or unknown client has no address here; the proxy that hides it stands for it.
       guard let client = hop.client.flatMap(RequestOrigin.address) else { return origin }
       origin.client = client
       guard contains(client) else { return origin }
@@ -27,15 +28,15 @@ struct TrustedProxies: Sendable {
   }
 }
 
-/// Who asked, and how they call this server.
+/// The client of a request, and the address by which it called this server.
 struct RequestOrigin: Hashable, Sendable {
   var client: PeerAddress
-  /// `http` or `https`, where a proxy said so.
+  /// `http` or `https`, if a proxy said so.
   var scheme: String?
-  /// As the client calls the server, with a port where that is not the scheme's.
+  /// The host by which the client called the server, with a port unless it is the scheme's.
   var host: String?
 
-  /// What the client puts before paths; nil where no proxy said both.
+  /// What the client puts before paths; nil unless a proxy said both.
   var base: String? {
     guard let scheme, let host else { return nil }
     return "\(scheme)://\(host)"
@@ -55,7 +56,7 @@ struct RequestOrigin: Hashable, Sendable {
     return PeerAddress(host: String(text[..<colon]), port: UInt16(text[colon...].dropFirst()) ?? 0)
   }
 
-  /// Whether it can stand in a URL as host and port: nothing that would end it or begin something else.
+  /// Whether it can be host and port of a URL: without a byte that would end them or begin another component.
   static func isHost(_ text: String) -> Bool {
     (1...260).contains(text.utf8.count)
       && text.utf8.allSatisfy { byte in

@@ -1,10 +1,10 @@
 import Crypto
 import HTTPServer
 
-/// Counts the body bytes that the kernel took for a grant, on every loop at once, for its device as well.
+/// Counts the body bytes that the kernel accepted for a grant and for its device, on every loop at once.
 final class GrantMeter: BodyMeter {
   let grant: Ticket.InlineGrant
-  /// The one package that the grant is about.
+  /// The package that the grant opens.
   let content: SHA256Digest
   let device: DeviceMeter
   let rate: RateMeter
@@ -49,9 +49,9 @@ final class DeviceMeter: Sendable {
 }
 
 extension GrantMeter {
-  /// What the limits say to one more body.
+  /// Whether the limits admit one more body.
   enum Admission: Hashable, Sendable {
-    /// It may begin now; nil where it need not be paced.
+    /// It may begin now; nil if it need not be paced.
     case begin(bytesPerSecond: UInt64?)
     /// It may not begin before so many nanoseconds have passed.
     case wait(nanoseconds: UInt64)
@@ -74,23 +74,23 @@ extension GrantMeter {
     guard rate.bodies < limits.bodiesPerGrant, device.rate.bodies < limits.bodiesPerDevice else {
       return Self.bodyDelay
     }
-    let own = if let bucket = limits.grant { rate.delay(bucket, now: now) } else { UInt64(0) }
+    let own = if let bucket = limits.grant { rate.delay(by: bucket, now: now) } else { UInt64(0) }
     guard own == 0, let bucket = limits.device else { return own }
-    return device.rate.delay(bucket, now: now)
+    return device.rate.delay(by: bucket, now: now)
   }
 
-  /// Bytes a second for a body of that length that begins now; nil where it need not be paced: the rates are too high for
+  /// Bytes a second for a body of that length that begins now; nil if it need not be paced: the rates are too high for
   /// that, or the bursts have room for all of it. Otherwise the smaller of the shares that the other bodies leave it.
   func pace(under limits: RateLimits, length: Int64, now: () -> UInt64) -> UInt64? {
-    let own = Self.share(limits.grant, rate, length, now)
-    let shared = Self.share(limits.device, device.rate, length, now)
+    let own = Self.share(of: limits.grant, meter: rate, length: length, now: now)
+    let shared = Self.share(of: limits.device, meter: device.rate, length: length, now: now)
     return own.map { own in min(own, shared ?? own) } ?? shared
   }
 
   private static func share(
-    _ bucket: TokenBucket?, _ meter: borrowing RateMeter, _ length: Int64, _ now: () -> UInt64
+    of bucket: TokenBucket?, meter: borrowing RateMeter, length: Int64, now: () -> UInt64
   ) -> UInt64? {
-    guard let bucket, bucket.rate <= RateLimits.largestPacedRate, meter.room(bucket, now: now()) < length
+    guard let bucket, bucket.rate <= RateLimits.largestPacedRate, meter.room(in: bucket, now: now()) < length
     else { return nil }
     return UInt64(max(1, bucket.rate / Int64(max(0, meter.bodies) + 1)))
   }

@@ -3,17 +3,23 @@ import CoreTypes
 import PullboxAPI
 import Synchronization
 
-/// The meters of the grants and devices that content is sent to. The loops add to a meter without a lock; only finding it
-/// takes one, once a loop and ticket.
+/// The meters of the grants and devices that content is sent to: one ``GrantMeter`` a grant, which shares a
+/// ``DeviceMeter`` with the other grants of its device. The loops add to a meter without a lock; only to find it
+/// takes one, once a loop and ticket. ``DeliveryRecorder`` drains the registry into the database.
+///
+///     let meter = registry.meter(for: ticket.grant, device: ticket.device, content: digest)
+///     meter.didSend(65_536)
+///     let sent = registry.drain()  // [(grant, 65536 bytes)]
+///     registry.restore(sent)       // Not written down: the next drain has it again.
 final class MeterRegistry: Sendable {
-  /// How long the meter of somebody who is gone is kept, so that going and coming back pays no debt.
-  static let memory: Duration = .seconds(60)
+  /// How long a meter is kept that no connection holds, so that a client that leaves and returns keeps its debt.
+  static let retention: Duration = .seconds(60)
 
   private struct Entry {
     var meter: GrantMeter
-    /// Of the meter's bytes, those that were taken to be written down.
+    /// The bytes of the meter that were drained.
     var recorded: Int64 = 0
-    /// Since when nobody else holds the meter.
+    /// The time since which only this registry holds the meter.
     var unusedSince: MonotonicInstant?
   }
 
@@ -43,44 +49,46 @@ final class MeterRegistry: Sendable {
     }
   }
 
+  /// The meters of all grants that the closure accepts.
   func all(where isWanted: (GrantMeter) -> Bool) -> [GrantMeter] {
     state.withLock { state in state.grants.values.map(\.meter).filter(isWanted) }
   }
 
-  /// What has been sent since the last call. Meters that nobody else holds any more are forgotten after a while.
-  func take() -> [(grant: Ticket.InlineGrant, bytes: ByteCount)] {
+  /// The bytes that were sent since the last call, by grant. Meters that only this registry has held for
+  /// ``retention`` are forgotten.
+  func drain() -> [(grant: Ticket.InlineGrant, bytes: ByteCount)] {
     let now = timer.now()
     return state.withLock { state in
-      var taken: [(Ticket.InlineGrant, ByteCount)] = []
+      var drained: [(Ticket.InlineGrant, ByteCount)] = []
       for grant in Array(state.grants.keys) {
         guard var entry = state.grants.removeValue(forKey: grant) else { continue }
         let total = entry.meter.rate.total
         if total > entry.recorded {
-          taken.append((grant, ByteCount(total - entry.recorded)))
+          drained.append((grant, ByteCount(total - entry.recorded)))
           state.recorded += total - entry.recorded
           entry.recorded = total
         }
         // The entry is out of the dictionary: its own reference is the only one that this class has.
-        if taken.last?.0 == grant || !isKnownUniquelyReferenced(&entry.meter) {
+        if drained.last?.0 == grant || !isKnownUniquelyReferenced(&entry.meter) {
           entry.unusedSince = nil
         } else if entry.unusedSince == nil {
           entry.unusedSince = now
         }
-        if let since = entry.unusedSince, now - since > Self.memory { continue }
+        if let since = entry.unusedSince, now - since > Self.retention { continue }
         state.grants[grant] = entry
       }
       for device in Array(state.devices.keys) {
         guard var meter = state.devices.removeValue(forKey: device) else { continue }
         if !isKnownUniquelyReferenced(&meter) { state.devices[device] = meter }
       }
-      return taken
+      return drained
     }
   }
 
-  /// Gives back what could not be written down; the next call takes it again.
-  func putBack(_ taken: [(grant: Ticket.InlineGrant, bytes: ByteCount)]) {
+  /// Returns what could not be written down; the next ``drain()`` has it again.
+  func restore(_ drained: [(grant: Ticket.InlineGrant, bytes: ByteCount)]) {
     state.withLock { state in
-      for (grant, bytes) in taken {
+      for (grant, bytes) in drained {
         state.grants[grant]?.recorded -= bytes.rawValue
         state.recorded -= bytes.rawValue
       }
@@ -90,6 +98,6 @@ final class MeterRegistry: Sendable {
   /// Bodies that are on their way, of all grants.
   var bodies: Int { state.withLock { $0.grants.values.reduce(0) { $0 + $1.meter.rate.bodies } } }
 
-  /// Everything taken and not given back, for the metrics.
+  /// Every byte that was drained and not restored, since the start.
   var totalRecorded: ByteCount { ByteCount(state.withLock { $0.recorded }) }
 }

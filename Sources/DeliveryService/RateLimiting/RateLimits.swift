@@ -1,4 +1,4 @@
-/// What the tickets of one rate class may take at a time. A missing bucket is no limit.
+/// The limits of one rate class: bodies at once, and bytes by time. A missing bucket is no limit.
 struct RateLimits: Hashable, Sendable {
   /// The kernel paces a connection whose share is at most this much a second. Its timers cost more than fairness gains
   /// where a grant may have more; there the bucket alone keeps the rate.
@@ -16,9 +16,9 @@ struct RateLimits: Hashable, Sendable {
 /// The limits of each rate class, and which class the tickets for a product get.
 struct RateClasses: Hashable, Sendable {
   struct Named: Hashable, Sendable {
-    /// As tickets carry it; never 0.
+    /// The number that tickets carry; never 0.
     var number: UInt8
-    /// Product identifiers; one that ends in `*` stands for all that begin so.
+    /// Product identifiers; one that ends in `*` stands for all with that prefix.
     var products: [String]
     var limits: RateLimits
   }
@@ -31,7 +31,7 @@ struct RateClasses: Hashable, Sendable {
     named.first { $0.number == number }?.limits ?? standard
   }
 
-  /// The first class that names the product; 0 where none does.
+  /// The number of the first class that names the product; 0 without one.
   func number(for product: String) -> UInt8 {
     let first = named.first { named in
       named.products.contains { pattern in

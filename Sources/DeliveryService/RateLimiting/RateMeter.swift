@@ -1,24 +1,24 @@
 import Synchronization
 
 /// Counts the bodies of a grant or a device on every loop at once, without a lock, and holds them against a
-/// ``TokenBucket``. Bytes are counted as the kernel takes them and put into the bucket in lots, so that a small range costs
-/// no look at the clock.
+/// ``TokenBucket``. Bytes are counted when the kernel accepts them and charged to the bucket in batches, so that a
+/// small range needs no look at the clock.
 struct RateMeter: ~Copyable {
-  /// What a body costs beside its bytes: about what its head and its handling weigh.
+  /// Bytes that are charged for a body beside its own: about the price of its head and its handling.
   static let bodyCost: Int64 = 512
-  /// The most that is in no bucket yet.
-  static let largestLot: Int64 = 1 << 20
+  /// The most bytes that are not charged yet when another body may begin.
+  static let largestBatch: Int64 = 1 << 20
 
   private let bytes = Atomic<Int64>(0)
   private let begun = Atomic<Int>(0)
   private let ended = Atomic<Int>(0)
-  /// Bodies that are in neither of the two above.
+  /// Bodies that began and ended in one step, and are in neither of the two above.
   private let atOnce = Atomic<Int>(0)
-  /// Of ``bytes`` and the bodies' costs, what is in the bucket.
-  private let settled = Atomic<Int64>(0)
+  /// The part of ``bytes`` and of the bodies' costs that is charged.
+  private let charged = Atomic<Int64>(0)
   private let paidUntil: Atomic<UInt64>
 
-  /// `start` is the present, in nanoseconds of the clock that ``delay(_:now:)`` is asked with.
+  /// `start` is the present, in nanoseconds of the clock that ``delay(by:now:)`` gets.
   init(start: UInt64) {
     paidUntil = Atomic(start)
   }
@@ -42,30 +42,30 @@ struct RateMeter: ~Copyable {
   var bodies: Int { begun.load(ordering: .relaxed) - ended.load(ordering: .relaxed) }
 
   /// Bytes that the bucket has room for at `now`.
-  func room(_ bucket: TokenBucket, now: UInt64) -> Int64 {
-    bucket.room(pending, paidUntil: paidUntil.load(ordering: .relaxed), now: now)
+  func room(in bucket: TokenBucket, now: UInt64) -> Int64 {
+    bucket.room(beyond: pending, paidUntil: paidUntil.load(ordering: .relaxed), now: now)
   }
 
-  /// What is in no bucket yet.
+  /// Bytes that are not charged yet.
   private var pending: Int64 {
     let bodies = Int64(begun.load(ordering: .relaxed) + atOnce.load(ordering: .relaxed))
-    return total + bodies * Self.bodyCost - settled.load(ordering: .relaxed)
+    return total + bodies * Self.bodyCost - charged.load(ordering: .relaxed)
   }
 
   /// Nanoseconds until the bucket lets another body begin; zero when it may begin now. Loops that ask at the same moment
   /// may each let one in.
-  func delay(_ bucket: TokenBucket, now: () -> UInt64) -> UInt64 {
+  func delay(by bucket: TokenBucket, now: () -> UInt64) -> UInt64 {
     while true {
       let pending = pending
-      guard pending >= min(Self.largestLot, bucket.burst / 4) else { return 0 }
+      guard pending >= min(Self.largestBatch, bucket.burst / 4) else { return 0 }
       let before = paidUntil.load(ordering: .relaxed)
-      switch bucket.settle(pending, paidUntil: before, now: now()) {
+      switch bucket.charge(pending, paidUntil: before, now: now()) {
       case .wait(let nanoseconds): return nanoseconds
       case .paid(let until):
         guard paidUntil.compareExchange(expected: before, desired: until, ordering: .relaxed).exchanged else {
           continue
         }
-        settled.add(pending, ordering: .relaxed)
+        charged.add(pending, ordering: .relaxed)
         return 0
       }
     }

@@ -1,15 +1,16 @@
 import Synchronization
 
-/// Counts the changes of what lets a ticket in: keys, limits, stops. A loop compares the count with the one it last
-/// looked under: one load from memory that hardly ever changes, so that the processors share it without contention.
+/// The number of the present state of what tickets are verified against: keys, limits, revocations. A loop
+/// compares it with the number that it verified under: one load from memory that hardly ever changes, so that the
+/// processors share it without contention.
 final class Generation: Sendable {
   private let count = Atomic<UInt64>(1)
 
   /// Never zero.
   var current: UInt64 { count.load(ordering: .acquiring) }
 
-  /// Call it once the change can be read.
-  func add() {
+  /// Makes everything that was verified before stale. Call it once the change can be read.
+  func advance() {
     count.add(1, ordering: .releasing)
   }
 }

@@ -4,11 +4,17 @@ import PullboxAPI
 import ServiceRuntime
 import Synchronization
 
-/// The grants and packages whose bytes may not flow any more although tickets for them are out. A stop refuses what is
-/// asked for from then on and resets the connections whose bodies are running; taking it back lets everybody go on.
+/// The grants and packages whose bytes may not flow any more although there are valid tickets for them. To revoke
+/// a grant or to block a package refuses what is requested from then on, and resets the connections whose bodies
+/// are running; to reinstate or to unblock it lets requests succeed again.
 ///
-/// This is the memory of the loops, not the record: whoever stops something has written it down before
-/// (``GrantTable``, ``BlockedContentTable``), and ``DeliveryServer`` brings it back at the start.
+/// This is the memory of the loops, not the record: the caller has written the change to the database before
+/// (``GrantTable``, ``BlockedContentTable``), and ``DeliveryComponents`` restores the list at the start.
+///
+///     let revocations = RevocationList(meters: meters, generation: generation)
+///     revocations.abortBodies { meter in server.abortBodies(meteredBy: meter) }
+///     revocations.revoke(grant: grant.id)
+///     revocations.reason(for: ticket.grant, content: digest)  // .entitlementRevoked
 final class RevocationList: Sendable {
   private struct State {
     var grants: Set<Ticket.InlineGrant> = []
@@ -18,69 +24,71 @@ final class RevocationList: Sendable {
 
   private let state = Mutex(State())
   private let total = Atomic<Int>(0)
-  private let changes: Generation
+  private let generation: Generation
   private let meters: MeterRegistry
 
-  init(meters: MeterRegistry, changes: Generation) {
+  init(meters: MeterRegistry, generation: Generation) {
     self.meters = meters
-    self.changes = changes
+    self.generation = generation
   }
 
-  /// Stops since the start, for the metrics.
-  var count: Int { total.load(ordering: .relaxed) }
-
-  /// How running bodies are ended; until it is given, stops only refuse.
+  /// Sets how running bodies are ended; before, a revocation only refuses requests.
   func abortBodies(with abort: @escaping @Sendable (GrantMeter) -> Void) {
     state.withLock { $0.abort = abort }
   }
 
-  /// Why nothing may be sent for that grant and content: `entitlement-revoked` or `content-withdrawn`; nil when it may.
-  func reason(_ grant: Ticket.InlineGrant, _ content: SHA256Digest) -> ProblemCode? {
+  /// Why nothing may be sent for that grant and content: `entitlement-revoked` or `content-withdrawn`; nil if it may.
+  func reason(for grant: Ticket.InlineGrant, content: SHA256Digest) -> ProblemCode? {
     state.withLock { state in
       if state.grants.contains(grant) { return .entitlementRevoked }
       return state.contents.contains(content) ? .contentWithdrawn : nil
     }
   }
 
-  func isStopped(content: SHA256Digest) -> Bool { state.withLock { $0.contents.contains(content) } }
+  /// Whether the package is blocked.
+  func isBlocked(content: SHA256Digest) -> Bool { state.withLock { $0.contents.contains(content) } }
 
-  func stop(grant: GrantIdentifier) {
+  /// Refuses the grant's tickets, and ends its running bodies. A second call changes nothing.
+  func revoke(grant: GrantIdentifier) {
     let grant = Ticket.InlineGrant(grant)
     guard state.withLock({ $0.grants.insert(grant).inserted }) else { return }
     total.add(1, ordering: .relaxed)
-    changes.add()
+    generation.advance()
     abort { $0.grant == grant }
   }
 
-  func allow(grant: GrantIdentifier) {
+  /// Accepts the grant's tickets again.
+  func reinstate(grant: GrantIdentifier) {
     let grant = Ticket.InlineGrant(grant)
     guard state.withLock({ $0.grants.remove(grant) }) != nil else { return }
-    changes.add()
+    generation.advance()
   }
 
-  func stop(content: SHA256Digest) {
+  /// Refuses every ticket for the package, and ends its running bodies. A second call changes nothing.
+  func block(content: SHA256Digest) {
     guard state.withLock({ $0.contents.insert(content).inserted }) else { return }
     total.add(1, ordering: .relaxed)
-    changes.add()
+    generation.advance()
     abort { $0.content == content }
   }
 
-  func allow(content: SHA256Digest) {
+  /// Accepts tickets for the package again.
+  func unblock(content: SHA256Digest) {
     guard state.withLock({ $0.contents.remove(content) }) != nil else { return }
-    changes.add()
+    generation.advance()
   }
 
-  /// What was written down before the start.
+  /// Adds what the database says, at the start.
   func restore(grants: [GrantIdentifier], contents: [SHA256Digest]) {
     state.withLock { state in
       state.grants.formUnion(grants.map(Ticket.InlineGrant.init))
       state.contents.formUnion(contents)
     }
-    changes.add()
+    generation.advance()
   }
 
-  /// Ends bodies that were let in before a stop and began after it: a request on its way from an async handler to its
-  /// loop when the stop was posted. Called twice a second.
+  /// Ends bodies that were admitted before a revocation and began after it: their requests were on their way from
+  /// an async handler to their loop when the revocation was posted. Called twice a second.
   func sweep() {
     let (grants, contents) = state.withLock { ($0.grants, $0.contents) }
     guard !grants.isEmpty || !contents.isEmpty else { return }
@@ -94,17 +102,29 @@ final class RevocationList: Sendable {
     await Worker(clock: clock).run(every: .milliseconds(500), sweep, onFailure: { _ in })
   }
 
-  private func abort(_ isStopped: (GrantMeter) -> Bool) {
+  private func abort(_ isRevoked: (GrantMeter) -> Bool) {
     guard let abort = state.withLock({ $0.abort }) else { return }
-    for meter in meters.all(where: isStopped) { abort(meter) }
+    for meter in meters.all(where: isRevoked) { abort(meter) }
   }
 }
 
-/// Closes and opens packages for grants that were made before.
+extension RevocationList: MetricSource {
+  func register(in metrics: inout MetricRegistry) {
+    metrics.register([
+      .counter("pullbox_stops_total", help: "Grants revoked and contents withdrawn since the start.") {
+        self.total.load(ordering: .relaxed)
+      }
+    ])
+  }
+}
+
+/// Blocks packages for grants that were made before, and unblocks them.
 protocol ContentBlocking: Sendable {
-  /// Returns once running downloads of that package are being broken off; new requests for it are refused.
-  func stop(content: SHA256Digest)
-  func allow(content: SHA256Digest)
+  /// Returns once running downloads of that package are being ended; new requests for it are refused.
+  func block(content: SHA256Digest)
+
+  /// Lets tickets open that package again.
+  func unblock(content: SHA256Digest)
 }
 
 extension RevocationList: ContentBlocking {}

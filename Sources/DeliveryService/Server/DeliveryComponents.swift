@@ -28,7 +28,7 @@ struct DeliveryComponents: Sendable {
   let settings: LiveSettings
   let meters: MeterRegistry
   let recorder: DeliveryRecorder
-  let stops: RevocationList
+  let revocations: RevocationList
   let outbox: Outbox
   let tickets: TicketIssuer
   let grants: GrantService
@@ -39,7 +39,7 @@ struct DeliveryComponents: Sendable {
   let verifier: TicketVerifier
   let collector: GarbageCollector
 
-  /// Reads keys, stops and open uploads from the state directory. Blocks.
+  /// Reads keys, revocations and open uploads from the state directory. Blocks.
   init(on infrastructure: Infrastructure) throws {
     self.infrastructure = infrastructure
     let configuration = infrastructure.configuration
@@ -48,17 +48,17 @@ struct DeliveryComponents: Sendable {
       try configuration.namedOperatorKeys(), needsSecondKey: configuration.requireSecondKey ?? false)
     self.operators = operators
 
-    let changes = Generation()
+    let generation = Generation()
     settings = LiveSettings(
       try configuration.deliverySettings(
         keys: try TicketKeyFile.loadOrCreate(TicketKeyFile.path(in: configuration.state))),
-      changes: changes)
+      generation: generation)
     meters = MeterRegistry(timer: timer)
     recorder = DeliveryRecorder(meters: meters, database: database, timer: timer)
-    let stops = RevocationList(meters: meters, changes: changes)
-    self.stops = stops
+    let revocations = RevocationList(meters: meters, generation: generation)
+    self.revocations = revocations
     try database.readBlocking { connection in
-      stops.restore(
+      revocations.restore(
         grants: try GrantTable.revoked(in: connection), contents: try BlockedContentTable.all(in: connection))
     }
 
@@ -68,7 +68,8 @@ struct DeliveryComponents: Sendable {
       grantStore: grantStore, stores: [store.name: store], timer: timer, log: infrastructure.log)
     tickets = TicketIssuer(settings: settings, clock: clock)
     grants = GrantService(
-      grantStore: grantStore, stores: [store.name: store], outbox: outbox, tickets: tickets, stops: stops,
+      grantStore: grantStore, stores: [store.name: store], outbox: outbox, tickets: tickets,
+      stops: revocations,
       recorder: recorder, rules: EntitlementRules(), publicURL: configuration.publicURL ?? "",
       storePatience: configuration.storePatience.duration, timer: timer)
 
@@ -77,13 +78,13 @@ struct DeliveryComponents: Sendable {
       limits: UploadLimits(
         lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
     releases = ReleaseScheduler(
-      database: database, clock: clock, timer: timer, stops: stops, log: infrastructure.log)
+      database: database, clock: clock, timer: timer, stops: revocations, log: infrastructure.log)
     versions = VersionService(
-      database: database, clock: clock, operators: operators, stops: stops, scheduler: releases)
+      database: database, clock: clock, operators: operators, stops: revocations, scheduler: releases)
 
     let packages = OpenPackageCache(blobs: infrastructure.blobs, database: database)
     self.packages = packages
-    verifier = TicketVerifier(settings: settings, revocations: stops, clock: clock)
+    verifier = TicketVerifier(settings: settings, revocations: revocations, clock: clock)
     collector = GarbageCollector(
       database: database, blobs: infrastructure.blobs, uploads: uploads, clock: clock,
       rules: GarbageCollector.Rules(
@@ -97,7 +98,7 @@ struct DeliveryComponents: Sendable {
     await withTaskGroup { group in
       group.addTask { await outbox.run() }
       group.addTask { await recorder.run(log: infrastructure.log) }
-      group.addTask { await stops.run(clock: infrastructure.timer) }
+      group.addTask { await revocations.run(clock: infrastructure.timer) }
       group.addTask {
         await collector.run(
           every: infrastructure.configuration.gcInterval.duration, clock: infrastructure.timer,
@@ -106,6 +107,9 @@ struct DeliveryComponents: Sendable {
       group.addTask { await releases.run() }
     }
   }
+
+  /// What counts something, in the order of the page of metrics.
+  var metricSources: [any MetricSource] { [recorder, tickets, revocations, outbox, uploads, grants] }
 
   private static func store(on infrastructure: Infrastructure) throws -> any PaymentStoreClient {
     let store = infrastructure.configuration.store
@@ -148,7 +152,7 @@ extension DeliveryComponents {
 
   /// Answers off the loops, counts what it answered, and logs what failed.
   func handler(of routes: ScopedRoutes, _ metrics: ServiceMetrics) -> ForwardedClientHandler {
-    let (log, counts) = (infrastructure.log, metrics.routes)
+    let (log, requests) = (infrastructure.log, metrics.routes)
     let router = routes.router(
       reporting: { request, error in
         log.error(
@@ -159,7 +163,7 @@ extension DeliveryComponents {
           ])
       },
       observing: { route, _, response, problem in
-        counts.add(route: route, status: response.status.rawValue, problem: problem?.code?.text)
+        requests.count(route: route, status: response.status.rawValue, problem: problem?.code?.text)
       })
     return ForwardedClientHandler(handler: router, settings: settings)
   }
@@ -168,6 +172,6 @@ extension DeliveryComponents {
   func contentHandler(_ metrics: ServiceMetrics) -> ContentHandler {
     ContentHandler(
       packages: packages, verifier: verifier, meters: meters, timer: infrastructure.timer,
-      metrics: metrics.content)
+      metrics: InlineMetrics(includedIn: metrics.routes))
   }
 }

@@ -31,7 +31,7 @@ public final class DeliveryServer: Service {
   public var name: String { "delivery server" }
   var settings: LiveSettings { components.settings }
   var operators: OperatorKeys { components.operators }
-  var stops: RevocationList { components.stops }
+  var revocations: RevocationList { components.revocations }
   var collector: GarbageCollector { components.collector }
   /// Every route that is not answered on a loop, as it was declared.
   let routeDeclarations: [ScopedRoutes.Declaration]
@@ -66,9 +66,8 @@ public final class DeliveryServer: Service {
     http.recorder = accessLog
     let running = WeakServerReference()
     let metrics = ServiceMetrics(
-      database: database, recorder: components.recorder, stops: components.stops, tickets: components.tickets,
-      routes: RouteMetrics(), content: InlineMetrics(), accessLog: accessLog,
-      statistics: { running.statistics })
+      routes: RouteMetrics(), accessLog: accessLog, statistics: { running.statistics },
+      sources: components.metricSources)
     self.metrics = metrics
     let routes = components.routes(metrics)
     routeDeclarations = routes.declarations
@@ -77,7 +76,7 @@ public final class DeliveryServer: Service {
       handler: components.handler(of: routes, metrics))
     self.server = server
     running.set(server)
-    components.stops.abortBodies { [weak server] meter in server?.abortBodies(meteredBy: meter) }
+    components.revocations.abortBodies { [weak server] meter in server?.abortBodies(meteredBy: meter) }
   }
 
   private static func beginRun(in database: Database, at now: Timestamp, log: Log) throws -> Int64 {

@@ -14,13 +14,13 @@ struct DeliverySettings: Sendable {
 /// has changed.
 final class LiveSettings: Sendable {
   private let settings: Mutex<DeliverySettings>
-  let changes: Generation
+  let generation: Generation
   private let looksAtProxies: Atomic<Bool>
 
-  init(_ settings: DeliverySettings, changes: Generation) {
+  init(_ settings: DeliverySettings, generation: Generation) {
     self.settings = Mutex(settings)
     looksAtProxies = Atomic(Self.needsProxies(settings))
-    self.changes = changes
+    self.generation = generation
   }
 
   var value: DeliverySettings { settings.withLock { $0 } }
@@ -36,6 +36,6 @@ final class LiveSettings: Sendable {
   func replace(_ new: DeliverySettings) {
     settings.withLock { $0 = new }
     looksAtProxies.store(Self.needsProxies(new), ordering: .relaxed)
-    changes.add()
+    generation.advance()
   }
 }

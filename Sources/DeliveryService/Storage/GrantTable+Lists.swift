@@ -5,6 +5,16 @@ import PullboxAPI
 
 /// Grants as operators list them.
 extension GrantTable {
+  /// How many grants there are in each state; those that are revoked count as `revoked` alone.
+  static func countsByState(in connection: borrowing Connection) throws -> [(state: String, count: Int64)] {
+    try connection.query(
+      """
+      SELECT CASE WHEN revoked_by IS NULL THEN state ELSE 'revoked' END AS name, count(*) AS grants
+      FROM grants GROUP BY name ORDER BY name
+      """
+    ).map { (try $0.text("name"), try $0.integer("grants")) }
+  }
+
   /// At most `limit` grants, newest first, older than the one that `after` names.
   static func page(
     after: GrantIdentifier?, matching filter: GrantFilter, limit: Int, in connection: borrowing Connection

@@ -21,6 +21,10 @@ enum UploadTable {
     try connection.first("SELECT * FROM uploads WHERE id = ?", [.text(id)]).map(upload)
   }
 
+  static func count(in connection: borrowing Connection) throws -> Int64 {
+    try connection.first("SELECT count(*) AS uploads FROM uploads")?.integer("uploads") ?? 0
+  }
+
   /// The oldest first.
   static func all(in connection: borrowing Connection) throws -> [Upload] {
     try connection.query("SELECT * FROM uploads ORDER BY created, id").map(upload)

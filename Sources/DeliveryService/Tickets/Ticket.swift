@@ -3,9 +3,10 @@ import Crypto
 import CoreTypes
 import PullboxAPI
 
-/// A short-lived token for one grant and one digest, which the delivery plane checks without asking anybody.
+/// A short-lived token for one grant and one package, which the delivery plane checks by itself: without the
+/// database, the store or another process.
 ///
-/// 54 bytes, in base64url 72 characters without padding; numbers are big-endian:
+/// It has 54 bytes, in base64url 72 characters without padding; numbers are big-endian:
 ///
 ///     offset  length  meaning
 ///          0       1  layout, 1
@@ -17,17 +18,31 @@ import PullboxAPI
 ///         38      16  first bytes of HMAC-SHA256(key, bytes 0..<38 ‖ the content's SHA-256)
 ///
 /// The digest is not carried: it is part of the address, and another one gives another code.
+///
+/// ``TicketIssuer`` makes tickets, ``TicketKeys`` opens them:
+///
+///     let ticket = Ticket(
+///       keyIdentifier: key.identifier, expiry: 1_790_000_000, grant: Ticket.InlineGrant(grant.id),
+///       device: Ticket.tag(of: grant.device))
+///     let text = ticket.sealed(with: key.secret, for: digest)  // "?ticket=AQAAAAAB…"
+///     let opened = try keys.open(Array(text.utf8).span, for: digest, now: 1_789_999_999)
 struct Ticket: Hashable, Sendable {
+  /// The first byte; another one is not read.
   static let layout: UInt8 = 1
+  /// Bytes of a ticket.
   static let length = 54
+  /// Bytes before the code.
   static let authenticatedLength = 38
+  /// Characters of a ticket in base64url.
   static let textLength = 72
 
+  /// The number of a class of ``RateClasses``; 0 is the default.
   var rateClass: UInt8 = 0
   var keyIdentifier: UInt32
-  /// Valid before this second, not in it.
+  /// Seconds since the epoch: the ticket is valid before this second, not in it.
   var expiry: UInt64
   var grant: InlineGrant
+  /// ``tag(of:)`` the device.
   var device: UInt64
 
   /// A grant's 16 bytes as two words, which cost no allocation.
@@ -51,7 +66,7 @@ extension Ticket.InlineGrant {
 }
 
 extension Ticket {
-  /// What stands for a device in its tickets: nothing that names it.
+  /// The number that stands for a device in its tickets: the first bytes of a digest, which do not name it.
   static func tag(of device: DeviceIdentifier) -> UInt64 {
     SHA256Digest.of(device.text.utf8).array.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
   }
@@ -65,7 +80,7 @@ extension Ticket {
       + bytes(grant.low) + bytes(device)
   }
 
-  /// The text that travels, for the content of that digest.
+  /// The text that clients send, for the package with that digest.
   func sealed(with key: MessageAuthenticationKey, for digest: SHA256Digest) -> String {
     let head = authenticated
     let content = digest.bytes

@@ -4,9 +4,9 @@ import PullboxAPI
 public import ServiceRuntime
 import SystemCalls
 
-/// The ticket keys on disk: `ticket-keys.json` in the state directory, readable by its owner alone, made at the first
-/// start. `{"keys":[{"id":N,"secret":"<64 hexadecimal digits>","retired":TIME},…]}`, newest first; `retired` is when the
-/// key in front of it came.
+/// The ticket keys on disk: `ticket-keys.json` in the state directory, readable by its owner alone, created at the
+/// first start. Its form is `{"keys":[{"id":N,"secret":"<64 hexadecimal digits>","retired":TIME},…]}`, newest first;
+/// `retired` is the time at which the next newer key was added.
 struct TicketKeyFile: Codable {
   private struct Entry: Codable {
     var id: UInt32
@@ -35,30 +35,31 @@ struct TicketKeyFile: Codable {
     let bytes = try SecretFile.readOrCreate(path) {
       try APIJSON.encode(TicketKeyFile(keys: [Entry(id: 1)]))
     }
-    return try ring(try decode(bytes.revealed, path), path)
+    return try keys(of: try decode(bytes.revealed, from: path), at: path)
   }
 
-  /// For a server that runs: a missing file is an error, for a first key would refuse every ticket that is out. Blocks.
+  /// For a server that runs: a missing file is an error, since a first key would refuse every ticket that is out.
+  /// Blocks.
   static func load(_ path: String) throws -> TicketKeys {
-    try ring(try read(path), path)
+    try keys(of: try read(path), at: path)
   }
 
-  /// Puts a new key in front, durably, and drops those that were retired longer ago than `memory`: what the longest ticket
-  /// lasts. Answers the new key's id. Blocks.
+  /// Adds a new key in front, durably, and drops those that were retired longer ago than `memory`, the longest
+  /// lifetime of a ticket. Returns the new key's id. Blocks.
   static func rotate(_ path: String, at now: Timestamp, memory: Duration) throws -> UInt32 {
     var file = try read(path)
-    _ = try ring(file, path)
+    _ = try keys(of: file, at: path)
     file.keys.removeAll { key in key.retired.map { $0 + memory < now } ?? false }
     if !file.keys.isEmpty { file.keys[0].retired = file.keys[0].retired ?? now }
     let newest = Entry(id: (file.keys.map(\.id).max() ?? 0) &+ 1)
     file.keys.insert(newest, at: 0)
-    _ = try ring(file, path)
+    _ = try keys(of: file, at: path)
     let bytes = try APIJSON.encode(file)
     try replace(path, with: bytes)
     return newest.id
   }
 
-  /// Rotated by root, the file must go on being the server's: it is given away before it has its name.
+  /// Root may rotate the keys too: the new file gets the owner of the old one before it takes its name.
   private static func replace(_ path: String, with bytes: [UInt8]) throws(SystemError) {
     var file = try DurableFile(creating: path, permissions: 0o600)
     try file.append(bytes.span)
@@ -72,10 +73,10 @@ struct TicketKeyFile: Codable {
     guard let bytes = try SecretFile.read(path) else {
       throw Unusable(path: path, reason: "there is no such file")
     }
-    return try decode(bytes.revealed, path)
+    return try decode(bytes.revealed, from: path)
   }
 
-  private static func decode(_ bytes: [UInt8], _ path: String) throws -> TicketKeyFile {
+  private static func decode(_ bytes: [UInt8], from path: String) throws -> TicketKeyFile {
     do {
       return try APIJSON.decode(TicketKeyFile.self, from: bytes)
     } catch {
@@ -83,7 +84,7 @@ struct TicketKeyFile: Codable {
     }
   }
 
-  private static func ring(_ file: TicketKeyFile, _ path: String) throws -> TicketKeys {
+  private static func keys(of file: TicketKeyFile, at path: String) throws -> TicketKeys {
     let keys = try file.keys.map { entry in
       guard let secret = Hexadecimal.decode(entry.secret), secret.count >= 32 else {
         throw Unusable(path: path, reason: "key \(entry.id) is not 32 bytes in hexadecimal digits")
@@ -93,13 +94,13 @@ struct TicketKeyFile: Codable {
     guard Set(keys.map(\.identifier)).count == keys.count else {
       throw Unusable(path: path, reason: "two keys have the same id")
     }
-    guard let ring = TicketKeys(keys) else { throw Unusable(path: path, reason: "it holds no key") }
-    return ring
+    guard let ticketKeys = TicketKeys(keys) else { throw Unusable(path: path, reason: "it holds no key") }
+    return ticketKeys
   }
 }
 
-/// `pullbox-server --rotate-ticket-key`: a new key in front of the ticket keys of a state directory. A server that runs
-/// seals with it after its next SIGHUP, and goes on to open what it sealed before.
+/// `pullbox-server --rotate-ticket-key`: adds a new key in front of the ticket keys of a state directory. A running
+/// server seals with it after its next SIGHUP, and still opens what it sealed before.
 public enum TicketKeyRotation {
   static let option = CommandOption.flag(
     "rotate-ticket-key", environment: .none, key: .none,
@@ -109,6 +110,7 @@ public enum TicketKeyRotation {
   /// Longer than any ticket lasts.
   static let memory = Duration.seconds(31 * 86_400)
 
+  /// Whether the command line has the option.
   public static func isAsked(_ arguments: ParsedArguments) -> Bool { arguments.isSet(option.name) }
 
   /// Prints the new key's id. Needs the state directory (`--state`, `PULLBOX_STATE`) and nothing else of a configuration.

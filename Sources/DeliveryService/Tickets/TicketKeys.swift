@@ -1,8 +1,18 @@
 import Crypto
 
-/// The keys that tickets are sealed with. New tickets use the newest; older ones are kept until no ticket of theirs can
-/// still be valid, so that rotation refuses nobody. A value: the delivery plane holds a copy, so checking takes no lock.
+/// The keys that tickets are sealed with. New tickets use the newest key; older keys are kept until none of their
+/// tickets can still be valid, so that a rotation refuses no client. It is a value: each loop holds a copy, so a
+/// check takes no lock. ``TicketKeyFile`` keeps the keys on disk.
+///
+///     let keys = try TicketKeyFile.loadOrCreate(TicketKeyFile.path(in: state))
+///     let text = ticket.sealed(with: keys.newest.secret, for: digest)
+///     do {
+///       let ticket = try keys.open(Array(text.utf8).span, for: digest, now: now)
+///     } catch .expired {
+///       // A genuine ticket, too late: the client renews it.
+///     }
 struct TicketKeys: Sendable {
+  /// A secret, and the number by which tickets name it.
   struct Key: Sendable {
     var identifier: UInt32
     var secret: MessageAuthenticationKey
@@ -17,15 +27,18 @@ struct TicketKeys: Sendable {
     self.keys = keys
   }
 
+  /// The key that new tickets are sealed with.
   var newest: Key { keys[0] }
 
+  /// Why a ticket does not open the package.
   enum Refusal: Error, Equatable {
     case invalid
     case expired
   }
 
-  /// Reads and checks a ticket for the content of `digest`, at `now` in seconds since the epoch. No allocation. A ticket
-  /// whose code is wrong is ``Refusal/invalid`` whatever else it says; only a genuine one can be expired.
+  /// Reads and checks a ticket for the package with that digest, at `now` in seconds since the epoch. Allocates
+  /// nothing. A ticket with a wrong code is ``Refusal/invalid`` whatever else it says; only a genuine one can be
+  /// ``Refusal/expired``.
   func open(_ text: Span<UInt8>, for digest: SHA256Digest, now: UInt64) throws(Refusal) -> Ticket {
     guard text.count == Ticket.textLength else { throw .invalid }
     var bytes = InlineArray<54, UInt8>(repeating: 0)

@@ -121,7 +121,7 @@ extension ContentBlocking {
   /// Does what the step means for grants made before; the database says it again at the next start.
   func follow(_ outcome: VersionTransition.Outcome) {
     for (digest, isStopped) in outcome.stopped {
-      if isStopped { stop(content: digest) } else { allow(content: digest) }
+      if isStopped { block(content: digest) } else { unblock(content: digest) }
     }
   }
 }

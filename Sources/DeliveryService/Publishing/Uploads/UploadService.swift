@@ -265,3 +265,11 @@ actor UploadService {
     }
   }
 }
+
+extension UploadService: MetricSource {
+  nonisolated func register(in metrics: inout MetricRegistry) {
+    let database = database
+    let uploads: Metric<Int64> = .gauge("pullbox_uploads", help: "Uploads that are no version yet.") { $0 }
+    metrics.register([uploads]) { try await database.read { try UploadTable.count(in: $0) } }
+  }
+}
