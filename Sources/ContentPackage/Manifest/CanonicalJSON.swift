@@ -25,7 +25,7 @@ struct CanonicalJSONReader {
     _ member: (inout CanonicalJSONReader, String) throws(Malformed) -> Void
   ) throws(Malformed) {
     try expect(0x7B, "{")
-    if take(0x7D) { return }
+    if consume(0x7D) { return }
     var previous: String?
     repeat {
       let key = try string(maximumLength: 64)
@@ -35,15 +35,15 @@ struct CanonicalJSONReader {
       previous = key
       try expect(0x3A, ":")
       try member(&self, key)
-    } while take(0x2C)
+    } while consume(0x2C)
     try expect(0x7D, "}")
   }
 
   /// Calls `element` for each; it must read the value.
   mutating func array(_ element: (inout CanonicalJSONReader) throws(Malformed) -> Void) throws(Malformed) {
     try expect(0x5B, "[")
-    if take(0x5D) { return }
-    repeat { try element(&self) } while take(0x2C)
+    if consume(0x5D) { return }
+    repeat { try element(&self) } while consume(0x2C)
     try expect(0x5D, "]")
   }
 
@@ -83,6 +83,51 @@ struct CanonicalJSONReader {
     return value
   }
 
+  /// Any value: its canonical bytes, and how many arrays and objects lie in each other at its deepest place.
+  ///
+  /// Member names are 1 to 64 characters of printable ASCII, so that the order of bytes is also RFC 8785's order of UTF-16
+  /// units.
+  mutating func value() throws(Malformed) -> (bytes: [UInt8], depth: Int) {
+    let start = position
+    let depth = try skipValue(within: Self.maximumDepth)
+    return (Array(bytes[start..<position]), depth)
+  }
+
+  private mutating func skipValue(within limit: Int) throws(Malformed) -> Int {
+    guard position < bytes.count else { throw malformed("a value") }
+    var deepest = 0
+    switch bytes[position] {
+    case 0x22:
+      _ = try string(maximumLength: bytes.count)
+    case 0x5B where limit > 0:
+      try array { reader throws(Malformed) in
+        deepest = max(deepest, try reader.skipValue(within: limit - 1))
+      }
+      deepest += 1
+    case 0x7B where limit > 0:
+      try object { reader, key throws(Malformed) in
+        guard !key.isEmpty, key.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+          throw reader.malformed("a member name of printable ASCII")
+        }
+        deepest = max(deepest, try reader.skipValue(within: limit - 1))
+      }
+      deepest += 1
+    case 0x30...0x39:
+      _ = try integer()
+    default:
+      guard let literal = Self.literals.first(where: { bytes[position...].starts(with: $0) }) else {
+        throw malformed(
+          limit > 0 ? "a value" : "at most \(Self.maximumDepth) arrays and objects in each other")
+      }
+      position += literal.count
+    }
+    return deepest
+  }
+
+  /// How deep a value may be nested to be read at all, which bounds the stack.
+  private static let maximumDepth = 32
+  private static let literals: [[UInt8]] = [Array("true".utf8), Array("false".utf8), Array("null".utf8)]
+
   mutating func end() throws(Malformed) {
     guard position == bytes.count else { throw malformed("the end of the document") }
   }
@@ -100,14 +145,14 @@ struct CanonicalJSONReader {
     [(Array("\\\"".utf8), 0x22), (Array("\\\\".utf8), 0x5C)]
     + (UInt8(0)..<0x20).map { (JSONString.escape(ofControl: $0), $0) }
 
-  private mutating func take(_ byte: UInt8) -> Bool {
+  private mutating func consume(_ byte: UInt8) -> Bool {
     guard position < bytes.count, bytes[position] == byte else { return false }
     position += 1
     return true
   }
 
   private mutating func expect(_ byte: UInt8, _ expectation: String) throws(Malformed) {
-    guard take(byte) else { throw malformed(expectation) }
+    guard consume(byte) else { throw malformed(expectation) }
   }
 }
 
@@ -138,6 +183,12 @@ struct CanonicalJSONWriter {
     string(name)
     bytes.append(0x3A)
     needsComma = false
+  }
+
+  /// `value` must be canonical JSON already.
+  mutating func canonicalValue(_ value: [UInt8]) {
+    separate()
+    bytes.append(contentsOf: value)
   }
 
   mutating func member(_ name: String, _ value: String?) {

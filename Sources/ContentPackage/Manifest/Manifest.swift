@@ -2,13 +2,22 @@ public import Commerce
 public import CoreTypes
 public import Crypto
 
-/// Describes one package: what it is, its bytes piece by piece, and its files. A value of this type is well-formed
-/// (docs/formats/manifest.md lists the rules), and whoever made it vouches for it: a builder that wrote the package, a
-/// grant that named its digest (``UnverifiedManifest/verified(against:limits:)``), or an inspection.
+/// Describes one package: what it is, its bytes piece by piece, and its files. A grant names the manifest's digest, and the
+/// manifest names the digest of every piece, so each byte that arrives can be checked by itself.
+///
+/// A value of this type is well-formed (docs/formats/manifest.md lists the rules), and its maker vouches for it: a builder
+/// that wrote the package, a grant that named its digest, or an inspection. Bytes from outside are an
+/// ``UnverifiedManifest`` first.
+///
+/// ```swift
+/// let manifest = try UnverifiedManifest(response.body).verified(against: grant.manifestDigest)
+/// for file in manifest.files { print(file.path, file.length.rawValue) }
+/// ```
 public struct Manifest: Hashable, Sendable {
   /// The version of the document's format.
   public static let formatName = "pullbox-manifest/1"
 
+  /// What a package is made of.
   public enum Kind: String, Hashable, Sendable, CaseIterable {
     /// The package is a single file as it is (`.cbz`, `.epub`, `.pdf`).
     case file
@@ -16,30 +25,43 @@ public struct Manifest: Hashable, Sendable {
     case folder
   }
 
+  /// The product whose content this is.
   public let product: ProductIdentifier
+  /// The content version that the package carries.
   public let version: ContentVersion
+  /// Whether the package is one file or an archive.
   public let kind: Kind
   /// What a package of kind ``Kind/file`` is called when it is placed; nil for a folder.
   public let name: String?
+  /// The type of the package as it travels.
   public let mediaType: MediaType
   /// Bytes of the package.
   public let length: ByteCount
-  /// Of the package.
+  /// The digest of the package.
   public let digest: SHA256Digest
-  /// Of the package's pieces, in order; see ``PieceLayout``.
+  /// The digests of the package's pieces, in order; see ``PieceLayout``.
   public let pieces: [SHA256Digest]
   /// Bytes of all files together.
   public let unpackedLength: ByteCount
+  /// What readers call the content, 1 to 1024 characters; nil when nothing is known.
   public let title: String?
+  /// Pages of the publication, 1 to 1,000,000; nil when they cannot be counted.
   public let pageCount: Int?
+  /// The file that shows the cover; nil when there is none.
   public let cover: PackagePath?
   /// The pages in the order they are read.
   public let readingOrder: [PackagePath]?
   /// Sorted by path.
   public let files: [ManifestFile]
-  /// Of the canonical bytes: what a grant carries.
+  /// What a reader must know to read this manifest, ascending; empty for most. One that this version does not know makes a
+  /// manifest be refused (`manifest-feature-unknown`).
+  public let requiredFeatures: [ManifestName]
+  /// What the publisher's tools noted for readers that know more than this one; nil when there is nothing.
+  public let extensions: ManifestExtensions?
+  /// The digest of the canonical bytes: what a grant carries.
   public let manifestDigest: SHA256Digest
 
+  /// How the package is divided into pieces.
   public var layout: PieceLayout { PieceLayout(packageLength: length) }
 
   /// Checks every rule; throws a ``PackageValidationError`` with all that are broken.
@@ -71,6 +93,8 @@ public struct Manifest: Hashable, Sendable {
     cover = draft.cover
     readingOrder = draft.readingOrder
     files = draft.files
+    requiredFeatures = draft.requiredFeatures
+    extensions = draft.extensions
     self.manifestDigest = manifestDigest
   }
 
@@ -81,15 +105,18 @@ public struct Manifest: Hashable, Sendable {
     ManifestDraft(
       product: product, version: version, kind: kind, name: name, mediaType: mediaType, length: length,
       digest: digest, pieces: pieces, unpackedLength: unpackedLength, title: title, pageCount: pageCount,
-      cover: cover, readingOrder: readingOrder, files: files)
+      cover: cover, readingOrder: readingOrder, files: files, requiredFeatures: requiredFeatures,
+      extensions: extensions)
   }
 }
 
 extension Manifest {
+  /// Manifests are equal when their canonical bytes are, which the digest tells.
   public static func == (left: Manifest, right: Manifest) -> Bool {
     left.manifestDigest == right.manifestDigest
   }
 
+  /// Hashes the manifest's digest.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(manifestDigest)
   }
@@ -97,6 +124,7 @@ extension Manifest {
 
 /// One file of a package.
 public struct ManifestFile: Hashable, Sendable {
+  /// Where the file is placed below the content's folder.
   public let path: PackagePath
   /// Where the file's bytes start in the package; behind the header that announces them.
   public let offset: ByteCount
@@ -104,13 +132,17 @@ public struct ManifestFile: Hashable, Sendable {
   public let storedLength: ByteCount
   /// The bytes of the file itself.
   public let length: ByteCount
+  /// How the file's bytes lie in the package.
   public let method: StorageMethod
-  /// Of the file itself, not of its stored form.
+  /// The digest of the file itself, not of its stored form.
   public let digest: SHA256Digest
+  /// What the publisher's tools noted of this file for readers that know more than this one; nil when there is nothing.
+  public let extensions: ManifestExtensions?
 
+  /// Creates the entry; a manifest checks it against the others.
   public init(
     path: PackagePath, offset: ByteCount, storedLength: ByteCount, length: ByteCount, method: StorageMethod,
-    digest: SHA256Digest
+    digest: SHA256Digest, extensions: ManifestExtensions? = nil
   ) {
     self.path = path
     self.offset = offset
@@ -118,6 +150,7 @@ public struct ManifestFile: Hashable, Sendable {
     self.length = length
     self.method = method
     self.digest = digest
+    self.extensions = extensions
   }
 
   /// The part of the package it takes.
@@ -126,18 +159,20 @@ public struct ManifestFile: Hashable, Sendable {
 
 /// How a file's bytes lie in a package.
 public enum StorageMethod: String, Hashable, Sendable, CaseIterable {
-  /// As they are.
+  /// The file's bytes as they are.
   case stored
-  /// As one raw deflate stream (RFC 1951).
+  /// One raw deflate stream (RFC 1951).
   case deflated
 }
 
 /// The bytes of a manifest as they came; nothing in them is to be believed yet.
 public struct UnverifiedManifest: Sendable {
+  /// The document as it was received.
   public let bytes: [UInt8]
-  /// Of ``bytes``.
+  /// The digest of ``bytes``.
   public let digest: SHA256Digest
 
+  /// Takes the bytes as they are; nothing is read before they are verified or proposed.
   public init(_ bytes: [UInt8]) {
     self.bytes = bytes
     digest = .of(bytes)
@@ -155,7 +190,7 @@ public struct UnverifiedManifest: Sendable {
     return try proposed(limits: limits)
   }
 
-  /// The manifest as somebody proposes it, well-formed but authenticated by nobody: for the side that goes on to inspect
+  /// The manifest as a publisher proposes it, well-formed and not authenticated: for the side that continues by inspecting
   /// a package against it (``PackageInspector``), never for one that downloads.
   public func proposed(limits: PackageLimits = .standard) throws(PackageValidationError) -> Manifest {
     let draft = try ManifestDecoder.draft(from: bytes, limits: limits)

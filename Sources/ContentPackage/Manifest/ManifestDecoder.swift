@@ -26,6 +26,8 @@ struct ManifestDecoder {
   private var cover: PackagePath?
   private var readingOrder: [PackagePath]?
   private var files: [ManifestFile]?
+  private var requiredFeatures: [ManifestName] = []
+  private var extensions: ManifestExtensions?
 
   private init(limits: PackageLimits) {
     self.limits = limits
@@ -40,6 +42,17 @@ struct ManifestDecoder {
         .manifestTooLarge,
         "the manifest has \(bytes.count) bytes, at most \(limits.maximumManifestLength.rawValue) are allowed")
     }
+    do throws(PackageValidationError) {
+      return try decode(bytes, limits: limits)
+    } catch {
+      let unknown = ManifestFeatures.issues(inUnreadable: bytes)
+      throw unknown.isEmpty ? error : PackageValidationError(unknown)
+    }
+  }
+
+  private static func decode(_ bytes: [UInt8], limits: PackageLimits) throws(PackageValidationError)
+    -> ManifestDraft
+  {
     var decoder = ManifestDecoder(limits: limits)
     var reader = CanonicalJSONReader(bytes)
     do throws(Malformed) {
@@ -61,6 +74,7 @@ struct ManifestDecoder {
     switch key {
     case "cover": cover = try readPath(from: &reader)
     case "digest": digest = try readDigest("digest", from: &reader)
+    case "extensions": try readExtensions(from: &reader)
     case "files": files = try readFiles(from: &reader)
     case "format": format = try reader.string(maximumLength: 64)
     case "kind": kind = try readText(key, from: &reader, maximumLength: 16) { Manifest.Kind(rawValue: $0) }
@@ -72,6 +86,7 @@ struct ManifestDecoder {
     case "pieces": pieces = try readPieces(from: &reader)
     case "product": product = try readText(key, from: &reader, maximumLength: 255) { ProductIdentifier($0) }
     case "readingOrder": readingOrder = try readPaths(from: &reader)
+    case "requiredFeatures": requiredFeatures = try ManifestFeatures.read(from: &reader, issues: &faults)
     case "title": title = try reader.string(maximumLength: ManifestDraft.maximumTitleLength * 4)
     case "unpackedLength": unpackedLength = ByteCount(try reader.integer())
     case "version": version = try readText(key, from: &reader, maximumLength: 128) { ContentVersion($0) }
@@ -90,6 +105,7 @@ struct ManifestDecoder {
         PackageValidationIssue(
           .manifestMemberInvalid, "pieceLength: always \(PieceLayout.pieceLength.rawValue)"))
     }
+    faults += ManifestFeatures.issues(in: requiredFeatures)
     // An invalid value has left its fault already; only members that never came are missing.
     if faults.isEmpty {
       let required: [(String, Bool)] = [
@@ -105,7 +121,8 @@ struct ManifestDecoder {
     return ManifestDraft(
       product: product, version: version, kind: kind, name: name, mediaType: mediaType, length: length,
       digest: digest, pieces: pieces, unpackedLength: unpackedLength, title: title, pageCount: pageCount,
-      cover: cover, readingOrder: readingOrder, files: files)
+      cover: cover, readingOrder: readingOrder, files: files, requiredFeatures: requiredFeatures,
+      extensions: extensions)
   }
 }
 
@@ -181,10 +198,15 @@ extension ManifestDecoder {
     var offset: ByteCount?
     var length: ByteCount?
     var storedLength: ByteCount?
+    var extensions: ManifestExtensions?
+    var extensionFaults: [String] = []
     let faultsBefore = faults.count
     try reader.object { reader, key throws(Malformed) in
       switch key {
       case "digest": digest = try readDigest("files.digest", from: &reader)
+      case "extensions":
+        extensions = try ManifestExtensions.read(
+          from: &reader, maximumLength: ManifestExtensions.maximumFileLength, faults: &extensionFaults)
       case "length": length = ByteCount(try reader.integer())
       case "method":
         method = try readText("files.method", from: &reader, maximumLength: 16) {
@@ -196,6 +218,7 @@ extension ManifestDecoder {
       default: throw reader.malformed("a member of a file, not \(key)")
       }
     }
+    faults += Self.issues(ofExtensions: extensionFaults, path: path)
     guard let digest, let path, let method, let offset, let length, let storedLength else {
       if faults.count == faultsBefore {
         faults.append(
@@ -205,6 +228,20 @@ extension ManifestDecoder {
       return nil
     }
     return ManifestFile(
-      path: path, offset: offset, storedLength: storedLength, length: length, method: method, digest: digest)
+      path: path, offset: offset, storedLength: storedLength, length: length, method: method, digest: digest,
+      extensions: extensions)
+  }
+
+  private mutating func readExtensions(from reader: inout CanonicalJSONReader) throws(Malformed) {
+    var found: [String] = []
+    extensions = try ManifestExtensions.read(
+      from: &reader, maximumLength: ManifestExtensions.maximumManifestLength, faults: &found)
+    faults += Self.issues(ofExtensions: found, path: nil)
+  }
+
+  private static func issues(ofExtensions faults: [String], path: PackagePath?) -> [PackageValidationIssue] {
+    faults.map {
+      PackageValidationIssue(.manifestExtensionInvalid, path: path?.text, "extensions: \($0)")
+    }
   }
 }

@@ -18,6 +18,9 @@ struct ManifestDraft: Sendable {
   var cover: PackagePath?
   var readingOrder: [PackagePath]?
   var files: [ManifestFile]
+  /// Ascending; empty when the manifest names none.
+  var requiredFeatures: [ManifestName] = []
+  var extensions: ManifestExtensions?
 }
 
 extension ManifestDraft {
@@ -26,6 +29,10 @@ extension ManifestDraft {
     writer.object { writer in
       writer.member("cover", cover?.text)
       writer.member("digest", digest.hexadecimal)
+      if let extensions {
+        writer.key("extensions")
+        extensions.write(to: &writer)
+      }
       writer.key("files")
       writer.array(files) { writer, file in Self.write(file, to: &writer) }
       writer.member("format", Manifest.formatName)
@@ -42,6 +49,10 @@ extension ManifestDraft {
         writer.key("readingOrder")
         writer.array(readingOrder) { writer, path in writer.string(path.text) }
       }
+      if !requiredFeatures.isEmpty {
+        writer.key("requiredFeatures")
+        writer.array(requiredFeatures) { writer, name in writer.string(name.description) }
+      }
       writer.member("title", title)
       writer.member("unpackedLength", unpackedLength.rawValue)
       writer.member("version", version.text)
@@ -52,6 +63,10 @@ extension ManifestDraft {
   private static func write(_ file: ManifestFile, to writer: inout CanonicalJSONWriter) {
     writer.object { writer in
       writer.member("digest", file.digest.hexadecimal)
+      if let extensions = file.extensions {
+        writer.key("extensions")
+        extensions.write(to: &writer)
+      }
       writer.member("length", file.length.rawValue)
       writer.member("method", file.method.rawValue)
       writer.member("offset", file.offset.rawValue)

@@ -5,13 +5,16 @@ public struct PieceLayout: Hashable, Sendable {
   /// 1 MiB.
   public static let pieceLength = ByteCount.mebibytes(1)
 
+  /// Bytes of the package.
   public let packageLength: ByteCount
 
+  /// Divides a package of that many bytes, which may be zero.
   public init(packageLength: ByteCount) {
     precondition(packageLength >= .zero, "a length is never negative")
     self.packageLength = packageLength
   }
 
+  /// Pieces of the package: its length divided by ``pieceLength``, rounded up.
   public var count: Int {
     Int(packageLength.rawValue / Self.pieceLength.rawValue)
       + (packageLength.rawValue % Self.pieceLength.rawValue == 0 ? 0 : 1)
@@ -33,6 +36,7 @@ public struct PieceLayout: Hashable, Sendable {
     return range(of: first).lowerBound..<range(of: last).upperBound
   }
 
+  /// Bytes of one piece: ``pieceLength``, or what is left for the last.
   public func length(of index: Int) -> Int {
     range(of: index).count
   }
