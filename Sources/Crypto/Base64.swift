@@ -1,5 +1,6 @@
 /// Base 64 of RFC 4648, strict on reading: no line breaks, no foreign characters, unused bits zero.
 public enum Base64 {
+  /// Which 64 characters, and whether there is padding.
   public enum Alphabet: Sendable {
     /// §4, with padding.
     case standard
@@ -7,6 +8,7 @@ public enum Base64 {
     case url
   }
 
+  /// The characters for `bytes`, padded as the alphabet asks.
   public static func encode(_ bytes: some Collection<UInt8>, _ alphabet: Alphabet = .standard) -> String {
     var text: [UInt8] = []
     text.reserveCapacity((bytes.count + 2) / 3 * 4)

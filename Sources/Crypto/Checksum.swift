@@ -2,7 +2,9 @@ internal import COpenSSL
 
 /// What bytes are said to add up to.
 public struct Checksum: Hashable, Sendable {
+  /// What the bytes were made with.
   public let algorithm: ChecksumAlgorithm
+  /// The digest, as many bytes as the algorithm makes.
   public let bytes: [UInt8]
 
   /// Nil unless `bytes` are as many as the algorithm makes.
@@ -12,6 +14,7 @@ public struct Checksum: Hashable, Sendable {
     self.bytes = bytes
   }
 
+  /// The checksum that a SHA-256 is.
   public init(_ digest: SHA256Digest) {
     algorithm = .sha256
     bytes = digest.array
@@ -32,7 +35,7 @@ public enum ChecksumAlgorithm: Hashable, Sendable, CaseIterable {
   case sha256
   case sha512
 
-  /// Of a digest, in bytes.
+  /// Bytes of a digest.
   public var length: Int {
     switch self {
     case .sha1: 20
@@ -53,26 +56,29 @@ public struct ChecksumHasher: Sendable {
 
   private var state: State
 
+  /// Starts with no bytes.
   public init(_ algorithm: ChecksumAlgorithm) {
     switch algorithm {
     case .sha1:
       var context = SHA_CTX()
-      unsafe Self.check(SHA1_Init(&context))
+      unsafe Libcrypto.require(SHA1_Init(&context) == 1, "compute a checksum")
       state = .sha1(context)
     case .sha256:
       state = .sha256(SHA256Hasher())
     case .sha512:
       var context = SHA512_CTX()
-      unsafe Self.check(SHA512_Init(&context))
+      unsafe Libcrypto.require(SHA512_Init(&context) == 1, "compute a checksum")
       state = .sha512(context)
     }
   }
 
+  /// Hashes the next bytes, any number of them.
   public mutating func update(_ bytes: Span<UInt8>) {
     switch state {
     case .sha1(var context):
       unsafe bytes.withUnsafeBufferPointer { bytes in
-        unsafe Self.check(SHA1_Update(&context, bytes.baseAddress, bytes.count))
+        unsafe Libcrypto.require(
+          SHA1_Update(&context, bytes.baseAddress, bytes.count) == 1, "compute a checksum")
       }
       state = .sha1(context)
     case .sha256(var hasher):
@@ -80,13 +86,14 @@ public struct ChecksumHasher: Sendable {
       state = .sha256(hasher)
     case .sha512(var context):
       unsafe bytes.withUnsafeBufferPointer { bytes in
-        unsafe Self.check(SHA512_Update(&context, bytes.baseAddress, bytes.count))
+        unsafe Libcrypto.require(
+          SHA512_Update(&context, bytes.baseAddress, bytes.count) == 1, "compute a checksum")
       }
       state = .sha512(context)
     }
   }
 
-  /// The checksum of everything so far; the hasher can go on.
+  /// The checksum of everything so far; more bytes may follow.
   public func finalize() -> Checksum {
     switch state {
     case .sha1(var context):
@@ -102,15 +109,12 @@ public struct ChecksumHasher: Sendable {
     _ algorithm: ChecksumAlgorithm, _ step: (UnsafeMutablePointer<UInt8>?) -> Int32
   ) -> Checksum {
     var digest = [UInt8](repeating: 0, count: algorithm.length)
-    unsafe digest.withUnsafeMutableBufferPointer { unsafe check(step($0.baseAddress)) }
+    unsafe digest.withUnsafeMutableBufferPointer {
+      unsafe Libcrypto.require(step($0.baseAddress) == 1, "compute a checksum")
+    }
     guard let checksum = Checksum(algorithm, digest) else {
       preconditionFailure("a digest has its algorithm's length")
     }
     return checksum
-  }
-
-  // With a state of our own these calls cannot fail.
-  private static func check(_ result: Int32) {
-    precondition(result == 1, "libcrypto refused a checksum step")
   }
 }

@@ -1,5 +1,6 @@
 /// Lower-case hexadecimal; upper-case digits are refused, so that every value has one spelling.
 public enum Hexadecimal {
+  /// Two lower-case digits for each byte.
   public static func encode(_ bytes: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
     text.reserveCapacity(bytes.underestimatedCount * 2)

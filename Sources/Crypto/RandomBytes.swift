@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Bytes nobody can guess, for keys, tokens and identifiers: the kernel's own (getrandom(2)). OpenSSL's generator would keep
+/// Bytes that cannot be guessed, for keys, tokens and identifiers: the kernel's own (getrandom(2)). OpenSSL's generator would keep
 /// a state of its own for each thread, and loses it when a thread ends while the process does.
 public enum RandomBytes {
   /// Traps when the system has no randomness to give: nothing secret may go on without it.

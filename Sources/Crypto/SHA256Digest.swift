@@ -1,14 +1,23 @@
 internal import COpenSSL
 
-/// The 32 bytes of a SHA-256. As text, and in JSON, 64 lower-case hexadecimal digits.
+/// The 32 bytes of a SHA-256 (FIPS 180-4): the name of a package, a piece, a file or a manifest. It is held in four words,
+/// so that it costs no allocation. As text, and in JSON, it is 64 lower-case hexadecimal digits.
+///
+/// ```swift
+/// let digest = SHA256Digest.of(bytes)
+/// guard digest == SHA256Digest(hexadecimal: "2cf24dba…") else { … }
+/// ```
 public struct SHA256Digest: Hashable, Sendable {
+  /// The digest's bytes in order, without an allocation.
   public typealias Bytes = InlineArray<32, UInt8>
 
   // Four words rather than an array: comparing, hashing and storing them costs no allocation.
   private var words: (UInt64, UInt64, UInt64, UInt64)
 
+  /// Bytes of every SHA-256: 32.
   public static let length = 32
 
+  /// Takes 32 bytes for a digest.
   public init(_ bytes: Bytes) {
     func word(_ index: Int) -> UInt64 {
       (0..<8).reduce(0) { $0 << 8 | UInt64(bytes[index * 8 + $1]) }
@@ -42,6 +51,7 @@ public struct SHA256Digest: Hashable, Sendable {
     self.init(bytes)
   }
 
+  /// The digest's bytes in order.
   public var bytes: Bytes {
     var bytes = Bytes(repeating: 0)
     for index in 0..<8 {
@@ -54,15 +64,20 @@ public struct SHA256Digest: Hashable, Sendable {
     return bytes
   }
 
+  /// The digest's bytes in an array; ``bytes`` costs no allocation.
   public var array: [UInt8] {
     let bytes = bytes
     return bytes.indices.map { bytes[$0] }
   }
 
+  /// 64 lower-case digits.
   public var hexadecimal: String { Hexadecimal.encode(array) }
 
+  /// Whether the bytes are equal. The time it takes tells nothing that must stay secret: see
+  /// ``equalInConstantTime(_:_:)`` for what does.
   public static func == (left: SHA256Digest, right: SHA256Digest) -> Bool { left.words == right.words }
 
+  /// Hashes half of the digest, whose bits are as good as random.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(words.0)
     hasher.combine(words.1)
@@ -77,10 +92,12 @@ public struct SHA256Digest: Hashable, Sendable {
 }
 
 extension SHA256Digest: CustomStringConvertible {
+  /// The 64 digits.
   public var description: String { hexadecimal }
 }
 
 extension SHA256Digest: Codable {
+  /// Reads the text. Throws `DecodingError` when it is none of this type.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
@@ -91,6 +108,7 @@ extension SHA256Digest: Codable {
     self = digest
   }
 
+  /// Writes the text as a JSON string.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(hexadecimal)
@@ -102,9 +120,10 @@ extension SHA256Digest: Codable {
 public struct SHA256Hasher: Sendable {
   private var state: SHA256_CTX
 
+  /// Starts with no bytes.
   public init() {
     state = SHA256_CTX()
-    unsafe check(SHA256_Init(&state))
+    unsafe Libcrypto.require(SHA256_Init(&state) == 1, "compute SHA-256")
   }
 
   /// A hasher that has read `bytes`.
@@ -113,25 +132,21 @@ public struct SHA256Hasher: Sendable {
     update(bytes.span)
   }
 
+  /// Hashes the next bytes, any number of them.
   public mutating func update(_ bytes: Span<UInt8>) {
     unsafe bytes.withUnsafeBufferPointer { bytes in
-      unsafe check(SHA256_Update(&state, bytes.baseAddress, bytes.count))
+      unsafe Libcrypto.require(SHA256_Update(&state, bytes.baseAddress, bytes.count) == 1, "compute SHA-256")
     }
   }
 
-  /// The digest of everything so far; the hasher can go on.
+  /// The digest of everything so far; more bytes may follow.
   public func finalize() -> SHA256Digest {
     var copy = self
     var digest = SHA256Digest.Bytes(repeating: 0)
     var span = digest.mutableSpan
     unsafe span.withUnsafeMutableBufferPointer { bytes in
-      unsafe check(SHA256_Final(bytes.baseAddress, &copy.state))
+      unsafe Libcrypto.require(SHA256_Final(bytes.baseAddress, &copy.state) == 1, "compute SHA-256")
     }
     return SHA256Digest(digest)
-  }
-
-  // With a state of our own these three cannot fail.
-  private func check(_ result: Int32) {
-    precondition(result == 1, "libcrypto refused a SHA-256 step")
   }
 }

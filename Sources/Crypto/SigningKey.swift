@@ -33,6 +33,7 @@ public final class SigningKey: Sendable {
     unsafe raw { unsafe EVP_PKEY_get_raw_private_key(key, $0, $1) }
   }
 
+  /// The public half, computed from the secret one.
   public var verificationKey: VerificationKey {
     guard let key = unsafe VerificationKey(raw { unsafe EVP_PKEY_get_raw_public_key(key, $0, $1) }) else {
       preconditionFailure("a private key has a public one")
@@ -49,7 +50,7 @@ public final class SigningKey: Sendable {
     let done =
       unsafe EVP_DigestSignInit(context, nil, nil, nil, key) == 1
       && EVP_DigestSign(context, &signature, &length, message, message.count) == 1
-    precondition(done && length == 64, "libcrypto refused to sign")
+    Libcrypto.require(done && length == 64, "sign with Ed25519")
     return signature
   }
 
@@ -58,13 +59,14 @@ public final class SigningKey: Sendable {
   ) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: 32)
     var length = bytes.count
-    precondition(unsafe read(&bytes, &length) == 1 && length == 32, "an Ed25519 key has 32 bytes")
+    Libcrypto.require(unsafe read(&bytes, &length) == 1 && length == 32, "read an Ed25519 key")
     return bytes
   }
 }
 
 /// An Ed25519 public key. As text, and in JSON, its 32 bytes in base64url.
 public struct VerificationKey: Hashable, Sendable {
+  /// The 32 bytes as RFC 8032 §5.1.2 encodes a point.
   public let bytes: [UInt8]
 
   /// Nil unless `bytes` are 32.
@@ -79,25 +81,27 @@ public struct VerificationKey: Hashable, Sendable {
     self.init(bytes)
   }
 
+  /// The 32 bytes in base64url without padding.
   public var text: String { Base64.encode(bytes, .url) }
 
+  /// Whether `signature`, 64 bytes, was made of `message` with this key's secret half (RFC 8032 §5.1.7).
+  /// Never throws: what cannot be checked is not valid.
   public func isValid(signature: [UInt8], for message: [UInt8]) -> Bool {
     guard signature.count == 64,
       let key = unsafe EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, bytes, 32)
-    else { return false }
+    else { return Libcrypto.accepts(false) }
     defer { unsafe EVP_PKEY_free(key) }
     let context = unsafe EVP_MD_CTX_new()
     defer { unsafe EVP_MD_CTX_free(context) }
     let valid =
       unsafe EVP_DigestVerifyInit(context, nil, nil, nil, key) == 1
       && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
-    // A refused signature leaves an entry in the thread's error queue, which later calls would mistake for theirs.
-    if !valid { ERR_clear_error() }
-    return valid
+    return Libcrypto.accepts(valid)
   }
 }
 
 extension VerificationKey: Codable {
+  /// Reads the text. Throws `DecodingError` when it is none of this type.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     guard let key = VerificationKey(text: try container.decode(String.self)) else {
@@ -107,6 +111,7 @@ extension VerificationKey: Codable {
     self = key
   }
 
+  /// Writes the text as a JSON string.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(text)
@@ -117,14 +122,16 @@ extension VerificationKey: Codable {
 /// the 32 bytes.
 extension SigningKey {
   /// PKCS #8, `-----BEGIN PRIVATE KEY-----`. Secret.
-  public var pem: String { PEMDocument.text(SigningKey.prefix + seed, label: SigningKey.label) }
+  public var pem: String {
+    PEMDocument(label: SigningKey.label, bytes: SigningKey.prefix + seed).text
+  }
 
   /// Nil unless `pem` is one Ed25519 private key in that form.
   public convenience init?(pem: String) {
-    guard let bytes = PEMDocument.bytes(of: pem, label: SigningKey.label, prefix: SigningKey.prefix) else {
-      return nil
-    }
-    self.init(seed: bytes)
+    guard let document = PEMDocument(only: SigningKey.label, in: pem),
+      document.bytes.starts(with: SigningKey.prefix)
+    else { return nil }
+    self.init(seed: Array(document.bytes.dropFirst(SigningKey.prefix.count)))
   }
 
   private static let label = "PRIVATE KEY"
@@ -135,7 +142,7 @@ extension SigningKey {
 
 extension VerificationKey {
   /// SubjectPublicKeyInfo, `-----BEGIN PUBLIC KEY-----`.
-  public var pem: String { PEMDocument.text(Self.prefix + bytes, label: "PUBLIC KEY") }
+  public var pem: String { PEMDocument(label: "PUBLIC KEY", bytes: Self.prefix + bytes).text }
 
   private static let prefix: [UInt8] = [
     0x30, 0x2A, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x03, 0x21, 0x00,

@@ -90,16 +90,21 @@ struct AppReceiptPayloadTests {
     ]
     #expect(device.receiptGUID == guid)
     let bundle = Array("com.example.pullbox".utf8)
-    receipt.deviceHash = SHA1.of(guid + [0, 1, 2, 3] + [0x0C, UInt8(bundle.count)] + bundle)
+    receipt.deviceHash =
+      Checksum.of(
+        guid + [0, 1, 2, 3] + [0x0C, UInt8(bundle.count)] + bundle, .sha1
+      ).bytes
     #expect(receipt.isBound(to: device))
     #expect(receipt.isBound(to: try Fixtures.device("00112233-4455-6677-8899-aabbccddeeff")))
-    receipt.deviceHash = SHA1.of(guid + [0, 1, 2, 3] + bundle)
+    receipt.deviceHash = Checksum.of(guid + [0, 1, 2, 3] + bundle, .sha1).bytes
     #expect(!receipt.isBound(to: device))
   }
 
   @Test("SHA-1 is SHA-1: the digest of abc (FIPS 180)")
   func sha1() {
-    #expect(Hexadecimal.encode(SHA1.of(Array("abc".utf8))) == "a9993e364706816aba3e25717850c26c9cd0d89d")
+    #expect(
+      Hexadecimal.encode(Checksum.of(Array("abc".utf8), .sha1).bytes)
+        == "a9993e364706816aba3e25717850c26c9cd0d89d")
   }
 
   @Test("a receipt bound to one device is not bound to another, and an unbound one to none")

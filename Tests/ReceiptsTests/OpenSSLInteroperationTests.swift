@@ -68,7 +68,7 @@ struct OpenSSLInteroperationTests {
         bundleIdentifiers: ["com.example.pullbox"], environments: [.production, .sandbox]))
     var response = VerifyReceiptResponse(status: .valid)
     response.receipt = .init(receipt, requestDate: Fixtures.now)
-    guard case .finished(.wrongEnvironment) = conversation.next(.response(response)) else {
+    guard case .finished(.wrongEnvironment) = conversation.handle(.response(response)) else {
       Issue.record("an Xcode receipt was not refused")
       return
     }

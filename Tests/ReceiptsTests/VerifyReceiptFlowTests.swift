@@ -39,7 +39,7 @@ struct VerifyReceiptFlowTests {
       questions.append(environment)
       waits.append(wait)
       guard let outcome = outcomes.popFirst() else { return (questions, waits, nil) }
-      step = conversation.next(outcome)
+      step = conversation.handle(outcome)
     }
     guard case .finished(let verdict) = step else { return (questions, waits, nil) }
     return (questions, waits, verdict)

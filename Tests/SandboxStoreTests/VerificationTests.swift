@@ -48,7 +48,7 @@ struct VerificationTests {
       about: receipt,
       policy: VerifyReceiptPolicy(bundleIdentifiers: ["com.example.pullbox"], environments: [.sandbox]))
     let answer = try await store.verify(receipt.base64)
-    guard case .finished(.valid(let verified)) = conversation.next(.response(answer)) else {
+    guard case .finished(.valid(let verified)) = conversation.handle(.response(answer)) else {
       Issue.record("the conversation did not end well")
       return
     }

@@ -81,11 +81,11 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
           let answer = try await client.call(
             "POST", "/verifyReceipt", body: VerifyReceiptRequest(receiptData: receipt.base64),
             as: VerifyReceiptResponse.self)
-          step = conversation.next(.response(answer.value))
+          step = conversation.handle(.response(answer.value))
         } catch let error as APICallError {
-          step = conversation.next(.failure(reason: "\(error)", retryAfter: error.retryAfter))
+          step = conversation.handle(.failure(reason: "\(error)", retryAfter: error.retryAfter))
         } catch {
-          step = conversation.next(.failure(reason: "the request was abandoned"))
+          step = conversation.handle(.failure(reason: "the request was abandoned"))
         }
       }
     }

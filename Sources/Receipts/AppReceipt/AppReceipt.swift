@@ -4,24 +4,36 @@ import Crypto
 
 /// The payload of an app receipt: what a store says a customer of one application on one device has bought. By itself
 /// it proves nothing; ``VerifiedAppReceipt`` is the one to trust.
+///
+/// Each member names its attribute in the payload and, in parentheses, its member in `verifyReceipt`'s answers. Attributes
+/// marked as documented are in the store's documentation of receipt fields; the others are known from receipts.
 public struct AppReceipt: Hashable, Sendable {
   /// Attribute 0 (`receipt_type`): `Production`, `ProductionSandbox`, `Xcode`, `ProductionVPP`, …
   public var environmentName: String
+  /// Attribute 1 (`adam_id`): the application's number in the store; 0 in the sandbox.
   public var appIdentifier: Int64?
+  /// Attribute 3 (`application_version`, documented): the version that was bought or updated to.
   public var applicationVersion: String
   /// Attribute 2 as its raw octets, tag and length included: that is what the device hash covers.
   public var rawBundleIdentifier: [UInt8]
+  /// Attribute 2 (`bundle_id`, documented) as text.
   public var bundleIdentifier: String
   /// Attribute 4: salt of the device hash.
   public var opaqueValue: [UInt8]
   /// Attribute 5: binds the receipt to a device, see ``isBound(to:)``.
   public var deviceHash: [UInt8]
+  /// Attribute 12 (`receipt_creation_date`, documented): when the store signed it, in whole seconds.
   public var creationDate: Timestamp
+  /// Attribute 15 (`download_id`); more than 32 bits.
   public var downloadIdentifier: Int64?
+  /// Attribute 16 (`version_external_identifier`).
   public var versionExternalIdentifier: Int64?
+  /// Attribute 18 (`original_purchase_date`): when the application itself was first bought.
   public var originalPurchaseDate: Timestamp?
+  /// Attribute 19 (`original_application_version`, documented): the version that was first bought; always
+  /// `1.0` in the sandbox.
   public var originalApplicationVersion: String?
-  /// Volume purchases only: when a withdrawn licence ends.
+  /// Volume purchases only: when a withdrawn license ends.
   public var expirationDate: Timestamp?
   /// In the receipt's order, which means nothing.
   public var purchases: [InAppPurchase]
@@ -66,7 +78,7 @@ extension AppReceipt {
   }
 
   private func hash(for device: DeviceIdentifier) -> [UInt8] {
-    SHA1.of(device.receiptGUID + opaqueValue + rawBundleIdentifier)
+    Checksum.of(device.receiptGUID + opaqueValue + rawBundleIdentifier, .sha1).bytes
   }
 }
 

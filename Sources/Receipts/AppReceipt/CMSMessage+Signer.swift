@@ -25,7 +25,7 @@ extension CMSMessage {
     guard unsafe namesIssuerExactly(of: leaf) else {
       throw ReceiptError(.chainInvalid, "the receipt names another issuer than its certificate's")
     }
-    // A certificate that takes no part in the proof would be bytes that nobody vouches for.
+    // A certificate that takes no part in the proof would be bytes that nothing vouches for.
     for index in 0..<embedded.count {
       guard let certificate = unsafe embedded[index], unsafe chain.contains(certificate) else {
         throw ReceiptError(.chainInvalid, "the receipt holds a certificate outside the chain")

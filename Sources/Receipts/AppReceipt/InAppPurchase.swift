@@ -2,14 +2,19 @@ import Commerce
 public import CoreTypes
 
 /// One purchase as a receipt and as `verifyReceipt` tell it. The members from ``cancellationReason`` on exist in the
-/// answers of `verifyReceipt` only.
+/// answers of `verifyReceipt` only. The others name their attribute in a receipt, and its member in those answers.
 public struct InAppPurchase: Hashable, Sendable {
+  /// Attribute 1701 (`quantity`): how many were bought.
   public var quantity: Int64
+  /// Attribute 1702 (`product_id`).
   public var productIdentifier: String
+  /// Attribute 1703 (`transaction_id`): digits in practice, compared as text.
   public var transactionIdentifier: String
   /// Differs from ``transactionIdentifier`` in renewals and restored purchases.
   public var originalTransactionIdentifier: String
+  /// Attribute 1704 (`purchase_date`): when it was paid for, or restored.
   public var purchaseDate: Timestamp
+  /// Attribute 1706 (`original_purchase_date`): the date of the first transaction of the chain.
   public var originalPurchaseDate: Timestamp
   /// 0 non-consumable, 1 consumable, 2 non-renewing, 3 auto-renewable; undocumented, so only a hint.
   public var productType: Int64?
@@ -19,19 +24,27 @@ public struct InAppPurchase: Hashable, Sendable {
   public var webOrderLineItemIdentifier: Int64?
   /// When it was refunded or withdrawn: then it counts as never bought.
   public var cancellationDate: Timestamp?
+  /// Attribute 1713 (`is_trial_period`); nil when the receipt does not say.
   public var isTrialPeriod: Bool?
+  /// Attribute 1719 (`is_in_intro_offer_period`, documented); nil when the receipt does not say.
   public var isInIntroductoryOfferPeriod: Bool?
+  /// Attribute 1721 (`promotional_offer_id`).
   public var promotionalOfferIdentifier: String?
 
   /// "1" an issue with the app, "0" another reason.
   public var cancellationReason: String?
   /// `PURCHASED` or `FAMILY_SHARED`.
   public var ownershipType: String?
+  /// `is_upgraded`: whether a subscription was left for a better one of its group.
   public var isUpgraded: Bool?
+  /// `subscription_group_identifier`.
   public var subscriptionGroupIdentifier: String?
+  /// `offer_code_ref_name`: the offer code that was redeemed.
   public var offerCodeReferenceName: String?
+  /// `app_account_token`: what the application called its user, a UUID.
   public var appAccountToken: String?
 
+  /// Creates a purchase of these members; all others are nil.
   public init(
     quantity: Int64 = 1, productIdentifier: String, transactionIdentifier: String,
     originalTransactionIdentifier: String, purchaseDate: Timestamp, originalPurchaseDate: Timestamp
@@ -46,7 +59,7 @@ public struct InAppPurchase: Hashable, Sendable {
 }
 
 extension InAppPurchase {
-  /// Nil when a name in it cannot be one of ours. Only for purchases that somebody vouches for.
+  /// Nil when a name in it cannot be one of ours. Only for purchases that a signature or the store vouches for.
   func transaction(store: StoreIdentifier, environment: StoreEnvironment) -> VerifiedTransaction? {
     guard let id = TransactionIdentifier(transactionIdentifier),
       let originalID = TransactionIdentifier(originalTransactionIdentifier),

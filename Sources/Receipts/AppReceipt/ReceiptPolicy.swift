@@ -11,8 +11,10 @@ public struct ReceiptPolicy: Sendable {
   /// The marker extensions of the signing certificate and of its issuer, as dotted object identifiers. Without them
   /// any certificate under the same root could sign receipts.
   public var leafMarker: String
+  /// The marker of the certificate that issued the signing certificate; see ``leafMarker``.
   public var intermediateMarker: String
 
+  /// Creates a policy; by default, that of the stores' production receipts without SHA-1.
   public init(
     acceptsSHA1: Bool = false, clockTolerance: Duration = .seconds(300),
     earliestCreation: Timestamp = Timestamp(millisecondsSinceEpoch: 1_262_304_000_000),
@@ -32,6 +34,8 @@ public struct ReceiptPolicy: Sendable {
 
 /// The extensions by which a store's certificates say that they are for receipts.
 public enum ReceiptExtensionOID {
+  /// The signing certificate's.
   public static let leaf = "1.2.840.113635.100.6.11.1"
+  /// The intermediate certificate's.
   public static let intermediate = "1.2.840.113635.100.6.2.1"
 }

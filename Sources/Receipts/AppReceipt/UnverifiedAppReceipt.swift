@@ -2,8 +2,15 @@ public import Commerce
 public import CoreTypes
 import Crypto
 
-/// A receipt whose structure was read and whose signature was not checked: it holds claims. Only
-/// ``verified(trusting:now:policy:)``, or the store's own word (``VerifyReceiptFlow``), makes facts of them.
+/// An app receipt as a customer hands it in: a CMS message (RFC 5652) around a payload of attributes. Its structure was
+/// read and its signature was not checked, so it holds ``claims``. Only ``verified(trusting:now:policy:)``, or the store's
+/// own word (``VerifyReceiptFlow``), makes facts of them, which then have a type of their own.
+///
+/// ```swift
+/// let receipt = try UnverifiedAppReceipt(base64: request.receipt)
+/// let verified = try receipt.verified(trusting: roots, now: clock.now)
+/// let transactions = verified.transactions(store: .apple)
+/// ```
 public struct UnverifiedAppReceipt: Hashable, Sendable {
   /// The CMS message as it was received.
   public let encoded: [UInt8]
@@ -31,6 +38,7 @@ public struct UnverifiedAppReceipt: Hashable, Sendable {
     self.encoded = encoded
   }
 
+  /// The message in standard base 64 with padding, as `verifyReceipt` takes it.
   public var base64: String { Base64.encode(encoded) }
 
   /// Checks the signature, and that the signing certificate, valid when the receipt was made, leads over one
@@ -63,8 +71,9 @@ extension UnverifiedAppReceipt: CustomStringConvertible {
 
 /// A receipt that a signature or the store itself vouches for. Only this module makes one.
 public struct VerifiedAppReceipt: Hashable, Sendable {
+  /// What the receipt says, now as fact.
   public let receipt: AppReceipt
-  /// Every purchase that somebody vouches for, the latest last: at least those in the receipt; with the store's word
+  /// Every purchase that the signature or the store vouches for, the latest last: at least those in the receipt; with the store's word
   /// also what it knows beyond the receipt.
   public let purchases: [InAppPurchase]
 
@@ -90,6 +99,7 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
 }
 
 extension VerifiedAppReceipt: CustomStringConvertible {
+  /// The application and the number of purchases, nothing of the customer.
   public var description: String {
     "receipt for \(receipt.bundleIdentifier) with \(purchases.count) purchases"
   }

@@ -49,5 +49,6 @@ public struct AppReceiptSigner: Sendable {
 }
 
 extension AppReceiptSigner: CustomStringConvertible {
+  /// Says only what it is: the key stays out of logs.
   public var description: String { "receipt signer" }
 }

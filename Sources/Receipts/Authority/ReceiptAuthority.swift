@@ -3,8 +3,11 @@ public import CoreTypes
 /// The certificates and the key of a store that signs its own receipts: root → intermediate → leaf, shaped like the
 /// ones of the store whose receipts they imitate. For the sandbox store and for tests.
 public struct ReceiptAuthority: Sendable {
+  /// The certificate that verifiers are given to trust.
   public let root: Certificate
+  /// The certificate between root and leaf.
   public let intermediate: Certificate
+  /// The certificate whose key signs receipts.
   public let leaf: Certificate
   private let leafKey: RSAKey
 
@@ -42,15 +45,18 @@ public struct ReceiptAuthority: Sendable {
     self.init(root: chain[2], intermediate: chain[1], leaf: chain[0], leafKey: try RSAKey(pem: keyPEM))
   }
 
+  /// The three certificates in PEM, the leaf first.
   public var chainPEM: String { leaf.pem + intermediate.pem + root.pem }
 
   /// Secret: for a file that only its owner may read.
   public func keyPEM() throws -> String { try leafKey.pem() }
 
+  /// Signs receipts with the leaf's key.
   public var signer: AppReceiptSigner { AppReceiptSigner(key: leafKey, chain: [leaf, intermediate, root]) }
 }
 
 extension ReceiptAuthority: CustomStringConvertible {
+  /// Says only what it is: the key stays out of logs.
   public var description: String { "receipt authority" }
 }
 
@@ -66,6 +72,7 @@ extension ReceiptAuthority {
     public var issuerValidity: ClosedRange<Timestamp>
     /// Off, for tests: certificates that were issued for something else.
     public var marksLeaf = true
+    /// Off, for tests: an intermediate certificate that was issued for something else.
     public var marksIntermediate = true
 
     /// A leaf for two years and issuers for twenty, from the day before `now`.
@@ -125,7 +132,7 @@ struct CertificateTemplate {
     try builder.setKey(key)
     try builder.setSubject(organization: organization, commonName: commonName)
     for (name, value) in extensions {
-      try builder.add(name, value)
+      try builder.addExtension(name, value: value)
     }
     return try builder.sign(with: issuerKey)
   }

@@ -37,7 +37,7 @@ struct CMSMessage: ~Copyable {
     return unsafe Array(UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(string))))
   }
 
-  /// Checks the signature over the content with the key of the certificate it names, whoever that is. Throws
+  /// Checks the signature over the content with the key of the certificate it names, whatever that is. Throws
   /// ``ReceiptError`` `signatureInvalid`.
   func checkSignature() throws {
     LibcryptoErrors.clear()

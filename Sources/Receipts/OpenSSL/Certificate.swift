@@ -1,7 +1,9 @@
 import COpenSSL
+import Crypto
 
 /// An X.509 certificate, as its DER octets.
 public struct Certificate: Hashable, Sendable {
+  /// The certificate's DER octets (X.690), exactly one certificate.
   public let der: [UInt8]
 
   /// Throws ``ReceiptError`` `malformed` when `der` is not exactly one certificate.
@@ -12,10 +14,14 @@ public struct Certificate: Hashable, Sendable {
 
   /// The certificates of a PEM text, in order. Throws ``ReceiptError`` `malformed`.
   public static func certificates(inPEM text: String) throws -> [Certificate] {
-    try PEM.decode("CERTIFICATE", in: text).map { try Certificate(der: $0) }
+    guard let documents = PEMDocument.documents(labeled: "CERTIFICATE", in: text) else {
+      throw ReceiptError.malformed("a certificate in the PEM text is not base 64")
+    }
+    return try documents.map { try Certificate(der: $0.bytes) }
   }
 
-  public var pem: String { PEM.encode("CERTIFICATE", der) }
+  /// The certificate in PEM (RFC 7468), with a line feed at its end.
+  public var pem: String { PEMDocument(label: "CERTIFICATE", bytes: der).text }
 }
 
 /// Owner of one reference to an X509. Not Sendable: it stays in the function that made it.

@@ -52,7 +52,7 @@ struct CertificateBuilder {
   /// - Parameters:
   ///   - name: an extension's short name or a dotted object identifier.
   ///   - value: in libcrypto's configuration language.
-  func add(_ name: String, _ value: String) throws {
+  func addExtension(_ name: String, value: String) throws {
     var context = unsafe X509V3_CTX()
     unsafe X509V3_set_ctx(&context, issuerHandle, certificate.handle, nil, nil, 0)
     guard let made = unsafe X509V3_EXT_nconf(nil, &context, name, value) else { throw Self.failure() }

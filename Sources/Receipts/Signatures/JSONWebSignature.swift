@@ -1,9 +1,17 @@
 public import Crypto
 import FoundationEssentials
 
-/// A JSON Web Signature in compact form (RFC 7515) with Ed25519 (RFC 8037) and with nothing else: the algorithm is
-/// never the sender's choice.
+/// A JSON Web Signature in compact form (RFC 7515): three segments in base64url, for header, payload and signature. It is
+/// made with Ed25519 (RFC 8037) and with nothing else: the algorithm is never the sender's choice. The payload comes out
+/// only through ``payload(verifiedWith:)``.
+///
+/// ```swift
+/// let signature = try JSONWebSignature(signing: report, with: deviceKey)
+/// let received = try JSONWebSignature(text: signature.text)
+/// let report = try received.payload(verifiedWith: knownKey)
+/// ```
 public struct JSONWebSignature: Hashable, Sendable {
+  /// The three segments, as they were received or made.
   public let text: String
   /// What the header says about whose key it is. A claim, like all of the header.
   public let keyIdentifier: String?
@@ -12,6 +20,7 @@ public struct JSONWebSignature: Hashable, Sendable {
   private let payload: [UInt8]
   private let signature: [UInt8]
 
+  /// Bytes of ``text`` that are read, at most.
   public static let maximumLength = 65_536
 
   private struct Header: Codable {
@@ -66,5 +75,6 @@ public struct JSONWebSignature: Hashable, Sendable {
 }
 
 extension JSONWebSignature: CustomStringConvertible {
+  /// The key that the header names; the payload is left out.
   public var description: String { "JSON Web Signature of \(keyIdentifier ?? "an unnamed key")" }
 }

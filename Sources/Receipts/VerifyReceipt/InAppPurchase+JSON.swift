@@ -2,6 +2,8 @@ import CoreTypes
 
 /// A member of `in_app` and of `latest_receipt_info`: every value a string when written, any spelling when read.
 extension InAppPurchase: Codable {
+  /// Reads a member of `in_app` or `latest_receipt_info`, in each of the spellings that stores have used.
+  /// Throws `DecodingError`.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: VerifyReceiptKey.self)
     func text(_ name: String) throws -> String? { try values.lenientText(VerifyReceiptKey(name)) }
@@ -36,6 +38,8 @@ extension InAppPurchase: Codable {
     appAccountToken = try text("app_account_token")
   }
 
+  /// Writes the purchase as `verifyReceipt` does: numbers and booleans as strings, each date three times.
+  /// Throws `EncodingError`.
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: VerifyReceiptKey.self)
     func encode(_ value: String?, _ name: String) throws {

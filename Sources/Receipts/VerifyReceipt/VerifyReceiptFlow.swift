@@ -1,7 +1,16 @@
 public import Commerce
 
-/// Asking a store about one receipt, as a pure state machine: what came back goes in, what to do next comes out. The
-/// caller does the HTTP and the waiting.
+/// Asks a store's `verifyReceipt` about one receipt, as a pure state machine: what came back goes in, the next step comes
+/// out. The caller sends the requests and waits.
+///
+/// ```swift
+/// var flow = VerifyReceiptFlow(about: receipt, policy: policy)
+/// var step = flow.start()
+/// while case .ask(let environment, let wait) = step {
+///   try await clock.sleep(for: wait)
+///   step = flow.handle(await post(receipt, to: environment))
+/// }
+/// ```
 ///
 /// The first question goes to production when the policy accepts production receipts; a receipt that belongs to the
 /// sandbox is put to the sandbox once, when the policy accepts that. The verdict is that of the last answer.
@@ -14,6 +23,7 @@ public struct VerifyReceiptFlow: Sendable {
     case failure(reason: String, retryAfter: Duration? = nil)
   }
 
+  /// What the caller does next.
   public enum Step: Sendable {
     /// Put the receipt to that environment's endpoint, after the wait.
     case ask(StoreEnvironment, after: Duration)
@@ -25,6 +35,7 @@ public struct VerifyReceiptFlow: Sendable {
   private var environment: StoreEnvironment
   private var retries = 0
 
+  /// Prepares to ask about `receipt`; nothing happens before ``start()``.
   public init(about receipt: UnverifiedAppReceipt, policy: VerifyReceiptPolicy) {
     self.receipt = receipt
     self.policy = policy
@@ -40,16 +51,17 @@ public struct VerifyReceiptFlow: Sendable {
     return .ask(environment, after: .zero)
   }
 
-  public mutating func next(_ outcome: Outcome) -> Step {
+  /// The step after `outcome` came back from the step before.
+  public mutating func handle(_ outcome: Outcome) -> Step {
     switch outcome {
     case .failure(let reason, let retryAfter):
       return .finished(.undetermined(retryAfter: retryAfter ?? policy.retryAfter, reason: reason))
     case .response(let response):
-      return next(response)
+      return handle(response)
     }
   }
 
-  private mutating func next(_ response: VerifyReceiptResponse) -> Step {
+  private mutating func handle(_ response: VerifyReceiptResponse) -> Step {
     switch response.status.meaning(isRetryable: response.isRetryable) {
     case .decided:
       return .finished(verdict(response))
@@ -113,6 +125,7 @@ public struct VerifyReceiptFlow: Sendable {
 
 /// Which receipts count, and how patiently a store is asked.
 public struct VerifyReceiptPolicy: Sendable {
+  /// The applications whose receipts count, by their bundle identifiers.
   public var bundleIdentifiers: Set<String>
   /// The environments whose purchases lead to content. Anyone can make a sandbox purchase for nothing.
   public var environments: Set<StoreEnvironment>
@@ -121,6 +134,7 @@ public struct VerifyReceiptPolicy: Sendable {
   /// What the customer is told to wait when nothing was decided and the store named no time itself.
   public var retryAfter: Duration
 
+  /// Creates a policy. By default three more questions are asked, after waits of 1.7 seconds together.
   public init(
     bundleIdentifiers: Set<String>, environments: Set<StoreEnvironment>,
     retryDelays: [Duration] = [.milliseconds(200), .milliseconds(500), .seconds(1)],

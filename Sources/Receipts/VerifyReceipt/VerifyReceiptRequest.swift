@@ -7,6 +7,7 @@ public struct VerifyReceiptRequest: Codable, Sendable {
   /// Only the latest renewal of each subscription in the answer's `latest_receipt_info`.
   public var excludesOldTransactions: Bool?
 
+  /// Creates the request; what is nil is left out.
   public init(receiptData: String, password: String? = nil, excludesOldTransactions: Bool? = nil) {
     self.receiptData = receiptData
     self.password = password

@@ -3,16 +3,27 @@ public import CoreTypes
 extension VerifyReceiptResponse {
   /// The `receipt` member: the payload as the store reads it.
   public struct Receipt: Hashable, Sendable {
+    /// `receipt_type`: the environment, spelled like ``AppReceipt/environmentName``.
     public var receiptType: String?
+    /// `bundle_id`, or `bid` in old answers.
     public var bundleIdentifier: String
+    /// `adam_id`, or `app_item_id` in old answers.
     public var appIdentifier: Int64?
+    /// `application_version`.
     public var applicationVersion: String?
+    /// `download_id`.
     public var downloadIdentifier: Int64?
+    /// `version_external_identifier`.
     public var versionExternalIdentifier: Int64?
+    /// `receipt_creation_date`.
     public var creationDate: Timestamp?
+    /// `request_date`: when the store was asked.
     public var requestDate: Timestamp?
+    /// `original_purchase_date` of the application.
     public var originalPurchaseDate: Timestamp?
+    /// `original_application_version`.
     public var originalApplicationVersion: String?
+    /// `expiration_date`: volume purchases only.
     public var expirationDate: Timestamp?
     /// Not in any order.
     public var purchases: [InAppPurchase]
@@ -36,6 +47,7 @@ extension VerifyReceiptResponse {
 }
 
 extension VerifyReceiptResponse.Receipt: Codable {
+  /// Reads the receipt of an answer, in each of the spellings that stores have used. Throws `DecodingError`.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: VerifyReceiptKey.self)
     func text(_ name: String) throws -> String? { try values.lenientText(VerifyReceiptKey(name)) }
@@ -64,6 +76,7 @@ extension VerifyReceiptResponse.Receipt: Codable {
     }
   }
 
+  /// Writes the receipt as `verifyReceipt` does. Throws `EncodingError`.
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: VerifyReceiptKey.self)
     func encode(_ value: (some Encodable)?, _ name: String) throws {

@@ -3,9 +3,11 @@ import CoreTypes
 
 /// The answer of `verifyReceipt`.
 public struct VerifyReceiptResponse: Sendable {
+  /// What the store says of the receipt; decides whether the other members are there.
   public var status: VerifyReceiptStatus
   /// `Sandbox` or `Production`.
   public var environment: String?
+  /// What the receipt holds; nil unless the status is a valid one.
   public var receipt: Receipt?
   /// A fresh receipt in base 64; with auto-renewable subscriptions only.
   public var latestReceipt: String?
@@ -14,6 +16,7 @@ public struct VerifyReceiptResponse: Sendable {
   /// With statuses 21100 to 21199.
   public var isRetryable: Bool?
 
+  /// Creates an answer without a receipt.
   public init(status: VerifyReceiptStatus, isRetryable: Bool? = nil) {
     self.status = status
     self.isRetryable = isRetryable
@@ -30,6 +33,7 @@ public struct VerifyReceiptResponse: Sendable {
 }
 
 extension VerifyReceiptResponse: Codable {
+  /// Reads an answer. Throws `DecodingError`.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: VerifyReceiptKey.self)
     guard let status = try values.lenientInteger(VerifyReceiptKey("status")) else {
@@ -47,6 +51,7 @@ extension VerifyReceiptResponse: Codable {
     latestReceiptInfo = try values.lenientList(VerifyReceiptKey("latest_receipt_info"))
   }
 
+  /// Writes an answer. Throws `EncodingError`.
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: VerifyReceiptKey.self)
     try values.encode(status.rawValue, forKey: VerifyReceiptKey("status"))
@@ -59,5 +64,6 @@ extension VerifyReceiptResponse: Codable {
 }
 
 extension VerifyReceiptResponse: CustomStringConvertible {
+  /// The status alone: receipts stay out of logs.
   public var description: String { "verifyReceipt status \(status.rawValue)" }
 }

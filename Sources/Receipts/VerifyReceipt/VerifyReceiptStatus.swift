@@ -1,24 +1,36 @@
-/// The `status` of an answer of `verifyReceipt`. Values nobody knows survive.
+/// The `status` of an answer of `verifyReceipt`. Unknown values survive.
 public struct VerifyReceiptStatus: RawRepresentable, Hashable, Sendable, Codable {
+  /// The number in the answer.
   public let rawValue: Int
 
+  /// Creates a status of any number, so that unknown ones survive.
   public init(rawValue: Int) {
     self.rawValue = rawValue
   }
 
+  /// The receipt is valid; a subscription in it may have ended all the same.
   public static let valid = VerifyReceiptStatus(rawValue: 0)
+  /// The request was not made with POST.
   public static let notPost = VerifyReceiptStatus(rawValue: 21000)
   /// The receipt is malformed, or the service has a moment of weakness.
   public static let malformed = VerifyReceiptStatus(rawValue: 21002)
+  /// The receipt is not authentic.
   public static let notAuthentic = VerifyReceiptStatus(rawValue: 21003)
+  /// The request's password is not the account's.
   public static let sharedSecretMismatch = VerifyReceiptStatus(rawValue: 21004)
+  /// The receipt server cannot answer now.
   public static let temporarilyUnavailable = VerifyReceiptStatus(rawValue: 21005)
   /// A valid old-style receipt of a subscription that has ended; the answer holds it.
   public static let subscriptionExpired = VerifyReceiptStatus(rawValue: 21006)
+  /// The receipt is from the sandbox and was put to production.
   public static let sandboxReceipt = VerifyReceiptStatus(rawValue: 21007)
+  /// The receipt is from production and was put to the sandbox.
   public static let productionReceipt = VerifyReceiptStatus(rawValue: 21008)
+  /// The store failed.
   public static let internalError = VerifyReceiptStatus(rawValue: 21009)
+  /// The customer's account is not found, or was deleted.
   public static let accountUnknown = VerifyReceiptStatus(rawValue: 21010)
+  /// The store failed to read its data; the answer's `is-retryable` says whether to ask again.
   public static let dataAccessErrors = 21100...21199
 }
 
