@@ -30,7 +30,7 @@ extension BlobStore {
     }
   }
 
-  /// Removes an incoming file and what was written down about it; false while somebody receives into it.
+  /// Removes an incoming file and what was written down about it; false while a writer receives into it.
   public func removeIncoming(_ identifier: String) async throws(BlobStoreError) -> Bool {
     _ = try incoming(identifier, limit: .zero)
     return try await run { () throws(SystemError) in
@@ -53,7 +53,7 @@ extension BlobStore {
     try await run { () throws(SystemError) in try self.listIncomingBlocking() }
   }
 
-  /// As ``listIncoming()``, on the caller's thread: for starting.
+  /// Does the same as ``listIncoming()`` on the caller's thread, which may block.
   public func incomingLengthsBlocking() throws(BlobStoreError) -> [String: ByteCount] {
     try asBlobStoreError { () throws(SystemError) in try listIncomingBlocking() }
   }

@@ -3,9 +3,22 @@ public import Crypto
 import Synchronization
 public import SystemCalls
 
-/// A directory of immutable files named by the SHA-256 of their bytes, and of files that are being received:
-/// `blobs/ab/cdef…` and `incoming/<identifier>`, in one file system. Whoever opens it keeps other processes away from the
-/// directory (``LockFile``).
+/// Keeps packages on disk under the SHA-256 of their bytes, so that a name always means the same bytes. A directory that
+/// holds, in one file system,
+///
+///     blobs/ab/cdef…          immutable files, named by their digests
+///     incoming/<identifier>   files that are being received, each by one ``BlobWriter``
+///
+/// The process that opens the store keeps other processes away from the directory (`LockFile`). Methods that are not called
+/// `…Blocking` run on a pool of threads and may be awaited from any task.
+///
+/// ```swift
+/// let store = try BlobStore.open(directory: "/var/lib/pullbox/blobs")
+/// let writer = try await store.begin("upload-1", limit: .gibibytes(2))
+/// try await writer.append(bytes, at: .zero)
+/// let blob = try await writer.commit()
+/// let file = try await store.open(blob.digest)
+/// ```
 public final class BlobStore: Sendable {
   let paths: BlobStorePaths
   let operations: any FileOperations
@@ -13,7 +26,7 @@ public final class BlobStore: Sendable {
   let hashers: BlockingPool
   private let reserve: ByteCount
   private let pool = BlockingPool.shared
-  /// Of all blobs together; nil unless it was to be known.
+  /// The bytes of all blobs together; nil unless the store was opened to measure them.
   private let stored: Mutex<ByteCount?>
 
   private init(
@@ -60,7 +73,7 @@ public final class BlobStore: Sendable {
     return FileDescriptor(takingOwnershipOf: number)
   }
 
-  /// As ``open(_:)``, on the caller's thread: for threads of our own.
+  /// Does the same as ``open(_:)`` on the caller's thread, which may block.
   public func openBlocking(_ digest: SHA256Digest) throws(BlobStoreError) -> FileDescriptor {
     try asBlobStoreError { () throws(SystemError) in
       try FileDescriptor.open(paths.blob(digest), .readOnly, options: .doNotFollow)
@@ -96,7 +109,7 @@ public final class BlobStore: Sendable {
     try await pool.run { () throws(BlobStoreError) in try self.removeBlocking(digest) }
   }
 
-  /// As ``remove(_:)``, on the caller's thread: for threads of our own.
+  /// Does the same as ``remove(_:)`` on the caller's thread, which may block.
   @discardableResult
   public func removeBlocking(_ digest: SHA256Digest) throws(BlobStoreError) -> Bool {
     try asBlobStoreError { () throws(SystemError) in
@@ -181,12 +194,14 @@ struct BlobStorePaths: Sendable {
 
 /// What is known of a blob once all of it has been received.
 public struct BlobDescription: Hashable, Sendable {
-  /// Of the whole: the name under which it is kept.
+  /// The digest of the whole: the name under which it is kept.
   public let digest: SHA256Digest
+  /// Bytes of the blob.
   public let length: ByteCount
-  /// Of each piece of ``PieceDigests/pieceLength`` bytes, the last one shorter; none for an empty blob.
+  /// The digests of the pieces of ``PieceDigests/pieceLength`` bytes, the last one shorter; none for an empty blob.
   public let pieces: [SHA256Digest]
 
+  /// Creates the description of bytes that were hashed elsewhere.
   public init(digest: SHA256Digest, length: ByteCount, pieces: [SHA256Digest]) {
     self.digest = digest
     self.length = length

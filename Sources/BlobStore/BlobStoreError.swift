@@ -3,6 +3,7 @@ public import SystemCalls
 
 /// What a blob store refuses, and what the file system refused it.
 public struct BlobStoreError: Error, Sendable, CustomStringConvertible {
+  /// What kind of failure it is; new kinds may be added.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Name: String {
       case notFound = "not found"
@@ -20,11 +21,13 @@ public struct BlobStoreError: Error, Sendable, CustomStringConvertible {
     private let name: Name
     private init(_ name: Name) { self.name = name }
 
+    /// There is no such blob or incoming file.
     public static let notFound = Code(.notFound)
     /// An incoming file has that identifier already.
     public static let exists = Code(.exists)
-    /// Somebody else is receiving into that file now; later it may be resumed.
+    /// Another writer is receiving into that file now; later it may be resumed.
     public static let inUse = Code(.inUse)
+    /// The identifier cannot be the name of an incoming file.
     public static let invalidIdentifier = Code(.invalidIdentifier)
     /// Beyond the limit given when the file was begun.
     public static let tooLarge = Code(.tooLarge)
@@ -36,15 +39,20 @@ public struct BlobStoreError: Error, Sendable, CustomStringConvertible {
     public static let finished = Code(.finished)
     /// The bytes would eat into the reserve, or there is no space at all. Worth another try when some was made.
     public static let outOfSpace = Code(.outOfSpace)
+    /// The file system refused; ``cause`` says what it said.
     public static let inputOutput = Code(.inputOutput)
 
+    /// The code's name.
     public var description: String { name.rawValue }
   }
 
+  /// What kind of failure it is.
   public let code: Code
+  /// A sentence for people.
   public let message: String
   /// With `wrongOffset`: where the next bytes belong.
   public let offset: ByteCount?
+  /// What the file system said; nil when it was not asked.
   public let cause: SystemError?
 
   init(_ code: Code, _ message: String, offset: ByteCount? = nil) {
@@ -61,6 +69,7 @@ public struct BlobStoreError: Error, Sendable, CustomStringConvertible {
     self.cause = cause
   }
 
+  /// The sentence, and the cause where there is one.
   public var description: String { "\(code): \(message)" }
 }
 

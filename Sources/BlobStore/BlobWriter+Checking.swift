@@ -3,7 +3,7 @@ public import Crypto
 import SystemCalls
 
 extension BlobWriter {
-  /// From now on bytes are received on trial: until ``settle()`` has found them right, a process that is killed leaves
+  /// From now on bytes are received on trial: until ``verifyChecksum()`` has found them right, a process that is killed leaves
   /// nothing of them behind. Throws `finished`, `outOfSpace`, `inputOutput`; then nothing has changed.
   public func expect(_ checksum: Checksum) throws(BlobStoreError) {
     precondition(check == nil, "one checksum at a time")
@@ -14,10 +14,10 @@ extension BlobWriter {
 
   /// The verdict: true keeps the bytes received since ``expect(_:)`` and returns when they are on the device; false takes
   /// them off again. When it throws, they count no more than before.
-  public func settle() throws(BlobStoreError) -> Bool {
+  public func verifyChecksum() throws(BlobStoreError) -> Bool {
     guard let check else { preconditionFailure("no checksum is expected") }
     guard check.hasher.finalize() == check.expected else {
-      try takeBack()
+      try rollBack()
       return false
     }
     self.check = nil
@@ -26,14 +26,14 @@ extension BlobWriter {
     } catch {
       self.check = check
       // The first error is the one that explains. What was written down lets none of these bytes count.
-      try? takeBack()
+      try? rollBack()
       throw error
     }
     return true
   }
 
   /// Takes off what was received since ``expect(_:)``; nothing when no checksum is expected.
-  public func takeBack() throws(BlobStoreError) {
+  public func rollBack() throws(BlobStoreError) {
     guard let check else { return }
     digests = check.before
     self.check = nil

@@ -8,7 +8,7 @@ extension BlobWriter {
     let path = store.paths.incomingFile(identifier)
     do throws(SystemError) {
       let created = try store.operations.create(path, permissions: 0o600)
-      // Nobody else can have it: it is new.
+      // No other writer can have it: it is new.
       _ = try created.lock()
       file = consume created
     } catch {
@@ -63,7 +63,7 @@ extension BlobWriter {
     throw BlobStoreError(.tooLarge, "more than \(limit.rawValue) bytes")
   }
 
-  /// `length` is what is still to come; nil when nobody knows.
+  /// `length` is what is still to come; nil when it is not known.
   private func checkSpace(for length: ByteCount?) throws(BlobStoreError) {
     let length = length ?? .zero
     let free = try asBlobStoreError { () throws(SystemError) in try store.freeSpaceBlocking() }

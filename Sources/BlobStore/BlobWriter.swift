@@ -2,18 +2,28 @@ public import Crypto
 public import CoreTypes
 import SystemCalls
 
-/// A file that is being received, with its digests kept while the bytes pass. Runs on a thread of its own, which writes while
-/// others hash the same bytes; nobody else can receive into the same file until this object is gone or finished.
+/// Receives one file into a ``BlobStore`` and hashes it as the bytes pass, so that a committed file need not be read again.
+/// It runs on a thread of its own, which writes while other threads hash the same bytes. The incoming file is locked until the
+/// writer has committed or discarded it, or is deallocated: a later ``BlobStore/resume(_:limit:)`` then continues where it
+/// stands.
+///
+/// ```swift
+/// let writer = try await store.resume("upload-1", limit: .gibibytes(2))
+/// try await writer.append(bytes, at: writer.offset)
+/// let blob = try await writer.commit(expecting: digest)
+/// ```
 public actor BlobWriter {
   /// Fewer bytes are hashed where they are written: handing them over would cost more.
   private static let shortLength = 32_768
 
+  /// The name under which the incoming file is found again.
   public nonisolated let identifier: String
+  /// Bytes that the file may grow to, at most.
   public nonisolated let limit: ByteCount
 
   let store: BlobStore
   private let thread = BlockingThread(name: "incoming")
-  // The file's own lock keeps everybody else away from it.
+  // The file's own lock keeps every other writer away from it.
   var file: FileDescriptor?
   var digests = PieceDigests()
   /// What was last written down as being on the device.
@@ -22,6 +32,7 @@ public actor BlobWriter {
   var check: PendingChecksum?
   private var committed: BlobDescription?
 
+  /// The thread that writes: file system calls may block, so they stay off the shared pool.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     unsafe thread.asUnownedSerialExecutor()
   }
@@ -113,7 +124,7 @@ public actor BlobWriter {
         store.count(blob.length)
       } catch {
         guard error.isFileInTheWay else { throw error }
-        // The bytes are there already. Whoever put them there may have been killed before the last sync.
+        // The bytes are there already. The process that put them there may have been killed before the last sync.
         try store.operations.synchronizeDirectory(FileSystem.parent(of: path))
         try store.operations.remove(store.paths.incomingFile(identifier))
       }

@@ -4,16 +4,19 @@ import SystemCalls
 
 /// Hashes a stream of bytes as a whole and piece by piece while it passes.
 public struct PieceDigests: Sendable {
+  /// Bytes of every piece but the last: 1,048,576.
   public static let pieceLength = ByteCount.mebibytes(1)
 
   private var whole = SHA256Hasher()
   private var piece = PieceHasherState()
   private var finished: [SHA256Digest] = []
+  /// Bytes that were hashed so far.
   public private(set) var length = ByteCount.zero
 
+  /// Starts with no bytes.
   public init() {}
 
-  /// Of the first `length` bytes of `file`; fewer when it ends before. Blocks while all of it is read.
+  /// The digests of the first `length` bytes of `file`; of fewer when it ends before. Blocks while all of it is read.
   init(reading file: borrowing FileDescriptor, upTo length: ByteCount) throws(SystemError) {
     var buffer: [UInt8] = []
     while self.length < length {
@@ -25,14 +28,15 @@ public struct PieceDigests: Sendable {
     }
   }
 
+  /// Hashes the next bytes of the file; they may be any number and cross pieces.
   public mutating func update(_ bytes: Span<UInt8>) {
     whole.update(bytes)
     finished += piece.update(bytes)
     length += ByteCount(bytes.count)
   }
 
-  /// As ``update(_:)``, with both digests computed on threads of `pool` while `work` runs on the caller's. When `work`
-  /// throws, nothing is added, and nobody waits for the digests. Blocks; not from a thread of `pool`.
+  /// Does the same as ``update(_:)``, with both digests computed on threads of `pool` while `work` runs on the caller's. When `work`
+  /// throws, nothing is added, and the digests are not waited for. Blocks; not from a thread of `pool`.
   mutating func update<Failure: Error>(
     _ bytes: [UInt8], on pool: BlockingPool, beside work: () throws(Failure) -> Void
   ) throws(Failure) {
@@ -55,7 +59,7 @@ public struct PieceDigests: Sendable {
     length += ByteCount(bytes.count)
   }
 
-  /// Of everything so far; more may follow.
+  /// The digests of everything so far; more may follow.
   public func finalize() -> BlobDescription {
     BlobDescription(
       digest: whole.finalize(), length: length,
@@ -66,11 +70,11 @@ public struct PieceDigests: Sendable {
 /// The piece that a stream of bytes is in the middle of.
 struct PieceHasherState: Sendable {
   private var hasher = SHA256Hasher()
-  /// Of the piece so far; less than a whole piece.
+  /// Bytes of the piece so far; less than a whole piece.
   private var length = 0
 
   var isBegun: Bool { length > 0 }
-  /// Of the piece so far; it can go on.
+  /// The digest of the piece so far; more bytes may follow.
   var digest: SHA256Digest { hasher.finalize() }
 
   /// Answers the digests of the pieces that end within `bytes`.

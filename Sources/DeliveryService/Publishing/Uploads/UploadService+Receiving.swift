@@ -115,8 +115,8 @@ extension UploadService {
         // What arrived stays, whatever ended the request.
         try await blob.synchronize()
       } else if received.failure != nil {
-        try await blob.takeBack()
-      } else if try await !blob.settle() {
+        try await blob.rollBack()
+      } else if try await !blob.verifyChecksum() {
         received.failure = Problem(.checksumMismatch)
       }
     } catch {

@@ -5,7 +5,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
-@Suite struct IncomingBlobCheckingTests {
+@Suite struct BlobWriterCheckingTests {
   private let directory: TemporaryDirectory
   private let store: BlobStore
   private let limit = ByteCount.mebibytes(4)
@@ -33,7 +33,7 @@ import Testing
     try await incoming.expect(.of(content[100..<1_200_000], algorithm))
     try await incoming.append(Array(content[100..<7000]), at: ByteCount(100))
     try await incoming.append(Array(content[7000..<1_200_000]), at: ByteCount(7000))
-    #expect(try await incoming.settle())
+    #expect(try await incoming.verifyChecksum())
     try await incoming.append(Array(content[1_200_000...]), at: ByteCount(1_200_000))
     #expect(try await incoming.commit().digest == .of(content))
   }
@@ -44,20 +44,20 @@ import Testing
     try await incoming.append(Array(content[..<100]), at: .zero)
     try await incoming.expect(.of([1, 2, 3], .sha256))
     try await incoming.append(Array(content[100...]), at: ByteCount(100))
-    #expect(try await incoming.settle() == false)
+    #expect(try await incoming.verifyChecksum() == false)
     #expect(await incoming.offset == ByteCount(100))
     #expect(try FileSystem.status(of: directory.path("incoming/a"))?.length == ByteCount(100))
     try await incoming.append(Array(content[100...]), at: ByteCount(100))
     #expect(try await incoming.commit().digest == .of(content))
   }
 
-  @Test("bytes that were given up before the verdict are taken off again") func takeBack() async throws {
+  @Test("bytes that were given up before the verdict are taken off again") func rollBack() async throws {
     let incoming = try await begin()
     try await incoming.expect(.of(content, .sha1))
     try await incoming.append(Array(content[..<100]), at: .zero)
-    try await incoming.takeBack()
+    try await incoming.rollBack()
     #expect(await incoming.offset == .zero)
-    try await incoming.takeBack()
+    try await incoming.rollBack()
     try await incoming.append(content, at: .zero)
     #expect(try await incoming.commit().digest == .of(content))
   }
@@ -91,7 +91,7 @@ import Testing
       try await incoming.expect(.of(content[100...], .sha256))
       try await incoming.append(Array(content[100...]), at: ByteCount(100))
       operations.fail(step)
-      await #expect(throws: BlobStoreError.self) { _ = try await incoming.settle() }
+      await #expect(throws: BlobStoreError.self) { _ = try await incoming.verifyChecksum() }
       #expect(await incoming.offset == ByteCount(100))
     }
     #expect(await (try resumeElsewhere()).offset == ByteCount(100))

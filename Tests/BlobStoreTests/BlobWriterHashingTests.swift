@@ -9,7 +9,7 @@ import SystemCalls
 import Testing
 
 /// Chunks as an upload brings them: large enough to be hashed on other threads while they are written.
-@Suite("Hashing beside writing") struct IncomingBlobHashingTests {
+@Suite("Hashing beside writing") struct BlobWriterHashingTests {
   private let directory: TemporaryDirectory
   private let operations = FaultyFileOperations(failing: nil, number: ENOSPC)
   private let hashers = BlockingPool(name: "test", threads: 1)
@@ -96,7 +96,7 @@ import Testing
     }
     operations.fail(nil)
     try await incoming.append(Array(content[200_000...]), at: ByteCount(200_000))
-    #expect(try await incoming.settle())
+    #expect(try await incoming.verifyChecksum())
     #expect(try await incoming.commit().digest == .of(content))
   }
 
@@ -105,7 +105,7 @@ import Testing
     try await incoming.append(Array(content[..<1_100_000]), at: .zero)
     try await incoming.expect(.of([1], .sha256))
     try await incoming.append(Array(content[1_200_000...]), at: ByteCount(1_100_000))
-    #expect(try await incoming.settle() == false)
+    #expect(try await incoming.verifyChecksum() == false)
     try await incoming.append(Array(content[1_100_000...]), at: ByteCount(1_100_000))
     #expect(try await incoming.commit().digest == .of(content))
   }

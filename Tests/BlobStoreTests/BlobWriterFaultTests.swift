@@ -6,7 +6,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
-@Suite struct IncomingBlobFaultTests {
+@Suite struct BlobWriterFaultTests {
   private let directory: TemporaryDirectory
   private let limit = ByteCount.mebibytes(1)
   private let content = Array("the bytes of an issue".utf8)
