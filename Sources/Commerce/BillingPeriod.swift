@@ -3,6 +3,7 @@ public import CoreTypes
 /// How long one payment for a subscription lasts, in the calendar's units. As text an ISO 8601 duration of one
 /// component: `P1W`, `P1M`, `P1Y`.
 public struct BillingPeriod: Hashable, Sendable {
+  /// What a period is counted in.
   public enum Unit: Character, Sendable {
     case day = "D"
     case week = "W"
@@ -10,7 +11,9 @@ public struct BillingPeriod: Hashable, Sendable {
     case year = "Y"
   }
 
+  /// How many units, 1 or more.
   public let count: Int
+  /// What is counted.
   public let unit: Unit
 
   /// Nil unless `text` is `P`, a number from 1 to 999 and one of `D W M Y`.
@@ -24,6 +27,7 @@ public struct BillingPeriod: Hashable, Sendable {
     self.unit = unit
   }
 
+  /// The period in ISO 8601: `P1M`, `P1Y`.
   public var text: String { "P\(count)\(unit.rawValue)" }
 }
 

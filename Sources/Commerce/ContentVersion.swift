@@ -1,6 +1,7 @@
 /// One immutable release of a product's content: 1 to 8 dotted integers (`1.10`), ordered component by component as
 /// numbers; missing components count as zero, so `1` and `1.0` are the same version.
 public struct ContentVersion: Sendable {
+  /// The numbers between the dots, the most significant first; at least one.
   public let components: [UInt32]
 
   /// Nil unless `text` is 1 to 8 integers below 2^32, separated by single dots, without signs or leading zeros.
@@ -18,6 +19,7 @@ public struct ContentVersion: Sendable {
     self.components = components
   }
 
+  /// The numbers separated by dots, without leading zeros.
   public var text: String { components.map(String.init).joined(separator: ".") }
 
   /// The components without trailing zeros: what equality and order look at.
@@ -27,22 +29,26 @@ public struct ContentVersion: Sendable {
 }
 
 extension ContentVersion: Hashable {
+  /// Versions are equal when their numbers are.
   public static func == (left: ContentVersion, right: ContentVersion) -> Bool {
     left.significant == right.significant
   }
 
+  /// Hashes the numbers.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(significant)
   }
 }
 
 extension ContentVersion: Comparable {
+  /// Orders versions number by number: 1.10 is newer than 1.9.
   public static func < (left: ContentVersion, right: ContentVersion) -> Bool {
     left.significant.lexicographicallyPrecedes(right.significant)
   }
 }
 
 extension ContentVersion: CustomStringConvertible {
+  /// The text itself.
   public var description: String { text }
 }
 

@@ -1,13 +1,24 @@
 public import CoreTypes
 
-/// Decides from verified transactions what a customer may have. Pure: the catalog, the transactions and the time are
-/// arguments, the verdicts are the result.
+/// Decides from verified transactions what a customer may have. The rules are pure: the catalog, the transactions and the
+/// time are arguments, and the report is the result. It has a verdict for every product of the catalog, and the claims that
+/// lead to it: which transaction pays for which product, and why.
 ///
-/// A refund is judged transaction by transaction: a product that was refunded and bought again is owned.
+/// ```swift
+/// let report = EntitlementRules().evaluate(transactions, catalog: products, now: clock.now)
+/// if report[product].isOwned { … }
+/// ```
+///
+/// A product is owned by its own purchase. An issue is owned besides when it appeared while a subscription to its publication
+/// ran, or was the current one when the subscription began; such an issue stays owned when the subscription ends. A refund is judged transaction by transaction: a product that was refunded and bought again is owned.
 public struct EntitlementRules: Sendable {
   /// The longest gap between two periods that does not count as a lapse: a store may renew a little late.
   public var bridgedGap: Duration
 
+  /// Creates the rules.
+  ///
+  /// - Parameter bridgedGap: how long after its end a subscription may be renewed and still count as
+  /// uninterrupted.
   public init(bridgedGap: Duration = .seconds(300)) {
     self.bridgedGap = bridgedGap
   }
@@ -96,7 +107,7 @@ public struct EntitlementRules: Sendable {
         findings.revoke(transaction)
       }
     }
-    // What has not appeared yet belongs to nobody's subscription yet.
+    // What has not appeared yet belongs to no subscription yet.
     guard let subscription, let published = product.publicationDate, published <= now else { return findings }
     for run in subscription.live {
       if let claim = run.claim(onIssuePublished: published) {

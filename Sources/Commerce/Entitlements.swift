@@ -8,6 +8,7 @@ public enum Entitlement: Hashable, Sendable {
   case revoked(TransactionIdentifier)
   case notOwned
 
+  /// Whether the product's content may be delivered.
   public var isOwned: Bool {
     if case .owned = self { true } else { false }
   }
@@ -15,6 +16,7 @@ public enum Entitlement: Hashable, Sendable {
 
 /// A live transaction that entitles to a product, and by which rule.
 public struct EntitlementClaim: Hashable, Sendable {
+  /// How a transaction comes to pay for a product.
   public enum Reason: String, Codable, Sendable {
     /// The product itself was bought (for a subscription: a period of it runs).
     case purchased
@@ -24,9 +26,12 @@ public struct EntitlementClaim: Hashable, Sendable {
     case unlockedAtStart = "unlocked-at-start"
   }
 
+  /// The transaction that pays.
   public let transaction: TransactionIdentifier
+  /// How it comes to pay for the product.
   public let reason: Reason
 
+  /// Creates the claim.
   public init(transaction: TransactionIdentifier, reason: Reason) {
     self.transaction = transaction
     self.reason = reason

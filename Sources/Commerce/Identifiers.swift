@@ -1,6 +1,7 @@
 /// Names a product (`com.example.heroes.issue42`): 1 to 255 characters of `A-Z a-z 0-9 . _ -`, not starting with a dot,
 /// so that it is also safe as a path segment and in a URL.
 public struct ProductIdentifier: Hashable, Comparable, Sendable {
+  /// The text as stores, files and requests write it.
   public let text: String
 
   /// Nil when `text` is not such a name.
@@ -9,10 +10,12 @@ public struct ProductIdentifier: Hashable, Comparable, Sendable {
     self.text = text
   }
 
+  /// Orders identifiers by their characters.
   public static func < (left: ProductIdentifier, right: ProductIdentifier) -> Bool { left.text < right.text }
 }
 
 extension ProductIdentifier: CustomStringConvertible {
+  /// The text itself.
   public var description: String { text }
 }
 
@@ -21,6 +24,7 @@ extension ProductIdentifier: TextCodable {}
 /// Names a transaction within its store: 1 to 64 characters of `A-Z a-z 0-9 . _ -` (digits at Apple and in the sandbox,
 /// dotted at Google).
 public struct TransactionIdentifier: Hashable, Sendable {
+  /// The text as stores, files and requests write it.
   public let text: String
 
   /// Nil when `text` is not such a name.
@@ -31,6 +35,7 @@ public struct TransactionIdentifier: Hashable, Sendable {
 }
 
 extension TransactionIdentifier: CustomStringConvertible {
+  /// The text itself.
   public var description: String { text }
 }
 
@@ -39,6 +44,7 @@ extension TransactionIdentifier: TextCodable {}
 /// Names a device to the store and to the delivery server, usually a UUID: 1 to 128 characters of `A-Z a-z 0-9 . _ -`.
 /// It says nothing about the person who holds the device.
 public struct DeviceIdentifier: Hashable, Sendable {
+  /// The text as stores, files and requests write it.
   public let text: String
 
   /// Nil when `text` is not such a name.
@@ -49,6 +55,7 @@ public struct DeviceIdentifier: Hashable, Sendable {
 }
 
 extension DeviceIdentifier: CustomStringConvertible {
+  /// The text itself.
   public var description: String { text }
 }
 
@@ -56,10 +63,14 @@ extension DeviceIdentifier: TextCodable {}
 
 /// Names a payment store (`sandbox`, `apple`, `google`): 1 to 64 characters of `A-Z a-z 0-9 . _ -`.
 public struct StoreIdentifier: Hashable, Sendable {
+  /// The text as stores, files and requests write it.
   public let text: String
 
+  /// The sandbox store that comes with Pullbox.
   public static let sandbox = StoreIdentifier(known: "sandbox")
+  /// Apple's App Store.
   public static let apple = StoreIdentifier(known: "apple")
+  /// Google Play.
   public static let google = StoreIdentifier(known: "google")
 
   /// Nil when `text` is not such a name.
@@ -74,6 +85,7 @@ public struct StoreIdentifier: Hashable, Sendable {
 }
 
 extension StoreIdentifier: CustomStringConvertible {
+  /// The text itself.
   public var description: String { text }
 }
 
@@ -81,6 +93,7 @@ extension StoreIdentifier: TextCodable {}
 
 /// Names a publisher's signing key: the SHA-256 of the raw Ed25519 public key, 64 lower-case hexadecimal digits.
 public struct PublisherKeyIdentifier: Hashable, Sendable {
+  /// The text as stores, files and requests write it.
   public let text: String
 
   /// Nil when `text` is not such a name.
@@ -92,12 +105,14 @@ public struct PublisherKeyIdentifier: Hashable, Sendable {
 }
 
 extension PublisherKeyIdentifier: Comparable {
+  /// Orders identifiers by their characters.
   public static func < (left: PublisherKeyIdentifier, right: PublisherKeyIdentifier) -> Bool {
     left.text < right.text
   }
 }
 
 extension PublisherKeyIdentifier: CustomStringConvertible {
+  /// The text itself.
   public var description: String { text }
 }
 

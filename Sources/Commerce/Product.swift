@@ -4,16 +4,21 @@ public import CoreTypes
 public struct Product: Hashable, Sendable, Codable {
   /// The texts of one locale.
   public struct Localization: Hashable, Sendable, Codable {
+    /// What a shop window calls the product.
     public var title: String
+    /// What a shop window says about the product; may be empty.
     public var description: String
 
+    /// Creates the texts of one language.
     public init(title: String, description: String) {
       self.title = title
       self.description = description
     }
   }
 
+  /// The product's name.
   public var id: ProductIdentifier
+  /// How the product is sold, and how long a purchase lasts.
   public var type: ProductType
   /// Texts by BCP 47 tag (`fr-FR`).
   public var localizations: [String: Localization]
@@ -28,6 +33,7 @@ public struct Product: Hashable, Sendable, Codable {
   /// Whose signatures its content needs; nil where content may come unsigned, never empty.
   public var publisherKeys: [PublisherKeyIdentifier]?
 
+  /// Creates the product; what is nil does not apply to its type.
   public init(
     id: ProductIdentifier, type: ProductType, localizations: [String: Localization] = [:],
     prices: [String: Price] = [:], publication: ProductIdentifier? = nil, publicationDate: Timestamp? = nil,
@@ -51,6 +57,7 @@ public enum ProductType: String, Codable, Sendable, CaseIterable {
   case autoRenewableSubscription = "auto-renewable-subscription"
   case nonRenewingSubscription = "non-renewing-subscription"
 
+  /// Whether a purchase ends by itself.
   public var isSubscription: Bool {
     self == .autoRenewableSubscription || self == .nonRenewingSubscription
   }
@@ -80,6 +87,8 @@ public struct Price: Hashable, Sendable, Codable {
     case currency
   }
 
+  /// Reads ``amount`` and ``currency``. Throws `DecodingError` when the amount is no decimal number or the
+  /// currency no ISO 4217 code.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let amount = try container.decode(String.self, forKey: .amount)

@@ -6,6 +6,7 @@ public protocol TextCodable: Codable {
 }
 
 extension TextCodable {
+  /// Reads the text. Throws `DecodingError` when it is none of this type.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
@@ -15,6 +16,7 @@ extension TextCodable {
     self = value
   }
 
+  /// Writes the text as a JSON string.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(text)

@@ -3,17 +3,23 @@ public import CoreTypes
 /// One purchase that a store, or a signature that leads to a trusted root, vouches for. The entitlement rules accept
 /// nothing else.
 public struct VerifiedTransaction: Hashable, Sendable {
+  /// The store that vouches for the transaction.
   public let store: StoreIdentifier
+  /// The environment of that store.
   public let environment: StoreEnvironment
+  /// The store's name of the transaction.
   public let id: TransactionIdentifier
   /// The first transaction of this purchase: equal to ``id`` unless this one is a renewal or a restored purchase.
   public let originalID: TransactionIdentifier
+  /// What was bought.
   public let product: ProductIdentifier
+  /// When it was paid for.
   public let purchaseDate: Timestamp
   /// The end of a subscription's period; the period does not contain it. Nil for what does not expire.
   public let expiresDate: Timestamp?
   /// When the purchase was refunded or withdrawn: it then counts as never made.
   public let revokedDate: Timestamp?
+  /// How many were bought, at least 1.
   public let quantity: Int
 
   /// For those who have checked the proof: receipt and signature verifiers, and tests of the rules.
@@ -47,11 +53,11 @@ extension VerifiedTransaction {
   }
 }
 
-/// Which world of a payment store a purchase was made in. Only ``production`` costs anybody money, so which ones lead
+/// Which world of a payment store a purchase was made in. Only ``production`` costs money, so which ones lead
 /// to content is a decision of the operator, never of the proof.
 public enum StoreEnvironment: String, Codable, Sendable, CaseIterable {
   case production = "Production"
   case sandbox = "Sandbox"
-  /// Signed on a developer's own machine, by a certificate nobody vouches for.
+  /// Signed on a developer's own machine, by a certificate without a trusted root.
   case xcode = "Xcode"
 }

@@ -2,14 +2,16 @@ import Foundation
 
 /// The one way JSON is written and read on every interface: UTF-8, camelCase, sorted keys, dates by ``Timestamp``.
 public enum APIJSON {
+  /// The document's UTF-8 bytes: keys ascending, slashes not escaped, no line feed at the end. Throws
+  /// `EncodingError` for a number that is not finite.
   public static func encode(_ value: some Encodable) throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return Array(try encoder.encode(value))
   }
 
-  /// Members that `type` does not have are ignored, but refused in what is ``OperatorWritten``. Throws `DecodingError`,
-  /// which ``explain(_:)`` puts into words. `allowsJSON5` is for files that people write.
+  /// The value in `bytes`. Members that `type` does not have are ignored, but refused in what is ``OperatorWritten``. Throws `DecodingError`,
+  /// which ``explain(_:)`` puts into a sentence. `allowsJSON5` is for files that people write.
   public static func decode<Value: Decodable>(
     _ type: Value.Type, from bytes: [UInt8], allowsJSON5: Bool = false
   ) throws -> Value {

@@ -75,7 +75,7 @@ struct VerifyReceiptStatusTests {
       talk.waits.append(wait)
       try #require(talk.questions.count < 20, "it would never end")
       let answer = try #require(rest.count > 1 ? rest.popFirst() : rest.first)
-      step = conversation.next(.response(try VerifyReceiptResponse(json: Array(answer.utf8))))
+      step = conversation.handle(.response(try VerifyReceiptResponse(json: Array(answer.utf8))))
     }
     if case .finished(let verdict) = step { talk.verdict = verdict }
     return talk
@@ -225,7 +225,8 @@ struct VerifyReceiptStatusTests {
       return
     }
     let other = Self.vouching("Production").replacing("com.example.pullbox", with: "com.example.other")
-    guard case .finished(.wrongApplication) = conversation.next(.response(try .init(json: Array(other.utf8))))
+    guard
+      case .finished(.wrongApplication) = conversation.handle(.response(try .init(json: Array(other.utf8))))
     else {
       Issue.record("another application's receipt was accepted")
       return
@@ -322,11 +323,11 @@ struct VerifyReceiptStatusTests {
     for before in [[], [#"{"status":21002}"#], [#"{"status":21007}"#]] {
       var conversation = VerifyReceiptFlow(about: production, policy: policy)
       for answer in before {
-        _ = conversation.next(.response(try VerifyReceiptResponse(json: Array(answer.utf8))))
+        _ = conversation.handle(.response(try VerifyReceiptResponse(json: Array(answer.utf8))))
       }
       var other = conversation
-      guard case .finished(let first) = conversation.next(.failure(reason: "no route")),
-        case .finished(let second) = other.next(.failure(reason: "busy", retryAfter: .seconds(120)))
+      guard case .finished(let first) = conversation.handle(.failure(reason: "no route")),
+        case .finished(let second) = other.handle(.failure(reason: "busy", retryAfter: .seconds(120)))
       else {
         Issue.record("a failure was asked about again")
         return
@@ -362,7 +363,7 @@ struct VerifyReceiptStatusTests {
       last = statuses.randomElement(using: &generator) ?? 0
       answering = Bool.random(using: &generator) ? "Production" : "Sandbox"
       let body = [0, 21006].contains(last) ? Self.vouching(answering, status: last) : #"{"status":\#(last)}"#
-      step = conversation.next(.response(try VerifyReceiptResponse(json: Array(body.utf8))))
+      step = conversation.handle(.response(try VerifyReceiptResponse(json: Array(body.utf8))))
     }
     #expect(Set(questions).isSubset(of: environments))
     #expect(zip(questions, questions.dropFirst()).allSatisfy { $0 == $1 || $1 == .sandbox })

@@ -1,7 +1,7 @@
 import CArchive
 import SystemCalls
 
-/// Reads an archive that somebody else made, entry by entry, through libarchive. It reads names, lengths and bytes into
+/// Reads an archive from any other tool, entry by entry, through libarchive. It reads names, lengths and bytes into
 /// memory; it never writes a file.
 // Safe although it holds a pointer: it owns the reader, is noncopyable, and frees it in one place.
 @safe

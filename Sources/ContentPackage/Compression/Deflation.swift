@@ -57,7 +57,7 @@ struct DeflateStream: ~Copyable {
     let code = unsafe czlib_deflate_init(stream, Self.level, -MAX_WBITS, Self.memoryLevel)
     guard code == Z_OK else {
       unsafe stream.deallocate()
-      throw .from(code, "deflateInit2")
+      throw .from(code, in: "deflateInit2")
     }
     unsafe self.stream = stream
   }
@@ -73,7 +73,8 @@ struct DeflateStream: ~Copyable {
     _ input: Span<UInt8>, isLast: Bool, into output: inout MutableSpan<UInt8>
   ) throws(CompressionError) -> CompressionStep {
     let flush = isLast ? Z_FINISH : Z_NO_FLUSH
-    let code = unsafe zlibCall(stream, input, &output) { unsafe deflate($0, flush) }
-    return try unsafe zlibStep(stream, input.count, output.count, code, "deflate")
+    let code = unsafe zlibCall(stream, input: input, output: &output) { unsafe deflate($0, flush) }
+    return try unsafe zlibStep(
+      stream, inputCount: input.count, outputCount: output.count, code: code, call: "deflate")
   }
 }

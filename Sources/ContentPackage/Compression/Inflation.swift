@@ -7,7 +7,7 @@ import SystemCalls
 enum Inflation {
   static let bufferLength = 256 << 10
 
-  /// As below, of a package's file; answers the SHA-256 of the bytes.
+  /// Does the same as the method below for a file of a package, and returns the SHA-256 of the bytes.
   static func run(
     _ source: borrowing FileDescriptor, range: Range<Int64>, of file: ManifestFile,
     _ body: (Span<UInt8>) throws -> Void
@@ -31,11 +31,11 @@ enum Inflation {
     var produced: Int64 = 0
     var isFinished = false
 
-    func take(_ input: Span<UInt8>) throws {
+    func inflate(_ input: Span<UInt8>) throws {
       var rest = input
       while true {
         if isFinished {
-          guard rest.isEmpty else { throw refusal(name, "there are bytes behind its deflate stream") }
+          guard rest.isEmpty else { throw refusal(of: name, "there are bytes behind its deflate stream") }
           return
         }
         var buffer = output.mutableSpan
@@ -44,11 +44,11 @@ enum Inflation {
           step = try stream.run(rest, into: &buffer)
         } catch {
           guard error.reason == .invalidData else { throw error }
-          throw refusal(name, "its bytes are no deflate stream")
+          throw refusal(of: name, "its bytes are no deflate stream")
         }
         produced += Int64(step.produced)
         guard produced <= length else {
-          throw refusal(name, "it unpacks to more than \(length) bytes")
+          throw refusal(of: name, "it unpacks to more than \(length) bytes")
         }
         let made = output.span.extracting(first: step.produced)
         try body(made)
@@ -61,14 +61,14 @@ enum Inflation {
       }
     }
 
-    let isWhole = try FileDigest.forEachChunk(of: source, in: range) { chunk in try take(chunk) }
-    guard isWhole, isFinished else { throw refusal(name, "its deflate stream does not end") }
+    let isWhole = try FileDigest.forEachChunk(of: source, in: range) { chunk in try inflate(chunk) }
+    guard isWhole, isFinished else { throw refusal(of: name, "its deflate stream does not end") }
     guard produced == length else {
-      throw refusal(name, "it unpacks to \(produced) bytes, not \(length)")
+      throw refusal(of: name, "it unpacks to \(produced) bytes, not \(length)")
     }
   }
 
-  private static func refusal(_ name: String, _ detail: String) -> PackageValidationError {
+  private static func refusal(of name: String, _ detail: String) -> PackageValidationError {
     PackageValidationError(.compressedDataInvalid, path: name, detail)
   }
 }
@@ -85,7 +85,7 @@ struct InflateStream: ~Copyable {
     let code = unsafe czlib_inflate_init(stream, -MAX_WBITS)
     guard code == Z_OK else {
       unsafe stream.deallocate()
-      throw .from(code, "inflateInit2")
+      throw .from(code, in: "inflateInit2")
     }
     unsafe self.stream = stream
   }
@@ -100,7 +100,8 @@ struct InflateStream: ~Copyable {
   mutating func run(
     _ input: Span<UInt8>, into output: inout MutableSpan<UInt8>
   ) throws(CompressionError) -> CompressionStep {
-    let code = unsafe zlibCall(stream, input, &output) { unsafe inflate($0, Z_NO_FLUSH) }
-    return try unsafe zlibStep(stream, input.count, output.count, code, "inflate")
+    let code = unsafe zlibCall(stream, input: input, output: &output) { unsafe inflate($0, Z_NO_FLUSH) }
+    return try unsafe zlibStep(
+      stream, inputCount: input.count, outputCount: output.count, code: code, call: "inflate")
   }
 }

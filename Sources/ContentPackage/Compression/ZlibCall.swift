@@ -2,8 +2,8 @@ import CZlib
 
 /// Lends `input` and `output` to the stream for one call.
 func zlibCall(
-  _ stream: UnsafeMutablePointer<z_stream>, _ input: Span<UInt8>, _ output: inout MutableSpan<UInt8>,
-  _ call: (UnsafeMutablePointer<z_stream>) -> Int32
+  _ stream: UnsafeMutablePointer<z_stream>, input: Span<UInt8>, output: inout MutableSpan<UInt8>,
+  call: (UnsafeMutablePointer<z_stream>) -> Int32
 ) -> Int32 {
   unsafe input.withUnsafeBufferPointer { input in
     unsafe output.withUnsafeMutableBufferPointer { output in
@@ -23,14 +23,14 @@ func zlibCall(
 
 /// Reads off the stream what a call did. `Z_BUF_ERROR` only says that nothing could move: an outcome, not an error.
 func zlibStep(
-  _ stream: UnsafeMutablePointer<z_stream>, _ inputCount: Int, _ outputCount: Int, _ code: Int32,
-  _ call: StaticString
+  _ stream: UnsafeMutablePointer<z_stream>, inputCount: Int, outputCount: Int, code: Int32,
+  call: StaticString
 ) throws(CompressionError) -> CompressionStep {
   let outcome: CompressionStep.Outcome
   switch code {
   case Z_STREAM_END: outcome = .finished
   case Z_OK, Z_BUF_ERROR: outcome = unsafe stream.pointee.avail_out == 0 ? .outputFull : .needsInput
-  default: throw .from(code, call)
+  default: throw .from(code, in: call)
   }
   return CompressionStep(
     consumed: inputCount - Int(unsafe stream.pointee.avail_in),
@@ -65,7 +65,7 @@ struct CompressionError: Error, Hashable {
 
   /// From a zlib code that is none of the outcomes a stream expects. `Z_STREAM_ERROR` and `Z_VERSION_ERROR` mean a defect
   /// of ours.
-  static func from(_ code: Int32, _ call: StaticString) -> CompressionError {
+  static func from(_ code: Int32, in call: StaticString) -> CompressionError {
     switch code {
     case -3, 2: return CompressionError(reason: .invalidData)
     case -4: return CompressionError(reason: .outOfMemory)

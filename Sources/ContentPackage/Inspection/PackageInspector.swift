@@ -2,11 +2,18 @@ public import CoreTypes
 public import Crypto
 public import SystemCalls
 
-/// Compares a package with its manifest, down to every byte of every file, and an archive with itself. Reads the package
-/// once, in bounded memory; blocks.
+/// Decides whether a package may be published: compares it with its manifest, down to every byte of every file, and an
+/// archive with itself. It reads the package once, in bounded memory, and blocks meanwhile.
+///
+/// ```swift
+/// let issues = try PackageInspector().faults(in: file, received: received, against: manifest)
+/// guard issues.isEmpty else { throw PackageValidationError(issues) }
+/// ```
 public struct PackageInspector: Sendable {
+  /// The bounds that a package is held to.
   public let limits: PackageLimits
 
+  /// Creates an inspector; it may inspect any number of packages.
   public init(limits: PackageLimits = .standard) {
     self.limits = limits
   }
@@ -123,11 +130,14 @@ public struct PackageInspector: Sendable {
 
 /// What was computed of a package's bytes while they came in.
 public struct ReceivedPackage: Hashable, Sendable {
+  /// Bytes of the package.
   public let length: ByteCount
+  /// The digest of the package.
   public let digest: SHA256Digest
-  /// Of each piece; see ``PieceLayout``.
+  /// The digest of each piece; see ``PieceLayout``.
   public let pieces: [SHA256Digest]
 
+  /// Creates the description of bytes that the caller has hashed itself.
   public init(length: ByteCount, digest: SHA256Digest, pieces: [SHA256Digest]) {
     self.length = length
     self.digest = digest

@@ -50,7 +50,9 @@ struct LayoutItem: Hashable, Sendable {
 
 /// A file of a source folder.
 public struct SourceFile: Hashable, Sendable {
+  /// Where the file lies below the source folder, and in the package.
   public let path: PackagePath
+  /// Bytes of the file when the folder was looked through.
   public let length: ByteCount
 }
 

@@ -8,10 +8,11 @@ import Crypto
 public struct VersionDifference: Hashable, Sendable {
   /// Files of the newer version, in its order.
   public let keptFiles: [ManifestFile]
+  /// Files of the newer version whose bytes the older one has nowhere, in the newer version's order.
   public let fetchedFiles: [ManifestFile]
   /// Files of the older version whose bytes the newer one has nowhere.
   public let removedFiles: [ManifestFile]
-  /// Of the newer version, in ascending order.
+  /// The pieces of the newer version that have to be fetched, ascending.
   public let neededPieces: [Int]
   /// Bytes of the needed pieces: what travels.
   public let fetchedLength: ByteCount
@@ -20,6 +21,7 @@ public struct VersionDifference: Hashable, Sendable {
   /// Pieces of the newer package that the older one has too, anywhere.
   public let samePieces: Int
 
+  /// Compares two versions of one product by their manifests alone.
   public init(from older: Manifest, to newer: Manifest) {
     let (oldFiles, newFiles) = (Set(older.files.map(\.digest)), Set(newer.files.map(\.digest)))
     let oldPieces = Set(older.pieces)
@@ -51,6 +53,7 @@ public struct FileChanges: Hashable, Sendable {
   /// At paths that the newer version does not have.
   public let removed: Int
 
+  /// Compares the files of two versions, path by path.
   public init(from older: Manifest, to newer: Manifest) {
     let digests = Dictionary(
       older.files.map { ($0.path, $0.digest) }, uniquingKeysWith: { first, _ in first })

@@ -10,7 +10,9 @@ public struct HostedContentInfo: Hashable, Sendable {
   /// Bytes of a property list that is looked at.
   static let maximumLength = 64 << 10
 
+  /// The product that the property list names.
   public let product: ProductIdentifier
+  /// The content version that the property list names.
   public let version: ContentVersion
 
   /// Throws ``PackageValidationError`` with everything that is wrong in a property list, in either of its forms.

@@ -47,8 +47,9 @@ struct BinaryPropertyList {
     offsetLength = Int(bytes[trailer + 6])
     referenceLength = Int(bytes[trailer + 7])
     guard [1, 2, 4, 8].contains(offsetLength), [1, 2, 4, 8].contains(referenceLength),
-      let count = Self.integer(bytes, trailer + 8, 8), let top = Self.integer(bytes, trailer + 16, 8),
-      let table = Self.integer(bytes, trailer + 24, 8),
+      let count = Self.integer(in: bytes, at: trailer + 8, width: 8),
+      let top = Self.integer(in: bytes, at: trailer + 16, width: 8),
+      let table = Self.integer(in: bytes, at: trailer + 24, width: 8),
       // No more objects than bytes: products of these stay small.
       count <= bytes.count, top < count, table >= Self.headerLength,
       table <= trailer, count * offsetLength <= trailer - table
@@ -72,22 +73,25 @@ struct BinaryPropertyList {
     return texts
   }
 
-  private func reference(_ offset: Int) -> Int? { Self.integer(bytes, offset, referenceLength) }
+  private func reference(_ offset: Int) -> Int? {
+    Self.integer(in: bytes, at: offset, width: referenceLength)
+  }
 
   private func place(of object: Int) -> Int? {
-    guard object < count, let place = Self.integer(bytes, table + object * offsetLength, offsetLength),
+    guard object < count,
+      let place = Self.integer(in: bytes, at: table + object * offsetLength, width: offsetLength),
       place >= Self.headerLength, place < table
     else { return nil }
     return place
   }
 
-  /// Of an object whose marker stands at `place`: how many elements it has, and where they start.
+  /// How many elements the object has whose marker stands at `place`, and where they start.
   private func length(at place: Int) -> (count: Int, start: Int)? {
     let short = Int(bytes[place] & 15)
     guard short == 15 else { return (short, place + 1) }
     guard place + 1 < table, bytes[place + 1] >> 4 == 1, bytes[place + 1] & 15 <= 3 else { return nil }
     let width = 1 << Int(bytes[place + 1] & 15)
-    return Self.integer(bytes, place + 2, width).map { ($0, place + 2 + width) }
+    return Self.integer(in: bytes, at: place + 2, width: width).map { ($0, place + 2 + width) }
   }
 
   /// Nil for what is no string.
@@ -108,7 +112,7 @@ struct BinaryPropertyList {
   }
 
   /// Nil beyond the bytes, and for what no length or offset of so few bytes can be.
-  private static func integer(_ bytes: [UInt8], _ offset: Int, _ width: Int) -> Int? {
+  private static func integer(in bytes: [UInt8], at offset: Int, width: Int) -> Int? {
     guard offset >= 0, offset + width <= bytes.count else { return nil }
     var value: UInt64 = 0
     for index in offset..<offset + width { value = value << 8 | UInt64(bytes[index]) }

@@ -37,7 +37,7 @@ final class XMLReader: NSObject, XMLParserDelegate {
     parser.shouldResolveExternalEntities = false
     let reader = XMLReader(handle)
     parser.delegate = reader
-    // parse() can answer true for a document that it mended on the way.
+    // parse() can answer true for a document that it repaired on the way.
     return parser.parse() && parser.parserError == nil && !reader.hasFailed && reader.count > 0
   }
 

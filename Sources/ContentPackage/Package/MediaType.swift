@@ -1,5 +1,6 @@
 /// A media type (`application/pdf`), RFC 9110 §8.3.1 without parameters, in lower case.
 public struct MediaType: Hashable, Sendable {
+  /// The type as it is sent, `type/subtype` in lower case.
   public let text: String
 
   /// Nil unless `text` is `type/subtype` in lower case, at most 127 bytes.
@@ -23,11 +24,15 @@ public struct MediaType: Hashable, Sendable {
     self.text = text
   }
 
+  /// A comic book as a ZIP archive of pictures (`.cbz`).
   public static let comicBook = MediaType(known: "application/vnd.comicbook+zip")
+  /// An EPUB publication (`.epub`).
   public static let epub = MediaType(known: "application/epub+zip")
+  /// A PDF document (`.pdf`).
   public static let pdf = MediaType(known: "application/pdf")
-  /// Of a packed folder.
+  /// A packed folder: a ZIP archive.
   public static let archive = MediaType(known: "application/zip")
+  /// Bytes of no known type (RFC 2046 §4.5.1).
   public static let bytes = MediaType(known: "application/octet-stream")
 
   /// The type that goes with the extension of `name`; ``bytes`` for one that is not known.
@@ -44,5 +49,6 @@ public struct MediaType: Hashable, Sendable {
 }
 
 extension MediaType: CustomStringConvertible {
+  /// The text itself.
   public var description: String { text }
 }

@@ -17,8 +17,10 @@ public struct PackageLimits: Hashable, Sendable {
   /// Bytes of a `ComicInfo.xml` that is read for its metadata; a longer one is carried, not read.
   public var maximumMetadataLength = ByteCount.mebibytes(1)
 
+  /// The bounds of ``standard``.
   public init() {}
 
+  /// The documented bounds, which server and devices check.
   public static let standard = PackageLimits()
 
   /// Whether a deflated file of `length` bytes may be stored in `storedLength`.

@@ -4,9 +4,12 @@
 /// Safe means: 1 to 1024 bytes of UTF-8; segments of 1 to 255 bytes, none of them `.` or `..`; no backslash, no control
 /// character; no name that another system reserves for a device (`CON`, `nul.txt`, …).
 public struct PackagePath: Sendable {
+  /// The path, segments separated by `/`.
   public let text: String
 
+  /// Bytes of a path in UTF-8, at most.
   public static let maximumLength = 1024
+  /// Bytes of one segment in UTF-8, at most.
   public static let maximumSegmentLength = 255
 
   /// Throws ``PackagePathFault`` when `text` is no such path.
@@ -15,6 +18,7 @@ public struct PackagePath: Sendable {
     self.text = text
   }
 
+  /// The names between the slashes, at least one.
   public var segments: [Substring] { text.split(separator: "/", omittingEmptySubsequences: false) }
 
   /// The last segment.
@@ -29,22 +33,26 @@ public struct PackagePath: Sendable {
 }
 
 extension PackagePath: Hashable {
+  /// Paths are equal when their bytes are: no Unicode normalization happens.
   public static func == (left: PackagePath, right: PackagePath) -> Bool {
     left.text.utf8.elementsEqual(right.text.utf8)
   }
 
+  /// Hashes the path's bytes.
   public func hash(into hasher: inout Hasher) {
     for byte in text.utf8 { hasher.combine(byte) }
   }
 }
 
 extension PackagePath: Comparable {
+  /// Orders paths by their bytes, which is the order of a manifest's files.
   public static func < (left: PackagePath, right: PackagePath) -> Bool {
     left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
   }
 }
 
 extension PackagePath: CustomStringConvertible {
+  /// The text itself.
   public var description: String { text }
 }
 
@@ -113,7 +121,7 @@ public enum PackagePathFault: Error, Hashable, Sendable {
 }
 
 /// Takes the paths of one package in any order and finds those that cannot live side by side: the same path twice, two
-/// spellings that differ only by case or Unicode normalisation (in any segment), a file where another path needs a
+/// spellings that differ only by case or Unicode normalization (in any segment), a file where another path needs a
 /// folder.
 struct PathConflictDetector {
   private enum Role {
@@ -121,7 +129,7 @@ struct PathConflictDetector {
     case folder
   }
 
-  // Keys are case-folded; String compares and hashes by canonical equivalence, which settles the normalisation.
+  // Keys are case-folded; String compares and hashes by canonical equivalence, which takes care of normalization.
   private var known: [String: (spelling: String, role: Role)] = [:]
 
   /// Nil when `path` is fine beside those before it.
@@ -147,7 +155,7 @@ struct PathConflictDetector {
     guard earlier.spelling.utf8.elementsEqual(later.spelling.utf8) else {
       return PackageValidationIssue(
         .pathAmbiguous, path: path,
-        "\(later.spelling) differs from \(earlier.spelling) only by case or Unicode normalisation")
+        "\(later.spelling) differs from \(earlier.spelling) only by case or Unicode normalization")
     }
     switch (earlier.role, later.role) {
     case (.folder, .folder): return nil

@@ -1,7 +1,7 @@
 import CoreTypes
 import SystemCalls
 
-/// Recognises code by its first bytes. Packages carry pages, not programs.
+/// Recognizes code by its first bytes. Packages carry pages, not programs.
 enum ExecutableSignature {
   /// So many bytes from the front are looked at.
   static let prefixLength = 4096
@@ -15,7 +15,7 @@ enum ExecutableSignature {
     return nil
   }
 
-  /// As ``find(in:hasExecuteBit:)``, of a file.
+  /// Does the same as ``find(in:hasExecuteBit:)`` for a file.
   static func find(in file: borrowing FileDescriptor, hasExecuteBit: Bool) throws(SystemError) -> String? {
     var prefix: [UInt8] = []
     try file.read(upTo: prefixLength, at: .zero, into: &prefix)

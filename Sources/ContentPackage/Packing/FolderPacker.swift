@@ -2,7 +2,17 @@ import Crypto
 import CoreTypes
 import SystemCalls
 
-/// Writes the files of a folder into one archive, laid out by ``PackageLayout``.
+/// Writes the files of a folder into one archive, laid out by ``PackageLayout``: one pass over the files, local header and
+/// data of each behind the other, then the central directory. The archive becomes visible under its name only when it is whole.
+///
+/// ```swift
+/// var packer = try FolderPacker(source: source, output: path, limits: limits, readings: 1, progress: nil)
+/// try packer.packAll()
+/// let packed = try packer.publish()
+/// ```
+///
+/// After an error the packer is dropped, and nothing is left at the path. Its methods throw `SystemError`, or
+/// ``PackageValidationError`` when a file changes meanwhile or the package grows too long.
 struct FolderPacker: ~Copyable {
   /// Files up to this length are held in memory and read once; longer ones are read twice, first for what their header
   /// must say.
@@ -24,7 +34,7 @@ struct FolderPacker: ~Copyable {
   private var output: PackageOutput
   private var entries: [ZipEntry] = []
   private var files: [ManifestFile] = []
-  /// Of the records that will follow the last entry's data.
+  /// Bytes of the records that will follow the last entry's data.
   private var centralLength: UInt64 = 0
 
   /// `readings` is how often the source will be read.

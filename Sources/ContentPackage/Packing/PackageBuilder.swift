@@ -8,13 +8,17 @@ import SystemCalls
 /// Both ways block, hash on a second thread, and hold at most 24 MiB of buffers. They throw a ``PackageValidationError`` with
 /// every fault of the source, or a `SystemError`.
 public struct PackageBuilder: Sendable {
+  /// The product that packages are made for.
   public let product: ProductIdentifier
+  /// The content version that packages are made for.
   public let version: ContentVersion
+  /// The bounds that packages are held to.
   public let limits: PackageLimits
 
   /// Called on the builder's thread with the bytes of the source done so far and all there are.
   public typealias Progress = (_ done: ByteCount, _ total: ByteCount) -> Void
 
+  /// Creates a builder; it keeps nothing from one package to the next.
   public init(product: ProductIdentifier, version: ContentVersion, limits: PackageLimits = .standard) {
     self.product = product
     self.version = version
@@ -112,10 +116,12 @@ extension PackageBuilder {
 
 /// What packing made.
 public struct PackedPackage: Sendable {
+  /// The manifest of the package that was written.
   public let manifest: Manifest
   /// What of the folder is not in the package, on purpose.
   public let skipped: [SkippedSource]
 
+  /// Describes a package that was written.
   public init(manifest: Manifest, skipped: [SkippedSource]) {
     self.manifest = manifest
     self.skipped = skipped

@@ -6,7 +6,7 @@ public import SystemCalls
 /// may not be in a package. A folder with a `ContentInfo.plist` at its root is of the hosted-content layout: then the files are
 /// those of its `Contents`.
 public struct SourceFolder: Sendable {
-  /// Read by whoever publishes, never packed.
+  /// The file that the publishing commands read; it is never packed.
   public static let productDescriptionName = "product.json5"
   /// Folders inside folders, at most.
   public static let maximumDepth = 64
@@ -16,9 +16,11 @@ public struct SourceFolder: Sendable {
   public private(set) var path: String
   /// Sorted by path.
   public private(set) var files: [SourceFile] = []
+  /// What is left out of the package, by path.
   public private(set) var skipped: [SkippedSource] = []
+  /// Everything that keeps the folder from being packed; empty when it can be.
   public private(set) var faults: [PackageValidationIssue] = []
-  /// Of a folder in the hosted-content layout that has no fault in it.
+  /// What the property list says; nil unless the folder has the hosted-content layout, without a fault.
   public private(set) var hostedContent: HostedContentInfo?
   private var register = PathConflictDetector()
 
@@ -164,6 +166,7 @@ extension SourceFolder {
 
 /// Something in a source folder that is not packed, on purpose.
 public struct SkippedSource: Hashable, Sendable {
+  /// Why a file is left out.
   public enum Reason: String, Hashable, Sendable {
     /// `product.json5` at the root: it describes the product to the server.
     case productDescription
@@ -177,6 +180,8 @@ public struct SkippedSource: Hashable, Sendable {
     case outsideContents
   }
 
+  /// Where the file lies below the source folder.
   public let path: String
+  /// Why it is left out.
   public let reason: Reason
 }

@@ -1,9 +1,11 @@
 public import CoreTypes
 
-/// Which pieces of a package are verified and written: one bit each. A value; whoever owns it persists
+/// Which pieces of a package are verified and written: one bit each. It is a value; its owner persists
 /// ``encoded`` before relying on it after a restart.
 public struct PieceMap: Hashable, Sendable {
+  /// The pieces that the map is of.
   public let layout: PieceLayout
+  /// How many pieces are verified.
   public private(set) var verifiedCount = 0
   private var words: [UInt64]
 
@@ -35,27 +37,32 @@ public struct PieceMap: Hashable, Sendable {
     (0..<(layout.count + 7) / 8).map { UInt8(truncatingIfNeeded: words[$0 / 8] >> UInt64($0 % 8 * 8)) }
   }
 
+  /// Whether that piece is verified. Traps unless the layout has it.
   public func isVerified(_ piece: Int) -> Bool {
     precondition((0..<layout.count).contains(piece), "no such piece")
     return words[piece / 64] >> UInt64(piece % 64) & 1 == 1
   }
 
+  /// Whether every one of these pieces is verified; true for none.
   public func areAllVerified(_ pieces: Range<Int>) -> Bool {
     pieces.allSatisfy { isVerified($0) }
   }
 
+  /// Records that the piece is verified and written; nothing changes when it is already.
   public mutating func markVerified(_ piece: Int) {
     guard !isVerified(piece) else { return }
     words[piece / 64] |= 1 << UInt64(piece % 64)
     verifiedCount += 1
   }
 
+  /// Takes back that the piece is verified, for one that was found damaged.
   public mutating func markMissing(_ piece: Int) {
     guard isVerified(piece) else { return }
     words[piece / 64] &= ~(1 << UInt64(piece % 64))
     verifiedCount -= 1
   }
 
+  /// Whether every piece of the package is verified.
   public var isComplete: Bool { verifiedCount == layout.count }
 
   /// Bytes of the package in verified pieces.
@@ -69,10 +76,10 @@ public struct PieceMap: Hashable, Sendable {
 }
 
 extension PieceMap {
-  /// Runs of pieces that are still to be fetched, in order, neighbours joined.
+  /// Runs of pieces that are still to be fetched, in order, neighbors joined.
   public var missingRuns: [Range<Int>] { runs(verified: false) }
 
-  /// Runs of pieces that are verified, in order, neighbours joined.
+  /// Runs of pieces that are verified, in order, neighbors joined.
   public var verifiedRuns: [Range<Int>] { runs(verified: true) }
 
   /// The bytes of the package still to be fetched, as the ranges of requests.

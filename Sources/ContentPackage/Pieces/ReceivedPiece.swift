@@ -2,7 +2,9 @@ import Crypto
 
 /// The bytes of one piece as they came from the network; nothing in them is to be believed yet.
 public struct ReceivedPiece: Sendable {
+  /// Which piece, counted from 0.
   public let index: Int
+  /// What has come of it, from its front.
   public private(set) var bytes: [UInt8]
   /// The bytes this piece has when it is whole.
   public let length: Int
@@ -16,7 +18,9 @@ public struct ReceivedPiece: Sendable {
     bytes.reserveCapacity(length)
   }
 
+  /// Bytes that the piece still lacks.
   public var missingCount: Int { length - bytes.count }
+  /// Whether all of the piece's bytes have come.
   public var isWhole: Bool { missingCount == 0 }
 
   /// Takes from the front of `received` what the piece still misses; answers how many bytes that was.
@@ -30,7 +34,9 @@ public struct ReceivedPiece: Sendable {
 
 /// The bytes of one piece, known to be those the manifest lists: the only kind that is ever written.
 public struct VerifiedPiece: Sendable {
+  /// Which piece, counted from 0.
   public let index: Int
+  /// All of the piece's bytes.
   public let bytes: [UInt8]
 
   /// Throws ``PieceMismatch`` when `piece` is not whole or its SHA-256 is not the manifest's.
@@ -53,6 +59,7 @@ public struct VerifiedPiece: Sendable {
 
 /// Why a received piece does not count.
 public struct PieceMismatch: Error, Hashable, Sendable {
+  /// What is wrong with the piece.
   public enum Reason: Hashable, Sendable {
     /// The package has no piece of this index.
     case unknown
@@ -62,11 +69,14 @@ public struct PieceMismatch: Error, Hashable, Sendable {
     case otherBytes
   }
 
+  /// Which piece, counted from 0.
   public let index: Int
+  /// What is wrong with it.
   public let reason: Reason
 }
 
 extension PieceMismatch: CustomStringConvertible {
+  /// A sentence for logs.
   public var description: String {
     switch reason {
     case .unknown: "piece \(index): the package has no such piece"

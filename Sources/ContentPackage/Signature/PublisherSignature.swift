@@ -4,7 +4,9 @@ public import Crypto
 /// A publisher's Ed25519 signature of a manifest, which travels beside it. What it says is not to be believed before
 /// ``SignaturePolicy`` has judged it.
 public struct PublisherSignature: Hashable, Sendable, Codable {
+  /// The key's name, the SHA-256 of the public key.
   public var keyId: PublisherKeyIdentifier
+  /// The key whose signature it claims to be.
   public var publicKey: VerificationKey
   /// 64 bytes in base64url.
   public var value: String
@@ -16,6 +18,7 @@ public struct PublisherSignature: Hashable, Sendable, Codable {
   /// manifest, and the reverse. A canonical document starts with `{`, never with this.
   static let context = Array("pullbox publisher signature of pullbox-manifest/1\u{0}".utf8)
 
+  /// Takes a signature as it was sent; ``isValid(for:)`` judges it.
   public init(keyId: PublisherKeyIdentifier, publicKey: VerificationKey, value: String) {
     self.keyId = keyId
     self.publicKey = publicKey

@@ -10,6 +10,7 @@ public struct SignaturePolicy: Hashable, Sendable {
   /// The keys that the device's owner trusts, for every product; one of them stands in for a pinned one.
   public var trusted: Set<PublisherKeyIdentifier>
 
+  /// Creates the policy of one product on one side; see each set for what an empty one means.
   public init(
     named: Set<PublisherKeyIdentifier>, pinned: Set<PublisherKeyIdentifier> = [],
     trusted: Set<PublisherKeyIdentifier> = []

@@ -48,7 +48,7 @@ struct SingleFileInspection {
 
 extension Manifest {
   /// The manifest of a single file, whose digests the caller knows already (a server that hashed it while it came in).
-  /// Of an archive (`.cbz`, `.epub`) every entry is read. Throws ``PackageValidationError`` for a name that cannot be placed, an
+  /// Every entry of an archive (`.cbz`, `.epub`) is read. Throws ``PackageValidationError`` for a name that cannot be placed, an
   /// executable, an archive that may not be published, or a length past the limits; `SystemError` when it cannot be read.
   public static func describing(
     singleFile file: borrowing FileDescriptor, name: String, product: ProductIdentifier,

@@ -34,7 +34,9 @@ struct ThirdPartyZipEnd {
     let length: UInt32 = record.littleEndian(at: 12)
     let central: UInt32 = record.littleEndian(at: 16)
     if let wide = try read64(before: offset, in: file) { return wide }
-    return end(UInt64(count), UInt64(central), UInt64(length), offset)
+    return end(
+      entryCount: UInt64(count), centralOffset: UInt64(central), centralLength: UInt64(length), offset: offset
+    )
   }
 
   private static func read64(
@@ -55,11 +57,13 @@ struct ThirdPartyZipEnd {
     guard record.count == ZipFormat.end64Length, record.littleEndian(at: 0) == ZipFormat.end64Signature else {
       return nil
     }
-    return end(record.littleEndian(at: 32), record.littleEndian(at: 48), record.littleEndian(at: 40), start)
+    return end(
+      entryCount: record.littleEndian(at: 32), centralOffset: record.littleEndian(at: 48),
+      centralLength: record.littleEndian(at: 40), offset: start)
   }
 
   private static func end(
-    _ count: UInt64, _ central: UInt64, _ length: UInt64, _ offset: UInt64
+    entryCount count: UInt64, centralOffset central: UInt64, centralLength length: UInt64, offset: UInt64
   ) -> ThirdPartyZipEnd? {
     let (centralEnd, overflow) = central.addingReportingOverflow(length)
     guard !overflow, centralEnd <= offset else { return nil }

@@ -1,10 +1,10 @@
 import CoreTypes
 import SystemCalls
 
-/// An entry of an archive that somebody else made, as its central directory and its local header say it.
+/// An entry of an archive from any other tool, as its central directory and its local header say it.
 struct ThirdPartyZipEntry: Sendable {
   let record: ZipCentralDirectoryHeader
-  /// As far as it is text: UTF-8, or else each byte a character.
+  /// The name as text: UTF-8, or else each byte a character.
   let name: String
   /// Where the data lies; nil when the local header does not say so.
   var data: Range<UInt64>?
@@ -105,12 +105,14 @@ struct ThirdPartyZipLocalHeader {
     } else {
       end = dataEnd
     }
-    compare(bytes, name: names[..<nameLength], extra: Array(names[nameLength...]), record, lengthsFollow)
+    compare(
+      bytes, name: names[..<nameLength], extra: Array(names[nameLength...]), with: record,
+      lengthsFollow: lengthsFollow)
   }
 
   private mutating func compare(
-    _ bytes: [UInt8], name: ArraySlice<UInt8>, extra: [UInt8], _ record: ZipCentralDirectoryHeader,
-    _ lengthsFollow: Bool
+    _ bytes: [UInt8], name: ArraySlice<UInt8>, extra: [UInt8], with record: ZipCentralDirectoryHeader,
+    lengthsFollow: Bool
   ) {
     let flags: UInt16 = bytes.littleEndian(at: 6)
     let relevant = ZipFormat.flagEncrypted | ZipFormat.flagDataDescriptor | ZipFormat.flagUTF8
@@ -119,11 +121,11 @@ struct ThirdPartyZipLocalHeader {
     if !name.elementsEqual(record.name) { differences.append("name") }
     let checksum: UInt32 = bytes.littleEndian(at: 14)
     let wide = ZipCentralDirectoryHeader.values64(in: extra)
-    func value(_ offset: Int, _ index: Int) -> UInt64 {
+    func value(at offset: Int, wide index: Int) -> UInt64 {
       let short: UInt32 = bytes.littleEndian(at: offset)
       return short == ZipFormat.elsewhere32 && wide.indices.contains(index) ? wide[index] : UInt64(short)
     }
-    let (storedLength, length) = (value(18, 1), value(22, 0))
+    let (storedLength, length) = (value(at: 18, wide: 1), value(at: 22, wide: 0))
     // Where lengths and checksum follow the data, the header has none of them.
     if lengthsFollow, checksum == 0, storedLength == 0, length == 0 { return }
     if checksum != record.checksum { differences.append("checksum") }
@@ -131,7 +133,7 @@ struct ThirdPartyZipLocalHeader {
     if length != record.length { differences.append("length") }
   }
 
-  /// Of the checksum and the lengths that follow the data: with or without a signature, in 32 or 64 bits. Nil when they do not
+  /// The length of the checksum and the lengths that follow the data: with or without a signature, in 32 or 64 bits. Nil when they do not
   /// say what the central directory says.
   private static func descriptorLength(
     at offset: UInt64, of record: ZipCentralDirectoryHeader, in file: borrowing FileDescriptor,

@@ -1,8 +1,9 @@
 import CoreTypes
 public import SystemCalls
 
-/// Content that is whole, verified and durable, but that nobody sees yet.
+/// Content that is whole, verified and durable, and not visible to readers yet.
 public struct StagedContent: ~Copyable, Sendable {
+  /// What is staged, from the verified manifest.
   public let manifest: Manifest
   let stagingPath: String
 
@@ -21,6 +22,7 @@ public struct StagedContent: ~Copyable, Sendable {
 
 /// Content at its place in the library.
 public struct PlacedContent: Sendable {
+  /// What was placed, from the verified manifest.
   public let manifest: Manifest
   /// The directory that holds the files.
   public let path: String
@@ -34,7 +36,7 @@ public struct PlacedContent: Sendable {
   public var contentPath: String { manifest.name.map { "\(path)/\($0)" } ?? path }
 
   /// The content that an earlier process placed at `path`; nil when nothing is there. To be asked before a staging area is
-  /// opened again: placing takes the files out of it. Placing is atomic, so only files that somebody removed or cut are
+  /// opened again: placing takes the files out of it. Placing is atomic, so only files that another program removed or cut are
   /// looked for, by their lengths; ``verify()`` looks at every byte. Throws ``PackageValidationError`` naming those.
   public static func find(at path: String, manifest: Manifest) throws -> PlacedContent? {
     guard try FileSystem.status(of: path) != nil else { return nil }

@@ -5,7 +5,7 @@ import SystemCalls
 extension StagingArea {
   /// Takes over from content that is placed at `path` as `older` says: files with the digest of one of this package are
   /// linked, or copied where that cannot be, and count once their bytes were read and are right. Pieces that hold no byte
-  /// of another file need not be fetched any more. Of single file, pieces are copied instead. Answers the bytes of the
+  /// of another file need not be fetched any more. In a single file, pieces are copied instead. Returns the bytes of the
   /// package in what was taken over; what cannot be is left to be fetched.
   public mutating func adopt(from older: Manifest, at path: String) throws -> ByteCount {
     let before = pieces.bytesVerified
@@ -27,7 +27,7 @@ extension StagingArea {
     let known = Dictionary(older.files.map { ($0.digest, $0) }, uniquingKeysWith: { first, _ in first })
     var hasAny = false
     for (index, file) in manifest.files.enumerated() where !isUnpacked[index] && file.storedLength > .zero {
-      guard let old = known[file.digest], old.length == file.length, try take(old, as: file, in: source)
+      guard let old = known[file.digest], old.length == file.length, try adopt(old, as: file, in: source)
       else {
         continue
       }
@@ -42,7 +42,7 @@ extension StagingArea {
   }
 
   /// False when what lies there is not the file that the older manifest says, or nothing does.
-  private func take(
+  private func adopt(
     _ old: ManifestFile, as file: ManifestFile, in source: borrowing Directory
   ) throws(SystemError) -> Bool {
     guard try source.lengthOfFile(at: old.path) == old.length.rawValue else { return false }

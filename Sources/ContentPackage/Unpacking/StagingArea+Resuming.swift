@@ -10,8 +10,8 @@ extension StagingArea {
       let range = plan.pieces(of: index)
       guard range.contains(where: { pieces.isVerified($0) }) else { continue }
       switch manifest.files[index].method {
-      case .stored: try reconcileStored(index, range, resumption)
-      case .deflated: try reconcileDeflated(index, range, resumption)
+      case .stored: try reconcileStored(index, pieces: range, resumption: resumption)
+      case .deflated: try reconcileDeflated(index, pieces: range, resumption: resumption)
       }
     }
     // Only now is it certain which files still have all their pieces.
@@ -20,7 +20,9 @@ extension StagingArea {
     }
   }
 
-  private mutating func reconcileStored(_ index: Int, _ range: Range<Int>, _ resumption: Resumption) throws {
+  private mutating func reconcileStored(
+    _ index: Int, pieces range: Range<Int>, resumption: Resumption
+  ) throws {
     let file = manifest.files[index]
     let length = try tree.lengthOfFile(at: file.path) ?? -1
     guard length <= file.length.rawValue, keepWhatIsThere(range, of: index, length: length, resumption) else {
@@ -36,8 +38,9 @@ extension StagingArea {
     try confirmPieces(range, of: index, in: descriptor)
   }
 
-  private mutating func reconcileDeflated(_ index: Int, _ range: Range<Int>, _ resumption: Resumption) throws
-  {
+  private mutating func reconcileDeflated(
+    _ index: Int, pieces range: Range<Int>, resumption: Resumption
+  ) throws {
     let file = manifest.files[index]
     let name = String(index)
     if let length = try spool.lengthOfFile(named: name) {

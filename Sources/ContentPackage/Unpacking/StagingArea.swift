@@ -7,11 +7,19 @@ import CoreTypes
 ///     tree/      the files as they will be placed
 ///     spool/     one file per deflated entry that is not whole yet: its stored bytes, called by its index
 ///
-/// A killed process goes on by opening the area again with the map of pieces it had persisted; any prefix of what was
-/// written will do. One owner at a time; every call blocks, so none belongs on the cooperative pool. What it throws is a
-/// `SystemError`, or a ``PackageValidationError`` when the bytes that the manifest promised do not unpack to its files.
+/// A killed process continues by opening the area again with the map of pieces it had persisted; any prefix of what was
+/// written will do. There is one owner at a time. Every call blocks, so none belongs on the cooperative pool. The methods throw
+/// `SystemError`, or ``PackageValidationError`` when the bytes that the manifest promised do not unpack to its files.
+///
+/// ```swift
+/// var area = try StagingArea.open(at: path, manifest: manifest, pieces: savedMap)
+/// for piece in verifiedPieces { try area.write(piece) }
+/// if area.pieces.isComplete { let content = try area.finish() }
+/// ```
 public struct StagingArea: ~Copyable, Sendable {
+  /// The manifest that every piece is verified against.
   public let manifest: Manifest
+  /// The folder of the staging area, absolute or relative to the process's.
   public let path: String
   /// What is verified and written. May be less than the map that ``open(at:manifest:pieces:resumption:)`` was given: files can be gone.
   public internal(set) var pieces: PieceMap

@@ -17,6 +17,7 @@ public struct UnpackPlan: Sendable {
   /// The files that take bytes in the package, by where they do.
   private let order: [Int]
 
+  /// Plans the unpacking of a package; it depends on the manifest alone.
   public init(_ manifest: Manifest) {
     layout = manifest.layout
     let ranges = manifest.files.map(\.storedRange)

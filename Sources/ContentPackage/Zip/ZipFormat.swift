@@ -35,7 +35,7 @@ enum ZipFormat {
 }
 
 extension StorageMethod {
-  /// As archives number it.
+  /// The number that archives give the method (APPNOTE 4.4.5).
   var zipNumber: UInt16 {
     switch self {
     case .stored: 0

@@ -5,11 +5,16 @@ public import CoreTypes
 public struct AgentStatus: Codable, Sendable {
   /// How the last call to a service went.
   public struct Peer: Codable, Sendable {
+    /// The service's address as the agent's configuration has it.
     public var url: String
+    /// Whether the last call was answered; absent before the first call.
     public var reachable: Bool?
+    /// When the service last answered; absent until it has.
     public var lastSuccess: Timestamp?
+    /// A sentence on the last failure; absent when the last call was answered.
     public var lastError: String?
 
+    /// Creates the document from its members.
     public init(url: String, reachable: Bool? = nil, lastSuccess: Timestamp? = nil, lastError: String? = nil)
     {
       self.url = url
@@ -19,16 +24,24 @@ public struct AgentStatus: Codable, Sendable {
     }
   }
 
+  /// The name that this device bears towards server and store.
   public var device: DeviceIdentifier
+  /// The delivery server.
   public var server: Peer
+  /// The payment store.
   public var store: Peer
+  /// When the agent's process began its work.
   public var started: Timestamp
+  /// The folder in which content is placed, absolute.
   public var libraryPath: String
+  /// Bytes that are free where the library lies.
   public var freeSpace: ByteCount
   /// Counts by download state.
   public var downloads: [String: Int]
+  /// Transactions of the store's queue that the agent has not finished yet.
   public var unfinishedTransactions: Int
 
+  /// Creates the document from its members.
   public init(
     device: DeviceIdentifier, server: Peer, store: Peer, started: Timestamp, libraryPath: String,
     freeSpace: ByteCount, downloads: [String: Int], unfinishedTransactions: Int

@@ -2,17 +2,22 @@ public import Commerce
 
 /// A transaction of the store's queue as the agent sees it.
 public struct AgentTransaction: Codable, Hashable, Sendable {
+  /// The store's name of the transaction.
   public var id: TransactionIdentifier
+  /// What was bought.
   public var product: ProductIdentifier
-  /// As the store says: `purchasing`, `purchased`, `failed`, …
+  /// The store's word: `purchasing`, `purchased`, `failed`, …
   public var state: String
   /// The agent's own step: `observed`, `delivering`, `finished`, …
   public var step: String
+  /// Why it waits or failed, as a word such as `store-unreachable`; absent when there is nothing to say.
   public var reason: String?
+  /// What a service answered; absent unless a service refused.
   public var error: Problem?
   /// Those that it pays for.
   public var downloads: [DownloadIdentifier]
 
+  /// Creates the document from its members.
   public init(
     id: TransactionIdentifier, product: ProductIdentifier, state: String, step: String, reason: String?,
     error: Problem?, downloads: [DownloadIdentifier]
@@ -29,8 +34,10 @@ public struct AgentTransaction: Codable, Hashable, Sendable {
 
 /// `GET /v1/transactions` of the agent.
 public struct AgentTransactionsResponse: Codable, Sendable {
+  /// Every transaction that the agent knows.
   public var transactions: [AgentTransaction]
 
+  /// Creates the document from its members.
   public init(transactions: [AgentTransaction]) {
     self.transactions = transactions
   }
@@ -38,9 +45,12 @@ public struct AgentTransactionsResponse: Codable, Sendable {
 
 /// `POST /v1/purchases` of the agent.
 public struct AgentPurchaseRequest: Codable, Sendable {
+  /// What is to be bought.
   public var product: ProductIdentifier
+  /// 1 to 10; the store takes 1 when it is absent.
   public var quantity: Int?
 
+  /// Creates the request. What is nil is left out of it.
   public init(product: ProductIdentifier, quantity: Int? = nil) {
     self.product = product
     self.quantity = quantity
@@ -50,8 +60,10 @@ public struct AgentPurchaseRequest: Codable, Sendable {
 /// The answer to the agent's `POST /v1/restore`: what is being fetched now. `GET /v1/restore` answers an
 /// ``EntitlementsResponse``: the plan.
 public struct AgentRestoreResponse: Codable, Hashable, Sendable {
+  /// The products that are being fetched; empty when the library has everything.
   public var products: [ProductIdentifier]
 
+  /// Creates the document from its members.
   public init(products: [ProductIdentifier]) {
     self.products = products
   }

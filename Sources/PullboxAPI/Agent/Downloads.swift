@@ -3,6 +3,7 @@ public import CoreTypes
 
 /// A download as the agent shows it.
 public struct DownloadStatus: Codable, Hashable, Sendable {
+  /// Where a download stands.
   public enum State: String, Codable, Sendable, CaseIterable {
     case waiting
     case active
@@ -15,10 +16,15 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     public var isFinal: Bool { self == .finished || self == .failed || self == .cancelled }
   }
 
+  /// The download's name.
   public var id: DownloadIdentifier
+  /// The product.
   public var product: ProductIdentifier
+  /// The content version; absent until the server has granted one.
   public var version: ContentVersion?
+  /// The transaction that pays for it.
   public var transaction: TransactionIdentifier
+  /// Where it stands; ``reason`` says why.
   public var state: State
   /// Why it is in that state: `queued`, `transferring`, `store-unreachable`, `user`, …
   public var reason: String
@@ -26,7 +32,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
   public var bytesVerified: ByteCount
   /// Absent until the grant told.
   public var bytesTotal: ByteCount?
-  /// As they came over the network, repeated ones counted again.
+  /// Bytes as they came over the network, repeated ones counted again.
   public var bytesReceived: ByteCount
   /// 0 to 1.
   public var progress: Double
@@ -34,10 +40,12 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
   public var timeRemaining: Double?
   /// Bytes a second over the last seconds; 0 when nothing moves.
   public var speed: Double
+  /// Why it failed, or what made it wait; absent when nothing was refused.
   public var error: Problem?
   /// Only when finished: the placed file or folder.
   public var contentPath: String?
 
+  /// Creates the document from its members.
   public init(
     id: DownloadIdentifier, product: ProductIdentifier, version: ContentVersion?,
     transaction: TransactionIdentifier,
@@ -60,6 +68,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     self.contentPath = contentPath
   }
 
+  /// Writes ``timeRemaining`` as null when it is unknown, and leaves out every other member that is nil.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(id, forKey: .id)
@@ -83,6 +92,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
 /// Names a download on one device: 1 to 64 characters of `A-Z a-z 0-9 _ -`, so that it can be a part of an address and the
 /// name of a folder. The agent makes 16 hexadecimal digits; clients take them as they are.
 public struct DownloadIdentifier: Hashable, Sendable, Comparable, TextCodable, CustomStringConvertible {
+  /// The download's name.
   public let text: String
 
   /// Nil when `text` is not such a name.
@@ -91,8 +101,10 @@ public struct DownloadIdentifier: Hashable, Sendable, Comparable, TextCodable, C
     self.text = text
   }
 
+  /// The name itself.
   public var description: String { text }
 
+  /// Orders names by their characters; the order has no meaning in time.
   public static func < (left: DownloadIdentifier, right: DownloadIdentifier) -> Bool {
     left.text < right.text
   }
@@ -107,8 +119,10 @@ public struct DownloadIdentifier: Hashable, Sendable, Comparable, TextCodable, C
 
 /// `GET /v1/downloads` of the agent.
 public struct DownloadsResponse: Codable, Sendable {
+  /// Every download that the agent knows.
   public var downloads: [DownloadStatus]
 
+  /// Creates the document from its members.
   public init(downloads: [DownloadStatus]) {
     self.downloads = downloads
   }
@@ -119,8 +133,10 @@ public struct AgentDownloadChange: Codable, Hashable, Sendable {
   /// Higher goes first; 0 unless changed.
   public var priority: Int?
 
+  /// The values that ``AgentDownloadChange/priority`` may have.
   public static let priorities = -1000...1000
 
+  /// Creates the request. What is nil is left out of it, and stays as it is or takes its default.
   public init(priority: Int? = nil) {
     self.priority = priority
   }

@@ -4,6 +4,7 @@ public enum AgentEvent: Sendable {
   case download(DownloadStatus)
   case library(LibraryEvent)
 
+  /// What stands behind `event:` in the stream.
   public var name: String {
     switch self {
     case .transaction: "transaction"
@@ -34,14 +35,18 @@ public enum AgentEvent: Sendable {
 
 /// Something came into the library or left it.
 public struct LibraryEvent: Codable, Hashable, Sendable {
+  /// What happened to the item.
   public enum Change: String, Codable, Sendable {
     case placed
     case removed
   }
 
+  /// Whether the item came or went.
   public var change: Change
+  /// The item as it is now, or was before it was removed.
   public var item: LibraryItem
 
+  /// Creates the document from its members.
   public init(change: Change, item: LibraryItem) {
     self.change = change
     self.item = item

@@ -4,17 +4,22 @@ public import Crypto
 
 /// A placed content version.
 public struct LibraryItem: Codable, Hashable, Sendable {
+  /// The product.
   public var product: ProductIdentifier
+  /// The content version.
   public var version: ContentVersion
   /// The file or folder, absolute.
   public var path: String
-  /// Of the package it came in.
+  /// The digest of the package it came in.
   public var digest: SHA256Digest
-  /// Of the placed files together.
+  /// Bytes of the placed files together.
   public var length: ByteCount
+  /// When it came to lie in the library.
   public var placedAt: Timestamp
+  /// The title that the manifest gives; absent when it gives none.
   public var title: String?
 
+  /// Creates the document from its members.
   public init(
     product: ProductIdentifier, version: ContentVersion, path: String, digest: SHA256Digest,
     length: ByteCount,
@@ -32,8 +37,10 @@ public struct LibraryItem: Codable, Hashable, Sendable {
 
 /// `GET /v1/library` of the agent.
 public struct LibraryResponse: Codable, Sendable {
+  /// Everything that is placed.
   public var items: [LibraryItem]
 
+  /// Creates the document from its members.
   public init(items: [LibraryItem]) {
     self.items = items
   }

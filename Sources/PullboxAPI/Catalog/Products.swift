@@ -3,10 +3,12 @@ public import CoreTypes
 
 /// The answer to `GET /v1/products`.
 public struct ProductsResponse: Codable, Sendable {
+  /// Those of the named products that are for sale.
   public var products: [ProductListing]
   /// Identifiers that were asked for and are not for sale here, as they were written.
   public var invalidProductIdentifiers: [String]
 
+  /// Creates the document from its members.
   public init(products: [ProductListing], invalidProductIdentifiers: [String]) {
     self.products = products
     self.invalidProductIdentifiers = invalidProductIdentifiers
@@ -15,12 +17,16 @@ public struct ProductsResponse: Codable, Sendable {
 
 /// A product as `GET /v1/products` shows it: texts of one locale, the price of one territory.
 public struct ProductListing: Codable, Sendable {
+  /// A price as a shop shows it.
   public struct ListedPrice: Codable, Sendable {
+    /// A decimal number with a point and as many digits behind it as the currency has: `2.99`.
     public var amount: String
+    /// The currency by its ISO 4217 code: `EUR`.
     public var currency: String
     /// For people, by the locale's rules.
     public var formatted: String
 
+    /// Creates the document from its members.
     public init(amount: String, currency: String, formatted: String) {
       self.amount = amount
       self.currency = currency
@@ -28,22 +34,31 @@ public struct ProductListing: Codable, Sendable {
     }
   }
 
+  /// The product.
   public var id: ProductIdentifier
+  /// How it is bought, and how long it lasts.
   public var type: ProductType
+  /// In the language that fits the request best.
   public var title: String
+  /// In the language of the title; may be empty.
   public var description: String
   /// Absent for a product without prices, which is free.
   public var price: ListedPrice?
   /// The version that the device asked for would get, or that is released to all where none was named; absent for a product
   /// without content of its own.
   public var contentVersion: ContentVersion?
+  /// Bytes of the package of ``contentVersion``; absent where there is no content.
   public var contentLength: ByteCount?
+  /// The publication that a subscription or an issue belongs to; absent for other products.
   public var publication: ProductIdentifier?
+  /// When an issue appeared; absent for what is no issue.
   public var publicationDate: Timestamp?
+  /// How long one payment of a subscription lasts; absent for other products.
   public var period: BillingPeriod?
   /// Path of the cover within the package.
   public var cover: String?
 
+  /// Creates the document from its members.
   public init(
     id: ProductIdentifier, type: ProductType, title: String, description: String, price: ListedPrice? = nil,
     contentVersion: ContentVersion? = nil, contentLength: ByteCount? = nil,

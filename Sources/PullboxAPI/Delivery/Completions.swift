@@ -5,14 +5,20 @@ public import Crypto
 /// `POST /v1/grants/{grant}/completion`: "verified and placed". Sent as the payload of a compact JWS signed with the
 /// device key (`application/jose`), or as plain JSON by a client whose device gave no key.
 public struct CompletionReport: Codable, Hashable, Sendable {
+  /// The digest of the package that was verified.
   public var digest: SHA256Digest
+  /// The version that was placed.
   public var version: ContentVersion
+  /// The length of the package in bytes.
   public var length: ByteCount
+  /// When the content came to lie where readers find it, by the device's clock.
   public var placedAt: Timestamp
   /// The grant the report is for; a signed report must name it, so that it fits no other.
   public var grant: GrantIdentifier?
+  /// The device that placed it; a signed report must name it.
   public var device: DeviceIdentifier?
 
+  /// Creates the document from its members.
   public init(
     digest: SHA256Digest, version: ContentVersion, length: ByteCount, placedAt: Timestamp,
     grant: GrantIdentifier? = nil, device: DeviceIdentifier? = nil
@@ -28,10 +34,12 @@ public struct CompletionReport: Codable, Hashable, Sendable {
 
 /// 200 when the store has finished the transaction, 202 while it has not.
 public struct CompletionResponse: Codable, Sendable {
+  /// Where the grant stands after the report.
   public var state: GrantState
   /// Products that the same transaction still owes this device.
   public var remaining: [ProductIdentifier]?
 
+  /// Creates the document from its members.
   public init(state: GrantState, remaining: [ProductIdentifier]? = nil) {
     self.state = state
     self.remaining = remaining

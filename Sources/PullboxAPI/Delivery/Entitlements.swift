@@ -3,9 +3,12 @@ public import CoreTypes
 
 /// `POST /v1/entitlements`: a ``Proof``'s members and the device.
 public struct EntitlementsRequest: Codable, Sendable {
+  /// What shows that the product was bought. Its members stand in the document beside the others.
   public var proof: Proof
+  /// The device that asks.
   public var device: Device
 
+  /// Creates the document from its members.
   public init(proof: Proof, device: Device) {
     self.proof = proof
     self.device = device
@@ -15,11 +18,13 @@ public struct EntitlementsRequest: Codable, Sendable {
     case device
   }
 
+  /// Reads the proof's members from the same object as the others. Throws `DecodingError`.
   public init(from decoder: any Decoder) throws {
     proof = try Proof(from: decoder)
     device = try decoder.container(keyedBy: CodingKeys.self).decode(Device.self, forKey: .device)
   }
 
+  /// Writes the proof's members into the same object as the others.
   public func encode(to encoder: any Encoder) throws {
     try proof.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
@@ -30,8 +35,10 @@ public struct EntitlementsRequest: Codable, Sendable {
 /// Everything a proof owns that has released content: the plan for a restore. A product that several transactions pay
 /// for has an entry for each, the strongest first: each transaction is finished only when all it pays for is delivered.
 public struct EntitlementsResponse: Codable, Sendable {
+  /// The products, each with its newest released version.
   public var products: [EntitledProduct]
 
+  /// Creates the document from its members.
   public init(products: [EntitledProduct]) {
     self.products = products
   }
@@ -39,8 +46,11 @@ public struct EntitlementsResponse: Codable, Sendable {
 
 /// One product that a proof owns.
 public struct EntitledProduct: Codable, Sendable {
+  /// The product.
   public var product: ProductIdentifier
+  /// The content version.
   public var version: ContentVersion
+  /// Bytes of the package.
   public var length: ByteCount
   /// Why it is owned: `purchased`, `published-during-subscription`, `unlocked-at-start`.
   public var because: String
@@ -49,6 +59,7 @@ public struct EntitledProduct: Codable, Sendable {
   /// The state of this device's grant, `not-granted` before there is one.
   public var state: String
 
+  /// Creates the document from its members.
   public init(
     product: ProductIdentifier, version: ContentVersion, length: ByteCount, because: String,
     transaction: TransactionIdentifier, state: String

@@ -2,16 +2,29 @@ public import Commerce
 public import CoreTypes
 public import Crypto
 
-/// `POST /v1/grants`: a ``Proof``'s members, the product, the device, and a version where not the latest is wanted. Where
-/// several transactions of the proof pay for the product, `transaction` says which one the grant is for; without it the
-/// server takes the strongest.
+/// The body of `POST /v1/grants`: asks for the content of one product on one device. The members of the ``Proof`` stand
+/// beside the others:
+///
+/// ```json
+/// {"device":{"id":"reader-1"},"product":"com.example.issue-7","receipt":"MIIT…","store":"apple"}
+/// ```
+///
+/// Where several transactions of the proof pay for the product, `transaction` says which one the grant is for; without it the
+/// server takes the strongest. The answer is a ``GrantResponse``: 201 for a new grant, 200 for one that the device has already.
 public struct GrantRequest: Codable, Sendable {
+  /// What shows that the product was bought. Its members stand in the document beside the others.
   public var proof: Proof
+  /// The product.
   public var product: ProductIdentifier
+  /// The device that the content is for.
   public var device: Device
+  /// The version that is wanted; absent for the newest released one.
   public var version: ContentVersion?
+  /// The transaction that the grant is for; absent when the server may choose.
   public var transaction: TransactionIdentifier?
 
+  /// Creates the request. Nil for `version` means the newest released one, nil for `transaction` the
+  /// strongest.
   public init(
     proof: Proof, product: ProductIdentifier, device: Device, version: ContentVersion? = nil,
     transaction: TransactionIdentifier? = nil
@@ -30,6 +43,7 @@ public struct GrantRequest: Codable, Sendable {
     case transaction
   }
 
+  /// Reads the proof's members from the same object as the others. Throws `DecodingError`.
   public init(from decoder: any Decoder) throws {
     proof = try Proof(from: decoder)
     let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -39,6 +53,7 @@ public struct GrantRequest: Codable, Sendable {
     transaction = try container.decodeIfPresent(TransactionIdentifier.self, forKey: .transaction)
   }
 
+  /// Writes the proof's members into the same object as the others.
   public func encode(to encoder: any Encoder) throws {
     try proof.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
@@ -58,8 +73,10 @@ public struct Proof: Codable, Sendable {
   public var receipt: String?
   /// A compact JWS.
   public var signedTransaction: String?
+  /// A token that the store gives an account to look its purchases up with.
   public var purchaseToken: String?
 
+  /// Creates the proof; exactly one of the last three is given.
   public init(
     store: String? = nil, receipt: String? = nil, signedTransaction: String? = nil,
     purchaseToken: String? = nil
@@ -73,10 +90,12 @@ public struct Proof: Codable, Sendable {
 
 /// The device a grant is for.
 public struct Device: Codable, Hashable, Sendable {
+  /// The device's own name.
   public var id: DeviceIdentifier
   /// Completions must be signed with it once it was given (Ed25519, 32 bytes in base64url).
   public var publicKey: VerificationKey?
 
+  /// Creates the device. Without a key its completions are not signed.
   public init(id: DeviceIdentifier, publicKey: VerificationKey? = nil) {
     self.id = id
     self.publicKey = publicKey
@@ -85,10 +104,12 @@ public struct Device: Codable, Hashable, Sendable {
 
 /// A version that a device has completed.
 public struct PreviousContent: Codable, Hashable, Sendable {
+  /// The content version.
   public var version: ContentVersion
-  /// Of the package.
+  /// The digest of the package.
   public var digest: SHA256Digest
 
+  /// Creates the document from its members.
   public init(version: ContentVersion, digest: SHA256Digest) {
     self.version = version
     self.digest = digest
@@ -97,10 +118,14 @@ public struct PreviousContent: Codable, Hashable, Sendable {
 
 /// The answer to `POST /v1/grants`: a recorded permission, and all that is needed to use it.
 public struct GrantResponse: Codable, Sendable {
+  /// The grant's name.
   public var grant: GrantIdentifier
+  /// The store's name of the transaction.
   public var transaction: TransactionIdentifier
+  /// What may be downloaded, and how.
   public var download: DownloadTerms
 
+  /// Creates the document from its members.
   public init(grant: GrantIdentifier, transaction: TransactionIdentifier, download: DownloadTerms) {
     self.grant = grant
     self.transaction = transaction
@@ -108,11 +133,13 @@ public struct GrantResponse: Codable, Sendable {
   }
 }
 
-/// Names a grant. 128 random bits as 32 hexadecimal digits: whoever knows it may renew its ticket, so it cannot be
-/// guessed, and it says nothing about anybody.
+/// Names a grant. 128 random bits as 32 hexadecimal digits: a client that knows it may renew its ticket, so it cannot be
+/// guessed, and it says nothing about a customer.
 public struct GrantIdentifier: Hashable, Sendable, TextCodable, CustomStringConvertible {
+  /// The 32 lower-case hexadecimal digits.
   public let text: String
 
+  /// Nil unless `text` is 32 lower-case hexadecimal digits.
   public init?(_ text: String) {
     guard Hexadecimal.decode(text)?.count == 16 else { return nil }
     self.text = text
@@ -123,8 +150,10 @@ public struct GrantIdentifier: Hashable, Sendable, TextCodable, CustomStringConv
     self.init(Hexadecimal.encode(bytes))
   }
 
+  /// The 16 octets that the digits stand for.
   public var bytes: [UInt8] { Hexadecimal.decode(text) ?? [] }
 
+  /// The 32 digits. They are enough to renew the grant's ticket.
   public var description: String { text }
 }
 
@@ -132,10 +161,14 @@ public struct GrantIdentifier: Hashable, Sendable, TextCodable, CustomStringConv
 public struct GrantStatus: Codable, Sendable {
   /// One transition that the server recorded.
   public struct Event: Codable, Sendable {
+    /// The content version.
     public var state: GrantState
+    /// When the server recorded it, by its own clock.
     public var at: Timestamp
+    /// A sentence on why; absent when there is nothing to add.
     public var detail: String?
 
+    /// Creates the document from its members.
     public init(state: GrantState, at: Timestamp, detail: String? = nil) {
       self.state = state
       self.at = at
@@ -143,20 +176,30 @@ public struct GrantStatus: Codable, Sendable {
     }
   }
 
+  /// The grant's name.
   public var grant: GrantIdentifier
+  /// The grant's present state, the last of ``history``.
   public var state: GrantState
+  /// The name that the server's configuration gives the store.
   public var store: String
+  /// The store's name of the transaction.
   public var transaction: TransactionIdentifier
+  /// The product.
   public var product: ProductIdentifier
+  /// The content version that was granted.
   public var version: ContentVersion
+  /// The device that the grant is for.
   public var device: DeviceIdentifier
+  /// The digest of the package.
   public var digest: SHA256Digest
+  /// Bytes of the package.
   public var length: ByteCount
   /// Body bytes of the package sent for this grant so far, repeated ones counted again.
   public var bytesDelivered: ByteCount
   /// Oldest first.
   public var history: [Event]
 
+  /// Creates the document from its members.
   public init(
     grant: GrantIdentifier, state: GrantState, store: String, transaction: TransactionIdentifier,
     product: ProductIdentifier, version: ContentVersion, device: DeviceIdentifier, digest: SHA256Digest,

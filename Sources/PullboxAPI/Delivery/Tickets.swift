@@ -5,17 +5,24 @@ public import Crypto
 
 /// What is to be downloaded, where, and with which ticket.
 public struct DownloadTerms: Codable, Hashable, Sendable {
+  /// The product.
   public var product: ProductIdentifier
+  /// The content version that was granted.
   public var version: ContentVersion
+  /// Bytes of the package.
   public var length: ByteCount
-  /// Of the package.
+  /// The digest of the package.
   public var digest: SHA256Digest
-  /// Of the manifest's bytes: the grant authenticates the manifest, the manifest authenticates every piece.
+  /// The digest of the manifest's bytes: the grant authenticates the manifest, the manifest authenticates every piece.
   public var manifestDigest: SHA256Digest
   /// Absolute, or relative to the server's address as the client knows it.
   public var contentURL: String
+  /// Where the manifest is: absolute, or relative like ``contentURL``.
   public var manifestURL: String
+  /// What opens the two addresses: sent as a bearer token or as the query's `ticket`. It is as good as a key
+  /// while it lasts.
   public var ticket: String
+  /// When the ticket ceases to open anything. A new one costs a request, no proof.
   public var ticketExpires: Timestamp
   /// The keys that the product names; absent where it names none.
   public var publisherKeys: [PublisherKeyIdentifier]?
@@ -25,6 +32,7 @@ public struct DownloadTerms: Codable, Hashable, Sendable {
   /// delivered.
   public var previous: PreviousContent?
 
+  /// Creates the document from its members.
   public init(
     product: ProductIdentifier, version: ContentVersion, length: ByteCount, digest: SHA256Digest,
     manifestDigest: SHA256Digest, contentURL: String, manifestURL: String, ticket: String,
@@ -48,9 +56,12 @@ public struct DownloadTerms: Codable, Hashable, Sendable {
 
 /// The answer to `POST /v1/grants/{grant}/tickets`.
 public struct TicketResponse: Codable, Sendable {
+  /// The ticket that replaces the one before, which lasts until its own date.
   public var ticket: String
+  /// When the ticket ceases to open anything. A new one costs a request, no proof.
   public var ticketExpires: Timestamp
 
+  /// Creates the document from its members.
   public init(ticket: String, ticketExpires: Timestamp) {
     self.ticket = ticket
     self.ticketExpires = ticketExpires

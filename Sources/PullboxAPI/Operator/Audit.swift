@@ -2,13 +2,18 @@ public import CoreTypes
 
 /// One entry of the append-only audit log.
 public struct AuditEntry: Codable, Sendable {
+  /// When it was done, by the server's clock.
   public var at: Timestamp
   /// The name of the operator key.
   public var actor: String
+  /// What was done, as a word such as `version.release`.
   public var action: String
+  /// What it was done to: a product, a version, a grant, by its name.
   public var subject: String
+  /// What else there is to say of it; absent for most actions.
   public var detail: String?
 
+  /// Creates the document from its members.
   public init(at: Timestamp, actor: String, action: String, subject: String, detail: String? = nil) {
     self.at = at
     self.actor = actor

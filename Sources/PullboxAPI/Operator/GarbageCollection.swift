@@ -8,6 +8,7 @@ public struct GarbageCollectionRequest: Codable, Sendable, OperatorWritten {
   /// How long a blob must have been unneeded; the server's own period without it.
   public var graceSeconds: Int?
 
+  /// Creates the request. What is nil is left out of it, and stays as it is or takes its default.
   public init(dryRun: Bool? = nil, graceSeconds: Int? = nil) {
     self.dryRun = dryRun
     self.graceSeconds = graceSeconds
@@ -18,11 +19,14 @@ public struct GarbageCollectionRequest: Codable, Sendable, OperatorWritten {
 public struct GarbageCollectionReport: Codable, Sendable {
   /// An upload that was not continued in time, or an incoming file that belongs to no upload.
   public struct UploadItem: Codable, Hashable, Sendable {
+    /// The last part of the upload's address.
     public var upload: String
+    /// Bytes on disk.
     public var bytes: ByteCount
     /// Nil for a file without an upload.
     public var owner: String?
 
+    /// Creates the document from its members.
     public init(upload: String, bytes: ByteCount, owner: String?) {
       self.upload = upload
       self.bytes = bytes
@@ -30,13 +34,16 @@ public struct GarbageCollectionReport: Codable, Sendable {
     }
   }
 
-  /// A package that nobody needs.
+  /// A package that nothing needs.
   public struct BlobItem: Codable, Hashable, Sendable {
+    /// The package's digest, by which it is stored.
     public var digest: SHA256Digest
+    /// Bytes of the package.
     public var bytes: ByteCount
     /// When it was first found unneeded.
     public var since: Timestamp
 
+    /// Creates the document from its members.
     public init(digest: SHA256Digest, bytes: ByteCount, since: Timestamp) {
       self.digest = digest
       self.bytes = bytes
@@ -44,14 +51,18 @@ public struct GarbageCollectionReport: Codable, Sendable {
     }
   }
 
+  /// Whether nothing was changed.
   public var dryRun: Bool
+  /// The uploads that were removed, or would be.
   public var uploads: [UploadItem]
+  /// Bytes of the package.
   public var blobs: [BlobItem]
   /// Unneeded, but not for long enough.
   public var waiting: [BlobItem]
   /// What the uploads and blobs removed (or to be removed) held together.
   public var bytes: ByteCount
 
+  /// Adds ``bytes`` up from `uploads` and `blobs`.
   public init(dryRun: Bool, uploads: [UploadItem], blobs: [BlobItem], waiting: [BlobItem]) {
     self.dryRun = dryRun
     self.uploads = uploads

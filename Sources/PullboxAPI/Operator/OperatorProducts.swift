@@ -4,7 +4,9 @@ public import CoreTypes
 /// A product as an operator writes it: the body of `PUT /v1/operator/products/{id}` and a folder's `product.json5`.
 /// What is left out gets a default: a free non-consumable, for sale everywhere, an issue of no publication and of no date.
 public struct ProductDescription: Codable, Sendable, OperatorWritten {
+  /// The product's name; in a request it may be left out, the address has it.
   public var id: ProductIdentifier?
+  /// How it is sold; a non-consumable when it is absent.
   public var type: ProductType?
   /// Only in `product.json5`: the content version that the folder is.
   public var version: ContentVersion?
@@ -12,13 +14,17 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
   public var localizations: [String: Product.Localization]?
   /// Prices by ISO 3166 alpha-3 territory; none: for sale everywhere, free of charge.
   public var prices: [String: Price]?
+  /// The publication that the product belongs to or subscribes to; absent for others.
   public var publication: ProductIdentifier?
+  /// When an issue appeared; absent for now.
   public var publicationDate: Timestamp?
+  /// How long one payment lasts; needed for a subscription that renews, absent for others.
   public var period: BillingPeriod?
   /// The keys whose signatures the product's content needs. Left out, they stay as they are; an empty list lets content
   /// come unsigned.
   public var publisherKeys: [PublisherKeyIdentifier]?
 
+  /// Creates the description. What is nil is left out and gets its default.
   public init(
     id: ProductIdentifier? = nil, type: ProductType? = nil, version: ContentVersion? = nil,
     localizations: [String: Product.Localization]? = nil, prices: [String: Price]? = nil,
@@ -39,15 +45,20 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
 
 /// A product as the operator sees it.
 public struct OperatorProduct: Codable, Sendable {
+  /// The product as it was described.
   public var product: Product
-  /// To whoever asks; a product that only a part of the devices gets is for sale to these alone.
+  /// Whether all devices may buy it; a product that only a part of the devices gets is for sale to these alone.
   public var clearedForSale: Bool
+  /// When it was first described, by the server's clock.
   public var created: Timestamp
+  /// When its description, sale or versions last changed, by the server's clock.
   public var changed: Timestamp
   /// The newest first; not all where `versionCount` is more, but those that are released always.
   public var versions: [VersionRecord]
+  /// How many versions there are, whether they are listed or not.
   public var versionCount: Int
 
+  /// Creates the document from its members.
   public init(
     product: Product, clearedForSale: Bool, created: Timestamp, changed: Timestamp, versions: [VersionRecord],
     versionCount: Int

@@ -1,12 +1,25 @@
-/// A refusal as RFC 9457 writes it (`application/problem+json`), with the members that help a program to go on.
+/// A refusal as RFC 9457 writes it (`application/problem+json`): every interface answers so where it does not do what it
+/// was asked. ``code`` is for programs, ``detail`` for people; further members say what helps a program to continue.
+///
+/// ```swift
+/// throw Problem(.uploadOffsetMismatch, "the upload stands at byte 4096", expectedOffset: 4096)
+/// ```
+///
+/// ```json
+/// {"detail":"the upload stands at byte 4096","expectedOffset":4096,"status":409,
+///  "title":"The upload stands at another offset","type":"urn:pullbox:problem:upload-offset-mismatch"}
+/// ```
 public struct Problem: Error, Hashable, Sendable, Codable {
   /// One fault among several: every fault is listed, never only the first.
   public struct Fault: Hashable, Sendable, Codable {
+    /// A stable name for programs.
     public var code: String
     /// The file or member it is about.
     public var path: String?
+    /// A sentence for people.
     public var detail: String
 
+    /// Creates the fault; nil for `path` when it is about the whole.
     public init(code: String, path: String? = nil, detail: String) {
       self.code = code
       self.path = path
@@ -14,8 +27,11 @@ public struct Problem: Error, Hashable, Sendable, Codable {
     }
   }
 
+  /// `urn:pullbox:problem:` and the code's name; `about:blank` and others come from proxies.
   public var type: String
+  /// The same for every occurrence of the type.
   public var title: String
+  /// The HTTP status, which the response has too.
   public var status: Int
   /// A sentence on this occurrence, for people.
   public var detail: String?
@@ -27,8 +43,10 @@ public struct Problem: Error, Hashable, Sendable, Codable {
   public var retryAfterSeconds: Int?
   /// With `upload-offset-mismatch`: where the upload stands.
   public var expectedOffset: Int64?
+  /// Everything that is wrong, where several things are; absent otherwise.
   public var faults: [Fault]?
 
+  /// Creates a refusal; type, title and status follow from `code`. What is nil is left out.
   public init(
     _ code: ProblemCode, _ detail: String? = nil, missingStep: CompletionStep? = nil,
     retryAfterSeconds: Int? = nil, expectedOffset: Int64? = nil, faults: [Fault]? = nil
@@ -48,6 +66,7 @@ public struct Problem: Error, Hashable, Sendable, Codable {
 }
 
 extension Problem: CustomStringConvertible {
+  /// The sentence on this occurrence, or else the title, then a line for each fault.
   public var description: String {
     let listed = (faults ?? []).map { fault in
       "\n  \(fault.path.map { "\($0): " } ?? "")\(fault.detail) (\(fault.code))"

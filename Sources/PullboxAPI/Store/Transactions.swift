@@ -3,6 +3,7 @@ public import CoreTypes
 
 /// One entry of a store's payment queue. It stays in the queue until it is finished.
 public struct StoreTransaction: Codable, Sendable {
+  /// Where a transaction stands in the payment queue.
   public enum State: String, Codable, Sendable {
     case purchasing
     case purchased
@@ -11,21 +12,31 @@ public struct StoreTransaction: Codable, Sendable {
     case deferred
   }
 
+  /// The store's name of the transaction.
   public var id: TransactionIdentifier
+  /// The first transaction of a chain of renewals or restores; the transaction itself otherwise.
   public var originalId: TransactionIdentifier
+  /// The product.
   public var product: ProductIdentifier
+  /// How many were bought, 1 to 10.
   public var quantity: Int
+  /// Where it stands.
   public var state: State
+  /// When the purchase was paid for; when it was asked for before that.
   public var purchaseDate: Timestamp
   /// Subscriptions only.
   public var expiresDate: Timestamp?
   /// Absent while the transaction is in the queue.
   public var finishedDate: Timestamp?
+  /// The device that bought it; absent when the request named none.
   public var device: DeviceIdentifier?
+  /// What the app calls its user, as it was given with the purchase; the store makes nothing of it. Absent
+  /// when it gave nothing.
   public var applicationUsername: String?
   /// Why it failed.
   public var error: String?
 
+  /// Creates the document from its members.
   public init(
     id: TransactionIdentifier, originalId: TransactionIdentifier, product: ProductIdentifier, quantity: Int,
     state: State, purchaseDate: Timestamp, expiresDate: Timestamp? = nil, finishedDate: Timestamp? = nil,
@@ -47,13 +58,19 @@ public struct StoreTransaction: Codable, Sendable {
 
 /// `POST /store/v1/purchases`.
 public struct PurchaseRequest: Codable, Sendable {
+  /// What is to be bought.
   public var product: ProductIdentifier
   /// 1 to 10; 1 when left out.
   public var quantity: Int?
+  /// What the app calls its user, as it was given with the purchase; the store makes nothing of it. Absent
+  /// when it gave nothing.
   public var applicationUsername: String?
+  /// Whether another person must approve the purchase first; absent for no.
   public var askToBuy: Bool?
+  /// The device that buys; absent where it is not to be known.
   public var device: DeviceIdentifier?
 
+  /// Creates the request. What is nil is left out of it.
   public init(
     product: ProductIdentifier, quantity: Int? = nil, applicationUsername: String? = nil,
     askToBuy: Bool? = nil, device: DeviceIdentifier? = nil
@@ -68,8 +85,10 @@ public struct PurchaseRequest: Codable, Sendable {
 
 /// The answer to a purchase and to `finish`.
 public struct TransactionResponse: Codable, Sendable {
+  /// The transaction as it stands after the request.
   public var transaction: StoreTransaction
 
+  /// Creates the document from its members.
   public init(transaction: StoreTransaction) {
     self.transaction = transaction
   }
@@ -77,8 +96,10 @@ public struct TransactionResponse: Codable, Sendable {
 
 /// `GET /store/v1/transactions`.
 public struct TransactionsResponse: Codable, Sendable {
+  /// The transactions that were asked for, the earliest first.
   public var transactions: [StoreTransaction]
 
+  /// Creates the document from its members.
   public init(transactions: [StoreTransaction]) {
     self.transactions = transactions
   }
@@ -89,6 +110,7 @@ public struct ReceiptResponse: Codable, Sendable {
   /// CMS in base 64.
   public var receipt: String
 
+  /// Creates the document from its members.
   public init(receipt: String) {
     self.receipt = receipt
   }
