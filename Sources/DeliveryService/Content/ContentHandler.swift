@@ -51,16 +51,19 @@ struct ContentHandler: InlineHandler {
       bytes.hasPrefix("/v1/content/", at: head.path.lowerBound),
       let ticketRange = Self.ticket(in: head, bytes), !head.wantsDigests(bytes)
     else { return .deferToAsync }
-    if verifier.settings.dependsOnProxies, isLeftToProxy(head, bytes, &response) { return .deferToAsync }
+    if verifier.settings.dependsOnProxies, isLeftToProxy(head: head, bytes: bytes, response: &response) {
+      return .deferToAsync
+    }
     let name = bytes.extracting(head.path.lowerBound + 12..<head.path.upperBound)
     guard let digest = Self.digest(name, last: state.package) else { return .deferToAsync }
     let ticket = bytes.extracting(ticketRange)
-    guard verify(ticket, for: digest, &state), let package = state.package, let meter = state.meter else {
+    guard verify(ticket, for: digest, state: &state), let package = state.package, let meter = state.meter
+    else {
       return .deferToAsync
     }
 
     let range = RangeSet.requested(head: head, bytes: bytes, length: package.length)
-    let decision = RangeDecision(Self.verdict(head, bytes, package), range)
+    let decision = RangeDecision(Self.verdict(head: head, bytes: bytes, package: package), range)
     if case .parts = decision { return .deferToAsync }
     switch decision.admission(
       of: package.length, to: meter, under: state.limits, now: { timer.now().nanoseconds })
@@ -92,7 +95,7 @@ struct ContentHandler: InlineHandler {
   /// The verdict of the conditional fields; nearly every request has none.
   @inline(__always)
   private static func verdict(
-    _ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ package: OpenPackage
+    head: borrowing RequestHead, bytes: Span<UInt8>, package: OpenPackage
   ) -> Preconditions.Verdict {
     guard head.hasConditions else { return .proceed }
     let tag = package.entityTagBytes
@@ -102,7 +105,7 @@ struct ContentHandler: InlineHandler {
   /// Whether a proxy may be told to send the body, which ``ContentRoutes`` decides. Otherwise notes the client that a
   /// trusted proxy named.
   private func isLeftToProxy(
-    _ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout InlineResponse
+    head: borrowing RequestHead, bytes: Span<UInt8>, response: inout InlineResponse
   ) -> Bool {
     let settings = tickets.settings(of: verifier.settings, generation: verifier.generation)
     guard settings.proxies.contains(response.peer) else { return false }
@@ -115,7 +118,7 @@ struct ContentHandler: InlineHandler {
 
   /// Whether the ticket opens that package now. A ticket that the connection or the loop knows is compared, not computed
   /// again.
-  private func verify(_ text: Span<UInt8>, for digest: SHA256Digest, _ state: inout VerifiedTicket) -> Bool {
+  private func verify(_ text: Span<UInt8>, for digest: SHA256Digest, state: inout VerifiedTicket) -> Bool {
     let now = verifier.now
     let generation = verifier.generation
     if state.covers(text, for: digest, now: now, generation: generation) { return true }

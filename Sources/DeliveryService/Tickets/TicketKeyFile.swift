@@ -30,7 +30,7 @@ struct TicketKeyFile: Codable {
 
   static func path(in state: String) -> String { state + "/ticket-keys.json" }
 
-  /// For the start: makes a first key where there is no file. Blocks.
+  /// For the start: creates a first key unless there is a file. Blocks.
   static func loadOrCreate(_ path: String) throws -> TicketKeys {
     let bytes = try SecretFile.readOrCreate(path) {
       try APIJSON.encode(TicketKeyFile(keys: [Entry(id: 1)]))
