@@ -28,10 +28,10 @@ public struct BillingPeriod: Hashable, Sendable {
   }
 
   /// The period in ISO 8601: `P1M`, `P1Y`.
-  public var text: String { "P\(count)\(unit.rawValue)" }
+  public var description: String { "P\(count)\(unit.rawValue)" }
 }
 
-extension BillingPeriod: TextCodable {}
+extension BillingPeriod: LosslessStringCodable {}
 
 extension Timestamp {
   /// The end of a period that begins here, by the calendar in UTC: the same time of day, the same day of the month or,

@@ -20,7 +20,7 @@ public struct ContentVersion: Sendable {
   }
 
   /// The numbers separated by dots, without leading zeros.
-  public var text: String { components.map(String.init).joined(separator: ".") }
+  public var description: String { components.map(String.init).joined(separator: ".") }
 
   /// The components without trailing zeros: what equality and order look at.
   private var significant: ArraySlice<UInt32> {
@@ -47,9 +47,4 @@ extension ContentVersion: Comparable {
   }
 }
 
-extension ContentVersion: CustomStringConvertible {
-  /// The text itself.
-  public var description: String { text }
-}
-
-extension ContentVersion: TextCodable {}
+extension ContentVersion: LosslessStringCodable {}

@@ -2,69 +2,56 @@
 /// so that it is also safe as a path segment and in a URL.
 public struct ProductIdentifier: Hashable, Comparable, Sendable {
   /// The text as stores, files and requests write it.
-  public let text: String
+  public let description: String
 
   /// Nil when `text` is not such a name.
   public init?(_ text: String) {
-    guard Identifier.isValid(text, maximumLength: 255) else { return nil }
-    self.text = text
+    guard IdentifierSyntax.isValid(text, maximumLength: 255) else { return nil }
+    self.description = text
   }
 
   /// Orders identifiers by their characters.
-  public static func < (left: ProductIdentifier, right: ProductIdentifier) -> Bool { left.text < right.text }
+  public static func < (left: ProductIdentifier, right: ProductIdentifier) -> Bool {
+    left.description < right.description
+  }
 }
 
-extension ProductIdentifier: CustomStringConvertible {
-  /// The text itself.
-  public var description: String { text }
-}
-
-extension ProductIdentifier: TextCodable {}
+extension ProductIdentifier: LosslessStringCodable {}
 
 /// Names a transaction within its store: 1 to 64 characters of `A-Z a-z 0-9 . _ -` (digits at Apple and in the sandbox,
 /// dotted at Google).
 public struct TransactionIdentifier: Hashable, Sendable {
   /// The text as stores, files and requests write it.
-  public let text: String
+  public let description: String
 
   /// Nil when `text` is not such a name.
   public init?(_ text: String) {
-    guard Identifier.isValid(text, maximumLength: 64) else { return nil }
-    self.text = text
+    guard IdentifierSyntax.isValid(text, maximumLength: 64) else { return nil }
+    self.description = text
   }
 }
 
-extension TransactionIdentifier: CustomStringConvertible {
-  /// The text itself.
-  public var description: String { text }
-}
-
-extension TransactionIdentifier: TextCodable {}
+extension TransactionIdentifier: LosslessStringCodable {}
 
 /// Names a device to the store and to the delivery server, usually a UUID: 1 to 128 characters of `A-Z a-z 0-9 . _ -`.
 /// It says nothing about the person who holds the device.
 public struct DeviceIdentifier: Hashable, Sendable {
   /// The text as stores, files and requests write it.
-  public let text: String
+  public let description: String
 
   /// Nil when `text` is not such a name.
   public init?(_ text: String) {
-    guard Identifier.isValid(text, maximumLength: 128) else { return nil }
-    self.text = text
+    guard IdentifierSyntax.isValid(text, maximumLength: 128) else { return nil }
+    self.description = text
   }
 }
 
-extension DeviceIdentifier: CustomStringConvertible {
-  /// The text itself.
-  public var description: String { text }
-}
-
-extension DeviceIdentifier: TextCodable {}
+extension DeviceIdentifier: LosslessStringCodable {}
 
 /// Names a payment store (`sandbox`, `apple`, `google`): 1 to 64 characters of `A-Z a-z 0-9 . _ -`.
 public struct StoreIdentifier: Hashable, Sendable {
   /// The text as stores, files and requests write it.
-  public let text: String
+  public let description: String
 
   /// The sandbox store that comes with Pullbox.
   public static let sandbox = StoreIdentifier(known: "sandbox")
@@ -75,51 +62,41 @@ public struct StoreIdentifier: Hashable, Sendable {
 
   /// Nil when `text` is not such a name.
   public init?(_ text: String) {
-    guard Identifier.isValid(text, maximumLength: 64) else { return nil }
-    self.text = text
+    guard IdentifierSyntax.isValid(text, maximumLength: 64) else { return nil }
+    self.description = text
   }
 
   private init(known text: String) {
-    self.text = text
+    self.description = text
   }
 }
 
-extension StoreIdentifier: CustomStringConvertible {
-  /// The text itself.
-  public var description: String { text }
-}
-
-extension StoreIdentifier: TextCodable {}
+extension StoreIdentifier: LosslessStringCodable {}
 
 /// Names a publisher's signing key: the SHA-256 of the raw Ed25519 public key, 64 lower-case hexadecimal digits.
 public struct PublisherKeyIdentifier: Hashable, Sendable {
   /// The text as stores, files and requests write it.
-  public let text: String
+  public let description: String
 
   /// Nil when `text` is not such a name.
   public init?(_ text: String) {
     let isDigit: (UInt8) -> Bool = { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
     guard text.utf8.count == 64, text.utf8.allSatisfy(isDigit) else { return nil }
-    self.text = text
+    self.description = text
   }
 }
 
 extension PublisherKeyIdentifier: Comparable {
   /// Orders identifiers by their characters.
   public static func < (left: PublisherKeyIdentifier, right: PublisherKeyIdentifier) -> Bool {
-    left.text < right.text
+    left.description < right.description
   }
 }
 
-extension PublisherKeyIdentifier: CustomStringConvertible {
-  /// The text itself.
-  public var description: String { text }
-}
-
-extension PublisherKeyIdentifier: TextCodable {}
+extension PublisherKeyIdentifier: LosslessStringCodable {}
 
 /// The rule that the project's identifiers share.
-enum Identifier {
+enum IdentifierSyntax {
   /// 1 to `maximumLength` characters of `A-Z a-z 0-9 . _ -`, the first no dot.
   static func isValid(_ text: String, maximumLength: Int) -> Bool {
     guard (1...maximumLength).contains(text.utf8.count), text.utf8.first != 0x2E else { return false }

@@ -45,10 +45,10 @@ extension VerifiedTransaction {
   /// verdict depends on the order in which a store lists transactions.
   func precedes(_ other: VerifiedTransaction) -> Bool {
     if purchaseDate != other.purchaseDate { return purchaseDate < other.purchaseDate }
-    if id != other.id { return id.text < other.id.text }
+    if id != other.id { return id.description < other.id.description }
     let (left, right) = (expiresDate?.millisecondsSinceEpoch, other.expiresDate?.millisecondsSinceEpoch)
-    return (store.text, environment.rawValue, left ?? .max) < (
-      other.store.text, other.environment.rawValue, right ?? .max
+    return (store.description, environment.rawValue, left ?? .max) < (
+      other.store.description, other.environment.rawValue, right ?? .max
     )
   }
 }

@@ -30,7 +30,7 @@ struct PackedPublishTests {
 
   private func keys(at stack: Stack) async throws -> [String] {
     let answer = try await stack.operatorWeb.get("/v1/operator/products/\(Self.product)")
-    return try answer.decoded(OperatorProduct.self).product.publisherKeys?.map(\.text) ?? []
+    return try answer.decoded(OperatorProduct.self).product.publisherKeys?.map(\.description) ?? []
   }
 
   @Test("a package is sent with the manifest and the signatures beside it, and needs no other key")

@@ -15,7 +15,7 @@ struct BillingPeriodTests {
     let period = try #require(BillingPeriod(text))
     #expect(period.count == count)
     #expect(period.unit == unit)
-    #expect(period.text == text)
+    #expect(period.description == text)
   }
 
   @Test(
@@ -31,7 +31,7 @@ struct BillingPeriodTests {
   @Test("zeros in front are read and not written")
   func leadingZeros() {
     #expect(BillingPeriod("P007D") == BillingPeriod("P7D"))
-    #expect(BillingPeriod("P007D")?.text == "P7D")
+    #expect(BillingPeriod("P007D")?.description == "P7D")
   }
 
   @Test("a period is what is written, not how long it lasts: a year is not twelve months")

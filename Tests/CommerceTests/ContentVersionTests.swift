@@ -16,7 +16,7 @@ struct ContentVersionTests {
     ])
   func allowed(text: String) throws {
     let version = try version(text)
-    #expect(version.text == text)
+    #expect(version.description == text)
     #expect(version.description == text)
     #expect(version.components == text.split(separator: ".").compactMap { UInt32($0) })
   }
@@ -54,7 +54,7 @@ struct ContentVersionTests {
     #expect(!(short < long) && !(long < short))
     #expect(Set([short, long]).count == 1)
     // How it was written is kept.
-    #expect(short.text != long.text)
+    #expect(short.description != long.description)
   }
 
   @Test("zeros in front or between do", arguments: [("1.0.1", "1.1"), ("0.1", "1"), ("10", "1")])

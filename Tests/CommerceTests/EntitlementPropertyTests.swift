@@ -83,12 +83,13 @@ struct EntitlementPropertyTests {
         let minutes = GeneratedHistory.minute(expires) - GeneratedHistory.minute(transaction.purchaseDate)
         let middle = transaction.purchaseDate + .seconds(60 * Int.random(in: 1..<minutes, using: &random))
         let halves = [
-          (transaction.id.text, transaction.purchaseDate, middle), ("2\(transaction.id)", middle, expires),
+          (transaction.id.description, transaction.purchaseDate, middle),
+          ("2\(transaction.id)", middle, expires),
         ]
         list += halves.map { id, start, end in
           purchase(
             id, of: transaction.product, at: start, until: end, revoked: transaction.revokedDate,
-            original: transaction.id.text)
+            original: transaction.id.description)
         }
       }
       return owned(history.evaluate(list)) == owned(history.evaluate())

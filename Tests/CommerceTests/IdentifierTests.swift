@@ -5,10 +5,10 @@ import Testing
 struct IdentifierTests {
   /// The rule that products, transactions, devices and stores share, with a reader for each and its longest name.
   static let rules: [(name: String, longest: Int, read: @Sendable (String) -> String?)] = [
-    ("product", 255, { ProductIdentifier($0)?.text }),
-    ("transaction", 64, { TransactionIdentifier($0)?.text }),
-    ("device", 128, { DeviceIdentifier($0)?.text }),
-    ("store", 64, { StoreIdentifier($0)?.text }),
+    ("product", 255, { ProductIdentifier($0)?.description }),
+    ("transaction", 64, { TransactionIdentifier($0)?.description }),
+    ("device", 128, { DeviceIdentifier($0)?.description }),
+    ("store", 64, { StoreIdentifier($0)?.description }),
   ]
 
   static let names = [
@@ -51,7 +51,7 @@ struct IdentifierTests {
     #expect(ProductIdentifier("a") != ProductIdentifier("A"))
     #expect(TransactionIdentifier("a") != TransactionIdentifier("A"))
     let sorted = ["b", "a.10", "a.2", "B", "a", "_", "9"].map(product).sorted()
-    #expect(sorted.map(\.text) == ["9", "B", "_", "a", "a.10", "a.2", "b"])
+    #expect(sorted.map(\.description) == ["9", "B", "_", "a", "a.10", "a.2", "b"])
   }
 
   @Test("a name is printed as it was written")
@@ -72,7 +72,7 @@ struct IdentifierTests {
   @Test("a publisher's key is named by 64 lower-case hexadecimal digits")
   func publisherKeys() {
     let name = String(repeating: "0123456789abcdef", count: 4)
-    #expect(PublisherKeyIdentifier(name)?.text == name)
+    #expect(PublisherKeyIdentifier(name)?.description == name)
     #expect(PublisherKeyIdentifier(name)?.description == name)
   }
 
@@ -92,6 +92,6 @@ struct IdentifierTests {
   func publisherKeyOrder() throws {
     let names = ["f", "0", "a", "9"].map { String(repeating: $0, count: 64) }
     let keys = try names.map { try #require(PublisherKeyIdentifier($0)) }
-    #expect(keys.sorted().compactMap(\.text.first) == ["0", "9", "a", "f"])
+    #expect(keys.sorted().compactMap(\.description.first) == ["0", "9", "a", "f"])
   }
 }

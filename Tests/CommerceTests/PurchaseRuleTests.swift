@@ -173,7 +173,7 @@ struct PurchaseRuleTests {
     let purchases = ["1", "2"].map { purchase($0, of: Magazine.coins, at: day("2026-05-20"), quantity: 10) }
     let report = Magazine.evaluate(purchases)
     #expect(report[Magazine.coins] == .owned(by: "2", .purchased))
-    #expect(report.claims[Magazine.coins]?.map(\.transaction.text) == ["2", "1"])
+    #expect(report.claims[Magazine.coins]?.map(\.transaction.description) == ["2", "1"])
     // The first was finished and is in no receipt any more, then the second.
     #expect(Magazine.evaluate([purchases[1]]).claims[Magazine.coins]?.count == 1)
     #expect(Magazine.evaluate([])[Magazine.coins] == .notOwned)
@@ -232,7 +232,7 @@ struct PurchaseRuleTests {
       purchase("3", of: Magazine.issue(6), at: day("2026-04-01")),
       purchase("4", of: Magazine.monthly, at: day("2026-06-25"), until: day("2026-06-30")),
     ])
-    #expect(report.claims[Magazine.issue(6)]?.map(\.transaction.text) == ["3", "2", "4", "1"])
+    #expect(report.claims[Magazine.issue(6)]?.map(\.transaction.description) == ["3", "2", "4", "1"])
     #expect(report[Magazine.issue(6)] == .owned(by: "3", .purchased))
     #expect(report.products(claimedBy: transaction("4")) == [Magazine.issue(6)])
     #expect(report.products(claimedBy: transaction("5")) == [])

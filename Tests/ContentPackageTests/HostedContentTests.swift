@@ -40,8 +40,8 @@ struct HostedContentTests {
     try folder.write("{}", to: "product.json5")
     let source = try SourceFolder(scanning: folder.path)
     #expect(source.faults == [])
-    #expect(source.hostedContent?.version.text == "1.10")
-    #expect(source.hostedContent?.product.text == "com.example.heroes.issue42")
+    #expect(source.hostedContent?.version.description == "1.10")
+    #expect(source.hostedContent?.product.description == "com.example.heroes.issue42")
     let packed = try Sample.builder.pack(folder: folder.path, to: folder.directory.path("package"))
     #expect(packed.manifest.files.map(\.path.text) == ["2.jpg", "pages/1.jpg"])
     #expect(
@@ -77,7 +77,7 @@ struct HostedContentTests {
       </plist>
       """
     let info = try HostedContentInfo(Array(document.utf8))
-    #expect(info.version.text == "1.0" && info.product.text == "com.example.issue")
+    #expect(info.version.description == "1.0" && info.product.description == "com.example.issue")
   }
 
   @Test("a nested dictionary's members are not the list's own")

@@ -21,7 +21,7 @@ struct ManifestTests {
     let digest = try #require(SHA256Digest(hexadecimal: Self.vectorDigest))
     let manifest = try UnverifiedManifest(Array(Self.vector.utf8)).verified(against: digest)
     #expect(manifest.title == "A \"quoted\" é\t\u{1} / title")
-    #expect(manifest.version.text == "1.10")
+    #expect(manifest.version.description == "1.10")
     #expect(manifest.kind == .file)
     #expect(manifest.name == "hello.pdf")
     #expect(manifest.manifestDigest == digest)

@@ -105,7 +105,7 @@ struct MutationTests {
       for list in lists {
         do {
           let info = try HostedContentInfo(dice.mutate(list))
-          #expect(!info.product.text.isEmpty)
+          #expect(!info.product.description.isEmpty)
         } catch {
           #expect(!error.faults.isEmpty)
         }

@@ -32,7 +32,7 @@ struct SignaturePolicyTests {
     // RFC 8032 §7.1, test 1: the public key; its digest by sha256sum.
     let seed = Hexadecimal.decode("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
     let key = try #require(SigningKey(seed: seed ?? []))
-    #expect(id(key).text == SHA256Digest.of(key.verificationKey.bytes).hexadecimal)
+    #expect(id(key).description == SHA256Digest.of(key.verificationKey.bytes).hexadecimal)
     let signature = PublisherSignature(signing: manifest, with: key)
     let value = try #require(Base64.decode(signature.value, .url))
     let message = Array("pullbox publisher signature of pullbox-manifest/1\0".utf8) + manifest

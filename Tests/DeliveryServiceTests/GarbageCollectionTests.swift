@@ -179,7 +179,8 @@ struct GarbageCollectionTests {
         -> @Sendable (borrowing Connection) throws -> Void
       {
         {
-          try $0.execute("UPDATE grants SET state = ? WHERE id = ?", [.text(state), .text(grant.grant.text)])
+          try $0.execute(
+            "UPDATE grants SET state = ? WHERE id = ?", [.text(state), .text(grant.grant.description)])
         }
       }
       server.clock.advance(by: .seconds(100))

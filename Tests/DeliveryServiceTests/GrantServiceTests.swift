@@ -248,14 +248,14 @@ struct GrantServiceTests {
         body: EntitlementsRequest(proof: Proof(receipt: receipt), device: server.device),
         as: EntitlementsResponse.self
       ).value
-      #expect(plan.products.map(\.product.text) == ["com.example.during", "com.example.latest"])
+      #expect(plan.products.map(\.product.description) == ["com.example.during", "com.example.latest"])
       #expect(plan.products.map(\.because) == ["published-during-subscription", "unlocked-at-start"])
 
       let first = try await server.grant("com.example.latest", receipt: receipt).value
       _ = try await server.fetch(first)
       let waiting = try await server.complete(first)
       #expect(waiting.status == 202)
-      #expect(waiting.value.remaining?.map(\.text) == ["com.example.during"])
+      #expect(waiting.value.remaining?.map(\.description) == ["com.example.during"])
       #expect(server.store.state.withLock { $0.finished }.isEmpty)
 
       let second = try await server.grant("com.example.during", receipt: receipt).value

@@ -91,7 +91,9 @@ struct OperationsTests {
           headers: [("Forwarded", "for=\"[2001:db8::7]:4711\"")]))
       #expect(refused.status == 404)
       refusedID.withLock { $0 = refused.headers["X-Request-Id"] ?? "" }
-      secrets.withLock { $0 = [grant.download.ticket, grant.grant.text, server.device.id.text] }
+      secrets.withLock {
+        $0 = [grant.download.ticket, grant.grant.description, server.device.id.description]
+      }
     }
     let text = String(decoding: try FileSystem.read(path, upTo: .mebibytes(1)), as: UTF8.self)
     for secret in secrets.current { #expect(!text.contains(secret)) }

@@ -59,7 +59,7 @@ struct OperatorBodyTests {
       let before = try await server.audit()
 
       for route in Self.routes {
-        let path = "/v1/operator" + route.path.replacing("GRANT", with: grant.grant.text)
+        let path = "/v1/operator" + route.path.replacing("GRANT", with: grant.grant.description)
         let body = route.body.replacing("UPLOAD", with: upload)
         let problem = try await server.problem {
           _ = try await server.operatorAPI.exchange(
@@ -73,7 +73,7 @@ struct OperatorBodyTests {
       let product = try await server.operatorAPI.get(
         "/v1/operator/products/com.example.issue1", as: OperatorProduct.self)
       #expect(product.product.type == .nonConsumable)
-      #expect(product.versions.map(\.version.text) == ["1.2", "1.1", "1.0"])
+      #expect(product.versions.map(\.version.description) == ["1.2", "1.1", "1.0"])
       #expect(product.versions.map(\.state) == [.submitted, .approved, .released])
       #expect(try await server.status(grant).state == .granted)
       #expect(try await server.audit().count == before.count)

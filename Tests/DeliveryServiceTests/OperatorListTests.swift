@@ -45,7 +45,8 @@ struct OperatorListTests {
         let pages = try await pages(
           server, "/v1/operator/products/com.example.a/versions", limit: limit, of: VersionRecord.self)
         #expect(pages.map(\.count) == counts)
-        #expect(pages.flatMap { $0 }.map(\.version.text) == ["2", "1.10.1", "1.10", "1.9", "1.2", "0.9"])
+        #expect(
+          pages.flatMap { $0 }.map(\.version.description) == ["2", "1.10.1", "1.10", "1.9", "1.2", "0.9"])
       }
     }
   }
@@ -62,7 +63,7 @@ struct OperatorListTests {
       let path = "/v1/operator/products"
       func names(_ limit: Int, _ query: [(String, String)] = []) async throws -> [[String]] {
         try await pages(server, path, limit: limit, query, of: OperatorProduct.self)
-          .map { $0.map { String($0.product.id.text.suffix(1)) } }
+          .map { $0.map { String($0.product.id.description.suffix(1)) } }
       }
       #expect(try await names(3) == [["a", "b", "c"], ["d"]])
       #expect(try await names(4) == [["a", "b", "c", "d"]])
@@ -87,9 +88,9 @@ struct OperatorListTests {
       let product = try await server.operatorAPI.get(
         "/v1/operator/products/com.example.a", as: OperatorProduct.self)
       #expect(product.versionCount == Catalog.maximumVersions + 2)
-      #expect(product.versions.first?.version.text == String(Catalog.maximumVersions + 1))
+      #expect(product.versions.first?.version.description == String(Catalog.maximumVersions + 1))
       #expect(product.versions.count == Catalog.maximumVersions + 1)
-      #expect(product.versions.last?.version.text == "0.1")
+      #expect(product.versions.last?.version.description == "0.1")
       #expect(product.clearedForSale)
     }
   }
@@ -100,12 +101,12 @@ struct OperatorListTests {
       try await server.publish(package)
       var grants: [String] = []
       for device in [ServerHarness.early, ServerHarness.late, server.device] {
-        grants.insert(try await server.grant(to: device).grant.text, at: 0)
+        grants.insert(try await server.grant(to: device).grant.description, at: 0)
         server.clock.advance(by: .seconds(1))
       }
       func listed(_ query: [(String, String)] = []) async throws -> [String] {
         try await pages(server, "/v1/operator/deliveries", limit: 2, query, of: GrantStatus.self)
-          .flatMap { $0 }.map(\.grant.text)
+          .flatMap { $0 }.map(\.grant.description)
       }
       #expect(try await listed() == grants)
       #expect(try await listed([("product", "com.example.issue1"), ("state", "granted")]) == grants)

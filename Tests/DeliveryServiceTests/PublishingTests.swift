@@ -156,10 +156,10 @@ struct PublishingTests {
       try await server.publish(package + [1], as: "com.example.issue1", version: "1.10")
       let product = try await server.operatorAPI.get(
         "/v1/operator/products/com.example.issue1", as: OperatorProduct.self)
-      #expect(product.versions.map(\.version.text) == ["1.10", "1.9"])
+      #expect(product.versions.map(\.version.description) == ["1.10", "1.9"])
       #expect(product.versions.map(\.state) == [.released, .superseded])
       let grant = try await server.grantForPurchase()
-      #expect(grant.download.version.text == "1.10")
+      #expect(grant.download.version.description == "1.10")
     }
   }
 

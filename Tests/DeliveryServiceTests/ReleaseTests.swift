@@ -26,13 +26,13 @@ struct ReleaseTests {
       #expect(try await server.offered(to: early) == "1.1")
       #expect(try await server.offered(to: late) == "1.0")
       // What the public catalog says is true for every client.
-      #expect(try await server.listing()?.contentVersion?.text == "1.0")
+      #expect(try await server.listing()?.contentVersion?.description == "1.0")
       try await server.release("1.1", to: 50)
       #expect(try await server.offered(to: early) == "1.1")
       #expect(try await server.offered(to: late) == "1.1")
-      #expect(try await server.listing()?.contentVersion?.text == "1.0")
+      #expect(try await server.listing()?.contentVersion?.description == "1.0")
       try await server.release("1.1")
-      #expect(try await server.listing()?.contentVersion?.text == "1.1")
+      #expect(try await server.listing()?.contentVersion?.description == "1.1")
     }
   }
 
@@ -49,7 +49,7 @@ struct ReleaseTests {
           body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: device),
           as: EntitlementsResponse.self
         ).value
-        #expect(plan.products.map(\.version.text) == [version])
+        #expect(plan.products.map(\.version.description) == [version])
       }
     }
   }
@@ -99,7 +99,7 @@ struct ReleaseTests {
       try await server.release("1.0", to: 10)
       #expect(try await server.productsForSale() == [])
       #expect(try await server.listing() == nil)
-      #expect(try await server.listing(for: early)?.contentVersion?.text == "1.0")
+      #expect(try await server.listing(for: early)?.contentVersion?.description == "1.0")
       #expect(try await server.listing(for: late) == nil)
       #expect(try await server.offered(to: early) == "1.0")
       let refused = try await server.problem { _ = try await server.offered(to: late) }
@@ -110,7 +110,7 @@ struct ReleaseTests {
           + "again later")
       try await server.release("1.0")
       #expect(try await server.productsForSale() == ["com.example.issue1"])
-      #expect(try await server.listing(for: late)?.contentVersion?.text == "1.0")
+      #expect(try await server.listing(for: late)?.contentVersion?.description == "1.0")
     }
   }
 
@@ -120,9 +120,9 @@ struct ReleaseTests {
       try await server.publish(first)
       try await server.approve(second, "1.1")
       try await server.release("1.1", to: 10)
-      #expect(try await server.listing(for: early)?.contentVersion?.text == "1.1")
+      #expect(try await server.listing(for: early)?.contentVersion?.description == "1.1")
       #expect(try await server.listing(for: early)?.contentLength == ByteCount(60_000))
-      #expect(try await server.listing(for: late)?.contentVersion?.text == "1.0")
+      #expect(try await server.listing(for: late)?.contentVersion?.description == "1.0")
       let refused = try await server.problem {
         _ = try await server.api.get(
           "/v1/products", query: [("id", "com.example.issue1"), ("device", "a b")], as: ProductsResponse.self)
@@ -265,7 +265,7 @@ struct ReleaseTests {
       let waiting = try await server.release("1.1", to: 10, at: date)
       #expect(waiting.state == .approved)
       #expect(waiting.scheduled == ScheduledRelease(at: date, percentage: 10, by: "operator"))
-      #expect(try await server.listing()?.contentVersion?.text == "1.0")
+      #expect(try await server.listing()?.contentVersion?.description == "1.0")
       #expect(try await server.offered(to: early) == "1.0")
       let moved = try await server.release("1.1", at: date + .seconds(60))
       #expect(moved.scheduled?.percentage == 100)

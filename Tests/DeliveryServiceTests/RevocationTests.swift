@@ -100,7 +100,7 @@ struct RevocationTests {
       try await transition(grant, "revoke", server)
       let entries = try await server.operatorAPI.get("/v1/operator/audit", as: Page<AuditEntry>.self).items
       let revocations = entries.filter { $0.action == "grant.revoke" }
-      #expect(revocations.map(\.subject) == [grant.grant.text])
+      #expect(revocations.map(\.subject) == [grant.grant.description])
       #expect(revocations.first?.actor == "operator")
       #expect(revocations.first?.detail == "refund")
     }

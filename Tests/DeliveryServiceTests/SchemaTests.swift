@@ -60,7 +60,7 @@ struct SchemaTests {
     let version = try #require(ContentVersion("1.10.0"))
     let record = try #require(
       try await database.read { try VersionTable.find(product, version, in: $0) })
-    #expect(record.version.text == "1.10")
+    #expect(record.version.description == "1.10")
     await #expect(throws: DatabaseError.self) {
       var other = record
       other.version = version
@@ -124,7 +124,7 @@ struct SchemaTests {
     let records = try await database.read {
       try VersionTable.page(of: product, after: nil, limit: 10, in: $0)
     }
-    #expect(records.map(\.version.text) == ["1.10", "1.9", "0"])
+    #expect(records.map(\.version.description) == ["1.10", "1.9", "0"])
     #expect(records.map(\.percentage) == [100, nil, nil])
     #expect(records.map(\.submittedBy) == ["ada", "ada", "ada"])
     for record in records {

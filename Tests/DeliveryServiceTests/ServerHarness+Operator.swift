@@ -50,7 +50,7 @@ extension ServerHarness {
 
   /// The version that the device gets for a purchase of its own.
   func offered(to device: Device, version: String? = nil) async throws -> String {
-    try await grant(to: device, version: version).download.version.text
+    try await grant(to: device, version: version).download.version.description
   }
 
   func grant(to device: Device, version: String? = nil) async throws -> GrantResponse {
@@ -70,7 +70,7 @@ extension ServerHarness {
   func listing(
     _ product: String = "com.example.issue1", for device: Device? = nil
   ) async throws -> ProductListing? {
-    let query = [("id", product)] + (device.map { [("device", $0.id.text)] } ?? [])
+    let query = [("id", product)] + (device.map { [("device", $0.id.description)] } ?? [])
     return try await api.get("/v1/products", query: query, as: ProductsResponse.self).products.first
   }
 

@@ -41,7 +41,7 @@ struct TicketTests {
   @Test("a ticket carries its grant")
   func grant() throws {
     let opened = try open(ticket.sealed(with: new.secret, for: digest))
-    #expect(opened.grant.identifier?.text == "000102030405060708090a0b0c0d0e0f")
+    #expect(opened.grant.identifier?.description == "000102030405060708090a0b0c0d0e0f")
   }
 
   @Test("a ticket for another digest is invalid, expired or not")

@@ -31,7 +31,7 @@ struct UpdateSizeTests {
       try await server.approve(second, "1.1")
       let size = try await updateSize(server, "1.1")
       #expect(size.length == ByteCount(60_000))
-      #expect(size.holders.map(\.version.text) == ["1.0"])
+      #expect(size.holders.map(\.version.description) == ["1.0"])
       #expect(size.holders.first?.devices == 2)
       #expect(size.holders.first?.bytesToFetch == ByteCount(60_000))
       #expect(size.holders.first?.bytesKept == .zero)
@@ -65,11 +65,11 @@ struct UpdateSizeTests {
       try await server.approve(second, "1.1")
       try await server.release("1.1")
       try await server.deliver(try await server.grant(to: device), to: device)
-      #expect(try await updateSize(server, "1.0").holders.map(\.version.text) == ["1.1"])
+      #expect(try await updateSize(server, "1.0").holders.map(\.version.description) == ["1.1"])
       server.clock.advance(by: .seconds(60))
       try await server.release("1.0")
       try await server.deliver(try await server.grant(to: device), to: device)
-      #expect(try await updateSize(server, "1.1").holders.map(\.version.text) == ["1.0"])
+      #expect(try await updateSize(server, "1.1").holders.map(\.version.description) == ["1.0"])
     }
   }
 
@@ -106,7 +106,7 @@ struct UpdateSizeTests {
       try await server.deliver(newer, to: device)
       _ = try await server.operatorAPI.call(
         "POST", "/v1/operator/grants/\(newer.grant)/revoke", body: EmptyBody?.none, as: GrantStatus.self)
-      #expect(try await updateSize(server, "1.1").holders.map(\.version.text) == ["1.0"])
+      #expect(try await updateSize(server, "1.1").holders.map(\.version.description) == ["1.0"])
     }
   }
 

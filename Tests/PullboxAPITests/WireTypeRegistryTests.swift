@@ -60,7 +60,7 @@ struct WireTypeRegistryTests {
         private enum CodingKeys: CodingKey {
         }
         public struct Plain: Sendable {
-          public struct Deep: Hashable, TextCodable {
+          public struct Deep: Hashable, LosslessStringCodable {
           }
         }
       }

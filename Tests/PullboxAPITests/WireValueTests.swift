@@ -89,10 +89,10 @@ struct WireValueTests {
   func grantBytes() throws {
     let bytes = (0..<16).map { UInt8($0 * 17) }
     let grant = try #require(GrantIdentifier(bytes))
-    #expect(grant.text == "00112233445566778899aabbccddeeff")
-    #expect(grant.description == grant.text)
+    #expect(grant.description == "00112233445566778899aabbccddeeff")
+    #expect(grant.description == grant.description)
     #expect(grant.bytes == bytes)
-    #expect(GrantIdentifier(grant.text) == grant)
+    #expect(GrantIdentifier(grant.description) == grant)
     for count in [0, 15, 17, 32] { #expect(GrantIdentifier([UInt8](repeating: 0, count: count)) == nil) }
   }
 
@@ -100,7 +100,7 @@ struct WireValueTests {
   func downloads() throws {
     let names = ["b", "A", "a-1", "a_1", "0"].compactMap { DownloadIdentifier($0) }
     #expect(names.count == 5)
-    #expect(names.sorted().map(\.text) == ["0", "A", "a-1", "a_1", "b"])
+    #expect(names.sorted().map(\.description) == ["0", "A", "a-1", "a_1", "b"])
     let longest = String(repeating: "z", count: 64)
     #expect(DownloadIdentifier(longest)?.description == longest)
   }

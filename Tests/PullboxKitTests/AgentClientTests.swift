@@ -60,7 +60,7 @@ struct AgentClientTests {
     try await withAgent { agent in
       var count = 0
       for try await event in try await agent.events() {
-        guard case .download(let download) = event, download.id.text == "d\(count)" else { break }
+        guard case .download(let download) = event, download.id.description == "d\(count)" else { break }
         count += 1
       }
       #expect(count == 2000)

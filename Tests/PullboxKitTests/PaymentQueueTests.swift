@@ -14,12 +14,12 @@ struct PaymentQueueTests {
     private func note(_ text: String) { story.withLock { $0.append(text) } }
 
     func paymentQueue(_ queue: PaymentQueue, updated transactions: [PaymentTransaction]) async {
-      for transaction in transactions { note("\(transaction.id.text) \(transaction.state)") }
+      for transaction in transactions { note("\(transaction.id.description) \(transaction.state)") }
     }
 
     func paymentQueue(_ queue: PaymentQueue, removed transactions: [PaymentTransaction]) async {
       for transaction in transactions {
-        note("\(transaction.id.text) removed, \(queue.transactions.count) left")
+        note("\(transaction.id.description) removed, \(queue.transactions.count) left")
       }
     }
 

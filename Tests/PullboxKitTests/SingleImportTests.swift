@@ -5,12 +5,12 @@ import Testing
 @Suite struct SingleImportTests {
   private final class Shelf: PaymentQueueObserver {
     func paymentQueue(_ queue: PaymentQueue, updated transactions: [PaymentTransaction]) async {
-      for transaction in transactions { print(transaction.product.text, transaction.id.text) }
+      for transaction in transactions { print(transaction.product.description, transaction.id.description) }
     }
 
     func paymentQueue(_ queue: PaymentQueue, updated downloads: [ContentDownload]) async {
       for download in downloads where download.length ?? .zero > ByteCount.mebibytes(1) {
-        print(download.id.text, download.state.rawValue, download.error?.detail ?? "")
+        print(download.id.description, download.state.rawValue, download.error?.detail ?? "")
       }
     }
   }
@@ -38,7 +38,7 @@ import Testing
     uploader.partLength = .mebibytes(8)
     let version: ContentVersion? = ContentVersion("1.2")
     let key: SigningKey = SigningKey()
-    #expect(version?.text == "1.2" && key.seed.count == 32)
+    #expect(version?.description == "1.2" && key.seed.count == 32)
     let manifest: (Manifest) -> SHA256Digest = \.manifestDigest
     let problem: (Problem) -> ProblemCode? = \.code
     _ = (manifest, problem)

@@ -24,7 +24,7 @@ struct AppReceiptSignatureTests {
     let verified = try verify(authority.signer.sign(Fixtures.receipt()))
     #expect(verified.receipt == Fixtures.receipt())
     let transactions = verified.transactions(store: .sandbox)
-    #expect(transactions.map(\.id.text) == ["2000000000000001"])
+    #expect(transactions.map(\.id.description) == ["2000000000000001"])
     #expect(transactions.map(\.environment) == [.sandbox])
   }
 

@@ -24,9 +24,9 @@ struct ReceiptTransactionTests {
     let transaction = try #require(transactions([purchase]).first)
     #expect(transaction.store == .apple)
     #expect(transaction.environment == .production)
-    #expect(transaction.id.text == "8")
-    #expect(transaction.originalID.text == "7")
-    #expect(transaction.product.text == "com.example.monthly")
+    #expect(transaction.id.description == "8")
+    #expect(transaction.originalID.description == "7")
+    #expect(transaction.product.description == "com.example.monthly")
     #expect(transaction.purchaseDate == Fixtures.moment("2024-02-01T00:00:00Z"))
     #expect(transaction.expiresDate == Fixtures.moment("2024-03-01T00:00:00Z"))
     #expect(transaction.revokedDate == nil)
@@ -43,7 +43,7 @@ struct ReceiptTransactionTests {
       original.originalTransactionIdentifier = name
       purchases.append(original)
     }
-    #expect(transactions(purchases).map(\.id.text) == ["1"])
+    #expect(transactions(purchases).map(\.id.description) == ["1"])
   }
 
   @Test(
@@ -67,7 +67,7 @@ struct ReceiptTransactionTests {
     for index in purchases.indices {
       purchases[index].purchaseDate = Fixtures.now + .seconds(Int64(index / 2))
     }
-    let ids = transactions(purchases.shuffled(using: &generator)).map(\.id.text)
+    let ids = transactions(purchases.shuffled(using: &generator)).map(\.id.description)
     #expect(ids == ["0", "1", "2", "3", "4", "5"])
   }
 

@@ -77,9 +77,9 @@ struct ReceiptVectorTests {
   @Test("a verified receipt's transactions are in the order of their purchase, refunds with their date")
   func transactions() throws {
     let transactions = try verify("production").transactions(store: .apple)
-    #expect(transactions.map(\.id.text) == ["580001100000007", "580001122334455", "580001133445566"])
+    #expect(transactions.map(\.id.description) == ["580001100000007", "580001122334455", "580001133445566"])
     #expect(
-      transactions.map(\.originalID.text) == ["580001100000007", "580001122334455", "580001122334455"])
+      transactions.map(\.originalID.description) == ["580001100000007", "580001122334455", "580001122334455"])
     #expect(transactions.map(\.revokedDate) == [Fixtures.moment("2023-12-24T20:15:00Z"), nil, nil])
     #expect(transactions.map(\.environment) == [.production, .production, .production])
   }

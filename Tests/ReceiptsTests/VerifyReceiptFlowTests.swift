@@ -51,7 +51,8 @@ struct VerifyReceiptFlowTests {
       Issue.record("not valid")
       return
     }
-    #expect(verified.transactions(store: .sandbox).map(\.product.text) == ["com.example.heroes.issue1"])
+    #expect(
+      verified.transactions(store: .sandbox).map(\.product.description) == ["com.example.heroes.issue1"])
   }
 
   @Test("a valid receipt without purchases is valid and owns nothing")
@@ -171,7 +172,7 @@ struct VerifyReceiptFlowTests {
       return
     }
     let transactions = verified.transactions(store: .sandbox)
-    #expect(transactions.map(\.id.text) == ["1", "2", "3"])
+    #expect(transactions.map(\.id.description) == ["1", "2", "3"])
     #expect(transactions.map(\.revokedDate) == [nil, Fixtures.now, nil])
   }
 

@@ -295,11 +295,11 @@ struct VerifyReceiptStatusTests {
       """
     let list = try ask(
       head + "\(entries[2]),\(entries[1])]},\"latest_receipt_info\":[\(entries[0]),\(later)]}")
-    #expect(list.transactions?.map(\.id.text) == ["1", "2", "3"])
+    #expect(list.transactions?.map(\.id.description) == ["1", "2", "3"])
     #expect(
       list.transactions?.map(\.revokedDate) == [nil, Fixtures.moment("2024-02-02T00:00:00Z"), nil])
     let object = try ask(head + "\(entries[1])]},\"latest_receipt_info\":\(later)}")
-    #expect(object.transactions?.map(\.id.text) == ["1", "2"])
+    #expect(object.transactions?.map(\.id.description) == ["1", "2"])
   }
 
   @Test("a product that was refunded and bought again is two transactions, one of them revoked")
@@ -312,7 +312,7 @@ struct VerifyReceiptStatusTests {
       """
     let transactions = try #require(try ask(answer).transactions)
     #expect(transactions.map(\.revokedDate) == [Fixtures.moment("2024-01-10T00:00:00Z"), nil])
-    #expect(transactions.map(\.product.text) == ["com.example.issue7", "com.example.issue7"])
+    #expect(transactions.map(\.product.description) == ["com.example.issue7", "com.example.issue7"])
   }
 
   @Test(

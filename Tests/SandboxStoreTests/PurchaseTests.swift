@@ -21,9 +21,9 @@ struct PurchaseTests {
     let token = try await store.openAccount()
     let bought = try await store.buy(StoreHarness.issue, token: token)
     #expect(bought.state == .purchased)
-    #expect(bought.id.text == "2000000000000001")
+    #expect(bought.id.description == "2000000000000001")
     #expect(bought.originalId == bought.id)
-    #expect(bought.device?.text == "reader-1")
+    #expect(bought.device?.description == "reader-1")
     #expect(try await store.queue(token).map(\.id) == [bought.id])
 
     let path = "/store/v1/transactions/\(bought.id)/finish"
@@ -135,7 +135,7 @@ struct PurchaseTests {
     #expect(try await again.queue(token).map(\.id) == [bought.id])
     #expect(try await again.all(token).map(\.error) == [nil, "interrupted"])
     #expect(try await again.store.failInterrupted() == 0)
-    #expect(try await again.buy(StoreHarness.issue, token: token).id.text == "2000000000000003")
+    #expect(try await again.buy(StoreHarness.issue, token: token).id.description == "2000000000000003")
   }
 
   @Test("lists are paged by the last identifier seen")
@@ -143,10 +143,10 @@ struct PurchaseTests {
     let token = try await store.openAccount()
     for _ in 0..<3 { try await store.buy(StoreHarness.coins, token: token) }
     let first: TransactionsResponse = try await store.get("/store/v1/transactions?limit=2", token: token)
-    #expect(first.transactions.map(\.id.text) == ["2000000000000001", "2000000000000002"])
+    #expect(first.transactions.map(\.id.description) == ["2000000000000001", "2000000000000002"])
     let rest: TransactionsResponse = try await store.get(
       "/store/v1/transactions?limit=2&after=2000000000000002", token: token)
-    #expect(rest.transactions.map(\.id.text) == ["2000000000000003"])
+    #expect(rest.transactions.map(\.id.description) == ["2000000000000003"])
   }
 
   @Test("accounts and transactions have a bound")

@@ -58,7 +58,9 @@ struct SandboxServiceTests {
     let router = Router { table in
       table.on(.get, "/v1/products") { request, _ in
         var response = ProductsResponse(products: [], invalidProductIdentifiers: [])
-        if request.queryValue("id") == StoreHarness.issue.text, request.queryValue("device") != "excluded" {
+        if request.queryValue("id") == StoreHarness.issue.description,
+          request.queryValue("device") != "excluded"
+        {
           response.products = [
             ProductListing(
               id: StoreHarness.issue, type: .nonConsumable, title: "Issue 1", description: "The first")
@@ -103,7 +105,9 @@ struct SandboxServiceTests {
     ).value
     #expect(verdict.status == .valid)
     #expect(
-      Set(verdict.receipt?.purchases.map(\.transactionIdentifier) ?? []) == [first.id.text, second.id.text])
+      Set(verdict.receipt?.purchases.map(\.transactionIdentifier) ?? []) == [
+        first.id.description, second.id.description,
+      ])
 
     let path = "/store/v1/transactions/\(first.id)/finish"
     await #expect(throws: APICallError.self) {

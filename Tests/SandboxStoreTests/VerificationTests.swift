@@ -29,8 +29,8 @@ struct VerificationTests {
     let receipt = try #require(answer.receipt)
     #expect(receipt.receiptType == "ProductionSandbox")
     #expect(receipt.bundleIdentifier == "com.example.pullbox")
-    #expect(receipt.purchases.map(\.transactionIdentifier) == [bought.id.text])
-    #expect(receipt.purchases.map(\.productIdentifier) == [StoreHarness.issue.text])
+    #expect(receipt.purchases.map(\.transactionIdentifier) == [bought.id.description])
+    #expect(receipt.purchases.map(\.productIdentifier) == [StoreHarness.issue.description])
     #expect(receipt.purchases.map(\.purchaseDate) == [bought.purchaseDate])
     #expect(answer.latestReceiptInfo == nil)
 
@@ -66,8 +66,9 @@ struct VerificationTests {
     let second = try await store.buy(StoreHarness.magazine, token: token)
 
     let answer = try await store.verify(receipt)
-    #expect(answer.receipt?.purchases.map(\.transactionIdentifier) == [first.id.text])
-    #expect(answer.latestReceiptInfo?.map(\.transactionIdentifier) == [second.id.text, first.id.text])
+    #expect(answer.receipt?.purchases.map(\.transactionIdentifier) == [first.id.description])
+    #expect(
+      answer.latestReceiptInfo?.map(\.transactionIdentifier) == [second.id.description, first.id.description])
     #expect(second.originalId == first.id)
     let latest = try await store.verify(try #require(answer.latestReceipt))
     #expect(latest.receipt?.purchases.count == 2)
@@ -75,7 +76,7 @@ struct VerificationTests {
     let recent: VerifyReceiptResponse = try await store.call(
       .post, "/verifyReceipt", body: VerifyReceiptRequest(receiptData: receipt, excludesOldTransactions: true)
     )
-    #expect(recent.latestReceiptInfo?.map(\.transactionIdentifier) == [second.id.text])
+    #expect(recent.latestReceiptInfo?.map(\.transactionIdentifier) == [second.id.description])
   }
 
   @Test("a finished consumable leaves the receipt, everything else stays")
@@ -87,10 +88,10 @@ struct VerificationTests {
       let answer = try await store.verify(store.receipt(token))
       return Set(answer.receipt?.purchases.map(\.transactionIdentifier) ?? [])
     }
-    #expect(try await held() == [coins.id.text, issue.id.text])
+    #expect(try await held() == [coins.id.description, issue.id.description])
     _ = try await store.finish(coins)
     _ = try await store.finish(issue)
-    #expect(try await held() == [issue.id.text])
+    #expect(try await held() == [issue.id.description])
   }
 
   @Test("failed purchases never reach a receipt")

@@ -44,7 +44,7 @@ extension ManifestDraft {
       writer.member("pieceLength", PieceLayout.pieceLength.rawValue)
       writer.key("pieces")
       writer.array(pieces) { writer, piece in writer.string(piece.hexadecimal) }
-      writer.member("product", product.text)
+      writer.member("product", product.description)
       if let readingOrder {
         writer.key("readingOrder")
         writer.array(readingOrder) { writer, path in writer.string(path.text) }
@@ -55,7 +55,7 @@ extension ManifestDraft {
       }
       writer.member("title", title)
       writer.member("unpackedLength", unpackedLength.rawValue)
-      writer.member("version", version.text)
+      writer.member("version", version.description)
     }
     return writer.bytes
   }

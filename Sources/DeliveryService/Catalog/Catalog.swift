@@ -86,7 +86,7 @@ struct Catalog: Sendable {
         try AuditTable.add(
           AuditEntry(
             at: now, actor: actor, action: before == nil ? "product.create" : "product.change",
-            subject: id.text), in: connection)
+            subject: id.description), in: connection)
       }
       return try Self.operatorProduct(id, in: connection)
     }
@@ -104,7 +104,7 @@ struct Catalog: Sendable {
       + old.subtracting(new).sorted().map { "removed \($0)" }
     try AuditTable.add(
       AuditEntry(
-        at: now, actor: actor, action: "product.keys", subject: product.id.text,
+        at: now, actor: actor, action: "product.keys", subject: product.id.description,
         detail: changes.joined(separator: ", ")), in: connection)
   }
 
@@ -119,7 +119,7 @@ struct Catalog: Sendable {
     try await database.read { connection in
       let entries = try ProductTable.page(after: after, matching: filter, limit: limit + 1, in: connection)
       let items = try entries.prefix(limit).map { try Self.operatorProduct($0, in: connection) }
-      return Page(items: items, next: entries.count > limit ? items.last?.product.id.text : nil)
+      return Page(items: items, next: entries.count > limit ? items.last?.product.id.description : nil)
     }
   }
 

@@ -44,7 +44,7 @@ struct CatalogRoutes: Sendable {
         type: try request.filter("type") { ProductType(rawValue: $0) },
         state: try request.filter("state") { VersionState(rawValue: $0) })
       return try .json(
-        try await catalog.operatorProducts(after: after?.text ?? "", matching: filter, limit: limit))
+        try await catalog.operatorProducts(after: after?.description ?? "", matching: filter, limit: limit))
     }
     routes.on(.get, "/v1/operator/products/{id}", requires: .read) { _, parameters, _ in
       return try .json(try await catalog.operatorProduct(try Self.product(parameters)))

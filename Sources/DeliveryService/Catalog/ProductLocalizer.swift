@@ -12,7 +12,7 @@ struct ProductLocalizer {
   func listing(of product: Product, released: ReleasedContent?) -> ProductListing {
     let (tag, texts) = localization(of: product)
     return ProductListing(
-      id: product.id, type: product.type, title: texts?.title ?? product.id.text,
+      id: product.id, type: product.type, title: texts?.title ?? product.id.description,
       description: texts?.description ?? "", price: price(of: product, shownIn: tag),
       contentVersion: released?.version, contentLength: released?.length, publication: product.publication,
       publicationDate: product.publicationDate, period: product.period, cover: released?.cover)

@@ -18,7 +18,7 @@ struct Metalink: Sendable {
       <metalink xmlns="urn:ietf:params:xml:ns:metalink">
         <generator>pullbox</generator>
         <file name="\(Self.escaped(fileName))">
-          <identity>\(Self.escaped(manifest.product.text))</identity>
+          <identity>\(Self.escaped(manifest.product.description))</identity>
           <version>\(Self.escaped(manifest.version.description))</version>
           <size>\(manifest.length.rawValue)</size>
           <hash type="sha-256">\(manifest.digest.hexadecimal)</hash>

@@ -181,7 +181,7 @@ struct GrantService: Sendable {
     return store
   }
 
-  private var knownStores: String { stores.keys.map(\.text).sorted().joined(separator: ", ") }
+  private var knownStores: String { stores.keys.map(\.description).sorted().joined(separator: ", ") }
 
   private static func transaction(
     for request: GrantRequest, in finding: Finding

@@ -17,7 +17,8 @@ extension GrantStore {
       if changed {
         try AuditTable.add(
           AuditEntry(
-            at: now, actor: actor, action: isRevoked ? "grant.revoke" : "grant.reinstate", subject: id.text,
+            at: now, actor: actor, action: isRevoked ? "grant.revoke" : "grant.reinstate",
+            subject: id.description,
             detail: reason), in: connection)
       } else if isRevoked {
         // The operator's word now stands behind a revocation that a store began.

@@ -179,7 +179,8 @@ struct GrantStore: Sendable {
 extension GrantStatus {
   init(_ grant: GrantRecord, history: [GrantStatus.Event]) {
     self.init(
-      grant: grant.id, state: grant.machine.name, store: grant.store.text, transaction: grant.transaction,
+      grant: grant.id, state: grant.machine.name, store: grant.store.description,
+      transaction: grant.transaction,
       product: grant.product, version: grant.version, device: grant.device, digest: grant.digest,
       length: grant.length, bytesDelivered: grant.delivered, history: history)
   }

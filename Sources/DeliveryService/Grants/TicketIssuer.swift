@@ -23,7 +23,7 @@ final class TicketIssuer: Sendable {
     let seconds = max(0, expires.secondsSinceEpoch)
     let key = settings.keys.newest
     let ticket = Ticket(
-      rateClass: settings.classes.number(for: grant.product.text), keyIdentifier: key.identifier,
+      rateClass: settings.classes.number(for: grant.product.description), keyIdentifier: key.identifier,
       expiry: UInt64(seconds), grant: Ticket.InlineGrant(grant.id), device: Ticket.tag(of: grant.device))
     if isRenewal { renewed.add(1, ordering: .relaxed) } else { issued.add(1, ordering: .relaxed) }
     return TicketResponse(

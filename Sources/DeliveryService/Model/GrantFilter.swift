@@ -14,7 +14,8 @@ struct GrantFilter: Sendable {
   /// The columns that must have a value, and the value; neither state nor version is such a column.
   var columns: [(String, String)] {
     let all = [
-      ("product", product?.text), ("transaction_id", transaction?.text), ("device", device?.text),
+      ("product", product?.description), ("transaction_id", transaction?.description),
+      ("device", device?.description),
     ]
     return all.compactMap { column, value in value.map { (column, $0) } }
   }

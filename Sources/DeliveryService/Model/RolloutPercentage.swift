@@ -32,7 +32,7 @@ struct RolloutPercentage: Hashable, Sendable, Comparable {
   }
 
   static func place(of device: DeviceIdentifier, for product: ProductIdentifier) -> UInt64 {
-    let text = "pullbox-release/1\0\(product.text)\0\(device.text)"
+    let text = "pullbox-release/1\0\(product.description)\0\(device.description)"
     let digest = SHA256Digest.of(Array(text.utf8)).array
     return digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } % places
   }

@@ -34,7 +34,7 @@ struct ListRoutes: Sendable {
       let items = try grants.prefix(limit).map { grant in
         GrantStatus(grant, history: try GrantTable.history(of: grant.id, in: connection))
       }
-      return Page(items: items, next: grants.count > limit ? items.last?.grant.text : nil)
+      return Page(items: items, next: grants.count > limit ? items.last?.grant.description : nil)
     }
   }
 

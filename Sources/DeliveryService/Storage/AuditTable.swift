@@ -31,7 +31,7 @@ enum AuditTable {
     var conditions = ["id < ?"]
     var values: [SQLValue] = [.integer(before)]
     for (column, value) in [
-      ("product", filter.product?.text), ("actor", filter.actor), ("action", filter.action),
+      ("product", filter.product?.description), ("actor", filter.actor), ("action", filter.action),
     ] {
       guard let value else { continue }
       conditions.append("\(column) = ?")

@@ -7,7 +7,7 @@ import Database
 /// versions are text as they are written on the wire, choices their names, digests and public keys their
 /// bytes.
 extension SQLValue {
-  static func identifier(_ value: some TextCodable) -> SQLValue { .text(value.text) }
+  static func identifier(_ value: some LosslessStringCodable) -> SQLValue { .text(value.description) }
   static func choice(_ value: some RawRepresentable<String>) -> SQLValue { .text(value.rawValue) }
   static func digest(_ value: SHA256Digest) -> SQLValue { .blob(value.array) }
   static func publicKey(_ value: VerificationKey) -> SQLValue { .blob(value.bytes) }
@@ -17,7 +17,7 @@ extension SQLValue {
 /// Reads what ``SQLValue`` wrote. Throws ``ColumnTypeMismatch`` for what this program never writes there, or
 /// what the column's own accessor throws; the `optional` ones answer nil for NULL.
 extension Row {
-  func identifier<Value: TextCodable>(_ column: String) throws -> Value {
+  func identifier<Value: LosslessStringCodable>(_ column: String) throws -> Value {
     try made(column, as: "\(Value.self)", from: text(column)) { Value($0) }
   }
 

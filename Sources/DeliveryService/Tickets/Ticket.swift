@@ -68,7 +68,7 @@ extension Ticket.InlineGrant {
 extension Ticket {
   /// The number that stands for a device in its tickets: the first bytes of a digest, which do not name it.
   static func tag(of device: DeviceIdentifier) -> UInt64 {
-    SHA256Digest.of(device.text.utf8).array.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    SHA256Digest.of(device.description.utf8).array.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
   }
 
   /// The bytes that the code covers.

@@ -40,14 +40,14 @@ struct DeliveryClient: Sendable {
 
   func status(of grant: GrantIdentifier) async throws(APICallError) -> GrantStatus {
     try await monitor.observe { () async throws(APICallError) in
-      try await api.get("/v1/grants/\(grant.text)", as: GrantStatus.self)
+      try await api.get("/v1/grants/\(grant.description)", as: GrantStatus.self)
     }
   }
 
   func renewTicket(of grant: GrantIdentifier) async throws(APICallError) -> TicketResponse {
     try await monitor.observe { () async throws(APICallError) in
       try await api.call(
-        "POST", "/v1/grants/\(grant.text)/tickets", body: EmptyBody?.none, as: TicketResponse.self
+        "POST", "/v1/grants/\(grant.description)/tickets", body: EmptyBody?.none, as: TicketResponse.self
       ).value
     }
   }
@@ -69,10 +69,10 @@ struct DeliveryClient: Sendable {
       digest: terms.digest, version: terms.version, length: terms.length, placedAt: placedAt, grant: grant,
       device: device.id)
     let signed = try JSONWebSignature(
-      signing: try APIJSON.encode(report), with: key, keyIdentifier: device.id.text)
+      signing: try APIJSON.encode(report), with: key, keyIdentifier: device.id.description)
     return try await monitor.observe { () async throws(APICallError) in
       try await api.call(
-        "POST", "/v1/grants/\(grant.text)/completion", bytes: Array(signed.text.utf8),
+        "POST", "/v1/grants/\(grant.description)/completion", bytes: Array(signed.text.utf8),
         mediaType: "application/jose", as: CompletionResponse.self
       ).value
     }

@@ -26,7 +26,8 @@ struct StoreQueueClient: Sendable {
   /// The account's receipt, bound to this device.
   func receipt() async throws(APICallError) -> Proof {
     let response = try await monitor.observe { () async throws(APICallError) in
-      try await api.get("/store/v1/receipt", query: [("device", device.text)], as: ReceiptResponse.self)
+      try await api.get(
+        "/store/v1/receipt", query: [("device", device.description)], as: ReceiptResponse.self)
     }
     return Proof(receipt: response.receipt)
   }

@@ -192,8 +192,8 @@ struct ObserverQueue: Sendable {
 extension ObserverQueue.Subject {
   init(_ event: AgentEvent) {
     switch event {
-    case .transaction(let transaction): self.init(kind: event.name, name: transaction.id.text)
-    case .download(let download): self.init(kind: event.name, name: download.id.text)
+    case .transaction(let transaction): self.init(kind: event.name, name: transaction.id.description)
+    case .download(let download): self.init(kind: event.name, name: download.id.description)
     case .library(let library):
       self.init(kind: event.name, name: "\(library.item.product) \(library.item.version)")
     }

@@ -13,7 +13,7 @@ struct Library: Sendable {
 
   /// The directory that a version is placed as.
   func directory(of product: ProductIdentifier, version: ContentVersion) -> String {
-    "\(paths.library)/\(product.text)/\(version.text)"
+    "\(paths.library)/\(product.description)/\(version.description)"
   }
 
   /// Makes the directories, drops the records of items that were removed by other programs, and empties the

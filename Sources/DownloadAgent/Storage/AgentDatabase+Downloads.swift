@@ -12,7 +12,7 @@ extension AgentDatabase {
       try products.compactMap { product in
         let known = try connection.first(
           "SELECT 1 FROM downloads WHERE transaction_id = ? AND product = ? LIMIT 1",
-          [.text(transaction.text), .text(product.text)])
+          [.text(transaction.description), .text(product.description)])
         guard known == nil else { return nil }
         return try Self.insert(product, for: transaction, in: connection)
       }
@@ -39,7 +39,7 @@ extension AgentDatabase {
       VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, 0, 0)
       """,
       [
-        .text(identifier.text), .text(transaction.text), .text(product.text),
+        .text(identifier.description), .text(transaction.description), .text(product.description),
         .text(new.machine.phase.rawValue), .text(new.machine.state.rawValue),
         .text(new.machine.reason.rawValue), .integer(new.priority),
       ])
@@ -64,10 +64,10 @@ extension AgentDatabase {
       [
         .text(machine.phase.rawValue), .text(machine.state.rawValue), .text(machine.reason.rawValue),
         .optional(try machine.problem.map { try text($0) }), .integer(machine.failures),
-        .integer(machine.renewals), .integer(record.priority), .optional(record.grant?.text),
+        .integer(machine.renewals), .integer(record.priority), .optional(record.grant?.description),
         .optional(try record.terms.map { try text($0) }), .byteCount(record.bytesVerified),
         .byteCount(record.bytesReceived), .optional(record.placedAt), .optional(record.contentPath),
-        .text(record.identifier.text),
+        .text(record.identifier.description),
       ])
   }
 

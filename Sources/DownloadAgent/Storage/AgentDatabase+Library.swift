@@ -10,7 +10,7 @@ extension AgentDatabase {
     try database.readBlocking { connection in
       try connection.first(
         "SELECT manifest FROM library WHERE product = ? AND version = ?",
-        [.text(item.product.text), .text(item.version.text)])?.optionalBlob("manifest")
+        [.text(item.product.description), .text(item.version.description)])?.optionalBlob("manifest")
     }
   }
 
@@ -19,7 +19,7 @@ extension AgentDatabase {
     try database.readBlocking { connection in
       var items: [LibraryItem] = []
       try connection.forEach("SELECT * FROM library") { row in items.append(try Self.item(row)) }
-      return items.sorted { ($0.product.text, $0.version) < ($1.product.text, $1.version) }
+      return items.sorted { ($0.product.description, $0.version) < ($1.product.description, $1.version) }
     }
   }
 
@@ -48,7 +48,7 @@ extension AgentDatabase {
           manifest = excluded.manifest
         """,
         [
-          .text(item.product.text), .text(item.version.text), .text(item.path),
+          .text(item.product.description), .text(item.version.description), .text(item.path),
           .text(item.digest.hexadecimal),
           .byteCount(item.length), .timestamp(item.placedAt), .optional(item.title), .optional(manifest),
         ])
@@ -59,7 +59,7 @@ extension AgentDatabase {
     try database.writeBlocking { connection in
       try connection.execute(
         "DELETE FROM library WHERE product = ? AND version = ?",
-        [.text(item.product.text), .text(item.version.text)])
+        [.text(item.product.description), .text(item.version.description)])
     }
   }
 

@@ -16,7 +16,9 @@ extension AgentDatabase {
   func pinnedKeys(of product: ProductIdentifier) throws -> Set<PublisherKeyIdentifier> {
     try database.readBlocking { connection in
       var keys: Set<PublisherKeyIdentifier> = []
-      try connection.forEach("SELECT key_id FROM publisher_keys WHERE product = ?", [.text(product.text)]) {
+      try connection.forEach(
+        "SELECT key_id FROM publisher_keys WHERE product = ?", [.text(product.description)]
+      ) {
         row in
         keys.insert(try Self.require(PublisherKeyIdentifier(try row.text("key_id")), "publisher_keys.key_id"))
       }
@@ -31,7 +33,7 @@ extension AgentDatabase {
       for key in keys {
         try connection.execute(
           "INSERT INTO publisher_keys (product, key_id) VALUES (?, ?) ON CONFLICT DO NOTHING",
-          [.text(product.text), .text(key.text)])
+          [.text(product.description), .text(key.description)])
       }
     }
   }

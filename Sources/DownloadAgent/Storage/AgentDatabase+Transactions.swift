@@ -14,7 +14,8 @@ extension AgentDatabase {
           reason = excluded.reason, problem = excluded.problem, tries = excluded.tries
         """,
         [
-          .text(record.identifier.text), .text(record.product.text), .text(record.storeState.rawValue),
+          .text(record.identifier.description), .text(record.product.description),
+          .text(record.storeState.rawValue),
           .text(machine.step.rawValue), .optional(machine.reason?.rawValue),
           .optional(try machine.problem.map { try Self.text($0) }), .integer(machine.tries),
         ])

@@ -6,7 +6,7 @@ extension TransactionManager {
   /// Every transaction the agent knows, by identifier.
   func statuses() async -> [AgentTransaction] {
     var statuses: [AgentTransaction] = []
-    for identifier in runner.entries.keys.sorted(by: { $0.text < $1.text }) {
+    for identifier in runner.entries.keys.sorted(by: { $0.description < $1.description }) {
       let identifiers = await downloads.downloads(of: identifier)
       if let record = runner[identifier]?.record { statuses.append(record.status(downloads: identifiers)) }
     }

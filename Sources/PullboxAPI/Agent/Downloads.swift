@@ -91,22 +91,19 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
 
 /// Names a download on one device: 1 to 64 characters of `A-Z a-z 0-9 _ -`, so that it can be a part of an address and the
 /// name of a folder. The agent makes 16 hexadecimal digits; clients take them as they are.
-public struct DownloadIdentifier: Hashable, Sendable, Comparable, TextCodable, CustomStringConvertible {
+public struct DownloadIdentifier: Hashable, Sendable, Comparable, LosslessStringCodable {
   /// The download's name.
-  public let text: String
+  public let description: String
 
   /// Nil when `text` is not such a name.
   public init?(_ text: String) {
     guard (1...64).contains(text.utf8.count), text.utf8.allSatisfy(Self.isAllowed) else { return nil }
-    self.text = text
+    self.description = text
   }
-
-  /// The name itself.
-  public var description: String { text }
 
   /// Orders names by their characters; the order has no meaning in time.
   public static func < (left: DownloadIdentifier, right: DownloadIdentifier) -> Bool {
-    left.text < right.text
+    left.description < right.description
   }
 
   private static func isAllowed(_ byte: UInt8) -> Bool {

@@ -135,14 +135,14 @@ public struct GrantResponse: Codable, Sendable {
 
 /// Names a grant. 128 random bits as 32 hexadecimal digits: a client that knows it may renew its ticket, so it cannot be
 /// guessed, and it says nothing about a customer.
-public struct GrantIdentifier: Hashable, Sendable, TextCodable, CustomStringConvertible {
+public struct GrantIdentifier: Hashable, Sendable, LosslessStringCodable {
   /// The 32 lower-case hexadecimal digits.
-  public let text: String
+  public let description: String
 
   /// Nil unless `text` is 32 lower-case hexadecimal digits.
   public init?(_ text: String) {
     guard Hexadecimal.decode(text)?.count == 16 else { return nil }
-    self.text = text
+    self.description = text
   }
 
   /// Nil unless `bytes` are 16.
@@ -151,10 +151,7 @@ public struct GrantIdentifier: Hashable, Sendable, TextCodable, CustomStringConv
   }
 
   /// The 16 octets that the digits stand for.
-  public var bytes: [UInt8] { Hexadecimal.decode(text) ?? [] }
-
-  /// The 32 digits. They are enough to renew the grant's ticket.
-  public var description: String { text }
+  public var bytes: [UInt8] { Hexadecimal.decode(description) ?? [] }
 }
 
 /// `GET /v1/grants/{grant}`, and an entry of `GET /v1/operator/deliveries`.

@@ -11,7 +11,7 @@ extension OperatorClient {
     after: String? = nil
   ) async throws(APICallError) -> Page<GrantStatus> {
     let filter = Self.filter([
-      ("product", product?.text), ("device", device?.text), ("state", state?.rawValue),
+      ("product", product?.description), ("device", device?.description), ("state", state?.rawValue),
     ])
     return try await api.get("/v1/operator/deliveries", query: filter + Self.page(after))
   }
@@ -22,7 +22,8 @@ extension OperatorClient {
     device: DeviceIdentifier? = nil, revokedOnly: Bool = false, after: String? = nil
   ) async throws(APICallError) -> Page<GrantStatus> {
     let filter = Self.filter([
-      ("product", product?.text), ("transaction", transaction?.text), ("device", device?.text),
+      ("product", product?.description), ("transaction", transaction?.description),
+      ("device", device?.description),
       ("revoked", revokedOnly ? "true" : nil),
     ])
     return try await api.get("/v1/operator/grants", query: filter + Self.page(after))
@@ -33,7 +34,7 @@ extension OperatorClient {
   public func audit(
     of product: ProductIdentifier? = nil, by actor: String? = nil, action: String? = nil, after: String? = nil
   ) async throws(APICallError) -> Page<AuditEntry> {
-    let filter = Self.filter([("product", product?.text), ("actor", actor), ("action", action)])
+    let filter = Self.filter([("product", product?.description), ("actor", actor), ("action", action)])
     return try await api.get("/v1/operator/audit", query: filter + Self.page(after))
   }
 }

@@ -70,7 +70,7 @@ public struct OperatorClient: Sendable {
   public func products(
     in publication: ProductIdentifier? = nil, withVersionsIn state: VersionState? = nil, after: String? = nil
   ) async throws(APICallError) -> Page<OperatorProduct> {
-    let filter = Self.filter([("publication", publication?.text), ("state", state?.rawValue)])
+    let filter = Self.filter([("publication", publication?.description), ("state", state?.rawValue)])
     return try await api.get("/v1/operator/products", query: filter + Self.page(after))
   }
 

@@ -37,7 +37,7 @@ public final class PaymentQueue: Sendable {
 
   /// The transactions that are not over, by identifier; empty before the queue runs.
   public var transactions: [PaymentTransaction] {
-    state.withLock { $0.transactions.values.sorted { $0.id.text < $1.id.text } }
+    state.withLock { $0.transactions.values.sorted { $0.id.description < $1.id.description } }
   }
 
   /// The downloads that were reported since the queue was made, ended ones too, by identifier.

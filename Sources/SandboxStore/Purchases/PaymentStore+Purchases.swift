@@ -105,7 +105,7 @@ extension PaymentStore {
   func transactions(
     of account: Account, inQueue: Bool, after: TransactionIdentifier?, limit: Int
   ) async throws -> [StoreTransaction] {
-    let after = after.flatMap { Int64($0.text) } ?? 0
+    let after = after.flatMap { Int64($0.description) } ?? 0
     return try await database.read { connection in
       try TransactionTable.list(
         in: connection, account: account.id, inQueue: inQueue, after: after, limit: limit)

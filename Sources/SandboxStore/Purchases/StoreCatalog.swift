@@ -25,8 +25,8 @@ struct RemoteCatalog: StoreCatalog {
   func listing(
     of product: ProductIdentifier, territory: String, device: DeviceIdentifier?
   ) async throws(Problem) -> ProductListing? {
-    var query = [("id", product.text), ("territory", territory)]
-    if let device { query.append(("device", device.text)) }
+    var query = [("id", product.description), ("territory", territory)]
+    if let device { query.append(("device", device.description)) }
     do {
       let answer: ProductsResponse = try await client.get("/v1/products", query: query)
       return answer.products.first { $0.id == product }

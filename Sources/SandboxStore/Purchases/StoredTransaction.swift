@@ -45,7 +45,7 @@ struct StoredTransaction: Hashable, Sendable {
       sale.type != .consumable || finished == nil
     else { return nil }
     var entry = InAppPurchase(
-      quantity: Int64(quantity), productIdentifier: product.text, transactionIdentifier: String(id),
+      quantity: Int64(quantity), productIdentifier: product.description, transactionIdentifier: String(id),
       originalTransactionIdentifier: String(sale.originalID), purchaseDate: sale.date,
       originalPurchaseDate: sale.date)
     entry.productType = sale.type.receiptNumber

@@ -15,8 +15,8 @@ enum TransactionTable {
       VALUES (?, ?, ?, ?, ?, ?, 'purchasing')
       """,
       [
-        .integer(account), .text(order.product.text), .integer(order.quantity),
-        .optional(order.device?.text), .optional(order.applicationUsername), .timestamp(requested),
+        .integer(account), .text(order.product.description), .integer(order.quantity),
+        .optional(order.device?.description), .optional(order.applicationUsername), .timestamp(requested),
       ])
     return StoredTransaction(
       id: connection.lastInsertedRowID, account: account, product: order.product, quantity: order.quantity,
@@ -75,7 +75,7 @@ enum TransactionTable {
       """
       SELECT original_id FROM transactions
       WHERE account = ? AND product = ? AND state = 'purchased' ORDER BY id LIMIT 1
-      """, [.integer(account), .text(product.text)])?.integer("original_id")
+      """, [.integer(account), .text(product.description)])?.integer("original_id")
   }
 
   static func purchasing(in connection: borrowing Connection, limit: Int) throws -> [StoredTransaction] {

@@ -86,7 +86,7 @@ enum BuyCommand: Command {
       "transaction \(transaction.id) \(transaction.step == "finished" ? "finished" : transaction.state)")
     for download in downloads {
       guard let path = download.contentPath else { continue }
-      console.print("\(download.product) \(download.version?.text ?? "")  \(path)")
+      console.print("\(download.product) \(download.version?.description ?? "")  \(path)")
     }
   }
 }

@@ -45,7 +45,7 @@ enum ProductsCommand: Command {
       ], whenEmpty: "no products"
     ) { entry in
       [
-        entry.product.id.text, entry.product.type.rawValue, forSale(entry),
+        entry.product.id.description, entry.product.type.rawValue, forSale(entry),
         released(entry), String(entry.versionCount),
         entry.product.localizations.min { $0.key < $1.key }?.value.title ?? "",
       ]
@@ -64,7 +64,7 @@ enum ProductsCommand: Command {
     entry.versions.filter { $0.state == .released }.sorted { ($0.percentage ?? 0) > ($1.percentage ?? 0) }
       .map { version in
         let percentage = version.percentage ?? 100
-        return percentage < 100 ? "\(version.version) to \(percentage) %" : version.version.text
+        return percentage < 100 ? "\(version.version) to \(percentage) %" : version.version.description
       }.joined(separator: ", ")
   }
 }
@@ -107,7 +107,7 @@ enum VersionsCommand: Command {
 
   private static func print(_ versions: [VersionRecord], on console: Console) throws {
     let columns: [(TextTable.Column, (VersionRecord) -> String)] = [
-      (.text("VERSION"), { $0.version.text }), (.text("STATE"), state),
+      (.text("VERSION"), { $0.version.description }), (.text("STATE"), state),
       (.number("SIZE"), { $0.length.description }), (.number("FILES"), { String($0.files) }),
       (.text("RELEASED"), { $0.released?.description ?? "" }),
       (.text("TO BE RELEASED"), { schedule($0) ?? "" }), (.text("REASON"), { $0.reason ?? "" }),

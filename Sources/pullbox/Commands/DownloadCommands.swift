@@ -39,7 +39,7 @@ enum DownloadsCommand: Command {
       ], whenEmpty: "no downloads"
     ) { download in
       [
-        download.id.text, download.product.text, download.version?.text ?? "",
+        download.id.description, download.product.description, download.version?.description ?? "",
         "\(Int(min(1, max(0, download.progress)) * 100)) %", download.bytesTotal?.description ?? "",
         download.standing,
       ]
@@ -115,17 +115,18 @@ enum DownloadSelector {
   /// The download with that identifier; else the one live download of that product, or its only one; else the one whose
   /// identifier begins with `text`, which has at least 4 characters.
   static func find(_ text: String, among downloads: [DownloadStatus]) throws(APICallError) -> DownloadStatus {
-    if let exact = downloads.first(where: { $0.id.text == text }) { return exact }
-    let ofProduct = downloads.filter { $0.product.text == text }
+    if let exact = downloads.first(where: { $0.id.description == text }) { return exact }
+    let ofProduct = downloads.filter { $0.product.description == text }
     let live = ofProduct.filter { !$0.state.isFinal }
     if let one = live.count == 1 ? live.first : ofProduct.count == 1 ? ofProduct.first : nil { return one }
     let matching =
-      ofProduct.isEmpty && text.utf8.count >= 4 ? downloads.filter { $0.id.text.hasPrefix(text) } : ofProduct
+      ofProduct.isEmpty && text.utf8.count >= 4
+      ? downloads.filter { $0.id.description.hasPrefix(text) } : ofProduct
     switch matching.count {
     case 1: return matching[0]
     case 0: throw .problem(Problem(.downloadUnknown, "'\(text)'; 'pullbox downloads' lists them"))
     default:
-      let names = matching.map(\.id.text).joined(separator: ", ")
+      let names = matching.map(\.id.description).joined(separator: ", ")
       throw .problem(Problem(.downloadUnknown, "'\(text)' may be any of \(names)"))
     }
   }

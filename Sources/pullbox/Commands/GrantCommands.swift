@@ -41,8 +41,9 @@ enum GrantsCommand: Command {
     ) { grant in
       let last = grant.history.last
       return [
-        grant.grant.text, grant.state.rawValue, grant.product.text, grant.transaction.text,
-        grant.device.text, last?.at.description ?? "", last?.detail ?? "",
+        grant.grant.description, grant.state.rawValue, grant.product.description,
+        grant.transaction.description,
+        grant.device.description, last?.at.description ?? "", last?.detail ?? "",
       ]
     }
   }
@@ -56,7 +57,7 @@ enum GrantsCommand: Command {
     return grant
   }
 
-  private static func identifier<Value: TextCodable>(
+  private static func identifier<Value: LosslessStringCodable>(
     _ name: String, in arguments: ParsedArguments
   ) throws(UsageError) -> Value? {
     guard let text = arguments.value(name) else { return nil }
@@ -145,8 +146,9 @@ enum DeliveriesCommand: Command {
       ], whenEmpty: "no deliveries"
     ) { grant in
       [
-        grant.grant.text, grant.state.rawValue, grant.product.text, grant.version.text,
-        grant.length.description, grant.bytesDelivered.description, grant.transaction.text, grant.device.text,
+        grant.grant.description, grant.state.rawValue, grant.product.description, grant.version.description,
+        grant.length.description, grant.bytesDelivered.description, grant.transaction.description,
+        grant.device.description,
         grant.history.last?.at.description ?? "",
       ]
     }

@@ -17,7 +17,8 @@ enum LibraryCommand: Command {
       ], whenEmpty: "the library is empty"
     ) { item in
       [
-        item.product.text, item.version.text, item.length.description, item.placedAt.description,
+        item.product.description, item.version.description, item.length.description,
+        item.placedAt.description,
         item.title ?? "", item.path,
       ]
     }
@@ -68,9 +69,9 @@ enum RestoreCommand: Command {
     guard context.arguments.isSet("plan") else {
       for product in try await agent.restore() {
         if context.console.printsJSON {
-          try context.console.print(json: ["product": product.text])
+          try context.console.print(json: ["product": product.description])
         } else {
-          context.console.print(product.text)
+          context.console.print(product.description)
         }
       }
       return
@@ -83,8 +84,9 @@ enum RestoreCommand: Command {
       ], whenEmpty: "nothing is owned"
     ) { owned in
       [
-        owned.product.text, owned.version.text, owned.length.description, owned.state, owned.because,
-        owned.transaction.text,
+        owned.product.description, owned.version.description, owned.length.description, owned.state,
+        owned.because,
+        owned.transaction.description,
       ]
     }
   }

@@ -49,7 +49,7 @@ struct SigningKeys: Sendable {
     guard let foreign = identifiers.first(where: { !named.contains($0) }) else { return }
     throw CommandFailure(
       .integrity,
-      "\(product) names the publisher keys \(named.map(\.text).joined(separator: ", ")), and this key is "
+      "\(product) names the publisher keys \(named.map(\.description).joined(separator: ", ")), and this key is "
         + "\(foreign); name the right one with --signing-key, or have an operator change the product's publisherKeys"
     )
   }

@@ -19,7 +19,7 @@ enum StatusCommand: Command {
     let downloads = status.downloads.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
     let rows = [
       ("agent", "running since \(status.started)"),
-      ("device", status.device.text),
+      ("device", status.device.description),
       ("server", describe(status.server)),
       ("store", describe(status.store)),
       ("library", "\(status.libraryPath), \(status.freeSpace) free"),

@@ -42,7 +42,7 @@ enum UpdateSizeCommand: Command {
       ],
       rows: sizes.holders.map { holder in
         [
-          holder.version.text, String(holder.devices), String(holder.devicesReached),
+          holder.version.description, String(holder.devices), String(holder.devicesReached),
           holder.bytesToFetch.description, holder.bytesKept.description, String(holder.filesUnchanged),
           String(holder.filesChanged), String(holder.filesAdded), String(holder.filesRemoved),
         ]

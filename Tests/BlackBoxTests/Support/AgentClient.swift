@@ -32,9 +32,9 @@ struct AgentClient: Sendable {
     of product: String, where condition: @Sendable @escaping (DownloadStatus) -> Bool
   ) async throws -> DownloadStatus {
     try await first {
-      try await downloads().first { $0.product.text == product && condition($0) }
+      try await downloads().first { $0.product.description == product && condition($0) }
     } or: { event in
-      guard case .download(let download) = event, download.product.text == product, condition(download)
+      guard case .download(let download) = event, download.product.description == product, condition(download)
       else { return nil }
       return download
     }
@@ -49,9 +49,9 @@ struct AgentClient: Sendable {
     of product: String, where condition: @Sendable @escaping (AgentTransaction) -> Bool
   ) async throws -> AgentTransaction {
     try await first {
-      try await transactions().first { $0.product.text == product && condition($0) }
+      try await transactions().first { $0.product.description == product && condition($0) }
     } or: { event in
-      guard case .transaction(let transaction) = event, transaction.product.text == product,
+      guard case .transaction(let transaction) = event, transaction.product.description == product,
         condition(transaction)
       else { return nil }
       return transaction

@@ -244,7 +244,7 @@ import Testing
         let end = try await agent.transaction("finished")
         #expect(end.downloads.count == 3)
         #expect(
-          try await harness.downloads().map(\.product.text).sorted() == [
+          try await harness.downloads().map(\.product.description).sorted() == [
             "mag.issue1", "mag.issue2", "mag.issue3",
           ])
       }
@@ -265,7 +265,7 @@ import Testing
         try server.queuePurchase(transaction: "2000000000000002")
         let end = try await agent.event { event in
           guard case .transaction(let status) = event else { return false }
-          return status.id.text == "2000000000000002" && status.step == "finished"
+          return status.id.description == "2000000000000002" && status.step == "finished"
         }
         #expect(end.name == "transaction")
       }

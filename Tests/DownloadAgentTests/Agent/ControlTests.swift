@@ -24,7 +24,7 @@ import Testing
           "POST", "/v1/purchases", #"{"product":"\#(FixturePackage.product)"}"#)
         #expect(answer.status == 201)
         let bought = try APIJSON.decode(AgentTransaction.self, from: answer.body)
-        #expect(bought.state == "purchased" && bought.product.text == FixturePackage.product)
+        #expect(bought.state == "purchased" && bought.product.description == FixturePackage.product)
         _ = try await agent.transaction("finished")
         let known = try #require(try await harness.transactions().first)
         #expect(known.id == bought.id && known.step == "finished" && known.downloads.count == 1)
@@ -131,7 +131,7 @@ import Testing
         #expect(try await harness.get("/v1/library", as: LibraryResponse.self).items.isEmpty)
         #expect(try !harness.placed(package))
         let plan = try await harness.get("/v1/restore", as: EntitlementsResponse.self).products
-        #expect(plan.map(\.product.text) == [FixturePackage.product])
+        #expect(plan.map(\.product.description) == [FixturePackage.product])
         #expect(try await harness.ask("POST", "/v1/restore").status == 202)
         _ = try await agent.event { event in
           guard case .library(let event) = event else { return false }

@@ -17,8 +17,8 @@ import Testing
     let version = package.manifest.version
     let status = try await server.open { url in
       try await harness.run(server: url) { agent in
-        try server.queuePurchase(transaction: "20000000000000" + version.text.filter { $0 != "." })
-        return try await agent.ended(version.text)
+        try server.queuePurchase(transaction: "20000000000000" + version.description.filter { $0 != "." })
+        return try await agent.ended(version.description)
       }
     }
     return (server, status)

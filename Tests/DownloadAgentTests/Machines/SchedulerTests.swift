@@ -16,7 +16,7 @@ import Testing
   }
 
   private func selection(_ maximum: Int, _ candidates: [Scheduler.Candidate]) -> [String] {
-    Scheduler(maximumActive: maximum).selection(from: candidates).map { String($0.text.suffix(1)) }
+    Scheduler(maximumActive: maximum).selection(from: candidates).map { String($0.description.suffix(1)) }
   }
 
   @Test("no more than the maximum run, the oldest first") func maximum() throws {

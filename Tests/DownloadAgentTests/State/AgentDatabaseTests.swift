@@ -47,7 +47,7 @@ import Testing
     let read = try #require(try open().downloads().first)
     #expect(read.machine == record.machine && read.identifier == record.identifier)
     #expect(read.sequence == record.sequence && read.priority == -7 && read.grant == record.grant)
-    #expect(read.terms?.digest == .of([1]) && read.terms?.version.text == "1.10")
+    #expect(read.terms?.digest == .of([1]) && read.terms?.version.description == "1.10")
     #expect(read.bytesVerified == ByteCount(11) && read.bytesReceived == ByteCount(22))
     #expect(read.placedAt == record.placedAt && read.contentPath == "/somewhere/else")
   }
@@ -136,8 +136,8 @@ import Testing
     _ = try place(try terms("first", "1.1"))
     _ = try place(try terms("second"))
     let product = try #require(ProductIdentifier("first"))
-    #expect(try library.remove(product).map(\.version.text) == ["1.0", "1.1"])
-    #expect(try library.database.libraryItems().map(\.product.text) == ["second"])
+    #expect(try library.remove(product).map(\.version.description) == ["1.0", "1.1"])
+    #expect(try library.database.libraryItems().map(\.product.description) == ["second"])
     #expect(try FileSystem.status(of: directory.path("library/first/1.1")) == nil)
     #expect(try library.remove(product).isEmpty)
   }

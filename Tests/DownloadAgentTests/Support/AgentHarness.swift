@@ -112,7 +112,7 @@ extension AgentService {
   func ended(_ version: String? = nil) async throws -> DownloadStatus {
     try await download { status in
       (status.state == .finished || status.state == .failed)
-        && (version == nil || status.version?.text == version)
+        && (version == nil || status.version?.description == version)
     }
   }
 

@@ -24,7 +24,7 @@ extension FakeServer {
     routes.on(.post, "/store/v1/purchases") { request, _ in
       try self.check("POST /store/v1/purchases")
       let purchase = try await request.decode(PurchaseRequest.self)
-      try self.queuePurchase(purchase.product.text)
+      try self.queuePurchase(purchase.product.description)
       guard let entry = self.state.current.transactions.last else { throw Problem(.internalError) }
       return try .json(TransactionResponse(transaction: entry))
     }
@@ -80,7 +80,8 @@ extension FakeServer {
     let state = state.current
     guard state.isReleased else { return [] }
     return state.transactions.flatMap { transaction in
-      state.package.filter { $0.manifest.product.text.hasPrefix(transaction.product.text) }.map { package in
+      state.package.filter { $0.manifest.product.description.hasPrefix(transaction.product.description) }.map
+      { package in
         EntitledProduct(
           product: package.manifest.product, version: package.manifest.version,
           length: package.manifest.length,
@@ -143,7 +144,7 @@ extension FakeServer {
     }
     let payload = try JSONWebSignature(text: text).payload(verifiedWith: key)
     let report = try APIJSON.decode(CompletionReport.self, from: payload)
-    guard report.grant?.text == name,
+    guard report.grant?.description == name,
       state.current.package.contains(where: {
         $0.manifest.digest == report.digest && $0.manifest.product == known.product
       })
@@ -164,7 +165,7 @@ extension FakeServer {
       for index in state.transactions.indices where state.transactions[index].finishedDate == nil {
         let transaction = state.transactions[index].id
         let owed = state.package.filter {
-          $0.manifest.product.text.hasPrefix(state.transactions[index].product.text)
+          $0.manifest.product.description.hasPrefix(state.transactions[index].product.description)
         }.map(\.manifest.product)
         let done = state.grants.values.filter { $0.transaction == transaction && $0.name != .granted }
         guard owed.allSatisfy({ product in done.contains { $0.product == product } }) else { continue }

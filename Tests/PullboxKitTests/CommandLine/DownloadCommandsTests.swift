@@ -72,7 +72,7 @@ struct DownloadSelectorTests {
     "an identifier, its beginning, or a product",
     arguments: [("abcd1111", "abcd1111"), ("abcd2", "abcd2222"), ("a", "abcd2222"), ("b", "ef013333")])
   func found(text: String, id: String) throws {
-    #expect(try DownloadSelector.find(text, among: try list()).id.text == id)
+    #expect(try DownloadSelector.find(text, among: try list()).id.description == id)
   }
 
   @Test("what is unknown, too short or ambiguous is refused", arguments: ["c", "abc", "abcd", ""])

@@ -76,7 +76,7 @@ struct UpdateSizeEstimator: Sendable {
         if share.includes(device, of: product) { counts[version, default: Count()].reached += 1 }
       }
       guard rows.count == Self.batch, let last = rows.last else { return counts }
-      after = last.device.text
+      after = last.device.description
     }
   }
 

@@ -91,7 +91,7 @@ struct VersionService: Sendable {
       }
       let records = try VersionTable.page(of: product, after: after, limit: limit + 1, in: connection)
       let items = Array(records.prefix(limit))
-      return Page(items: items, next: records.count > limit ? items.last?.version.text : nil)
+      return Page(items: items, next: records.count > limit ? items.last?.version.description : nil)
     }
   }
 

@@ -1,11 +1,12 @@
-/// A value that is one JSON string, read strictly.
-public protocol TextCodable: Codable {
-  var text: String { get }
-  /// Nil when `text` is no such value.
-  init?(_ text: String)
-}
+/// A value that is one JSON string, read strictly: what `description` writes, `init(_:)` reads, and nothing else.
+///
+/// ```swift
+/// let product = ProductIdentifier("com.example.issue-7")  // nil when the text is no such name
+/// let json = try JSONEncoder().encode(product)            // "com.example.issue-7"
+/// ```
+public protocol LosslessStringCodable: LosslessStringConvertible, Codable {}
 
-extension TextCodable {
+extension LosslessStringCodable {
   /// Reads the text. Throws `DecodingError` when it is none of this type.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
@@ -19,6 +20,6 @@ extension TextCodable {
   /// Writes the text as a JSON string.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
-    try container.encode(text)
+    try container.encode(description)
   }
 }
