@@ -1,6 +1,6 @@
 import Glibc
 
-/// libFuzzer's door: gives its bytes to the target that PULLBOX_FUZZ_TARGET names. Built by scripts/fuzz, together with
+/// libFuzzer's entry point: gives its bytes to the target that PULLBOX_FUZZ_TARGET names. Built by scripts/fuzz, together with
 /// the rules in Tests/HTTPServerTests/Fuzzing.
 private let target: FuzzTarget = {
   let name = unsafe getenv("PULLBOX_FUZZ_TARGET").map { unsafe String(cString: $0) } ?? ""
@@ -10,6 +10,7 @@ private let target: FuzzTarget = {
   return target
 }()
 
+/// Called by libFuzzer with each input, whose bytes end with the call; a broken rule ends the process.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
   let input = unsafe Array(UnsafeBufferPointer(start: bytes, count: count))

@@ -183,9 +183,8 @@ final class ScriptedPeer: Sendable {
   private func write(_ bytes: [UInt8], _ connection: borrowing FileDescriptor) -> Bool {
     var sent = 0
     while sent < bytes.count {
-      let count = unsafe bytes.withUnsafeBytes { bytes in
-        unsafe send(
-          connection.number, bytes.baseAddress! + sent, bytes.count - sent, Int32(MSG_NOSIGNAL))
+      let count = unsafe bytes[sent...].withUnsafeBytes { rest in
+        unsafe send(connection.number, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
       }
       guard count > 0 else { return false }
       sent += count

@@ -100,7 +100,7 @@ extension AgentService {
   func event(_ fits: (AgentEvent) -> Bool) async throws -> AgentEvent {
     let observer = try #require(hub.subscribe())
     defer { hub.unsubscribe(observer) }
-    return try await observer.first(fits)
+    return try await observer.first(where: fits)
   }
 
   /// Until a download is in that state, for that reason where one is given.
@@ -121,7 +121,7 @@ extension AgentService {
     defer { hub.unsubscribe(observer) }
     // What is over is not told to a new observer.
     if let status = await downloads.statuses().first(where: fits) { return status }
-    return try await observer.first { event in
+    return try await observer.firstValue { event in
       guard case .download(let status) = event, fits(status) else { return nil }
       return status
     }
@@ -134,7 +134,7 @@ extension AgentService {
     let observer = try #require(hub.subscribe())
     defer { hub.unsubscribe(observer) }
     if let status = await transactions.statuses().first(where: fits) { return status }
-    return try await observer.first { event in
+    return try await observer.firstValue { event in
       guard case .transaction(let status) = event, fits(status) else { return nil }
       return status
     }
@@ -142,12 +142,12 @@ extension AgentService {
 }
 
 extension EventObserver {
-  func first(_ fits: (AgentEvent) -> Bool) async throws -> AgentEvent {
-    try await first { fits($0) ? $0 : nil }
+  func first(where fits: (AgentEvent) -> Bool) async throws -> AgentEvent {
+    try await firstValue { fits($0) ? $0 : nil }
   }
 
   /// What `pick` makes of the first event that it makes something of.
-  func first<Value>(_ pick: (AgentEvent) -> Value?) async throws -> Value {
+  func firstValue<Value>(_ pick: (AgentEvent) -> Value?) async throws -> Value {
     while let item = await next() {
       if case .event(let event) = item, let value = pick(event) { return value }
     }
