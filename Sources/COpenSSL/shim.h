@@ -2,7 +2,7 @@
 #define PULLBOX_COPENSSL_SHIM_H
 
 // SHA256_Init and its companions keep the whole state in a plain structure, which can be copied: the two states of a
-// MAC key are computed once. OpenSSL 3 marks them deprecated in favour of contexts on the heap.
+// MAC key are computed once. OpenSSL 3 marks them deprecated in favor of contexts on the heap.
 #define OPENSSL_SUPPRESS_DEPRECATED
 
 #include <openssl/asn1.h>

@@ -1,6 +1,6 @@
 import CCurl
-import Glibc
 import CoreTypes
+import Glibc
 
 /// Runs all transfers of a client on one thread. Everything here belongs to that thread; others reach it
 /// through its mailbox.

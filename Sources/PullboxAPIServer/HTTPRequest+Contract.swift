@@ -1,6 +1,6 @@
+public import CoreTypes
 import Crypto
 public import HTTPServer
-public import CoreTypes
 public import PullboxAPI
 
 extension HTTPRequest {

@@ -1,5 +1,5 @@
-internal import Glibc
 public import CoreTypes
+internal import Glibc
 internal import Synchronization
 public import SystemCalls
 

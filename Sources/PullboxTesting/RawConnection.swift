@@ -1,6 +1,6 @@
-internal import Dispatch
 // Whichever of the two modules the compiler finds the socket addresses in first.
 internal import CLinux
+internal import Dispatch
 internal import Glibc
 internal import SystemCalls
 

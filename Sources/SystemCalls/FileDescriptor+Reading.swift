@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 public import CoreTypes
+internal import Glibc
 
 extension FileDescriptor {
   /// lseek(2) to the start, for libraries that read where the descriptor stands.

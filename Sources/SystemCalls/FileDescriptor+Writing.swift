@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 public import CoreTypes
+internal import Glibc
 
 extension FileDescriptor {
   /// pwrite(2) until all of `bytes` is written at `offset`.

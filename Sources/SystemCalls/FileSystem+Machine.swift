@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 public import CoreTypes
+internal import Glibc
 
 extension FileSystem {
   /// What an unprivileged process may still write where `path` lies (statvfs(3), `f_bavail`).

@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 public import CoreTypes
+internal import Glibc
 
 /// The file system by path. Every call here blocks: off the cooperative pool, see ``BlockingPool``. Where an
 /// attacker could have put a symbolic link into the path, use ``Directory``.

@@ -1,6 +1,6 @@
 import BlobStore
-import Crypto
 import CoreTypes
+import Crypto
 import PullboxTesting
 import SystemCalls
 import Testing

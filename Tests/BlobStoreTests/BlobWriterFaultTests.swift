@@ -1,7 +1,7 @@
 import BlobStore
+import CoreTypes
 import Crypto
 import Glibc
-import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing

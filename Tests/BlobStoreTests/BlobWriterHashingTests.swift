@@ -1,8 +1,8 @@
 import BlobStore
+import CoreTypes
 import Crypto
 import Dispatch
 import Glibc
-import CoreTypes
 import PullboxTesting
 import Synchronization
 import SystemCalls

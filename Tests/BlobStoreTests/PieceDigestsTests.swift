@@ -1,6 +1,6 @@
 import BlobStore
-import Crypto
 import CoreTypes
+import Crypto
 import Testing
 
 @Suite struct PieceDigestsTests {

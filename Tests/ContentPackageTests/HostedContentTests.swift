@@ -1,6 +1,6 @@
 import Commerce
-import Foundation
 import CoreTypes
+import Foundation
 import PullboxTesting
 import SystemCalls
 import Testing

@@ -1,6 +1,6 @@
+import CoreTypes
 import Crypto
 import Glibc
-import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing

@@ -1,5 +1,5 @@
-import Crypto
 import CoreTypes
+import Crypto
 import PullboxTesting
 import SystemCalls
 import Testing

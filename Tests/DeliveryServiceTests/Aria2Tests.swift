@@ -1,7 +1,7 @@
-import PullboxAPIClient
-import Crypto
 import CoreTypes
+import Crypto
 import PullboxAPI
+import PullboxAPIClient
 import PullboxTesting
 import SystemCalls
 import Testing

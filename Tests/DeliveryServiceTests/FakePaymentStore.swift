@@ -1,8 +1,8 @@
-import PullboxAPIServer
 import Commerce
-import HTTPServer
 import CoreTypes
+import HTTPServer
 import PullboxAPI
+import PullboxAPIServer
 import PullboxTesting
 import Receipts
 import Synchronization

@@ -1,11 +1,11 @@
-import PullboxAPIClient
 import Commerce
-import Database
-import Crypto
-import HTTPClient
 import CoreTypes
+import Crypto
+import Database
 import Foundation
+import HTTPClient
 import PullboxAPI
+import PullboxAPIClient
 import PullboxTesting
 import Synchronization
 import SystemCalls

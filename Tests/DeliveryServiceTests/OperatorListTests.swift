@@ -1,7 +1,7 @@
-import PullboxAPIClient
 import Commerce
 import CoreTypes
 import PullboxAPI
+import PullboxAPIClient
 import PullboxTesting
 import Testing
 

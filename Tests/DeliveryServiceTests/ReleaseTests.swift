@@ -1,9 +1,9 @@
-import PullboxAPIClient
 import Commerce
+import CoreTypes
 import Crypto
 import HTTPClient
-import CoreTypes
 import PullboxAPI
+import PullboxAPIClient
 import PullboxTesting
 import Testing
 

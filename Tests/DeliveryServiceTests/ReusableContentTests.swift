@@ -1,6 +1,6 @@
 import Commerce
-import HTTPClient
 import CoreTypes
+import HTTPClient
 import PullboxAPI
 import Testing
 

@@ -1,6 +1,6 @@
-import PullboxAPIClient
 import Commerce
 import PullboxAPI
+import PullboxAPIClient
 import PullboxTesting
 import SystemCalls
 import Testing

@@ -1,7 +1,7 @@
 import Commerce
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 import PullboxAPI
 import Testing
 

@@ -1,8 +1,8 @@
-import PullboxAPIClient
 import Commerce
-import HTTPClient
 import CoreTypes
+import HTTPClient
 import PullboxAPI
+import PullboxAPIClient
 import Testing
 
 @testable import DeliveryService

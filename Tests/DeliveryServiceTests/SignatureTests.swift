@@ -1,9 +1,9 @@
-import PullboxAPIClient
 import Commerce
 import ContentPackage
-import Crypto
 import CoreTypes
+import Crypto
 import PullboxAPI
+import PullboxAPIClient
 import PullboxTesting
 import SystemCalls
 import Testing

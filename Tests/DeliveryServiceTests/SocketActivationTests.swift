@@ -1,5 +1,5 @@
-import Foundation
 import CoreTypes
+import Foundation
 import PullboxTesting
 import SystemCalls
 import Testing

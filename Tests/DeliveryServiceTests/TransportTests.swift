@@ -1,6 +1,6 @@
-import PullboxAPIClient
-import HTTPClient
 import CoreTypes
+import HTTPClient
+import PullboxAPIClient
 import PullboxTesting
 import ServiceRuntime
 import SystemCalls

@@ -1,5 +1,5 @@
-import HTTPClient
 import CoreTypes
+import HTTPClient
 import Testing
 
 /// Vectors from RFC 9110 section 14.4.

@@ -1,5 +1,5 @@
-import HTTPClient
 import CoreTypes
+import HTTPClient
 import Testing
 
 struct RefusalTests {

@@ -1,5 +1,5 @@
-import HTTPClient
 import CoreTypes
+import HTTPClient
 import SystemCalls
 
 /// Runs `body` while a peer follows `scripts`; the peer is gone afterwards, however `body` ends.

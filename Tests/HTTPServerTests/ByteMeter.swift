@@ -1,5 +1,5 @@
-import HTTPServer
 import CoreTypes
+import HTTPServer
 import Synchronization
 
 /// A ``BodyMeter`` that adds up.

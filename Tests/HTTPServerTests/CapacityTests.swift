@@ -1,9 +1,10 @@
-import Glibc
-@testable import HTTPServer
 import CoreTypes
+import Glibc
 import PullboxTesting
 import SystemCalls
 import Testing
+
+@testable import HTTPServer
 
 /// Limits on connections, in all and of one address, and the lack of descriptors.
 @Suite(.timeLimit(.minutes(10)))

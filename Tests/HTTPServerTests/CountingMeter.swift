@@ -1,5 +1,5 @@
-import HTTPServer
 import CoreTypes
+import HTTPServer
 import PullboxTesting
 import SystemCalls
 

@@ -1,5 +1,5 @@
-import HTTPServer
 import CoreTypes
+import HTTPServer
 
 /// An inline handler that serves one file at `/file`, and a few words elsewhere.
 struct FileHandler: InlineHandler {

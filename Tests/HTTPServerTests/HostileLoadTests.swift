@@ -1,8 +1,9 @@
-@testable import HTTPServer
 import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing
+
+@testable import HTTPServer
 
 /// Hundreds of clients that mean ill or are merely slow, and one that wants its bytes.
 @Suite(.timeLimit(.minutes(10)))

@@ -1,8 +1,9 @@
-@testable import HTTPServer
 import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing
+
+@testable import HTTPServer
 
 /// Sockets that another process has bound: shared by loops, kept across restarts.
 @Suite(.timeLimit(.minutes(10)))

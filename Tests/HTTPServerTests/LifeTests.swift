@@ -1,8 +1,9 @@
-@testable import HTTPServer
 import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing
+
+@testable import HTTPServer
 
 /// Deadlines, capacity, refusals, drain, addresses.
 @Suite(.timeLimit(.minutes(10)))

@@ -1,9 +1,10 @@
-import Glibc
-@testable import HTTPServer
 import CoreTypes
+import Glibc
 import PullboxTesting
 import SystemCalls
 import Testing
+
+@testable import HTTPServer
 
 /// The rates that clients must keep.
 @Suite(.timeLimit(.minutes(10)))

@@ -1,9 +1,10 @@
-import Glibc
-@testable import HTTPServer
 import CoreTypes
+import Glibc
 import PullboxTesting
 import SystemCalls
 import Testing
+
+@testable import HTTPServer
 
 /// The answer to a refused upload arrives, though its bytes go on coming.
 @Suite(.timeLimit(.minutes(10)))

@@ -1,6 +1,6 @@
+import CoreTypes
 import Glibc
 import HTTPServer
-import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing

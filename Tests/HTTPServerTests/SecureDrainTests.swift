@@ -1,8 +1,9 @@
-@testable import HTTPServer
 import CoreTypes
 import PullboxTesting
 import SystemCalls
 import Testing
+
+@testable import HTTPServer
 
 /// The end of a server that speaks TLS.
 @Suite(.timeLimit(.minutes(10)))

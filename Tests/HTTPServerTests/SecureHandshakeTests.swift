@@ -1,7 +1,8 @@
-@testable import HTTPServer
 import CoreTypes
 import PullboxTesting
 import Testing
+
+@testable import HTTPServer
 
 /// Who gets a TLS session, with what, and what becomes of those who do not.
 @Suite(.timeLimit(.minutes(10)))

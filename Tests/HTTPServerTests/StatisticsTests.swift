@@ -1,7 +1,8 @@
-@testable import HTTPServer
 import CoreTypes
 import PullboxTesting
 import Testing
+
+@testable import HTTPServer
 
 /// Counters, access records and request identifiers.
 @Suite(.timeLimit(.minutes(10)))

@@ -1,5 +1,5 @@
-import HTTPServer
 import CoreTypes
+import HTTPServer
 import PullboxTesting
 
 /// A server on a free port of 127.0.0.1, and connections to it.

@@ -1,13 +1,14 @@
-import PullboxAPIClient
 import Commerce
-import HTTPServer
 import CoreTypes
+import HTTPServer
 import PullboxAPI
-@testable import PullboxKit
+import PullboxAPIClient
 import PullboxTesting
 import ServiceRuntime
 import Synchronization
 import Testing
+
+@testable import PullboxKit
 
 @Suite("The agent over its Unix socket")
 struct AgentClientTests {

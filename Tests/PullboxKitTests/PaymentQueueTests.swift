@@ -1,10 +1,11 @@
 import Commerce
 import HTTPServer
 import PullboxAPI
-@testable import PullboxKit
 import PullboxTesting
 import Synchronization
 import Testing
+
+@testable import PullboxKit
 
 @Suite("The payment queue")
 struct PaymentQueueTests {

@@ -4,6 +4,7 @@ import PullboxAPI
 import PullboxTesting
 import SystemCalls
 import Testing
+
 @testable import PullboxKit
 
 @Suite("A folder's product.json5")

@@ -2,10 +2,11 @@ import CoreTypes
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
-@testable import PullboxKit
 import PullboxTesting
 import ServiceRuntime
 import Testing
+
+@testable import PullboxKit
 
 @Suite("What a tus client does next")
 struct UploadMachineTests {

@@ -1,9 +1,10 @@
-import Crypto
 import CoreTypes
-@testable import PullboxKit
+import Crypto
 import PullboxTesting
 import SystemCalls
 import Testing
+
+@testable import PullboxKit
 
 @Suite("Uploads that were broken off are remembered")
 struct UploadResumeFileTests {

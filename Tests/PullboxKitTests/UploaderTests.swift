@@ -1,14 +1,15 @@
-import PullboxAPIClient
+import CoreTypes
 import Crypto
 import HTTPServer
-import CoreTypes
 import PullboxAPI
-@testable import PullboxKit
+import PullboxAPIClient
 import PullboxTesting
 import ServiceRuntime
 import Synchronization
 import SystemCalls
 import Testing
+
+@testable import PullboxKit
 
 @Suite("Uploads go on where they stood")
 struct UploaderTests {

@@ -1,5 +1,5 @@
-import FoundationEssentials
 import CoreTypes
+import FoundationEssentials
 import Testing
 
 @testable import Receipts

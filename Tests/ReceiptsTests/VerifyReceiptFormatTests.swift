@@ -1,5 +1,5 @@
-import FoundationEssentials
 import CoreTypes
+import FoundationEssentials
 import PullboxTesting
 import Testing
 

@@ -1,7 +1,7 @@
 import Commerce
+import CoreTypes
 import Database
 import HTTPServer
-import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Testing

@@ -1,9 +1,9 @@
-import PullboxAPIServer
 import Commerce
+import CoreTypes
 import Database
 import HTTPServer
-import CoreTypes
 import PullboxAPI
+import PullboxAPIServer
 import PullboxTesting
 import Receipts
 import ServiceRuntime

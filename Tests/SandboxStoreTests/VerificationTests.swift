@@ -1,7 +1,7 @@
 import Commerce
+import CoreTypes
 import Crypto
 import HTTPServer
-import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Receipts

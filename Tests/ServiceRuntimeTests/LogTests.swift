@@ -42,11 +42,13 @@ struct LogTests {
     log.warning("2")
     log.info(
       {
-        Issue.record("put together"); return "3"
+        Issue.record("put together")
+        return "3"
       }())
     log.debug(
       {
-        Issue.record("put together"); return "4"
+        Issue.record("put together")
+        return "4"
       }())
     #expect(lines.all.count == 2)
     log.with([:]).level = .debug

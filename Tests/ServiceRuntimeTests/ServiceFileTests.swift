@@ -1,6 +1,6 @@
 import CLinux
-import Glibc
 import CoreTypes
+import Glibc
 import PullboxTesting
 import ServiceRuntime
 import SystemCalls

@@ -1,6 +1,6 @@
 import Commerce
-import Crypto
 import CoreTypes
+import Crypto
 
 /// Reads the canonical document into a draft. Where the text is no canonical JSON or a member is of another JSON type,
 /// reading ends at once; a member whose value is not allowed is noted and reading goes on, so that all are listed.

@@ -1,5 +1,5 @@
-import Crypto
 import CoreTypes
+import Crypto
 import SystemCalls
 
 /// Writes the files of a folder into one archive, laid out by ``PackageLayout``: one pass over the files, local header and

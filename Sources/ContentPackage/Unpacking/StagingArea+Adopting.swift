@@ -1,5 +1,5 @@
-import Crypto
 public import CoreTypes
+import Crypto
 import SystemCalls
 
 extension StagingArea {

@@ -1,5 +1,5 @@
-public import SystemCalls
 import CoreTypes
+public import SystemCalls
 
 /// A package on its way: verified bytes go straight into their files. A directory that holds
 ///

@@ -1,7 +1,7 @@
 import Commerce
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 import PullboxAPI
 
 /// What is for sale: products as operators describe them, shown with what is released of them.

@@ -47,7 +47,7 @@ struct CatalogRoutes: Sendable {
         try await catalog.operatorProducts(after: after?.description ?? "", matching: filter, limit: limit))
     }
     routes.on(.get, "/v1/operator/products/{id}", requires: .read) { _, parameters, _ in
-      return try .json(try await catalog.operatorProduct(try Self.product(parameters)))
+      try .json(try await catalog.operatorProduct(try Self.product(parameters)))
     }
   }
 

@@ -1,7 +1,7 @@
 import Commerce
 import ContentPackage
-import Crypto
 import CoreTypes
+import Crypto
 
 /// The Metalink 4 document (RFC 5854) that describes a package to other download tools: its length, its digest, the digest
 /// of every 1 MiB, and its URL.

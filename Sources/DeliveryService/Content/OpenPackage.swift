@@ -1,7 +1,7 @@
 import ContentPackage
+import CoreTypes
 import Crypto
 import HTTPServer
-import CoreTypes
 
 /// A package that is open for sending: its descriptor, and the head lines that every response about it carries.
 final class OpenPackage: Sendable {

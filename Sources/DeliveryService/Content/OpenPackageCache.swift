@@ -1,7 +1,7 @@
 import BlobStore
 import ContentPackage
-import Database
 import Crypto
+import Database
 import HTTPServer
 import PullboxAPI
 import Synchronization

@@ -1,8 +1,8 @@
-import PullboxAPIServer
+import CoreTypes
 import Crypto
 import HTTPServer
-import CoreTypes
 import PullboxAPI
+import PullboxAPIServer
 
 /// Checks the tickets of requests for content, against keys and revocations.
 struct TicketVerifier: Sendable {

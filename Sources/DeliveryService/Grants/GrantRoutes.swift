@@ -51,7 +51,7 @@ struct OperatorGrantRoutes: Sendable {
 
   func add(to routes: inout ScopedRoutes) {
     routes.on(.get, "/v1/operator/grants/{grant}", requires: .read) { _, parameters, _ in
-      return try .json(try await grants.status(of: try GrantRoutes.grant(parameters)))
+      try .json(try await grants.status(of: try GrantRoutes.grant(parameters)))
     }
     routes.on(.post, "/v1/operator/grants/{grant}/revoke", requires: .admin) { request, parameters, actor in
       let reason = try await request.decodeIfPresent(ReasonBody.self)?.reason

@@ -1,7 +1,7 @@
 import Commerce
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 import PullboxAPI
 
 /// Makes, finds, completes and finishes grants. Every transition is one database transaction, in which the

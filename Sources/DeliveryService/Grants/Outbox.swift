@@ -1,6 +1,6 @@
 import Commerce
-import Database
 import CoreTypes
+import Database
 import ServiceRuntime
 
 /// Makes the calls that are still to be made to stores, one after the other, until each was accepted: today

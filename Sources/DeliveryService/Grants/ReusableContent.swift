@@ -1,7 +1,7 @@
 import Commerce
 import ContentPackage
-import Database
 import CoreTypes
+import Database
 import PullboxAPI
 
 /// What a device need not be sent again, because it has completed another version of the product.

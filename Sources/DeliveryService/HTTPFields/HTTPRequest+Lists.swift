@@ -1,6 +1,6 @@
-import PullboxAPIServer
 import HTTPServer
 import PullboxAPI
+import PullboxAPIServer
 
 /// The query of a request for a list.
 extension HTTPRequest {

@@ -1,8 +1,8 @@
-import PullboxAPIServer
 import Commerce
 import Database
 import HTTPServer
 import PullboxAPI
+import PullboxAPIServer
 
 /// The lists for operators, in pages, newest first: what was granted and delivered, and the audit log.
 struct ListRoutes: Sendable {
@@ -15,11 +15,11 @@ struct ListRoutes: Sendable {
     // One list under two names: what was delivered, and what can be revoked.
     for path in ["/v1/operator/deliveries", "/v1/operator/grants"] {
       routes.on(.get, path, requires: .read) { request, _, _ in
-        return try .json(try await deliveries(request))
+        try .json(try await deliveries(request))
       }
     }
     routes.on(.get, "/v1/operator/audit", requires: .read) { request, _, _ in
-      return try .json(try await audit(request))
+      try .json(try await audit(request))
     }
   }
 

@@ -1,8 +1,8 @@
-import PullboxAPIServer
+import CoreTypes
 import Database
 import HTTPServer
-import CoreTypes
 import PullboxAPI
+import PullboxAPIServer
 
 /// The routes for monitoring: health and metrics. They need no key.
 struct OperationsRoutes: Sendable {

@@ -1,8 +1,8 @@
-import PullboxAPIServer
 import Commerce
-import HTTPServer
 import CoreTypes
+import HTTPServer
 import PullboxAPI
+import PullboxAPIServer
 
 /// Versions and their review, for operators.
 struct PublishingRoutes: Sendable {
@@ -41,7 +41,7 @@ struct PublishingRoutes: Sendable {
           of: try CatalogRoutes.product(parameters), after: after, limit: limit))
     }
     routes.on(.get, versions + "/{version}", requires: .read) { _, parameters, _ in
-      return try .json(
+      try .json(
         try await versionService.version(try CatalogRoutes.product(parameters), try Self.version(parameters)))
     }
     routes.on(.get, versions + "/{version}/manifest", requires: .read) { _, parameters, _ in
@@ -60,12 +60,12 @@ struct PublishingRoutes: Sendable {
 
   private func addReview(_ version: String, to routes: inout ScopedRoutes) {
     routes.on(.post, version + "/submit", requires: .publish) { _, parameters, actor in
-      return try .json(
+      try .json(
         try await versionService.submit(
           try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor.name))
     }
     routes.on(.post, version + "/approve", requires: .review) { _, parameters, actor in
-      return try .json(
+      try .json(
         try await versionService.approve(
           try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor.name)
       )
@@ -87,7 +87,7 @@ struct PublishingRoutes: Sendable {
           try CatalogRoutes.product(parameters), try Self.version(parameters), as: release, by: actor.name))
     }
     routes.on(.delete, version + "/release", requires: .publish) { _, parameters, actor in
-      return try .json(
+      try .json(
         try await versionService.cancelRelease(
           try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor.name))
     }

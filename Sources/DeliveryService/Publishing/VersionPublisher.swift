@@ -1,9 +1,9 @@
 import BlobStore
 import Commerce
 import ContentPackage
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 import PullboxAPI
 import SystemCalls
 

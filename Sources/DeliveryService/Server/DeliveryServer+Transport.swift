@@ -1,6 +1,6 @@
-import PullboxAPIServer
-import HTTPServer
 import CoreTypes
+import HTTPServer
+import PullboxAPIServer
 import ServiceRuntime
 import SystemCalls
 

@@ -37,7 +37,7 @@ public final class DeliveryServer: Service {
   let routeDeclarations: [ScopedRoutes.Declaration]
 
   /// Opens the state directory, which no other process may hold. Blocks. Throws ``ConfigurationError`` or
-  /// ``StateDirectoryError`` for what an operator can mend, and what the database or the system throws.
+  /// ``StateDirectoryError`` for what an operator can fix, and what the database or the system throws.
   public init(
     _ configuration: DeliveryConfiguration, log: Log, clock: any WallClock = SystemWallClock(),
     timer: any MonotonicClock = SystemMonotonicClock(), inherited: [InheritedSocket] = []

@@ -1,6 +1,6 @@
 import Commerce
-import Database
 import CoreTypes
+import Database
 import PullboxAPI
 
 /// The audit log: which key did what, and when. Rows are only ever added; the database refuses anything else.

@@ -1,6 +1,6 @@
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 
 /// The packages that are not sent any more although versions of theirs were granted; ``RevocationList`` is
 /// its image in memory.

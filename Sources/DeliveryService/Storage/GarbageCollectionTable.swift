@@ -1,6 +1,6 @@
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 
 /// What the database knows about which blobs are needed.
 enum GarbageCollectionTable {

@@ -1,6 +1,6 @@
 import Commerce
-import Database
 import CoreTypes
+import Database
 import PullboxAPI
 
 /// Grants as operators list them.

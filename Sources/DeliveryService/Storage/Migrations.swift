@@ -149,14 +149,14 @@ enum Migrations {
       """)
 
   private static let uploadsAndCollection = Migration(
-    "ends and digests of uploads, blobs that nobody needs",
+    "ends and digests of uploads, unneeded blobs",
     script: """
       -- 1: a request that says so ends the upload, not its length alone.
       ALTER TABLE uploads ADD COLUMN awaits_end INTEGER NOT NULL DEFAULT 0;
       -- What the whole must add up to, where the client said so when it began.
       ALTER TABLE uploads ADD COLUMN whole_digest BLOB;
 
-      -- Since when nobody needs a blob; it goes when the grace period has passed.
+      -- Since when no version and no upload needs a blob; it goes when the grace period has passed.
       CREATE TABLE unneeded_blobs (
         digest BLOB PRIMARY KEY,
         since INTEGER NOT NULL

@@ -1,6 +1,6 @@
 import Commerce
-import Database
 import CoreTypes
+import Database
 
 /// The outbox's rows: written in the same transaction as what they follow from, kept until the store has
 /// answered.

@@ -1,5 +1,5 @@
-import Database
 import CoreTypes
+import Database
 
 /// The runs of this server. A run without an end died, and what it counted in memory was lost.
 enum ServerRunTable {

@@ -1,7 +1,7 @@
 import Commerce
 import ContentPackage
-import Database
 import Crypto
+import Database
 
 /// The signatures of versions' manifests, each checked before it was written here.
 enum SignatureTable {

@@ -1,6 +1,6 @@
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 
 /// The rows of uploads.
 enum UploadTable {

@@ -1,6 +1,6 @@
 import Commerce
-import Crypto
 import CoreTypes
+import Crypto
 import PullboxAPI
 
 /// A short-lived token for one grant and one package, which the delivery plane checks by itself: without the

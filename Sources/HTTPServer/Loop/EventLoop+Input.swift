@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import CoreTypes
+internal import Glibc
 internal import SystemCalls
 
 extension EventLoop {

@@ -18,18 +18,18 @@ public enum KnownField: Int, Sendable, CaseIterable {
   /// The name in lower case, packed; a test spells them out.
   var packedName: PackedName {
     switch self {
-    case .host: PackedName(words: [0x686F7374, 0x0, 0x0])
-    case .contentLength: PackedName(words: [0x636F6E74656E742D, 0x6C656E677468, 0x0])
-    case .transferEncoding: PackedName(words: [0x7472616E73666572, 0x2D656E636F64696E, 0x67])
-    case .connection: PackedName(words: [0x636F6E6E65637469, 0x6F6E, 0x0])
-    case .expect: PackedName(words: [0x657870656374, 0x0, 0x0])
-    case .range: PackedName(words: [0x72616E6765, 0x0, 0x0])
-    case .ifRange: PackedName(words: [0x69662D72616E6765, 0x0, 0x0])
-    case .ifMatch: PackedName(words: [0x69662D6D61746368, 0x0, 0x0])
-    case .ifNoneMatch: PackedName(words: [0x69662D6E6F6E652D, 0x6D61746368, 0x0])
-    case .ifModifiedSince: PackedName(words: [0x69662D6D6F646966, 0x6965642D73696E63, 0x65])
-    case .ifUnmodifiedSince: PackedName(words: [0x69662D756E6D6F64, 0x69666965642D7369, 0x6E6365])
-    case .authorization: PackedName(words: [0x617574686F72697A, 0x6174696F6E, 0x0])
+    case .host: PackedName(words: [0x686F_7374, 0x0, 0x0])
+    case .contentLength: PackedName(words: [0x636F_6E74_656E_742D, 0x6C65_6E67_7468, 0x0])
+    case .transferEncoding: PackedName(words: [0x7472_616E_7366_6572, 0x2D65_6E63_6F64_696E, 0x67])
+    case .connection: PackedName(words: [0x636F_6E6E_6563_7469, 0x6F6E, 0x0])
+    case .expect: PackedName(words: [0x6578_7065_6374, 0x0, 0x0])
+    case .range: PackedName(words: [0x72_616E_6765, 0x0, 0x0])
+    case .ifRange: PackedName(words: [0x6966_2D72_616E_6765, 0x0, 0x0])
+    case .ifMatch: PackedName(words: [0x6966_2D6D_6174_6368, 0x0, 0x0])
+    case .ifNoneMatch: PackedName(words: [0x6966_2D6E_6F6E_652D, 0x6D_6174_6368, 0x0])
+    case .ifModifiedSince: PackedName(words: [0x6966_2D6D_6F64_6966, 0x6965_642D_7369_6E63, 0x65])
+    case .ifUnmodifiedSince: PackedName(words: [0x6966_2D75_6E6D_6F64, 0x6966_6965_642D_7369, 0x6E6365])
+    case .authorization: PackedName(words: [0x6175_7468_6F72_697A, 0x61_7469_6F6E, 0x0])
     }
   }
 

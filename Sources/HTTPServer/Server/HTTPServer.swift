@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 public import CoreTypes
+internal import Glibc
 internal import Synchronization
 internal import SystemCalls
 

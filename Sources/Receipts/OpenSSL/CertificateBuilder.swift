@@ -1,6 +1,6 @@
 import COpenSSL
-import Crypto
 import CoreTypes
+import Crypto
 
 /// A certificate being made. Every method throws ``ReceiptError`` `signingFailed` when libcrypto refuses.
 @safe

@@ -1,5 +1,5 @@
-import FoundationEssentials
 import CoreTypes
+import FoundationEssentials
 
 /// The answer of `verifyReceipt`.
 public struct VerifyReceiptResponse: Sendable {

@@ -1,5 +1,5 @@
-import Glibc
 public import CoreTypes
+import Glibc
 public import SystemCalls
 
 /// What a ``ServiceGroup`` uses of its process: signals, clock, service manager, end.

@@ -1,6 +1,6 @@
-import PullboxAPIClient
 import Commerce
 import HTTPClient
+import PullboxAPIClient
 import PullboxKit
 import ServiceRuntime
 

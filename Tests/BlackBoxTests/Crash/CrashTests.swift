@@ -1,6 +1,6 @@
+import CoreTypes
 import Foundation
 import HTTPClient
-import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Testing

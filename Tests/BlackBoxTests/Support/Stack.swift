@@ -1,7 +1,7 @@
 import Commerce
+import CoreTypes
 import Foundation
 import HTTPClient
-import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import SystemCalls

@@ -1,5 +1,5 @@
-import HTTPClient
 import CoreTypes
+import HTTPClient
 import PullboxAPI
 
 /// A response as a test looks at it.

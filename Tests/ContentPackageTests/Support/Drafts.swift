@@ -1,6 +1,6 @@
 import Commerce
-import Crypto
 import CoreTypes
+import Crypto
 
 @testable import ContentPackage
 

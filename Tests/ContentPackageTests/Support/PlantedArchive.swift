@@ -1,5 +1,5 @@
-import Crypto
 import CoreTypes
+import Crypto
 import SystemCalls
 
 @testable import ContentPackage

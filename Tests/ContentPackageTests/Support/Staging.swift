@@ -1,5 +1,5 @@
-import Glibc
 import CoreTypes
+import Glibc
 import PullboxTesting
 import SystemCalls
 

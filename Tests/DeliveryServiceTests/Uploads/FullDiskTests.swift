@@ -1,9 +1,9 @@
 import BlobStore
-import Database
+import CoreTypes
 import Crypto
+import Database
 import Glibc
 import HTTPServer
-import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import Testing

@@ -1,7 +1,7 @@
-import PullboxAPIClient
-import HTTPClient
 import CoreTypes
+import HTTPClient
 import PullboxAPI
+import PullboxAPIClient
 import PullboxTesting
 import Testing
 

@@ -1,8 +1,8 @@
-import PullboxAPIClient
+import CoreTypes
 import Crypto
 import HTTPClient
-import CoreTypes
 import PullboxAPI
+import PullboxAPIClient
 import PullboxTesting
 import Testing
 

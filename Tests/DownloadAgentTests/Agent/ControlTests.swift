@@ -1,7 +1,7 @@
 import Commerce
 import ContentPackage
-import HTTPClient
 import CoreTypes
+import HTTPClient
 import PullboxAPI
 import PullboxTesting
 import Synchronization

@@ -1,7 +1,7 @@
 import Commerce
 import ContentPackage
-import Crypto
 import CoreTypes
+import Crypto
 import PullboxAPI
 import PullboxTesting
 import Testing

@@ -9,7 +9,11 @@ import Testing
 /// A machine of two states, with one action of each kind.
 private struct Lamp: StateMachine {
   enum Event: Sendable { case switched, flickered, looked, broke }
-  enum Action: Hashable, Sendable { case light, cool, retry(failures: Int), stop }
+  enum Action: Hashable, Sendable {
+    case light, cool
+    case retry(failures: Int)
+    case stop
+  }
 
   static let saveFailed: Event? = .broke
   static func runnerAction(for action: Action) -> RunnerAction? {

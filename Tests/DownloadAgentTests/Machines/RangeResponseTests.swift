@@ -1,6 +1,6 @@
+import CoreTypes
 import Crypto
 import HTTPClient
-import CoreTypes
 import Testing
 
 @testable import DownloadAgent

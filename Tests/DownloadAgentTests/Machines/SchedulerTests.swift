@@ -1,5 +1,5 @@
-import PullboxAPI
 import Commerce
+import PullboxAPI
 import Testing
 
 @testable import DownloadAgent

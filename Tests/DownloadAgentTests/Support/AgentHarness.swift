@@ -1,8 +1,8 @@
 import Commerce
 import ContentPackage
+import CoreTypes
 import Crypto
 import HTTPClient
-import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime

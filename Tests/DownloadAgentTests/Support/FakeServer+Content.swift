@@ -1,9 +1,9 @@
-import PullboxAPIServer
 import ContentPackage
+import CoreTypes
 import Crypto
 import HTTPServer
-import CoreTypes
 import PullboxAPI
+import PullboxAPIServer
 import PullboxTesting
 
 extension FakeServer {

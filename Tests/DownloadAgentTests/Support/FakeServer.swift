@@ -1,10 +1,10 @@
-import PullboxAPIServer
 import Commerce
 import ContentPackage
+import CoreTypes
 import Crypto
 import HTTPServer
-import CoreTypes
 import PullboxAPI
+import PullboxAPIServer
 import PullboxTesting
 import Receipts
 import Testing

@@ -1,7 +1,7 @@
 import Commerce
 import ContentPackage
-import Crypto
 import CoreTypes
+import Crypto
 import PullboxTesting
 import SystemCalls
 import Testing

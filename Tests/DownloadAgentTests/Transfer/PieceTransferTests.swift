@@ -1,7 +1,7 @@
 import ContentPackage
+import CoreTypes
 import Crypto
 import HTTPClient
-import CoreTypes
 import PullboxAPI
 import PullboxTesting
 import SystemCalls

@@ -1,5 +1,6 @@
-@testable import HTTPServer
 import CoreTypes
+
+@testable import HTTPServer
 
 /// Rules of dates and entity tags for any bytes.
 enum ConditionProperties {

@@ -1,5 +1,6 @@
-@testable import HTTPServer
 import Testing
+
+@testable import HTTPServer
 
 /// Bounded runs of the fuzz targets; `scripts/fuzz` runs them without bounds.
 struct FuzzTests {

@@ -1,5 +1,5 @@
-import HTTPServer
 import CoreTypes
+import HTTPServer
 import SystemCalls
 
 /// A representation of 1000 bytes as ``SemanticsVector`` asks for it: inline at `/inline`, by the async

@@ -1,8 +1,8 @@
 import CLinux
+import CoreTypes
 import Dispatch
 import Glibc
 import HTTPServer
-import CoreTypes
 import PullboxTesting
 import SystemCalls
 

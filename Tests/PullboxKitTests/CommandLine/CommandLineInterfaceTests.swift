@@ -1,6 +1,7 @@
-@testable import pullbox
 import ServiceRuntime
 import Testing
+
+@testable import pullbox
 
 @Suite("The words of the command line")
 struct CommandLineInterfaceTests {

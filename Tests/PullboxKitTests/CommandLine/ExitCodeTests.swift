@@ -1,11 +1,12 @@
-import PullboxAPIClient
 import ContentPackage
 import HTTPClient
-@testable import pullbox
 import PullboxAPI
+import PullboxAPIClient
 import ServiceRuntime
 import SystemCalls
 import Testing
+
+@testable import pullbox
 
 @Suite("What a failed command ends with")
 struct ExitCodeTests {

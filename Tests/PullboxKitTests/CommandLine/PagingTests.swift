@@ -1,6 +1,7 @@
-@testable import pullbox
 import PullboxAPI
 import Testing
+
+@testable import pullbox
 
 @Suite("Lists that come page by page")
 struct PagingTests {

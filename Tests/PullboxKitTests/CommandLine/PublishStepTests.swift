@@ -1,7 +1,8 @@
-@testable import pullbox
 import PullboxAPI
 import PullboxKit
 import Testing
+
+@testable import pullbox
 
 @Suite("The steps that publishing takes")
 struct PublishStepTests {

@@ -1,9 +1,10 @@
 import Commerce
-@testable import pullbox
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 import Testing
+
+@testable import pullbox
 
 @Suite("Waiting for a purchase")
 struct PurchaseTrackerTests {

@@ -1,6 +1,6 @@
+import CoreTypes
 import Foundation
 import HTTPServer
-import CoreTypes
 import PullboxAPI
 import Synchronization
 

@@ -1,5 +1,5 @@
-import HTTPServer
 import CoreTypes
+import HTTPServer
 
 /// Runs `body` while `handler` answers at an address; the server is gone afterwards, however `body` ends.
 @discardableResult

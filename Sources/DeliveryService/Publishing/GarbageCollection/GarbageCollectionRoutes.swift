@@ -1,7 +1,7 @@
-import PullboxAPIServer
-import HTTPServer
 import CoreTypes
+import HTTPServer
 import PullboxAPI
+import PullboxAPIServer
 
 /// Collection on demand.
 struct GarbageCollectionRoutes: Sendable {

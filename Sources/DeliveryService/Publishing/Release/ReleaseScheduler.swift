@@ -1,5 +1,5 @@
-import Database
 import CoreTypes
+import Database
 import PullboxAPI
 import ServiceRuntime
 

@@ -1,8 +1,8 @@
 import Commerce
 import ContentPackage
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 import PullboxAPI
 import SystemCalls
 

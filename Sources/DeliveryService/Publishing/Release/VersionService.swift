@@ -1,6 +1,6 @@
 import Commerce
-import Database
 import CoreTypes
+import Database
 import PullboxAPI
 
 /// Review, release and withdrawal of versions. Every step can be repeated, and is in the audit log.

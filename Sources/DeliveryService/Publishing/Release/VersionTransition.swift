@@ -1,7 +1,7 @@
 import Commerce
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 import PullboxAPI
 
 /// One step with one version, written down: the plan decides, and the new states, the audit log and the count

@@ -1,8 +1,8 @@
-import PullboxAPIServer
+import CoreTypes
 import Crypto
 import HTTPServer
-import CoreTypes
 import PullboxAPI
+import PullboxAPIServer
 
 /// tus 1.0.0: core, creation, creation-with-upload, creation-defer-length, checksum, expiration, termination.
 struct TusHandler: Sendable {

@@ -1,8 +1,8 @@
-import PullboxAPIServer
+import CoreTypes
 import Crypto
 import HTTPServer
-import CoreTypes
 import PullboxAPI
+import PullboxAPIServer
 
 /// `/v1/operator/uploads`: one set of uploads in two protocols, tus 1.0.0 and
 /// draft-ietf-httpbis-resumable-upload. The fields of a request tell which one it speaks.

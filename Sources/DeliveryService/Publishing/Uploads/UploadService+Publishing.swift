@@ -1,7 +1,7 @@
 import BlobStore
-import Database
-import Crypto
 import CoreTypes
+import Crypto
+import Database
 import PullboxAPI
 
 extension UploadService {

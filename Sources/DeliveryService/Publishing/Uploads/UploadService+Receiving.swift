@@ -1,8 +1,8 @@
 import BlobStore
-import Database
-import Crypto
-import HTTPServer
 import CoreTypes
+import Crypto
+import Database
+import HTTPServer
 import PullboxAPI
 
 /// The outcome of receiving a request's bytes.

@@ -1,8 +1,8 @@
 import BlobStore
-import Database
-import Crypto
-import HTTPServer
 import CoreTypes
+import Crypto
+import Database
+import HTTPServer
 import PullboxAPI
 
 /// Receives uploads, whatever protocol their requests speak: an ``AppendPolicy`` has the protocol's rules.
