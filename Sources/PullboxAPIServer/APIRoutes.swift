@@ -27,7 +27,7 @@ public struct APIRoutes {
 
   /// Adds a route. `pattern` is a path in which `{name}` stands for one part; of two that match, the more
   /// exact one counts.
-  public mutating func on(_ method: HTTPMethod, _ pattern: String, _ responder: @escaping Responder) {
+  public mutating func on(_ method: HTTPMethod, _ pattern: String, use responder: @escaping Responder) {
     routes.append((method, pattern, responder))
   }
 

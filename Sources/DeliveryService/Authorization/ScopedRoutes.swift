@@ -38,7 +38,7 @@ struct ScopedRoutes {
     _ method: HTTPMethod, _ pattern: String, _ responder: @escaping APIRoutes.Responder
   ) {
     declarations.append(Declaration(method: method, pattern: pattern, access: .open))
-    routes.on(method, pattern, responder)
+    routes.on(method, pattern, use: responder)
   }
 
   /// A route for keys with `scope`; others are answered `unauthorized` or `forbidden`.

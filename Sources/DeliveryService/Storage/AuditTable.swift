@@ -5,6 +5,9 @@ import PullboxAPI
 
 /// The audit log: which key did what, and when. Rows are only ever added; the database refuses anything else.
 enum AuditTable {
+  /// The actor of what the server does by itself, such as scheduled garbage collection.
+  static let serverActor = "server"
+
   static func add(_ entry: AuditEntry, in connection: borrowing Connection) throws {
     try connection.execute(
       "INSERT INTO audit (at, actor, action, subject, detail) VALUES (?, ?, ?, ?, ?)",

@@ -25,7 +25,7 @@ struct StoreRoutes: Sendable {
     addCustomerRoutes(to: &routes)
     addSandboxRoutes(to: &routes)
     addVerification(to: &routes)
-    routes.on(.post, "/store/v1/transactions/{id}/finish", finish)
+    routes.on(.post, "/store/v1/transactions/{id}/finish", use: finish)
     routes.onHealth { [store] in
       do {
         try await store.database.read { _ in }

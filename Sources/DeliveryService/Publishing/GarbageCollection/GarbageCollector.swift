@@ -8,9 +8,6 @@ import ServiceRuntime
 /// Removes what nothing needs: uploads that expired, files that belong to none, blobs that no version and no
 /// live grant refers to. A kill at any point leaves things that the next run finds again.
 struct GarbageCollector: Sendable {
-  /// What the audit log calls the server when it collects by itself.
-  static let actor = "server"
-
   /// What the operator decided.
   struct Rules: Sendable {
     /// How long a blob must have been unneeded.
@@ -113,7 +110,7 @@ extension GarbageCollector {
     guard interval > .zero else { return }
     let backoff = Backoff(initial: min(.seconds(60), interval), cap: interval)
     await Worker(clock: clock, backoff: backoff).run(every: interval) {
-      let report = try await run(isDryRun: false, by: Self.actor)
+      let report = try await run(isDryRun: false, by: AuditTable.serverActor)
       guard !report.uploads.isEmpty || !report.blobs.isEmpty else { return }
       log.info(
         "collected",

@@ -247,7 +247,7 @@ actor UploadService {
     guard try await refusal(of: reservation, for: id) != nil else { return }
     for upload in try await database.read({ try UploadTable.all(in: $0) })
     where expiry(of: upload) <= clock.now() {
-      _ = try await removeExpired(upload.id, by: GarbageCollector.actor)
+      _ = try await removeExpired(upload.id, by: AuditTable.serverActor)
     }
     if let reason = try await refusal(of: reservation, for: id) { throw Problem(.outOfSpace, reason) }
   }
