@@ -45,7 +45,7 @@ public struct Connection: ~Copyable {
 
   /// Hands out row after row; holds one at a time.
   public func forEach(
-    _ sql: String, _ values: [SQLValue] = [], _ body: (Row) throws -> Void
+    _ sql: String, _ values: [SQLValue] = [], body: (Row) throws -> Void
   ) throws {
     let statement = try prepared(sql)
     try statement.run(values, body, orThrow: { $0 })
@@ -74,7 +74,7 @@ public struct Connection: ~Copyable {
   }
 
   private func run(
-    _ sql: String, _ values: [SQLValue], _ body: (Row) throws(DatabaseError) -> Void
+    _ sql: String, _ values: [SQLValue], body: (Row) throws(DatabaseError) -> Void
   ) throws(DatabaseError) {
     try prepared(sql).run(values, body, orThrow: { $0 })
   }

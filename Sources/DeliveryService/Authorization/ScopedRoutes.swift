@@ -35,7 +35,7 @@ struct ScopedRoutes {
 
   /// A route that needs no key.
   mutating func `public`(
-    _ method: HTTPMethod, _ pattern: String, _ responder: @escaping APIRoutes.Responder
+    _ method: HTTPMethod, _ pattern: String, use responder: @escaping APIRoutes.Responder
   ) {
     declarations.append(Declaration(method: method, pattern: pattern, access: .open))
     routes.on(method, pattern, use: responder)
@@ -44,7 +44,7 @@ struct ScopedRoutes {
   /// A route for keys with `scope`; others are answered `unauthorized` or `forbidden`.
   mutating func on(
     _ method: HTTPMethod, _ pattern: String, requires scope: OperatorScope,
-    _ responder:
+    use responder:
       @escaping @Sendable (HTTPRequest, PathParameters, Operator) async throws -> HTTPResponse
   ) {
     declarations.append(Declaration(method: method, pattern: pattern, access: .key(scope)))
@@ -57,7 +57,7 @@ struct ScopedRoutes {
   /// itself: for protocols that have refusals of their own.
   mutating func on(
     _ method: HTTPMethod, _ pattern: String, requiresByRequest scopes: Set<OperatorScope>,
-    _ responder:
+    use responder:
       @escaping @Sendable (HTTPRequest, PathParameters, Authorization) async throws -> HTTPResponse
   ) {
     declarations.append(Declaration(method: method, pattern: pattern, access: .byRequest(scopes)))

@@ -7,7 +7,7 @@ public struct ProblemCode: Hashable, Sendable {
   /// The same for every occurrence, as RFC 9457 asks.
   public let title: String
 
-  private init(_ text: String, _ status: Int, _ title: String) {
+  private init(_ text: String, status: Int, title: String) {
     self.text = text
     self.status = status
     self.title = title
@@ -18,164 +18,188 @@ public struct ProblemCode: Hashable, Sendable {
 
   // What a device meets.
   /// The proof of purchase cannot be decoded at all. Asking again with the same one is no use.
-  public static let receiptMalformed = ProblemCode("receipt-malformed", 400, "The receipt cannot be read")
+  public static let receiptMalformed = ProblemCode(
+    "receipt-malformed", status: 400, title: "The receipt cannot be read")
   /// No store vouches for the proof, or it was made for another device.
   public static let receiptNotAuthentic = ProblemCode(
-    "receipt-not-authentic", 403, "The receipt is not genuine, or not this device's")
+    "receipt-not-authentic", status: 403, title: "The receipt is not genuine, or not this device's")
   /// The proof is genuine and of an application that this server does not serve.
   public static let receiptWrongApplication = ProblemCode(
-    "receipt-wrong-application", 403, "The receipt belongs to another application")
+    "receipt-wrong-application", status: 403, title: "The receipt belongs to another application")
   /// The proof is genuine and comes from a store's sandbox where production is asked for, or the other way
   /// round.
   public static let receiptWrongEnvironment = ProblemCode(
-    "receipt-wrong-environment", 403, "The receipt comes from another environment of the store")
+    "receipt-wrong-environment", status: 403, title: "The receipt comes from another environment of the store"
+  )
   /// The proof is genuine and holds no transaction that pays for the product.
   public static let purchaseRequired = ProblemCode(
-    "purchase-required", 402, "The receipt holds no purchase of this product")
+    "purchase-required", status: 402, title: "The receipt holds no purchase of this product")
   /// What paid for the product has ended.
   public static let entitlementExpired = ProblemCode(
-    "entitlement-expired", 403, "The purchase has expired and no longer covers this product")
+    "entitlement-expired", status: 403, title: "The purchase has expired and no longer covers this product")
   /// What paid for the product was taken back.
   public static let entitlementRevoked = ProblemCode(
-    "entitlement-revoked", 403, "The purchase was refunded or revoked")
+    "entitlement-revoked", status: 403, title: "The purchase was refunded or revoked")
   /// The transaction already serves as many devices as the server's configuration allows.
   public static let deviceLimit = ProblemCode(
-    "device-limit", 403, "The purchase is in use on as many devices as it allows")
+    "device-limit", status: 403, title: "The purchase is in use on as many devices as it allows")
   /// No product has that name, or it is not for sale.
-  public static let productUnknown = ProblemCode("product-unknown", 404, "There is no such product")
+  public static let productUnknown = ProblemCode(
+    "product-unknown", status: 404, title: "There is no such product")
   /// No released version has that number, or the product has none at all.
   public static let versionUnknown = ProblemCode(
-    "version-unknown", 404, "The product has no such released content version")
+    "version-unknown", status: 404, title: "The product has no such released content version")
   /// The content was withdrawn: it is not coming back under this version.
   public static let contentWithdrawn = ProblemCode(
-    "content-withdrawn", 410, "The publisher withdrew this content")
+    "content-withdrawn", status: 410, title: "The publisher withdrew this content")
   /// No decision about the proof could be had from the store; `retryAfterSeconds` says when to ask again.
   public static let verificationUndetermined = ProblemCode(
-    "verification-undetermined", 503, "The store could not be asked; try again")
+    "verification-undetermined", status: 503, title: "The store could not be asked; try again")
   /// The request for content bears no ticket.
-  public static let ticketMissing = ProblemCode("ticket-missing", 401, "A ticket is needed")
+  public static let ticketMissing = ProblemCode("ticket-missing", status: 401, title: "A ticket is needed")
   /// The ticket is not this server's, or was issued for other content.
   public static let ticketInvalid = ProblemCode(
-    "ticket-invalid", 403, "The ticket does not open this content")
+    "ticket-invalid", status: 403, title: "The ticket does not open this content")
   /// The ticket's time is over; the grant renews it.
-  public static let ticketExpired = ProblemCode("ticket-expired", 403, "The ticket has expired; renew it")
+  public static let ticketExpired = ProblemCode(
+    "ticket-expired", status: 403, title: "The ticket has expired; renew it")
   /// A completion differs from the grant; ``Problem/missingStep`` names the first link that does not hold.
   public static let completionMismatch = ProblemCode(
-    "completion-mismatch", 409, "The completion does not match what was granted and delivered")
+    "completion-mismatch", status: 409, title: "The completion does not match what was granted and delivered")
   /// A completion is no JSON of its kind, or no readable JSON Web Signature.
   public static let completionMalformed = ProblemCode(
-    "completion-malformed", 400, "The completion cannot be read")
+    "completion-malformed", status: 400, title: "The completion cannot be read")
   /// A rate limit was reached; `retryAfterSeconds` says for how long.
-  public static let tooManyRequests = ProblemCode("too-many-requests", 429, "Too many requests; wait")
+  public static let tooManyRequests = ProblemCode(
+    "too-many-requests", status: 429, title: "Too many requests; wait")
   /// No grant has that name.
-  public static let grantUnknown = ProblemCode("grant-unknown", 404, "There is no such grant")
+  public static let grantUnknown = ProblemCode("grant-unknown", status: 404, title: "There is no such grant")
   /// No content of that digest is released.
-  public static let contentUnknown = ProblemCode("content-unknown", 404, "There is no such content")
+  public static let contentUnknown = ProblemCode(
+    "content-unknown", status: 404, title: "There is no such content")
   /// The proof names a store that the server's configuration does not have.
-  public static let storeUnknown = ProblemCode("store-unknown", 400, "The server knows no store of that name")
+  public static let storeUnknown = ProblemCode(
+    "store-unknown", status: 400, title: "The server knows no store of that name")
 
   // What every client can meet.
   /// The request breaks HTTP's syntax, or its body or query is not what the address takes.
   public static let requestMalformed = ProblemCode(
-    "request-malformed", 400, "The request cannot be understood")
+    "request-malformed", status: 400, title: "The request cannot be understood")
   /// The body is longer than the address takes.
   public static let requestTooLarge = ProblemCode(
-    "request-too-large", 413, "The request is larger than allowed")
+    "request-too-large", status: 413, title: "The request is larger than allowed")
   /// The request's head or body was not complete in time.
-  public static let requestTimeout = ProblemCode("request-timeout", 408, "The request did not arrive in time")
+  public static let requestTimeout = ProblemCode(
+    "request-timeout", status: 408, title: "The request did not arrive in time")
   /// The request target is longer than the server reads.
-  public static let targetTooLong = ProblemCode("target-too-long", 414, "The request's address is too long")
+  public static let targetTooLong = ProblemCode(
+    "target-too-long", status: 414, title: "The request's address is too long")
   /// The request's fields together are longer than the server reads.
-  public static let fieldsTooLarge = ProblemCode("fields-too-large", 431, "The request's header is too large")
+  public static let fieldsTooLarge = ProblemCode(
+    "fields-too-large", status: 431, title: "The request's header is too large")
   /// The request asks for a method, an expectation or a transfer coding that is not known (RFC 9110
   /// §15.6.2).
   public static let notImplemented = ProblemCode(
-    "not-implemented", 501, "The request asks for what is not known here")
+    "not-implemented", status: 501, title: "The request asks for what is not known here")
   /// The request is of another major version of HTTP (RFC 9110 §15.6.6).
-  public static let versionNotSupported = ProblemCode("version-not-supported", 505, "HTTP/1.1 is spoken here")
+  public static let versionNotSupported = ProblemCode(
+    "version-not-supported", status: 505, title: "HTTP/1.1 is spoken here")
   /// No route has this address.
-  public static let notFound = ProblemCode("not-found", 404, "There is nothing at this address")
+  public static let notFound = ProblemCode(
+    "not-found", status: 404, title: "There is nothing at this address")
   /// The address exists with other methods, which `Allow` lists.
   public static let methodNotAllowed = ProblemCode(
-    "method-not-allowed", 405, "This address does not support the method")
+    "method-not-allowed", status: 405, title: "This address does not support the method")
   /// The request bears no key or token, or one that is not known.
-  public static let unauthorized = ProblemCode("unauthorized", 401, "A valid key or token is needed")
+  public static let unauthorized = ProblemCode(
+    "unauthorized", status: 401, title: "A valid key or token is needed")
   /// The key or token is known and its scope does not include this.
-  public static let forbidden = ProblemCode("forbidden", 403, "The key or token does not allow this")
+  public static let forbidden = ProblemCode(
+    "forbidden", status: 403, title: "The key or token does not allow this")
   /// Something failed that should not; `instance` finds it in the log.
   public static let internalError = ProblemCode(
-    "internal-error", 500, "The service failed; the operator's log says why")
+    "internal-error", status: 500, title: "The service failed; the operator's log says why")
   /// The service is starting, stopping or overloaded; a later request can succeed.
-  public static let unavailable = ProblemCode("unavailable", 503, "The service cannot do this now; try again")
+  public static let unavailable = ProblemCode(
+    "unavailable", status: 503, title: "The service cannot do this now; try again")
 
   // What an operator meets.
   /// No upload has that address, or it belongs to another key.
-  public static let uploadUnknown = ProblemCode("upload-unknown", 404, "There is no such upload")
+  public static let uploadUnknown = ProblemCode(
+    "upload-unknown", status: 404, title: "There is no such upload")
   /// The upload was there and was removed because no request added to it in time.
   public static let uploadExpired = ProblemCode(
-    "upload-expired", 410, "The upload was not continued in time and is forgotten")
+    "upload-expired", status: 410, title: "The upload was not continued in time and is forgotten")
   /// The request continues at another byte than the next one; ``Problem/expectedOffset`` is the next one.
   public static let uploadOffsetMismatch = ProblemCode(
-    "upload-offset-mismatch", 409, "The upload stands at another offset")
+    "upload-offset-mismatch", status: 409, title: "The upload stands at another offset")
   /// Another request is writing to the upload and did not give way.
-  public static let uploadLocked = ProblemCode("upload-locked", 423, "Another request holds this upload")
+  public static let uploadLocked = ProblemCode(
+    "upload-locked", status: 423, title: "Another request holds this upload")
   /// The upload lacks bytes, so no version can be made of it.
-  public static let uploadIncomplete = ProblemCode("upload-incomplete", 409, "The upload is not complete")
+  public static let uploadIncomplete = ProblemCode(
+    "upload-incomplete", status: 409, title: "The upload is not complete")
   /// The upload is announced longer than a package may be, or grew past that.
   public static let uploadTooLarge = ProblemCode(
-    "upload-too-large", 413, "A package holds at most 2,147,483,648 bytes")
+    "upload-too-large", status: 413, title: "A package holds at most 2,147,483,648 bytes")
   /// The request speaks another version of tus, which `Tus-Version` lists.
   public static let uploadVersionUnsupported = ProblemCode(
-    "upload-protocol-unsupported", 412, "Only tus 1.0.0 is spoken here")
+    "upload-protocol-unsupported", status: 412, title: "Only tus 1.0.0 is spoken here")
   /// The request's media type is not the one that tus prescribes for bytes.
   public static let uploadTypeUnsupported = ProblemCode(
-    "upload-type-unsupported", 415, "An upload's bytes are sent as application/offset+octet-stream")
+    "upload-type-unsupported", status: 415,
+    title: "An upload's bytes are sent as application/offset+octet-stream")
   /// The bytes of this request do not match the checksum it gave. The status is tus's own.
   public static let checksumMismatch = ProblemCode(
-    "checksum-mismatch", 460, "The bytes do not match their checksum; none were kept")
+    "checksum-mismatch", status: 460, title: "The bytes do not match their checksum; none were kept")
   /// The request gives a checksum of an algorithm that is not offered.
   public static let checksumUnsupported = ProblemCode(
-    "checksum-unsupported", 400, "Checksums are made with sha1 or sha256 here")
+    "checksum-unsupported", status: 400, title: "Checksums are made with sha1 or sha256 here")
   /// The complete upload does not match the digest that its creation gave.
   public static let digestMismatch = ProblemCode(
-    "digest-mismatch", 400, "The upload does not match the digest that was given for the whole")
+    "digest-mismatch", status: 400, title: "The upload does not match the digest that was given for the whole"
+  )
   /// The quota or the disk has no room for so many bytes.
-  public static let outOfSpace = ProblemCode("out-of-space", 507, "There is no room for this upload")
+  public static let outOfSpace = ProblemCode(
+    "out-of-space", status: 507, title: "There is no room for this upload")
   /// Manifest, package or signatures break rules, all of which `faults` lists.
-  public static let packageRejected = ProblemCode("package-rejected", 422, "The package has faults")
+  public static let packageRejected = ProblemCode(
+    "package-rejected", status: 422, title: "The package has faults")
   /// The product's description breaks rules, all of which `faults` lists.
-  public static let productInvalid = ProblemCode("product-invalid", 422, "The product description has faults")
+  public static let productInvalid = ProblemCode(
+    "product-invalid", status: 422, title: "The product description has faults")
   /// The version's number is taken by other content.
   public static let versionConflict = ProblemCode(
-    "version-conflict", 409, "This version exists with other content; versions never change")
+    "version-conflict", status: 409, title: "This version exists with other content; versions never change")
   /// The step cannot be taken from the state in which the version is.
   public static let stateConflict = ProblemCode(
-    "state-conflict", 409, "The version's state does not allow this step")
+    "state-conflict", status: 409, title: "The version's state does not allow this step")
   /// The key that submitted a version may not approve it.
   public static let secondKeyRequired = ProblemCode(
-    "second-key-required", 403, "Who handed a version in may not approve it")
+    "second-key-required", status: 403, title: "Who handed a version in may not approve it")
 
   // What a store's customer or an app on a device meets.
   /// The sandbox store could not ask the server what is for sale.
   public static let catalogUnavailable = ProblemCode(
-    "catalogue-unavailable", 503, "The catalog could not be asked; try again")
+    "catalogue-unavailable", status: 503, title: "The catalog could not be asked; try again")
   /// The account has no such transaction.
   public static let transactionUnknown = ProblemCode(
-    "transaction-unknown", 404, "There is no such transaction")
+    "transaction-unknown", status: 404, title: "There is no such transaction")
   /// The transaction is not paid for, so it cannot be finished.
   public static let transactionUnpaid = ProblemCode(
-    "transaction-unpaid", 409, "Only a purchased transaction can be finished")
+    "transaction-unpaid", status: 409, title: "Only a purchased transaction can be finished")
   /// The agent knows no download of that name.
-  public static let downloadUnknown = ProblemCode("download-unknown", 404, "There is no such download")
+  public static let downloadUnknown = ProblemCode(
+    "download-unknown", status: 404, title: "There is no such download")
   /// The agent's library has nothing of that product.
   public static let libraryItemUnknown = ProblemCode(
-    "library-item-unknown", 404, "The library does not hold this")
+    "library-item-unknown", status: 404, title: "The library does not hold this")
   /// The agent could not reach its payment store.
   public static let storeUnavailable = ProblemCode(
-    "store-unavailable", 503, "The payment store could not be reached; try again")
+    "store-unavailable", status: 503, title: "The payment store could not be reached; try again")
   /// The download needs more space than is free where the library lies.
   public static let insufficientStorage = ProblemCode(
-    "insufficient-storage", 507, "The device has too little free space")
+    "insufficient-storage", status: 507, title: "The device has too little free space")
 
   static let all: [ProblemCode] = [
     receiptMalformed, receiptNotAuthentic, receiptWrongApplication, receiptWrongEnvironment, purchaseRequired,
