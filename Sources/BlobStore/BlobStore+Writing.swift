@@ -42,7 +42,7 @@ extension BlobStore {
       } catch {
         guard error.isFileMissing else { throw error }
       }
-      try self.operations.remove(self.paths.durableLength(identifier))
+      try self.operations.remove(self.paths.syncCheckpoint(identifier))
       return true
     }
   }
@@ -61,8 +61,8 @@ extension BlobStore {
   private func listIncomingBlocking() throws(SystemError) -> [String: ByteCount] {
     var lengths: [String: ByteCount] = [:]
     for entry in try FileSystem.list(paths.incoming) where entry.kind == .regular {
-      if entry.name.hasSuffix(BlobStorePaths.durableLengthSuffix) {
-        let identifier = String(entry.name.dropLast(BlobStorePaths.durableLengthSuffix.count))
+      if entry.name.hasSuffix(BlobStorePaths.syncCheckpointSuffix) {
+        let identifier = String(entry.name.dropLast(BlobStorePaths.syncCheckpointSuffix.count))
         if BlobStorePaths.isIdentifier(identifier) { lengths[identifier, default: .zero] += .zero }
       } else if BlobStorePaths.isIdentifier(entry.name) {
         lengths[entry.name] = try BlobWriter.trustedLength(of: entry.name, in: paths)

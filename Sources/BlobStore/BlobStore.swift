@@ -173,12 +173,13 @@ struct BlobStorePaths: Sendable {
 
   func incomingFile(_ identifier: String) -> String { "\(incoming)/\(identifier)" }
 
-  /// Says how much of the incoming file is on the device. No identifier has a dot, so the names cannot meet.
-  func durableLength(_ identifier: String) -> String {
-    "\(incoming)/\(identifier)\(Self.durableLengthSuffix)"
+  /// The file of the ``SyncCheckpoint``: how much of the incoming file is on the device. No identifier has a dot, so the
+  /// names cannot meet.
+  func syncCheckpoint(_ identifier: String) -> String {
+    "\(incoming)/\(identifier)\(Self.syncCheckpointSuffix)"
   }
 
-  static let durableLengthSuffix = ".durable"
+  static let syncCheckpointSuffix = ".durable"
 
   /// 1 to 128 of `A-Z a-z 0-9 _ -`: what can be a file's name and a part of a URL.
   static func isIdentifier(_ text: String) -> Bool {

@@ -38,7 +38,7 @@ extension BlobWriter {
       throw BlobStoreError(.notFound, "\(identifier) was removed meanwhile")
     }
     try asBlobStoreError { () throws(SystemError) in
-      let recorded = try SyncCheckpoint.read(store.paths.durableLength(identifier))
+      let recorded = try SyncCheckpoint.read(store.paths.syncCheckpoint(identifier))
       let length =
         recorded?.trusted(fileLength: status.length, bootIdentifier: try FileSystem.bootIdentifier()) ?? .zero
       if length < status.length { try opened.truncate(to: length) }
@@ -54,7 +54,7 @@ extension BlobWriter {
   static func trustedLength(of identifier: String, in paths: BlobStorePaths) throws(SystemError) -> ByteCount
   {
     guard let length = try FileSystem.status(of: paths.incomingFile(identifier))?.length else { return .zero }
-    let recorded = try SyncCheckpoint.read(paths.durableLength(identifier))
+    let recorded = try SyncCheckpoint.read(paths.syncCheckpoint(identifier))
     return recorded?.trusted(fileLength: length, bootIdentifier: try FileSystem.bootIdentifier()) ?? .zero
   }
 

@@ -132,7 +132,7 @@ public actor BlobWriter {
     committed = blob
     file = nil
     // Without its file it means nothing; what stays is swept.
-    try? store.operations.remove(store.paths.durableLength(identifier))
+    try? store.operations.remove(store.paths.syncCheckpoint(identifier))
     return blob
   }
 
@@ -140,7 +140,7 @@ public actor BlobWriter {
   public func discard() throws(BlobStoreError) {
     try withFile { _ throws(SystemError) in
       try store.operations.remove(store.paths.incomingFile(identifier))
-      try store.operations.remove(store.paths.durableLength(identifier))
+      try store.operations.remove(store.paths.syncCheckpoint(identifier))
     }
     file = nil
   }
@@ -164,7 +164,7 @@ public actor BlobWriter {
   /// Writes down how much is on the device, and from where on nothing counts.
   func record(_ length: ByteCount, ceiling: ByteCount? = nil) throws(SystemError) {
     try SyncCheckpoint(bootIdentifier: try FileSystem.bootIdentifier(), length: length, ceiling: ceiling)
-      .write(to: store.paths.durableLength(identifier), operations: store.operations)
+      .write(to: store.paths.syncCheckpoint(identifier), operations: store.operations)
     synchronized = length
   }
 

@@ -16,6 +16,8 @@ final class OpenPackageCache: Sendable {
     var packages: [SHA256Digest: OpenPackage] = [:]
     /// Least recently opened first.
     var order: [SHA256Digest] = []
+    /// How often ``close(_:)`` was called.
+    var removals = 0
   }
 
   private let blobs: BlobStore
@@ -36,6 +38,7 @@ final class OpenPackageCache: Sendable {
   /// Forgets a package that was removed: its descriptor is closed when the last response that reads it has ended.
   func close(_ digest: SHA256Digest) {
     cache.withLock { cache in
+      cache.removals += 1
       cache.packages[digest] = nil
       cache.order.removeAll { $0 == digest }
     }
@@ -44,6 +47,7 @@ final class OpenPackageCache: Sendable {
   /// The package, opened if need be. Throws `content-unknown` if no version refers to it or its bytes are gone.
   func package(for digest: SHA256Digest) async throws -> OpenPackage {
     if let package = opened(digest) { return package }
+    let removals = cache.withLock { $0.removals }
     let mediaType = try await manifest(of: digest).mediaType.text
     let package: OpenPackage
     do {
@@ -54,6 +58,8 @@ final class OpenPackageCache: Sendable {
     }
     return cache.withLock { cache in
       if let other = cache.packages[digest] { return other }
+      // It may be the one that was removed meanwhile: this response can still have it, the cache must not keep it.
+      guard cache.removals == removals else { return package }
       cache.packages[digest] = package
       cache.order.append(digest)
       if cache.order.count > Self.maximumOpen { cache.packages[cache.order.removeFirst()] = nil }

@@ -5,7 +5,7 @@ import ServiceRuntime
 
 /// Writes down what was sent for each grant: twice a second, before it is asked for, and at the end.
 struct DeliveryRecorder: Sendable {
-  /// At most this much of the count is lost when the server dies.
+  /// At most this much of the count is lost when the server dies while the database takes writes.
   static let interval: Duration = .milliseconds(500)
 
   let meters: MeterRegistry
@@ -34,7 +34,7 @@ struct DeliveryRecorder: Sendable {
   /// Works until the task is cancelled; ``DeliveryServer/stop()`` records once more. What cannot be written
   /// down now is kept and logged: deliveries go on.
   func run(log: Log) async {
-    let backoff = Backoff(initial: Self.interval, cap: .seconds(10))
+    let backoff = Backoff(initial: Self.interval, cap: .seconds(1))
     await Worker(clock: timer, backoff: backoff).run(every: Self.interval, record) { error in
       log.error("what was sent cannot be written down", ["error": LogValue(error)])
     }

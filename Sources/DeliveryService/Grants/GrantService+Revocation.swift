@@ -24,7 +24,7 @@ extension GrantService {
     if !changed.isEmpty { try await enforce(changed) }
   }
 
-  /// Brings the stops in line with the database. On its thread, one after the other: when a grant is taken
+  /// Brings the revocation list in line with the database. On its thread, one after the other: when a grant is taken
   /// back and given back at the same moment, the stop that stays is that of the state that stays.
   private func enforce(_ ids: [GrantIdentifier]) async throws {
     let stops = stops

@@ -15,7 +15,7 @@ struct GarbageCollectionFacts: Sendable {
   var unneededSince: [SHA256Digest: Timestamp]
 }
 
-/// What may go. Pure; carrying it out asks again about every single thing, since the world goes on meanwhile.
+/// What may go. Pure; carrying it out asks again about each item, which may be in use by then.
 struct GarbageCollectionPlan: Hashable, Sendable {
   /// Uploads whose time has passed.
   var expired: [GarbageCollectionReport.UploadItem] = []

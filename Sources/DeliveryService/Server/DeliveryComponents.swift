@@ -93,7 +93,7 @@ struct DeliveryComponents: Sendable {
       didRemove: { packages.close($0) })
   }
 
-  /// What goes on whether requests come or not; returns when the task is cancelled.
+  /// Runs the background work of all components; returns when the task is cancelled.
   func run() async {
     await withTaskGroup { group in
       group.addTask { await outbox.run() }

@@ -37,6 +37,12 @@ extension Row {
     try optional(column, as: "a SHA-256", from: optionalBlob) { SHA256Digest($0) }
   }
 
+  /// Nil for NULL and for bytes that are no digest: for rows that are read all at once, where one that is damaged
+  /// must not keep the others from being read.
+  func digestIfIntact(_ column: String) throws -> SHA256Digest? {
+    try optionalBlob(column).flatMap { SHA256Digest($0) }
+  }
+
   func publicKey(_ column: String) throws -> VerificationKey {
     try made(column, as: "an Ed25519 key", from: blob(column)) { VerificationKey($0) }
   }

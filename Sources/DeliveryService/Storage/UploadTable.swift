@@ -63,9 +63,9 @@ enum UploadTable {
       id: try row.text("id"), owner: try row.text("owner"),
       length: try row.optionalByteCount("length"),
       metadata: try row.text("metadata"),
-      digest: try row.optionalDigest("digest"),
+      digest: try row.digestIfIntact("digest"),
       awaitsEnd: try row.boolean("awaits_end"),
-      wholeDigest: try row.optionalDigest("whole_digest"),
+      wholeDigest: try row.digestIfIntact("whole_digest"),
       created: try row.timestamp("created"), touched: try row.timestamp("touched"))
   }
 }

@@ -112,7 +112,7 @@ struct DownloadMachine: StateMachine {
 
 extension DownloadMachine {
   static var saveFailed: Event? { .stepFailed(.retry(.storageFailure), madeProgress: false) }
-  var retriesAfterFailedSave: Bool { isReady }
+  var retriesAfterFailedSave: Bool { state == .waiting }
 
   static func runnerAction(for action: Action) -> RunnerAction? {
     switch action {

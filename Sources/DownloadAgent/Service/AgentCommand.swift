@@ -5,7 +5,7 @@ public enum AgentCommand {
   /// The options, in the order of the help.
   public static let description = CommandDescription(
     "pullbox-agent",
-    summary: "Collects what was bought: watches the store's queue, downloads, places, reports",
+    summary: "Downloads what was bought: watches the store's queue, downloads, places, reports",
     options: [
       .configurationFile,
       .value("state", "DIR", environment: "PULLBOX_AGENT_STATE", help: "Directory of the agent's own state"),

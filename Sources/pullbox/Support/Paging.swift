@@ -47,7 +47,7 @@ extension CommandContext {
   func printList<Item: Encodable>(
     page fetch: (_ after: String?) async throws -> Page<Item>, asTable printTable: ([Item]) throws -> Void
   ) async throws {
-    let limit = try arguments.integer("limit", in: 1...Int.max) ?? Paging.defaultLimit
+    let limit = try arguments.integer("limit", in: 1...1_000_000_000) ?? Paging.defaultLimit
     var rows: [Item] = []
     let ending = try await Paging.forEachPage(limit: limit, page: fetch) { items in
       guard console.printsJSON else {

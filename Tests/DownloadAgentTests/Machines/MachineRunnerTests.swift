@@ -1,4 +1,6 @@
+import Commerce
 import CoreTypes
+import PullboxAPI
 import PullboxTesting
 import ServiceRuntime
 import Synchronization
@@ -267,5 +269,41 @@ private final class Disk: Sendable {
       #expect(delay >= .seconds(2) && delay <= .seconds(4))
       #expect(self.delay(failures: 1, notBefore: .seconds(3), jitter: 0.5, seed: seed) == .seconds(3))
     }
+  }
+}
+
+@Suite("Downloads whose state cannot be saved")
+struct UnsavedDownloadTests {
+  struct DiskFull: Error {}
+
+  private final class Disk: Sendable {
+    let isFull = Mutex(false)
+  }
+
+  @Test("a download whose retry cannot be saved either is retried, again and again")
+  func retriesAgain() throws {
+    let (clock, disk) = (ManualMonotonicClock(), Disk())
+    var runner = MachineRunner<DownloadRecord, Int>(
+      retryPolicy: RetryPolicy(), clock: clock, wakeUp: AsyncSignal()
+    ) { _ in
+      if disk.isFull.withLock({ $0 }) { throw DiskFull() }
+    }
+    let record = DownloadRecord(
+      identifier: .random(), sequence: 1, transaction: try #require(TransactionIdentifier("1")),
+      product: try #require(ProductIdentifier("com.example.a")))
+    runner.insert(record, context: 0, isSaved: true)
+    _ = runner.process(.started, of: record.identifier)
+    disk.isFull.withLock { $0 = true }
+    var transition = runner.process(.granted(libraryHoldsContent: false), of: record.identifier)
+    for _ in 1...3 {
+      #expect(transition?.saveError != nil)
+      #expect(runner[record.identifier]?.record.machine.reason == .storageFailure)
+      let delay = try #require(runner.timeToNextRetry)
+      clock.advance(by: delay)
+      let due = runner.dequeueDueRetries()
+      #expect(due == [record.identifier])
+      transition = runner.process(.retryDue, of: record.identifier)
+    }
+    #expect(runner.timeToNextRetry != nil)
   }
 }

@@ -104,8 +104,8 @@ struct GarbageCollector: Sendable {
 
 extension GarbageCollector {
   /// Collects again and again until the task is cancelled, for the first time after `interval`, and then that
-  /// long after the end of each run; zero never runs. A run that fails is repeated after a minute, and then
-  /// less and less often.
+  /// long after the end of each run; zero never runs. A run that fails is repeated within a
+  /// minute, and then less and less often.
   func run(every interval: Duration, clock: any MonotonicClock, log: Log) async {
     guard interval > .zero else { return }
     let backoff = Backoff(initial: min(.seconds(60), interval), cap: interval)
