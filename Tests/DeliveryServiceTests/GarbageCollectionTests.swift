@@ -77,7 +77,8 @@ struct GarbageCollectionTests {
     }
   }
 
-  @Test("a damaged row of one upload keeps neither the server from starting nor the others from being collected")
+  @Test(
+    "a damaged row of one upload keeps neither the server from starting nor the others from being collected")
   func damagedUpload() async throws {
     let directory = try TemporaryDirectory()
     let options = ["--upload-lifetime", "100s"]
