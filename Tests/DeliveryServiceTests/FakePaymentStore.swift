@@ -13,6 +13,10 @@ final class FakePaymentStore: Sendable {
     var isDown = false
     var finished: [String] = []
     var verifications = 0
+    var finishWaiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    /// Whether ends of transactions are taken, and the answers held back.
+    var holdsAnswers = false
+    var heldAnswers: [CheckedContinuation<Void, Never>] = []
     /// What happens while the next receipt is looked at: between the server's question and the answer.
     var duringVerification: (@Sendable () async throws -> Void)?
   }
@@ -45,7 +49,8 @@ final class FakePaymentStore: Sendable {
     routes.on(.post, "/store/v1/transactions/{id}/finish") { [unowned self] request, parameters in
       try refuseWhenDown()
       guard request.bearerToken == Self.credential else { throw Problem(.forbidden) }
-      state.withLock { $0.finished.append(parameters["id"]) }
+      noteFinished(parameters["id"])
+      await holdAnswer()
       return try .json(EmptyBody())
     }
     var configuration = HTTPServerConfiguration(addresses: [.tcp(host: "127.0.0.1", port: 0)])
@@ -59,7 +64,52 @@ final class FakePaymentStore: Sendable {
     "http://" + (server.withLock { $0?.boundAddresses.first?.description } ?? "")
   }
 
+  /// Returns once the store was told that many times, at least, that a transaction is finished.
+  func waitForFinished(_ count: Int = 1) async {
+    await withCheckedContinuation { continuation in
+      let isReached = state.withLock { state in
+        if state.finished.count >= count { return true }
+        state.finishWaiters.append((count, continuation))
+        return false
+      }
+      if isReached { continuation.resume() }
+    }
+  }
+
+  /// Answers what was held back, and from now on at once.
+  func releaseAnswers() {
+    let held = state.withLock { state in
+      state.holdsAnswers = false
+      let held = state.heldAnswers
+      state.heldAnswers = []
+      return held
+    }
+    for continuation in held { continuation.resume() }
+  }
+
+  private func noteFinished(_ transaction: String) {
+    let reached = state.withLock { state in
+      state.finished.append(transaction)
+      let count = state.finished.count
+      let reached = state.finishWaiters.filter { $0.count <= count }
+      state.finishWaiters.removeAll { $0.count <= count }
+      return reached
+    }
+    for waiter in reached { waiter.continuation.resume() }
+  }
+
+  private func holdAnswer() async {
+    await withCheckedContinuation { continuation in
+      let isHeld = state.withLock { state in
+        if state.holdsAnswers { state.heldAnswers.append(continuation) }
+        return state.holdsAnswers
+      }
+      if !isHeld { continuation.resume() }
+    }
+  }
+
   func stop() async {
+    releaseAnswers()
     await server.withLock { $0.take() }?.drain()
   }
 

@@ -95,6 +95,18 @@ struct QueryPlanTests {
     #expect(found == [])
   }
 
+  @Test("debts") func debts() async throws {
+    let (product, device) = (product, device)
+    let debt = ObligationTable.Debt(
+      store: .sandbox, transaction: try #require(TransactionIdentifier("2000000001")), device: device)
+    let found = try await scans { connection in
+      _ = try ObligationTable.remaining(of: debt, in: connection)
+      _ = try ObligationTable.debts(owing: product, limit: 2, in: connection)
+      _ = try ObligationTable.completed(after: nil, limit: 2, in: connection)
+    }
+    #expect(found == [])
+  }
+
   @Test("the audit log") func audit() async throws {
     let product = product
     let found = try await scans { connection in

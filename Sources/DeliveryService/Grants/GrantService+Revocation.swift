@@ -37,5 +37,7 @@ extension GrantService {
         }
       }
     }
+    // The change may have settled a debt.
+    outbox.wake()
   }
 }

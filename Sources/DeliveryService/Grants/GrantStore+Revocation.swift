@@ -62,7 +62,7 @@ extension GrantStore {
       in: connection)
   }
 
-  /// Whether anything changed.
+  /// Whether anything changed. What the transaction still owes the device may be less then.
   private static func setRevoked(
     _ isRevoked: Bool, of grant: inout GrantRecord, source: RevocationSource, detail: String,
     at now: Timestamp,
@@ -73,6 +73,7 @@ extension GrantStore {
     guard grant.machine.state != before else { return false }
     try GrantTable.update(grant, from: before, at: now, detail: detail, in: connection)
     try GrantTable.setRevocationSource(isRevoked ? source : nil, of: grant.id, in: connection)
+    _ = try ObligationTable.settle(ObligationTable.Debt(grant), firstAttempt: now, at: now, in: connection)
     return true
   }
 }

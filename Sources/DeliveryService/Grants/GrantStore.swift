@@ -29,7 +29,9 @@ struct GrantStore: Sendable {
         throw Problem(.contentWithdrawn)
       }
       try ObligationTable.add(
-        basis.owed, store: basis.store, transaction: basis.transaction, device: device.id, in: connection)
+        basis.owed,
+        to: ObligationTable.Debt(store: basis.store, transaction: basis.transaction, device: device.id),
+        in: connection)
       let existing = try GrantTable.find(
         store: basis.store, transaction: basis.transaction, product: basis.content.product,
         version: basis.content.version, device: device.id, in: connection)
@@ -127,8 +129,28 @@ struct GrantStore: Sendable {
     let now = clock.now()
     try await database.write { connection in
       try OutboxTable.markDone(outbox, at: now, in: connection)
-      try Self.finishGrants(of: transaction, store: store, at: now, in: connection)
+      try ObligationTable.finishGrants(of: transaction, store: store, at: now, in: connection)
     }
+  }
+
+  /// Settles what a batch of completed grants is a part of, from `position` on: the debts that a step has
+  /// left behind, or an earlier version of this server. Answers where to go on, nil at the end, and whether
+  /// anything was settled.
+  func settleLeftovers(
+    after position: ObligationTable.SweepPosition?, limit: Int
+  ) async throws -> (next: ObligationTable.SweepPosition?, hasSettled: Bool) {
+    let (settled, next) = try await database.read { connection in
+      let (debts, next) = try ObligationTable.completed(after: position, limit: limit, in: connection)
+      return (try Set(debts).filter { try ObligationTable.remaining(of: $0, in: connection).isEmpty }, next)
+    }
+    guard !settled.isEmpty else { return (next, false) }
+    let now = clock.now()
+    try await database.write { connection in
+      for debt in settled {
+        _ = try ObligationTable.settle(debt, firstAttempt: now, at: now, in: connection)
+      }
+    }
+    return (next, true)
   }
 
   private static func find(
@@ -141,25 +163,12 @@ struct GrantStore: Sendable {
   private static func finishTransactionIfDelivered(
     _ grant: GrantRecord, at now: Timestamp, headStart: Duration, in connection: borrowing Connection
   ) throws -> CompletionOutcome {
-    let remaining = try ObligationTable.remaining(
-      store: grant.store, transaction: grant.transaction, device: grant.device, in: connection)
-    guard remaining.isEmpty else { return CompletionOutcome(grant: grant, remaining: remaining, outbox: nil) }
-    let entry = try OutboxTable.add(
-      .finish, store: grant.store, subject: grant.transaction, firstAttempt: now + headStart, at: now,
-      in: connection)
-    guard entry.isDone else { return CompletionOutcome(grant: grant, remaining: [], outbox: entry.id) }
-    try finishGrants(of: grant.transaction, store: grant.store, at: now, in: connection)
-    return CompletionOutcome(grant: try find(grant.id, in: connection), remaining: [], outbox: nil)
-  }
-
-  private static func finishGrants(
-    of transaction: TransactionIdentifier, store: StoreIdentifier, at now: Timestamp,
-    in connection: borrowing Connection
-  ) throws {
-    for var grant in try GrantTable.all(store: store, transaction: transaction, in: connection) {
-      let before = grant.machine.state
-      _ = grant.machine.handle(.transactionFinished)
-      try GrantTable.update(grant, from: before, at: now, detail: "the store finished it", in: connection)
+    let settlement = try ObligationTable.settle(
+      ObligationTable.Debt(grant), firstAttempt: now + headStart, at: now, in: connection)
+    return switch settlement {
+    case .open(let remaining): CompletionOutcome(grant: grant, remaining: remaining, outbox: nil)
+    case .waiting(let outbox): CompletionOutcome(grant: grant, remaining: [], outbox: outbox)
+    case .finished: CompletionOutcome(grant: try find(grant.id, in: connection), remaining: [], outbox: nil)
     }
   }
 

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import ServiceRuntime
+import Synchronization
 
 /// Makes the calls that are still to be made to stores, one after the other, until each was accepted: today
 /// only the end of a transaction. A call is a row of ``OutboxTable``, written in the transaction that it
@@ -17,10 +18,15 @@ final class Outbox: Sendable {
   private let stores: [StoreIdentifier: any PaymentStoreClient]
   private let log: Log
   private let worker: Worker
+  private let sweeper: Worker
+  private let sweepPosition = Mutex<ObligationTable.SweepPosition?>(nil)
 
   /// How long a caller that makes a call itself keeps the worker away from it.
   static let headStart: Duration = .seconds(10)
+  /// How often debts are looked for that nothing has settled.
+  static let sweepInterval: Duration = .seconds(3600)
   private static let batch = 32
+  private static let sweepBatch = 200
 
   init(
     grantStore: GrantStore, stores: [StoreIdentifier: any PaymentStoreClient], timer: any MonotonicClock,
@@ -29,6 +35,7 @@ final class Outbox: Sendable {
     self.grantStore = grantStore
     self.stores = stores
     worker = Worker(clock: timer)
+    sweeper = Worker(clock: timer)
     self.log = log
   }
 
@@ -43,14 +50,37 @@ final class Outbox: Sendable {
   /// Works until the task is cancelled. What fails here (a full disk, say) is logged and tried again:
   /// deliveries go on.
   func run() async {
-    await worker.run(makeDueCalls) { [log] error in
-      log.error("the outbox cannot work", ["error": LogValue(error)])
+    await withTaskGroup { group in
+      group.addTask { [self] in
+        await worker.run(makeDueCalls) { [log] error in
+          log.error("the outbox cannot work", ["error": LogValue(error)])
+        }
+      }
+      group.addTask { [self] in
+        await sweeper.run(settleLeftovers) { [log] error in
+          log.error("debts cannot be settled", ["error": LogValue(error)])
+        }
+      }
     }
   }
 
   /// A call was added, or put off to another time.
   func wake() {
     worker.wake()
+  }
+
+  /// Debts were settled, and perhaps more of them than one step settles.
+  func sweep() {
+    wake()
+    sweeper.wake()
+  }
+
+  private func settleLeftovers() async throws -> Worker.Next {
+    let (next, hasSettled) = try await grantStore.settleLeftovers(
+      after: sweepPosition.withLock { $0 }, limit: Self.sweepBatch)
+    sweepPosition.withLock { $0 = next }
+    if hasSettled { wake() }
+    return next == nil ? .pause(atMost: Self.sweepInterval) : .again
   }
 
   private func makeDueCalls() async throws -> Worker.Next {

@@ -26,6 +26,12 @@ struct RolloutPlan: Hashable, Sendable {
     return nil
   }
 
+  /// How many devices of a hundred get a version. A device that a smaller number reaches, a larger one
+  /// reaches as well.
+  var reach: Int {
+    toAll == nil ? toPart?.share.percentage ?? 0 : RolloutPercentage.all.percentage
+  }
+
   /// Nil where nothing is released to that device.
   func version(for device: DeviceIdentifier, of product: ProductIdentifier) -> ContentVersion? {
     if let part = toPart, part.share.includes(device, of: product) { return part.version }

@@ -64,8 +64,9 @@ struct DeliveryComponents: Sendable {
 
     let store = try Self.store(on: infrastructure)
     let grantStore = GrantStore(database: database, clock: clock)
-    outbox = Outbox(
+    let outbox = Outbox(
       grantStore: grantStore, stores: [store.name: store], timer: timer, log: infrastructure.log)
+    self.outbox = outbox
     tickets = TicketIssuer(settings: settings, clock: clock)
     grants = GrantService(
       grantStore: grantStore, stores: [store.name: store], outbox: outbox, tickets: tickets,
@@ -78,9 +79,11 @@ struct DeliveryComponents: Sendable {
       limits: UploadLimits(
         lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
     releases = ReleaseScheduler(
-      database: database, clock: clock, timer: timer, stops: revocations, log: infrastructure.log)
+      database: database, clock: clock, timer: timer, stops: revocations,
+      didSettleDebts: { outbox.sweep() }, log: infrastructure.log)
     versions = VersionService(
-      database: database, clock: clock, operators: operators, stops: revocations, scheduler: releases)
+      database: database, clock: clock, operators: operators, stops: revocations, scheduler: releases,
+      didSettleDebts: { outbox.sweep() })
 
     let packages = OpenPackageCache(blobs: infrastructure.blobs, database: database)
     self.packages = packages

@@ -1,38 +1,164 @@
 import Commerce
+import CoreTypes
 import Database
+import PullboxAPI
 
 /// What a transaction owes a device. A transaction may be finished when nothing is left.
 enum ObligationTable {
+  /// A transaction and one of the devices that it owes something.
+  struct Debt: Hashable, Sendable {
+    var store: StoreIdentifier
+    var transaction: TransactionIdentifier
+    var device: DeviceIdentifier
+  }
+
   static func add(
-    _ products: [ProductIdentifier], store: StoreIdentifier, transaction: TransactionIdentifier,
-    device: DeviceIdentifier, in connection: borrowing Connection
+    _ products: [ProductIdentifier], to debt: Debt, in connection: borrowing Connection
   ) throws {
     for product in products {
       try connection.execute(
         "INSERT OR IGNORE INTO obligations (store, transaction_id, device, product) VALUES (?, ?, ?, ?)",
-        [.identifier(store), .identifier(transaction), .identifier(device), .identifier(product)])
+        debt.values + [.identifier(product)])
     }
   }
 
-  /// The products without a completed grant of that device, by name. A product whose versions were all
-  /// withdrawn since is owed no longer.
-  static func remaining(
-    store: StoreIdentifier, transaction: TransactionIdentifier, device: DeviceIdentifier,
-    in connection: borrowing Connection
-  ) throws -> [ProductIdentifier] {
-    try connection.query(
+  /// The products that the device has still to complete, by name. Owed no longer is a product that the device
+  /// is offered no version of (all were withdrawn, or a rollout shrank past the device), and one of which its
+  /// grants are all revoked.
+  static func remaining(of debt: Debt, in connection: borrowing Connection) throws -> [ProductIdentifier] {
+    let products: [ProductIdentifier] = try connection.query(
       """
       SELECT product FROM obligations AS owed
       WHERE store = ? AND transaction_id = ? AND device = ?
-        AND NOT EXISTS (
-          SELECT 1 FROM grants
+        AND coalesce((
+          -- 2: completed; 1: live; 0: revoked. The best of all versions counts.
+          SELECT max(CASE WHEN state IN ('completed', 'finished') THEN 2 ELSE revoked_by IS NULL END)
+          FROM grants
           WHERE grants.store = owed.store AND grants.transaction_id = owed.transaction_id
-            AND grants.device = owed.device AND grants.product = owed.product
-            AND grants.state IN ('completed', 'finished'))
-        AND EXISTS (
-          SELECT 1 FROM versions WHERE versions.product = owed.product AND versions.state = 'released')
+            AND grants.device = owed.device AND grants.product = owed.product), 1) = 1
       ORDER BY product
-      """, [.identifier(store), .identifier(transaction), .identifier(device)]
+      """, debt.values
     ).map { try $0.identifier("product") }
+    return try products.filter { try VersionTable.offered($0, to: debt.device, in: connection) != nil }
+  }
+
+  /// At most `limit` debts in which the device has completed something, and which the product is a part of.
+  static func debts(
+    owing product: ProductIdentifier, limit: Int, in connection: borrowing Connection
+  ) throws -> [Debt] {
+    // Few grants stay completed: the rest are finished.
+    try connection.query(
+      """
+      SELECT DISTINCT store, transaction_id, device FROM grants
+      WHERE state = 'completed' AND EXISTS (
+        SELECT 1 FROM obligations AS owed
+        WHERE owed.store = grants.store AND owed.transaction_id = grants.transaction_id
+          AND owed.device = grants.device AND owed.product = ?)
+      LIMIT ?
+      """, [.identifier(product), .integer(limit)]
+    ).map(debt)
+  }
+
+  fileprivate static func debt(_ row: Row) throws -> Debt {
+    Debt(
+      store: try row.identifier("store"), transaction: try row.identifier("transaction_id"),
+      device: try row.identifier("device"))
+  }
+}
+
+extension ObligationTable.Debt {
+  init(_ grant: GrantRecord) {
+    self.init(store: grant.store, transaction: grant.transaction, device: grant.device)
+  }
+
+  fileprivate var values: [SQLValue] {
+    [.identifier(store), .identifier(transaction), .identifier(device)]
+  }
+}
+
+/// Every step that can lessen a debt settles it, in its own database transaction.
+extension ObligationTable {
+  /// What is left of a debt.
+  enum Settlement: Hashable, Sendable {
+    /// The device has still to complete these; or it completed nothing, so that there is nothing to finish.
+    case open([ProductIdentifier])
+    /// The outbox's row that will finish the transaction.
+    case waiting(outbox: Int64)
+    /// The store finished the transaction before: so are its completed grants now.
+    case finished
+  }
+
+  /// Debts that a step with a product settles in its own transaction, at most. The sweep finds the others.
+  static let maximumSettledAtOnce = 200
+
+  /// Puts the transaction's end in the outbox if the device completed something of it and nothing else is
+  /// owed. The outbox's worker leaves a new row alone until `firstAttempt`.
+  static func settle(
+    _ debt: Debt, firstAttempt: Timestamp, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> Settlement {
+    let remaining = try remaining(of: debt, in: connection)
+    guard remaining.isEmpty, try hasCompleted(debt, in: connection) else { return .open(remaining) }
+    let entry = try OutboxTable.add(
+      .finish, store: debt.store, subject: debt.transaction, firstAttempt: firstAttempt, at: now,
+      in: connection)
+    guard entry.isDone else { return .waiting(outbox: entry.id) }
+    try finishGrants(of: debt.transaction, store: debt.store, at: now, in: connection)
+    return .finished
+  }
+
+  /// Settles the debts that the product is a part of, ``maximumSettledAtOnce`` at most.
+  static func settleDebts(
+    owing product: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    for debt in try debts(owing: product, limit: maximumSettledAtOnce, in: connection) {
+      _ = try settle(debt, firstAttempt: now, at: now, in: connection)
+    }
+  }
+
+  /// The store has finished the transaction: so are all its completed grants.
+  static func finishGrants(
+    of transaction: TransactionIdentifier, store: StoreIdentifier, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws {
+    for var grant in try GrantTable.all(store: store, transaction: transaction, in: connection) {
+      let before = grant.machine.state
+      _ = grant.machine.handle(.transactionFinished)
+      try GrantTable.update(grant, from: before, at: now, detail: "the store finished it", in: connection)
+    }
+  }
+
+  private static func hasCompleted(_ debt: Debt, in connection: borrowing Connection) throws -> Bool {
+    try connection.first(
+      """
+      SELECT 1 FROM grants
+      WHERE store = ? AND transaction_id = ? AND device = ? AND state IN ('completed', 'finished') LIMIT 1
+      """, debt.values) != nil
+  }
+}
+
+extension ObligationTable {
+  /// Where a sweep over completed grants goes on: behind the grant that was looked at last.
+  struct SweepPosition: Sendable {
+    var created: Timestamp
+    var grant: String
+  }
+
+  /// At most `limit` completed grants that no row of the outbox waits for, from `position` on, the oldest
+  /// first: the debts they are a part of, and where to go on; nil at the end.
+  static func completed(
+    after position: SweepPosition?, limit: Int, in connection: borrowing Connection
+  ) throws -> (debts: [Debt], next: SweepPosition?) {
+    let created = position?.created ?? Timestamp(millisecondsSinceEpoch: .min)
+    let rows = try connection.query(
+      """
+      SELECT id, created, store, transaction_id, device, EXISTS (
+        SELECT 1 FROM outbox
+        WHERE outbox.store = grants.store AND kind = 'finish' AND subject = transaction_id AND done IS NULL
+        ) AS is_waiting
+      FROM grants WHERE state = 'completed' AND (created, id) > (?, ?) ORDER BY created, id LIMIT ?
+      """, [.timestamp(created), .text(position?.grant ?? ""), .integer(limit)])
+    let debts = try rows.filter { try !$0.boolean("is_waiting") }.map(debt)
+    guard rows.count == limit, let last = rows.last else { return (debts, nil) }
+    return (debts, SweepPosition(created: try last.timestamp("created"), grant: try last.text("id")))
   }
 }

@@ -13,16 +13,19 @@ final class ReleaseScheduler: Sendable {
   private let database: Database
   private let clock: any WallClock
   private let stops: (any ContentBlocking)?
+  private let didSettleDebts: @Sendable () -> Void
   private let log: Log
   private let worker: Worker
 
+  /// `didSettleDebts` is called after a release that fewer devices get than the one before.
   init(
     database: Database, clock: any WallClock, timer: any MonotonicClock, stops: (any ContentBlocking)?,
-    log: Log
+    didSettleDebts: @escaping @Sendable () -> Void = {}, log: Log
   ) {
     self.database = database
     self.clock = clock
     self.stops = stops
+    self.didSettleDebts = didSettleDebts
     self.log = log
     worker = Worker(clock: timer)
   }
@@ -52,6 +55,7 @@ final class ReleaseScheduler: Sendable {
     }
     for outcome in outcomes {
       stops?.follow(outcome)
+      if outcome.hasSettledDebts { didSettleDebts() }
       let record = outcome.record
       log.info(
         "released as scheduled",

@@ -13,6 +13,8 @@ struct VersionService: Sendable {
   let operators: OperatorKeys
   let stops: (any ContentBlocking)?
   let scheduler: ReleaseScheduler
+  /// Called after debts were settled.
+  var didSettleDebts: @Sendable () -> Void = {}
 
   func submit(
     _ product: ProductIdentifier, _ version: ContentVersion, by actor: String
@@ -113,6 +115,7 @@ struct VersionService: Sendable {
     let outcome = try await database.write { try transition.apply(step, in: $0) }
     stops?.follow(outcome)
     if outcome.movedSchedule { scheduler.wake() }
+    if outcome.hasSettledDebts { didSettleDebts() }
     return outcome.record
   }
 }

@@ -14,6 +14,8 @@ struct VersionTransition: Sendable {
     var stopped: [SHA256Digest: Bool] = [:]
     /// The next date of a release may be another now.
     var movedSchedule = false
+    /// Fewer devices get the product: debts were settled, and the outbox has to look.
+    var hasSettledDebts = false
   }
 
   let product: ProductIdentifier
@@ -38,6 +40,7 @@ struct VersionTransition: Sendable {
     var records = [target.version: target]
     for record in try VersionTable.released(of: product, in: connection) { records[record.version] = record }
     var plan = RolloutPlan(records.mapValues(\.machine))
+    let reach = plan.reach
     let changed: [ContentVersion]
     do throws(VersionMachine.Refusal) {
       changed = try plan.handle(step, of: target.version, by: actor)
@@ -68,6 +71,10 @@ struct VersionTransition: Sendable {
       try BlockedContentTable.remove(target.digest, in: connection)
     }
     outcome.stopped[target.digest] = isStopped
+    if plan.reach < reach {
+      try ObligationTable.settleDebts(owing: product, at: now, in: connection)
+      outcome.hasSettledDebts = true
+    }
     return outcome
   }
 

@@ -1,0 +1,158 @@
+import Commerce
+import CoreTypes
+import Database
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Synchronization
+import Testing
+
+@testable import DeliveryService
+
+@Suite("What lessens a debt settles it", .timeLimit(.minutes(1)))
+struct SettlementTests {
+  private static let transaction = "2000000000000001"
+  let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 29 >> 3) }
+
+  /// A subscription that pays for `com.example.latest` and `com.example.during`; its receipt.
+  private func subscribe(
+    _ server: ServerHarness, device: Device, to percentage: Int? = nil
+  ) async throws -> String {
+    let now = server.clock.now()
+    let magazine = ProductIdentifier("com.example.magazine")
+    try await server.publish(
+      package, as: "com.example.latest",
+      description: ProductDescription(publication: magazine, publicationDate: now - .seconds(86_400)))
+    _ = try await server.operatorAPI.call(
+      "PUT", "/v1/operator/products/com.example.during",
+      body: ProductDescription(publication: magazine, publicationDate: now + .seconds(86_400)),
+      as: OperatorProduct.self)
+    try await server.approve(package + [2], "1.0", of: "com.example.during")
+    try await server.release("1.0", of: "com.example.during", to: percentage)
+    _ = try await server.operatorAPI.call(
+      "PUT", "/v1/operator/products/com.example.monthly",
+      body: ProductDescription(
+        type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1M")),
+      as: OperatorProduct.self)
+    let purchase = server.purchase(of: "com.example.monthly", expires: now + .seconds(30 * 86_400))
+    server.clock.advance(by: .seconds(2 * 86_400))
+    return try server.store.receipt(of: [purchase], device: device.id)
+  }
+
+  /// The grant of the first product, complete; the transaction still owes `com.example.during`.
+  private func completeFirst(
+    _ server: ServerHarness, receipt: String, device: Device
+  ) async throws -> GrantResponse {
+    let first = try await server.grant("com.example.latest", receipt: receipt, device: device).value
+    _ = try await server.fetch(first)
+    let waiting = try await complete(first, device, server)
+    #expect(waiting.state == .completed)
+    #expect(waiting.remaining?.map(\.description) == ["com.example.during"])
+    return first
+  }
+
+  private func complete(
+    _ grant: GrantResponse, _ device: Device, _ server: ServerHarness
+  ) async throws -> CompletionResponse {
+    var report = server.report(grant)
+    report.device = device.id
+    return try await server.complete(grant, report).value
+  }
+
+  /// That `step` alone puts the transaction's end in the outbox, and that the worker then makes the call.
+  private func expectSettled(
+    _ first: GrantResponse, _ device: Device, _ server: ServerHarness, by step: () async throws -> Void
+  ) async throws {
+    #expect(try await server.outboxDepth() == 0)
+    server.store.state.withLock { $0.holdsAnswers = true }
+    try await step()
+    try #require(try await server.outboxDepth() == 1)
+    await server.store.waitForFinished()
+    server.store.releaseAnswers()
+    #expect(try await complete(first, device, server).state == .finished)
+    #expect(Set(server.store.state.withLock { $0.finished }) == [Self.transaction])
+  }
+
+  @Test("withdrawing the last product that is owed finishes the transaction")
+  func withdrawal() async throws {
+    try await ServerHarness.run { server in
+      let receipt = try await subscribe(server, device: server.device)
+      let first = try await completeFirst(server, receipt: receipt, device: server.device)
+      try await expectSettled(first, server.device, server) {
+        try await server.step("withdraw", "1.0", of: "com.example.during")
+      }
+    }
+  }
+
+  @Test("revoking the grant of the last product that is owed finishes the transaction")
+  func revocation() async throws {
+    try await ServerHarness.run { server in
+      let receipt = try await subscribe(server, device: server.device)
+      let first = try await completeFirst(server, receipt: receipt, device: server.device)
+      let second = try await server.grant("com.example.during", receipt: receipt).value
+      try await expectSettled(first, server.device, server) {
+        _ = try await server.operatorAPI.call(
+          "POST", "/v1/operator/grants/\(second.grant)/revoke", body: ReasonBody(reason: "refund"),
+          as: GrantStatus.self)
+      }
+    }
+  }
+
+  @Test("a rollout that shrinks past the device finishes the transaction")
+  func rollout() async throws {
+    try await ServerHarness.run { server in
+      let place = RolloutPercentage.place(
+        of: server.device.id, for: try #require(ProductIdentifier("com.example.during")))
+      let percentage = Int(place / 100) + 1
+      let receipt = try await subscribe(server, device: server.device, to: min(percentage, 99))
+      let first = try await completeFirst(server, receipt: receipt, device: server.device)
+      try await expectSettled(first, server.device, server) {
+        try await server.release("1.0", of: "com.example.during", to: 1)
+      }
+    }
+  }
+
+  @Test("a withdrawal finishes nothing of which the device completed nothing")
+  func nothingDelivered() async throws {
+    try await ServerHarness.run { server in
+      let receipt = try await subscribe(server, device: server.device)
+      _ = try await server.grant("com.example.latest", receipt: receipt).value
+      try await server.step("withdraw", "1.0", of: "com.example.during")
+      try await server.step("withdraw", "1.0", of: "com.example.latest")
+      #expect(try await server.outboxDepth() == 0)
+      #expect(server.store.state.withLock { $0.finished }.isEmpty)
+    }
+  }
+
+  @Test("a transaction that an earlier server left without a debt is finished after the start")
+  func leftBehind() async throws {
+    let directory = try TemporaryDirectory()
+    try await ServerHarness.run(in: directory) { server in
+      let receipt = try await subscribe(server, device: server.device)
+      _ = try await completeFirst(server, receipt: receipt, device: server.device)
+    }
+    do {
+      let database = try Database.open(path: directory.path + "/state/server.db", migrations: Migrations.all)
+      defer { database.close() }
+      try await database.write { connection in
+        try connection.execute(
+          "UPDATE versions SET state = 'withdrawn', percentage = NULL WHERE product = 'com.example.during'")
+      }
+    }
+    try await ServerHarness.run(in: directory) { server in
+      await server.store.waitForFinished()
+      #expect(server.store.state.withLock { $0.finished } == [Self.transaction])
+    }
+  }
+}
+
+extension ServerHarness {
+  func outboxDepth() async throws -> Int? {
+    let page = try await api.exchange("GET", "/metrics")
+    let line = String(decoding: page.body, as: UTF8.self).split(separator: "\n").first {
+      $0.hasPrefix("pullbox_outbox_depth ")
+    }
+    return line.flatMap { $0.split(separator: " ").last.flatMap { Int($0) } }
+  }
+}
