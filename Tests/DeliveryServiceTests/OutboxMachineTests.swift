@@ -35,4 +35,9 @@ struct OutboxMachineTests {
   func refused() {
     #expect(OutboxMachine(attempts: 1).handle(.refused, chance: 1) == .retry(after: .seconds(900)))
   }
+
+  @Test("an abandoned call is no answer: the call stays due when it was")
+  func abandoned() {
+    #expect(OutboxMachine(attempts: 60).handle(.abandoned, chance: 0.5) == .leave)
+  }
 }

@@ -25,7 +25,6 @@ struct GrantService: Sendable {
   let publicURL: String
   /// How long an answer to a completion may wait for the store.
   let storePatience: Duration
-  let timer: any MonotonicClock
 
   /// A proof that a store has vouched for, held against the catalog.
   private struct Finding {
@@ -100,24 +99,14 @@ struct GrantService: Sendable {
   {
     // What was sent a moment ago counts.
     try await recorder.record()
-    let outcome = try await grantStore.complete(id, with: completion, headStart: Outbox.headStart)
+    let outcome = try await grantStore.complete(id, with: completion)
     guard let entry = outcome.outbox else {
       return CompletionResponse(
         state: outcome.grant.machine.name,
         remaining: outcome.remaining.isEmpty ? nil : outcome.remaining)
     }
-    let finished = try await withThrowingTaskGroup(of: Bool?.self) { group in
-      group.addTask { try await outbox.attempt(entry) }
-      group.addTask {
-        try await timer.sleep(for: storePatience)
-        return nil
-      }
-      let first = try await group.next() ?? nil
-      group.cancelAll()
-      return first
-    }
-    outbox.wake()
-    return CompletionResponse(state: finished == true ? .finished : .completed)
+    let isFinished = try await outbox.attempt(entry, patience: storePatience)
+    return CompletionResponse(state: isFinished ? .finished : .completed)
   }
 
   private func content(

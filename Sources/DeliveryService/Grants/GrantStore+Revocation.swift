@@ -73,7 +73,7 @@ extension GrantStore {
     guard grant.machine.state != before else { return false }
     try GrantTable.update(grant, from: before, at: now, detail: detail, in: connection)
     try GrantTable.setRevocationSource(isRevoked ? source : nil, of: grant.id, in: connection)
-    _ = try ObligationTable.settle(ObligationTable.Debt(grant), firstAttempt: now, at: now, in: connection)
+    _ = try ObligationTable.settle(ObligationTable.Debt(grant), at: now, in: connection)
     return true
   }
 }

@@ -87,10 +87,8 @@ struct GrantStore: Sendable {
 
   /// Checks a report and, if nothing is missing, records it and puts the transaction's end in the outbox once
   /// nothing is owed any more. Throws `completion-mismatch` with the missing step; then nothing has changed.
-  /// The new outbox row is left alone by the worker for `headStart`, in which the caller may make the call
-  /// itself.
   func complete(
-    _ id: GrantIdentifier, with completion: ReceivedCompletion, headStart: Duration
+    _ id: GrantIdentifier, with completion: ReceivedCompletion
   ) async throws -> CompletionOutcome {
     let now = clock.now()
     return try await database.write { connection in
@@ -108,8 +106,7 @@ struct GrantStore: Sendable {
           throw Problem(.completionMismatch, Self.sentence(for: step), missingStep: step)
         case .finishTransactionIfDelivered:
           try GrantTable.update(grant, from: before, at: now, detail: nil, in: connection)
-          outcome = try Self.finishTransactionIfDelivered(
-            grant, at: now, headStart: headStart, in: connection)
+          outcome = try Self.finishTransactionIfDelivered(grant, at: now, in: connection)
         case .answerState:
           // Also for a grant that was finished before: the content was fetched again, and the device holds it
           // now.
@@ -147,7 +144,7 @@ struct GrantStore: Sendable {
     let now = clock.now()
     try await database.write { connection in
       for debt in settled {
-        _ = try ObligationTable.settle(debt, firstAttempt: now, at: now, in: connection)
+        _ = try ObligationTable.settle(debt, at: now, in: connection)
       }
     }
     return (next, true)
@@ -161,10 +158,9 @@ struct GrantStore: Sendable {
   }
 
   private static func finishTransactionIfDelivered(
-    _ grant: GrantRecord, at now: Timestamp, headStart: Duration, in connection: borrowing Connection
+    _ grant: GrantRecord, at now: Timestamp, in connection: borrowing Connection
   ) throws -> CompletionOutcome {
-    let settlement = try ObligationTable.settle(
-      ObligationTable.Debt(grant), firstAttempt: now + headStart, at: now, in: connection)
+    let settlement = try ObligationTable.settle(ObligationTable.Debt(grant), at: now, in: connection)
     return switch settlement {
     case .open(let remaining): CompletionOutcome(grant: grant, remaining: remaining, outbox: nil)
     case .waiting(let outbox): CompletionOutcome(grant: grant, remaining: [], outbox: outbox)

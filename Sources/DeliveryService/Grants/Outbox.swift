@@ -4,25 +4,47 @@ import Database
 import ServiceRuntime
 import Synchronization
 
-/// Makes the calls that are still to be made to stores, one after the other, until each was accepted: today
+/// Makes the calls that are still to be made to stores until each was accepted: today
 /// only the end of a transaction. A call is a row of ``OutboxTable``, written in the transaction that it
 /// follows from, so it survives the process; it may be made twice, so every one is idempotent at the store.
 /// ``OutboxMachine`` decides when a call that failed is repeated, a ``Worker`` when the table is looked at.
+/// Every call runs in the outbox's own task, once at a time: who wants its answer waits for it, and a call
+/// goes on when its waiters are gone.
 ///
 ///     let outbox = Outbox(grantStore: grantStore, stores: [store.name: store], timer: timer, log: log)
 ///     await outbox.run()                 // in a task of its own
-///     try await outbox.attempt(row)      // a request that wants the answer now
+///     try await outbox.attempt(row, patience: .seconds(2))  // a request that wants the answer now
 ///     outbox.wake()                      // a row was added
 final class Outbox: Sendable {
   private let grantStore: GrantStore
   private let stores: [StoreIdentifier: any PaymentStoreClient]
   private let log: Log
+  private let timer: any MonotonicClock
+  private let calls = Mutex(Calls())
+  /// Rows whose calls are to be made now; ``run()`` makes them.
+  private let requested: (stream: AsyncStream<Int64>, continuation: AsyncStream<Int64>.Continuation)
   private let worker: Worker
   private let sweeper: Worker
   private let sweepPosition = Mutex<ObligationTable.SweepPosition?>(nil)
 
-  /// How long a caller that makes a call itself keeps the worker away from it.
-  static let headStart: Duration = .seconds(10)
+  /// What a call led to.
+  private enum CallOutcome: Sendable {
+    case accepted
+    case postponed
+    case abandoned
+  }
+
+  private typealias Waiter = AsyncStream<Result<CallOutcome, any Error>>.Continuation
+
+  private struct Calls {
+    /// Who waits for the calls that run or are about to, by row.
+    var waiters: [Int64: [Waiter]] = [:]
+    /// ``run()`` has returned, and no call is made any more.
+    var isStopped = false
+  }
+
+  /// After an abandoned call, which a shutdown explains: how long until the table is looked at again.
+  private static let pauseAfterAbandoned: Duration = .seconds(1)
   /// How often debts are looked for that nothing has settled.
   static let sweepInterval: Duration = .seconds(3600)
   private static let batch = 32
@@ -34,23 +56,37 @@ final class Outbox: Sendable {
   ) {
     self.grantStore = grantStore
     self.stores = stores
+    self.timer = timer
+    requested = AsyncStream.makeStream()
     worker = Worker(clock: timer)
     sweeper = Worker(clock: timer)
     self.log = log
   }
 
-  /// Makes the call now if it still waits; true when the store has accepted it.
-  func attempt(_ id: Int64) async throws -> Bool {
-    guard let entry = try await grantStore.database.read({ try OutboxTable.find(id, in: $0) }) else {
-      return true
+  /// Makes the call now, or joins it where it runs, and waits for the store's answer, at most `patience`;
+  /// true when the store has accepted it. The call goes on by itself when it takes longer.
+  func attempt(_ id: Int64, patience: Duration) async throws -> Bool {
+    try await withThrowingTaskGroup(of: Bool.self) { group in
+      group.addTask { try await self.outcome(ofCall: id) == .accepted }
+      group.addTask { [timer] in
+        try await timer.sleep(for: patience)
+        return false
+      }
+      defer { group.cancelAll() }
+      return try await group.next() ?? false
     }
-    return try await attempt(entry)
   }
 
   /// Works until the task is cancelled. What fails here (a full disk, say) is logged and tried again:
   /// deliveries go on.
   func run() async {
     await withTaskGroup { group in
+      group.addTask { [self] in
+        await withDiscardingTaskGroup { calls in
+          for await id in requested.stream { calls.addTask { await self.perform(id) } }
+        }
+        stop()
+      }
       group.addTask { [self] in
         await worker.run(makeDueCalls) { [log] error in
           log.error("the outbox cannot work", ["error": LogValue(error)])
@@ -90,7 +126,7 @@ final class Outbox: Sendable {
     }
     for entry in entries {
       try Task.checkCancellation()
-      _ = try await attempt(entry)
+      if try await outcome(ofCall: entry.id) == .abandoned { return .pause(atMost: Self.pauseAfterAbandoned) }
     }
     if entries.count == Self.batch { return .again }
     guard let next = try await grantStore.database.read({ try OutboxTable.nextAttempt(in: $0) }) else {
@@ -99,10 +135,51 @@ final class Outbox: Sendable {
     return .pause(atMost: max(next - grantStore.clock.now(), .milliseconds(10)))
   }
 
-  private func attempt(_ entry: OutboxEntry) async throws -> Bool {
-    guard let store = stores[entry.store] else {
-      try await postpone(entry, after: .refused, because: "the configuration knows no store \(entry.store)")
+  /// Waits for the call, which is begun unless it runs. Abandoned when the waiting task is cancelled.
+  private func outcome(ofCall id: Int64) async throws -> CallOutcome {
+    let (stream, waiter) = AsyncStream.makeStream(of: Result<CallOutcome, any Error>.self)
+    let isStopped = calls.withLock { calls in
+      if calls.isStopped { return true }
+      if calls.waiters[id] == nil { requested.continuation.yield(id) }
+      calls.waiters[id, default: []].append(waiter)
       return false
+    }
+    if isStopped { return .abandoned }
+    for await result in stream { return try result.get() }
+    return .abandoned
+  }
+
+  /// Makes the call and tells its waiters.
+  private func perform(_ id: Int64) async {
+    let result: Result<CallOutcome, any Error>
+    do {
+      result = .success(try await call(id))
+    } catch {
+      result = .failure(error)
+    }
+    for waiter in calls.withLock({ $0.waiters.removeValue(forKey: id) }) ?? [] {
+      waiter.yield(result)
+      waiter.finish()
+    }
+  }
+
+  private func stop() {
+    let waiters = calls.withLock { calls in
+      calls.isStopped = true
+      defer { calls.waiters = [:] }
+      return calls.waiters.values.flatMap { $0 }
+    }
+    for waiter in waiters { waiter.finish() }
+  }
+
+  private func call(_ id: Int64) async throws -> CallOutcome {
+    guard let entry = try await grantStore.database.read({ try OutboxTable.find(id, in: $0) }) else {
+      return .accepted
+    }
+    let wasDue = entry.nextAttempt <= grantStore.clock.now()
+    guard let store = stores[entry.store] else {
+      let detail = "the configuration knows no store \(entry.store)"
+      return try await postpone(entry, wasDue: wasDue, after: .refused, because: detail)
     }
     let reply =
       switch entry.kind {
@@ -113,17 +190,21 @@ final class Outbox: Sendable {
       log.info(
         "transaction finished at the store",
         ["store": LogValue(entry.store), "transaction": LogValue(entry.subject)])
-      return true
+      return .accepted
     }
-    try await postpone(entry, after: reply.answer, because: reply.detail ?? "no answer")
-    return false
+    return try await postpone(
+      entry, wasDue: wasDue, after: reply.answer, because: reply.detail ?? "no answer")
   }
 
+  /// A call that was made before its time, because a device reported again, puts the next one off no further.
   private func postpone(
-    _ entry: OutboxEntry, after answer: OutboxMachine.Answer, because detail: String
-  ) async throws {
+    _ entry: OutboxEntry, wasDue: Bool, after answer: OutboxMachine.Answer, because detail: String
+  ) async throws -> CallOutcome {
     let machine = OutboxMachine(attempts: entry.attempts + 1)
-    guard case .retry(let delay) = machine.handle(answer, chance: Double.random(in: 0...1)) else { return }
+    guard case .retry(let delay) = machine.handle(answer, chance: Double.random(in: 0...1)) else {
+      return .abandoned
+    }
+    guard wasDue else { return .postponed }
     let next = grantStore.clock.now() + delay
     try await grantStore.database.write { connection in
       try OutboxTable.postpone(entry.id, until: next, because: detail, in: connection)
@@ -137,6 +218,7 @@ final class Outbox: Sendable {
         "error": LogValue(detail),
       ])
     wake()
+    return .postponed
   }
 }
 

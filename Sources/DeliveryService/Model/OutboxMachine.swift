@@ -15,6 +15,7 @@ struct OutboxEntry: Sendable {
   /// The transaction.
   var subject: TransactionIdentifier
   var attempts: Int
+  var nextAttempt: Timestamp
 }
 
 /// The one state machine of a call to a store: tried until the store has answered for good.
@@ -26,11 +27,15 @@ struct OutboxMachine: Hashable, Sendable {
     /// The store refused the call: repeating it changes nothing, but an operator may (a wrong credential,
     /// say), so the call stays, at the longest distance.
     case refused
+    /// The call was ended at this side, by a shutdown say, before the store's answer: nothing is known.
+    case abandoned
   }
 
   enum Action: Hashable, Sendable {
     case markDone
     case retry(after: Duration)
+    /// The call stays as it is, due when it was.
+    case leave
   }
 
   static let backoff = Backoff(initial: .seconds(1), factor: 2, cap: .seconds(15 * 60), jitter: 0.5)
@@ -45,6 +50,8 @@ struct OutboxMachine: Hashable, Sendable {
       .markDone
     case .refused:
       .retry(after: Self.backoff.cap)
+    case .abandoned:
+      .leave
     case .unavailable(let retryAfter):
       .retry(
         after: min(

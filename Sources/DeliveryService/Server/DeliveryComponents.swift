@@ -72,7 +72,7 @@ struct DeliveryComponents: Sendable {
       grantStore: grantStore, stores: [store.name: store], outbox: outbox, tickets: tickets,
       stops: revocations,
       recorder: recorder, rules: EntitlementRules(), publicURL: configuration.publicURL ?? "",
-      storePatience: configuration.storePatience.duration, timer: timer)
+      storePatience: configuration.storePatience.duration)
 
     uploads = try UploadService.open(
       database: database, blobs: infrastructure.blobs, clock: clock,

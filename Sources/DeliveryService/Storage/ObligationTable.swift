@@ -92,14 +92,14 @@ extension ObligationTable {
   static let maximumSettledAtOnce = 200
 
   /// Puts the transaction's end in the outbox if the device completed something of it and nothing else is
-  /// owed. The outbox's worker leaves a new row alone until `firstAttempt`.
+  /// owed.
   static func settle(
-    _ debt: Debt, firstAttempt: Timestamp, at now: Timestamp, in connection: borrowing Connection
+    _ debt: Debt, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Settlement {
     let remaining = try remaining(of: debt, in: connection)
     guard remaining.isEmpty, try hasCompleted(debt, in: connection) else { return .open(remaining) }
     let entry = try OutboxTable.add(
-      .finish, store: debt.store, subject: debt.transaction, firstAttempt: firstAttempt, at: now,
+      .finish, store: debt.store, subject: debt.transaction, firstAttempt: now, at: now,
       in: connection)
     guard entry.isDone else { return .waiting(outbox: entry.id) }
     try finishGrants(of: debt.transaction, store: debt.store, at: now, in: connection)
@@ -111,7 +111,7 @@ extension ObligationTable {
     owing product: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
   ) throws {
     for debt in try debts(owing: product, limit: maximumSettledAtOnce, in: connection) {
-      _ = try settle(debt, firstAttempt: now, at: now, in: connection)
+      _ = try settle(debt, at: now, in: connection)
     }
   }
 

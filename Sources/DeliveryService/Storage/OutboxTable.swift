@@ -68,6 +68,7 @@ enum OutboxTable {
   private static func entry(_ row: Row) throws -> OutboxEntry {
     OutboxEntry(
       id: try row.integer("id"), store: try row.identifier("store"), kind: try row.choice("kind"),
-      subject: try row.identifier("subject"), attempts: Int(try row.integer("attempts")))
+      subject: try row.identifier("subject"), attempts: Int(try row.integer("attempts")),
+      nextAttempt: try row.timestamp("next_attempt"))
   }
 }

@@ -54,9 +54,15 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
       _ = try await client.exchange("POST", "/store/v1/transactions/\(transaction)/finish")
       return StoreAnswer(answer: .accepted)
     } catch {
-      return StoreAnswer(
-        answer: error.isTemporary ? .unavailable(retryAfter: error.retryAfter) : .refused, detail: "\(error)")
+      return StoreAnswer(answer: Self.answer(error), detail: "\(error)")
     }
+  }
+
+  private static func answer(_ error: APICallError) -> OutboxMachine.Answer {
+    if case .unreachable(let error) = error, error.code == .cancelled || error.code == .shutDown {
+      return .abandoned
+    }
+    return error.isTemporary ? .unavailable(retryAfter: error.retryAfter) : .refused
   }
 
   /// libcrypto parses up to 3 MB of untrusted bytes: not on the cooperative pool.
