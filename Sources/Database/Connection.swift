@@ -64,6 +64,13 @@ public struct Connection: ~Copyable {
     return plans
   }
 
+  /// What each statement that this connection ran lately cost since the last call, in operations of SQLite's
+  /// virtual machine: they grow with the rows that a statement visits, and are the same on every machine. For
+  /// tests of how cost grows with the number of rows.
+  public func takeSteps() -> [(sql: String, steps: Int)] {
+    handle.takeSteps().filter { $0.steps > 0 }
+  }
+
   /// The row id of the last INSERT on this connection.
   public var lastInsertedRowID: Int64 { handle.lastInsertedRowID }
 

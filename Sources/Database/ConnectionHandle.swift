@@ -51,6 +51,7 @@ final class ConnectionHandle {
   var totalChanges: Int { Int(unsafe sqlite3_total_changes64(database)) }
   var lastInsertedRowID: Int64 { unsafe sqlite3_last_insert_rowid(database) }
   var cachedStatementTexts: [String] { cache.texts }
+  func takeSteps() -> [(sql: String, steps: Int)] { cache.takeSteps() }
 
   private func check(_ result: Int32) throws(DatabaseError) {
     guard result == SQLITE_OK else { throw unsafe .last(of: database, result: result, sql: "") }

@@ -51,6 +51,10 @@ final class Statement {
 
   var isReadOnly: Bool { unsafe sqlite3_stmt_readonly(handle) != 0 }
 
+  /// How many operations of SQLite's virtual machine it took since the last call: grows with the rows it
+  /// visits, whether it answers them or not, and is the same on every machine.
+  func takeSteps() -> Int { Int(unsafe sqlite3_stmt_status(handle, SQLITE_STMTSTATUS_VM_STEP, 1)) }
+
   /// Binds `values` in order, hands every row to `body`, and resets whatever happens.
   func run<Failure: Error>(
     _ values: [SQLValue], _ body: (Row) throws(Failure) -> Void, orThrow wrap: (DatabaseError) -> Failure
@@ -165,6 +169,11 @@ struct StatementCache {
 
   /// The least recently used first.
   var texts: [String] { order }
+
+  /// The least recently used first, with what they took since the last call.
+  func takeSteps() -> [(sql: String, steps: Int)] {
+    order.compactMap { sql in statements[sql].map { (sql, $0.takeSteps()) } }
+  }
 
   private mutating func touch(_ sql: String) {
     guard order.last != sql, let index = order.firstIndex(of: sql) else { return }

@@ -25,6 +25,42 @@ import Testing
 
   private func open() throws -> Database { try Database.open(path: path, migrations: migrations) }
 
+  @Test("statistics are gathered of the tables that were asked") func statistics() async throws {
+    let database = try open()
+    try await database.write { connection in
+      for number in 0..<10 {
+        try connection.execute("INSERT INTO products VALUES (?, 1)", [.text("product \(number)")])
+        try connection.execute("INSERT INTO versions VALUES (?, '1')", [.text("product \(number)")])
+      }
+    }
+    // By a part of an index: where a whole unique one answers, there is nothing to choose.
+    _ = try await database.read { try $0.query("SELECT version FROM versions WHERE product = 'a'") }
+    try await database.optimize()
+    let tables = try await database.read { try $0.query("SELECT DISTINCT tbl FROM sqlite_stat1") }
+    #expect(try tables.map { try $0.text("tbl") } == ["versions"])
+    database.close()
+    await #expect(throws: DatabaseError.self) { try await database.optimize() }
+  }
+
+  @Test("a statement that looks at more rows takes more steps, whatever it answers") func steps() async throws
+  {
+    let database = try open()
+    try await database.write { connection in
+      for number in 0..<100 {
+        try connection.execute("INSERT INTO products VALUES (?, 1)", [.text("product \(number)")])
+      }
+    }
+    let steps = try await database.read { connection in
+      _ = connection.takeSteps()
+      _ = try connection.query("SELECT id FROM products WHERE id = 'none'")
+      _ = try connection.query("SELECT id FROM products WHERE price = 2")
+      return connection.takeSteps().map(\.steps)
+    }
+    #expect(steps.count == 2)
+    #expect(steps[0] < 30 && steps[1] > 200)
+    #expect(try await database.read { $0.takeSteps().filter { $0.sql.hasPrefix("SELECT") }.isEmpty })
+  }
+
   private func count(_ database: Database) async throws -> Int64? {
     try await database.read { connection in
       try connection.first("SELECT count(*) AS count FROM products")?.integer("count")
