@@ -59,10 +59,12 @@ CREATE TABLE grants (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX grants_by_age ON grants (created);
 CREATE INDEX grants_by_content ON grants (device, digest);
+CREATE INDEX grants_by_device ON grants (device, product);
 CREATE INDEX grants_by_product ON grants (product, created);
 CREATE INDEX grants_by_state ON grants (state, created);
+CREATE INDEX grants_by_transaction ON grants (transaction_id);
 CREATE INDEX grants_placed ON grants (product, device, placed, version) WHERE placed IS NOT NULL AND revoked_by IS NULL;
-CREATE INDEX grants_revoked ON grants (id) WHERE revoked_by IS NOT NULL;
+CREATE INDEX grants_revoked ON grants (created) WHERE revoked_by IS NOT NULL;
 
 CREATE TABLE manifests (
   digest BLOB PRIMARY KEY,

@@ -108,8 +108,17 @@ struct DeliveryComponents: Sendable {
           log: infrastructure.log)
       }
       group.addTask { await releases.run() }
+      group.addTask {
+        await Worker(clock: infrastructure.timer).run(every: Self.optimizationInterval) {
+          try await infrastructure.database.optimize()
+        } onFailure: { error in
+          infrastructure.log.warning("the database gathered no statistics", ["error": LogValue(error)])
+        }
+      }
     }
   }
+
+  private static let optimizationInterval: Duration = .seconds(6 * 3600)
 
   /// What counts something, in the order of the page of metrics.
   var metricSources: [any MetricSource] { [recorder, tickets, revocations, outbox, uploads, grants] }

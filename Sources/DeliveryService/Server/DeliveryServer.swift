@@ -126,6 +126,11 @@ public final class DeliveryServer: Service {
     } catch {
       log.error("the end of this run could not be written down", ["error": LogValue(error)])
     }
+    do {
+      try await database.optimize()
+    } catch {
+      log.warning("the database gathered no statistics", ["error": LogValue(error)])
+    }
     client.shutDown()
   }
 }

@@ -4,7 +4,7 @@ import Database
 /// The steps that brought the delivery server's tables to what they are, in their order. A migration that was
 /// released is never changed; a new one is appended. The tables as they are now: docs/formats/schema.sql.
 enum Migrations {
-  static let all = [firstTables, signatures, stops, uploadsAndCollection, releases, holders]
+  static let all = [firstTables, signatures, stops, uploadsAndCollection, releases, holders, bestsellers]
 
   private static let firstTables = Migration(
     "products, versions, uploads, grants, outbox, audit",
@@ -275,6 +275,15 @@ enum Migrations {
         WHERE placed IS NOT NULL AND revoked_by IS NULL;
       -- Spellings of one number: 1 and 1.0.
       CREATE INDEX versions_by_number ON versions (ordering, version);
+      """)
+
+  private static let bestsellers = Migration(
+    "grants by device and by transaction, revoked grants by age",
+    script: """
+      CREATE INDEX grants_by_device ON grants (device, product);
+      CREATE INDEX grants_by_transaction ON grants (transaction_id);
+      DROP INDEX grants_revoked;
+      CREATE INDEX grants_revoked ON grants (created) WHERE revoked_by IS NOT NULL;
       """)
 }
 
