@@ -20,7 +20,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 
   /// Whole seconds since the epoch, rounded down.
   public var secondsSinceEpoch: Int64 {
-    millisecondsSinceEpoch >= 0 ? millisecondsSinceEpoch / 1000 : (millisecondsSinceEpoch - 999) / 1000
+    millisecondsSinceEpoch / 1000 - (millisecondsSinceEpoch % 1000 < 0 ? 1 : 0)
   }
 
   /// Whether the left moment is earlier.

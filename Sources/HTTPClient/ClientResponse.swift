@@ -47,9 +47,12 @@ public struct ResponseHead: Hashable, Sendable {
     return values.count == 1 ? ContentRange(values[0]) : nil
   }
 
-  /// `Retry-After` in its form of seconds (RFC 9110 §10.2.3); nil for its form of a date.
+  /// `Retry-After` in its form of seconds (RFC 9110 §10.2.3), brought into 1 s to 15 minutes (`RetryAfter`); nil
+  /// for its form of a date.
   public var retryAfter: Duration? {
-    headers["Retry-After"].flatMap(ContentRange.number).map { .seconds(min($0, 1 << 31)) }
+    guard let text = headers["Retry-After"], ContentRange.isDigits(text) else { return nil }
+    // More digits than an integer holds are a very long time.
+    return .seconds(RetryAfter.seconds(clamping: Int64(text) ?? .max))
   }
 }
 

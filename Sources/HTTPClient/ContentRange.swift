@@ -37,7 +37,11 @@ public struct ContentRange: Hashable, Sendable {
 
   /// Digits only: no sign, no space.
   static func number(_ text: some StringProtocol) -> Int64? {
-    guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    return Int64(text)
+    isDigits(text) ? Int64(text) : nil
+  }
+
+  /// Whether `text` is `1*DIGIT`, of any length.
+  static func isDigits(_ text: some StringProtocol) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
   }
 }

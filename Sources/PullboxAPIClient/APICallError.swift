@@ -1,3 +1,4 @@
+import CoreTypes
 public import Foundation
 public import HTTPClient
 public import PullboxAPI
@@ -32,10 +33,11 @@ public enum APICallError: Error, Sendable {
 
   private static let unavailableStatuses: Set<Int> = [429, 502, 503, 504]
 
-  /// How long the service asked to wait before the next call, in whole seconds.
+  /// How long the service asked to wait before the next call: whole seconds, from 1 s to 15 minutes
+  /// (`RetryAfter`).
   public var retryAfter: Duration? {
     guard case .problem(let problem) = self, let seconds = problem.retryAfterSeconds else { return nil }
-    return .seconds(seconds)
+    return .seconds(RetryAfter.seconds(clamping: seconds))
   }
 }
 

@@ -133,12 +133,13 @@ public struct APIClient: Sendable {
   }
 
   /// The error of a response with a status outside 200 to 299, by its head and the body that was read. A
-  /// problem document without a delay of its own gets that of the `Retry-After` field.
+  /// problem document without a delay of its own gets that of the `Retry-After` field; either is brought into the
+  /// range of `RetryAfter`.
   public static func refusal(head: ResponseHead, body: [UInt8]) -> APICallError {
     if var problem = try? APIJSON.decode(Problem.self, from: body) {
-      if problem.retryAfterSeconds == nil, let retryAfter = head.retryAfter {
-        problem.retryAfterSeconds = Int(retryAfter.components.seconds)
-      }
+      problem.retryAfterSeconds =
+        problem.retryAfterSeconds.map { RetryAfter.seconds(clamping: $0) }
+        ?? head.retryAfter.map { RetryAfter.seconds(clamping: $0) }
       return .problem(problem)
     }
     let beginning = String(decoding: body.prefix(200), as: UTF8.self)

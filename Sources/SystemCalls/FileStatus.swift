@@ -44,8 +44,10 @@ public struct FileStatus: Sendable {
     device = UInt64(status.st_dev)
     inode = UInt64(status.st_ino)
     linkCount = UInt64(status.st_nlink)
-    modified = Timestamp(
-      millisecondsSinceEpoch: Int64(status.st_mtim.tv_sec) * 1000 + Int64(status.st_mtim.tv_nsec) / 1_000_000)
+    // Anyone may give a file any time, also one beyond what milliseconds count to.
+    modified =
+      Timestamp(millisecondsSinceEpoch: 0) + .seconds(Int64(status.st_mtim.tv_sec))
+      + .nanoseconds(Int64(status.st_mtim.tv_nsec))
   }
 }
 

@@ -92,6 +92,7 @@ import Testing
     #expect(first - last == .milliseconds(Int64.min))
     #expect(last + Duration.seconds(Int64.max) == last)
     #expect(last.utc.month == 8)
+    #expect(first.secondsSinceEpoch == -9_223_372_036_854_776)
   }
 
   @Test("in JSON it is its RFC 3339 text") func json() throws {

@@ -11,6 +11,8 @@ import Synchronization
 final class FakePaymentStore: Sendable {
   struct State {
     var isDown = false
+    /// What it says about waiting while it is down.
+    var retryAfterSeconds = 7
     var finished: [String] = []
     var verifications = 0
     var finishWaiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
@@ -127,7 +129,8 @@ final class FakePaymentStore: Sendable {
   }
 
   private func refuseWhenDown() throws {
-    if state.withLock({ $0.isDown }) { throw Problem(.unavailable, retryAfterSeconds: 7) }
+    let seconds = state.withLock { $0.isDown ? $0.retryAfterSeconds : nil }
+    if let seconds { throw Problem(.unavailable, retryAfterSeconds: seconds) }
   }
 
   private func verify(_ request: VerifyReceiptRequest) -> VerifyReceiptResponse {

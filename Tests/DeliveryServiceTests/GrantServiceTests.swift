@@ -144,6 +144,25 @@ struct GrantServiceTests {
     }
   }
 
+  @Test(
+    "however long a store says to wait, clients are told 1 s to 15 minutes, and the server goes on",
+    arguments: [(Int.max, 900), (1_795_250_000_000, 900), (0, 1), (Int.min, 1)])
+  func absurdRetryAfter(said: Int, handedOn: Int) async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      server.store.state.withLock {
+        $0.isDown = true
+        $0.retryAfterSeconds = said
+      }
+      let problem = try await server.problem { _ = try await server.grant(receipt: receipt) }
+      #expect(problem.code == .verificationUndetermined)
+      #expect(problem.retryAfterSeconds == handedOn)
+      server.store.state.withLock { $0.isDown = false }
+      #expect(try await server.grant(receipt: receipt).status == 201)
+    }
+  }
+
   @Test("a completion before the bytes were sent lacks the delivery, and the transaction stays unfinished")
   func completionWithoutBytes() async throws {
     try await ServerHarness.run { server in

@@ -48,5 +48,18 @@ struct ContentRangeTests {
     #expect(head("120").retryAfter == .seconds(120))
     #expect(head("Fri, 31 Dec 1999 23:59:59 GMT").retryAfter == nil)
     #expect(head("-1").retryAfter == nil)
+    #expect(head("").retryAfter == nil)
+  }
+
+  @Test(
+    "Retry-After is brought into 1 s to 15 minutes, however absurd it is",
+    arguments: [
+      ("0", 1), ("1", 1), ("900", 900), ("901", 900), ("1795250000000", 900), ("9223372036854775807", 900),
+      ("9223372036854775808", 900), ("99999999999999999999999999", 900),
+    ])
+  func absurdRetryAfter(value: String, seconds: Int) {
+    let head = ResponseHead(
+      status: 503, headers: ResponseFields([.init(name: "Retry-After", value: value)]))
+    #expect(head.retryAfter == .seconds(seconds))
   }
 }

@@ -1,3 +1,5 @@
+import CoreTypes
+
 /// Builds a page in the text format that Prometheus reads (version 0.0.4).
 struct MetricsText {
   enum Kind: String {
@@ -42,7 +44,7 @@ struct MetricsText {
 
   /// A whole number is written without a fraction.
   private static func number(_ value: Double) -> String {
-    value == value.rounded() && value.magnitude < 1e15 ? String(Int64(value)) : String(value)
+    value == value.rounded() && value.magnitude < 1e15 ? String(Int64(clamping: value)) : String(value)
   }
 
   private static func escaped(_ value: String) -> String {

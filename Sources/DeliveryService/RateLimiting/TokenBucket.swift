@@ -1,3 +1,5 @@
+import CoreTypes
+
 /// A token bucket of bytes: a rate, and a burst that a sender may be ahead of it. It is a pure rule: the caller
 /// keeps its one number, the time until which the bytes sent so far are paid for at the rate. All times are
 /// nanoseconds of one monotonic clock. ``RateMeter`` keeps that number for many threads.
@@ -33,12 +35,12 @@ struct TokenBucket: Hashable, Sendable {
   func room(beyond bytes: Int64, paidUntil: UInt64, now: UInt64) -> Int64 {
     let ahead = Double(paidUntil) - Double(now)
     let owed = ahead / 1e9 * Double(rate) + Double(bytes)
-    return burst - Int64(max(0, min(owed, 9e18)))
+    return burst - Int64(clamping: max(0, min(owed, 9e18)))
   }
 
   /// Nanoseconds that so many bytes last at the rate, at most a century.
   private func duration(of bytes: Int64) -> UInt64 {
     let nanoseconds = Double(max(0, bytes)) * 1e9 / Double(max(1, rate))
-    return UInt64(min(nanoseconds, 3.2e18))
+    return UInt64(clamping: min(nanoseconds, 3.2e18))
   }
 }

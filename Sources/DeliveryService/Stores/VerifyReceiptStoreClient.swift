@@ -45,7 +45,7 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
     case .wrongEnvironment: throw Problem(.receiptWrongEnvironment)
     case .undetermined(let retryAfter, let reason):
       throw Problem(
-        .verificationUndetermined, reason, retryAfterSeconds: max(1, Int(retryAfter.inSeconds.rounded(.up))))
+        .verificationUndetermined, reason, retryAfterSeconds: RetryAfter.seconds(clamping: retryAfter))
     }
   }
 

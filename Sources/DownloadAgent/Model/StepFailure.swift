@@ -43,7 +43,7 @@ struct StepFailure: Error, Hashable, Sendable {
 extension StepFailure {
   /// Decides by a problem document's code; by its status when this version does not know the code.
   init(_ problem: Problem) {
-    let notBefore = problem.retryAfterSeconds.map { Duration.seconds(max(0, $0)) }
+    let notBefore = problem.retryAfterSeconds.map { Duration.seconds(RetryAfter.seconds(clamping: $0)) }
     switch problem.code {
     case .ticketExpired, .ticketInvalid, .ticketMissing:
       self.init(StepFailure.reason(of: problem), .renewTicket, problem: problem)

@@ -37,8 +37,8 @@ public struct ContentDownload: Hashable, Sendable, Identifiable {
     transaction = status.transaction
     state = status.state
     reason = status.reason
-    progress = status.progress
-    timeRemaining = status.timeRemaining.map { .seconds($0) }
+    progress = min(1, max(0, status.progress))
+    timeRemaining = status.timeRemaining.map { Duration(clampingSeconds: $0) }
     length = status.bytesTotal
     error = status.error
     contentPath = status.contentPath

@@ -27,7 +27,7 @@ public struct TransferRate: Sendable {
     guard let first = samples.first, let last = samples.last else { return nil }
     let seconds = (last.at - first.at).inSeconds
     guard seconds >= Self.shortest.inSeconds else { return nil }
-    return ByteCount(Int64(Double((last.done - first.done).rawValue) / seconds))
+    return ByteCount(Int64(clamping: Double((last.done - first.done).rawValue) / seconds))
   }
 
   /// Until `total` bytes are transferred; nil while nothing moves.

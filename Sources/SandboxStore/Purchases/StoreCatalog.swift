@@ -1,4 +1,5 @@
 import Commerce
+import CoreTypes
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -33,7 +34,7 @@ struct RemoteCatalog: StoreCatalog {
     } catch {
       throw Problem(
         .catalogUnavailable, "\(error)",
-        retryAfterSeconds: error.retryAfter.map { max(1, Int($0.components.seconds)) } ?? 2)
+        retryAfterSeconds: error.retryAfter.map { RetryAfter.seconds(clamping: $0) } ?? 2)
     }
   }
 }

@@ -22,7 +22,7 @@ public struct ConfigurationSize: Hashable, Sendable, Decodable {
     guard let number = Double(digits), let factor = Self.units[String(unit)], number * factor < 0x1p63 else {
       return nil
     }
-    bytes = ByteCount(Int64(number * factor))
+    bytes = ByteCount(Int64(clamping: number * factor))
   }
 
   /// Reads a number of bytes or a text with a unit; throws `DecodingError` for anything else.

@@ -86,13 +86,13 @@ public struct ProgressLine: Hashable, Sendable {
 
   /// Full only when all is done.
   static func bar(_ fraction: Double, length: Int) -> String {
-    let filled = Int(min(1, max(0, fraction)) * Double(length))
+    let filled = Int(clamping: min(1, max(0, fraction)) * Double(length))
     return String(repeating: "#", count: filled) + String(repeating: "-", count: length - filled)
   }
 
   /// Rounded down: 100 only when all is done.
   var percentage: String? {
-    fraction.map { "\(Int(min(1, max(0, $0)) * 100)) %" }
+    fraction.map { "\(Int(clamping: min(1, max(0, $0)) * 100)) %" }
   }
 
   private var amount: String { total.map { "\(done) of \($0)" } ?? "\(done)" }

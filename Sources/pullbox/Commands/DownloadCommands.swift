@@ -40,7 +40,7 @@ enum DownloadsCommand: Command {
     ) { download in
       [
         download.id.description, download.product.description, download.version?.description ?? "",
-        "\(Int(min(1, max(0, download.progress)) * 100)) %", download.bytesTotal?.description ?? "",
+        "\(Int(clamping: min(1, max(0, download.progress)) * 100)) %", download.bytesTotal?.description ?? "",
         download.standing,
       ]
     }

@@ -112,7 +112,7 @@ struct DownloadLog {
 
   /// The line for a download's new status; nil for none.
   mutating func line(for download: DownloadStatus) -> String? {
-    let tenth = Int(min(1, max(0, download.progress)) * 10)
+    let tenth = Int(clamping: min(1, max(0, download.progress)) * 10)
     let now = Seen(state: download.state, reason: download.reason, tenth: tenth)
     let before = seen.updateValue(now, forKey: download.id)
     guard let before, before.state == now.state, before.reason == now.reason else {
@@ -132,8 +132,8 @@ extension DownloadStatus {
       label: name, fraction: bytesTotal == nil && !state.isFinal ? nil : progress, done: bytesVerified,
       total: bytesTotal)
     if state == .active, reason == "transferring" {
-      line.speed = speed > 0 ? ByteCount(Int64(speed)) : nil
-      line.timeRemaining = timeRemaining.map { .seconds($0) }
+      line.speed = speed > 0 ? ByteCount(Int64(clamping: speed)) : nil
+      line.timeRemaining = timeRemaining.map { Duration(clampingSeconds: $0) }
     } else {
       line.note = standing
     }

@@ -74,7 +74,7 @@ final class TransferBar: Sendable {
         StandardStream.error.write(screen.lines.frame([bar], columns: columns))
         return
       }
-      let tenth = Int((line.fraction ?? 0) * 10)
+      let tenth = Int(clamping: (line.fraction ?? 0) * 10)
       guard tenth > screen.plainTenth || line.note != screen.plainNote else { return }
       screen.plainTenth = tenth
       screen.plainNote = line.note
