@@ -13,6 +13,7 @@ struct CatalogRoutes: Sendable {
 
   let catalog: Catalog
   let list: ProductListCache
+  let formatters = PriceFormatters()
 
   func add(to routes: inout ScopedRoutes) {
     routes.public(.get, "/products_v1.json") { request, _ in
@@ -25,7 +26,8 @@ struct CatalogRoutes: Sendable {
         throw Problem(.requestMalformed, "at most \(Self.maximumIdentifiers) ids at once")
       }
       let localizer = ProductLocalizer(
-        locale: request.queryValue("locale"), territory: request.queryValue("territory"))
+        formatters: formatters, locale: request.queryValue("locale"),
+        territory: request.queryValue("territory"))
       let device = try request.filter("device") { DeviceIdentifier($0) }
       return try .json(try await catalog.products(names, for: device, localizer: localizer))
     }

@@ -2,8 +2,9 @@ import Commerce
 import Foundation
 import PullboxAPI
 
-/// Chooses the texts of one locale and the price of one territory. Pure.
+/// Chooses the texts of one locale and the price of one territory.
 struct ProductLocalizer {
+  let formatters: PriceFormatters
   /// A BCP 47 tag as the client wrote it; nil for the product's first.
   var locale: String?
   /// ISO 3166 alpha-3; nil for the product's first.
@@ -27,18 +28,17 @@ struct ProductLocalizer {
       tags.first { $0.lowercased() == wanted?.lowercased() }
       ?? tags.first { wanted.map(language)?.lowercased() == language($0).lowercased() }
       ?? tags.first { language($0) == "en" } ?? tags.first
-    return (tag ?? wanted ?? "en-US", tag.flatMap { product.localizations[$0] })
+    return (tag ?? "en-US", tag.flatMap { product.localizations[$0] })
   }
 
-  /// No price where the product is not sold in the asked territory.
+  /// No price where the product is not sold in the asked territory. It is written by the rules of the asked
+  /// locale, or of the one that the texts are in where the system does not know that.
   private func price(of product: Product, shownIn tag: String) -> ProductListing.ListedPrice? {
     let chosen = territory.map { product.prices[$0] } ?? product.prices.min { $0.key < $1.key }?.value
     guard let price = chosen, let amount = Decimal(string: price.amount) else { return nil }
-    let formatter = NumberFormatter()
-    formatter.numberStyle = .currency
-    formatter.locale = Locale(identifier: locale ?? tag)
-    formatter.currencyCode = price.currency
-    let formatted = formatter.string(from: amount as NSDecimalNumber) ?? "\(price.amount) \(price.currency)"
+    let known = locale.flatMap(KnownLocale.identifier) ?? KnownLocale.identifier(for: tag) ?? "en_US"
+    let formatted =
+      formatters.text(amount, currency: price.currency, locale: known) ?? "\(price.amount) \(price.currency)"
     return ProductListing.ListedPrice(amount: price.amount, currency: price.currency, formatted: formatted)
   }
 }
