@@ -62,7 +62,7 @@ struct OutboxTests {
     }
   }
 
-  @Test("a request waits for the store as long as its patience; the call goes on and is joined by the next one")
+  @Test("a request waits for the store as long as its patience; the next one joins the call")
   func patience() async throws {
     let (timer, clock, store) = (ManualMonotonicClock(), ManualWallClock(), SlowStore())
     let database = try StateFileOwner()
