@@ -154,12 +154,12 @@ struct GrantCostTests {
       let owing = try device(11)
       try await database.write {
         try ObligationTable.add(
-          [product], store: .sandbox, transaction: transaction, device: owing, in: $0)
+          [product], to: .init(store: .sandbox, transaction: transaction, device: owing), in: $0)
       }
       await #expect(throws: Problem.self) {
-        _ = try await grants.complete(try id(13), with: try report(13), headStart: .zero)
+        _ = try await grants.complete(try id(13), with: try report(13))
       }
-      let outcome = try await grants.complete(try id(11), with: try report(11), headStart: .zero)
+      let outcome = try await grants.complete(try id(11), with: try report(11))
       let entry = try #require(outcome.outbox)
       try await grants.transactionFinished(transaction, store: .sandbox, outbox: entry)
       try await database.read { connection in

@@ -90,6 +90,33 @@ struct OutboxTests {
     }
   }
 
+  @Test("a grant that cannot be read puts its own call off, and not those behind it")
+  func damagedGrant() async throws {
+    try await ServerHarness.run { server in
+      var grants: [GrantResponse] = []
+      for number in 1...2 {
+        try await server.publish(package + [UInt8(number)], as: "com.example.issue\(number)")
+        let receipt = try server.store.receipt(
+          of: [server.purchase(of: "com.example.issue\(number)", id: "\(number)")], device: server.device.id)
+        let grant = try await server.grant("com.example.issue\(number)", receipt: receipt).value
+        _ = try await server.fetch(grant)
+        grants.append(grant)
+      }
+      server.store.state.withLock { $0.isDown = true }
+      for grant in grants { #expect(try await server.complete(grant).status == 202) }
+      let damaged = grants[0].grant.description
+      try await server.server.collector.database.write {
+        try $0.execute("UPDATE grants SET public_key = x'00' WHERE id = ?", [.text(damaged)])
+        try $0.execute("UPDATE outbox SET next_attempt = 0")
+      }
+      server.store.state.withLock { $0.isDown = false }
+      server.clock.advance(by: .seconds(3600))
+      server.server.outbox.wake()
+      while try await server.status(grants[1]).state != .finished { await Task.yield() }
+      #expect(try await server.outboxDepth() == 1)
+    }
+  }
+
   @Test("an abandoned call leaves its row as it was")
   func abandoned() async throws {
     let (timer, clock, store) = (ManualMonotonicClock(), ManualWallClock(), SlowStore())

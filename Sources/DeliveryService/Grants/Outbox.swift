@@ -186,7 +186,12 @@ final class Outbox: Sendable {
       case .finish: await store.finish(entry.subject)
       }
     if reply.answer == .accepted {
-      try await grantStore.transactionFinished(entry.subject, store: entry.store, outbox: entry.id)
+      do {
+        try await grantStore.transactionFinished(entry.subject, store: entry.store, outbox: entry.id)
+      } catch let error as ColumnTypeMismatch {
+        // A grant that cannot be read must not hold up the calls behind this one.
+        return try await postpone(entry, wasDue: true, after: .refused, because: "\(error)")
+      }
       log.info(
         "transaction finished at the store",
         ["store": LogValue(entry.store), "transaction": LogValue(entry.subject)])

@@ -33,6 +33,7 @@ public final class DeliveryServer: Service {
   var operators: OperatorKeys { components.operators }
   var revocations: RevocationList { components.revocations }
   var collector: GarbageCollector { components.collector }
+  var outbox: Outbox { components.outbox }
   /// Every route that is not answered on a loop, as it was declared.
   let routeDeclarations: [ScopedRoutes.Declaration]
 
