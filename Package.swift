@@ -16,14 +16,14 @@ let systemLibraries: [Target] = [
 ]
 
 let groundwork: [Target] = [
-  .target(name: "CoreTypes"),
+  .target(name: "CoreTypes", dependencies: ["CLinux"]),
   .target(name: "SystemCalls", dependencies: ["CLinux", "CoreTypes"]),
   .target(name: "Crypto", dependencies: ["COpenSSL"]),
 ]
 
 let plumbing: [Target] = [
   .target(name: "HTTPServer", dependencies: ["CLinux", "CTLS", "SystemCalls", "CoreTypes"]),
-  .target(name: "HTTPClient", dependencies: ["CCurl", "SystemCalls", "CoreTypes"]),
+  .target(name: "HTTPClient", dependencies: ["CCurl", "CLinux", "SystemCalls", "CoreTypes"]),
   .target(name: "Database", dependencies: ["CSQLite", "SystemCalls", "CoreTypes"]),
   .target(name: "BlobStore", dependencies: ["SystemCalls", "Crypto", "CoreTypes"]),
   .target(name: "ServiceRuntime", dependencies: ["CLinux", "SystemCalls", "CoreTypes"]),

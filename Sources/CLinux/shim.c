@@ -3,11 +3,26 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <sys/uio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 _Static_assert(sizeof(off_t) == 8, "offsets past 2^31 need a 64-bit off_t");
+
+static int64_t nanoseconds(clockid_t clock) {
+  struct timespec time = {0};
+  clock_gettime(clock, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+int64_t clinux_boottime(void) { return nanoseconds(CLOCK_BOOTTIME); }
+int64_t clinux_monotonic_time(void) { return nanoseconds(CLOCK_MONOTONIC); }
+int64_t clinux_realtime(void) { return nanoseconds(CLOCK_REALTIME); }
+
+int64_t clinux_modification_seconds(const struct stat *status) { return status->st_mtim.tv_sec; }
+int64_t clinux_modification_nanoseconds(const struct stat *status) { return status->st_mtim.tv_nsec; }
 
 int clinux_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
 

@@ -1,4 +1,4 @@
-internal import Glibc
+internal import CLinux
 
 /// Measures durations and waits. Injected wherever something is timed or retried, so that a test can own it.
 public protocol MonotonicClock: Sendable {
@@ -43,9 +43,7 @@ public struct SystemMonotonicClock: MonotonicClock {
 
   /// clock_gettime(2).
   public func now() -> MonotonicInstant {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_BOOTTIME, &time)
-    return MonotonicInstant(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
+    MonotonicInstant(nanoseconds: UInt64(clinux_boottime()))
   }
 
   /// Sleeps on the continuous clock.

@@ -1,4 +1,4 @@
-internal import Glibc
+internal import CLinux
 
 /// Tells the date. Injected wherever a date matters, so that a test can own it.
 public protocol WallClock: Sendable {
@@ -13,8 +13,6 @@ public struct SystemWallClock: WallClock {
 
   /// clock_gettime(2).
   public func now() -> Timestamp {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &time)
-    return Timestamp(millisecondsSinceEpoch: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    Timestamp(millisecondsSinceEpoch: clinux_realtime() / 1_000_000)
   }
 }

@@ -1,3 +1,4 @@
+internal import CLinux
 public import CoreTypes
 internal import Glibc
 internal import Synchronization

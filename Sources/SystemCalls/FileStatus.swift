@@ -45,9 +45,10 @@ public struct FileStatus: Sendable {
     inode = UInt64(status.st_ino)
     linkCount = UInt64(status.st_nlink)
     // Anyone may give a file any time, also one beyond what milliseconds count to.
+    var status = status
     modified =
-      Timestamp(millisecondsSinceEpoch: 0) + .seconds(Int64(status.st_mtim.tv_sec))
-      + .nanoseconds(Int64(status.st_mtim.tv_nsec))
+      Timestamp(millisecondsSinceEpoch: 0) + .seconds(unsafe clinux_modification_seconds(&status))
+      + .nanoseconds(unsafe clinux_modification_nanoseconds(&status))
   }
 }
 

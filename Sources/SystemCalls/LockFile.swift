@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// Keeps a state directory to one process: holds `flock(2)` on a file in it while this value lives. The

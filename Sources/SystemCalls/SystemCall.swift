@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// The one place through which this project's system calls pass: interrupted calls are repeated, a descriptor

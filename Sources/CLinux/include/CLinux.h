@@ -45,6 +45,16 @@ int clinux_queued_output(int socket);
 int clinux_terminal_columns(int descriptor);
 int clinux_terminal_rows(int descriptor);
 
+// clock_gettime(2), in nanoseconds. The members of timespec belong to whichever C module the compiler met first, so that a
+// clean build can refuse them to a Swift file; this and the next two keep timespec out of Swift.
+int64_t clinux_boottime(void);
+int64_t clinux_monotonic_time(void);
+int64_t clinux_realtime(void);
+// When the file was last modified: seconds since the epoch, and nanoseconds beyond them.
+struct stat;
+int64_t clinux_modification_seconds(const struct stat *status);
+int64_t clinux_modification_nanoseconds(const struct stat *status);
+
 extern const unsigned int clinux_rename_noreplace;
 extern const unsigned int clinux_rename_exchange;
 extern const unsigned int clinux_sync_file_range_write;

@@ -1,3 +1,4 @@
+import CLinux
 import CoreTypes
 import Glibc
 public import SystemCalls

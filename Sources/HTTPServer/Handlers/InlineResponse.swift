@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 // Safe although it holds a pointer: the loop makes it around its own output buffer, lends it for one call,

@@ -1,3 +1,4 @@
+import CLinux
 public import CoreTypes
 import Glibc
 public import SystemCalls

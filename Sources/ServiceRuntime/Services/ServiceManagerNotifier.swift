@@ -37,9 +37,7 @@ public struct ServiceManagerNotifier: Sendable {
   /// What a reload begins with: since systemd 253 (`Type=notify-reload`) the time must come along, on the clock that does
   /// not count suspension. `READY=1` ends it.
   public func notifyReloading() throws(SystemError) {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-    try notify("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)")
+    try notify("RELOADING=1\nMONOTONIC_USEC=\(clinux_monotonic_time() / 1000)")
   }
 
   /// A leading `@` names an abstract socket, whose name starts with a zero byte and has no end but its

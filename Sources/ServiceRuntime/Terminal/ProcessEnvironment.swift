@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// The variables this process was started with.
