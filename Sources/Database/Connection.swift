@@ -1,4 +1,4 @@
-/// What the body of a ``Database/read(_:)`` or ``Database/write(_:)`` works with: statements in, ``Row``s
+/// What the body of a ``Database/read(_:)`` or ``Database/write(locking:_:)`` works with: statements in, ``Row``s
 /// out, inside the one transaction of that body. It cannot leave the body: it is lent, not copied.
 ///
 /// Statements are prepared once and kept by their text, so texts are constants and values are bound to their

@@ -4,13 +4,13 @@ internal import SystemCalls
 /// the other.
 ///
 /// Opening it brings the schema up to date by its ``Migration``s. All access goes through ``read(_:)`` and
-/// ``write(_:)``, each one transaction; their bodies get a ``Connection``, run statements on it and answer
+/// ``write(locking:_:)``, each one transaction; their bodies get a ``Connection``, run statements on it and answer
 /// values made of ``Row``s. WAL mode, foreign keys and SQLite's defensive options are always on.
 ///
 ///     let database = try Database.open(
 ///       path: "/var/lib/pullbox-server/server.db",
 ///       migrations: [Migration("books", script: "CREATE TABLE books (title TEXT PRIMARY KEY) STRICT")])
-///     try await database.write { connection in
+///     try await database.write(locking: [.everything]) { connection in
 ///       try connection.execute("INSERT INTO books VALUES (?)", [.text("Kirby")])
 ///     }
 ///     let titles = try await database.read { connection in
@@ -65,11 +65,12 @@ public final class Database: Sendable {
     return Database(connection)
   }
 
-  /// One transaction, committed when `body` returns, rolled back when it throws. Throws what `body` throws or
-  /// ``DatabaseError``.
+  /// One transaction, committed when `body` returns, rolled back when it throws. `locks` names what the body's
+  /// decision rests on; none where it decides nothing. The body may run again, and has no effect outside the
+  /// connection: what is to follow from it is in its value. Throws what `body` throws or ``DatabaseError``.
   @discardableResult
   public func write<Value: Sendable>(
-    _ body: @escaping @Sendable (borrowing Connection) throws -> Value
+    locking locks: [DatabaseLock], _ body: @escaping @Sendable (borrowing Connection) throws -> Value
   ) async throws -> Value {
     try await thread.run { [connection] in try connection.get().transaction(.write, body) }
   }
@@ -82,11 +83,11 @@ public final class Database: Sendable {
     try await thread.run { [connection] in try connection.get().transaction(.read, body) }
   }
 
-  /// Does what ``write(_:)`` does and blocks the caller: for threads of our own, never on the cooperative
+  /// Does what ``write(locking:_:)`` does and blocks the caller: for threads of our own, never on the cooperative
   /// pool.
   @discardableResult
   public func writeBlocking<Value: Sendable>(
-    _ body: @escaping @Sendable (borrowing Connection) throws -> Value
+    locking locks: [DatabaseLock], _ body: @escaping @Sendable (borrowing Connection) throws -> Value
   ) throws -> Value {
     try thread.runAndWait { [connection] in try connection.get().transaction(.write, body) }
   }

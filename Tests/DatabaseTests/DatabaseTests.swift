@@ -27,7 +27,7 @@ import Testing
 
   @Test("statistics are gathered of the tables that were asked") func statistics() async throws {
     let database = try open()
-    try await database.write { connection in
+    try await database.write(locking: [.everything]) { connection in
       for number in 0..<10 {
         try connection.execute("INSERT INTO products VALUES (?, 1)", [.text("product \(number)")])
         try connection.execute("INSERT INTO versions VALUES (?, '1')", [.text("product \(number)")])
@@ -45,7 +45,7 @@ import Testing
   @Test("a statement that looks at more rows takes more steps, whatever it answers") func steps() async throws
   {
     let database = try open()
-    try await database.write { connection in
+    try await database.write(locking: [.everything]) { connection in
       for number in 0..<100 {
         try connection.execute("INSERT INTO products VALUES (?, 1)", [.text("product \(number)")])
       }
@@ -70,7 +70,7 @@ import Testing
   @Test("what is written can be read, also after reopening") func persists() async throws {
     do {
       let database = try open()
-      let changes = try await database.write { connection in
+      let changes = try await database.write(locking: [.everything]) { connection in
         try connection.execute("INSERT INTO products VALUES (?, ?), (?, ?)", ["a", 1, "b", 2])
       }
       #expect(changes == 2)
@@ -84,20 +84,22 @@ import Testing
   @Test("a write whose body throws leaves nothing, and the next one works") func rollsBack() async throws {
     let database = try open()
     await #expect(throws: Refusal()) {
-      try await database.write { connection in
+      try await database.write(locking: [.everything]) { connection in
         try connection.execute("INSERT INTO products VALUES ('a', 1)")
         throw Refusal()
       }
     }
     #expect(try await count(database) == 0)
-    try await database.write { try $0.execute("INSERT INTO products VALUES ('a', 1)") }
+    try await database.write(locking: [.everything]) {
+      try $0.execute("INSERT INTO products VALUES ('a', 1)")
+    }
     #expect(try await count(database) == 1)
   }
 
   @Test("a statement that fails takes the whole write with it") func constraintRollsBack() async throws {
     let database = try open()
     let error = await #expect(throws: DatabaseError.self) {
-      try await database.write { connection in
+      try await database.write(locking: [.everything]) { connection in
         try connection.execute("INSERT INTO products VALUES (?, ?)", ["a", 1])
         try connection.execute("INSERT INTO products VALUES (?, ?)", ["a", 2])
       }
@@ -111,7 +113,9 @@ import Testing
   @Test("a foreign key is enforced") func foreignKey() async throws {
     let database = try open()
     let error = await #expect(throws: DatabaseError.self) {
-      try await database.write { try $0.execute("INSERT INTO versions VALUES ('none', '1.0')") }
+      try await database.write(locking: [.everything]) {
+        try $0.execute("INSERT INTO versions VALUES ('none', '1.0')")
+      }
     }
     #expect(error?.isForeignKeyViolation == true)
   }
@@ -129,7 +133,7 @@ import Testing
     let database = try open()
     let insert = "INSERT INTO products VALUES (?, ?)"
     let error = await #expect(throws: DatabaseError.self) {
-      try await database.write { connection in
+      try await database.write(locking: [.everything]) { connection in
         for _ in 0..<2 { try connection.execute(insert, ["secret-token", 1]) }
       }
     }
@@ -162,7 +166,9 @@ import Testing
 
   @Test("the file is its owner's alone, and so are its companions") func permissions() async throws {
     let database = try open()
-    try await database.write { try $0.execute("INSERT INTO products VALUES ('a', 1)") }
+    try await database.write(locking: [.everything]) {
+      try $0.execute("INSERT INTO products VALUES ('a', 1)")
+    }
     let entries = try FileSystem.list(directory.path)
     #expect(entries.count == 3)
     for entry in entries {
@@ -184,9 +190,9 @@ import Testing
     let second = try Database.open(
       path: path, migrations: migrations, options: .init(busyTimeout: .zero))
     let error = await #expect(throws: DatabaseError.self) {
-      try await first.write { connection in
+      try await first.write(locking: [.everything]) { connection in
         try connection.execute("INSERT INTO products VALUES ('a', 1)")
-        try second.writeBlocking { _ in }
+        try second.writeBlocking(locking: [.everything]) { _ in }
       }
     }
     #expect(error?.code == .busy)
@@ -196,7 +202,9 @@ import Testing
   @Test("a thread of our own may block for an answer") func blocking() async throws {
     let database = try open()
     let count = try await BlockingPool.shared.run {
-      try database.writeBlocking { try $0.execute("INSERT INTO products VALUES ('a', 1)") }
+      try database.writeBlocking(locking: [.everything]) {
+        try $0.execute("INSERT INTO products VALUES ('a', 1)")
+      }
       return try database.readBlocking { try $0.first("SELECT count(*) AS n FROM products")?.integer("n") }
     }
     #expect(count == 1)
@@ -208,7 +216,7 @@ import Testing
     try await withThrowingTaskGroup { group in
       for number in 0..<200 {
         group.addTask {
-          try await database.write {
+          try await database.write(locking: [.everything]) {
             try $0.execute("INSERT INTO products VALUES (?, ?)", ["product-\(number)", .integer(number)])
           }
         }

@@ -47,7 +47,7 @@ import Testing
   @Test("a script that fails in the middle leaves nothing of itself") func scriptFailure() async throws {
     let broken = Migration("broken", script: "CREATE TABLE b (x); CREATE TABLE a (x);")
     #expect(throws: DatabaseError.self) { _ = try Database.open(path: path, migrations: [first, broken]) }
-    try await Database.open(path: path, migrations: [first]).write {
+    try await Database.open(path: path, migrations: [first]).write(locking: [.everything]) {
       try $0.execute("CREATE TABLE b (x)")
     }
   }

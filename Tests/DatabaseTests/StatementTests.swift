@@ -89,7 +89,7 @@ import Testing
     }
     let rows = try await database.read { try $0.query(sql) }
     #expect(try rows.map { try $0.integer("v") } == [1, 2])
-    try await database.write { try $0.execute("CREATE TABLE t (x)") }
+    try await database.write(locking: [.everything]) { try $0.execute("CREATE TABLE t (x)") }
   }
 
   @Test("more statements than the cache holds all work") func cache() async throws {
@@ -109,7 +109,7 @@ import Testing
   func changes()
     async throws
   {
-    try await database.write { connection in
+    try await database.write(locking: [.everything]) { connection in
       try connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, x)")
       #expect(try connection.execute("INSERT INTO t (x) VALUES (1), (2), (3)") == 3)
       #expect(connection.lastInsertedRowID == 3)

@@ -85,7 +85,7 @@ struct GarbageCollectionTests {
     try await ServerHarness.run(options: options, in: directory) { server in
       let client = UploadClient(server: server)
       for _ in 1...2 { _ = try await client.patch(try await client.create(length: 5), at: 0, [1, 2]) }
-      try await server.server.collector.database.write {
+      try await server.server.collector.database.write(locking: [.everything]) {
         try $0.execute(
           "UPDATE uploads SET whole_digest = x'0102' WHERE id = (SELECT min(id) FROM uploads)")
       }
@@ -140,7 +140,7 @@ struct GarbageCollectionTests {
         #expect(try await connection.receiveToEnd().suffix(package.count) == package[...])
       }
       #expect(try openBlobs(of: server).count == 1)
-      try await server.server.collector.database.write {
+      try await server.server.collector.database.write(locking: [.everything]) {
         try $0.execute("UPDATE grants SET state = 'finished'")
       }
       try await withdraw(server)
@@ -206,14 +206,16 @@ struct GarbageCollectionTests {
       server.clock.advance(by: .seconds(100))
       let grants = packages
       var collector = server.server.collector
-      for grant in grants.values { try await collector.database.write(setState("finished", of: grant)) }
+      for grant in grants.values {
+        try await collector.database.write(locking: [.everything], setState("finished", of: grant))
+      }
       let kept = Mutex<SHA256Digest?>(nil)
       let database = collector.database
       collector.didRemove = { gone in
         guard let (digest, grant) = grants.first(where: { $0.key != gone }) else { return }
         kept.withLock { $0 = digest }
         do {
-          try database.writeBlocking(setState("granted", of: grant))
+          try database.writeBlocking(locking: [.everything], setState("granted", of: grant))
         } catch {
           Issue.record(error)
         }

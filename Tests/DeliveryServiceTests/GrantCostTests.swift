@@ -49,7 +49,7 @@ struct GrantCostTests {
       FROM numbers
       """
     let (product, content) = (product, content)
-    try database.writeBlocking { connection in
+    try database.writeBlocking(locking: [.everything]) { connection in
       for (count, id, isOther) in [(500, "a", true), (count, "b", false)] {
         try connection.execute(
           insert,
@@ -152,7 +152,7 @@ struct GrantCostTests {
       let product = product
       let transaction = try #require(TransactionIdentifier("b-transaction-11"))
       let owing = try device(11)
-      try await database.write {
+      try await database.write(locking: [.everything]) {
         try ObligationTable.add(
           [product], to: .init(store: .sandbox, transaction: transaction, device: owing), in: $0)
       }

@@ -105,7 +105,7 @@ struct OutboxTests {
       server.store.state.withLock { $0.isDown = true }
       for grant in grants { #expect(try await server.complete(grant).status == 202) }
       let damaged = grants[0].grant.description
-      try await server.server.collector.database.write {
+      try await server.server.collector.database.write(locking: [.everything]) {
         try $0.execute("UPDATE grants SET public_key = x'00' WHERE id = ?", [.text(damaged)])
         try $0.execute("UPDATE outbox SET next_attempt = 0")
       }
@@ -170,7 +170,7 @@ private struct StateFileOwner {
 
   func add(_ transaction: String, at date: Timestamp) async throws -> Int64 {
     let transaction = try #require(TransactionIdentifier(transaction))
-    return try await database.write { connection in
+    return try await database.write(locking: [.everything]) { connection in
       try OutboxTable.add(
         .finish, store: .sandbox, subject: transaction, firstAttempt: date, at: date, in: connection
       ).id

@@ -37,7 +37,7 @@ struct ReleaseSchedulerTests {
     let (product, version) = (product, try version(text))
     let digest = SHA256Digest.of(Array(text.utf8))
     let now = clock.now()
-    try await versions.database.write { connection in
+    try await versions.database.write(locking: [.everything]) { connection in
       if try !ProductTable.exists(product, in: connection) {
         try ProductTable.put(Product(id: product, type: .nonConsumable), at: now, in: connection)
       }

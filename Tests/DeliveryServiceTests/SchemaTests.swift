@@ -19,7 +19,7 @@ struct SchemaTests {
   /// The message that the database refuses `sql` with.
   private func refusal(_ database: Database, _ sql: String) async throws -> String? {
     do {
-      try await database.write { try $0.execute(sql) }
+      try await database.write(locking: [.everything]) { try $0.execute(sql) }
       return nil
     } catch let error as DatabaseError {
       return error.message
@@ -35,7 +35,7 @@ struct SchemaTests {
   func auditOnlyGrows(sql: String) async throws {
     let database = try file.open()
     let entry = AuditEntry(at: now, actor: "ada", action: "product.create", subject: "com.example.a")
-    try await database.write { try AuditTable.add(entry, in: $0) }
+    try await database.write(locking: [.everything]) { try AuditTable.add(entry, in: $0) }
     #expect(try await refusal(database, sql) == "the audit log only grows")
     let rows = try await database.read { try $0.query("SELECT actor FROM audit") }
     #expect(try rows.map { try $0.text("actor") } == ["ada"])
@@ -65,7 +65,7 @@ struct SchemaTests {
       var other = record
       other.version = version
       let inserted = other
-      try await database.write {
+      try await database.write(locking: [.everything]) {
         try VersionTable.insert(inserted, manifest: [], cover: nil, title: nil, in: $0)
       }
     }
@@ -75,7 +75,7 @@ struct SchemaTests {
   private func oldDatabase() throws -> Database {
     let old = try file.open(Array(Migrations.all.prefix(1)))
     let now = now
-    try old.writeBlocking { connection in
+    try old.writeBlocking(locking: [.everything]) { connection in
       try connection.execute(
         "INSERT INTO products (id, document, type, created, changed) VALUES (?, ?, ?, 0, 5000)",
         [

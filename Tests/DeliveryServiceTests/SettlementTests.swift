@@ -135,7 +135,7 @@ struct SettlementTests {
     do {
       let database = try Database.open(path: directory.path + "/state/server.db", migrations: Migrations.all)
       defer { database.close() }
-      try await database.write { connection in
+      try await database.write(locking: [.everything]) { connection in
         try connection.execute(
           "UPDATE versions SET state = 'withdrawn', percentage = NULL WHERE product = 'com.example.during'")
       }

@@ -123,7 +123,7 @@ struct PurchaseTests {
     // What a kill in the middle of a purchase leaves behind.
     let account = try await store.store.account(token: token)
     let order = try PurchaseOrder(PurchaseRequest(product: StoreHarness.coins))
-    try await store.database.write { [clock = store.clock] connection in
+    try await store.database.write(locking: [.everything]) { [clock = store.clock] connection in
       _ = try TransactionTable.insert(
         in: connection, account: account.id, order: order, requested: clock.now())
     }

@@ -73,7 +73,7 @@ struct Catalog: Sendable {
   ) async throws -> OperatorProduct {
     let described = try ProductValidator.product(id, described: description)
     let now = clock.now()
-    return try await database.write { connection in
+    return try await database.write(locking: [.product(id)]) { connection in
       let before = try ProductTable.find(id, in: connection)
       var product = described
       if description.publisherKeys == nil { product.publisherKeys = before?.product.publisherKeys }

@@ -18,7 +18,7 @@ struct DeliveryRecorder: Sendable {
     let taken = meters.drain()
     guard !taken.isEmpty else { return }
     do {
-      try await database.write { connection in
+      try await database.write(locking: []) { connection in
         for (grant, bytes) in taken {
           guard let id = grant.identifier else { continue }
           try GrantTable.addDelivered(bytes, to: id, in: connection)

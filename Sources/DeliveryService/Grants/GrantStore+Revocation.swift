@@ -10,7 +10,7 @@ extension GrantStore {
     _ isRevoked: Bool, of id: GrantIdentifier, by actor: String, reason: String?
   ) async throws -> GrantStatus {
     let now = clock.now()
-    return try await database.write { connection in
+    return try await database.write(locking: [.everything]) { connection in
       guard var grant = try GrantTable.find(id, in: connection) else { throw Problem(.grantUnknown) }
       let changed = try Self.setRevoked(
         isRevoked, of: &grant, source: .operator, detail: reason ?? "by \(actor)", at: now, in: connection)
@@ -37,7 +37,8 @@ extension GrantStore {
     }
     guard !isCurrent else { return [] }
     let now = clock.now()
-    return try await database.write { connection in
+    let locks = transactions.map { DatabaseLock.transaction($0.id, $0.store) }
+    return try await database.write(locking: locks) { connection in
       var changed: [GrantIdentifier] = []
       for transaction in transactions {
         let isCancelled = transaction.revokedDate != nil

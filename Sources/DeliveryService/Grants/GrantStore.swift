@@ -24,7 +24,10 @@ struct GrantStore: Sendable {
   /// at: its package may be collected by now, and what is collected is decided under the same lock.
   func grant(on basis: Basis, to device: Device) async throws -> (grant: GrantRecord, isNew: Bool) {
     let now = clock.now()
-    return try await database.write { connection in
+    let locks: [DatabaseLock] = [
+      .transaction(basis.transaction, basis.store), .product(basis.content.product),
+    ]
+    return try await database.write(locking: locks) { connection in
       if try VersionTable.isWithdrawn(basis.content.product, basis.content.version, in: connection) {
         throw Problem(.contentWithdrawn)
       }
@@ -91,7 +94,7 @@ struct GrantStore: Sendable {
     _ id: GrantIdentifier, with completion: ReceivedCompletion
   ) async throws -> CompletionOutcome {
     let now = clock.now()
-    return try await database.write { connection in
+    return try await database.write(locking: [.everything]) { connection in
       var grant = try Self.find(id, in: connection)
       let delivered = try GrantTable.delivered(of: grant.digest, to: grant.device, in: connection)
       grant.deliveryCountHasHole = delivered.hasHole
@@ -124,7 +127,7 @@ struct GrantStore: Sendable {
     _ transaction: TransactionIdentifier, store: StoreIdentifier, outbox: Int64
   ) async throws {
     let now = clock.now()
-    try await database.write { connection in
+    try await database.write(locking: [.transaction(transaction, store)]) { connection in
       try OutboxTable.markDone(outbox, at: now, in: connection)
       try ObligationTable.finishGrants(of: transaction, store: store, at: now, in: connection)
     }
@@ -142,7 +145,8 @@ struct GrantStore: Sendable {
     }
     guard !settled.isEmpty else { return (next, false) }
     let now = clock.now()
-    try await database.write { connection in
+    let locks = settled.map { DatabaseLock.transaction($0.transaction, $0.store) }
+    try await database.write(locking: locks) { connection in
       for debt in settled {
         _ = try ObligationTable.settle(debt, at: now, in: connection)
       }

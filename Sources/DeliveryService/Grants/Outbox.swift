@@ -211,7 +211,7 @@ final class Outbox: Sendable {
     }
     guard wasDue else { return .postponed }
     let next = grantStore.clock.now() + delay
-    try await grantStore.database.write { connection in
+    try await grantStore.database.write(locking: [.transaction(entry.subject, entry.store)]) { connection in
       try OutboxTable.postpone(entry.id, until: next, because: detail, in: connection)
     }
     log.warning(

@@ -99,7 +99,7 @@ struct VersionPublisher: Sendable {
     _ manifest: Manifest, signatures: [PublisherSignature], upload: Upload, by actor: String
   ) async throws -> (record: VersionRecord, isNew: Bool) {
     let now = clock.now()
-    return try await database.write { connection in
+    return try await database.write(locking: [.product(manifest.product), .upload(upload.id)]) { connection in
       // The upload's row keeps the package from being collected: without it, it may be gone.
       guard try UploadTable.find(upload.id, in: connection)?.digest == manifest.digest else {
         throw Problem(.uploadExpired)
@@ -129,7 +129,7 @@ struct VersionPublisher: Sendable {
 
   /// A refused package is of no use, unless another version has the same bytes.
   private func discard(_ upload: Upload, _ received: BlobDescription) async throws {
-    try await database.write { try UploadTable.remove(upload.id, in: $0) }
+    try await database.write(locking: [.upload(upload.id)]) { try UploadTable.remove(upload.id, in: $0) }
     _ = try await collector.removeIfUnneeded(received.digest)
   }
 

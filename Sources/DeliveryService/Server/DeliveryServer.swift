@@ -81,7 +81,7 @@ public final class DeliveryServer: Service {
   }
 
   private static func beginRun(in database: Database, at now: Timestamp, log: Log) throws -> Int64 {
-    let run = try database.writeBlocking { connection in
+    let run = try database.writeBlocking(locking: [.everything]) { connection in
       let run = try ServerRunTable.begin(at: now, in: connection)
       if run.previousDied { try GrantTable.markCountsIncomplete(in: connection) }
       return run
@@ -123,7 +123,7 @@ public final class DeliveryServer: Service {
       try await components.recorder.record()
       let run = run
       let now = clock.now()
-      try await database.write { try ServerRunTable.end(run, at: now, in: $0) }
+      try await database.write(locking: [.everything]) { try ServerRunTable.end(run, at: now, in: $0) }
     } catch {
       log.error("the end of this run could not be written down", ["error": LogValue(error)])
     }

@@ -8,7 +8,7 @@ extension AgentDatabase {
   func createDownloads(
     for transaction: TransactionIdentifier, products: [ProductIdentifier]
   ) throws -> [DownloadRecord] {
-    try database.writeBlocking { connection in
+    try database.writeBlocking(locking: [.everything]) { connection in
       try products.compactMap { product in
         let known = try connection.first(
           "SELECT 1 FROM downloads WHERE transaction_id = ? AND product = ? LIMIT 1",
@@ -23,7 +23,9 @@ extension AgentDatabase {
   func createDownload(
     for transaction: TransactionIdentifier, product: ProductIdentifier
   ) throws -> DownloadRecord {
-    try database.writeBlocking { connection in try Self.insert(product, for: transaction, in: connection) }
+    try database.writeBlocking(locking: [.everything]) { connection in
+      try Self.insert(product, for: transaction, in: connection)
+    }
   }
 
   private static func insert(
@@ -49,7 +51,7 @@ extension AgentDatabase {
   }
 
   func save(_ record: DownloadRecord) throws {
-    try database.writeBlocking { connection in try Self.save(record, in: connection) }
+    try database.writeBlocking(locking: [.everything]) { connection in try Self.save(record, in: connection) }
   }
 
   private static func save(_ record: DownloadRecord, in connection: borrowing Connection) throws {

@@ -38,7 +38,7 @@ extension AgentDatabase {
 
   /// `manifest` tells which of its files a later version need not bring.
   func saveLibraryItem(_ item: LibraryItem, manifest: [UInt8]? = nil) throws {
-    try database.writeBlocking { connection in
+    try database.writeBlocking(locking: [.everything]) { connection in
       try connection.execute(
         """
         INSERT INTO library (product, version, path, digest, length, placed_at, title, manifest)
@@ -56,7 +56,7 @@ extension AgentDatabase {
   }
 
   func removeLibraryItem(_ item: LibraryItem) throws {
-    try database.writeBlocking { connection in
+    try database.writeBlocking(locking: [.everything]) { connection in
       try connection.execute(
         "DELETE FROM library WHERE product = ? AND version = ?",
         [.text(item.product.description), .text(item.version.description)])

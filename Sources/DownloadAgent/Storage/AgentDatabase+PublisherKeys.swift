@@ -29,7 +29,7 @@ extension AgentDatabase {
   /// Remembers them for good.
   func pin(_ keys: Set<PublisherKeyIdentifier>, to product: ProductIdentifier) throws {
     guard !keys.isEmpty else { return }
-    try database.writeBlocking { connection in
+    try database.writeBlocking(locking: [.everything]) { connection in
       for key in keys {
         try connection.execute(
           "INSERT INTO publisher_keys (product, key_id) VALUES (?, ?) ON CONFLICT DO NOTHING",

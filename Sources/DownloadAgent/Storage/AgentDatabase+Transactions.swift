@@ -4,7 +4,7 @@ import PullboxAPI
 
 extension AgentDatabase {
   func save(_ record: TransactionRecord) throws {
-    try database.writeBlocking { connection in
+    try database.writeBlocking(locking: [.everything]) { connection in
       let machine = record.machine
       try connection.execute(
         """

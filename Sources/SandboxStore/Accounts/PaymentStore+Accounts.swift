@@ -14,7 +14,7 @@ extension PaymentStore {
     let response = AccountResponse(
       account: Hexadecimal.encode(RandomBytes.make(8)), token: RandomBytes.token())
     let token = SHA256Digest.of(response.token.utf8)
-    try await database.write { [limits, clock] connection in
+    try await database.write(locking: [.everything]) { [limits, clock] connection in
       guard try AccountTable.count(in: connection) < limits.accounts else {
         throw Problem(.tooManyRequests, "this store has \(limits.accounts) accounts, and takes no more")
       }
@@ -38,7 +38,7 @@ extension PaymentStore {
 
   /// Test control: the account's next purchase fails.
   func failNextPurchase(of account: Account) async throws {
-    try await database.write { connection in
+    try await database.write(locking: [.everything]) { connection in
       try AccountTable.setNextFailure(.paymentDeclined, account: account.id, in: connection)
     }
   }

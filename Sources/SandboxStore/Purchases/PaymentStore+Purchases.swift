@@ -33,7 +33,7 @@ extension PaymentStore {
   func failInterrupted() async throws -> Int {
     var count = 0
     while true {
-      let failed = try await database.write { connection in
+      let failed = try await database.write(locking: [.everything]) { connection in
         let interrupted = try TransactionTable.purchasing(in: connection, limit: 1000)
         for transaction in interrupted {
           _ = try Self.process(.refused(.interrupted), of: transaction, in: connection)
@@ -48,7 +48,7 @@ extension PaymentStore {
   private func begin(
     _ order: PurchaseOrder, by account: Account
   ) async throws -> (StoredTransaction, PurchaseFailure?) {
-    try await database.write { [limits, clock] connection in
+    try await database.write(locking: [.everything]) { [limits, clock] connection in
       guard try TransactionTable.count(in: connection, account: account.id) < limits.transactionsPerAccount
       else {
         throw Problem(
@@ -62,7 +62,7 @@ extension PaymentStore {
 
   private func sell(_ listing: ProductListing, for begun: StoredTransaction) async throws -> StoredTransaction
   {
-    try await database.write { [clock] connection in
+    try await database.write(locking: [.everything]) { [clock] connection in
       let date = clock.now().wholeSeconds
       // A consumable is bought anew each time; everything else continues the first purchase of it.
       let original =
@@ -82,7 +82,7 @@ extension PaymentStore {
   private func process(
     _ event: PurchaseLifecycle.Event, of begun: StoredTransaction
   ) async throws -> StoredTransaction {
-    try await database.write { try Self.process(event, of: begun, in: $0) }
+    try await database.write(locking: [.everything]) { try Self.process(event, of: begun, in: $0) }
   }
 
   private static func process(
@@ -115,7 +115,7 @@ extension PaymentStore {
   /// Removes a purchased transaction from the queue and returns it; finishing it again changes nothing.
   /// Throws `transaction-unknown` or `transaction-unpaid`.
   func finish(_ id: String) async throws -> StoreTransaction {
-    try await database.write { [clock] connection in
+    try await database.write(locking: [.everything]) { [clock] connection in
       guard let number = Int64(id), var transaction = try TransactionTable.find(in: connection, id: number)
       else {
         throw Problem(.transactionUnknown)

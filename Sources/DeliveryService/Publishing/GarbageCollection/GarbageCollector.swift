@@ -48,7 +48,7 @@ struct GarbageCollector: Sendable {
   /// Removes a blob unless something needs it; whether it did. For what is known to be of no use at once.
   func removeIfUnneeded(_ digest: SHA256Digest) async throws -> Bool {
     let (blobs, keepsWithdrawn) = (blobs, rules.keepsWithdrawn)
-    let isRemoved = try await database.write { connection in
+    let isRemoved = try await database.write(locking: [.content(digest)]) { connection in
       guard try !GarbageCollectionTable.isNeeded(digest, keepsWithdrawn: keepsWithdrawn, in: connection)
       else {
         return false
@@ -74,7 +74,7 @@ struct GarbageCollector: Sendable {
   private func mark(_ plan: GarbageCollectionPlan) async throws {
     guard !plan.newlyUnneeded.isEmpty || !plan.noLongerUnneeded.isEmpty else { return }
     let now = clock.now()
-    try await database.write { connection in
+    try await database.write(locking: [.everything]) { connection in
       for digest in plan.newlyUnneeded { try GarbageCollectionTable.mark(digest, since: now, in: connection) }
       for digest in plan.noLongerUnneeded { try GarbageCollectionTable.unmark(digest, in: connection) }
     }
@@ -85,7 +85,7 @@ struct GarbageCollector: Sendable {
   /// there.
   private func remove(_ item: GarbageCollectionReport.BlobItem, by actor: String) async throws -> Bool {
     let (blobs, now, keepsWithdrawn) = (blobs, clock.now(), rules.keepsWithdrawn)
-    let isRemoved = try await database.write { connection in
+    let isRemoved = try await database.write(locking: [.content(item.digest)]) { connection in
       let digest = item.digest
       try GarbageCollectionTable.unmark(digest, in: connection)
       if try GarbageCollectionTable.isNeeded(digest, keepsWithdrawn: keepsWithdrawn, in: connection) {

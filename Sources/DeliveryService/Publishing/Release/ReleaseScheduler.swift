@@ -48,7 +48,7 @@ final class ReleaseScheduler: Sendable {
   /// Answers how many dates had come.
   func releaseDue() async throws -> Int {
     let now = clock.now()
-    let outcomes = try await database.write { connection in
+    let outcomes = try await database.write(locking: [.everything]) { connection in
       try VersionTable.due(at: now, limit: Self.batch, in: connection).compactMap { record in
         try Self.release(record, at: now, in: connection)
       }

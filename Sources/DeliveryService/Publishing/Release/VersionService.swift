@@ -112,7 +112,9 @@ struct VersionService: Sendable {
   ) async throws -> VersionRecord {
     let transition = VersionTransition(
       product: product, version: version, actor: actor, now: clock.now(), reason: reason)
-    let outcome = try await database.write { try transition.apply(step, in: $0) }
+    let outcome = try await database.write(locking: [.product(product)]) {
+      try transition.apply(step, in: $0)
+    }
     stops?.follow(outcome)
     if outcome.movedSchedule { scheduler.wake() }
     if outcome.hasSettledDebts { didSettleDebts() }

@@ -19,7 +19,7 @@ extension UploadService {
         throw Problem(.uploadIncomplete, "\(received.length.rawValue) bytes have arrived")
       }
       let now = self.clock.now()
-      try await self.database.write { connection in
+      try await self.database.write(locking: [.upload(id), .content(received.digest)]) { connection in
         try UploadTable.setDigest(received.digest, of: id, at: now, in: connection)
         try GarbageCollectionTable.unmark(received.digest, in: connection)
       }

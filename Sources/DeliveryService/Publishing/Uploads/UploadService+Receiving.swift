@@ -61,7 +61,7 @@ extension UploadService {
       StorageQuota.Reservation(total: length ?? start + (body.expectedLength ?? .zero), received: start),
       for: id)
     if let length, upload.length == nil {
-      try await database.write { try UploadTable.setLength(length, of: id, in: $0) }
+      try await database.write(locking: [.upload(id)]) { try UploadTable.setLength(length, of: id, in: $0) }
       upload.length = length
     }
     let received = try await write(
@@ -82,7 +82,7 @@ extension UploadService {
     upload.touched = now
     if isEnded { (upload.length, upload.awaitsEnd) = (received.offset, false) }
     do {
-      try await database.write { connection in
+      try await database.write(locking: [.upload(id)]) { connection in
         try UploadTable.touch(id, at: now, in: connection)
         if ends { try UploadTable.setEnd(received.offset, of: id, in: connection) }
       }

@@ -79,13 +79,13 @@ actor UploadService {
       StorageQuota.Reservation(total: newUpload.length ?? newUpload.contentLength ?? .zero, received: .zero),
       for: upload.id)
     do {
-      try await database.write { try UploadTable.insert(upload, in: $0) }
+      try await database.write(locking: [.upload(upload.id)]) { try UploadTable.insert(upload, in: $0) }
       let blob = try await blobs.begin(
         upload.id, expectedLength: newUpload.length, limit: UploadLimits.maximumLength)
       remember(blob)
     } catch {
       quota.release(upload.id)
-      try await database.write { try UploadTable.remove(upload.id, in: $0) }
+      try await database.write(locking: [.upload(upload.id)]) { try UploadTable.remove(upload.id, in: $0) }
       throw Self.problem(error)
     }
     return upload
@@ -125,7 +125,7 @@ actor UploadService {
     guard locks[id] == nil else { return false }
     return try await withLock(id, onConflict: .fail) { () in
       let (now, lifetime) = (self.clock.now(), self.limits.lifetime)
-      let isExpired = try await self.database.write { connection in
+      let isExpired = try await self.database.write(locking: [.upload(id)]) { connection in
         guard let upload = try UploadTable.find(id, in: connection), upload.touched + lifetime <= now else {
           return false
         }
@@ -187,7 +187,7 @@ actor UploadService {
 
   /// Forgets the upload and its bytes. The caller holds its lock.
   func remove(_ id: String) async throws {
-    try await database.write { try UploadTable.remove(id, in: $0) }
+    try await database.write(locking: [.upload(id)]) { try UploadTable.remove(id, in: $0) }
     try await removeBytes(of: id)
   }
 

@@ -1,0 +1,26 @@
+import Commerce
+import Crypto
+import Database
+
+/// What the service's decisions rest on.
+extension DatabaseLock {
+  /// The grants, debts and store calls of a transaction.
+  static func transaction(_ id: TransactionIdentifier, _ store: StoreIdentifier) -> DatabaseLock {
+    DatabaseLock(kind: "transaction", name: "\(store) \(id)")
+  }
+
+  /// A product and its versions.
+  static func product(_ id: ProductIdentifier) -> DatabaseLock {
+    DatabaseLock(kind: "product", name: id.description)
+  }
+
+  /// A package, and whether anything needs it.
+  static func content(_ digest: SHA256Digest) -> DatabaseLock {
+    DatabaseLock(kind: "content", name: digest.hexadecimal)
+  }
+
+  /// An upload.
+  static func upload(_ id: String) -> DatabaseLock {
+    DatabaseLock(kind: "upload", name: id)
+  }
+}
