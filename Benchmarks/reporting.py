@@ -18,11 +18,11 @@ class Target:
 
 def row(name, work, unit, samples, targets, ours="pullbox", **details):
     """A row of results: `samples` holds a list a contender, `targets` name those that ours is measured against; one that
-    names nobody is a bound on the highest of our own samples."""
+    names nobody is a bound on the worst of our own samples."""
     judged = []
     for target in targets:
         if target.peer is None:
-            value = round(max(samples[ours]), 3)
+            value = round((max if target.sense == "at most" else min)(samples[ours]), 3)
             judged.append({"peer": None, "sense": target.sense, "target": target.bound, "measured": value,
                            "held": target.judge(value)})
         elif target.peer in samples:

@@ -1,0 +1,346 @@
+"""What the gate costs: grants, completions, lists and a release day. Run through scripts/bench gate."""
+import argparse
+import concurrent.futures
+import json
+import resource
+import shutil
+import statistics
+import subprocess
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+from measuring import memory, processor_time, run, say
+from reporting import Results, Target, row, show
+from services import Daemon, Services, request
+
+ISSUE = "com.example.bench.issue"
+MEBIBYTE = 1 << 20
+PHASES = ["first", "repeat", "content", "completion", "renewal"]
+# Rate at least, and processor time of the server in milliseconds at most.
+TARGETS = {"first": (2000, 0.35), "repeat": (5000, 0.12), "completion": (2000, 0.35)}
+WORK = {"first": "first grants", "repeat": "repeated grants, the verdict cached", "completion": "completions, the store's finish included",
+        "renewal": "tickets renewed by the device's key"}
+LISTS = {
+    "all": "", "by product": f"product={ISSUE}", "by state": "state=finished", "by product and state": f"product={ISSUE}&state=granted",
+    "by transaction": "transaction=1000000000000777", "by device": "device=device-777", "by version": "version=1.0"}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="scripts/bench gate")
+    parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW",
+                        help=f"measure only this row; may be repeated. Rows: {', '.join(ROWS)}")
+    parser.add_argument("--runs", type=int, default=3, metavar="N", help="times the rates are measured")
+    parser.add_argument("--devices", type=int, default=6000, metavar="N", help="devices of all runs together")
+    parser.add_argument("--day", type=int, default=20_000, metavar="N", help="devices of the release day")
+    parser.add_argument("--grants", type=int, action="append", metavar="N",
+                        help="grants that are there before; may be repeated (10,000, 1,000,000 and 5,000,000)")
+    parser.add_argument("--connections", type=int, default=32, metavar="N", help="clients at once")
+    parser.add_argument("--without", action="append", default=[], choices=PHASES, metavar="PHASE",
+                        help="leave a phase out: an earlier server may not know it")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="write the samples here")
+    parser.add_argument("--port-base", type=int, default=29080, metavar="N")
+    parser.add_argument("--root", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--bin", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--work", type=Path, required=True, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+# ---- what the devices have
+
+
+def make_receipts(arguments, count):
+    """Devices with receipts of the sandbox store, and what it answers about each: made once, with the issue published."""
+    devices, answers = arguments.work / "devices.tsv", arguments.work / "answers.tsv"
+    made = devices.read_text().count("\n") if devices.exists() else 0
+    if made >= count:
+        return
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    services = Services(arguments, logLevel="warning")
+    try:
+        package = arguments.work / "issue.cbz"
+        if not package.exists():
+            run("python3", "-B", arguments.root / "content/generate", "package", "--size", MEBIBYTE, package)
+        services.publish(ISSUE, package)
+        say(f"Making {count - made:,} receipts")
+        with open(devices, "a") as ours, open(answers, "a") as theirs, concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for device, receipt, answer in pool.map(lambda n: purchase(services.store_url, f"device-{n}"), range(made, count)):
+                ours.write(f"{device}\t{ISSUE}\t{receipt}\n")
+                theirs.write(f"{receipt}\t{answer}\n")
+    finally:
+        services.stop()
+    # The state with the issue and without a grant.
+    run("cp", "-a", services.state, arguments.work / "pristine")
+
+
+def purchase(store, device):
+    token = request(store + "/sandbox/v1/accounts", {"territory": "USA", "name": device})["token"]
+    request(store + "/store/v1/purchases", {"product": ISSUE, "device": device}, token)
+    receipt = request(store + f"/store/v1/receipt?device={device}", token=token)["receipt"]
+    answer = request(store + "/verifyReceipt", {"receipt-data": receipt})
+    return device, receipt, json.dumps(answer, separators=(",", ":"))
+
+
+def state_with(arguments, grants):
+    """A state directory with so many grants, half of them of the issue."""
+    directory = arguments.work / f"state-{grants}"
+    if not directory.exists():
+        unfinished = directory.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        run("cp", "-a", arguments.work / "pristine", unfinished)
+        if grants > 0:
+            say(f"Making {grants:,} grants")
+            run("python3", "-B", arguments.root / "Benchmarks/state.py", unfinished / "server.db", "--grants", grants,
+                "--bestseller", ISSUE)
+        unfinished.rename(directory)
+    return directory
+
+
+# ---- what is measured
+
+
+class Gate:
+    """A server on a copy of a state, beside a store that costs nothing."""
+
+    def __init__(self, arguments, grants, **settings):
+        self.arguments = arguments
+        directory = arguments.work / "services/server"
+        self.state = arguments.work / "state"
+        shutil.rmtree(self.state, ignore_errors=True)
+        run("cp", "-a", "--reflink=auto", state_with(arguments, grants), self.state)
+        run("sync", "--file-system", self.state)
+        self.key = Services.secret(arguments.work / "services", "operator-key")
+        self.port, store = arguments.port_base, arguments.port_base + 10
+        self.url, self.store_url = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{store}"
+        self.store = subprocess.Popen(
+            [arguments.work / "store", "--port", str(store), "--answers", arguments.work / "answers.tsv"],
+            stdout=subprocess.PIPE)
+        self.store.stdout.readline()
+        self.server = Daemon(arguments.bin / "pullbox-server", directory, {
+            "listen": [f"127.0.0.1:{self.port}"], "state": str(self.state), "operatorKey": self.key,
+            "store": {"url": self.store_url, "credential": Services.secret(arguments.work / "services", "store-credential")},
+            "logLevel": "warning"} | settings)
+
+    def counts(self):
+        return request(self.store_url + "/counts")
+
+    def ask(self, path):
+        """Seconds of one request by an operator."""
+        begun = time.monotonic()
+        headers = {"Authorization": f"Bearer {self.key}"}
+        with urllib.request.urlopen(urllib.request.Request(self.url + path, headers=headers), timeout=120) as response:
+            body = response.read()
+        return time.monotonic() - begun, body
+
+    def play(self, phases, devices, connections):
+        """What the devices measured of each phase, with the server's processor time and the store's counts."""
+        process = subprocess.Popen(
+            [self.arguments.work / "gate", "--port", str(self.port), "--devices", devices, "--phases", ",".join(phases),
+             "--connections", str(connections)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        results = {}
+        for phase in phases:
+            if process.stdout.readline().strip() != phase:
+                raise RuntimeError(f"the devices ended before {phase}")
+            before, asked = processor_time([self.server.pid]), self.counts()
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            result = json.loads(process.stdout.readline() or "{}")
+            if not result:
+                raise RuntimeError(f"the devices ended in {phase}")
+            result["processor"] = processor_time([self.server.pid]) - before
+            result["asked"] = {name: count - asked[name] for name, count in self.counts().items()}
+            results[phase] = result
+        process.wait()
+        return results
+
+    def play_day(self, lines):
+        """All devices at once, in as many processes as the limit of descriptors asks for."""
+        room = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100
+        processes = []
+        for start in range(0, len(lines), room):
+            file = self.arguments.work / f"day-{start}.tsv"
+            file.write_text("".join(lines[start:start + room]))
+            processes.append(subprocess.Popen(
+                [self.arguments.work / "gate", "--port", str(self.port), "--devices", file, "--phases", "day",
+                 "--address", str(start)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        for process in processes:
+            process.stdout.readline()
+        before = processor_time([self.server.pid])
+        for process in processes:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        results = [json.loads(process.stdout.readline() or "{}") for process in processes]
+        if not all(results):
+            raise RuntimeError("the devices ended before the day")
+        whole = {name: sum(result[name] for result in results) for name in ("requests", "refused", "withoutRetryAfter", "dropped")}
+        return whole | {name: max(result[name] for result in results) for name in ("seconds", "mostRepeats")} | {
+            "processor": processor_time([self.server.pid]) - before}
+
+    def stop(self):
+        self.server.stop()
+        self.store.terminate()
+        self.store.wait()
+
+
+def slices(arguments):
+    """The devices in as many files as there are runs."""
+    lines = (arguments.work / "devices.tsv").read_text().splitlines(keepends=True)[:arguments.devices]
+    size = len(lines) // arguments.runs
+    files = []
+    for index in range(arguments.runs):
+        file = arguments.work / f"devices-{index}.tsv"
+        file.write_text("".join(lines[index * size:(index + 1) * size]))
+        files.append(file)
+    return files
+
+
+def row_rates(arguments):
+    make_receipts(arguments, arguments.devices)
+    rates, costs, details = {}, {}, {}
+    phases = [phase for phase in PHASES if phase not in arguments.without]
+    sizes = arguments.grants or [10_000, 1_000_000, 5_000_000]
+    for grants in sizes:
+        gate = Gate(arguments, grants)
+        try:
+            for file in slices(arguments):
+                for phase, result in gate.play(phases, file, arguments.connections).items():
+                    rates.setdefault((phase, grants), []).append(result["requests"] / result["seconds"])
+                    costs.setdefault((phase, grants), []).append(result["processor"] * 1000 / result["requests"])
+                    details.setdefault((phase, grants), []).append(
+                        {key: result[key] for key in ("p50", "p99", "asked", "refused")})
+            say(f"  {grants:,} grants: server's peak memory {memory(gate.server.pid, 'VmHWM') / MEBIBYTE:.0f} MiB")
+        finally:
+            gate.stop()
+    rows = []
+    for (phase, grants), samples in rates.items():
+        if phase == "content":
+            continue
+        least, most = TARGETS.get(phase, (None, None))
+        name = f"{WORK[phase]}, {arguments.connections} clients, {grants:,} grants before"
+        first = grants == sizes[0]
+        contenders, targets = {"pullbox": samples}, []
+        if first:
+            targets = [Target(None, least, "at least")] if least else []
+        else:
+            contenders[f"with {sizes[0]:,}"] = rates[phase, sizes[0]]
+            targets = [Target(f"with {sizes[0]:,}", 0.7, "at least")]
+        rows.append(row(f"{phase}-rate-{grants}", name, "1/s", contenders, targets, details=details[phase, grants]))
+        rows.append(row(f"{phase}-cost-{grants}", name + ": the server's processor time", "ms",
+                        {"pullbox": costs[phase, grants]}, [Target(None, most)] if most and first else []))
+    return rows
+
+
+def row_lists(arguments):
+    make_receipts(arguments, arguments.devices)
+    rows = []
+    for grants in arguments.grants or [5_000_000]:
+        gate = Gate(arguments, grants)
+        try:
+            for name, query in LISTS.items():
+                first, hundredth = list_times(gate, query)
+                rows.append(row(f"list-{name.replace(' ', '-')}-{grants}", f"deliveries {name}, first and hundredth page, {grants:,} grants",
+                                "ms", {"pullbox": [first * 1000, hundredth * 1000]}, [Target(None, 50)]))
+            gate.ask("/metrics")
+            times = [gate.ask("/metrics")[0] * 1000 for _ in range(5)]
+            rows.append(row(f"metrics-{grants}", f"/metrics, {grants:,} grants", "ms", {"pullbox": times}, [Target(None, 20)]))
+        finally:
+            gate.stop()
+    return rows
+
+
+def list_times(gate, query):
+    """Seconds of the first page and of the hundredth, or of the last where there are fewer; each the median of three."""
+    path = "/v1/operator/deliveries?limit=50" + ("&" + query if query else "")
+    first = statistics.median(gate.ask(path)[0] for _ in range(3))
+    page = path
+    for _ in range(99):
+        after = json.loads(gate.ask(page)[1]).get("next")
+        if after is None:
+            break
+        page = f"{path}&after={after}"
+    return first, statistics.median(gate.ask(page)[0] for _ in range(3))
+
+
+def row_day(arguments):
+    make_receipts(arguments, max(arguments.day, arguments.devices))
+    lines = (arguments.work / "devices.tsv").read_text().splitlines(keepends=True)[:arguments.day]
+    gate = Gate(arguments, 10_000)
+    try:
+        result = gate.play_day(lines)
+        peak = memory(gate.server.pid, "VmHWM") / MEBIBYTE
+    finally:
+        gate.stop()
+    say(f"  {json.dumps(result)}; peak memory {peak:.0f} MiB")
+    name = f"release day: {len(lines):,} devices, one issue of 1 MiB each, all at once"
+    return [row("day", name + ", until the last has finished", "s", {"pullbox": [result["seconds"]]}, [Target(None, 60)], details=result),
+            row("day-repeats", name + ", most repetitions of one request", "", {"pullbox": [result["mostRepeats"]]}, [Target(None, 5)]),
+            row("day-without-retry-after", name + ", refusals without Retry-After", "", {"pullbox": [result["withoutRetryAfter"]]},
+                [Target(None, 0)]),
+            row("day-memory", name + ", the server's peak memory", "MiB", {"pullbox": [peak]}, [Target(None, 128)])]
+
+
+def row_bookkeeping(arguments):
+    """5,000 downloads that live: the processor time that the database's threads take of one processor."""
+    make_receipts(arguments, max(5000, arguments.devices))
+    lines = (arguments.work / "devices.tsv").read_text().splitlines(keepends=True)[:5000]
+    file = arguments.work / "live.tsv"
+    file.write_text("".join(lines))
+    gate = Gate(arguments, 10_000)
+    try:
+        gate.play(["first"], file, arguments.connections)
+        ended, shares = threading.Event(), []
+
+        def watch():
+            while not ended.is_set():
+                before = thread_time(gate.server.pid, "sqlite")
+                if not ended.wait(2):
+                    shares.append((thread_time(gate.server.pid, "sqlite") - before) / 2 * 100)
+
+        watcher = threading.Thread(target=watch)
+        process = subprocess.Popen(
+            [arguments.work / "gate", "--port", str(gate.port), "--devices", file, "--phases", "repeat,content,content,content,content",
+             "--connections", str(arguments.connections)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for phase in range(5):
+            process.stdout.readline()
+            if phase == 1:
+                watcher.start()
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            process.stdout.readline()
+        ended.set()
+        watcher.join()
+        process.wait()
+    finally:
+        gate.stop()
+    return [row("bookkeeping", "bookkeeping of 5,000 live downloads, of one processor", "%", {"pullbox": shares}, [Target(None, 3)])]
+
+
+def thread_time(pid, name):
+    """Seconds that the threads with names that begin so have run."""
+    total = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text().startswith(name):
+            total += int((task / "schedstat").read_text().split()[0])
+    return total / 1e9
+
+
+ROWS = {"rates": row_rates, "lists": row_lists, "day": row_day, "bookkeeping": row_bookkeeping}
+
+
+def main():
+    arguments = parse_arguments()
+    # A day takes a descriptor a device on both sides.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    path = arguments.results or arguments.root / "Benchmarks/results/gate.json"
+    results = Results(path, "gate", {"runs": arguments.runs, "devices": arguments.devices, "day": arguments.day,
+                                     "connections": arguments.connections})
+    for name in arguments.only or ROWS:
+        for measured in ROWS[name](arguments):
+            results.add(measured)
+            show(measured)
+
+
+if __name__ == "__main__":
+    main()
