@@ -8,7 +8,7 @@ public import ServiceRuntime
 ///     let arguments = ArgumentParser.parseOrExit(DeliveryConfiguration.command)
 ///     let configuration: DeliveryConfiguration = try ConfigurationLoader.load(arguments: arguments)
 ///     let server = try DeliveryServer(configuration, log: Log())
-public struct DeliveryConfiguration: Decodable, Sendable {
+public struct DeliveryConfiguration: DaemonConfiguration {
   /// A key and what it may do.
   public struct OperatorKey: Decodable, Sendable {
     /// What the audit log calls its holder.

@@ -3,7 +3,7 @@ public import ServiceRuntime
 
 /// The agent's configuration, from its file, its variables and its options. Decoded, and checked when the
 /// service is made.
-public struct AgentConfiguration: Sendable, Decodable {
+public struct AgentConfiguration: DaemonConfiguration {
   /// The delivery server's base URL, http or https.
   public var server: String
   /// The payment store's base URL, http or https.
@@ -25,8 +25,8 @@ public struct AgentConfiguration: Sendable, Decodable {
   /// Keys of publishers; content that none of them signed is refused. Every publisher is accepted unless
   /// given.
   public var trustedPublisherKeys: [PublisherKeyIdentifier]?
-  /// Read by the process that makes the log; `info` unless given.
-  public var logLevel: String?
+  /// The least severe lines that are logged: `error`, `warning`, `info` or `debug`.
+  public var logLevel: String
 
   /// What a process that has no configuration file sets; the rest is unset.
   public init(
@@ -41,6 +41,7 @@ public struct AgentConfiguration: Sendable, Decodable {
     self.socket = socket
     self.pollInterval = pollInterval
     self.maximumDownloads = maximumDownloads
+    logLevel = "info"
   }
 
   var paths: StatePaths { StatePaths(state: state, library: library ?? "\(state)/library") }

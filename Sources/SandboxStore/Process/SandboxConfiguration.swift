@@ -3,7 +3,7 @@ import ServiceRuntime
 
 /// The configuration of `pullbox-sandbox`, from its options, `PULLBOX_*` variables and the file of
 /// `--config`.
-struct SandboxConfiguration: Decodable, Sendable {
+struct SandboxConfiguration: DaemonConfiguration {
   /// Addresses in the syntax of `ServerAddress`.
   var listen: [String]
   /// Directory of everything the store keeps.

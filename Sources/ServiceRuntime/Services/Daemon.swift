@@ -1,6 +1,12 @@
 import Dispatch
 import Synchronization
 
+/// What every daemon's configuration says.
+public protocol DaemonConfiguration: Decodable, Sendable {
+  /// The name of the ``LogLevel`` of the least severe lines that are logged.
+  var logLevel: String { get }
+}
+
 /// The whole life of a daemon's process: command line, signals, configuration, log, services, exit code.
 public enum Daemon {
   /// What a daemon runs, made from its configuration.
@@ -28,9 +34,10 @@ public enum Daemon {
   }
 
   /// Call it from a synchronous `main`, so that signals are blocked before there is a second thread. The
-  /// configuration's `logLevel` is that of `--log-level`. Never returns: the process ends with the code that
+  /// log's level is that of `--log-level` until the configuration is read, then the configuration's, which the
+  /// flag overrides. Never returns: the process ends with the code that
   /// the services' group gives, and with ``ExitCode/failed`` if `make` throws.
-  public static func main<Configuration: Decodable & Sendable>(
+  public static func main<Configuration: DaemonConfiguration>(
     _ command: CommandDescription, configuration type: Configuration.Type,
     make: @escaping @Sendable (Configuration, Log) throws -> Parts
   ) -> Never {
@@ -39,7 +46,7 @@ public enum Daemon {
 
   /// The same as ``main(_:configuration:make:)``; `make` also gets a closure that reads the configuration again, for
   /// ``Parts/reload``. It blocks while it reads the file.
-  public static func main<Configuration: Decodable & Sendable>(
+  public static func main<Configuration: DaemonConfiguration>(
     _ command: CommandDescription, configuration type: Configuration.Type,
     make:
       @escaping @Sendable (
@@ -55,6 +62,11 @@ public enum Daemon {
         log.level = level
       }
       let configuration = try ConfigurationLoader.load(type, arguments: arguments)
+      guard let level = LogLevel(name: configuration.logLevel) else {
+        throw ConfigurationError(
+          subject: "logLevel", message: "not a log level: \(configuration.logLevel)")
+      }
+      log.level = level
       let readyFile = arguments.value(CommandOption.readyFile.name).map(ReadyFile.init(path:))
       try readyFile?.removeStale()
       let parts = try make(configuration, log) { () throws(ConfigurationError) in

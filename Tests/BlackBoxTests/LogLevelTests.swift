@@ -1,0 +1,24 @@
+import Foundation
+import PullboxTesting
+import Testing
+
+@Suite("How much a daemon says")
+struct LogLevelTests {
+  @Test(
+    "the level of the file and of the environment counts, not that of the flag alone",
+    arguments: [("file", ""), ("environment", "error")])
+  func level(place: String, variable: String) async throws {
+    let directory = try TemporaryDirectory()
+    let file = directory.path("config.json5")
+    let text = """
+      { listen: ["127.0.0.1:0"], state: "\(directory.path("store"))", catalog: "http://127.0.0.1:9",
+        serverCredential: "of-the-server-alone" \(variable.isEmpty ? ", logLevel: 'error'" : "") }
+      """
+    try Data(text.utf8).write(to: URL(filePath: file))
+    let store = try await Daemon.start(
+      "pullbox-sandbox", ["--config", file], name: "store", in: directory,
+      environment: variable.isEmpty ? [:] : ["PULLBOX_LOG_LEVEL": variable])
+    #expect(await store.process.terminateAndWait() == .exited(0))
+    #expect(try Executables.text(store.log) == "")
+  }
+}
