@@ -1,0 +1,84 @@
+import CoreTypes
+
+/// Whether a store is called at all. Closed, every call may be made; after failures in a row it opens, and
+/// then one call, the probe, may be made at intervals, until one is answered. A value: its owner asks for a
+/// permit before each call, and notes what became of it.
+///
+///     var breaker = CircuitBreaker()
+///     switch breaker.permit(at: timer.now()) {
+///     case .call, .probe: …                     // and then: breaker.note(.answered, of: permit, at: timer.now())
+///     case .wait(let duration): …               // the store is left alone for that long
+///     }
+///
+/// An interval runs from the start of a probe, so a probe that hangs longer does not put the next one off, and
+/// one whose end is never noted harms nothing.
+struct CircuitBreaker: Hashable, Sendable {
+  enum Permit: Hashable, Sendable {
+    case call
+    /// The one call of this interval.
+    case probe
+    /// Nothing is called now, nor before that time has passed.
+    case wait(Duration)
+  }
+
+  enum Outcome: Hashable, Sendable {
+    /// The store said something that has to do with the call, be it a refusal: it is there.
+    case answered
+    /// It could not be reached, or failed; `retryAfter` when it said for how long.
+    case failed(retryAfter: Duration?)
+    /// The call was ended at this side: nothing is known of the store.
+    case abandoned
+  }
+
+  private enum State: Hashable {
+    case closed(failures: Int)
+    case open(nextProbe: MonotonicInstant)
+  }
+
+  /// Failures in a row that open it.
+  static let failureThreshold = 5
+  static let probeInterval: Duration = .seconds(30)
+  /// A store that asks to be left alone for longer is not believed: it may be back before.
+  static let longestPause: Duration = .seconds(45)
+
+  private var state = State.closed(failures: 0)
+
+  var isOpen: Bool {
+    if case .open = state { true } else { false }
+  }
+
+  /// When the next probe may be made; nil while it is closed.
+  var nextProbe: MonotonicInstant? {
+    if case .open(let nextProbe) = state { nextProbe } else { nil }
+  }
+
+  /// What may be done now. A probe that is permitted here is to be made.
+  mutating func permit(at now: MonotonicInstant) -> Permit {
+    guard case .open(let nextProbe) = state else { return .call }
+    guard nextProbe <= now else { return .wait(nextProbe - now) }
+    state = .open(nextProbe: now + Self.probeInterval)
+    return .probe
+  }
+
+  /// Takes note of a permitted call's end. Any answer closes it, also that of a call from before it opened; a
+  /// failure of such a call says nothing new.
+  mutating func note(_ outcome: Outcome, of permit: Permit, at now: MonotonicInstant) {
+    switch (outcome, state) {
+    case (.answered, _):
+      state = .closed(failures: 0)
+    case (.failed(let retryAfter), .closed(let failures)):
+      let isLast = failures + 1 >= Self.failureThreshold
+      state = isLast ? .open(nextProbe: Self.nextProbe(retryAfter, at: now)) : .closed(failures: failures + 1)
+    case (.failed(.some(let retryAfter)), .open(let nextProbe)) where permit == .probe:
+      state = .open(nextProbe: max(nextProbe, now + min(retryAfter, Self.longestPause)))
+    case (.abandoned, .open) where permit == .probe:
+      state = .open(nextProbe: now)
+    case (.failed, .open), (.abandoned, _):
+      break
+    }
+  }
+
+  private static func nextProbe(_ retryAfter: Duration?, at now: MonotonicInstant) -> MonotonicInstant {
+    now + min(max(retryAfter ?? .zero, probeInterval), longestPause)
+  }
+}
