@@ -10,22 +10,27 @@ public enum Base64 {
 
   /// The characters for `bytes`, padded as the alphabet asks.
   public static func encode(_ bytes: some Collection<UInt8>, _ alphabet: Alphabet = .standard) -> String {
-    var text: [UInt8] = []
-    text.reserveCapacity((bytes.count + 2) / 3 * 4)
+    encode(Array(bytes).span, alphabet)
+  }
+
+  /// The characters for `bytes`, padded as the alphabet asks.
+  public static func encode(_ bytes: Span<UInt8>, _ alphabet: Alphabet = .standard) -> String {
+    let (groups, rest) = bytes.count.quotientAndRemainder(dividingBy: 3)
+    let ending = rest == 0 ? 0 : alphabet == .standard ? 4 : rest + 1
+    var text = [UInt8](repeating: 0x3D, count: groups * 4 + ending)
     var accumulator: UInt32 = 0
     var bits = 0
-    for byte in bytes {
-      accumulator = accumulator << 8 | UInt32(byte)
+    var count = 0
+    for index in bytes.indices {
+      accumulator = accumulator << 8 | UInt32(bytes[index])
       bits += 8
       while bits >= 6 {
         bits -= 6
-        text.append(character(UInt8(accumulator >> UInt32(bits) & 63), alphabet))
+        text[count] = character(UInt8(accumulator >> UInt32(bits) & 63), alphabet)
+        count += 1
       }
     }
-    if bits > 0 { text.append(character(UInt8(accumulator << UInt32(6 - bits) & 63), alphabet)) }
-    if alphabet == .standard {
-      while !text.count.isMultiple(of: 4) { text.append(0x3D) }
-    }
+    if bits > 0 { text[count] = character(UInt8(accumulator << UInt32(6 - bits) & 63), alphabet) }
     return String(decoding: text, as: UTF8.self)
   }
 
