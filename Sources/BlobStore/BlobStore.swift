@@ -25,15 +25,16 @@ public final class BlobStore: Sendable {
   /// Where the bytes of incoming files are hashed, so that their own threads can write meanwhile.
   let hashers: BlockingPool
   private let reserve: ByteCount
-  private let pool = BlockingPool.shared
+  private let pool: BlockingPool
   /// The bytes of all blobs together; nil unless the store was opened to measure them.
   private let stored: Mutex<ByteCount?>
 
   private init(
     paths: BlobStorePaths, reserve: ByteCount, stored: ByteCount?, operations: any FileOperations,
-    hashers: BlockingPool
+    pool: BlockingPool, hashers: BlockingPool
   ) {
     self.paths = paths
+    self.pool = pool
     self.hashers = hashers
     self.reserve = reserve
     self.stored = Mutex(stored)
@@ -42,10 +43,12 @@ public final class BlobStore: Sendable {
 
   /// Makes the directories where they are missing and clears what a killed process left half-written beside the incoming
   /// files. Blocks. `reserve` is the free space that no incoming file may take. With `measures` every blob is looked at
-  /// once, and ``storedLength`` is known from then on. `hashers` are the threads beside the incoming files' own.
+  /// once, and ``storedLength`` is known from then on. `pool` are the threads of the methods that are awaited, eight of their
+  /// own unless given; `hashers` those beside the incoming files' own.
   public static func open(
     directory: String, reserve: ByteCount = .mebibytes(64), measures: Bool = false,
-    operations: any FileOperations = SystemFileOperations(), hashers: BlockingPool = .computing
+    operations: any FileOperations = SystemFileOperations(),
+    pool: BlockingPool = BlockingPool(name: "pullbox-blob", threads: 8), hashers: BlockingPool = .computing
   ) throws(BlobStoreError) -> BlobStore {
     let paths = BlobStorePaths(directory)
     let stored: ByteCount? = try asBlobStoreError { () throws(SystemError) in
@@ -54,7 +57,8 @@ public final class BlobStore: Sendable {
       try DurableFile.removeLeftovers(in: paths.incoming)
       return measures ? try blobs(in: paths).values.reduce(.zero, +) : nil
     }
-    return BlobStore(paths: paths, reserve: reserve, stored: stored, operations: operations, hashers: hashers)
+    return BlobStore(
+      paths: paths, reserve: reserve, stored: stored, operations: operations, pool: pool, hashers: hashers)
   }
 
   /// What all blobs hold together; nil unless the store was opened to measure it.

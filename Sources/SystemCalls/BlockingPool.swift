@@ -11,15 +11,22 @@ public final class BlockingPool: Sendable {
   public static let shared = BlockingPool(name: "pullbox-block", threads: 8)
   /// For work that computes and never waits, so that it runs beside a thread that does: one thread a
   /// processor, at least two.
-  public static let computing = BlockingPool(
-    name: "pullbox-compute", threads: max(2, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
+  public static let computing = BlockingPool(computing: "pullbox-compute")
 
+  /// How many bodies run at once, at most.
+  public let threads: Int
   private let workers: Workers
 
   /// `name` is what `top -H` shows of each thread: its first 15 bytes.
   public init(name: String, threads: Int) {
     precondition(threads > 0)
+    self.threads = threads
     workers = Workers(name: name, limit: threads)
+  }
+
+  /// A pool for work that computes and never waits: one thread a processor, at least two.
+  public convenience init(computing name: String) {
+    self.init(name: name, threads: max(2, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
   }
 
   deinit {

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Crypto
 import Database
 import PullboxAPI
 import PullboxAPIClient
@@ -201,8 +202,8 @@ private final class SlowStore: PaymentStoreClient {
     for continuation in waiting { continuation.resume(returning: answer) }
   }
 
-  func verify(_ proof: Proof, for device: DeviceIdentifier) async throws(Problem) -> [VerifiedTransaction] {
-    []
+  func verify(_ proof: Proof, digest: SHA256Digest) async throws(StoreRefusal) -> VerifiedProof {
+    throw .abandoned
   }
 
   func finish(_ transaction: TransactionIdentifier) async -> StoreAnswer {

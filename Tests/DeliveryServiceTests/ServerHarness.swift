@@ -29,10 +29,10 @@ final class ServerHarness: Sendable {
   /// Runs `body` with a server that answers, and drains it afterwards.
   static func run(
     options: [String] = [], in directory: TemporaryDirectory? = nil,
-    timer: any MonotonicClock = SystemMonotonicClock(),
+    timer: any MonotonicClock = SystemMonotonicClock(), log: Log = Log(level: .error),
     _ body: (ServerHarness) async throws -> Void
   ) async throws {
-    let harness = try await ServerHarness(options: options, directory: directory, timer: timer)
+    let harness = try await ServerHarness(options: options, directory: directory, timer: timer, log: log)
     try await withThrowingTaskGroup { group in
       group.addTask { try await harness.server.run() }
       do {
@@ -50,7 +50,9 @@ final class ServerHarness: Sendable {
     }
   }
 
-  private init(options: [String], directory: TemporaryDirectory?, timer: any MonotonicClock) async throws {
+  private init(
+    options: [String], directory: TemporaryDirectory?, timer: any MonotonicClock, log: Log
+  ) async throws {
     self.directory = try directory ?? TemporaryDirectory()
     clock = ManualWallClock(Self.start)
     store = try FakePaymentStore(clock: clock)
@@ -62,7 +64,7 @@ final class ServerHarness: Sendable {
     let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
     guard case .run(let parsed) = try parser.parse(arguments) else { throw Unparsed() }
     configuration = try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed)
-    server = try DeliveryServer(configuration, log: Log(level: .error), clock: clock, timer: timer)
+    server = try DeliveryServer(configuration, log: log, clock: clock, timer: timer)
     try await server.start()
     client = try HTTPClient()
     let url = "http://" + (server.addresses.first ?? "")

@@ -16,12 +16,13 @@ struct GrantRoutes: Sendable {
   func add(to routes: inout ScopedRoutes) {
     routes.public(.post, "/v1/entitlements") { request, _ in
       let asked = try await request.decode(EntitlementsRequest.self, upTo: Self.maximumProofLength)
-      return try .json(try await grants.entitlements(of: asked))
+      return try .json(try await grants.entitlements(of: asked, asked: request.id))
     }
     routes.public(.post, "/v1/grants") { request, _ in
       let asked = try await request.decode(GrantRequest.self, upTo: Self.maximumProofLength)
       let origin = settings.value.proxies.origin(of: request.peer, ForwardingFields(request))
-      let (response, isNew) = try await grants.grant(asked, base: origin.base ?? "")
+      let (response, isNew) = try await grants.grant(
+        asked, base: origin.base ?? "", asked: request.id)
       return try .json(
         response, status: isNew ? .created : .ok, headers: ["Location": "/v1/grants/\(response.grant)"])
     }

@@ -21,7 +21,10 @@ extension GrantService {
   /// Lets what a store said of transactions take effect on all their grants.
   func applyRevocations(of transactions: [VerifiedTransaction]) async throws {
     let changed = try await grantStore.applyRevocations(of: transactions)
-    if !changed.isEmpty { try await enforce(changed) }
+    guard !changed.isEmpty else { return }
+    // What the store said of the same transactions before, in other proofs, no longer holds.
+    verifier.forget(transactions)
+    try await enforce(changed)
   }
 
   /// Brings the revocation list in line with the database. On its thread, one after the other: when a grant is taken

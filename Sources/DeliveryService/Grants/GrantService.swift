@@ -15,7 +15,7 @@ import Receipts
 ///     let completion = try await grants.complete(response.grant, with: report)
 struct GrantService: Sendable {
   let grantStore: GrantStore
-  let stores: [StoreIdentifier: any PaymentStoreClient]
+  let verifier: ProofVerifier
   let outbox: Outbox
   let tickets: TicketIssuer
   let stops: RevocationList
@@ -32,8 +32,11 @@ struct GrantService: Sendable {
     var report: EntitlementReport
   }
 
-  func entitlements(of request: EntitlementsRequest) async throws -> EntitlementsResponse {
-    let finding = try await verify(request.proof, for: request.device.id, concerning: nil)
+  /// `id` is the request's, for the log.
+  func entitlements(
+    of request: EntitlementsRequest, asked id: String = ""
+  ) async throws -> EntitlementsResponse {
+    let finding = try await verify(request.proof, for: request.device.id, concerning: nil, asked: id)
     let device = request.device.id
     let products = try await grantStore.database.read { connection in
       try finding.report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
@@ -53,13 +56,14 @@ struct GrantService: Sendable {
   }
 
   /// `base` is put before the addresses in the answer where no public URL is configured; empty leaves them
-  /// relative.
-  func grant(_ request: GrantRequest, base: String = "") async throws -> (
+  /// relative. `id` is the request's, for the log.
+  func grant(_ request: GrantRequest, base: String = "", asked id: String = "") async throws -> (
     response: GrantResponse, isNew: Bool
   ) {
     let content = try await content(of: request.product, version: request.version, for: request.device.id)
     if stops.isBlocked(content: content.digest) { throw Problem(.contentWithdrawn) }
-    let finding = try await verify(request.proof, for: request.device.id, concerning: request.product)
+    let finding = try await verify(
+      request.proof, for: request.device.id, concerning: request.product, asked: id)
     let transaction = try Self.transaction(for: request, in: finding)
     let basis = GrantStore.Basis(
       store: finding.store, transaction: transaction, content: content,
@@ -146,31 +150,24 @@ struct GrantService: Sendable {
   }
 
   private func verify(
-    _ proof: Proof, for device: DeviceIdentifier, concerning product: ProductIdentifier?
+    _ proof: Proof, for device: DeviceIdentifier, concerning product: ProductIdentifier?, asked id: String
   ) async throws -> Finding {
-    let store = try store(named: proof.store)
-    let transactions = try await store.verify(proof, for: device)
-    try await applyRevocations(of: transactions)
+    let key = try verifier.key(of: proof)
+    let verified: VerifiedProof
+    if let known = try verifier.known(key) {
+      verified = known
+    } else {
+      verified = try await verifier.ask(about: proof, as: key, for: id, apply: applyRevocations)
+    }
+    guard verified.binding.matches(device) else {
+      throw Problem(.receiptNotAuthentic, "the receipt was issued to another device")
+    }
+    let transactions = verified.transactions
     let ids = transactions.map(\.product) + (product.map { [$0] } ?? [])
     let catalog = try await grantStore.database.read { try ProductTable.related(to: ids, in: $0) }
     let report = rules.evaluate(transactions, catalog: catalog, now: grantStore.clock.now())
-    return Finding(store: store.name, report: report)
+    return Finding(store: key.store, report: report)
   }
-
-  private func store(named name: String?) throws(Problem) -> any PaymentStoreClient {
-    guard let name else {
-      guard stores.count == 1, let only = stores.values.first else {
-        throw Problem(.storeUnknown, "store is missing; this server knows \(knownStores)")
-      }
-      return only
-    }
-    guard let identifier = StoreIdentifier(name), let store = stores[identifier] else {
-      throw Problem(.storeUnknown, "this server knows \(knownStores)")
-    }
-    return store
-  }
-
-  private var knownStores: String { stores.keys.map(\.description).sorted().joined(separator: ", ") }
 
   private static func transaction(
     for request: GrantRequest, in finding: Finding

@@ -14,6 +14,8 @@ struct VersionPublisher: Sendable {
   let uploads: UploadService
   let collector: GarbageCollector
   let clock: any WallClock
+  /// Where packages are read and checked, each up to 2 GiB.
+  let checks: BlockingPool
 
   /// Makes a version of an upload. The same version with the same bytes again is the one there is (`isNew`
   /// false); with other bytes, `version-conflict`. Throws `package-rejected` with every fault. The upload
@@ -52,7 +54,7 @@ struct VersionPublisher: Sendable {
     name: String?, product: Product, version: ContentVersion
   ) async throws -> Manifest {
     let shared = try await SharedFile(blobs.open(received.digest))
-    return try await BlockingPool.shared.run {
+    return try await checks.run {
       var faults: [PackageValidationIssue] = []
       do throws(PackageValidationError) {
         // A manifest that the server writes itself is not signed.

@@ -21,6 +21,7 @@ struct DeliveryComponents: Sendable {
     let clock: any WallClock
     let timer: any MonotonicClock
     let log: Log
+    let pools: DeliveryPools
   }
 
   let infrastructure: Infrastructure
@@ -31,6 +32,7 @@ struct DeliveryComponents: Sendable {
   let revocations: RevocationList
   let outbox: Outbox
   let tickets: TicketIssuer
+  let proofs: ProofVerifier
   let grants: GrantService
   let uploads: UploadService
   let releases: ReleaseScheduler
@@ -68,9 +70,9 @@ struct DeliveryComponents: Sendable {
       grantStore: grantStore, stores: [store.name: store], timer: timer, log: infrastructure.log)
     self.outbox = outbox
     tickets = TicketIssuer(settings: settings, clock: clock)
+    proofs = ProofVerifier(stores: [store], clock: clock, timer: timer, log: infrastructure.log)
     grants = GrantService(
-      grantStore: grantStore, stores: [store.name: store], outbox: outbox, tickets: tickets,
-      stops: revocations,
+      grantStore: grantStore, verifier: proofs, outbox: outbox, tickets: tickets, stops: revocations,
       recorder: recorder, rules: EntitlementRules(), publicURL: configuration.publicURL ?? "",
       storePatience: configuration.storePatience.duration)
 
@@ -121,7 +123,7 @@ struct DeliveryComponents: Sendable {
   private static let optimizationInterval: Duration = .seconds(6 * 3600)
 
   /// What counts something, in the order of the page of metrics.
-  var metricSources: [any MetricSource] { [recorder, tickets, revocations, outbox, uploads, grants] }
+  var metricSources: [any MetricSource] { [recorder, tickets, revocations, outbox, uploads, grants, proofs] }
 
   private static func store(on infrastructure: Infrastructure) throws -> any PaymentStoreClient {
     let store = infrastructure.configuration.store
@@ -131,7 +133,8 @@ struct DeliveryComponents: Sendable {
     return VerifyReceiptStoreClient(
       name: name, url: store.url, credential: store.credential.revealed,
       policy: VerifyReceiptPolicy(bundleIdentifiers: Set(store.bundles), environments: [.sandbox]),
-      client: infrastructure.client, timer: infrastructure.timer)
+      client: infrastructure.client, timer: infrastructure.timer,
+      reader: ReceiptReader(threads: infrastructure.pools.receipts))
   }
 }
 
@@ -142,13 +145,14 @@ extension DeliveryComponents {
     let catalog = Catalog(database: database, clock: infrastructure.clock)
     let publisher = VersionPublisher(
       database: database, blobs: infrastructure.blobs, uploads: uploads, collector: collector,
-      clock: infrastructure.clock)
+      clock: infrastructure.clock, checks: infrastructure.pools.checks)
     var routes = ScopedRoutes(keys: operators)
     CatalogRoutes(catalog: catalog, list: ProductListCache(catalog: catalog)).add(to: &routes)
     GrantRoutes(grants: grants, settings: settings).add(to: &routes)
     UploadRoutes(uploads: uploads).add(to: &routes)
     PublishingRoutes(
-      publisher: publisher, versionService: versions, estimator: UpdateSizeEstimator(database: database)
+      publisher: publisher, versionService: versions,
+      estimator: UpdateSizeEstimator(database: database, checks: infrastructure.pools.checks)
     ).add(to: &routes)
     OperatorGrantRoutes(grants: grants).add(to: &routes)
     ContentRoutes(

@@ -34,6 +34,8 @@ public final class DeliveryServer: Service {
   var revocations: RevocationList { components.revocations }
   var collector: GarbageCollector { components.collector }
   var outbox: Outbox { components.outbox }
+  var grants: GrantService { components.grants }
+  var pools: DeliveryPools { components.infrastructure.pools }
   /// Every route that is not answered on a loop, as it was declared.
   let routeDeclarations: [ScopedRoutes.Declaration]
 
@@ -51,11 +53,13 @@ public final class DeliveryServer: Service {
     var http = try Self.transport(configuration, inherited: inherited, log: log)
     database = try Database.open(path: state + "/server.db", migrations: Migrations.all)
     client = try HTTPClient()
+    let pools = DeliveryPools()
     let components = try DeliveryComponents(
       on: DeliveryComponents.Infrastructure(
         configuration: configuration, database: database,
-        blobs: try BlobStore.open(directory: state, measures: configuration.storageQuota != nil),
-        client: client, clock: clock, timer: timer, log: log))
+        blobs: try BlobStore.open(
+          directory: state, measures: configuration.storageQuota != nil, pool: pools.blobs),
+        client: client, clock: clock, timer: timer, log: log, pools: pools))
     self.components = components
     let accessLog = configuration.accessLog.map { AccessLog(path: $0, log: log) }
     try accessLog?.check()

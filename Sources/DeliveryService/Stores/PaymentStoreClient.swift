@@ -1,4 +1,5 @@
 import Commerce
+import Crypto
 import PullboxAPI
 
 /// A payment store as the grant service needs it: it says whether a proof is genuine, and it is told when a
@@ -6,9 +7,9 @@ import PullboxAPI
 protocol PaymentStoreClient: Sendable {
   var name: StoreIdentifier { get }
 
-  /// Asks the store, server to server, and answers the transactions it vouches for. Throws the ``Problem``
-  /// that a device is to see: malformed, not authentic, wrong application or environment, or undetermined.
-  func verify(_ proof: Proof, for device: DeviceIdentifier) async throws(Problem) -> [VerifiedTransaction]
+  /// Asks the store, server to server, what it vouches for; `digest` is that of the proof. Throws the refusal:
+  /// malformed, not authentic, wrong application or environment, or undetermined.
+  func verify(_ proof: Proof, digest: SHA256Digest) async throws(StoreRefusal) -> VerifiedProof
 
   /// Tells the store that the transaction is finished. Idempotent.
   func finish(_ transaction: TransactionIdentifier) async -> StoreAnswer

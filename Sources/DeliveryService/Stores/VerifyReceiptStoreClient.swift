@@ -1,10 +1,10 @@
 import Commerce
 import CoreTypes
+import Crypto
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import Receipts
-import SystemCalls
 
 /// Speaks to the sandbox store, or any store with its interface: receipts through `verifyReceipt`, the end of
 /// a transaction with the credential that only this server holds.
@@ -13,10 +13,11 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
   private let client: APIClient
   private let policy: VerifyReceiptPolicy
   private let timer: any MonotonicClock
+  private let reader: ReceiptReader
 
   init(
     name: StoreIdentifier, url: String, credential: String, policy: VerifyReceiptPolicy, client: HTTPClient,
-    timer: any MonotonicClock
+    timer: any MonotonicClock, reader: ReceiptReader
   ) {
     self.name = name
     var client = APIClient(baseURL: url, credential: credential, client: client)
@@ -25,27 +26,29 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
     self.client = client
     self.policy = policy
     self.timer = timer
+    self.reader = reader
   }
 
-  func verify(_ proof: Proof, for device: DeviceIdentifier) async throws(Problem) -> [VerifiedTransaction] {
+  func verify(_ proof: Proof, digest: SHA256Digest) async throws(StoreRefusal) -> VerifiedProof {
     guard let text = proof.receipt, proof.signedTransaction == nil, proof.purchaseToken == nil else {
-      throw Problem(
-        .receiptMalformed, "\(name) takes an app receipt, in the member receipt, and nothing else")
+      throw .final(.receiptMalformed, "\(name) takes an app receipt, in the member receipt, and nothing else")
     }
-    let receipt = try await Self.parse(text)
-    switch await ask(about: receipt) {
+    let receipt: UnverifiedAppReceipt
+    do {
+      receipt = try await reader.read(text, digest: digest)
+    } catch {
+      throw .final(.receiptMalformed, "\(error)")
+    }
+    switch try await ask(about: receipt, text) {
     case .valid(let verified):
-      guard verified.receipt.isBound(to: device) else {
-        throw Problem(.receiptNotAuthentic, "the receipt was issued to another device")
-      }
-      return verified.transactions(store: name)
-    case .malformed: throw Problem(.receiptMalformed, "the store cannot read the receipt")
-    case .notAuthentic: throw Problem(.receiptNotAuthentic, "the store does not vouch for the receipt")
-    case .wrongApplication: throw Problem(.receiptWrongApplication)
-    case .wrongEnvironment: throw Problem(.receiptWrongEnvironment)
+      return VerifiedProof(
+        transactions: verified.transactions(store: name), binding: verified.receipt.deviceBinding)
+    case .malformed: throw .final(.receiptMalformed, "the store cannot read the receipt")
+    case .notAuthentic: throw .final(.receiptNotAuthentic, "the store does not vouch for the receipt")
+    case .wrongApplication: throw .final(.receiptWrongApplication)
+    case .wrongEnvironment: throw .final(.receiptWrongEnvironment)
     case .undetermined(let retryAfter, let reason):
-      throw Problem(
-        .verificationUndetermined, reason, retryAfterSeconds: RetryAfter.seconds(clamping: retryAfter))
+      throw .undetermined(retryAfter: retryAfter, cause: reason)
     }
   }
 
@@ -65,16 +68,10 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
     return error.isTemporary ? .unavailable(retryAfter: error.retryAfter) : .refused
   }
 
-  /// libcrypto parses up to 3 MB of untrusted bytes: not on the cooperative pool.
-  private static func parse(_ text: String) async throws(Problem) -> UnverifiedAppReceipt {
-    do {
-      return try await BlockingPool.shared.run { try UnverifiedAppReceipt(base64: text) }
-    } catch {
-      throw Problem(.receiptMalformed, "\(error)")
-    }
-  }
-
-  private func ask(about receipt: UnverifiedAppReceipt) async -> ReceiptVerdict {
+  /// `text` is the receipt as it came, which is the one way to write it in base 64.
+  private func ask(
+    about receipt: UnverifiedAppReceipt, _ text: String
+  ) async throws(StoreRefusal) -> ReceiptVerdict {
     var conversation = VerifyReceiptFlow(about: receipt, policy: policy)
     var step = conversation.start()
     while true {
@@ -85,13 +82,17 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
         do {
           if delay > .zero { try await timer.sleep(for: delay) }
           let answer = try await client.call(
-            "POST", "/verifyReceipt", body: VerifyReceiptRequest(receiptData: receipt.base64),
+            "POST", "/verifyReceipt", body: VerifyReceiptRequest(receiptData: text),
             as: VerifyReceiptResponse.self)
           step = conversation.handle(.response(answer.value))
         } catch let error as APICallError {
+          if case .unreachable(let error) = error, error.code == .cancelled || error.code == .shutDown {
+            throw .abandoned
+          }
           step = conversation.handle(.failure(reason: "\(error)", retryAfter: error.retryAfter))
         } catch {
-          step = conversation.handle(.failure(reason: "the request was abandoned"))
+          // Only sleeping throws anything else, when the task is cancelled.
+          throw .abandoned
         }
       }
     }

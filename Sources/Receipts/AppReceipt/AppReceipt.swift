@@ -64,22 +64,40 @@ public struct AppReceipt: Hashable, Sendable {
   }
 }
 
+/// What ties a receipt to a device: enough to tell that device from others, and nothing else of the receipt.
+public struct DeviceBinding: Hashable, Sendable {
+  private let opaqueValue: [UInt8]
+  private let rawBundleIdentifier: [UInt8]
+  private let deviceHash: [UInt8]
+
+  fileprivate init(_ receipt: AppReceipt) {
+    opaqueValue = receipt.opaqueValue
+    rawBundleIdentifier = receipt.rawBundleIdentifier
+    deviceHash = receipt.deviceHash
+  }
+
+  /// Whether attribute 5 is the SHA-1 of the device's GUID, attribute 4 and the raw attribute 2.
+  public func matches(_ device: DeviceIdentifier) -> Bool {
+    equalInConstantTime(hash(for: device).span, deviceHash.span)
+  }
+
+  fileprivate func hash(for device: DeviceIdentifier) -> [UInt8] {
+    Checksum.of(device.receiptGUID + opaqueValue + rawBundleIdentifier, .sha1).bytes
+  }
+}
+
 extension AppReceipt {
   /// Binds the receipt to `device` with a fresh salt. What is signed afterwards cannot be moved to another device.
   public mutating func bind(to device: DeviceIdentifier) {
     opaqueValue = RandomBytes.make(16)
-    deviceHash = hash(for: device)
+    deviceHash = deviceBinding.hash(for: device)
   }
+
+  /// The device that the receipt is bound to, without the rest of it.
+  public var deviceBinding: DeviceBinding { DeviceBinding(self) }
 
   /// Whether attribute 5 is the SHA-1 of the device's GUID, attribute 4 and the raw attribute 2.
-  public func isBound(to device: DeviceIdentifier) -> Bool {
-    let expected = hash(for: device)
-    return equalInConstantTime(expected.span, deviceHash.span)
-  }
-
-  private func hash(for device: DeviceIdentifier) -> [UInt8] {
-    Checksum.of(device.receiptGUID + opaqueValue + rawBundleIdentifier, .sha1).bytes
-  }
+  public func isBound(to device: DeviceIdentifier) -> Bool { deviceBinding.matches(device) }
 }
 
 extension DeviceIdentifier {

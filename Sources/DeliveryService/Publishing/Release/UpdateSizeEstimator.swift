@@ -12,6 +12,7 @@ struct UpdateSizeEstimator: Sendable {
   private static let batch = 5000
 
   let database: Database
+  let checks: BlockingPool
 
   /// Throws `product-unknown`, `version-unknown`.
   func sizes(
@@ -88,7 +89,7 @@ struct UpdateSizeEstimator: Sendable {
     guard let document else {
       throw Problem(.internalError, "the manifest of \(record.product) \(record.version) is not there")
     }
-    return try await BlockingPool.shared.run {
+    return try await checks.run {
       try UnverifiedManifest(document).verified(against: record.manifestDigest)
     }
   }

@@ -1,0 +1,140 @@
+import Commerce
+import CoreTypes
+import Crypto
+import PullboxAPI
+import ServiceRuntime
+import Synchronization
+
+/// Asks the stores about proofs, each about one proof once: what a store said is believed for a while
+/// (``VerdictCache``), and requests with the same proof at the same moment share one question (``SharedQuestions``).
+///
+///     let key = try verifier.key(of: proof)
+///     let verified = try verifier.known(key) ?? await verifier.ask(about: proof, as: key, for: request.id) { … }
+///
+/// What it answers is true of the proof, not of the device that brought it: the caller holds the binding against the
+/// device. Refusals are thrown as `Problem`.
+final class ProofVerifier: Sendable {
+  private let stores: [StoreIdentifier: any PaymentStoreClient]
+  private let clock: any WallClock
+  private let timer: any MonotonicClock
+  private let log: Log
+  private let cache = Mutex(VerdictCache())
+  private let questions = SharedQuestions<VerdictCache.Key, VerifiedProof>()
+  private let cached = Atomic<Int>(0)
+  private let shared = Atomic<Int>(0)
+  private let asked = Atomic<Int>(0)
+
+  init(stores: [any PaymentStoreClient], clock: any WallClock, timer: any MonotonicClock, log: Log) {
+    self.stores = Dictionary(uniqueKeysWithValues: stores.map { ($0.name, $0) })
+    self.clock = clock
+    self.timer = timer
+    self.log = log
+  }
+
+  /// Requests that wait for a store.
+  var waiterCount: Int { questions.waiterCount }
+
+  /// What the proof is known by. Throws `store-unknown`.
+  func key(of proof: Proof) throws(Problem) -> VerdictCache.Key {
+    let store = try store(named: proof.store)
+    var hasher = SHA256Hasher()
+    // The kind of proof is a part of it, and where each text ends.
+    for text in [proof.receipt, proof.signedTransaction, proof.purchaseToken] {
+      hasher.update(Array("\(text?.utf8.count ?? -1):".utf8).span)
+      hasher.update(Array((text ?? "").utf8).span)
+    }
+    return VerdictCache.Key(store: store.name, digest: hasher.finalize())
+  }
+
+  /// What the store said of the proof a short while ago; nil when it must be asked. Throws what it refused the
+  /// proof with.
+  func known(_ key: VerdictCache.Key) throws(Problem) -> VerifiedProof? {
+    let (instant, date) = (timer.now(), clock.now())
+    guard let verdict = cache.withLock({ $0.verdict(for: key, at: instant, date: date) }) else { return nil }
+    cached.add(1, ordering: .relaxed)
+    switch verdict {
+    case .verified(let proof): return proof
+    case .refused(let problem): throw problem
+    }
+  }
+
+  /// Asks the store, or waits for the answer to the same question. `apply` is called once with what the store
+  /// vouches for, before anything else learns of it; what it throws, all who wait get. `request` is who the log
+  /// says has asked.
+  func ask(
+    about proof: Proof, as key: VerdictCache.Key, for request: String,
+    apply: @escaping @Sendable ([VerifiedTransaction]) async throws -> Void
+  ) async throws -> VerifiedProof {
+    let (answer, isShared) = try await questions.answer(to: key) { [self] in
+      try await verify(proof, as: key, for: request, apply: apply)
+    }
+    if isShared { shared.add(1, ordering: .relaxed) }
+    return answer
+  }
+
+  /// Something later is known of these transactions than what was said before.
+  func forget(_ transactions: [VerifiedTransaction]) {
+    for (store, transactions) in Dictionary(grouping: transactions, by: \.store) {
+      cache.withLock { $0.forget(Set(transactions.map(\.id)), of: store) }
+    }
+  }
+
+  private func verify(
+    _ proof: Proof, as key: VerdictCache.Key, for request: String,
+    apply: @Sendable ([VerifiedTransaction]) async throws -> Void
+  ) async throws -> VerifiedProof {
+    guard let store = stores[key.store] else { throw Problem(.storeUnknown) }
+    let (instant, date) = (timer.now(), clock.now())
+    asked.add(1, ordering: .relaxed)
+    let verified: VerifiedProof
+    do throws(StoreRefusal) {
+      verified = try await store.verify(proof, digest: key.digest)
+    } catch {
+      if error.kind == .final {
+        cache.withLock { $0.insert(.refused(error.problem), for: key, askedAt: instant, date: date) }
+      } else if let cause = error.cause {
+        log.warning(
+          "the store cannot be asked",
+          ["request": LogValue(request), "store": LogValue(key.store), "error": LogValue(cause)])
+      }
+      throw error.problem
+    }
+    try await apply(verified.transactions)
+    cache.withLock { $0.insert(.verified(verified), for: key, askedAt: instant, date: date) }
+    return verified
+  }
+
+  private func store(named name: String?) throws(Problem) -> any PaymentStoreClient {
+    guard let name else {
+      guard stores.count == 1, let only = stores.values.first else {
+        throw Problem(.storeUnknown, "store is missing; this server knows \(knownStores)")
+      }
+      return only
+    }
+    guard let identifier = StoreIdentifier(name), let store = stores[identifier] else {
+      throw Problem(.storeUnknown, "this server knows \(knownStores)")
+    }
+    return store
+  }
+
+  private var knownStores: String { stores.keys.map(\.description).sorted().joined(separator: ", ") }
+}
+
+extension ProofVerifier: MetricSource {
+  func register(in metrics: inout MetricRegistry) {
+    metrics.register([
+      .counter(
+        "pullbox_verdicts_total", help: "Proofs judged, by where the verdict is from.", labels: ["from"]
+      ) {
+        [
+          .init(self.cached.load(ordering: .relaxed), labels: ["cache"]),
+          .init(self.shared.load(ordering: .relaxed), labels: ["shared"]),
+          .init(self.asked.load(ordering: .relaxed), labels: ["store"]),
+        ]
+      },
+      .gauge("pullbox_verdicts_cached", help: "Verdicts of stores that are kept.") {
+        self.cache.withLock { $0.count }
+      },
+    ])
+  }
+}

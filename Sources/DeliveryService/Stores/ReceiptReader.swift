@@ -1,0 +1,27 @@
+import CoreTypes
+import Crypto
+import Receipts
+import Synchronization
+import SystemCalls
+
+/// Reads receipts on threads of its own, each receipt once: a client that is told to come again brings the same one.
+final class ReceiptReader: Sendable {
+  /// Up to 3 MB of untrusted bytes each: not on the cooperative pool, and not on the threads of others.
+  private let threads: BlockingPool
+  private let receipts = Mutex(
+    RecentlyUsedCache<SHA256Digest, UnverifiedAppReceipt>(maximumCount: 4096, maximumLength: .mebibytes(16)))
+
+  init(threads: BlockingPool) {
+    self.threads = threads
+  }
+
+  /// The receipt whose text has that digest. Throws `ReceiptError` `malformed`.
+  func read(_ text: String, digest: SHA256Digest) async throws -> UnverifiedAppReceipt {
+    if let receipt = receipts.withLock({ $0.value(for: digest) }) { return receipt }
+    let receipt = try await threads.run { try UnverifiedAppReceipt(base64: text) }
+    // The claims are about as long again as the message.
+    let length = ByteCount(receipt.encoded.count * 2 + 1000)
+    receipts.withLock { $0.insert(receipt, for: digest, length: length) }
+    return receipt
+  }
+}

@@ -1,0 +1,55 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import Receipts
+
+/// What a store vouches for: the transactions of a proof, and the device that it was issued to.
+struct VerifiedProof: Sendable {
+  var transactions: [VerifiedTransaction]
+  /// Whoever asks must be that device, each time anew: what is known of a proof is known of one device.
+  var binding: DeviceBinding
+
+  /// When what the store said may be another for the first time: the next end of a subscription's period.
+  func nextExpiry(after now: Timestamp) -> Timestamp? {
+    transactions.lazy.compactMap(\.expiresDate).filter { $0 > now }.min()
+  }
+}
+
+/// Why a store vouches for nothing.
+struct StoreRefusal: Error, Sendable {
+  enum Kind: Sendable {
+    /// The same proof will be refused again.
+    case final
+    /// Nothing was decided: the store was not reached, or could not say.
+    case undetermined
+    /// The question was given up before the store answered: that says nothing of the store.
+    case abandoned
+  }
+
+  var kind: Kind
+  /// What the client is told: nothing of what the store, a proxy before it or the network said.
+  var problem: Problem
+  /// What they said, for the log alone.
+  var cause: String?
+
+  /// The same proof will be refused again.
+  static func final(_ code: ProblemCode, _ detail: String? = nil) -> StoreRefusal {
+    StoreRefusal(kind: .final, problem: Problem(code, detail))
+  }
+
+  /// Nothing was decided; `retryAfter` is brought into the range of ``RetryAfter``.
+  static func undetermined(retryAfter: Duration, cause: String) -> StoreRefusal {
+    StoreRefusal(
+      kind: .undetermined,
+      problem: Problem(
+        .verificationUndetermined, "the payment store cannot be asked at the moment",
+        retryAfterSeconds: RetryAfter.seconds(clamping: retryAfter)),
+      cause: cause)
+  }
+
+  static let abandoned = StoreRefusal(
+    kind: .abandoned,
+    problem: Problem(
+      .verificationUndetermined, "the payment store cannot be asked at the moment",
+      retryAfterSeconds: RetryAfter.range.lowerBound))
+}

@@ -1,0 +1,225 @@
+import Commerce
+import CoreTypes
+import Dispatch
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import ServiceRuntime
+import Synchronization
+import SystemCalls
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Questions to the store", .timeLimit(.minutes(2)))
+struct StoreQuestionTests {
+  private let package = (0..<3000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+
+  private func verifications(_ server: ServerHarness) -> Int {
+    server.store.state.withLock { $0.verifications }
+  }
+
+  @Test("a thousand requests with one receipt at once ask the store once, and all get the grant")
+  func oneQuestion() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      let request = GrantRequest(
+        proof: Proof(receipt: receipt), product: try #require(ProductIdentifier("com.example.issue1")),
+        device: server.device)
+      let grants = server.server.grants
+      server.store.state.withLock {
+        $0.duringVerification = {
+          while grants.verifier.waiterCount < 1000 { await Task.yield() }
+        }
+      }
+      let answers = try await withThrowingTaskGroup { group in
+        for _ in 0..<1000 { group.addTask { try await grants.grant(request) } }
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(verifications(server) == 1)
+      #expect(Set(answers.map(\.response.grant)).count == 1)
+      #expect(answers.count { $0.isNew } == 1)
+    }
+  }
+
+  @Test("a receipt is asked about once in five minutes")
+  func repeated() async throws {
+    let timer = ManualMonotonicClock()
+    try await ServerHarness.run(timer: timer) { server in
+      try await server.publish(package)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      for _ in 0..<3 { _ = try await server.grant(receipt: receipt) }
+      #expect(verifications(server) == 1)
+      timer.advance(by: .seconds(300))
+      #expect(try await server.grant(receipt: receipt).status == 200)
+      #expect(verifications(server) == 2)
+    }
+  }
+
+  @Test("what the store said ends with the subscription's period, though five minutes have not passed")
+  func subscription() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let end = server.clock.now() + .seconds(60)
+      let receipt = try server.store.receipt(
+        of: [server.purchase(), server.purchase(of: "com.example.monthly", id: "7", expires: end)],
+        device: server.device.id)
+      _ = try await server.grant(receipt: receipt)
+      server.clock.advance(by: .seconds(59))
+      _ = try await server.grant(receipt: receipt)
+      #expect(verifications(server) == 1)
+      server.clock.advance(by: .seconds(1))
+      _ = try await server.grant(receipt: receipt)
+      #expect(verifications(server) == 2)
+    }
+  }
+
+  @Test("what is known of a receipt opens nothing for another device")
+  func anotherDevice() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      _ = try await server.grant(receipt: receipt)
+      let thief = Device(id: try #require(DeviceIdentifier("another-device")))
+      let problem = try await server.problem { _ = try await server.grant(receipt: receipt, device: thief) }
+      #expect(problem.code == .receiptNotAuthentic)
+      #expect(verifications(server) == 1)
+      #expect(try await server.grant(receipt: receipt).status == 200)
+    }
+  }
+
+  @Test("entitlements and grants of one receipt share what the store said")
+  func entitlements() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      let request = EntitlementsRequest(proof: Proof(receipt: receipt), device: server.device)
+      let listed = try await server.api.call(
+        "POST", "/v1/entitlements", body: request, as: EntitlementsResponse.self)
+      #expect(listed.value.products.map(\.state) == ["not-granted"])
+      _ = try await server.grant(receipt: receipt)
+      #expect(verifications(server) == 1)
+    }
+  }
+
+  @Test("a refund that one device's receipt tells of is not hidden by what was said of another's")
+  func refund() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let other = Device(id: try #require(DeviceIdentifier("another-device")))
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      _ = try await server.grant(receipt: receipt)
+      let refunded = try server.store.receipt(
+        of: [server.purchase(cancelled: server.clock.now())], device: other.id)
+      let problem = try await server.problem { _ = try await server.grant(receipt: refunded, device: other) }
+      #expect(problem.code == .entitlementRevoked)
+      #expect(verifications(server) == 2)
+      _ = try? await server.grant(receipt: receipt)
+      #expect(verifications(server) == 3)
+    }
+  }
+
+  @Test("what an operator took back stays taken back, whatever is known of the receipt")
+  func revokedByOperator() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      let grant = try await server.grant(receipt: receipt).value
+      _ = try await server.server.grants.revoke(grant.grant, by: "operator", reason: nil)
+      let problem = try await server.problem { _ = try await server.grant(receipt: receipt) }
+      #expect(problem.code == .entitlementRevoked)
+      #expect(verifications(server) == 1)
+    }
+  }
+
+  @Test("a question without an answer is asked again by the next request")
+  func undetermined() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      server.store.state.withLock { $0.isDown = true }
+      for _ in 0..<2 {
+        let problem = try await server.problem { _ = try await server.grant(receipt: receipt) }
+        #expect(problem.code == .verificationUndetermined)
+      }
+      server.store.state.withLock { $0.isDown = false }
+      #expect(try await server.grant(receipt: receipt).status == 201)
+    }
+  }
+
+  @Test("a refusal is repeated without asking; the same for a receipt that cannot be read")
+  func refused() async throws {
+    let timer = ManualMonotonicClock()
+    try await ServerHarness.run(timer: timer) { server in
+      try await server.publish(package)
+      let foreign = try server.store.receipt(
+        of: [server.purchase()], device: server.device.id, environment: "Production")
+      for _ in 0..<3 {
+        let problem = try await server.problem { _ = try await server.grant(receipt: foreign) }
+        #expect(problem.code == .receiptWrongEnvironment)
+      }
+      #expect(verifications(server) == 1)
+      timer.advance(by: .seconds(30))
+      _ = try await server.problem { _ = try await server.grant(receipt: foreign) }
+      #expect(verifications(server) == 2)
+    }
+  }
+
+  @Test(
+    "a client is told in one sentence that the store cannot be asked; why is in the log, with the request")
+  func fixedSentence() async throws {
+    let lines = Mutex<[String]>([])
+    let log = Log(level: .warning, format: .json) { line in
+      lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+    }
+    try await ServerHarness.run(log: log) { server in
+      try await server.publish(package)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      let address = server.store.url
+      await server.store.stop()
+      let problem = try await server.problem { _ = try await server.grant(receipt: receipt) }
+      #expect(problem.code == .verificationUndetermined)
+      #expect(problem.detail == "the payment store cannot be asked at the moment")
+      let request = try #require(problem.instance?.split(separator: ":").last)
+      let line = try #require(lines.withLock { $0.first { $0.contains("the store cannot be asked") } })
+      #expect(line.contains("\"request\":\"\(request)\""))
+      #expect(line.contains(try #require(address.split(separator: ":").last)))
+    }
+  }
+
+  @Test("grants and tickets go on while every thread that checks packages is busy")
+  func packageChecksApart() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      let leave = DispatchSemaphore(value: 0)
+      let checks = server.server.pools.checks
+      for _ in 0..<checks.threads { _ = checks.start { leave.wait() } }
+      async let waiting = server.publish([1, 2, 3], as: "com.example.issue2")
+      let grant = try await server.grant(receipt: receipt).value
+      #expect(try await server.fetch(grant).body == package)
+      for _ in 0..<checks.threads { leave.signal() }
+      #expect(try await waiting.length == ByteCount(3))
+    }
+  }
+
+  @Test(
+    "a receipt is read while every thread that opens packages is busy, and a package is opened while receipts wait"
+  )
+  func opensAndReceiptsApart() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      let pools = server.server.pools
+      let leave = DispatchSemaphore(value: 0)
+      for _ in 0..<pools.blobs.threads { _ = pools.blobs.start { leave.wait() } }
+      let grant = try await server.grant(receipt: receipt).value
+      for _ in 0..<pools.blobs.threads { leave.signal() }
+      for _ in 0..<pools.receipts.threads { _ = pools.receipts.start { leave.wait() } }
+      #expect(try await server.fetch(grant).body == package)
+      for _ in 0..<pools.receipts.threads { leave.signal() }
+    }
+  }
+}

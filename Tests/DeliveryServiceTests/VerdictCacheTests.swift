@@ -1,0 +1,131 @@
+import Commerce
+import CoreTypes
+import Crypto
+import PullboxAPI
+import Receipts
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Verdicts that are kept")
+struct VerdictCacheTests {
+  private let start = MonotonicInstant(nanoseconds: 1_000_000_000)
+  private let date = Timestamp(millisecondsSinceEpoch: 1_790_000_000_000)
+
+  private func key(_ text: String, store: StoreIdentifier = .sandbox) -> VerdictCache.Key {
+    VerdictCache.Key(store: store, digest: SHA256Digest.of(Array(text.utf8)))
+  }
+
+  private func proof(_ id: String = "1", expires: Timestamp? = nil) throws -> VerdictCache.Verdict {
+    .verified(try verified(id, expires: expires))
+  }
+
+  private func verified(_ id: String, expires: Timestamp?) throws -> VerifiedProof {
+    let receipt = AppReceipt(
+      environmentName: "ProductionSandbox", bundleIdentifier: "com.example", applicationVersion: "1",
+      creationDate: date)
+    let transaction = try #require(TransactionIdentifier(id))
+    return VerifiedProof(
+      transactions: [
+        VerifiedTransaction(
+          vouchedForBy: .sandbox, in: .sandbox, id: transaction, originalID: transaction,
+          product: try #require(ProductIdentifier("com.example.issue1")), purchaseDate: date,
+          expiresDate: expires)
+      ], binding: receipt.deviceBinding)
+  }
+
+  @Test("a verdict is believed for five minutes from the question, and not a moment longer")
+  func lifetime() throws {
+    var cache = VerdictCache()
+    cache.insert(try proof(), for: key("a"), askedAt: start, date: date)
+    #expect(cache.verdict(for: key("a"), at: start + .seconds(299), date: date) != nil)
+    #expect(cache.verdict(for: key("a"), at: start + .seconds(300), date: date) == nil)
+    #expect(cache.count == 0)
+  }
+
+  @Test("a subscription's next end, by the wall clock, ends the verdict earlier")
+  func expiry() throws {
+    var cache = VerdictCache()
+    let end = date + .seconds(60)
+    cache.insert(try proof(expires: end), for: key("a"), askedAt: start, date: date)
+    #expect(cache.verdict(for: key("a"), at: start, date: end + .milliseconds(-1)) != nil)
+    #expect(cache.verdict(for: key("a"), at: start, date: end) == nil)
+  }
+
+  @Test("an end that is past does not end the verdict: the store knew of it")
+  func pastExpiry() throws {
+    var cache = VerdictCache()
+    cache.insert(try proof(expires: date), for: key("a"), askedAt: start, date: date)
+    #expect(cache.verdict(for: key("a"), at: start + .seconds(299), date: date + .seconds(299)) != nil)
+  }
+
+  @Test("a refusal is repeated for half a minute")
+  func refusal() {
+    var cache = VerdictCache()
+    cache.insert(.refused(Problem(.receiptNotAuthentic)), for: key("a"), askedAt: start, date: date)
+    #expect(cache.verdict(for: key("a"), at: start + .seconds(29), date: date) != nil)
+    #expect(cache.verdict(for: key("a"), at: start + .seconds(30), date: date) == nil)
+  }
+
+  @Test("another proof, and the same at another store, is another question")
+  func keys() throws {
+    var cache = VerdictCache()
+    cache.insert(try proof(), for: key("a"), askedAt: start, date: date)
+    #expect(cache.verdict(for: key("b"), at: start, date: date) == nil)
+    #expect(cache.verdict(for: key("a", store: .apple), at: start, date: date) == nil)
+  }
+
+  @Test("what is known later of a transaction ends the verdicts about it, and no other")
+  func forget() throws {
+    var cache = VerdictCache()
+    cache.insert(try proof("1"), for: key("a"), askedAt: start, date: date)
+    cache.insert(try proof("2"), for: key("b"), askedAt: start, date: date)
+    cache.forget([try #require(TransactionIdentifier("1"))], of: .sandbox)
+    #expect(cache.verdict(for: key("a"), at: start, date: date) == nil)
+    #expect(cache.verdict(for: key("b"), at: start, date: date) != nil)
+    cache.forget([try #require(TransactionIdentifier("2"))], of: .apple)
+    #expect(cache.verdict(for: key("b"), at: start, date: date) != nil)
+  }
+
+  @Test("the cache holds no more entries than its bound, and what is used stays")
+  func bound() throws {
+    var cache = VerdictCache(maximumCount: 100)
+    cache.insert(try proof(), for: key("used"), askedAt: start, date: date)
+    for number in 0..<1000 {
+      cache.insert(try proof(), for: key("\(number)"), askedAt: start, date: date)
+      #expect(cache.verdict(for: key("used"), at: start, date: date) != nil)
+      #expect(cache.count <= 100)
+    }
+    #expect(cache.verdict(for: key("999"), at: start, date: date) != nil)
+    #expect(cache.verdict(for: key("0"), at: start, date: date) == nil)
+  }
+}
+
+@Suite("Values that were used lately")
+struct RecentlyUsedCacheTests {
+  @Test("the lengths stay within the bound, whatever comes and goes")
+  func lengths() {
+    var cache = RecentlyUsedCache<Int, String>(maximumCount: 1000, maximumLength: ByteCount(1000))
+    for number in 0..<500 {
+      cache.insert("\(number)", for: number % 60, length: ByteCount(number % 90))
+      if number.isMultiple(of: 7) { cache.remove(number % 50) }
+      _ = cache.value(for: number % 40)
+      #expect(cache.length <= ByteCount(1000))
+    }
+    for number in 0..<60 { cache.remove(number) }
+    #expect(cache.count == 0)
+    #expect(cache.length == .zero)
+  }
+
+  @Test("a value is replaced, and one that is too long removes what the key had")
+  func replacement() {
+    var cache = RecentlyUsedCache<Int, String>(maximumCount: 10, maximumLength: ByteCount(100))
+    cache.insert("first", for: 1, length: ByteCount(10))
+    cache.insert("second", for: 1, length: ByteCount(20))
+    #expect(cache.value(for: 1) == "second")
+    #expect(cache.length == ByteCount(20))
+    cache.insert("too long", for: 1, length: ByteCount(51))
+    #expect(cache.value(for: 1) == nil)
+    #expect(cache.count == 0)
+  }
+}
