@@ -34,14 +34,16 @@ public struct APIRoutes {
   /// Liveness and readiness (`GET /healthz`, `GET /readyz`); `ready` answers why the service is not, or nil.
   public mutating func onHealth(ready: @escaping @Sendable () async -> String?) {
     on(.get, "/healthz") { _, _ in
-      HTTPResponse(status: .ok, headers: ["Content-Type": "text/plain"], body: .bytes(Array("ok\n".utf8)))
+      HTTPResponse(status: .ok, headers: Self.healthFields, body: .bytes(Array("ok\n".utf8)))
     }
     on(.get, "/readyz") { _, _ in
       if let reason = await ready() { throw Problem(.unavailable, reason, retryAfterSeconds: 1) }
-      return HTTPResponse(
-        status: .ok, headers: ["Content-Type": "text/plain"], body: .bytes(Array("ready\n".utf8)))
+      return HTTPResponse(status: .ok, headers: Self.healthFields, body: .bytes(Array("ready\n".utf8)))
     }
   }
+
+  /// An answer of a minute ago says nothing of now.
+  private static let healthFields: HTTPFields = ["Content-Type": "text/plain", "Cache-Control": "no-store"]
 
   /// What became of a request: the pattern of its route (nil where there is none), and the refusal, if it was
   /// one.

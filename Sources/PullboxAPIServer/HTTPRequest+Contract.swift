@@ -52,6 +52,14 @@ extension HTTPRequest {
     return String(parts[1]).trimmingSpaces
   }
 
+  /// Throws `request-malformed`, naming the first, for parameters of the query that are not among `names`: ignored, a
+  /// misspelled filter would show everything.
+  public func requireQuery(only names: Set<String>) throws(Problem) {
+    guard let unknown = query.first(where: { !names.contains($0.name) }) else { return }
+    let known = names.isEmpty ? "there are none" : "there are " + names.sorted().joined(separator: ", ")
+    throw Problem(.requestMalformed, "\(unknown.name): there is no such parameter; \(known)")
+  }
+
   /// A parameter of the query as a number within `range`; `fallback` when it is not there. Throws
   /// `request-malformed` for anything else.
   public func number(

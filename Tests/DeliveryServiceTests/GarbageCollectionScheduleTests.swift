@@ -1,6 +1,7 @@
 import BlobStore
 import CoreTypes
 import Database
+import PullboxAPI
 import PullboxTesting
 import ServiceRuntime
 import Testing
@@ -42,9 +43,9 @@ struct GarbageCollectionScheduleTests {
     clock.set(clock.now() + UploadLimits().lifetime)
     try await everyHour {
       #expect(timer.timeToNextSleeper == .seconds(3600))
-      #expect(try await uploads.list().count == 1)
+      #expect(try await uploads.page(after: nil, limit: 10).items.count == 1)
       timer.advance(by: .seconds(3600))
-      while try await !uploads.list().isEmpty { await Task.yield() }
+      while try await !uploads.page(after: nil, limit: 10).items.isEmpty { await Task.yield() }
       await timer.waitForSleepers()
       #expect(timer.timeToNextSleeper == .seconds(3600))
     }

@@ -82,6 +82,30 @@ struct OperatorBodyTests {
     }
   }
 
+  @Test("a reason is so long and no longer, wherever one is given")
+  func reasons() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish((0..<100).map { UInt8($0) })
+      try await server.approve([1, 2, 3], "1.1")
+      let grant = try await server.grantForPurchase()
+      for path in [
+        "/grants/\(grant.grant)/revoke", "/grants/\(grant.grant)/reinstate", Self.versions + "/1.1/reject",
+        Self.versions + "/1.1/withdraw",
+      ] {
+        func post(_ length: Int) async throws {
+          let reason = String(repeating: "\u{e9}", count: length / 2) + (length % 2 == 1 ? "e" : "")
+          _ = try await server.operatorAPI.exchange(
+            "POST", "/v1/operator" + path, bytes: try APIJSON.encode(ReasonBody(reason: reason)))
+        }
+        let problem = try await server.problem { try await post(2001) }
+        #expect(problem.code == .requestMalformed, "\(path)")
+        #expect(problem.detail == "a reason has at most 2000 bytes")
+        if !path.contains("versions") { try await post(2000) }
+      }
+      #expect(try await server.audit().compactMap(\.detail).allSatisfy { $0.utf8.count <= 2000 })
+    }
+  }
+
   @Test("a description without members is a free non-consumable of no publication and no date")
   func defaults() async throws {
     try await ServerHarness.run { server in

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
@@ -135,9 +136,104 @@ struct OperatorListTests {
     }
   }
 
+  @Test("each page but the last names the next in its Link, with the filters of the first")
+  func links() async throws {
+    try await ServerHarness.run { server in
+      for name in ["a", "b", "c"] { try await describe(server, "com.example.\(name)") }
+      var path: String? = "/v1/operator/products?limit=2&type=non-consumable"
+      var names: [[String]] = []
+      while let address = path {
+        let response = try await server.operatorAPI.exchange("GET", address)
+        let page = try APIJSON.decode(Page<OperatorProduct>.self, from: response.body)
+        names.append(page.items.map(\.product.id.description))
+        #expect((response.headers["Link"] != nil) == (page.next != nil))
+        // RFC 8288 §3: <target>; rel="next".
+        let link = response.headers["Link"]?.wholeMatch(of: /<([^>]*)>; rel="next"/)
+        #expect((link != nil) == (page.next != nil))
+        path = link.map { String($0.1) }
+      }
+      #expect(names == [["com.example.a", "com.example.b"], ["com.example.c"]])
+    }
+  }
+
+  @Test("uploads are listed in pages, and a cursor stays good when its upload has gone")
+  func uploads() async throws {
+    try await ServerHarness.run { server in
+      var ids: [String] = []
+      for _ in 0..<5 {
+        ids.append(try await server.upload(package))
+        server.clock.advance(by: .seconds(1))
+      }
+      let path = "/v1/operator/uploads"
+      let pages = try await pages(server, path, limit: 2, of: UploadRecord.self)
+      #expect(pages.map { $0.map(\.upload) } == [Array(ids[0..<2]), Array(ids[2..<4]), [ids[4]]])
+      let first = try await server.operatorAPI.get(
+        path, query: [("limit", "2")], as: Page<UploadRecord>.self)
+      _ = try await server.operatorAPI.exchange(
+        "DELETE", "\(path)/\(ids[1])", headers: [("Tus-Resumable", "1.0.0")])
+      let second = try await server.operatorAPI.get(
+        path, query: [("limit", "2"), ("after", try #require(first.next))], as: Page<UploadRecord>.self)
+      #expect(second.items.map(\.upload) == Array(ids[2..<4]))
+    }
+  }
+
+  @Test("deliveries and the audit log are narrowed to a time: from since on, before until")
+  func times() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let start = server.clock.now()
+      var grants: [String] = []
+      for device in [ServerHarness.early, ServerHarness.late, server.device] {
+        let grant = try await server.grant(to: device).grant
+        grants.append(grant.description)
+        _ = try await server.operatorAPI.exchange("POST", "/v1/operator/grants/\(grant)/revoke")
+        server.clock.advance(by: .seconds(10))
+      }
+      func query(_ since: Int?, _ until: Int?) -> [(String, String)] {
+        [("since", since), ("until", until)].compactMap { name, seconds in
+          seconds.map { (name, (start + .seconds($0)).description) }
+        }
+      }
+      for (since, until, expected) in [
+        (nil, nil, grants), (10, nil, Array(grants[1...])), (nil, 10, [grants[0]]), (10, 20, [grants[1]]),
+        (11, 20, []), (20, 10, []),
+      ] as [(Int?, Int?, [String])] {
+        let listed = try await pages(
+          server, "/v1/operator/deliveries", limit: 2, query(since, until), of: GrantStatus.self)
+        #expect(listed.flatMap { $0 }.map(\.grant.description) == expected.reversed())
+        let entries = try await server.audit(query(since, until) + [("action", "grant.revoke")])
+        #expect(entries.count == expected.count)
+        let all = try await server.audit(query(since, until))
+        #expect(all.filter { $0.action == "grant.revoke" }.count == expected.count)
+      }
+    }
+  }
+
+  @Test(
+    "a parameter that a list does not have is refused by name",
+    arguments: [
+      ("/v1/operator/deliveries?typo=1", "typo"), ("/v1/operator/grants?limit=1&Product=a", "Product"),
+      ("/v1/operator/audit?products=a", "products"), ("/v1/operator/products?stat=draft", "stat"),
+      ("/v1/operator/products/com.example.issue1/versions?state=draft", "state"),
+      ("/v1/operator/products/com.example.issue1?x", "x"), ("/v1/operator/uploads?owner=ada", "owner"),
+      ("/v1/products?ids=a", "ids"), ("/products_v1.json?page=2", "page"),
+    ])
+  func unknownParameters(path: String, name: String) async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let problem = try await server.problem { _ = try await server.operatorAPI.exchange("GET", path) }
+      #expect(problem.code == .requestMalformed)
+      #expect(problem.detail?.hasPrefix("\(name): there is no such parameter") == true)
+    }
+  }
+
   @Test(
     "an invalid cursor or filter is refused, not ignored",
     arguments: [
+      "/v1/operator/deliveries?after=00000000000000000000000000000000", "/v1/operator/audit?after=4711",
+      "/v1/operator/products?after=com.example.none", "/v1/operator/uploads?after=x",
+      "/v1/operator/products/com.example.issue1/versions?after=9.9", "/v1/operator/uploads?limit=0",
+      "/v1/operator/deliveries?since=yesterday", "/v1/operator/audit?until=",
       "/v1/operator/deliveries?after=nothing", "/v1/operator/deliveries?state=lost",
       "/v1/operator/deliveries?product=../x", "/v1/operator/audit?after=x",
       "/v1/operator/products?after=../x",

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import HTTPServer
 import PullboxAPI
 import Testing
 
@@ -95,6 +96,19 @@ struct QueryPlanTests {
     #expect(found == [])
   }
 
+  @Test("uploads and answers to repeated requests") func uploadsAndAnswers() async throws {
+    let key = try #require(
+      try IdempotencyKey(
+        HTTPRequest(method: .post, rawTarget: "/", headers: [IdempotencyKey.field: "a"]), of: "ada"))
+    let now = Timestamp(millisecondsSinceEpoch: 0)
+    let found = try await scans { connection in
+      _ = try UploadTable.page(after: nil, limit: 2, in: connection)
+      _ = try IdempotentAnswerTable.find(key, since: now, in: connection)
+      _ = try IdempotentAnswerTable.count(of: "ada", in: connection)
+    }
+    #expect(found == [])
+  }
+
   @Test("debts") func debts() async throws {
     let (product, device) = (product, device)
     let debt = ObligationTable.Debt(
@@ -117,6 +131,11 @@ struct QueryPlanTests {
         before: .max, matching: AuditTable.Filter(actor: "ada"), limit: 2, in: connection)
       _ = try AuditTable.page(
         before: .max, matching: AuditTable.Filter(action: "a"), limit: 2, in: connection)
+      _ = try AuditTable.page(
+        before: .max,
+        matching: AuditTable.Filter(times: TimeRange(since: Timestamp(millisecondsSinceEpoch: 0))), limit: 2,
+        in: connection)
+      _ = try AuditTable.exists(1, in: connection)
       _ = try AuditTable.history(of: "com.example.a 1.0", limit: 2, in: connection)
     }
     #expect(found == [])

@@ -41,8 +41,14 @@ extension ServerHarness {
     try await step("release", version, of: product, ReleaseRequest(percentage: percentage, at: date))
   }
 
-  /// Uploads `bytes` as that version, and has it approved.
-  func approve(_ bytes: [UInt8], _ version: String, of product: String = "com.example.issue1") async throws {
+  /// Uploads `bytes` as that version, and has it approved; `describing` creates the product first.
+  func approve(
+    _ bytes: [UInt8], _ version: String, of product: String = "com.example.issue1", describing: Bool = false
+  ) async throws {
+    if describing {
+      _ = try await operatorAPI.call(
+        "PUT", "/v1/operator/products/\(product)", body: ProductDescription(), as: OperatorProduct.self)
+    }
     _ = try await submit(bytes, as: product, version: version)
     try await step("submit", version, of: product)
     try await step("approve", version, of: product)

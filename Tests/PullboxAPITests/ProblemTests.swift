@@ -38,13 +38,13 @@ struct ProblemTests {
     upload-unknown
     405 method-not-allowed
     408 request-timeout
-    409 state-conflict transaction-unpaid upload-incomplete upload-offset-mismatch version-conflict
+    409 idempotency-key-in-use state-conflict transaction-unpaid upload-incomplete upload-offset-mismatch version-conflict
     410 upload-expired
-    412 upload-protocol-unsupported
+    412 precondition-failed upload-protocol-unsupported
     413 request-too-large upload-too-large
     414 target-too-long
     415 upload-type-unsupported
-    422 package-rejected product-invalid
+    422 idempotency-key-reused package-rejected product-invalid
     423 upload-locked
     431 fields-too-large
     460 checksum-mismatch

@@ -11,6 +11,7 @@ CREATE INDEX audit_by_action ON audit (action);
 CREATE INDEX audit_by_actor ON audit (actor);
 CREATE INDEX audit_by_product ON audit (product);
 CREATE INDEX audit_by_subject ON audit (subject);
+CREATE INDEX audit_by_time ON audit (at);
 CREATE TRIGGER audit_never_changes BEFORE UPDATE ON audit
 BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
 CREATE TRIGGER audit_never_replaces BEFORE INSERT ON audit WHEN EXISTS (SELECT 1 FROM audit WHERE id = NEW.id)
@@ -66,6 +67,18 @@ CREATE INDEX grants_by_transaction ON grants (transaction_id);
 CREATE INDEX grants_placed ON grants (product, device, placed, version) WHERE placed IS NOT NULL AND revoked_by IS NULL;
 CREATE INDEX grants_revoked ON grants (created) WHERE revoked_by IS NOT NULL;
 
+CREATE TABLE idempotent_answers (
+  actor TEXT NOT NULL,
+  key TEXT NOT NULL,
+  fingerprint BLOB NOT NULL,
+  status INTEGER NOT NULL,
+  location TEXT,
+  body BLOB NOT NULL,
+  created INTEGER NOT NULL,
+  PRIMARY KEY (actor, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX idempotent_answers_by_age ON idempotent_answers (created);
+
 CREATE TABLE manifests (
   digest BLOB PRIMARY KEY,
   document BLOB NOT NULL
@@ -99,7 +112,8 @@ CREATE TABLE products (
   type TEXT NOT NULL,
   publication TEXT,
   created INTEGER NOT NULL,
-  changed INTEGER NOT NULL
+  changed INTEGER NOT NULL,
+  on_sale INTEGER NOT NULL DEFAULT 1
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX products_by_publication ON products (publication);
 CREATE INDEX products_by_type ON products (type);
@@ -126,6 +140,7 @@ CREATE TABLE uploads (
   awaits_end INTEGER NOT NULL DEFAULT 0,
   whole_digest BLOB
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX uploads_by_age ON uploads (created, id);
 
 CREATE TABLE version_signatures (
   product TEXT NOT NULL,

@@ -23,33 +23,53 @@ struct ScopedRoutes {
     var method: HTTPMethod
     var pattern: String
     var access: Access
+    /// The parameters that the query may have; nil where the responder reads what it knows and ignores the rest.
+    var query: Set<String>?
+    /// Whether a repetition with the same `Idempotency-Key` is answered as the first was.
+    var takesIdempotencyKey = false
   }
 
   private(set) var declarations: [Declaration] = []
   private var routes = APIRoutes()
   private let keys: OperatorKeys
+  private let answers: IdempotentAnswers
 
-  init(keys: OperatorKeys) {
+  init(keys: OperatorKeys, answers: IdempotentAnswers) {
     self.keys = keys
+    self.answers = answers
   }
 
-  /// A route that needs no key.
+  /// A route that needs no key. With `query`, parameters of other names are refused.
   mutating func `public`(
-    _ method: HTTPMethod, _ pattern: String, use responder: @escaping APIRoutes.Responder
+    _ method: HTTPMethod, _ pattern: String, query: Set<String>? = nil,
+    use responder: @escaping APIRoutes.Responder
   ) {
-    declarations.append(Declaration(method: method, pattern: pattern, access: .open))
-    routes.on(method, pattern, use: responder)
+    declarations.append(Declaration(method: method, pattern: pattern, access: .open, query: query))
+    routes.on(method, pattern) { request, parameters in
+      if let query { try request.requireQuery(only: query) }
+      return try await responder(request, parameters)
+    }
   }
 
-  /// A route for keys with `scope`; others are answered `unauthorized` or `forbidden`.
+  /// A route for keys with `scope`; others are answered `unauthorized` or `forbidden`. Parameters of the query that
+  /// `query` does not name are refused. With `takesIdempotencyKey`, see ``IdempotentAnswers``.
   mutating func on(
-    _ method: HTTPMethod, _ pattern: String, requires scope: OperatorScope,
+    _ method: HTTPMethod, _ pattern: String, requires scope: OperatorScope, query: Set<String> = [],
+    takesIdempotencyKey: Bool = false,
     use responder:
       @escaping @Sendable (HTTPRequest, PathParameters, Operator) async throws -> HTTPResponse
   ) {
-    declarations.append(Declaration(method: method, pattern: pattern, access: .key(scope)))
-    routes.on(method, pattern) { [keys] request, parameters in
-      try await responder(request, parameters, try keys.authorize(request, for: scope))
+    declarations.append(
+      Declaration(
+        method: method, pattern: pattern, access: .key(scope), query: query,
+        takesIdempotencyKey: takesIdempotencyKey))
+    routes.on(method, pattern) { [keys, answers] request, parameters in
+      let actor = try keys.authorize(request, for: scope)
+      try request.requireQuery(only: query)
+      guard takesIdempotencyKey else { return try await responder(request, parameters, actor) }
+      return try await answers.answer(request, by: actor.name) { request in
+        try await responder(request, parameters, actor)
+      }
     }
   }
 

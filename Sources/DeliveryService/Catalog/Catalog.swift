@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import Database
 import PullboxAPI
+import PullboxAPIServer
 
 /// What is for sale: products as operators describe them, shown with what is released of them.
 struct Catalog: Sendable {
@@ -17,17 +18,18 @@ struct Catalog: Sendable {
     try await database.read { try CatalogRevision.current(in: $0) }
   }
 
-  /// Identifiers of everything cleared for sale, by name. A product is cleared once a version is released to
-  /// all devices, so that every buyer gets it; a subscription, once it is described.
+  /// Identifiers of everything cleared for sale, by name. Of what is on sale, a product is cleared once a version is
+  /// released to all devices, so that every buyer gets it, and a subscription at once.
   func identifiersForSale() async throws -> (
     identifiers: [ProductIdentifier], revision: CatalogRevision
   ) {
     try await database.read { connection in
       let rows = try connection.query(
         """
-        SELECT id FROM products WHERE type IN (?, ?)
+        SELECT id FROM products WHERE type IN (?, ?) AND on_sale = 1
         UNION
-        SELECT product FROM versions WHERE state = 'released' AND percentage = 100
+        SELECT versions.product FROM versions JOIN products ON products.id = versions.product
+        WHERE versions.state = 'released' AND versions.percentage = 100 AND products.on_sale = 1
         ORDER BY 1
         """,
         [
@@ -38,15 +40,17 @@ struct Catalog: Sendable {
     }
   }
 
-  /// The products of these names that are for sale to that device, with the version it would get; nil asks
-  /// for what is for sale to all. The other names come back as they were written.
+  /// The products of these names that are for sale to that device in the localizer's territory, with the version it
+  /// would get; without a device, what is for sale to all. The other names come back as they were written.
   func products(
     _ names: [String], for device: DeviceIdentifier?, localizer: ProductLocalizer
   ) async throws -> ProductsResponse {
     try await database.read { connection in
       var response = ProductsResponse(products: [], invalidProductIdentifiers: [])
       for name in names {
-        guard let id = ProductIdentifier(name), let entry = try ProductTable.find(id, in: connection) else {
+        guard let id = ProductIdentifier(name), let entry = try ProductTable.find(id, in: connection),
+          entry.isForSale(in: localizer.territory)
+        else {
           response.invalidProductIdentifiers.append(name)
           continue
         }
@@ -66,30 +70,40 @@ struct Catalog: Sendable {
     }
   }
 
-  /// Creates or changes a product. Throws `product-invalid` with every fault, and `forbidden` when the
-  /// publisher's keys would change and the actor may not do that.
+  /// Creates or changes a product. Throws `product-invalid` with every fault, `precondition-failed`, and `forbidden` when
+  /// the publisher's keys of a product that exists would change and the actor may not do that.
   func put(
-    _ id: ProductIdentifier, _ description: ProductDescription, by actor: String, mayChangeKeys: Bool
+    _ id: ProductIdentifier, _ description: ProductDescription, by actor: String, mayChangeKeys: Bool,
+    under conditions: WriteConditions = .none
   ) async throws -> OperatorProduct {
     let described = try ProductValidator.product(id, described: description)
     let now = clock.now()
     return try await database.write(locking: [.product(id)]) { connection in
       let before = try ProductTable.find(id, in: connection)
+      try conditions.check(try before.map { try Self.operatorProduct($0, in: connection) })
       var product = described
       if description.publisherKeys == nil { product.publisherKeys = before?.product.publisherKeys }
-      if let keysBefore = before?.product.publisherKeys, keysBefore != product.publisherKeys, !mayChangeKeys {
+      if let before, before.product.publisherKeys != product.publisherKeys, !mayChangeKeys {
         throw Problem(.forbidden, "changing a product's publisher keys takes the scope admin")
       }
-      if before?.product != product {
+      let isOnSale =
+        description.onSale ?? before?.isOnSale ?? ProductTable.Entry.isOnSaleUnlessSaid(product)
+      if before?.product != product || before?.isOnSale != isOnSale {
         try Self.recordKeys(of: product, before: before?.product, by: actor, at: now, in: connection)
-        try ProductTable.put(product, at: now, in: connection)
+        try ProductTable.put(product, isOnSale: isOnSale, at: now, in: connection)
         try AuditTable.add(
           AuditEntry(
             at: now, actor: actor, action: before == nil ? "product.create" : "product.change",
-            subject: id.description), in: connection)
+            subject: id.description, detail: Self.saleDetail(isOnSale, before: before?.isOnSale)),
+          in: connection)
       }
       return try Self.operatorProduct(id, in: connection)
     }
+  }
+
+  private static func saleDetail(_ isOnSale: Bool, before: Bool?) -> String? {
+    guard isOnSale != (before ?? true) else { return nil }
+    return isOnSale ? "on sale" : "off sale"
   }
 
   /// Whose signatures count is worth an entry of its own in the audit log.
@@ -114,10 +128,12 @@ struct Catalog: Sendable {
 
   /// `after` is the `next` of the page before.
   func operatorProducts(
-    after: String, matching filter: ProductTable.Filter, limit: Int
+    after: ProductIdentifier?, matching filter: ProductTable.Filter, limit: Int
   ) async throws -> Page<OperatorProduct> {
     try await database.read { connection in
-      let entries = try ProductTable.page(after: after, matching: filter, limit: limit + 1, in: connection)
+      if let after, try !ProductTable.exists(after, in: connection) { throw Problem.unknownCursor }
+      let entries = try ProductTable.page(
+        after: after?.description ?? "", matching: filter, limit: limit + 1, in: connection)
       let items = try entries.prefix(limit).map { try Self.operatorProduct($0, in: connection) }
       return Page(items: items, next: entries.count > limit ? items.last?.product.id.description : nil)
     }
@@ -143,9 +159,11 @@ struct Catalog: Sendable {
     let released = try VersionTable.released(of: id, in: connection)
     versions = Array(versions.prefix(maximumVersions))
     versions += released.filter { record in !versions.contains { $0.version == record.version } }
-    let cleared = entry.product.type.isSubscription || released.contains { $0.percentage == 100 }
+    let cleared =
+      entry.isOnSale && (entry.product.type.isSubscription || released.contains { $0.percentage == 100 })
     return OperatorProduct(
-      product: entry.product, clearedForSale: cleared, created: entry.created, changed: entry.changed,
+      product: entry.product, onSale: entry.isOnSale, clearedForSale: cleared, created: entry.created,
+      changed: entry.changed,
       versions: versions, versionCount: count)
   }
 }

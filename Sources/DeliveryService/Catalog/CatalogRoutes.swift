@@ -9,18 +9,20 @@ import Synchronization
 struct CatalogRoutes: Sendable {
   /// Identifiers that one request may ask for.
   static let maximumIdentifiers = 200
-  static let maximumPage = 200
+  /// Seconds for which a cache may answer for the catalog.
+  static let maximumAge = 60
 
   let catalog: Catalog
   let list: ProductListCache
   let formatters = PriceFormatters()
 
   func add(to routes: inout ScopedRoutes) {
-    routes.public(.get, "/products_v1.json") { request, _ in
+    routes.public(.get, "/products_v1.json", query: []) { request, _ in
       ConditionalJSON.response(
-        to: request, document: try await list.document(), cacheControl: "public, max-age=60")
+        to: request, document: try await list.document(), cacheControl: "public, max-age=\(Self.maximumAge)")
     }
-    routes.public(.get, "/v1/products") { request, _ in
+    let query: Set<String> = ["id", "locale", "territory", "device"]
+    routes.public(.get, "/v1/products", query: query) { request, _ in
       let names = request.queryValues("id")
       guard names.count <= Self.maximumIdentifiers else {
         throw Problem(.requestMalformed, "at most \(Self.maximumIdentifiers) ids at once")
@@ -29,29 +31,39 @@ struct CatalogRoutes: Sendable {
         formatters: formatters, locale: request.queryValue("locale"),
         territory: request.queryValue("territory"))
       let device = try request.filter("device") { DeviceIdentifier($0) }
-      return try .json(try await catalog.products(names, for: device, localizer: localizer))
+      return try .json(
+        try await catalog.products(names, for: device, localizer: localizer), to: request,
+        cacheControl: "\(device == nil ? "public" : "private"), max-age=\(Self.maximumAge)")
     }
     routes.on(.put, "/v1/operator/products/{id}", requires: .publish) { request, parameters, actor in
       let id = try Self.product(parameters)
       let description = try await request.decode(ProductDescription.self)
       return try .json(
         try await catalog.put(
-          id, description, by: actor.name, mayChangeKeys: actor.may(.admin)))
+          id, description, by: actor.name, mayChangeKeys: actor.may(.admin), under: WriteConditions(request)))
     }
-    routes.on(.get, "/v1/operator/products", requires: .read) { request, _, _ in
-      let limit = try request.number("limit", in: 1...Self.maximumPage, default: 50)
+    routes.on(
+      .get, "/v1/operator/products", requires: .read,
+      query: HTTPRequest.pageQuery.union(["publication", "type", "state"])
+    ) { request, _, _ in
+      let limit = try request.pageLimit()
       let after = try request.cursor("after") { ProductIdentifier($0) }
       let filter = ProductTable.Filter(
         publication: try request.filter("publication") { ProductIdentifier($0) },
         type: try request.filter("type") { ProductType(rawValue: $0) },
         state: try request.filter("state") { VersionState(rawValue: $0) })
-      return try .json(
-        try await catalog.operatorProducts(after: after?.description ?? "", matching: filter, limit: limit))
+      return try .page(
+        try await catalog.operatorProducts(after: after, matching: filter, limit: limit), of: request)
     }
-    routes.on(.get, "/v1/operator/products/{id}", requires: .read) { _, parameters, _ in
-      try .json(try await catalog.operatorProduct(try Self.product(parameters)))
+    routes.on(.get, "/v1/operator/products/{id}", requires: .read) { request, parameters, _ in
+      try .json(
+        try await catalog.operatorProduct(try Self.product(parameters)), to: request,
+        cacheControl: Self.revalidated)
     }
   }
+
+  /// For what an operator reads to change it: kept, and asked for again each time.
+  static let revalidated = "private, no-cache"
 
   /// The product that a route's `{id}` names. Throws `product-unknown` for what cannot be a name.
   static func product(_ parameters: PathParameters) throws(Problem) -> ProductIdentifier {

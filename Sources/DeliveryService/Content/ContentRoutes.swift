@@ -41,7 +41,7 @@ struct ContentRoutes: Sendable {
     switch Preconditions(request, entityTag: tag).verdict {
     case .failed:
       return HTTPResponse(
-        status: .preconditionFailed, headers: ["ETag": tag, "Cache-Control": "private, no-store"])
+        status: .preconditionFailed, headers: ["ETag": tag, "Cache-Control": "no-store"])
     case .notModified:
       return HTTPResponse(status: .notModified, headers: ["ETag": tag, "Cache-Control": immutable])
     case .proceed, .proceedWithoutRange:
@@ -144,7 +144,7 @@ struct ContentRoutes: Sendable {
     return HTTPResponse(
       status: .ok,
       headers: [
-        "Content-Type": Metalink.mediaType, "Cache-Control": "private, no-store",
+        "Content-Type": Metalink.mediaType, "Cache-Control": "no-store",
         "Content-Disposition": "attachment; filename=\"\(link.fileName).meta4\"",
       ], body: .bytes(link.document))
   }

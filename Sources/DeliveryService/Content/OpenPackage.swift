@@ -80,7 +80,7 @@ final class OpenPackage: Sendable {
     _ set: FieldSet, of digest: SHA256Digest, mediaType: String
   ) -> [(name: String, value: String)] {
     let identity = [("Accept-Ranges", "bytes"), ("ETag", "\"\(digest.hexadecimal)\"")]
-    guard set != .refusal else { return identity + [("Cache-Control", "private, no-store")] }
+    guard set != .refusal else { return identity + [("Cache-Control", "no-store")] }
     let common =
       identity + [
         ("Repr-Digest", "sha-256=:\(Base64.encode(digest.array)):"),

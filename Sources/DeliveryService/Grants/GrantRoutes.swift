@@ -54,14 +54,17 @@ struct OperatorGrantRoutes: Sendable {
     routes.on(.get, "/v1/operator/grants/{grant}", requires: .read) { _, parameters, _ in
       try .json(try await grants.status(of: try GrantRoutes.grant(parameters)))
     }
-    routes.on(.post, "/v1/operator/grants/{grant}/revoke", requires: .admin) { request, parameters, actor in
-      let reason = try await request.decodeIfPresent(ReasonBody.self)?.reason
+    routes.on(
+      .post, "/v1/operator/grants/{grant}/revoke", requires: .admin, takesIdempotencyKey: true
+    ) { request, parameters, actor in
+      let reason = try await request.reason()
       return try .json(
         try await grants.revoke(try GrantRoutes.grant(parameters), by: actor.name, reason: reason))
     }
-    routes.on(.post, "/v1/operator/grants/{grant}/reinstate", requires: .admin) {
-      request, parameters, actor in
-      let reason = try await request.decodeIfPresent(ReasonBody.self)?.reason
+    routes.on(
+      .post, "/v1/operator/grants/{grant}/reinstate", requires: .admin, takesIdempotencyKey: true
+    ) { request, parameters, actor in
+      let reason = try await request.reason()
       return try .json(
         try await grants.reinstate(try GrantRoutes.grant(parameters), by: actor.name, reason: reason))
     }

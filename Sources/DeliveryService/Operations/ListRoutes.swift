@@ -6,30 +6,31 @@ import PullboxAPIServer
 
 /// The lists for operators, in pages, newest first: what was granted and delivered, and the audit log.
 struct ListRoutes: Sendable {
-  static let maximumPage = 200
-
   let database: Database
   let recorder: DeliveryRecorder
 
   func add(to routes: inout ScopedRoutes) {
     // One list under two names: what was delivered, and what can be revoked.
     for path in ["/v1/operator/deliveries", "/v1/operator/grants"] {
-      routes.on(.get, path, requires: .read) { request, _, _ in
-        try .json(try await deliveries(request))
+      let query = HTTPRequest.pageQuery.union(GrantFilter.query).union(TimeRange.query)
+      routes.on(.get, path, requires: .read, query: query) { request, _, _ in
+        try .page(try await deliveries(request), of: request)
       }
     }
-    routes.on(.get, "/v1/operator/audit", requires: .read) { request, _, _ in
-      try .json(try await audit(request))
+    let query = HTTPRequest.pageQuery.union(["product", "actor", "action"]).union(TimeRange.query)
+    routes.on(.get, "/v1/operator/audit", requires: .read, query: query) { request, _, _ in
+      try .page(try await audit(request), of: request)
     }
   }
 
   private func deliveries(_ request: HTTPRequest) async throws -> Page<GrantStatus> {
-    let limit = try request.number("limit", in: 1...Self.maximumPage, default: 50)
+    let limit = try request.pageLimit()
     let after = try request.cursor("after") { GrantIdentifier($0) }
     let filter = try GrantFilter(request)
     // What was sent a moment ago counts.
     try await recorder.record()
     return try await database.read { connection in
+      if let after, try GrantTable.find(after, in: connection) == nil { throw Problem.unknownCursor }
       let grants = try GrantTable.page(after: after, matching: filter, limit: limit + 1, in: connection)
       let items = try grants.prefix(limit).map { grant in
         GrantStatus(grant, history: try GrantTable.history(of: grant.id, in: connection))
@@ -39,13 +40,15 @@ struct ListRoutes: Sendable {
   }
 
   private func audit(_ request: HTTPRequest) async throws -> Page<AuditEntry> {
-    let limit = try request.number("limit", in: 1...Self.maximumPage, default: 50)
-    let before = try request.cursor("after") { Int64($0) } ?? .max
+    let limit = try request.pageLimit()
+    let after = try request.cursor("after") { Int64($0) }
     let filter = AuditTable.Filter(
       product: try request.filter("product") { ProductIdentifier($0) },
-      actor: request.queryValue("actor"), action: request.queryValue("action"))
+      actor: request.queryValue("actor"), action: request.queryValue("action"), times: try TimeRange(request))
     return try await database.read { connection in
-      let rows = try AuditTable.page(before: before, matching: filter, limit: limit + 1, in: connection)
+      if let after, try !AuditTable.exists(after, in: connection) { throw Problem.unknownCursor }
+      let rows = try AuditTable.page(
+        before: after ?? .max, matching: filter, limit: limit + 1, in: connection)
       let page = rows.prefix(limit)
       return Page(items: page.map(\.entry), next: rows.count > limit ? page.last.map { String($0.id) } : nil)
     }

@@ -14,7 +14,10 @@ struct OperationsRoutes: Sendable {
     routes.public(.get, "/metrics") { _, _ in
       let text = try await metrics.page()
       return HTTPResponse(
-        status: .ok, headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"],
+        status: .ok,
+        headers: [
+          "Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store",
+        ],
         body: .bytes(Array(text.utf8)))
     }
   }

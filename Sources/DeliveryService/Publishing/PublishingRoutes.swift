@@ -9,10 +9,6 @@ struct PublishingRoutes: Sendable {
   /// A manifest of 16 MiB in base 64, and the members around it.
   static let maximumSubmissionLength = ByteCount.mebibytes(24)
 
-  static let maximumPage = 200
-  /// Bytes of UTF-8.
-  static let maximumReasonLength = 2000
-
   let publisher: VersionPublisher
   let versionService: VersionService
   let estimator: UpdateSizeEstimator
@@ -33,23 +29,25 @@ struct PublishingRoutes: Sendable {
   }
 
   private func addLists(_ versions: String, to routes: inout ScopedRoutes) {
-    routes.on(.get, versions, requires: .read) { request, parameters, _ in
-      let limit = try request.number("limit", in: 1...Self.maximumPage, default: 50)
+    routes.on(.get, versions, requires: .read, query: HTTPRequest.pageQuery) { request, parameters, _ in
+      let limit = try request.pageLimit()
       let after = try request.cursor("after") { ContentVersion($0) }
-      return try .json(
+      return try .page(
         try await versionService.versions(
-          of: try CatalogRoutes.product(parameters), after: after, limit: limit))
+          of: try CatalogRoutes.product(parameters), after: after, limit: limit), of: request)
     }
-    routes.on(.get, versions + "/{version}", requires: .read) { _, parameters, _ in
+    routes.on(.get, versions + "/{version}", requires: .read) { request, parameters, _ in
       try .json(
-        try await versionService.version(try CatalogRoutes.product(parameters), try Self.version(parameters)))
+        try await versionService.version(try CatalogRoutes.product(parameters), try Self.version(parameters)),
+        to: request, cacheControl: CatalogRoutes.revalidated)
     }
     routes.on(.get, versions + "/{version}/manifest", requires: .read) { _, parameters, _ in
       let bytes = try await versionService.manifest(
         of: try CatalogRoutes.product(parameters), try Self.version(parameters))
       return HTTPResponse(status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(bytes))
     }
-    routes.on(.get, versions + "/{version}/costs", requires: .read) { request, parameters, _ in
+    routes.on(.get, versions + "/{version}/costs", requires: .read, query: ["percentage"]) {
+      request, parameters, _ in
       let percentage = try request.number("percentage", in: RolloutPercentage.range, default: 100)
       return try .json(
         try await estimator.sizes(
@@ -59,55 +57,52 @@ struct PublishingRoutes: Sendable {
   }
 
   private func addReview(_ version: String, to routes: inout ScopedRoutes) {
-    routes.on(.post, version + "/submit", requires: .publish) { _, parameters, actor in
+    routes.on(.post, version + "/submit", requires: .publish, takesIdempotencyKey: true) {
+      request, parameters, actor in
       try .json(
-        try await versionService.submit(
+        try await versionService.under(WriteConditions(request)).submit(
           try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor.name))
     }
-    routes.on(.post, version + "/approve", requires: .review) { _, parameters, actor in
+    routes.on(.post, version + "/approve", requires: .review, takesIdempotencyKey: true) {
+      request, parameters, actor in
       try .json(
-        try await versionService.approve(
+        try await versionService.under(WriteConditions(request)).approve(
           try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor.name)
       )
     }
-    routes.on(.post, version + "/reject", requires: .review) { request, parameters, actor in
-      let decision = try await request.decodeIfPresent(ReasonBody.self)
+    routes.on(.post, version + "/reject", requires: .review, takesIdempotencyKey: true) {
+      request, parameters, actor in
+      let reason = try await request.reason()
       return try .json(
-        try await versionService.reject(
+        try await versionService.under(WriteConditions(request)).reject(
           try CatalogRoutes.product(parameters), try Self.version(parameters),
-          because: try Self.reason(decision?.reason), by: actor.name))
+          because: reason, by: actor.name))
     }
   }
 
   private func addRelease(_ version: String, to routes: inout ScopedRoutes) {
-    routes.on(.post, version + "/release", requires: .publish) { request, parameters, actor in
+    routes.on(.post, version + "/release", requires: .publish, takesIdempotencyKey: true) {
+      request, parameters, actor in
       let release = try await request.decodeIfPresent(ReleaseRequest.self) ?? ReleaseRequest()
       return try .json(
-        try await versionService.release(
+        try await versionService.under(WriteConditions(request)).release(
           try CatalogRoutes.product(parameters), try Self.version(parameters), as: release, by: actor.name))
     }
-    routes.on(.delete, version + "/release", requires: .publish) { _, parameters, actor in
+    routes.on(.delete, version + "/release", requires: .publish, takesIdempotencyKey: true) {
+      request, parameters, actor in
       try .json(
-        try await versionService.cancelRelease(
+        try await versionService.under(WriteConditions(request)).cancelRelease(
           try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor.name))
     }
-    routes.on(.post, version + "/withdraw", requires: .publish) { request, parameters, actor in
+    routes.on(.post, version + "/withdraw", requires: .publish, takesIdempotencyKey: true) {
+      request, parameters, actor in
       var withdrawal = try await request.decodeIfPresent(WithdrawalRequest.self) ?? WithdrawalRequest()
-      withdrawal.reason = try Self.reason(withdrawal.reason)
+      withdrawal.reason = try HTTPRequest.checkedReason(withdrawal.reason)
       return try .json(
-        try await versionService.withdraw(
+        try await versionService.under(WriteConditions(request)).withdraw(
           try CatalogRoutes.product(parameters), try Self.version(parameters), as: withdrawal,
           by: actor.name))
     }
-  }
-
-  /// Empty counts as none.
-  private static func reason(_ text: String?) throws(Problem) -> String? {
-    guard let text, !text.isEmpty else { return nil }
-    guard text.utf8.count <= maximumReasonLength else {
-      throw Problem(.requestMalformed, "a reason has at most \(maximumReasonLength) bytes")
-    }
-    return text
   }
 
   private static func version(_ parameters: PathParameters) throws(Problem) -> ContentVersion {

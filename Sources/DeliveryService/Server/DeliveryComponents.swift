@@ -146,10 +146,11 @@ extension DeliveryComponents {
     let publisher = VersionPublisher(
       database: database, blobs: infrastructure.blobs, uploads: uploads, collector: collector,
       clock: infrastructure.clock, checks: infrastructure.pools.checks)
-    var routes = ScopedRoutes(keys: operators)
+    let answers = IdempotentAnswers(database: database, clock: infrastructure.clock)
+    var routes = ScopedRoutes(keys: operators, answers: answers)
     CatalogRoutes(catalog: catalog, list: ProductListCache(catalog: catalog)).add(to: &routes)
     GrantRoutes(grants: grants, settings: settings).add(to: &routes)
-    UploadRoutes(uploads: uploads).add(to: &routes)
+    UploadRoutes(uploads: uploads, answers: answers).add(to: &routes)
     PublishingRoutes(
       publisher: publisher, versionService: versions,
       estimator: UpdateSizeEstimator(database: database, checks: infrastructure.pools.checks)

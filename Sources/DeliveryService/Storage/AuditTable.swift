@@ -25,6 +25,17 @@ enum AuditTable {
     var actor: String?
     /// Such as `version.release`.
     var action: String?
+    var times = TimeRange()
+
+    /// The log is in the order of its rows, which a clock that was set back makes another than that of the times.
+    fileprivate var isByTimeOnly: Bool {
+      !times.isEverything && product == nil && actor == nil && action == nil
+    }
+  }
+
+  /// Whether a page can have ended there.
+  static func exists(_ id: Int64, in connection: borrowing Connection) throws -> Bool {
+    try connection.first("SELECT 1 FROM audit WHERE id = ?", [.integer(id)]) != nil
   }
 
   /// At most `limit` entries older than the row `before`, newest first, each with its row.
@@ -40,8 +51,12 @@ enum AuditTable {
       conditions.append("\(column) = ?")
       values.append(.text(value))
     }
+    for (text, value) in filter.times.conditions(on: "at") {
+      conditions.append(text)
+      values.append(value)
+    }
     return try connection.query(
-      "SELECT * FROM audit WHERE \(conditions.joined(separator: " AND ")) ORDER BY id DESC LIMIT ?",
+      "SELECT * FROM audit \(filter.isByTimeOnly ? "INDEXED BY audit_by_time " : "")WHERE \(conditions.joined(separator: " AND ")) ORDER BY id DESC LIMIT ?",
       values + [.integer(limit)]
     ).map { (try $0.integer("id"), try entry($0)) }
   }

@@ -25,6 +25,10 @@ extension GrantTable {
       conditions.append("(created, id) < (SELECT created, id FROM grants WHERE id = ?)")
       values.append(.identifier(after))
     }
+    for (text, value) in filter.granted.conditions(on: "created") {
+      conditions.append(text)
+      values.append(value)
+    }
     for (column, value) in filter.columns {
       conditions.append("\(column) = ?")
       values.append(.text(value))

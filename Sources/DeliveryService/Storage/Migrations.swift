@@ -4,7 +4,9 @@ import Database
 /// The steps that brought the delivery server's tables to what they are, in their order. A migration that was
 /// released is never changed; a new one is appended. The tables as they are now: docs/formats/schema.sql.
 enum Migrations {
-  static let all = [firstTables, signatures, stops, uploadsAndCollection, releases, holders, bestsellers]
+  static let all = [
+    firstTables, signatures, stops, uploadsAndCollection, releases, holders, bestsellers, contract,
+  ]
 
   private static let firstTables = Migration(
     "products, versions, uploads, grants, outbox, audit",
@@ -284,6 +286,32 @@ enum Migrations {
       CREATE INDEX grants_by_transaction ON grants (transaction_id);
       DROP INDEX grants_revoked;
       CREATE INDEX grants_revoked ON grants (created) WHERE revoked_by IS NOT NULL;
+      """)
+}
+
+extension Migrations {
+  private static let contract = Migration(
+    "products off sale, answers by idempotency key, the audit log by time",
+    script: """
+      -- 0: in no list, and for nobody who has not bought it before.
+      ALTER TABLE products ADD COLUMN on_sale INTEGER NOT NULL DEFAULT 1;
+
+      -- What a request with an Idempotency-Key was answered, for a repetition of it: by the name of the operator key, with
+      -- the SHA-256 of what was asked.
+      CREATE TABLE idempotent_answers (
+        actor TEXT NOT NULL,
+        key TEXT NOT NULL,
+        fingerprint BLOB NOT NULL,
+        status INTEGER NOT NULL,
+        location TEXT,
+        body BLOB NOT NULL,
+        created INTEGER NOT NULL,
+        PRIMARY KEY (actor, key)
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX idempotent_answers_by_age ON idempotent_answers (created);
+
+      CREATE INDEX audit_by_time ON audit (at);
+      CREATE INDEX uploads_by_age ON uploads (created, id);
       """)
 }
 

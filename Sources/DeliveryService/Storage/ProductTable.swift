@@ -7,8 +7,23 @@ import PullboxAPI
 enum ProductTable {
   struct Entry: Sendable {
     var product: Product
+    /// False for one that only those have who bought it before.
+    var isOnSale: Bool
     var created: Timestamp
     var changed: Timestamp
+
+    /// What holds for a new product of which nobody says whether it is on sale: it is, but a subscription only with a price.
+    /// It needs no released content, and its first description may be a draft.
+    static func isOnSaleUnlessSaid(_ product: Product) -> Bool {
+      !product.type.isSubscription || !product.prices.isEmpty
+    }
+
+    /// Whether it is sold in that territory (ISO 3166 alpha-3): one without prices is in all. Nil asks for any.
+    func isForSale(in territory: String?) -> Bool {
+      guard isOnSale else { return false }
+      guard let territory, !product.prices.isEmpty else { return true }
+      return product.prices[territory] != nil
+    }
   }
 
   static func find(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Entry? {
@@ -19,18 +34,22 @@ enum ProductTable {
     try connection.first("SELECT 1 FROM products WHERE id = ?", [.identifier(id)]) != nil
   }
 
-  static func put(_ product: Product, at now: Timestamp, in connection: borrowing Connection) throws {
+  static func put(
+    _ product: Product, isOnSale: Bool = true, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
     let document = String(decoding: try APIJSON.encode(product), as: UTF8.self)
     try connection.execute(
       """
-      INSERT INTO products (id, document, type, publication, created, changed) VALUES (?, ?, ?, ?, ?, ?)
+      INSERT INTO products (id, document, type, publication, on_sale, created, changed)
+      VALUES (?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (id) DO UPDATE SET
         document = excluded.document, type = excluded.type, publication = excluded.publication,
-        changed = excluded.changed
+        on_sale = excluded.on_sale, changed = excluded.changed
       """,
       [
         .identifier(product.id), .text(document), .choice(product.type),
-        .optional(product.publication, SQLValue.identifier), .timestamp(now), .timestamp(now),
+        .optional(product.publication, SQLValue.identifier), .boolean(isOnSale), .timestamp(now),
+        .timestamp(now),
       ])
     try CatalogRevision.increment(at: now, in: connection)
   }
@@ -57,7 +76,8 @@ enum ProductTable {
   static func entry(_ row: Row) throws -> Entry {
     Entry(
       product: try APIJSON.decode(Product.self, from: Array(try row.text("document").utf8)),
-      created: try row.timestamp("created"), changed: try row.timestamp("changed"))
+      isOnSale: try row.boolean("on_sale"), created: try row.timestamp("created"),
+      changed: try row.timestamp("changed"))
   }
 }
 

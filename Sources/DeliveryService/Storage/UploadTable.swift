@@ -30,6 +30,17 @@ enum UploadTable {
     try connection.query("SELECT * FROM uploads ORDER BY created, id").map(upload)
   }
 
+  /// At most `limit` uploads behind `after`, the oldest first.
+  static func page(
+    after: UploadCursor?, limit: Int, in connection: borrowing Connection
+  ) throws -> [Upload] {
+    let after = after ?? UploadCursor(created: Timestamp(millisecondsSinceEpoch: .min), id: "")
+    return try connection.query(
+      "SELECT * FROM uploads WHERE (created, id) > (?, ?) ORDER BY created, id LIMIT ?",
+      [.timestamp(after.created), .text(after.id), .integer(limit)]
+    ).map(upload)
+  }
+
   static func setLength(
     _ length: ByteCount, of id: String, in connection: borrowing Connection
   ) throws {

@@ -23,13 +23,16 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
   /// The keys whose signatures the product's content needs. Left out, they stay as they are; an empty list lets content
   /// come unsigned.
   public var publisherKeys: [PublisherKeyIdentifier]?
+  /// Whether it can be bought. False takes it from all lists, and those who bought it keep what they own. Left out, it
+  /// stays as it is; a new product is on sale then, but a subscription only when it has a price.
+  public var onSale: Bool?
 
   /// Creates the description. What is nil is left out and gets its default.
   public init(
     id: ProductIdentifier? = nil, type: ProductType? = nil, version: ContentVersion? = nil,
     localizations: [String: Product.Localization]? = nil, prices: [String: Price]? = nil,
     publication: ProductIdentifier? = nil, publicationDate: Timestamp? = nil, period: BillingPeriod? = nil,
-    publisherKeys: [PublisherKeyIdentifier]? = nil
+    publisherKeys: [PublisherKeyIdentifier]? = nil, onSale: Bool? = nil
   ) {
     self.id = id
     self.type = type
@@ -40,6 +43,7 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
     self.publicationDate = publicationDate
     self.period = period
     self.publisherKeys = publisherKeys
+    self.onSale = onSale
   }
 }
 
@@ -47,7 +51,9 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
 public struct OperatorProduct: Codable, Sendable {
   /// The product as it was described.
   public var product: Product
-  /// Whether all devices may buy it; a product that only a part of the devices gets is for sale to these alone.
+  /// Whether the operator has it on sale.
+  public var onSale: Bool
+  /// Whether it is on sale and all devices may buy it; a product that only a part of the devices gets is for sale to these alone.
   public var clearedForSale: Bool
   /// When it was first described, by the server's clock.
   public var created: Timestamp
@@ -60,10 +66,12 @@ public struct OperatorProduct: Codable, Sendable {
 
   /// Creates the document from its members.
   public init(
-    product: Product, clearedForSale: Bool, created: Timestamp, changed: Timestamp, versions: [VersionRecord],
+    product: Product, onSale: Bool, clearedForSale: Bool, created: Timestamp, changed: Timestamp,
+    versions: [VersionRecord],
     versionCount: Int
   ) {
     self.product = product
+    self.onSale = onSale
     self.clearedForSale = clearedForSale
     self.created = created
     self.changed = changed

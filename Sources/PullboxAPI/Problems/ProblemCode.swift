@@ -177,6 +177,15 @@ public struct ProblemCode: Hashable, Sendable {
   /// The key that submitted a version may not approve it.
   public static let secondKeyRequired = ProblemCode(
     "second-key-required", status: 403, title: "Who handed a version in may not approve it")
+  /// `If-Match` names another state than the present one, or `If-None-Match` one that exists.
+  public static let preconditionFailed = ProblemCode(
+    "precondition-failed", status: 412, title: "It is not in the state that the request is for")
+  /// The `Idempotency-Key` came with another request before.
+  public static let idempotencyKeyReused = ProblemCode(
+    "idempotency-key-reused", status: 422, title: "The idempotency key belongs to another request")
+  /// The first request with that `Idempotency-Key` is being answered.
+  public static let idempotencyKeyInUse = ProblemCode(
+    "idempotency-key-in-use", status: 409, title: "A request with this idempotency key is being answered")
 
   // What a store's customer or an app on a device meets.
   /// The sandbox store could not ask the server what is for sale.
@@ -211,8 +220,8 @@ public struct ProblemCode: Hashable, Sendable {
     uploadUnknown, uploadExpired, uploadOffsetMismatch, uploadLocked, uploadIncomplete, uploadTooLarge,
     uploadVersionUnsupported, uploadTypeUnsupported, checksumMismatch, checksumUnsupported, digestMismatch,
     outOfSpace, packageRejected,
-    productInvalid, versionConflict, stateConflict, secondKeyRequired, catalogUnavailable,
-    transactionUnknown,
+    productInvalid, versionConflict, stateConflict, secondKeyRequired, preconditionFailed,
+    idempotencyKeyReused, idempotencyKeyInUse, catalogUnavailable, transactionUnknown,
     transactionUnpaid, downloadUnknown, libraryItemUnknown, storeUnavailable, insufficientStorage,
   ]
 

@@ -144,7 +144,13 @@ public struct OperatorClient: Sendable {
 
   /// Uploads that are open, the oldest first.
   public func uploads() async throws(APICallError) -> [UploadRecord] {
-    try await api.get("/v1/operator/uploads", as: Page<UploadRecord>.self).items
+    var (items, after): ([UploadRecord], String?) = ([], nil)
+    repeat {
+      let page: Page<UploadRecord> = try await api.get("/v1/operator/uploads", query: Self.page(after))
+      items += page.items
+      after = page.next
+    } while after != nil
+    return items
   }
 
   /// Sends packages to this server. `resumeFile` is where uploads are remembered that a later process can

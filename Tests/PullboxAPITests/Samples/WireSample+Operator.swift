@@ -113,6 +113,7 @@ extension WireSample {
         "changed": "2026-11-21T05:26:08.000Z",
         "clearedForSale": true,
         "created": "2026-11-21T05:26:07.000Z",
+        "onSale": true,
         "product": \(product),
         "versionCount": 21,
         "versions": [\(versionRecord), \(draft)]
@@ -123,6 +124,7 @@ extension WireSample {
           "changed": "2026-11-21T05:26:07.000Z",
           "clearedForSale": false,
           "created": "2026-11-21T05:26:07.000Z",
+          "onSale": false,
           "product": {"id": "a", "localizations": {}, "prices": {}, "type": "consumable"},
           "versionCount": 0,
           "versions": []
@@ -136,6 +138,7 @@ extension WireSample {
       {
         "id": "com.example.heroes.monthly",
         "localizations": {"en-US": {"description": "Twelve issues a year", "title": "Heroes"}},
+        "onSale": true,
         "period": "P1M",
         "prices": {"JPN": {"amount": "300", "currency": "JPY"}, "USA": {"amount": "1.99", "currency": "USD"}},
         "publication": "com.example.heroes",

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
+import PullboxAPIServer
 
 /// Review, release and withdrawal of versions. Every step can be repeated, and is in the audit log.
 struct VersionService: Sendable {
@@ -15,6 +16,27 @@ struct VersionService: Sendable {
   let scheduler: ReleaseScheduler
   /// Called after debts were settled.
   var didSettleDebts: @Sendable () -> Void = {}
+  /// What each step asks of the version as ``version(_:_:)`` shows it.
+  private var conditions = WriteConditions.none
+
+  init(
+    database: Database, clock: any WallClock, operators: OperatorKeys, stops: (any ContentBlocking)?,
+    scheduler: ReleaseScheduler, didSettleDebts: @escaping @Sendable () -> Void = {}
+  ) {
+    self.database = database
+    self.clock = clock
+    self.operators = operators
+    self.stops = stops
+    self.scheduler = scheduler
+    self.didSettleDebts = didSettleDebts
+  }
+
+  /// The service whose steps throw `precondition-failed` where `conditions` do not hold.
+  func under(_ conditions: WriteConditions) -> VersionService {
+    var service = self
+    service.conditions = conditions
+    return service
+  }
 
   func submit(
     _ product: ProductIdentifier, _ version: ContentVersion, by actor: String
@@ -64,13 +86,20 @@ struct VersionService: Sendable {
   /// The version with its history. Throws `version-unknown`.
   func version(_ product: ProductIdentifier, _ version: ContentVersion) async throws -> VersionRecord {
     try await database.read { connection in
-      guard var record = try VersionTable.find(product, version, in: connection) else {
+      guard let record = try Self.recordWithHistory(product, version, in: connection) else {
         throw Problem(.versionUnknown, "\(product) has no version \(version)")
       }
-      record.history = try AuditTable.history(
-        of: "\(product) \(record.version)", limit: Self.maximumHistory, in: connection)
       return record
     }
+  }
+
+  private static func recordWithHistory(
+    _ product: ProductIdentifier, _ version: ContentVersion, in connection: borrowing Connection
+  ) throws -> VersionRecord? {
+    guard var record = try VersionTable.find(product, version, in: connection) else { return nil }
+    record.history = try AuditTable.history(
+      of: "\(product) \(record.version)", limit: maximumHistory, in: connection)
+    return record
   }
 
   /// The manifest's exact bytes. Throws `version-unknown`.
@@ -90,6 +119,9 @@ struct VersionService: Sendable {
     try await database.read { connection in
       guard try ProductTable.exists(product, in: connection) else {
         throw Problem(.productUnknown, "no product is named \(product)")
+      }
+      if let after, try VersionTable.find(product, after, in: connection) == nil {
+        throw Problem.unknownCursor
       }
       let records = try VersionTable.page(of: product, after: after, limit: limit + 1, in: connection)
       let items = Array(records.prefix(limit))
@@ -112,8 +144,13 @@ struct VersionService: Sendable {
   ) async throws -> VersionRecord {
     let transition = VersionTransition(
       product: product, version: version, actor: actor, now: clock.now(), reason: reason)
-    let outcome = try await database.write(locking: [.product(product)]) {
-      try transition.apply(step, in: $0)
+    let conditions = conditions
+    let outcome = try await database.write(locking: [.product(product)]) { connection in
+      // A version that does not exist is refused as such.
+      if let present = try Self.recordWithHistory(product, version, in: connection) {
+        try conditions.check(present)
+      }
+      return try transition.apply(step, in: connection)
     }
     stops?.follow(outcome)
     if outcome.movedSchedule { scheduler.wake() }

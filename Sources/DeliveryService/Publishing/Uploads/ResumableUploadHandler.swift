@@ -12,6 +12,7 @@ struct ResumableUploadHandler: Sendable {
   private static let mediaType = "application/partial-upload"
 
   let uploads: UploadService
+  let answers: IdempotentAnswers
 
   /// `Upload-Limit`: what an upload may hold, and for how many seconds it is kept.
   func limit(age: Duration) -> String {
@@ -32,7 +33,16 @@ struct ResumableUploadHandler: Sendable {
         metadata: Self.metadata(of: request), awaitsEnd: true,
         wholeDigest: DigestField.sha256(request.headers.values(of: "Repr-Digest")),
         contentLength: append.contentLength)
-      let upload = try await uploads.create(newUpload, owner: actor)
+      let creation = try await answers.creation(
+        request, of: newUpload, by: actor
+      ) { try await uploads.create(newUpload, owner: actor) }
+      guard case .new(let upload) = creation else {
+        // The client was not told the address; it continues at Upload-Offset.
+        var response = try await status(of: creation.id)
+        response.status = .created
+        response.headers["Location"] = "\(UploadRoutes.path)/\(creation.id)"
+        return response
+      }
       let location = "\(UploadRoutes.path)/\(upload.id)"
       await Self.sendInterim(
         ["Location": location, "Upload-Limit": limit(age: uploads.limits.lifetime)], to: request)

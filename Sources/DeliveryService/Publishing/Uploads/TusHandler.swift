@@ -12,6 +12,7 @@ struct TusHandler: Sendable {
   static let maximumMetadataLength = 4096
 
   let uploads: UploadService
+  let answers: IdempotentAnswers
 
   /// What OPTIONS says.
   static var discovery: HTTPFields {
@@ -34,7 +35,12 @@ struct TusHandler: Sendable {
           throw Problem(.uploadTooLarge, "more bytes come with the request than were announced")
         }
       }
-      var upload = try await uploads.create(newUpload, owner: actor)
+      let creation = try await answers.creation(
+        request, of: newUpload, by: actor
+      ) { try await uploads.create(newUpload, owner: actor) }
+      guard case .new(var upload) = creation else {
+        return try await repeated(creation)
+      }
       var headers: HTTPFields = ["Location": "\(UploadRoutes.path)/\(upload.id)"]
       if hasContent {
         let state: UploadState
@@ -63,6 +69,15 @@ struct TusHandler: Sendable {
       default: try await status(of: id)
       }
     }
+  }
+
+  /// What a client that was not told the upload's address is told now. The bytes that came again with the request are
+  /// not read: it continues at `Upload-Offset`.
+  private func repeated(_ creation: UploadCreation) async throws -> HTTPResponse {
+    var response = try await status(of: creation.id)
+    response.status = .created
+    response.headers["Location"] = "\(UploadRoutes.path)/\(creation.id)"
+    return response
   }
 
   private func status(of id: String) async throws -> HTTPResponse {

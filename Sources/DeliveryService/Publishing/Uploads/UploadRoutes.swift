@@ -11,9 +11,12 @@ struct UploadRoutes: Sendable {
   private static let methods: [HTTPMethod] = [.options, .post, .get, .head, .patch, .put, .delete]
 
   let uploads: UploadService
+  let answers: IdempotentAnswers
 
-  private var tus: TusHandler { TusHandler(uploads: uploads) }
-  private var resumable: ResumableUploadHandler { ResumableUploadHandler(uploads: uploads) }
+  private var tus: TusHandler { TusHandler(uploads: uploads, answers: answers) }
+  private var resumable: ResumableUploadHandler {
+    ResumableUploadHandler(uploads: uploads, answers: answers)
+  }
 
   func add(to routes: inout ScopedRoutes) {
     for method in Self.methods {
@@ -44,7 +47,7 @@ struct UploadRoutes: Sendable {
     }
     if method == .options { return options() }
     guard let id else {
-      if method != .post { return try await list(authorization: authorization) }
+      if method != .post { return try await list(request, authorization: authorization) }
       return Self.isForTus(request, method)
         ? try await tus.create(request, authorization: authorization)
         : try await resumable.create(request, authorization: authorization)
@@ -75,8 +78,12 @@ struct UploadRoutes: Sendable {
     return HTTPResponse(status: .noContent, headers: headers)
   }
 
-  private func list(authorization: Authorization) async throws -> HTTPResponse {
+  private func list(
+    _ request: HTTPRequest, authorization: Authorization
+  ) async throws -> HTTPResponse {
     _ = try authorization.authorize(for: .read)
-    return try .json(Page(items: try await uploads.list()))
+    try request.requireQuery(only: HTTPRequest.pageQuery)
+    let after = try request.cursor("after") { UploadCursor($0) }
+    return try .page(try await uploads.page(after: after, limit: try request.pageLimit()), of: request)
   }
 }

@@ -101,15 +101,20 @@ actor UploadService {
     }
   }
 
-  /// Every open upload and how many bytes it holds, the oldest first.
-  func list() async throws -> [UploadRecord] {
-    let uploads = try await database.read { try UploadTable.all(in: $0) }
-    return uploads.map { upload in
+  /// Open uploads behind `after` and how many bytes each holds, the oldest first.
+  func page(after: UploadCursor?, limit: Int) async throws -> Page<UploadRecord> {
+    let uploads = try await database.read {
+      try UploadTable.page(after: after, limit: limit + 1, in: $0)
+    }
+    let items = uploads.prefix(limit).map { upload in
       let isTakenOver = upload.digest != nil
       return record(
         of: upload,
         at: isTakenOver ? upload.length ?? .zero : quota.reservations[upload.id]?.received ?? .zero)
     }
+    let last = uploads.count > limit ? uploads[limit - 1] : nil
+    return Page(
+      items: items, next: last.map { UploadCursor(created: $0.created, id: $0.id).description })
   }
 
   /// Forgets the upload and its bytes.

@@ -1,0 +1,32 @@
+import CoreTypes
+import Database
+import HTTPServer
+import PullboxAPI
+
+/// What a list in order of time is narrowed to: from `since` on, and before `until`.
+struct TimeRange: Hashable, Sendable {
+  static let query: Set<String> = ["since", "until"]
+
+  var since: Timestamp?
+  var until: Timestamp?
+
+  init(since: Timestamp? = nil, until: Timestamp? = nil) {
+    self.since = since
+    self.until = until
+  }
+
+  /// From `?since=` and `until=`, both RFC 3339. Throws `request-malformed` for what is no date.
+  init(_ request: HTTPRequest) throws(Problem) {
+    since = try request.filter("since") { Timestamp(rfc3339: $0) }
+    until = try request.filter("until") { Timestamp(rfc3339: $0) }
+  }
+
+  var isEverything: Bool { since == nil && until == nil }
+
+  /// What a row's `column` must be, and the values in it.
+  func conditions(on column: String) -> [(text: String, value: SQLValue)] {
+    [("\(column) >= ?", since), ("\(column) < ?", until)].compactMap { text, time in
+      time.map { (text, SQLValue.timestamp($0)) }
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import CoreTypes
+import Crypto
+import Database
+import HTTPServer
+
+/// The rows of answers that a repeated request gets again.
+enum IdempotentAnswerTable {
+  /// An answer, and what it was the answer to.
+  struct Entry: Sendable {
+    var fingerprint: SHA256Digest
+    var status: HTTPStatus
+    var location: String?
+    /// JSON; empty for an answer without content.
+    var body: [UInt8]
+  }
+
+  /// The answer to the operator's request with that key, unless it is older than `oldest`.
+  static func find(
+    _ key: IdempotencyKey, since oldest: Timestamp, in connection: borrowing Connection
+  ) throws -> Entry? {
+    try connection.first(
+      "SELECT * FROM idempotent_answers WHERE actor = ? AND key = ? AND created >= ?",
+      [.text(key.actor), .text(key.text), .timestamp(oldest)]
+    ).map { row in
+      Entry(
+        fingerprint: try row.digest("fingerprint"),
+        status: HTTPStatus(rawValue: Int(try row.integer("status"))),
+        location: try row.optionalText("location"), body: try row.blob("body"))
+    }
+  }
+
+  /// How many answers the operator's keys have.
+  static func count(of actor: String, in connection: borrowing Connection) throws -> Int {
+    let row = try connection.first(
+      "SELECT count(*) AS count FROM idempotent_answers WHERE actor = ?", [.text(actor)])
+    return Int(try row?.integer("count") ?? 0)
+  }
+
+  /// Takes the place of an answer to the same key that has grown old.
+  static func put(
+    _ entry: Entry, for key: IdempotencyKey, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      """
+      INSERT INTO idempotent_answers (actor, key, fingerprint, status, location, body, created)
+      VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (actor, key) DO UPDATE SET
+        fingerprint = excluded.fingerprint, status = excluded.status, location = excluded.location,
+        body = excluded.body, created = excluded.created
+      """,
+      [
+        .text(key.actor), .text(key.text), .digest(entry.fingerprint), .integer(entry.status.rawValue),
+        .optional(entry.location), .blob(entry.body), .timestamp(now),
+      ])
+  }
+
+  /// Removes the oldest of those older than `oldest`, at most `limit`.
+  static func remove(
+    before oldest: Timestamp, limit: Int, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      """
+      DELETE FROM idempotent_answers WHERE (actor, key) IN (
+        SELECT actor, key FROM idempotent_answers WHERE created < ? ORDER BY created LIMIT ?)
+      """, [.timestamp(oldest), .integer(limit)])
+  }
+}

@@ -1,0 +1,203 @@
+import Commerce
+import CoreTypes
+import Database
+import HTTPClient
+import HTTPServer
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Requests that come again with an idempotency key")
+struct IdempotencyKeyTests {
+  private let version = "/v1/operator/products/com.example.issue1/versions/1.1"
+  private let package = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 11) }
+
+  private func post(
+    _ server: ServerHarness, _ path: String, _ body: String = "", key: String?, as operators: APIClient? = nil
+  ) async throws -> ClientResponse {
+    try await (operators ?? server.operatorAPI).exchange(
+      "POST", path, bytes: Array(body.utf8), headers: key.map { [("Idempotency-Key", $0)] } ?? [])
+  }
+
+  /// 1.0 is released, 1.1 approved.
+  private func prepare(_ server: ServerHarness) async throws {
+    try await server.publish(package)
+    try await server.approve(package + [1], "1.1")
+  }
+
+  @Test("a release that comes again after a colleague's rollback releases nothing again")
+  func release() async throws {
+    try await ServerHarness.run { server in
+      try await prepare(server)
+      let first = try await post(server, version + "/release", key: "\"release-1\"")
+      try await server.release("1.0")
+      let again = try await post(server, version + "/release", key: "release-1")
+      #expect(again.body == first.body)
+      #expect(again.status == first.status)
+      #expect(again.headers["Idempotency-Replayed"] == "true")
+      #expect(first.headers["Idempotency-Replayed"] == nil)
+      #expect(try await server.offered(to: server.device) == "1.0")
+      // Without the key it is a release like any other.
+      _ = try await post(server, version + "/release", key: nil)
+      #expect(try await server.offered(to: server.device) == "1.1")
+    }
+  }
+
+  @Test("a revocation that comes again after a colleague's reinstatement revokes nothing again")
+  func revocation() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      let path = "/v1/operator/grants/\(grant.grant)"
+      _ = try await post(server, path + "/revoke", #"{"reason":"refund"}"#, key: "a")
+      _ = try await post(server, path + "/reinstate", key: "b")
+      _ = try await post(server, path + "/revoke", #"{"reason":"refund"}"#, key: "a")
+      #expect(try await server.status(grant).state == .granted)
+    }
+  }
+
+  @Test("a key belongs to one request: another body or address is refused, another operator's key is another")
+  func otherRequests() async throws {
+    let bob = "{name: 'bob', key: 'bobs-own-key-of-32-characters-0000', scopes: ['admin']}"
+    try await ServerHarness.run(options: ["--named-operator-key", bob]) { server in
+      try await prepare(server)
+      _ = try await post(server, version + "/release", #"{"percentage":10}"#, key: "k")
+      for (path, body) in [("/release", #"{"percentage":100}"#), ("/submit", #"{"percentage":10}"#)] {
+        let problem = try await server.problem {
+          _ = try await post(server, version + path, body, key: "k")
+        }
+        #expect(problem.code == .idempotencyKeyReused)
+        #expect(problem.status == 422)
+      }
+      let other = APIClient(
+        baseURL: server.api.baseURL, credential: "bobs-own-key-of-32-characters-0000", client: server.client)
+      _ = try await post(server, version + "/release", #"{"percentage":20}"#, key: "k", as: other)
+      let record = try await server.operatorAPI.get(version, as: VersionRecord.self)
+      #expect(record.percentage == 20)
+    }
+  }
+
+  @Test("a refusal is not kept: the request may come again with its key when it is in order")
+  func refusals() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      _ = try await server.submit(package + [1], as: "com.example.issue1", version: "1.1")
+      let problem = try await server.problem { _ = try await post(server, version + "/release", key: "k") }
+      #expect(problem.code == .stateConflict)
+      try await server.step("submit", "1.1")
+      try await server.step("approve", "1.1")
+      _ = try await post(server, version + "/release", key: "k")
+      #expect(try await server.offered(to: server.device) == "1.1")
+    }
+  }
+
+  @Test("an answer is kept for a day")
+  func day() async throws {
+    try await ServerHarness.run { server in
+      try await prepare(server)
+      _ = try await post(server, version + "/release", key: "k")
+      try await server.release("1.0")
+      server.clock.advance(by: .seconds(24 * 3600))
+      _ = try await post(server, version + "/release", key: "k")
+      #expect(try await server.offered(to: server.device) == "1.0")
+      server.clock.advance(by: .milliseconds(1))
+      _ = try await post(server, version + "/release", key: "k")
+      #expect(try await server.offered(to: server.device) == "1.1")
+    }
+  }
+
+  @Test(
+    "what is no key is refused",
+    arguments: ["", "\"\"", "a b", "a\"b", "\"a\\\\b\"", String(repeating: "k", count: 256)])
+  func invalid(key: String) async throws {
+    try await ServerHarness.run { server in
+      try await prepare(server)
+      let problem = try await server.problem { _ = try await post(server, version + "/release", key: key) }
+      #expect(problem.code == .requestMalformed)
+    }
+  }
+
+  @Test("a creation of an upload that comes again finds the first upload, in both protocols")
+  func uploads() async throws {
+    try await ServerHarness.run { server in
+      let tus = [("Tus-Resumable", "1.0.0"), ("Upload-Length", "1000"), ("Idempotency-Key", "u")]
+      func create(_ headers: [(String, String)], _ bytes: [UInt8] = []) async throws -> ClientResponse {
+        try await server.operatorAPI.exchange(
+          "POST", "/v1/operator/uploads", bytes: bytes, mediaType: "application/offset+octet-stream",
+          headers: headers)
+      }
+      let first = try await create(tus, Array(package.prefix(400)))
+      let again = try await create(tus, Array(package.prefix(400)))
+      #expect(again.status == 201)
+      #expect(again.headers["Location"] == first.headers["Location"])
+      #expect(again.headers["Upload-Offset"] == "400")
+      let draft = [("Upload-Complete", "?0"), ("Upload-Length", "1000"), ("Idempotency-Key", "v")]
+      let begun = try await create(draft, Array(package.prefix(300)))
+      let repeated = try await create(draft, Array(package.prefix(300)))
+      #expect(repeated.headers["Location"] == begun.headers["Location"])
+      #expect(repeated.headers["Upload-Offset"] == "300")
+      #expect(repeated.headers["Upload-Complete"] == "?0")
+      let page = try await server.operatorAPI.get("/v1/operator/uploads", as: Page<UploadRecord>.self)
+      #expect(page.items.count == 2)
+      let other = try await server.problem {
+        _ = try await create([("Tus-Resumable", "1.0.0"), ("Upload-Length", "999"), ("Idempotency-Key", "u")])
+      }
+      #expect(other.code == .idempotencyKeyReused)
+    }
+  }
+
+  @Test("of two requests with one key at the same time, the second is told to come again")
+  func concurrent() async throws {
+    let file = try StateFile()
+    let database = try file.open()
+    let answers = IdempotentAnswers(database: database, clock: ManualWallClock(ServerHarness.start))
+    let request = try HTTPRequest(
+      method: .post, rawTarget: "/a", headers: ["Idempotency-Key": "k"], body: RequestBody([1]))
+    let response = try await answers.answer(request, by: "ada") { _ in
+      let problem = try await #require(throws: Problem.self) {
+        _ = try await answers.answer(request, by: "ada") { _ in HTTPResponse(status: .ok) }
+      }
+      #expect(problem.code == .idempotencyKeyInUse)
+      #expect(problem.retryAfterSeconds == 1)
+      // Another operator's key is another.
+      _ = try await answers.answer(request, by: "bob") { _ in HTTPResponse(status: .ok) }
+      return HTTPResponse(status: .created, headers: ["Location": "/a/1"])
+    }
+    #expect(response.status == .created)
+    let again = try await answers.answer(request, by: "ada") { _ in
+      Issue.record("it was answered before")
+      return HTTPResponse(status: .ok)
+    }
+    #expect(again.status == .created)
+    #expect(again.headers["Location"] == "/a/1")
+  }
+
+  @Test("one operator's keys are so many in a day, and no more")
+  func bound() async throws {
+    let file = try StateFile()
+    let database = try file.open()
+    let clock = ManualWallClock(ServerHarness.start)
+    let answers = IdempotentAnswers(database: database, clock: clock)
+    try await database.write(locking: [.everything]) { connection in
+      try connection.execute(
+        """
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+        INSERT INTO idempotent_answers (actor, key, fingerprint, status, body, created)
+        SELECT 'ada', 'k' || i, zeroblob(32), 200, x'', ? FROM n
+        """, [.integer(IdempotentAnswers.maximumAnswers), .timestamp(ServerHarness.start)])
+    }
+    let request = try HTTPRequest(method: .post, rawTarget: "/a", headers: ["Idempotency-Key": "another"])
+    let problem = try await #require(throws: Problem.self) {
+      _ = try await answers.answer(request, by: "ada") { _ in HTTPResponse(status: .ok) }
+    }
+    #expect(problem.code == .tooManyRequests)
+    _ = try await answers.answer(request, by: "bob") { _ in HTTPResponse(status: .ok) }
+    clock.advance(by: IdempotentAnswers.lifetime + .milliseconds(1))
+    _ = try await answers.answer(request, by: "bob") { _ in HTTPResponse(status: .ok) }
+    let left = try await database.read { try IdempotentAnswerTable.count(of: "ada", in: $0) }
+    #expect(left < IdempotentAnswers.maximumAnswers)
+  }
+}

@@ -1,0 +1,87 @@
+import Commerce
+import CoreTypes
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import Testing
+
+@testable import DeliveryService
+
+@Suite("What is on sale")
+struct SaleTests {
+  private let package = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 3) }
+  private let issue = "com.example.issue1"
+
+  @discardableResult
+  private func put(
+    _ server: ServerHarness, _ product: String, _ description: ProductDescription
+  ) async throws -> OperatorProduct {
+    try await server.operatorAPI.call("PUT", "/v1/operator/products/\(product)", body: description).value
+  }
+
+  private func price(_ amount: String, _ currency: String) throws -> Price {
+    try #require(Price(amount: amount, currency: currency))
+  }
+
+  @Test("a product that is taken off sale is in no list, and those who bought it keep what they own")
+  func offSale() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      let taken = try await put(server, issue, ProductDescription(onSale: false))
+      #expect(!taken.onSale && !taken.clearedForSale)
+      #expect(try await server.productsForSale() == [])
+      #expect(try await server.listing() == nil)
+      #expect(try await server.listing(for: server.device) == nil)
+
+      #expect(try await server.fetch(grant).status == 200)
+      _ = try await server.api.call(
+        "POST", "/v1/grants/\(grant.grant)/tickets", body: EmptyBody(), as: TicketResponse.self)
+      // Another device of the same owner, whose receipt shows the purchase.
+      #expect(try await server.grant(to: ServerHarness.late).download.version.description == "1.0")
+
+      // What does not say whether it is on sale changes nothing about it.
+      #expect(try await put(server, issue, ProductDescription(type: .nonConsumable)).onSale == false)
+      #expect(try await put(server, issue, ProductDescription(onSale: true)).clearedForSale)
+      #expect(try await server.productsForSale() == [issue])
+      let sales = try await server.audit([("action", "product.change")]).map(\.detail)
+      #expect(sales == ["on sale", "off sale"])
+    }
+  }
+
+  @Test("a subscription is on sale once it has a price or says so")
+  func subscriptions() async throws {
+    try await ServerHarness.run { server in
+      let magazine = try #require(ProductIdentifier("com.example.magazine"))
+      var description = ProductDescription(
+        type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1M"))
+      #expect(try await put(server, "com.example.draft", description).clearedForSale == false)
+      description.onSale = true
+      #expect(try await put(server, "com.example.free", description).clearedForSale)
+      description.onSale = nil
+      description.prices = ["FRA": try price("3.99", "EUR")]
+      #expect(try await put(server, "com.example.priced", description).clearedForSale)
+      #expect(try await server.productsForSale() == ["com.example.free", "com.example.priced"])
+      #expect(try await server.listing("com.example.draft") == nil)
+    }
+  }
+
+  @Test("a product with prices is not listed where it has none, and one without prices is listed everywhere")
+  func territories() async throws {
+    try await ServerHarness.run { server in
+      let description = ProductDescription(prices: ["FRA": try price("2.99", "EUR")])
+      try await server.publish(package, description: description)
+      try await server.publish(package, as: "com.example.free")
+      func listed(_ territory: String?) async throws -> ProductsResponse {
+        let query =
+          [("id", issue), ("id", "com.example.free")] + (territory.map { [("territory", $0)] } ?? [])
+        return try await server.api.get("/v1/products", query: query)
+      }
+      #expect(try await listed("FRA").products.count == 2)
+      #expect(try await listed(nil).products.count == 2)
+      let elsewhere = try await listed("USA")
+      #expect(elsewhere.products.map(\.id.description) == ["com.example.free"])
+      #expect(elsewhere.invalidProductIdentifiers == [issue])
+    }
+  }
+}
