@@ -73,14 +73,27 @@ public struct APIClient: Sendable {
       method, address, query: query, bytes: bytes, mediaType: "application/json", as: type)
   }
 
+  /// Sends no body but these fields, and decodes the JSON that comes back.
+  public func call<Value: Decodable & Sendable>(
+    _ method: String, _ address: String, headers: [(String, String)], as type: Value.Type = Value.self
+  ) async throws(APICallError) -> APIResponse<Value> {
+    try Self.decode(try await exchange(method, address, headers: headers))
+  }
+
   /// Sends `bytes` unchanged as `mediaType`, or no body for nil, and decodes the JSON that comes back.
   public func call<Value: Decodable & Sendable>(
     _ method: String, _ address: String, query: [(String, String)] = [], bytes: [UInt8]?, mediaType: String,
     as type: Value.Type = Value.self
   ) async throws(APICallError) -> APIResponse<Value> {
-    let response = try await exchange(method, address, query: query, bytes: bytes, mediaType: mediaType)
+    try Self.decode(
+      try await exchange(method, address, query: query, bytes: bytes, mediaType: mediaType))
+  }
+
+  private static func decode<Value: Decodable & Sendable>(
+    _ response: ClientResponse
+  ) throws(APICallError) -> APIResponse<Value> {
     do {
-      return APIResponse(head: response.head, value: try APIJSON.decode(type, from: response.body))
+      return APIResponse(head: response.head, value: try APIJSON.decode(Value.self, from: response.body))
     } catch {
       throw .unexpectedResponse(status: response.status, detail: APIJSON.explain(error))
     }

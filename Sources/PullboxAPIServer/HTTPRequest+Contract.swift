@@ -44,11 +44,15 @@ extension HTTPRequest {
   }
 
   /// The credential of `Authorization: Bearer …`; nil without one, or with more than one.
-  public var bearerToken: String? {
+  public var bearerToken: String? { credential(scheme: "Bearer") }
+
+  /// What stands behind `scheme` in `Authorization`, without the spaces around it; nil with another scheme, without
+  /// the field, or with more than one.
+  public func credential(scheme: String) -> String? {
     let values = headers.values(of: "Authorization")
     guard values.count == 1, let value = values.first else { return nil }
     let parts = value.split(separator: " ", maxSplits: 1)
-    guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
+    guard parts.count == 2, parts[0].lowercased() == scheme.lowercased() else { return nil }
     return String(parts[1]).trimmingSpaces
   }
 

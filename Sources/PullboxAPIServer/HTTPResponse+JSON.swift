@@ -20,7 +20,9 @@ extension HTTPResponse {
       status: HTTPStatus(rawValue: problem.status),
       headers: ["Content-Type": "application/problem+json", "Cache-Control": "no-store"], body: .bytes(body))
     if let seconds = problem.retryAfterSeconds { response.headers["Retry-After"] = String(seconds) }
-    if problem.status == 401 { response.headers["WWW-Authenticate"] = "Bearer" }
+    if problem.status == 401 {
+      response.headers["WWW-Authenticate"] = problem.code == .proofMissing ? DeviceProof.scheme : "Bearer"
+    }
     return response
   }
 }

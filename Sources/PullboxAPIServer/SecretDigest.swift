@@ -11,6 +11,11 @@ public struct SecretDigest: Hashable, Sendable {
     digest = SHA256Digest.of(secret.utf8)
   }
 
+  /// A digest that was kept.
+  public init(digest: SHA256Digest) {
+    self.digest = digest
+  }
+
   /// Whether `offered` is the secret; false for nil.
   public func matches(_ offered: String?) -> Bool {
     guard let offered else { return false }

@@ -76,7 +76,9 @@ struct CompletionTests {
       try await stack.start(.store)
       try await eventually { try await stack.unfinishedTransactions().isEmpty }
       try await eventually {
-        try await stack.server.get("/v1/grants/\(grant.grant)").decoded(GrantStatus.self).state == .finished
+        try await stack.device(holding: grant).get("/v1/grants/\(grant.grant)").decoded(GrantStatus.self)
+          .state
+          == .finished
       }
     }
   }
@@ -124,6 +126,6 @@ struct CompletionTests {
   private static func complete(
     _ grant: GrantResponse, _ report: CompletionReport, in stack: Stack
   ) async throws -> Answer {
-    try await stack.server.post("/v1/grants/\(grant.grant)/completion", report)
+    try await stack.device(holding: grant).post("/v1/grants/\(grant.grant)/completion", report)
   }
 }

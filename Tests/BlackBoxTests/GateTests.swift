@@ -108,7 +108,9 @@ struct GateTests {
       }
       // It lives for a second too: on a machine that stands still that long, the next one is tried.
       try await eventually {
-        let fresh: TicketResponse = try await stack.server.post("/v1/grants/\(grant.grant)/tickets").decoded()
+        let fresh: TicketResponse = try await stack.device(holding: grant).post(
+          "/v1/grants/\(grant.grant)/tickets"
+        ).decoded()
         let answer = try await Self.content(grant.download, ticket: fresh.ticket, in: stack)
         if answer.problem?.code == .ticketExpired { return false }
         #expect(answer.status == 200)

@@ -37,11 +37,13 @@ struct WireTests {
       _ = try await stack.agent.buy(Self.product)
       await stack.serverProxy.waitUntilHeld()
       // A ticket issued now expires after the agent's.
-      let grant = try #require(try await stack.deliveries(of: Self.product).first)
-      let ticket: TicketResponse = try await stack.server.post("/v1/grants/\(grant.grant)/tickets").decoded()
+      let device = "device-beside-the-agent"
+      let grant: GrantResponse = try await stack.askForGrant(
+        of: Self.product, receipt: try await stack.receipt(device: device), device: device
+      ).decoded()
       try await eventually {
         let answer = try await stack.server.get(
-          "/v1/content/\(grant.digest)?ticket=\(ticket.ticket)", headers: [("Range", "bytes=0-0")])
+          "\(grant.download.contentURL)?ticket=\(grant.download.ticket)", headers: [("Range", "bytes=0-0")])
         return answer.problem?.code == .ticketExpired
       }
       stack.serverProxy.release()

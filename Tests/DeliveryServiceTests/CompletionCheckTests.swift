@@ -19,9 +19,10 @@ struct CompletionCheckTests {
     let version = try #require(ContentVersion("1.0"))
     let device = try #require(DeviceIdentifier("device-1"))
     grant = GrantRecord(
-      id: id, store: .sandbox, transaction: try #require(TransactionIdentifier("2000000001")),
+      id: id, handle: DeliveryHandle(high: 1, low: 2), store: .sandbox,
+      transaction: try #require(TransactionIdentifier("2000000001")),
       product: try #require(ProductIdentifier("com.example.a")), version: version, device: device,
-      publicKey: nil, digest: digest, length: ByteCount(1000),
+      publicKey: nil, renewalDigest: nil, digest: digest, length: ByteCount(1000),
       manifestDigest: SHA256Digest.of(Array("manifest".utf8)), machine: GrantMachine(), delivered: .zero,
       deliveryCountHasHole: false, created: Timestamp(millisecondsSinceEpoch: 0))
     report = CompletionReport(

@@ -46,7 +46,7 @@ struct ConfigurationTests {
 
   @Test("operator keys and rate classes can be given as options and as variables")
   func tables() throws {
-    let key = "{name: 'ada', key: 'secret', scopes: ['read', 'publish']}"
+    let key = "{name: 'ada', key: 'secret-of-the-operator-ada', scopes: ['read', 'publish']}"
     let rates = "{number: 1, products: ['com.example.free.*'], limits: {ratePerGrant: '2MiB'}}"
     for configuration in [
       try load(["--named-operator-key", key, "--rate-class", rates]),

@@ -179,7 +179,7 @@ struct GarbageCollectionTests {
       }
       #expect(went.withLock { $0 } == [.of(package)])
       #expect(
-        try await server.operatorAPI.get("/v1/operator/grants", as: Page<GrantStatus>.self).items.isEmpty)
+        try await server.operatorAPI.get("/v1/operator/grants", as: Page<OperatorGrant>.self).items.isEmpty)
     }
   }
 

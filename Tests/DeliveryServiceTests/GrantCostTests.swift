@@ -26,6 +26,8 @@ struct GrantCostTests {
   /// What the same statement may take more with `many` grants than with `few`.
   private static let tolerance = 20
 
+  private static let secret = "what renews each of these grants"
+
   private let product: ProductIdentifier
   private let content: ReleasedContent
 
@@ -41,10 +43,10 @@ struct GrantCostTests {
   private func fill(_ database: Database, grants count: Int, _ statistics: Statistics) throws {
     let insert = """
       WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
-      INSERT INTO grants (id, store, transaction_id, product, version, device, digest, length,
-        manifest_digest, state, delivered, created, placed)
-      SELECT printf('%s%031x', ?, n), 'sandbox', ? || n, CASE WHEN ? THEN 'com.example.a' || n ELSE ? END,
-        '1.0', ? || n, ?, 1000, ?, CASE WHEN n % 2 = 0 THEN 'finished' ELSE 'granted' END,
+      INSERT INTO grants (id, handle, store, transaction_id, product, version, device, renewal_digest, digest,
+        length, manifest_digest, state, delivered, created, placed)
+      SELECT printf('%s%031x', ?2, n), CAST(printf('%s%07d00000000', ?2, n) AS BLOB), 'sandbox', ? || n,
+        CASE WHEN ? THEN 'com.example.a' || n ELSE ? END, '1.0', ? || n, ?, ?, 1000, ?, CASE WHEN n % 2 = 0 THEN 'finished' ELSE 'granted' END,
         CASE WHEN n % 10 = 1 THEN 1000 ELSE 0 END, ? + n, CASE WHEN n % 2 = 0 THEN n END
       FROM numbers
       """
@@ -55,7 +57,8 @@ struct GrantCostTests {
           insert,
           [
             .integer(count), .text(id), .text("\(id)-transaction-"), .boolean(isOther),
-            .identifier(product), .text("\(id)-device-"), .digest(isOther ? .of([3]) : content.digest),
+            .identifier(product), .text("\(id)-device-"),
+            .digest(.of(Self.secret.utf8)), .digest(isOther ? .of([3]) : content.digest),
             .digest(content.manifestDigest), .integer(isOther ? 0 : 1000),
           ])
       }
@@ -79,6 +82,17 @@ struct GrantCostTests {
   private func id(_ number: Int) throws -> GrantIdentifier {
     let digits = String(number, radix: 16)
     return try #require(GrantIdentifier("b" + String(repeating: "0", count: 31 - digits.count) + digits))
+  }
+
+  /// What operators call the grant: the beginning of its handle.
+  private func shortName(_ number: Int) throws -> GrantShortName {
+    let digits = String(number)
+    let text = "b" + String(repeating: "0", count: 7 - digits.count) + digits
+    return try #require(GrantShortName(Hexadecimal.encode(Array(text.utf8))))
+  }
+
+  private func credential(_ secret: String?) -> GrantCredential {
+    GrantCredential(evidence: .renewalSecret(secret ?? ""), method: "POST", path: "")
   }
 
   private func report(_ number: Int) throws -> ReceivedCompletion {
@@ -137,8 +151,9 @@ struct GrantCostTests {
           store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)), content: content,
           owed: [product])
         let device = Device(id: try #require(DeviceIdentifier(name)))
-        let grant = try await grants.grant(on: basis, to: device).grant
-        _ = try await grants.grantForTicket(grant.id)
+        let issued = try await grants.grant(on: basis, to: device)
+        let grant = issued.grant
+        _ = try await grants.grantForTicket(grant.id, for: credential(issued.renewalSecret))
         _ = try await database.read { try ReusableContent.previous(of: grant, in: $0) }
       }
     }
@@ -157,9 +172,9 @@ struct GrantCostTests {
           [product], to: .init(store: .sandbox, transaction: transaction, device: owing), in: $0)
       }
       await #expect(throws: Problem.self) {
-        _ = try await grants.complete(try id(13), with: try report(13))
+        _ = try await grants.complete(try id(13), with: try report(13), for: credential(Self.secret))
       }
-      let outcome = try await grants.complete(try id(11), with: try report(11))
+      let outcome = try await grants.complete(try id(11), with: try report(11), for: credential(Self.secret))
       let entry = try #require(outcome.outbox)
       try await grants.transactionFinished(transaction, store: .sandbox, outbox: entry)
       try await database.read { connection in
@@ -168,7 +183,7 @@ struct GrantCostTests {
         _ = try GrantTable.outdated(
           store: .sandbox, transaction: transaction, isCancelled: false, in: connection)
       }
-      #expect(try await grants.status(of: try id(11)).state == .finished)
+      #expect(try await grants.status(of: try id(11), for: credential(Self.secret)).state == .finished)
     }
     #expect(found == [])
   }
@@ -187,7 +202,7 @@ struct GrantCostTests {
 
   @Test("a page of the operators' list costs the same by each filter", arguments: Statistics.allCases)
   func lists(statistics: Statistics) async throws {
-    let (product, device, after) = (product, try device(9), try id(90))
+    let (product, device, after) = (product, try device(9), try shortName(90))
     let transaction = try #require(TransactionIdentifier("b-transaction-9"))
     let filters = [
       GrantFilter(), GrantFilter(product: product), GrantFilter(transaction: transaction),
@@ -206,6 +221,7 @@ struct GrantCostTests {
         }
         _ = try GrantTable.holders(of: product, after: "", limit: 10, in: connection)
         _ = try GrantTable.revoked(in: connection)
+        _ = try GrantTable.all(named: after, in: connection)
       }
     }
     #expect(found == [])

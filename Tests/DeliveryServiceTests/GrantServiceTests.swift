@@ -297,9 +297,7 @@ struct GrantServiceTests {
       let expired = try await server.fetch(grant)
       #expect(expired.status == 403)
       #expect(try APIJSON.decode(Problem.self, from: expired.body).code == .ticketExpired)
-      let renewed = try await server.api.call(
-        "POST", "/v1/grants/\(grant.grant)/tickets", bytes: nil, mediaType: "", as: TicketResponse.self
-      ).value
+      let renewed = try await server.renew(grant)
       #expect(try await server.fetch(grant, ticket: renewed.ticket).body == package)
       let unknown = try await server.problem {
         _ = try await server.api.call(

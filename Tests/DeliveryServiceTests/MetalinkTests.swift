@@ -53,7 +53,7 @@ struct MetalinkTests {
       let refused = try await server.client.send(ClientRequest(method: "GET", url: url))
       #expect(refused.status == 401)
       #expect(refused.headers["WWW-Authenticate"] == "Bearer")
-      server.server.revocations.revoke(grant: grant.grant)
+      server.server.revocations.revoke(grant: try server.handle(of: grant))
       #expect(try await document(server, grant).status == 403)
     }
   }

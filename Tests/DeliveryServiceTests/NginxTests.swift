@@ -88,7 +88,7 @@ struct NginxTests {
       #expect(try await fetch(grant, server, nginx, [("If-Match", "\"other\"")]).status == 412)
       let head = try await fetch(grant, server, nginx, method: "HEAD")
       #expect(head.headers["Content-Length"] == "200000")
-      server.server.revocations.revoke(grant: grant.grant)
+      server.server.revocations.revoke(grant: try server.handle(of: grant))
       #expect(try await fetch(grant, server, nginx).status == 403)
     }
   }
@@ -125,7 +125,7 @@ struct NginxTests {
       try await reader.send(
         "GET \(grant.download.path)?ticket=\(grant.download.ticket) HTTP/1.1\r\nHost: a\r\n\r\n")
       _ = try await reader.receive(through: "\r\n\r\n")
-      server.server.revocations.revoke(grant: grant.grant)
+      server.server.revocations.revoke(grant: try server.handle(of: grant))
       var rest = 0
       while let bytes = try? await reader.receive(), !bytes.isEmpty { rest += bytes.count }
       #expect(rest < large.count)
@@ -160,7 +160,7 @@ struct NginxTests {
         for _ in 0..<20 { now = try await server.status(grant).bytesDelivered }
       }
       #expect(now < ByteCount(16 << 20))
-      server.server.revocations.revoke(grant: grant.grant)
+      server.server.revocations.revoke(grant: try server.handle(of: grant))
       var rest = 0
       while let bytes = try? await reader.receive(), !bytes.isEmpty { rest += bytes.count }
       #expect(rest < large.count)

@@ -28,7 +28,7 @@ struct OperationsTests {
         _ = try await server.fetch(grant, headers: [("Range", "bytes=0-999")])
       }
       _ = try await server.fetch(grant, ticket: "nonsense")
-      _ = try await server.api.exchange("POST", "/v1/grants/\(grant.grant)/tickets")
+      _ = try await server.renew(grant)
       let samples = try await metrics(server)
       let content = "pullbox_http_requests_total{route=\"/v1/content/{digest}\",code="
       #expect(samples[content + "\"206\"}"] == 3)
@@ -84,7 +84,7 @@ struct OperationsTests {
       _ = try await server.fetch(grant, headers: [("Range", "bytes=0-999")])
       _ = try await server.fetch(
         grant, headers: [("Range", "bytes=0-9"), ("X-Forwarded-For", "192.0.2.77")])
-      _ = try await server.api.exchange("POST", "/v1/grants/\(grant.grant)/tickets")
+      _ = try await server.renew(grant)
       let refused = try await server.client.send(
         ClientRequest(
           method: "GET", url: server.api.url(grant.download.contentURL + "/" + grant.download.ticket),
@@ -118,11 +118,24 @@ struct OperationsTests {
     #expect(AccessLine.redacted("/v1/content/\(digest).meta4") == "/v1/content/\(digest).meta4")
     #expect(AccessLine.redacted("/v1/content/\(ticket)/x") == "/v1/content/…/x")
     let grant = "0123456789abcdef0123456789abcdef"
-    #expect(AccessLine.redacted("/v1/grants/\(grant)/tickets") == "/v1/grants/01234567…/tickets")
+    #expect(AccessLine.redacted("/v1/grants/\(grant)/tickets") == "/v1/grants/…/tickets")
     // As a name that is no grant's, and as a client may spell one that is.
     #expect(AccessLine.redacted("/v1/grants/\(grant)x") == "/v1/grants/…")
     #expect(AccessLine.redacted("/v1/grants/x\(grant)") == "/v1/grants/…")
     #expect(AccessLine.redacted("/v1/grants/%30\(grant.dropFirst())/tickets") == "/v1/grants/…/tickets")
+    // A UUID, a URN, digits that lack some, and what is put in two parts.
+    let uuid = "01234567-89ab-cdef-0123-456789abcdef"
+    for name in [
+      uuid, "urn:uuid:\(uuid)", "{\(uuid)}", String(grant.dropLast()), "0123/\(grant.dropFirst(4))",
+    ] {
+      let path = AccessLine.redacted("/v1/grants/\(name)/tickets")
+      #expect(path.replacing("…/…", with: "…") == "/v1/grants/…/tickets", "\(name)")
+      let elsewhere = AccessLine.redacted("/v1/elsewhere/\(name)")
+      #expect(!elsewhere.contains("89ab") && elsewhere.hasSuffix("…"), "\(elsewhere)")
+    }
+    #expect(
+      AccessLine.redacted("/v1/operator/grants/0123456789abcdef/revoke")
+        == "/v1/operator/grants/0123456789abcdef/revoke")
     #expect(AccessLine.redacted("/v1/content/%61\(digest.dropFirst())") == "/v1/content/…")
     #expect(
       AccessLine.redacted("/v1/products/com.example.kestrelstation.issue1")

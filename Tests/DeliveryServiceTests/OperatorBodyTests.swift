@@ -59,7 +59,7 @@ struct OperatorBodyTests {
       let before = try await server.audit()
 
       for route in Self.routes {
-        let path = "/v1/operator" + route.path.replacing("GRANT", with: grant.grant.description)
+        let path = "/v1/operator" + route.path.replacing("GRANT", with: try server.shortName(of: grant))
         let body = route.body.replacing("UPLOAD", with: upload)
         let problem = try await server.problem {
           _ = try await server.operatorAPI.exchange(

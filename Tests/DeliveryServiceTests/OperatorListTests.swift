@@ -102,11 +102,11 @@ struct OperatorListTests {
       try await server.publish(package)
       var grants: [String] = []
       for device in [ServerHarness.early, ServerHarness.late, server.device] {
-        grants.insert(try await server.grant(to: device).grant.description, at: 0)
+        grants.insert(try server.shortName(of: try await server.grant(to: device)), at: 0)
         server.clock.advance(by: .seconds(1))
       }
       func listed(_ query: [(String, String)] = []) async throws -> [String] {
-        try await pages(server, "/v1/operator/deliveries", limit: 2, query, of: GrantStatus.self)
+        try await pages(server, "/v1/operator/deliveries", limit: 2, query, of: OperatorGrant.self)
           .flatMap { $0 }.map(\.grant.description)
       }
       #expect(try await listed() == grants)

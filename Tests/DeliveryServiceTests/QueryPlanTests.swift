@@ -84,7 +84,7 @@ struct QueryPlanTests {
 
   @Test("deliveries") func deliveries() async throws {
     let (product, version, device) = (product, version, device)
-    let grant = try #require(GrantIdentifier([UInt8](repeating: 7, count: 16)))
+    let grant = GrantShortName(7)
     let found = try await scans { connection in
       _ = try GrantTable.page(after: grant, matching: GrantFilter(product: product), limit: 2, in: connection)
       _ = try GrantTable.page(after: grant, matching: GrantFilter(device: device), limit: 2, in: connection)
@@ -92,6 +92,8 @@ struct QueryPlanTests {
         after: grant, matching: GrantFilter(product: product, version: version), limit: 2, in: connection)
       _ = try GrantTable.page(after: grant, matching: GrantFilter(state: .granted), limit: 2, in: connection)
       _ = try GrantTable.holders(of: product, after: "", limit: 2, in: connection)
+      _ = try GrantTable.all(named: grant, in: connection)
+      _ = try GrantTable.find(DeliveryHandle(high: 7, low: 7), in: connection)
     }
     #expect(found == [])
   }

@@ -103,8 +103,8 @@ struct RateLimitTests {
       bodiesPerGrant: 9, bodiesPerDevice: 9, grant: TokenBucket(rate: 4 << 20, burst: 1 << 20),
       device: TokenBucket(rate: 6 << 20, burst: 1 << 20))
     let device = DeviceMeter(start: 0)
-    let first = GrantMeter(grant: .init(high: 0, low: 1), content: .of([]), device: device, start: 0)
-    let second = GrantMeter(grant: .init(high: 0, low: 2), content: .of([]), device: device, start: 0)
+    let first = GrantMeter(handle: .init(high: 0, low: 1), content: .of([]), device: device, start: 0)
+    let second = GrantMeter(handle: .init(high: 0, low: 2), content: .of([]), device: device, start: 0)
     func pace(_ meter: GrantMeter, _ limits: RateLimits, _ length: Int64 = 2 << 20) -> UInt64? {
       meter.pace(under: limits, length: length) { 0 }
     }

@@ -188,8 +188,7 @@ struct ReleaseTests {
       try await server.publish(first)
       let grant = try await server.grant(to: late)
       try await server.step("withdraw", "1.0", WithdrawalRequest())
-      _ = try await server.api.call(
-        "POST", "/v1/grants/\(grant.grant)/tickets", body: EmptyBody(), as: TicketResponse.self)
+      _ = try await server.renew(grant)
       try await server.deliver(grant, to: late)
       #expect(try await server.status(grant).state == .finished)
     }
@@ -207,8 +206,7 @@ struct ReleaseTests {
       #expect(record.downloadsStopped == true)
       #expect(try await server.fetch(grant).status == 410)
       let ticket = try await server.problem {
-        _ = try await server.api.call(
-          "POST", "/v1/grants/\(grant.grant)/tickets", body: EmptyBody(), as: TicketResponse.self)
+        _ = try await server.renew(grant)
       }
       #expect(ticket.code == .contentWithdrawn)
       try await server.approve(first, "1.0.1")

@@ -28,8 +28,7 @@ struct ReloadTests {
       let configuration = server.configuration
       await server.server.reload { configuration }
       #expect(try await server.fetch(before).status == 200)
-      let response = try await server.api.exchange("POST", "/v1/grants/\(before.grant)/tickets")
-      let renewed = try APIJSON.decode(TicketResponse.self, from: response.body)
+      let renewed = try await server.renew(before)
       #expect(renewed.ticket != before.download.ticket)
       #expect(try await server.fetch(before, ticket: renewed.ticket).status == 200)
     }
@@ -75,7 +74,7 @@ struct ReloadTests {
       let grant = try await server.grantForPurchase()
       #expect(try await server.fetch(grant).status == 200)
       var configuration = server.configuration
-      configuration.operatorKey = Redacted("another")
+      configuration.operatorKey = Redacted("another-key-of-the-operator")
       configuration.limits.ratePerGrant = .bytes(1 << 20)
       configuration.limits.burst = ConfigurationSize(.kibibytes(64))
       let changed = configuration
@@ -115,7 +114,7 @@ struct ReloadTests {
       let broken = Array("{\"keys\":[]}".utf8)
       try DurableFile.write(broken.span, to: keyFile(server), permissions: 0o600)
       var configuration = server.configuration
-      configuration.operatorKey = Redacted("another")
+      configuration.operatorKey = Redacted("another-key-of-the-operator")
       let changed = configuration
       await server.server.reload { changed }
       #expect(try await server.fetch(grant).status == 200)

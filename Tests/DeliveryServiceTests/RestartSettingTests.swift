@@ -26,7 +26,7 @@ struct RestartSettingTests {
     Change("state") { $0.state = "/elsewhere" },
     Change("store.name") { $0.store.name = "another" },
     Change("store.url") { $0.store.url = "http://127.0.0.1:9" },
-    Change("store.credential") { $0.store.credential = Redacted("another") },
+    Change("store.credential") { $0.store.credential = Redacted("another-key-of-the-operator") },
     Change("store.bundles") { $0.store.bundles = ["com.example.another"] },
     Change("publicURL") { $0.publicURL = "https://content.example.com" },
     Change("storePatience") { $0.storePatience = ConfigurationDuration(.seconds(77)) },
@@ -87,8 +87,8 @@ struct RestartSettingTests {
   func applied() throws {
     let old = try configuration()
     var new = old
-    new.operatorKey = Redacted("another")
-    new.operatorKeys = [.init(name: "ada", key: Redacted("a key"), scopes: [.read])]
+    new.operatorKey = Redacted("another-key-of-the-operator")
+    new.operatorKeys = [.init(name: "ada", key: Redacted("a-key-of-the-operator-ada"), scopes: [.read])]
     new.requireSecondKey = true
     new.ticketLifetime = ConfigurationDuration(.seconds(77))
     new.logLevel = "debug"

@@ -20,16 +20,17 @@ struct ReviewTests {
     let path = directory.path("server.json5")
     let text = """
       { operatorKeys: [
-        { name: "ada", key: "key of ada", scopes: ["read", "publish", "review"] },
-        { name: "bob", key: "key of bob", scopes: ["read", "publish", "review"] },
-        { name: "cem", key: "key of cem", scopes: ["read", "publish"] },
+        { name: "ada", key: "key-of-the-operator-ada", scopes: ["read", "publish", "review"] },
+        { name: "bob", key: "key-of-the-operator-bob", scopes: ["read", "publish", "review"] },
+        { name: "cem", key: "key-of-the-operator-cem", scopes: ["read", "publish"] },
       ] }
       """
     let bytes = Array(text.utf8)
     try DurableFile.write(bytes.span, to: path)
     try await ServerHarness.run(options: ["--config", path] + options) { server in
       func client(_ name: String) -> APIClient {
-        APIClient(baseURL: server.api.baseURL, credential: "key of \(name)", client: server.client)
+        APIClient(
+          baseURL: server.api.baseURL, credential: "key-of-the-operator-\(name)", client: server.client)
       }
       _ = try await server.operatorAPI.call(
         "PUT", "/v1/operator/products/com.example.issue1", body: ProductDescription(),

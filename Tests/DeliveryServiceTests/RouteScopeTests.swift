@@ -74,12 +74,13 @@ struct RouteScopeTests {
     arguments: OperatorScope.allCases)
   func refusals(scope: OperatorScope) async throws {
     let others = OperatorScope.allCases.filter { $0 != scope && $0 != .admin }.map { "'\($0.rawValue)'" }
-    let key = "{name: 'ada', key: 'lacking', scopes: [\(others.joined(separator: ", "))]}"
+    let key =
+      "{name: 'ada', key: 'lacking-what-the-route-needs', scopes: [\(others.joined(separator: ", "))]}"
     let routes = try Self.documented().filter { $0.scope == scope.rawValue }
     #expect(!routes.isEmpty)
     try await ServerHarness.run(options: ["--named-operator-key", key]) { server in
       let lacking = APIClient(
-        baseURL: server.api.baseURL, credential: "lacking", client: server.client)
+        baseURL: server.api.baseURL, credential: "lacking-what-the-route-needs", client: server.client)
       for route in routes {
         let path = route.pattern.replacing("{id}", with: "com.example.a")
           .replacing("{version}", with: "1.0").replacing("{grant}", with: "AAAAAAAAAAAAAAAAAAAAAA")

@@ -117,6 +117,26 @@ struct SchemaTests {
     #expect(try await database.read { try $0.query("PRAGMA foreign_key_check").isEmpty })
   }
 
+  @Test("a grant of an earlier schema gets its name's bytes as its handle, of however many there are")
+  func handles() async throws {
+    let old = try file.open(Array(Migrations.all.prefix(1)))
+    try old.writeBlocking(locking: [.everything]) { connection in
+      try connection.execute(
+        """
+        WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2500)
+        INSERT INTO grants (id, store, transaction_id, product, version, device, digest, length, manifest_digest,
+          state, created)
+        SELECT printf('%032x', n * 7919), 'sandbox', 't', 'p', '1.0', 'd' || n, zeroblob(32), 1, zeroblob(32),
+          'granted', n FROM numbers
+        """)
+    }
+    old.close()
+    let database = try file.open()
+    let grants = try await database.read { try $0.query("SELECT * FROM grants").map(GrantTable.record) }
+    #expect(grants.count == 2500)
+    #expect(grants.allSatisfy { $0.handle.bytes == $0.id.bytes && $0.renewalDigest == nil })
+  }
+
   @Test("a database of the first schema keeps its versions, manifests, releases and who did what")
   func migration() async throws {
     let database = try oldDatabase()

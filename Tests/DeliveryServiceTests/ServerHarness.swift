@@ -16,6 +16,9 @@ final class ServerHarness: Sendable {
   /// The wall clock's first time.
   static let start = Timestamp(millisecondsSinceEpoch: 1_790_000_000_000)
 
+  /// The key of an operator with every scope.
+  static let operatorKey = "operator-key-of-these-tests"
+
   let directory: TemporaryDirectory
   let clock: ManualWallClock
   let store: FakePaymentStore
@@ -59,7 +62,7 @@ final class ServerHarness: Sendable {
     let arguments =
       [
         "--listen", "127.0.0.1:0", "--state", self.directory.path + "/state", "--store-url", store.url,
-        "--store-credential", FakePaymentStore.credential, "--operator-key", "operator", "--loops", "1",
+        "--store-credential", FakePaymentStore.credential, "--operator-key", Self.operatorKey, "--loops", "1",
       ] + options
     let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
     guard case .run(let parsed) = try parser.parse(arguments) else { throw Unparsed() }
@@ -69,7 +72,7 @@ final class ServerHarness: Sendable {
     client = try HTTPClient()
     let url = "http://" + (server.addresses.first ?? "")
     api = APIClient(baseURL: url, client: client)
-    operatorAPI = APIClient(baseURL: url, credential: "operator", client: client)
+    operatorAPI = APIClient(baseURL: url, credential: Self.operatorKey, client: client)
     device = Device(id: try #require(DeviceIdentifier("2b1f0c1e-7d3a-4c53-9b52-0a53f3f4b7aa")))
   }
 
@@ -181,14 +184,34 @@ final class ServerHarness: Sendable {
   func complete(
     _ grant: GrantResponse, _ report: CompletionReport? = nil
   ) async throws -> APIResponse<CompletionResponse> {
-    try await api.call(
+    try await owner(of: grant).call(
       "POST", "/v1/grants/\(grant.grant)/completion", body: report ?? self.report(grant),
       as: CompletionResponse.self)
   }
 
   func status(_ grant: GrantResponse) async throws -> GrantStatus {
-    try await api.get("/v1/grants/\(grant.grant)", as: GrantStatus.self)
+    try await owner(of: grant).get("/v1/grants/\(grant.grant)", as: GrantStatus.self)
   }
+
+  /// The device that the grant was handed to: it has no key, and so the secret.
+  func owner(of grant: GrantResponse) -> APIClient {
+    APIClient(baseURL: api.baseURL, credential: grant.renewalSecret, client: client)
+  }
+
+  func renew(_ grant: GrantResponse) async throws -> TicketResponse {
+    try await owner(of: grant).call(
+      "POST", "/v1/grants/\(grant.grant)/tickets", body: EmptyBody?.none, as: TicketResponse.self
+    ).value
+  }
+
+  /// The handle in the grant's ticket.
+  func handle(of grant: GrantResponse) throws -> DeliveryHandle {
+    let ticket = try #require(Base64.decode(grant.download.ticket, .url))
+    return try #require(DeliveryHandle(Array(ticket[14..<30])))
+  }
+
+  /// What operators call the grant.
+  func shortName(of grant: GrantResponse) throws -> String { try handle(of: grant).shortName.description }
 
   /// The problem that `body` is refused with.
   func problem(_ body: () async throws -> Void) async throws -> Problem {

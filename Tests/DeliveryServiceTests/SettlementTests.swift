@@ -93,8 +93,8 @@ struct SettlementTests {
       let second = try await server.grant("com.example.during", receipt: receipt).value
       try await expectSettled(first, server.device, server) {
         _ = try await server.operatorAPI.call(
-          "POST", "/v1/operator/grants/\(second.grant)/revoke", body: ReasonBody(reason: "refund"),
-          as: GrantStatus.self)
+          "POST", "/v1/operator/grants/\(server.shortName(of: second))/revoke",
+          body: ReasonBody(reason: "refund"), as: OperatorGrant.self)
       }
     }
   }

@@ -17,10 +17,10 @@ struct TicketTests {
 
   init() throws {
     keys = try #require(TicketKeys([new, old]))
-    let grant = try #require(GrantIdentifier("000102030405060708090a0b0c0d0e0f"))
+    let handle = try #require(DeliveryHandle((0...15).map { UInt8($0) }))
     let device = try #require(DeviceIdentifier("device-1"))
     ticket = Ticket(
-      keyIdentifier: 7, expiry: 1000, grant: Ticket.InlineGrant(grant), device: Ticket.tag(of: device))
+      keyIdentifier: 7, expiry: 1000, handle: handle, device: Ticket.tag(of: device))
   }
 
   private func open(
@@ -38,10 +38,28 @@ struct TicketTests {
     #expect(throws: TicketKeys.Refusal.expired) { try open(text, now: 1000) }
   }
 
-  @Test("a ticket carries its grant")
-  func grant() throws {
+  @Test("a ticket carries its grant's handle, whose beginning is what operators call the grant")
+  func handle() throws {
     let opened = try open(ticket.sealed(with: new.secret, for: digest))
-    #expect(opened.grant.identifier?.description == "000102030405060708090a0b0c0d0e0f")
+    #expect(opened.handle.bytes == (0...15).map { UInt8($0) })
+    #expect(opened.handle.shortName.description == "0001020304050607")
+  }
+
+  /// The ticket's bytes with another layout, sealed anew.
+  private func sealed(layout: UInt8) throws -> String {
+    var bytes = try #require(Base64.decode(ticket.sealed(with: new.secret, for: digest), .url))
+    bytes[0] = layout
+    let code = new.secret.authenticate(Array(bytes[..<38]).span, digest.array.span).array
+    return Base64.encode(bytes[..<38] + code.prefix(16), .url)
+  }
+
+  @Test("a ticket of layout 1 opens like one of layout 2; other layouts are invalid")
+  func layouts() throws {
+    #expect(try open(sealed(layout: 1)) == ticket)
+    #expect(throws: TicketKeys.Refusal.expired) { try open(sealed(layout: 1), now: 1000) }
+    for layout in [0, 3, 0x81, 0xFF] as [UInt8] {
+      #expect(throws: TicketKeys.Refusal.invalid) { try open(sealed(layout: layout)) }
+    }
   }
 
   @Test("a ticket for another digest is invalid, expired or not")
@@ -90,10 +108,17 @@ struct TicketTests {
   @Test("the layout is the documented one, byte for byte")
   func layout() throws {
     let bytes = try #require(Base64.decode(ticket.sealed(with: new.secret, for: digest), .url))
-    let head: [UInt8] = [1, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 3, 0xE8] + (0...15).map { UInt8($0) }
+    let head: [UInt8] = [2, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 3, 0xE8] + (0...15).map { UInt8($0) }
     #expect(Array(bytes[..<30]) == head)
     #expect(Array(bytes[30..<38]) == Array(SHA256Digest.of(Array("device-1".utf8)).array.prefix(8)))
     let code = new.secret.authenticate(Array(bytes[..<38]).span, digest.array.span).array
     #expect(Array(bytes[38...]) == Array(code.prefix(16)))
+  }
+
+  @Test("a ticket is the one that another implementation made of the same members")
+  func knownAnswer() {
+    #expect(
+      ticket.sealed(with: new.secret, for: digest)
+        == "AgAAAAAHAAAAAAAAA-gAAQIDBAUGBwgJCgsMDQ4PAyBN6S4R_IyXn-nyx0Ru9kIhiGPvXsJx")
   }
 }

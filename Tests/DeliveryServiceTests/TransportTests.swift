@@ -39,7 +39,7 @@ struct TransportTests {
       let key = try FileSystem.read(next.keyFile, upTo: .kibibytes(64))
       try DurableFile.write(key.span, to: certificate.keyFile, permissions: 0o600)
       var configuration = server.configuration
-      configuration.operatorKey = Redacted("another")
+      configuration.operatorKey = Redacted("another-key-of-the-operator")
       let changed = configuration
       await server.server.reload { changed }
       // Key and certificate do not match: the old operator key is good as well.

@@ -81,13 +81,13 @@ struct UpdateSizeTests {
       try await server.deliver(grant, to: ServerHarness.early)
       try await server.deliver(try await server.grant(to: ServerHarness.late), to: ServerHarness.late)
       try await server.approve(second, "1.1")
-      let path = "/v1/operator/grants/\(grant.grant)"
+      let path = "/v1/operator/grants/\(try server.shortName(of: grant))"
       _ = try await server.operatorAPI.call(
-        "POST", path + "/revoke", body: EmptyBody?.none, as: GrantStatus.self)
+        "POST", path + "/revoke", body: EmptyBody?.none, as: OperatorGrant.self)
       #expect(try await updateSize(server, "1.1").holders.map(\.devices) == [1])
       #expect(try await updateSize(server, "1.1").bytesToFetch == ByteCount(60_000))
       _ = try await server.operatorAPI.call(
-        "POST", path + "/reinstate", body: EmptyBody?.none, as: GrantStatus.self)
+        "POST", path + "/reinstate", body: EmptyBody?.none, as: OperatorGrant.self)
       #expect(try await updateSize(server, "1.1").holders.map(\.devices) == [2])
     }
   }
@@ -105,7 +105,8 @@ struct UpdateSizeTests {
       let newer = try await server.grant(to: device)
       try await server.deliver(newer, to: device)
       _ = try await server.operatorAPI.call(
-        "POST", "/v1/operator/grants/\(newer.grant)/revoke", body: EmptyBody?.none, as: GrantStatus.self)
+        "POST", "/v1/operator/grants/\(server.shortName(of: newer))/revoke", body: EmptyBody?.none,
+        as: OperatorGrant.self)
       #expect(try await updateSize(server, "1.1").holders.map(\.version.description) == ["1.0"])
     }
   }

@@ -21,18 +21,20 @@ struct DocumentedMembersTests {
     ("GrantRequest", "store receipt product device version"),
     ("Proof", "store receipt signedTransaction purchaseToken"),
     ("Device", "id publicKey"),
-    ("GrantResponse", "grant transaction download"),
+    ("GrantResponse", "grant transaction download renewalSecret"),
     (
       "DownloadTerms",
       "product version length digest manifestDigest contentURL manifestURL ticket ticketExpires previous"
     ),
     ("GrantStatus", "grant state history"),
+    ("DeviceProof", "method path iat"),
     ("TicketResponse", "ticket ticketExpires"),
     ("CompletionReport", "digest version length placedAt"),
     ("CompletionResponse", "state"),
-    ("Problem", "type title status detail instance missingStep retryAfterSeconds"),
+    ("Problem", "type title status detail instance missingStep retryAfterSeconds serverTime"),
     // For operators.
     ("ReleaseRequest", "percentage at"),
+    ("OperatorGrant", "grant state history"),
     ("ReasonBody", "reason"),
     ("WithdrawalRequest", "reason stopDownloads"),
     ("GarbageCollectionRequest", "dryRun graceSeconds"),
@@ -84,7 +86,7 @@ struct DocumentedMembersTests {
   private func check(_ members: [String: Any], isTable: Bool) throws {
     let dates: Set<String> = [
       "at", "created", "changed", "expires", "expiresDate", "finishedDate", "lastSuccess", "placedAt",
-      "publicationDate", "purchaseDate", "released", "since", "started", "ticketExpires",
+      "publicationDate", "purchaseDate", "released", "serverTime", "since", "started", "ticketExpires",
     ]
     let digests: Set<String> = ["digest", "manifestDigest", "keyId"]
     let date = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/

@@ -32,13 +32,13 @@ struct ProblemTests {
   /// Clients decide by these names, and proxies by these statuses: none may change.
   static let others = """
     400 completion-malformed checksum-unsupported digest-mismatch request-malformed store-unknown
-    401 unauthorized
-    403 forbidden second-key-required
+    401 proof-missing renewal-secret-missing unauthorized
+    403 clock-skew forbidden proof-refused receipt-needed second-key-required
     404 content-unknown download-unknown grant-unknown library-item-unknown not-found transaction-unknown \
     upload-unknown
     405 method-not-allowed
     408 request-timeout
-    409 idempotency-key-in-use state-conflict transaction-unpaid upload-incomplete upload-offset-mismatch version-conflict
+    409 grant-ambiguous idempotency-key-in-use state-conflict transaction-unpaid upload-incomplete upload-offset-mismatch version-conflict
     410 upload-expired
     412 precondition-failed upload-protocol-unsupported
     413 request-too-large upload-too-large

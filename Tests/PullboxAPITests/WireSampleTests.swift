@@ -128,13 +128,13 @@ struct WireSampleTests {
 
   @Test(
     "a page holds entries of each kind that there are lists of",
-    arguments: ["AuditEntry", "GrantStatus", "OperatorProduct", "UploadRecord", "VersionRecord"])
+    arguments: ["AuditEntry", "OperatorGrant", "OperatorProduct", "UploadRecord", "VersionRecord"])
   func pages(entry: String) throws {
     let sample = try #require(WireSample.all.first { $0.name == entry })
     let page: WireSample? =
       switch entry {
       case "AuditEntry": WireSample(Page<AuditEntry>.self, Self.page(of: sample))
-      case "GrantStatus": WireSample(Page<GrantStatus>.self, Self.page(of: sample))
+      case "OperatorGrant": WireSample(Page<OperatorGrant>.self, Self.page(of: sample))
       case "OperatorProduct": WireSample(Page<OperatorProduct>.self, Self.page(of: sample))
       case "UploadRecord": WireSample(Page<UploadRecord>.self, Self.page(of: sample))
       case "VersionRecord": WireSample(Page<VersionRecord>.self, Self.page(of: sample))

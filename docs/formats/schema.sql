@@ -56,11 +56,14 @@ CREATE TABLE grants (
   created INTEGER NOT NULL,
   revoked_by TEXT,
   placed INTEGER,
+  handle BLOB NOT NULL DEFAULT x'',
+  renewal_digest BLOB,
   UNIQUE (store, transaction_id, product, version, device)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX grants_by_age ON grants (created);
 CREATE INDEX grants_by_content ON grants (device, digest);
 CREATE INDEX grants_by_device ON grants (device, product);
+CREATE UNIQUE INDEX grants_by_handle ON grants (handle);
 CREATE INDEX grants_by_product ON grants (product, created);
 CREATE INDEX grants_by_state ON grants (state, created);
 CREATE INDEX grants_by_transaction ON grants (transaction_id);

@@ -129,13 +129,13 @@ struct ContentHandler: InlineHandler {
     let settings = tickets.settings(of: verifier.settings, generation: generation)
     guard let package = packages.opened(digest),
       let ticket = try? settings.keys.open(text, for: digest, now: now),
-      verifier.revocations.reason(for: ticket.grant, content: digest) == nil
+      verifier.revocations.reason(for: ticket.handle, content: digest) == nil
     else { return false }
     for index in 0..<Ticket.textLength { state.ticket[index] = text[index] }
     state.expiry = ticket.expiry
     state.generation = generation
     state.package = package
-    state.meter = meters.meter(for: ticket.grant, device: ticket.device, content: digest)
+    state.meter = meters.meter(for: ticket.handle, device: ticket.device, content: digest)
     state.limits = settings.classes.limits(of: ticket.rateClass)
     tickets.remember(state, for: text)
     return true

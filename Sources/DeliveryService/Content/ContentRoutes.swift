@@ -31,7 +31,7 @@ struct ContentRoutes: Sendable {
       let digest = try Self.digest(parameters["digest"])
       let ticket = try verifier.ticket(of: request, for: digest)
       return Self.manifest(
-        try await packages.manifestBytes(of: digest, for: ticket.grant), to: request)
+        try await packages.manifestBytes(of: digest, for: ticket.handle), to: request)
     }
   }
 
@@ -59,7 +59,7 @@ struct ContentRoutes: Sendable {
     let decision = RangeDecision(
       Preconditions(request, entityTag: package.entityTag).verdict,
       RangeSet.requested(request, length: package.length))
-    let meter = meters.meter(for: ticket.grant, device: ticket.device, content: package.digest)
+    let meter = meters.meter(for: ticket.handle, device: ticket.device, content: package.digest)
     let limits = settings.classes.limits(of: ticket.rateClass)
     let pacing: UInt64?
     switch decision.admission(

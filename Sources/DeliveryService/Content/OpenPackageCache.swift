@@ -68,11 +68,11 @@ final class OpenPackageCache: Sendable {
   }
 
   /// The manifest that the grant promised: versions with the same package have each their own. Throws `content-unknown`.
-  func manifestBytes(of digest: SHA256Digest, for grant: Ticket.InlineGrant) async throws -> [UInt8] {
+  func manifestBytes(of digest: SHA256Digest, for handle: DeliveryHandle) async throws -> [UInt8] {
     let bytes = try await database.read { connection -> [UInt8]? in
-      guard let id = grant.identifier, let grant = try GrantTable.find(id, in: connection),
-        grant.digest == digest
-      else { return nil }
+      guard let grant = try GrantTable.find(handle, in: connection), grant.digest == digest else {
+        return nil
+      }
       return try VersionTable.manifestDocument(grant.manifestDigest, in: connection)
     }
     guard let bytes else { throw Problem(.contentUnknown) }

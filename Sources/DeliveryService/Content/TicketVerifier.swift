@@ -32,7 +32,7 @@ struct TicketVerifier: Sendable {
       case .expired: throw Problem(.ticketExpired)
       }
     }
-    if let reason = revocations.reason(for: ticket.grant, content: digest) { throw Problem(reason) }
+    if let reason = revocations.reason(for: ticket.handle, content: digest) { throw Problem(reason) }
     return ticket
   }
 }

@@ -19,9 +19,8 @@ struct DeliveryRecorder: Sendable {
     guard !taken.isEmpty else { return }
     do {
       try await database.write(locking: []) { connection in
-        for (grant, bytes) in taken {
-          guard let id = grant.identifier else { continue }
-          try GrantTable.addDelivered(bytes, to: id, in: connection)
+        for (handle, bytes) in taken {
+          try GrantTable.addDelivered(bytes, to: handle, in: connection)
         }
       }
     } catch {

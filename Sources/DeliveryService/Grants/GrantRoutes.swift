@@ -26,47 +26,58 @@ struct GrantRoutes: Sendable {
       return try .json(
         response, status: isNew ? .created : .ok, headers: ["Location": "/v1/grants/\(response.grant)"])
     }
-    routes.public(.get, "/v1/grants/{grant}") { _, parameters in
-      try .json(try await grants.status(of: try Self.grant(parameters)))
+    routes.public(.get, "/v1/grants/{grant}") { request, parameters in
+      let id = try Self.grant(parameters)
+      return try .json(
+        try await grants.status(of: id, credential: GrantCredential(request, path: "/v1/grants/\(id)")))
     }
-    routes.public(.post, "/v1/grants/{grant}/tickets") { _, parameters in
-      try .json(try await grants.ticket(for: try Self.grant(parameters)), status: .created)
+    routes.public(.post, "/v1/grants/{grant}/tickets") { request, parameters in
+      let id = try Self.grant(parameters)
+      let credential = GrantCredential(request, path: "/v1/grants/\(id)/tickets")
+      return try .json(try await grants.ticket(for: id, credential: credential), status: .created)
     }
     routes.public(.post, "/v1/grants/{grant}/completion") { request, parameters in
       let id = try Self.grant(parameters)
       let completion = try ReceivedCompletion(try await request.bytes(upTo: Self.maximumCompletionLength))
-      let response = try await grants.complete(id, with: completion)
+      let credential = GrantCredential(request, path: "/v1/grants/\(id)/completion")
+      let response = try await grants.complete(id, with: completion, credential: credential)
       return try .json(response, status: response.state == .finished ? .ok : .accepted)
     }
   }
 
-  static func grant(_ parameters: PathParameters) throws(Problem) -> GrantIdentifier {
+  private static func grant(_ parameters: PathParameters) throws(Problem) -> GrantIdentifier {
     guard let id = GrantIdentifier(parameters["grant"]) else { throw Problem(.grantUnknown) }
     return id
   }
 }
 
-/// Revocation and reinstatement of grants over HTTP, for operators.
+/// Revocation and reinstatement of grants over HTTP, for operators, who know a grant by its short name.
 struct OperatorGrantRoutes: Sendable {
   let grants: GrantService
 
   func add(to routes: inout ScopedRoutes) {
     routes.on(.get, "/v1/operator/grants/{grant}", requires: .read) { _, parameters, _ in
-      try .json(try await grants.status(of: try GrantRoutes.grant(parameters)))
+      try .json(try await grants.status(of: try Self.grant(parameters)))
     }
     routes.on(
       .post, "/v1/operator/grants/{grant}/revoke", requires: .admin, takesIdempotencyKey: true
     ) { request, parameters, actor in
       let reason = try await request.reason()
       return try .json(
-        try await grants.revoke(try GrantRoutes.grant(parameters), by: actor.name, reason: reason))
+        try await grants.revoke(try Self.grant(parameters), by: actor.name, reason: reason))
     }
     routes.on(
       .post, "/v1/operator/grants/{grant}/reinstate", requires: .admin, takesIdempotencyKey: true
     ) { request, parameters, actor in
       let reason = try await request.reason()
       return try .json(
-        try await grants.reinstate(try GrantRoutes.grant(parameters), by: actor.name, reason: reason))
+        try await grants.reinstate(try Self.grant(parameters), by: actor.name, reason: reason))
     }
+  }
+  private static func grant(_ parameters: PathParameters) throws(Problem) -> GrantShortName {
+    guard let name = GrantShortName(parameters["grant"]) else {
+      throw Problem(.grantUnknown, "operators name a grant by the 16 digits that lists show")
+    }
+    return name
   }
 }

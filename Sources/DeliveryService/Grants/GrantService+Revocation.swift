@@ -4,18 +4,22 @@ import PullboxAPI
 
 extension GrantService {
   /// Takes a grant back: from now on there are no tickets for it and none opens anything, and bodies that are
-  /// running for it end. Throws `grant-unknown`.
-  func revoke(_ id: GrantIdentifier, by actor: String, reason: String?) async throws -> GrantStatus {
-    let status = try await grantStore.setRevoked(true, of: id, by: actor, reason: reason)
-    try await enforce([id])
-    return status
+  /// running for it end. Throws `grant-unknown` or `grant-ambiguous`.
+  func revoke(
+    _ name: GrantShortName, by actor: String, reason: String?
+  ) async throws -> OperatorGrant {
+    let (grant, handle) = try await grantStore.setRevoked(true, of: name, by: actor, reason: reason)
+    try await enforce([handle])
+    return grant
   }
 
   /// Gives a grant back; tickets that are still out are good again.
-  func reinstate(_ id: GrantIdentifier, by actor: String, reason: String?) async throws -> GrantStatus {
-    let status = try await grantStore.setRevoked(false, of: id, by: actor, reason: reason)
-    try await enforce([id])
-    return status
+  func reinstate(
+    _ name: GrantShortName, by actor: String, reason: String?
+  ) async throws -> OperatorGrant {
+    let (grant, handle) = try await grantStore.setRevoked(false, of: name, by: actor, reason: reason)
+    try await enforce([handle])
+    return grant
   }
 
   /// Lets what a store said of transactions take effect on all their grants.
@@ -29,14 +33,14 @@ extension GrantService {
 
   /// Brings the revocation list in line with the database. On its thread, one after the other: when a grant is taken
   /// back and given back at the same moment, the stop that stays is that of the state that stays.
-  private func enforce(_ ids: [GrantIdentifier]) async throws {
+  private func enforce(_ handles: [DeliveryHandle]) async throws {
     let stops = stops
     try await grantStore.database.read { connection in
-      for id in ids {
-        if try GrantTable.revocationSource(of: id, in: connection) == nil {
-          stops.reinstate(grant: id)
+      for handle in handles {
+        if try GrantTable.revocationSource(of: handle, in: connection) == nil {
+          stops.reinstate(grant: handle)
         } else {
-          stops.revoke(grant: id)
+          stops.revoke(grant: handle)
         }
       }
     }

@@ -11,8 +11,8 @@ import Receipts
 /// Refusals are thrown as `Problem`.
 ///
 ///     let (response, isNew) = try await grants.grant(request)
-///     let status = try await grants.status(of: response.grant)
-///     let completion = try await grants.complete(response.grant, with: report)
+///     let status = try await grants.status(of: response.grant, credential: credential)
+///     let completion = try await grants.complete(response.grant, with: report, credential: credential)
 struct GrantService: Sendable {
   let grantStore: GrantStore
   let verifier: ProofVerifier
@@ -68,7 +68,8 @@ struct GrantService: Sendable {
     let basis = GrantStore.Basis(
       store: finding.store, transaction: transaction, content: content,
       owed: try await owed(by: transaction, to: request.device.id, in: finding))
-    let (grant, isNew) = try await grantStore.grant(on: basis, to: request.device)
+    let issued = try await grantStore.grant(on: basis, to: request.device)
+    let grant = issued.grant
     let ticket = tickets.issue(for: grant, isRenewal: false)
     let (keys, signatures, previous) = try await grantStore.database.read { connection in
       let keys = try ProductTable.find(grant.product, in: connection)?.product.publisherKeys
@@ -83,27 +84,37 @@ struct GrantService: Sendable {
       manifestDigest: grant.manifestDigest, contentURL: address, manifestURL: address + "/manifest",
       ticket: ticket.ticket, ticketExpires: ticket.ticketExpires, publisherKeys: keys,
       signatures: signatures.isEmpty ? nil : signatures, previous: previous)
-    return (GrantResponse(grant: grant.id, transaction: grant.transaction, download: terms), isNew)
+    let response = GrantResponse(
+      grant: grant.id, transaction: grant.transaction, download: terms, renewalSecret: issued.renewalSecret)
+    return (response, issued.isNew)
   }
 
-  func ticket(for id: GrantIdentifier) async throws -> TicketResponse {
-    let grant = try await grantStore.grantForTicket(id)
+  func ticket(
+    for id: GrantIdentifier, credential: GrantCredential
+  ) async throws -> TicketResponse {
+    let grant = try await grantStore.grantForTicket(id, for: credential)
     if stops.isBlocked(content: grant.digest) { throw Problem(.contentWithdrawn) }
     return tickets.issue(for: grant, isRenewal: true)
   }
 
-  func status(of id: GrantIdentifier) async throws -> GrantStatus {
+  func status(of id: GrantIdentifier, credential: GrantCredential) async throws -> GrantStatus {
     try await recorder.record()
-    return try await grantStore.status(of: id)
+    return try await grantStore.status(of: id, for: credential)
+  }
+
+  func status(of name: GrantShortName) async throws -> OperatorGrant {
+    try await recorder.record()
+    return try await grantStore.status(of: name)
   }
 
   /// Records the report, then gives the store a moment to finish the transaction, so that the usual answer is
   /// final.
-  func complete(_ id: GrantIdentifier, with completion: ReceivedCompletion) async throws -> CompletionResponse
-  {
+  func complete(
+    _ id: GrantIdentifier, with completion: ReceivedCompletion, credential: GrantCredential
+  ) async throws -> CompletionResponse {
     // What was sent a moment ago counts.
     try await recorder.record()
-    let outcome = try await grantStore.complete(id, with: completion)
+    let outcome = try await grantStore.complete(id, with: completion, for: credential)
     guard let entry = outcome.outbox else {
       return CompletionResponse(
         state: outcome.grant.machine.name,

@@ -5,33 +5,34 @@ import PullboxAPI
 
 extension GrantStore {
   /// Takes a grant back, or gives it back, on an operator's word; in the audit log. Nothing changes, and
-  /// nothing is noted, where it stands so already. Throws `grant-unknown`.
+  /// nothing is noted, where it stands so already. Throws `grant-unknown` or `grant-ambiguous`.
   func setRevoked(
-    _ isRevoked: Bool, of id: GrantIdentifier, by actor: String, reason: String?
-  ) async throws -> GrantStatus {
+    _ isRevoked: Bool, of name: GrantShortName, by actor: String, reason: String?
+  ) async throws -> (grant: OperatorGrant, handle: DeliveryHandle) {
     let now = clock.now()
     return try await database.write(locking: [.everything]) { connection in
-      guard var grant = try GrantTable.find(id, in: connection) else { throw Problem(.grantUnknown) }
+      var grant = try Self.find(name, in: connection)
       let changed = try Self.setRevoked(
         isRevoked, of: &grant, source: .operator, detail: reason ?? "by \(actor)", at: now, in: connection)
       if changed {
         try AuditTable.add(
           AuditEntry(
             at: now, actor: actor, action: isRevoked ? "grant.revoke" : "grant.reinstate",
-            subject: id.description,
+            subject: name.description,
             detail: reason), in: connection)
       } else if isRevoked {
         // The operator's word now stands behind a revocation that a store began.
-        try GrantTable.setRevocationSource(.operator, of: id, in: connection)
+        try GrantTable.setRevocationSource(.operator, of: grant.id, in: connection)
       }
-      return GrantStatus(grant, history: try GrantTable.history(of: id, in: connection))
+      let history = try GrantTable.history(of: grant.id, in: connection)
+      return (OperatorGrant(grant, history: history), grant.handle)
     }
   }
 
   /// Brings all grants of these transactions in line with what the store says of them now: a cancelled one
   /// revokes its grants, on every device; a good one gives back what an earlier check revoked, and leaves an
   /// operator's revocations alone. Answers the grants that changed.
-  func applyRevocations(of transactions: [VerifiedTransaction]) async throws -> [GrantIdentifier] {
+  func applyRevocations(of transactions: [VerifiedTransaction]) async throws -> [DeliveryHandle] {
     let isCurrent = try await database.read { connection in
       try transactions.allSatisfy { try Self.outdated($0, in: connection).isEmpty }
     }
@@ -39,7 +40,7 @@ extension GrantStore {
     let now = clock.now()
     let locks = transactions.map { DatabaseLock.transaction($0.id, $0.store) }
     return try await database.write(locking: locks) { connection in
-      var changed: [GrantIdentifier] = []
+      var changed: [DeliveryHandle] = []
       for transaction in transactions {
         let isCancelled = transaction.revokedDate != nil
         for var grant in try Self.outdated(transaction, in: connection)
@@ -48,7 +49,7 @@ extension GrantStore {
           detail: isCancelled ? "the store cancelled the purchase" : "the store vouches for it again",
           at: now, in: connection)
         {
-          changed.append(grant.id)
+          changed.append(grant.handle)
         }
       }
       return changed

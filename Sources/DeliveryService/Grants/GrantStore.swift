@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import Database
 import PullboxAPI
+import PullboxAPIServer
 
 /// Makes, finds, completes and finishes grants. Every transition is one database transaction, in which the
 /// machine decides and its state, the history and the outbox are written together.
@@ -19,10 +20,19 @@ struct GrantStore: Sendable {
     var owed: [ProductIdentifier]
   }
 
-  /// The grant on that basis for the device: the one there is, or a new one. Throws `entitlement-revoked`
+  /// A grant, and what its device gets once.
+  struct Issued: Sendable {
+    var grant: GrantRecord
+    var isNew: Bool
+    /// What a device without a key renews with. Only its digest is kept.
+    var renewalSecret: String?
+  }
+
+  /// The grant on that basis for the device: the one there is, or a new one. The proof of purchase was checked: so
+  /// a device that lost its key brings a new one, and one without a key gets a new secret. Throws `entitlement-revoked`
   /// where it was revoked, and `content-withdrawn` where the version was withdrawn since the basis was looked
   /// at: its package may be collected by now, and what is collected is decided under the same lock.
-  func grant(on basis: Basis, to device: Device) async throws -> (grant: GrantRecord, isNew: Bool) {
+  func grant(on basis: Basis, to device: Device) async throws -> Issued {
     let now = clock.now()
     let locks: [DatabaseLock] = [
       .transaction(basis.transaction, basis.store), .product(basis.content.product),
@@ -40,41 +50,67 @@ struct GrantStore: Sendable {
         version: basis.content.version, device: device.id, in: connection)
       if var existing {
         if existing.machine.name == .revoked { throw Problem(.entitlementRevoked) }
-        // The receipt was checked again, so this is the owner; a device that lost its key brings a new one.
-        if let key = device.publicKey, key != existing.publicKey, existing.machine.name == .granted {
-          try GrantTable.setPublicKey(key, of: existing.id, in: connection)
+        if let key = device.publicKey, key != existing.publicKey {
+          try GrantTable.setPublicKey(key, of: existing, at: now, in: connection)
           existing.publicKey = key
+          existing.renewalDigest = nil
         }
-        return (existing, false)
+        guard existing.publicKey == nil else { return Issued(grant: existing, isNew: false) }
+        let secret = Self.makeSecret()
+        try GrantTable.setRenewalDigest(secret.digest, of: existing.id, in: connection)
+        existing.renewalDigest = secret.digest
+        return Issued(grant: existing, isNew: false, renewalSecret: secret.text)
       }
       guard let id = GrantIdentifier(RandomBytes.make(16)) else {
         preconditionFailure("16 bytes name a grant")
       }
+      let secret = device.publicKey == nil ? Self.makeSecret() : nil
       let grant = GrantRecord(
-        id: id, store: basis.store, transaction: basis.transaction, product: basis.content.product,
+        id: id, handle: .random(), store: basis.store, transaction: basis.transaction,
+        product: basis.content.product,
         version: basis.content.version, device: device.id, publicKey: device.publicKey,
-        digest: basis.content.digest, length: basis.content.length,
+        renewalDigest: secret?.digest, digest: basis.content.digest, length: basis.content.length,
         manifestDigest: basis.content.manifestDigest, machine: GrantMachine(), delivered: .zero,
         deliveryCountHasHole: false, created: now)
       try GrantTable.insert(grant, in: connection)
-      return (grant, true)
+      return Issued(grant: grant, isNew: true, renewalSecret: secret?.text)
     }
+  }
+
+  private static func makeSecret() -> (text: String, digest: SHA256Digest) {
+    let text = RandomBytes.token(bits: 256)
+    return (text, SecretDigest(of: text).digest)
   }
 
   func find(_ id: GrantIdentifier) async throws -> GrantRecord {
     try await database.read { connection in try Self.find(id, in: connection) }
   }
 
-  func status(of id: GrantIdentifier) async throws -> GrantStatus {
-    try await database.read { connection in
+  /// Throws `grant-unknown`, and what ``GrantCredential/check(for:at:)`` throws.
+  func status(of id: GrantIdentifier, for credential: GrantCredential) async throws -> GrantStatus {
+    let now = clock.now()
+    return try await database.read { connection in
       let grant = try Self.find(id, in: connection)
+      try credential.check(for: grant, at: now)
       return GrantStatus(grant, history: try GrantTable.history(of: id, in: connection))
     }
   }
 
-  /// Whether the grant lives, so that a ticket may be issued for it.
-  func grantForTicket(_ id: GrantIdentifier) async throws -> GrantRecord {
+  /// The grant as operators see it. Throws `grant-unknown` or `grant-ambiguous`.
+  func status(of name: GrantShortName) async throws -> OperatorGrant {
+    try await database.read { connection in
+      let grant = try Self.find(name, in: connection)
+      return OperatorGrant(grant, history: try GrantTable.history(of: grant.id, in: connection))
+    }
+  }
+
+  /// The grant, if it lives, so that a ticket may be issued for it. Throws `grant-unknown`, `entitlement-revoked`, and
+  /// what ``GrantCredential/check(for:at:)`` throws.
+  func grantForTicket(
+    _ id: GrantIdentifier, for credential: GrantCredential
+  ) async throws -> GrantRecord {
     var grant = try await find(id)
+    try credential.check(for: grant, at: clock.now())
     guard grant.machine.handle(.ticketRequested) == [.issueTicket] else { throw Problem(.entitlementRevoked) }
     return grant
   }
@@ -89,13 +125,16 @@ struct GrantStore: Sendable {
   }
 
   /// Checks a report and, if nothing is missing, records it and puts the transaction's end in the outbox once
-  /// nothing is owed any more. Throws `completion-mismatch` with the missing step; then nothing has changed.
+  /// nothing is owed any more. A signed report is its own proof; a plain one needs the grant's secret. Throws
+  /// `completion-mismatch` with the missing step, or what ``GrantCredential/checkSecret(for:)`` throws; then nothing has
+  /// changed.
   func complete(
-    _ id: GrantIdentifier, with completion: ReceivedCompletion
+    _ id: GrantIdentifier, with completion: ReceivedCompletion, for credential: GrantCredential
   ) async throws -> CompletionOutcome {
     let now = clock.now()
     return try await database.write(locking: [.everything]) { connection in
       var grant = try Self.find(id, in: connection)
+      if case .plain = completion { try credential.checkSecret(for: grant) }
       let delivered = try GrantTable.delivered(of: grant.digest, to: grant.device, in: connection)
       grant.deliveryCountHasHole = delivered.hasHole
       var counted = delivered.bytes
@@ -161,6 +200,15 @@ struct GrantStore: Sendable {
     return grant
   }
 
+  static func find(_ name: GrantShortName, in connection: borrowing Connection) throws -> GrantRecord {
+    let grants = try GrantTable.all(named: name, in: connection)
+    guard grants.count <= 1 else {
+      throw Problem(.grantAmbiguous, "list the transaction's grants to tell them apart")
+    }
+    guard let grant = grants.first else { throw Problem(.grantUnknown) }
+    return grant
+  }
+
   private static func finishTransactionIfDelivered(
     _ grant: GrantRecord, at now: Timestamp, in connection: borrowing Connection
   ) throws -> CompletionOutcome {
@@ -192,5 +240,14 @@ extension GrantStatus {
       transaction: grant.transaction,
       product: grant.product, version: grant.version, device: grant.device, digest: grant.digest,
       length: grant.length, bytesDelivered: grant.delivered, history: history)
+  }
+}
+
+extension OperatorGrant {
+  init(_ grant: GrantRecord, history: [GrantStatus.Event]) {
+    self.init(
+      grant: grant.handle.shortName, state: grant.machine.name, store: grant.store.description,
+      transaction: grant.transaction, product: grant.product, version: grant.version, device: grant.device,
+      digest: grant.digest, length: grant.length, bytesDelivered: grant.delivered, history: history)
   }
 }

@@ -24,7 +24,7 @@ final class TicketIssuer: Sendable {
     let key = settings.keys.newest
     let ticket = Ticket(
       rateClass: settings.classes.number(for: grant.product.description), keyIdentifier: key.identifier,
-      expiry: UInt64(seconds), grant: Ticket.InlineGrant(grant.id), device: Ticket.tag(of: grant.device))
+      expiry: UInt64(seconds), handle: grant.handle, device: Ticket.tag(of: grant.device))
     if isRenewal { renewed.add(1, ordering: .relaxed) } else { issued.add(1, ordering: .relaxed) }
     return TicketResponse(
       ticket: ticket.sealed(with: key.secret, for: grant.digest),

@@ -124,14 +124,23 @@ enum AccessLine {
     line.append(text: record.isComplete ? ",\"complete\":true}\n" : ",\"complete\":false}\n")
   }
 
-  /// A path that may be written down. The query never gets here; a grant's name, which renews its ticket, is cut to eight
-  /// digits, which is enough to find it by; what could be a ticket, or hold a grant's name in another spelling, is left
-  /// out.
+  /// A path that may be written down. The query never gets here. Behind `grants` only what the routes have and a
+  /// short name, which opens nothing, is kept; elsewhere what could be a ticket, or hold most of a grant's name in any
+  /// spelling, is left out.
   static func redacted(_ path: String) -> String {
-    path.split(separator: "/", omittingEmptySubsequences: false).map { part in
+    var isBehindGrants = false
+    return path.split(separator: "/", omittingEmptySubsequences: false).map { part in
+      defer { isBehindGrants = isBehindGrants || part == "grants" }
+      if isBehindGrants { return isOfGrantRoutes(part) ? String(part) : "…" }
+      // The name of an upload, which needs a key.
       if part.utf8.count == 32, part.utf8.allSatisfy(isHexadecimal) { return part.prefix(8) + "…" }
       return isDigest(part) || isHarmless(part) ? String(part) : "…"
     }.joined(separator: "/")
+  }
+
+  private static func isOfGrantRoutes(_ part: Substring) -> Bool {
+    if ["", "tickets", "completion", "revoke", "reinstate"].contains(part) { return true }
+    return part.utf8.count == 16 && part.utf8.allSatisfy(isHexadecimal)
   }
 
   /// A digest is 64 digits and opens nothing.
@@ -140,14 +149,16 @@ enum AccessLine {
     return digits.utf8.count == 64 && digits.utf8.allSatisfy(isHexadecimal)
   }
 
-  /// Too short for a ticket, and without room for a grant's 32 digits, written plainly or as escapes.
+  /// Too short for a ticket, and without more than a quarter of a grant's name: digits in a row, whatever stands between
+  /// them in a UUID.
   private static func isHarmless(_ part: Substring) -> Bool {
-    guard part.utf8.count >= 32 else { return true }
-    guard part.utf8.count <= 64, !part.utf8.contains(UInt8(ascii: "%")) else { return false }
+    guard part.utf8.count <= 64, part.utf8.count < 32 || !part.utf8.contains(UInt8(ascii: "%")) else {
+      return false
+    }
     var run = 0
-    for byte in part.utf8 {
+    for byte in part.utf8 where !"-:{}".utf8.contains(byte) {
       run = isHexadecimal(byte) ? run + 1 : 0
-      if run == 32 { return false }
+      if run > 16 { return false }
     }
     return true
   }

@@ -23,17 +23,17 @@ struct ListRoutes: Sendable {
     }
   }
 
-  private func deliveries(_ request: HTTPRequest) async throws -> Page<GrantStatus> {
+  private func deliveries(_ request: HTTPRequest) async throws -> Page<OperatorGrant> {
     let limit = try request.pageLimit()
-    let after = try request.cursor("after") { GrantIdentifier($0) }
+    let after = try request.cursor("after") { GrantShortName($0) }
     let filter = try GrantFilter(request)
     // What was sent a moment ago counts.
     try await recorder.record()
     return try await database.read { connection in
-      if let after, try GrantTable.find(after, in: connection) == nil { throw Problem.unknownCursor }
+      if let after, try GrantTable.all(named: after, in: connection).isEmpty { throw Problem.unknownCursor }
       let grants = try GrantTable.page(after: after, matching: filter, limit: limit + 1, in: connection)
       let items = try grants.prefix(limit).map { grant in
-        GrantStatus(grant, history: try GrantTable.history(of: grant.id, in: connection))
+        OperatorGrant(grant, history: try GrantTable.history(of: grant.id, in: connection))
       }
       return Page(items: items, next: grants.count > limit ? items.last?.grant.description : nil)
     }

@@ -3,15 +3,15 @@ import HTTPServer
 
 /// Counts the body bytes that the kernel accepted for a grant and for its device, on every loop at once.
 final class GrantMeter: BodyMeter {
-  let grant: Ticket.InlineGrant
+  let handle: DeliveryHandle
   /// The package that the grant opens.
   let content: SHA256Digest
   let device: DeviceMeter
   let rate: RateMeter
 
-  init(grant: Ticket.InlineGrant, content: SHA256Digest, device: DeviceMeter, start: UInt64) {
+  init(handle: DeliveryHandle, content: SHA256Digest, device: DeviceMeter, start: UInt64) {
     rate = RateMeter(start: start)
-    self.grant = grant
+    self.handle = handle
     self.content = content
     self.device = device
   }

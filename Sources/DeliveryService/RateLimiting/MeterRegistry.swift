@@ -7,9 +7,9 @@ import Synchronization
 /// ``DeviceMeter`` with the other grants of its device. The loops add to a meter without a lock; only to find it
 /// takes one, once a loop and ticket. ``DeliveryRecorder`` drains the registry into the database.
 ///
-///     let meter = registry.meter(for: ticket.grant, device: ticket.device, content: digest)
+///     let meter = registry.meter(for: ticket.handle, device: ticket.device, content: digest)
 ///     meter.didSend(65_536)
-///     let sent = registry.drain()  // [(grant, 65536 bytes)]
+///     let sent = registry.drain()  // [(handle, 65536 bytes)]
 ///     registry.restore(sent)       // Not written down: the next drain has it again.
 final class MeterRegistry: Sendable {
   /// How long a meter is kept that no connection holds, so that a client that leaves and returns keeps its debt.
@@ -24,7 +24,7 @@ final class MeterRegistry: Sendable {
   }
 
   private struct State {
-    var grants: [Ticket.InlineGrant: Entry] = [:]
+    var grants: [DeliveryHandle: Entry] = [:]
     var devices: [UInt64: DeviceMeter] = [:]
     var recorded: Int64 = 0
   }
@@ -37,14 +37,14 @@ final class MeterRegistry: Sendable {
   }
 
   /// `device` is the tag that stands for it in tickets.
-  func meter(for grant: Ticket.InlineGrant, device: UInt64, content: SHA256Digest) -> GrantMeter {
+  func meter(for handle: DeliveryHandle, device: UInt64, content: SHA256Digest) -> GrantMeter {
     let start = timer.now().nanoseconds
     return state.withLock { state in
-      if let entry = state.grants[grant] { return entry.meter }
+      if let entry = state.grants[handle] { return entry.meter }
       let shared = state.devices[device] ?? DeviceMeter(start: start)
       state.devices[device] = shared
-      let meter = GrantMeter(grant: grant, content: content, device: shared, start: start)
-      state.grants[grant] = Entry(meter: meter)
+      let meter = GrantMeter(handle: handle, content: content, device: shared, start: start)
+      state.grants[handle] = Entry(meter: meter)
       return meter
     }
   }
@@ -56,26 +56,26 @@ final class MeterRegistry: Sendable {
 
   /// The bytes that were sent since the last call, by grant. Meters that only this registry has held for
   /// ``retention`` are forgotten.
-  func drain() -> [(grant: Ticket.InlineGrant, bytes: ByteCount)] {
+  func drain() -> [(handle: DeliveryHandle, bytes: ByteCount)] {
     let now = timer.now()
     return state.withLock { state in
-      var drained: [(Ticket.InlineGrant, ByteCount)] = []
-      for grant in Array(state.grants.keys) {
-        guard var entry = state.grants.removeValue(forKey: grant) else { continue }
+      var drained: [(DeliveryHandle, ByteCount)] = []
+      for handle in Array(state.grants.keys) {
+        guard var entry = state.grants.removeValue(forKey: handle) else { continue }
         let total = entry.meter.rate.total
         if total > entry.recorded {
-          drained.append((grant, ByteCount(total - entry.recorded)))
+          drained.append((handle, ByteCount(total - entry.recorded)))
           state.recorded += total - entry.recorded
           entry.recorded = total
         }
         // The entry is out of the dictionary: its own reference is the only one that this class has.
-        if drained.last?.0 == grant || !isKnownUniquelyReferenced(&entry.meter) {
+        if drained.last?.0 == handle || !isKnownUniquelyReferenced(&entry.meter) {
           entry.unusedSince = nil
         } else if entry.unusedSince == nil {
           entry.unusedSince = now
         }
         if let since = entry.unusedSince, now - since > Self.retention { continue }
-        state.grants[grant] = entry
+        state.grants[handle] = entry
       }
       for device in Array(state.devices.keys) {
         guard var meter = state.devices.removeValue(forKey: device) else { continue }
@@ -86,10 +86,10 @@ final class MeterRegistry: Sendable {
   }
 
   /// Returns what could not be written down; the next ``drain()`` has it again.
-  func restore(_ drained: [(grant: Ticket.InlineGrant, bytes: ByteCount)]) {
+  func restore(_ drained: [(handle: DeliveryHandle, bytes: ByteCount)]) {
     state.withLock { state in
-      for (grant, bytes) in drained {
-        state.grants[grant]?.recorded -= bytes.rawValue
+      for (handle, bytes) in drained {
+        state.grants[handle]?.recorded -= bytes.rawValue
         state.recorded -= bytes.rawValue
       }
     }

@@ -13,11 +13,11 @@ import Synchronization
 ///
 ///     let revocations = RevocationList(meters: meters, generation: generation)
 ///     revocations.abortBodies { meter in server.abortBodies(meteredBy: meter) }
-///     revocations.revoke(grant: grant.id)
-///     revocations.reason(for: ticket.grant, content: digest)  // .entitlementRevoked
+///     revocations.revoke(grant: grant.handle)
+///     revocations.reason(for: ticket.handle, content: digest)  // .entitlementRevoked
 final class RevocationList: Sendable {
   private struct State {
-    var grants: Set<Ticket.InlineGrant> = []
+    var grants: Set<DeliveryHandle> = []
     var contents: Set<SHA256Digest> = []
     var abort: (@Sendable (GrantMeter) -> Void)?
   }
@@ -38,7 +38,7 @@ final class RevocationList: Sendable {
   }
 
   /// Why nothing may be sent for that grant and content: `entitlement-revoked` or `content-withdrawn`; nil if it may.
-  func reason(for grant: Ticket.InlineGrant, content: SHA256Digest) -> ProblemCode? {
+  func reason(for grant: DeliveryHandle, content: SHA256Digest) -> ProblemCode? {
     state.withLock { state in
       if state.grants.contains(grant) { return .entitlementRevoked }
       return state.contents.contains(content) ? .contentWithdrawn : nil
@@ -49,17 +49,15 @@ final class RevocationList: Sendable {
   func isBlocked(content: SHA256Digest) -> Bool { state.withLock { $0.contents.contains(content) } }
 
   /// Refuses the grant's tickets, and ends its running bodies. A second call changes nothing.
-  func revoke(grant: GrantIdentifier) {
-    let grant = Ticket.InlineGrant(grant)
+  func revoke(grant: DeliveryHandle) {
     guard state.withLock({ $0.grants.insert(grant).inserted }) else { return }
     total.add(1, ordering: .relaxed)
     generation.advance()
-    abort { $0.grant == grant }
+    abort { $0.handle == grant }
   }
 
   /// Accepts the grant's tickets again.
-  func reinstate(grant: GrantIdentifier) {
-    let grant = Ticket.InlineGrant(grant)
+  func reinstate(grant: DeliveryHandle) {
     guard state.withLock({ $0.grants.remove(grant) }) != nil else { return }
     generation.advance()
   }
@@ -79,9 +77,9 @@ final class RevocationList: Sendable {
   }
 
   /// Adds what the database says, at the start.
-  func restore(grants: [GrantIdentifier], contents: [SHA256Digest]) {
+  func restore(grants: [DeliveryHandle], contents: [SHA256Digest]) {
     state.withLock { state in
-      state.grants.formUnion(grants.map(Ticket.InlineGrant.init))
+      state.grants.formUnion(grants)
       state.contents.formUnion(contents)
     }
     generation.advance()
@@ -93,7 +91,7 @@ final class RevocationList: Sendable {
     let (grants, contents) = state.withLock { ($0.grants, $0.contents) }
     guard !grants.isEmpty || !contents.isEmpty else { return }
     abort { meter in
-      meter.hasBodies && (grants.contains(meter.grant) || contents.contains(meter.content))
+      meter.hasBodies && (grants.contains(meter.handle) || contents.contains(meter.content))
     }
   }
 

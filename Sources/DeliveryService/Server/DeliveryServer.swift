@@ -18,7 +18,7 @@ public final class DeliveryServer: Service {
   private let lock: LockFile
   private let database: Database
   private let client: HTTPClient
-  private let components: DeliveryComponents
+  let components: DeliveryComponents
   let metrics: ServiceMetrics
   let server: HTTPServer
   let configuration: DeliveryConfiguration

@@ -17,13 +17,16 @@ extension GrantTable {
 
   /// At most `limit` grants, newest first, older than the one that `after` names.
   static func page(
-    after: GrantIdentifier?, matching filter: GrantFilter, limit: Int, in connection: borrowing Connection
+    after: GrantShortName?, matching filter: GrantFilter, limit: Int, in connection: borrowing Connection
   ) throws -> [GrantRecord] {
     var conditions: [String] = []
     var values: [SQLValue] = []
     if let after {
-      conditions.append("(created, id) < (SELECT created, id FROM grants WHERE id = ?)")
-      values.append(.identifier(after))
+      let bounds = DeliveryHandle.bounds(of: after)
+      conditions.append(
+        "(created, id) < (SELECT created, id FROM grants WHERE handle BETWEEN ? AND ? ORDER BY handle LIMIT 1)"
+      )
+      values += [.handle(bounds.first), .handle(bounds.last)]
     }
     for (text, value) in filter.granted.conditions(on: "created") {
       conditions.append(text)

@@ -13,6 +13,21 @@ enum GrantTable {
     try connection.first("SELECT * FROM grants WHERE id = ?", [.identifier(id)]).map(record)
   }
 
+  static func find(_ handle: DeliveryHandle, in connection: borrowing Connection) throws -> GrantRecord? {
+    try connection.first("SELECT * FROM grants WHERE handle = ?", [.handle(handle)]).map(record)
+  }
+
+  /// The grants that operators know by that name, two at most: one, but for a coincidence.
+  static func all(
+    named name: GrantShortName, in connection: borrowing Connection
+  ) throws -> [GrantRecord] {
+    let bounds = DeliveryHandle.bounds(of: name)
+    return try connection.query(
+      "SELECT * FROM grants WHERE handle BETWEEN ? AND ? ORDER BY handle LIMIT 2",
+      [.handle(bounds.first), .handle(bounds.last)]
+    ).map(record)
+  }
+
   static func find(
     store: StoreIdentifier, transaction: TransactionIdentifier, product: ProductIdentifier,
     version: ContentVersion,
@@ -51,14 +66,15 @@ enum GrantTable {
   static func insert(_ grant: GrantRecord, in connection: borrowing Connection) throws {
     try connection.execute(
       """
-      INSERT INTO grants (id, store, transaction_id, product, version, device, public_key, digest, length,
-        manifest_digest, state, created)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO grants (id, handle, store, transaction_id, product, version, device, public_key, renewal_digest,
+        digest, length, manifest_digest, state, created)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """,
       [
-        .identifier(grant.id), .identifier(grant.store), .identifier(grant.transaction),
-        .identifier(grant.product),
-        .identifier(grant.version), .identifier(grant.device), .optional(grant.publicKey, SQLValue.publicKey),
+        .identifier(grant.id), .handle(grant.handle), .identifier(grant.store),
+        .identifier(grant.transaction),
+        .identifier(grant.product), .identifier(grant.version), .identifier(grant.device),
+        .optional(grant.publicKey, SQLValue.publicKey), .optional(grant.renewalDigest, SQLValue.digest),
         .digest(grant.digest), .byteCount(grant.length), .digest(grant.manifestDigest),
         .grantState(grant.machine.state), .timestamp(grant.created),
       ])
@@ -83,18 +99,29 @@ enum GrantTable {
     try connection.execute("UPDATE grants SET placed = ? WHERE id = ?", [.timestamp(now), .identifier(id)])
   }
 
+  /// From now on the device signs with `key`; a secret that it renewed with before is forgotten. Noted in the history.
   static func setPublicKey(
-    _ key: VerificationKey, of id: GrantIdentifier, in connection: borrowing Connection
+    _ key: VerificationKey, of grant: GrantRecord, at now: Timestamp, in connection: borrowing Connection
   ) throws {
     try connection.execute(
-      "UPDATE grants SET public_key = ? WHERE id = ?", [.publicKey(key), .identifier(id)])
+      "UPDATE grants SET public_key = ?, renewal_digest = NULL WHERE id = ?",
+      [.publicKey(key), .identifier(grant.id)])
+    try record(grant.machine.name, of: grant.id, at: now, detail: "the device has a new key", in: connection)
+  }
+
+  /// From now on the device renews with the secret of that digest.
+  static func setRenewalDigest(
+    _ digest: SHA256Digest, of id: GrantIdentifier, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "UPDATE grants SET renewal_digest = ? WHERE id = ?", [.digest(digest), .identifier(id)])
   }
 
   static func addDelivered(
-    _ bytes: ByteCount, to id: GrantIdentifier, in connection: borrowing Connection
+    _ bytes: ByteCount, to handle: DeliveryHandle, in connection: borrowing Connection
   ) throws {
     try connection.execute(
-      "UPDATE grants SET delivered = delivered + ? WHERE id = ?", [.byteCount(bytes), .identifier(id)])
+      "UPDATE grants SET delivered = delivered + ? WHERE handle = ?", [.byteCount(bytes), .handle(handle)])
   }
 
   /// What a device was sent of a package, over all its grants, and whether the count of any of them has a
@@ -136,10 +163,11 @@ enum GrantTable {
 
   static func record(_ row: Row) throws -> GrantRecord {
     GrantRecord(
-      id: try row.identifier("id"), store: try row.identifier("store"),
+      id: try row.identifier("id"), handle: try row.handle("handle"), store: try row.identifier("store"),
       transaction: try row.identifier("transaction_id"), product: try row.identifier("product"),
       version: try row.identifier("version"), device: try row.identifier("device"),
       publicKey: try row.optionalPublicKey("public_key"),
+      renewalDigest: try row.optionalDigest("renewal_digest"),
       digest: try row.digest("digest"), length: try row.byteCount("length"),
       manifestDigest: try row.digest("manifest_digest"),
       machine: GrantMachine(state: try row.grantState("state")),
@@ -150,15 +178,15 @@ enum GrantTable {
 
 extension GrantTable {
   /// Every revoked grant, for ``RevocationList``. A partial index holds exactly these.
-  static func revoked(in connection: borrowing Connection) throws -> [GrantIdentifier] {
-    try connection.query("SELECT id FROM grants INDEXED BY grants_revoked WHERE revoked_by IS NOT NULL")
-      .map { try $0.identifier("id") }
+  static func revoked(in connection: borrowing Connection) throws -> [DeliveryHandle] {
+    try connection.query("SELECT handle FROM grants INDEXED BY grants_revoked WHERE revoked_by IS NOT NULL")
+      .map { try $0.handle("handle") }
   }
 
   static func revocationSource(
-    of id: GrantIdentifier, in connection: borrowing Connection
+    of handle: DeliveryHandle, in connection: borrowing Connection
   ) throws -> RevocationSource? {
-    let row = try connection.first("SELECT revoked_by FROM grants WHERE id = ?", [.identifier(id)])
+    let row = try connection.first("SELECT revoked_by FROM grants WHERE handle = ?", [.handle(handle)])
     return try row?.optionalChoice("revoked_by")
   }
 

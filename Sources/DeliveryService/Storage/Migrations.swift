@@ -6,6 +6,7 @@ import Database
 enum Migrations {
   static let all = [
     firstTables, signatures, stops, uploadsAndCollection, releases, holders, bestsellers, contract,
+    credentials,
   ]
 
   private static let firstTables = Migration(

@@ -11,6 +11,7 @@ extension SQLValue {
   static func choice(_ value: some RawRepresentable<String>) -> SQLValue { .text(value.rawValue) }
   static func digest(_ value: SHA256Digest) -> SQLValue { .blob(value.array) }
   static func publicKey(_ value: VerificationKey) -> SQLValue { .blob(value.bytes) }
+  static func handle(_ value: DeliveryHandle) -> SQLValue { .blob(value.bytes) }
   static func grantState(_ value: GrantMachine.State) -> SQLValue { .text(value.stored) }
 }
 
@@ -49,6 +50,10 @@ extension Row {
 
   func optionalPublicKey(_ column: String) throws -> VerificationKey? {
     try optional(column, as: "an Ed25519 key", from: optionalBlob) { VerificationKey($0) }
+  }
+
+  func handle(_ column: String) throws -> DeliveryHandle {
+    try made(column, as: "a delivery handle", from: blob(column)) { DeliveryHandle($0) }
   }
 
   func grantState(_ column: String) throws -> GrantMachine.State {

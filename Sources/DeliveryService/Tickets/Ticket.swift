@@ -9,26 +9,30 @@ import PullboxAPI
 /// It has 54 bytes, in base64url 72 characters without padding; numbers are big-endian:
 ///
 ///     offset  length  meaning
-///          0       1  layout, 1
+///          0       1  layout, 2
 ///          1       1  rate class, 0 = the default
 ///          2       4  key id
 ///          6       8  expiry, seconds since 1970-01-01T00:00:00Z
-///         14      16  grant
+///         14      16  delivery handle of the grant
 ///         30       8  first bytes of SHA-256(device identifier)
 ///         38      16  first bytes of HMAC-SHA256(key, bytes 0..<38 ‖ the content's SHA-256)
 ///
-/// The digest is not carried: it is part of the address, and another one gives another code.
+/// The digest is not carried: it is part of the address, and another one gives another code. Layout 1, of which there
+/// may be tickets until they expire, has the grant's name in place of its handle; grants of that time have their name's
+/// bytes as their handle, so that both read the same.
 ///
 /// ``TicketIssuer`` makes tickets, ``TicketKeys`` opens them:
 ///
 ///     let ticket = Ticket(
-///       keyIdentifier: key.identifier, expiry: 1_790_000_000, grant: Ticket.InlineGrant(grant.id),
+///       keyIdentifier: key.identifier, expiry: 1_790_000_000, handle: grant.handle,
 ///       device: Ticket.tag(of: grant.device))
-///     let text = ticket.sealed(with: key.secret, for: digest)  // "?ticket=AQAAAAAB…"
+///     let text = ticket.sealed(with: key.secret, for: digest)  // "?ticket=AgAAAAAB…"
 ///     let opened = try keys.open(Array(text.utf8).span, for: digest, now: 1_789_999_999)
 struct Ticket: Hashable, Sendable {
-  /// The first byte; another one is not read.
-  static let layout: UInt8 = 1
+  /// The first byte of what is sealed.
+  static let layout: UInt8 = 2
+  /// The first bytes that are opened.
+  static let openedLayouts: ClosedRange<UInt8> = 1...2
   /// Bytes of a ticket.
   static let length = 54
   /// Bytes before the code.
@@ -41,28 +45,9 @@ struct Ticket: Hashable, Sendable {
   var keyIdentifier: UInt32
   /// Seconds since the epoch: the ticket is valid before this second, not in it.
   var expiry: UInt64
-  var grant: InlineGrant
+  var handle: DeliveryHandle
   /// ``tag(of:)`` the device.
   var device: UInt64
-
-  /// A grant's 16 bytes as two words, which cost no allocation.
-  struct InlineGrant: Hashable, Sendable {
-    var high: UInt64
-    var low: UInt64
-  }
-}
-
-extension Ticket.InlineGrant {
-  init(_ grant: GrantIdentifier) {
-    let bytes = grant.bytes
-    high = bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
-    low = bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
-  }
-
-  var identifier: GrantIdentifier? {
-    GrantIdentifier(
-      [high, low].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) } })
-  }
 }
 
 extension Ticket {
@@ -76,8 +61,8 @@ extension Ticket {
     func bytes(_ value: some FixedWidthInteger) -> [UInt8] {
       stride(from: value.bitWidth - 8, through: 0, by: -8).map { UInt8(truncatingIfNeeded: value >> $0) }
     }
-    return [Ticket.layout, rateClass] + bytes(keyIdentifier) + bytes(expiry) + bytes(grant.high)
-      + bytes(grant.low) + bytes(device)
+    return [Ticket.layout, rateClass] + bytes(keyIdentifier) + bytes(expiry) + bytes(handle.high)
+      + bytes(handle.low) + bytes(device)
   }
 
   /// The text that clients send, for the package with that digest.

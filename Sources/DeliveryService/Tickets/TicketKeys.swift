@@ -43,7 +43,8 @@ struct TicketKeys: Sendable {
     guard text.count == Ticket.textLength else { throw .invalid }
     var bytes = InlineArray<54, UInt8>(repeating: 0)
     var output = bytes.mutableSpan
-    guard Base64.decode(text, .url, into: &output) == Ticket.length, bytes[0] == Ticket.layout else {
+    guard Base64.decode(text, .url, into: &output) == Ticket.length, Ticket.openedLayouts.contains(bytes[0])
+    else {
       throw .invalid
     }
     let sealed = bytes.span
@@ -60,7 +61,7 @@ struct TicketKeys: Sendable {
     else { throw .invalid }
     let ticket = Ticket(
       rateClass: sealed[1], keyIdentifier: keyIdentifier, expiry: sealed.bigEndian(at: 6, count: 8),
-      grant: Ticket.InlineGrant(
+      handle: DeliveryHandle(
         high: sealed.bigEndian(at: 14, count: 8), low: sealed.bigEndian(at: 22, count: 8)),
       device: sealed.bigEndian(at: 30, count: 8))
     guard now < ticket.expiry else { throw .expired }

@@ -13,12 +13,15 @@ struct DeliveryClient: Sendable {
   private let monitor: EndpointHealth
   private let device: Device
   private let key: SigningKey
+  private let time: ServerTime
 
-  init(api: APIClient, monitor: EndpointHealth, identity: DeviceIdentity) {
+  /// `time` is what requests are signed for.
+  init(api: APIClient, monitor: EndpointHealth, identity: DeviceIdentity, time: ServerTime) {
     self.api = api
     self.monitor = monitor
     device = Device(id: identity.identifier, publicKey: identity.key.verificationKey)
     key = identity.key
+    self.time = time
   }
 
   /// Every product that `proof` entitles to.
@@ -39,17 +42,11 @@ struct DeliveryClient: Sendable {
   }
 
   func status(of grant: GrantIdentifier) async throws(APICallError) -> GrantStatus {
-    try await monitor.observe { () async throws(APICallError) in
-      try await api.get("/v1/grants/\(grant.description)", as: GrantStatus.self)
-    }
+    try await signed("GET", "/v1/grants/\(grant)", as: GrantStatus.self)
   }
 
   func renewTicket(of grant: GrantIdentifier) async throws(APICallError) -> TicketResponse {
-    try await monitor.observe { () async throws(APICallError) in
-      try await api.call(
-        "POST", "/v1/grants/\(grant.description)/tickets", body: EmptyBody?.none, as: TicketResponse.self
-      ).value
-    }
+    try await signed("POST", "/v1/grants/\(grant)/tickets", as: TicketResponse.self)
   }
 
   /// The manifest's bytes, which are not trusted before their digest was compared with the grant's.
@@ -75,6 +72,38 @@ struct DeliveryClient: Sendable {
         "POST", "/v1/grants/\(grant.description)/completion", bytes: Array(signed.text.utf8),
         mediaType: "application/jose", as: CompletionResponse.self
       ).value
+    }
+  }
+
+  /// A request without a body, signed with the device's key. Where the server's clock is another, it is asked once more, by
+  /// that clock.
+  private func signed<Value: Decodable & Sendable>(
+    _ method: String, _ path: String, as type: Value.Type
+  ) async throws(APICallError) -> Value {
+    do {
+      return try await attempt(method, path, as: type)
+    } catch {
+      guard case .problem(let problem) = error, problem.code == .clockSkew, let now = problem.serverTime
+      else { throw error }
+      time.correct(to: now)
+      return try await attempt(method, path, as: type)
+    }
+  }
+
+  private func attempt<Value: Decodable & Sendable>(
+    _ method: String, _ path: String, as type: Value.Type
+  ) async throws(APICallError) -> Value {
+    let proof = DeviceProof(method: method, path: path, iat: time.now.secondsSinceEpoch)
+    let authorization: String
+    do {
+      let signed = try JSONWebSignature(
+        signing: try APIJSON.encode(proof), with: key, keyIdentifier: device.id.description)
+      authorization = "\(DeviceProof.scheme) \(signed.text)"
+    } catch {
+      throw .unexpectedResponse(status: 0, detail: "the request cannot be signed: \(error)")
+    }
+    return try await monitor.observe { () async throws(APICallError) in
+      try await api.call(method, path, headers: [("Authorization", authorization)], as: type).value
     }
   }
 }

@@ -12,7 +12,7 @@ struct StepFailure: Error, Hashable, Sendable {
     case retry(notBefore: Duration?)
     /// The ticket no longer opens the content; a fresh one may.
     case renewTicket
-    /// The server has forgotten the grant; a new one is needed.
+    /// The server has forgotten the grant, or whose it is; it is asked for with the receipt.
     case requestGrant
     /// Repeating changes nothing.
     case giveUp
@@ -47,11 +47,12 @@ extension StepFailure {
     switch problem.code {
     case .ticketExpired, .ticketInvalid, .ticketMissing:
       self.init(StepFailure.reason(of: problem), .renewTicket, problem: problem)
-    case .grantUnknown:
+    // A server that does not know the device's key for the grant learns it with the receipt.
+    case .grantUnknown, .proofMissing, .proofRefused, .renewalSecretMissing, .receiptNeeded:
       self.init(StepFailure.reason(of: problem), .requestGrant, problem: problem)
     case .tooManyRequests:
       self.init(.tooManyRequests, .retry(notBefore: notBefore), problem: problem)
-    case .verificationUndetermined, .storeUnavailable:
+    case .verificationUndetermined, .storeUnavailable, .clockSkew:
       self.init(StepFailure.reason(of: problem), .retry(notBefore: notBefore), problem: problem)
     default:
       switch problem.status {

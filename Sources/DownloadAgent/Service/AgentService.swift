@@ -57,7 +57,7 @@ public final class AgentService: Service {
     let storeMonitor = EndpointHealth(url: configuration.store, clock: wallClock)
     let delivery = DeliveryClient(
       api: APIClient(baseURL: configuration.server, client: client), monitor: serverMonitor,
-      identity: identity)
+      identity: identity, time: ServerTime(clock: wallClock))
     let store = StoreQueueClient(
       api: APIClient(baseURL: configuration.store, credential: configuration.accountToken, client: client),
       monitor: storeMonitor, device: identity.identifier)

@@ -92,10 +92,11 @@ public struct Proof: Codable, Sendable {
 public struct Device: Codable, Hashable, Sendable {
   /// The device's own name.
   public var id: DeviceIdentifier
-  /// Completions must be signed with it once it was given (Ed25519, 32 bytes in base64url).
+  /// Completions, renewals and questions about the grant must be signed with it once it was given (Ed25519, 32 bytes in
+  /// base64url).
   public var publicKey: VerificationKey?
 
-  /// Creates the device. Without a key its completions are not signed.
+  /// Creates the device. Without a key its grants are renewed by the secret that comes with them.
   public init(id: DeviceIdentifier, publicKey: VerificationKey? = nil) {
     self.id = id
     self.publicKey = publicKey
@@ -124,17 +125,24 @@ public struct GrantResponse: Codable, Sendable {
   public var transaction: TransactionIdentifier
   /// What may be downloaded, and how.
   public var download: DownloadTerms
+  /// Only for a device without a public key, and only in this answer: what renews the grant's tickets and reads its state, as
+  /// `Authorization: Bearer …`. It replaces the one of an earlier answer.
+  public var renewalSecret: String?
 
   /// Creates the document from its members.
-  public init(grant: GrantIdentifier, transaction: TransactionIdentifier, download: DownloadTerms) {
+  public init(
+    grant: GrantIdentifier, transaction: TransactionIdentifier, download: DownloadTerms,
+    renewalSecret: String? = nil
+  ) {
     self.grant = grant
     self.transaction = transaction
     self.download = download
+    self.renewalSecret = renewalSecret
   }
 }
 
-/// Names a grant. 128 random bits as 32 hexadecimal digits: a client that knows it may renew its ticket, so it cannot be
-/// guessed, and it says nothing about a customer.
+/// Names a grant to its device. 128 random bits as 32 hexadecimal digits: it cannot be guessed, says nothing about a
+/// customer, and opens nothing without a proof (``DeviceProof``).
 public struct GrantIdentifier: Hashable, Sendable, LosslessStringCodable {
   /// The 32 lower-case hexadecimal digits.
   public let description: String
@@ -154,7 +162,7 @@ public struct GrantIdentifier: Hashable, Sendable, LosslessStringCodable {
   public var bytes: [UInt8] { Hexadecimal.decode(description) ?? [] }
 }
 
-/// `GET /v1/grants/{grant}`, and an entry of `GET /v1/operator/deliveries`.
+/// `GET /v1/grants/{grant}`. Operators see an ``OperatorGrant``.
 public struct GrantStatus: Codable, Sendable {
   /// One transition that the server recorded.
   public struct Event: Codable, Sendable {

@@ -22,7 +22,7 @@ public struct DownloadTerms: Codable, Hashable, Sendable {
   /// What opens the two addresses: sent as a bearer token or as the query's `ticket`. It is as good as a key
   /// while it lasts.
   public var ticket: String
-  /// When the ticket ceases to open anything. A new one costs a request, no proof.
+  /// When the ticket ceases to open anything. A new one costs a request that the device signs, no receipt.
   public var ticketExpires: Timestamp
   /// The keys that the product names; absent where it names none.
   public var publisherKeys: [PublisherKeyIdentifier]?
@@ -58,7 +58,7 @@ public struct DownloadTerms: Codable, Hashable, Sendable {
 public struct TicketResponse: Codable, Sendable {
   /// The ticket that replaces the one before, which lasts until its own date.
   public var ticket: String
-  /// When the ticket ceases to open anything. A new one costs a request, no proof.
+  /// When the ticket ceases to open anything. A new one costs a request that the device signs, no receipt.
   public var ticketExpires: Timestamp
 
   /// Creates the document from its members.

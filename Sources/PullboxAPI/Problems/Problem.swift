@@ -1,3 +1,5 @@
+public import CoreTypes
+
 /// A refusal as RFC 9457 writes it (`application/problem+json`): every interface answers so where it does not do what it
 /// was asked. ``code`` is for programs, ``detail`` for people; further members say what helps a program to continue.
 ///
@@ -43,13 +45,16 @@ public struct Problem: Error, Hashable, Sendable, Codable {
   public var retryAfterSeconds: Int?
   /// With `upload-offset-mismatch`: where the upload stands.
   public var expectedOffset: Int64?
+  /// With `clock-skew`: the server's clock, which the next proof is to be signed for.
+  public var serverTime: Timestamp?
   /// Everything that is wrong, where several things are; absent otherwise.
   public var faults: [Fault]?
 
   /// Creates a refusal; type, title and status follow from `code`. What is nil is left out.
   public init(
     _ code: ProblemCode, _ detail: String? = nil, missingStep: CompletionStep? = nil,
-    retryAfterSeconds: Int? = nil, expectedOffset: Int64? = nil, faults: [Fault]? = nil
+    retryAfterSeconds: Int? = nil, expectedOffset: Int64? = nil, serverTime: Timestamp? = nil,
+    faults: [Fault]? = nil
   ) {
     type = ProblemCode.typePrefix + code.text
     title = code.title
@@ -58,6 +63,7 @@ public struct Problem: Error, Hashable, Sendable, Codable {
     self.missingStep = missingStep?.rawValue
     self.retryAfterSeconds = retryAfterSeconds
     self.expectedOffset = expectedOffset
+    self.serverTime = serverTime
     self.faults = faults
   }
 

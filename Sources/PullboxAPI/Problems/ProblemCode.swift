@@ -74,6 +74,21 @@ public struct ProblemCode: Hashable, Sendable {
     "too-many-requests", status: 429, title: "Too many requests; wait")
   /// No grant has that name.
   public static let grantUnknown = ProblemCode("grant-unknown", status: 404, title: "There is no such grant")
+  /// The request bears no proof by the key of the grant's device (`Authorization: PullboxDevice …`).
+  public static let proofMissing = ProblemCode(
+    "proof-missing", status: 401, title: "A proof by the device's key is needed")
+  /// The grant's device has no key, and the request does not bear the grant's `renewalSecret`.
+  public static let renewalSecretMissing = ProblemCode(
+    "renewal-secret-missing", status: 401, title: "The grant's renewal secret is needed")
+  /// The proof or the secret is there and is not the grant's, or is for another request.
+  public static let proofRefused = ProblemCode(
+    "proof-refused", status: 403, title: "The proof is not that of this grant's device")
+  /// The proof is genuine and signed for another time; ``Problem/serverTime`` is the right one.
+  public static let clockSkew = ProblemCode(
+    "clock-skew", status: 403, title: "The proof is signed for another time than the server's")
+  /// The grant is older than renewal secrets and its device has no key: the same receipt again brings a secret.
+  public static let receiptNeeded = ProblemCode(
+    "receipt-needed", status: 403, title: "The grant has no renewal secret yet; send the receipt again")
   /// No content of that digest is released.
   public static let contentUnknown = ProblemCode(
     "content-unknown", status: 404, title: "There is no such content")
@@ -174,6 +189,9 @@ public struct ProblemCode: Hashable, Sendable {
   /// The step cannot be taken from the state in which the version is.
   public static let stateConflict = ProblemCode(
     "state-conflict", status: 409, title: "The version's state does not allow this step")
+  /// Several grants begin with these digits.
+  public static let grantAmbiguous = ProblemCode(
+    "grant-ambiguous", status: 409, title: "More than one grant has this short name")
   /// The key that submitted a version may not approve it.
   public static let secondKeyRequired = ProblemCode(
     "second-key-required", status: 403, title: "Who handed a version in may not approve it")
@@ -214,13 +232,15 @@ public struct ProblemCode: Hashable, Sendable {
     receiptMalformed, receiptNotAuthentic, receiptWrongApplication, receiptWrongEnvironment, purchaseRequired,
     entitlementExpired, entitlementRevoked, deviceLimit, productUnknown, versionUnknown, contentWithdrawn,
     verificationUndetermined, ticketMissing, ticketInvalid, ticketExpired, completionMismatch,
-    completionMalformed, tooManyRequests, grantUnknown, contentUnknown, storeUnknown, requestMalformed,
+    completionMalformed, tooManyRequests, grantUnknown, proofMissing, renewalSecretMissing, proofRefused,
+    clockSkew, receiptNeeded,
+    contentUnknown, storeUnknown, requestMalformed,
     requestTooLarge, requestTimeout, targetTooLong, fieldsTooLarge, notImplemented, versionNotSupported,
     notFound, methodNotAllowed, unauthorized, forbidden, internalError, unavailable,
     uploadUnknown, uploadExpired, uploadOffsetMismatch, uploadLocked, uploadIncomplete, uploadTooLarge,
     uploadVersionUnsupported, uploadTypeUnsupported, checksumMismatch, checksumUnsupported, digestMismatch,
     outOfSpace, packageRejected,
-    productInvalid, versionConflict, stateConflict, secondKeyRequired, preconditionFailed,
+    productInvalid, versionConflict, stateConflict, grantAmbiguous, secondKeyRequired, preconditionFailed,
     idempotencyKeyReused, idempotencyKeyInUse, catalogUnavailable, transactionUnknown,
     transactionUnpaid, downloadUnknown, libraryItemUnknown, storeUnavailable, insufficientStorage,
   ]

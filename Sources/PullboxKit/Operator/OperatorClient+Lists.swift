@@ -9,7 +9,7 @@ extension OperatorClient {
   public func deliveries(
     of product: ProductIdentifier? = nil, to device: DeviceIdentifier? = nil, in state: GrantState? = nil,
     after: String? = nil
-  ) async throws(APICallError) -> Page<GrantStatus> {
+  ) async throws(APICallError) -> Page<OperatorGrant> {
     let filter = Self.filter([
       ("product", product?.description), ("device", device?.description), ("state", state?.rawValue),
     ])
@@ -20,7 +20,7 @@ extension OperatorClient {
   public func grants(
     of product: ProductIdentifier? = nil, transaction: TransactionIdentifier? = nil,
     device: DeviceIdentifier? = nil, revokedOnly: Bool = false, after: String? = nil
-  ) async throws(APICallError) -> Page<GrantStatus> {
+  ) async throws(APICallError) -> Page<OperatorGrant> {
     let filter = Self.filter([
       ("product", product?.description), ("transaction", transaction?.description),
       ("device", device?.description),

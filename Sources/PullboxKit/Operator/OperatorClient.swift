@@ -117,14 +117,18 @@ public struct OperatorClient: Sendable {
 
   /// Takes a grant back: its tickets open nothing any more and what is being sent stops. Revoking it again is
   /// no error. `reason` is recorded in the audit log.
-  public func revoke(_ grant: GrantIdentifier, reason: String?) async throws(APICallError) -> GrantStatus {
+  public func revoke(
+    _ grant: GrantShortName, reason: String?
+  ) async throws(APICallError) -> OperatorGrant {
     try await api.call(
       "POST", "/v1/operator/grants/\(grant)/revoke", body: ReasonBody(reason: reason)
     ).value
   }
 
   /// Gives a grant back; its device continues where it was stopped. `reason` is recorded in the audit log.
-  public func reinstate(_ grant: GrantIdentifier, reason: String?) async throws(APICallError) -> GrantStatus {
+  public func reinstate(
+    _ grant: GrantShortName, reason: String?
+  ) async throws(APICallError) -> OperatorGrant {
     try await api.call(
       "POST", "/v1/operator/grants/\(grant)/reinstate", body: ReasonBody(reason: reason)
     ).value

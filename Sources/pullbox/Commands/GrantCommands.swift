@@ -7,7 +7,7 @@ import ServiceRuntime
 enum GrantsCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
-    "grants", summary: "Show grants with the identifiers that revoke and reinstate take",
+    "grants", summary: "Show grants with the short names that revoke and reinstate take",
     options: [
       .value("product", "ID", environment: .none, help: "Show only grants of this product"),
       .value("transaction", "ID", environment: .none, help: "Show only grants of this transaction"),
@@ -31,7 +31,7 @@ enum GrantsCommand: Command {
     }
   }
 
-  static func print(_ grants: [GrantStatus], on console: Console) throws {
+  static func print(_ grants: [OperatorGrant], on console: Console) throws {
     try console.print(
       grants,
       columns: [
@@ -49,10 +49,11 @@ enum GrantsCommand: Command {
   }
 
   /// The operand of `revoke` and `reinstate`.
-  static func grant(_ context: CommandContext) throws -> GrantIdentifier {
+  static func grant(_ context: CommandContext) throws -> GrantShortName {
     let text = try context.operand(0)
-    guard let grant = GrantIdentifier(text) else {
-      throw UsageError("'\(text)' is not a grant: 32 hexadecimal digits, as 'pullbox grants' shows them")
+    guard let grant = GrantShortName(text) else {
+      throw UsageError(
+        "'\(text)' is not a grant's short name: 16 hexadecimal digits, as 'pullbox grants' shows them")
     }
     return grant
   }
@@ -137,7 +138,7 @@ enum DeliveriesCommand: Command {
     }
   }
 
-  private static func print(_ grants: [GrantStatus], on console: Console) throws {
+  private static func print(_ grants: [OperatorGrant], on console: Console) throws {
     try console.print(
       grants,
       columns: [

@@ -30,7 +30,9 @@ struct CrashTests {
         "pullbox-server", Self.arguments(operation, directory), name: "server", in: directory,
         environment: killPoint.environment(step: step, Self.kinds))
       let desk = PublishingDesk(
-        web: Web(base: "http://" + (daemon.addresses.first ?? ""), credential: "operator", client: client),
+        web: Web(
+          base: "http://" + (daemon.addresses.first ?? ""), credential: "operator-key-of-a-crash",
+          client: client),
         directory: directory)
       do {
         if var subject = unfinished {
@@ -73,7 +75,8 @@ struct CrashTests {
 
   private static func arguments(_ operation: CrashOperation, _ directory: TemporaryDirectory) -> [String] {
     [
-      "--listen", "127.0.0.1:0", "--state", PublishingDesk.state(in: directory), "--operator-key", "operator",
+      "--listen", "127.0.0.1:0", "--state", PublishingDesk.state(in: directory), "--operator-key",
+      "operator-key-of-a-crash",
       "--store-credential", "credential",
       "--loops", "1", "--log-level", "warning",
     ] + operation.serverOptions

@@ -225,8 +225,8 @@ actor Stack {
   }
 
   /// Every grant of a product, as the operator sees it.
-  func deliveries(of product: String) async throws -> [GrantStatus] {
-    try await operatorWeb.get("/v1/operator/deliveries?product=\(product)").decoded(Page<GrantStatus>.self)
+  func deliveries(of product: String) async throws -> [OperatorGrant] {
+    try await operatorWeb.get("/v1/operator/deliveries?product=\(product)").decoded(Page<OperatorGrant>.self)
       .items
   }
 
@@ -259,6 +259,11 @@ actor Stack {
     return try await server.post(
       "/v1/grants",
       GrantRequest(proof: Proof(receipt: receipt), product: identifier, device: Device(id: device)))
+  }
+
+  /// The device that the grant was handed to, which has no key.
+  nonisolated func device(holding grant: GrantResponse) -> Web {
+    Web(base: serverProxy.url, credential: grant.renewalSecret, client: client)
   }
 
   /// Buys, and asks for a grant with the receipt.

@@ -163,7 +163,8 @@ actor FixtureStack {
     return try JSONDecoder().decode(JSONValue.self, from: Data(answer.body))
   }
 
-  /// Asks everything that the earlier version was asked; where the answers differ from its.
+  /// Asks everything that the earlier version was asked; where the answers differ from its. Operators know grants by
+  /// short names since then, and a grant's own address asks for a proof.
   nonisolated func differences(
     from recorded: JSONValue, of name: StateFixture.Daemon
   ) async throws -> [String] {
@@ -171,9 +172,11 @@ actor FixtureStack {
     var differences: [String] = []
     for earlier in recorded["answers"].items {
       let path = earlier["path"].text ?? ""
+      if path.hasPrefix("/v1/grants/") { continue }
       let credential = earlier["credential"].text.flatMap { secrets[$0]?.text }
       let answer = try await json("GET", path, of: name, credential: credential)
-      differences += answer.differences(from: earlier["body"], at: path)
+      let body = path.hasPrefix("/v1/operator/") ? earlier["body"].withShortNames : earlier["body"]
+      differences += answer.differences(from: body, at: path)
     }
     return differences
   }

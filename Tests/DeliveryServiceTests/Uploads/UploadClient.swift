@@ -56,7 +56,9 @@ struct UploadClient: Sendable {
 
   /// The head of a request, for a body that the test sends as it likes.
   func head(_ method: String, _ path: String, _ lines: [String]) -> String {
-    let fixed = ["\(method) \(path) HTTP/1.1", "Host: x", "Authorization: Bearer operator"]
+    let fixed = [
+      "\(method) \(path) HTTP/1.1", "Host: x", "Authorization: Bearer \(ServerHarness.operatorKey)",
+    ]
     return (fixed + lines).joined(separator: "\r\n") + "\r\n\r\n"
   }
 

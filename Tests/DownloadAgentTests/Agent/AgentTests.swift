@@ -169,6 +169,35 @@ import Testing
     #expect(server.state.current.asked.count { $0 == "POST /v1/grants" } == 1)
   }
 
+  @Test(
+    "a device whose clock is wrong by a day, or by years, corrects itself by the server's after one refusal",
+    arguments: [.seconds(86_400), .seconds(-86_400), .seconds(10 * 365 * 86_400)] as [Duration])
+  func wrongClock(offset: Duration) async throws {
+    let package = try FixturePackage.file(length: 4 * Self.mebibyte)
+    let server = FakeServer([package])
+    server.change {
+      $0.clockOffset = offset
+      $0.isStoreUp = false
+      $0.contentFaults = [
+        .cut(after: 2 * Self.mebibyte), .problem(.ticketExpired), .cut(after: Self.mebibyte),
+        .problem(.ticketExpired),
+      ]
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        try server.queuePurchase()
+        // Its state is asked for until the store has answered.
+        _ = try await agent.transaction("waiting-for-server")
+        server.change { $0.isStoreUp = true }
+        _ = try await agent.transaction("finished")
+      }
+    }
+    #expect(try harness.placed(package))
+    #expect(server.state.current.wrongTimes == 1)
+    #expect(server.state.current.asked.count { $0 == "POST /v1/grants" } == 1)
+  }
+
   @Test("a store that cannot be asked is waited for; a refusal stays until the user asks again")
   func refusals()
     async throws

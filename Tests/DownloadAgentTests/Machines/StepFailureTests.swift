@@ -31,7 +31,10 @@ import Testing
     #expect(StepFailure(Problem(.ticketExpired)).recovery == .renewTicket)
     #expect(StepFailure(Problem(.ticketInvalid)).recovery == .renewTicket)
     #expect(StepFailure(Problem(.ticketMissing)).recovery == .renewTicket)
-    #expect(StepFailure(Problem(.grantUnknown)).recovery == .requestGrant)
+    for code in [.grantUnknown, .proofMissing, .proofRefused, .receiptNeeded] as [ProblemCode] {
+      #expect(StepFailure(Problem(code)).recovery == .requestGrant)
+    }
+    #expect(StepFailure(Problem(.clockSkew)).recovery == .retry(notBefore: nil))
     let crowd = StepFailure(Problem(.tooManyRequests, retryAfterSeconds: 3))
     #expect(crowd.recovery == .retry(notBefore: .seconds(3)) && crowd.reason == .tooManyRequests)
   }

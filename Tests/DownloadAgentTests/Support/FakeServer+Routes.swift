@@ -36,12 +36,14 @@ extension FakeServer {
       try self.check("POST /v1/grants")
       return try .json(try self.grant(try await request.decode(GrantRequest.self)), status: .created)
     }
-    routes.on(.get, "/v1/grants/{grant}") { _, parameters in
+    routes.on(.get, "/v1/grants/{grant}") { request, parameters in
       try self.check("GET /v1/grants")
+      try self.checkProof(of: request)
       return try .json(try self.status(parameters["grant"]))
     }
-    routes.on(.post, "/v1/grants/{grant}/tickets") { _, _ in
+    routes.on(.post, "/v1/grants/{grant}/tickets") { request, _ in
       try self.check("POST /v1/grants/tickets")
+      try self.checkProof(of: request)
       self.change { $0.ticket = "ticket-\($0.asked.count)" }
       return try .json(
         TicketResponse(
@@ -74,6 +76,23 @@ extension FakeServer {
       return first
     }
     if let refusal { throw refusal }
+  }
+
+  /// As the contract has it: signed by the device's key, for this request, for this server's time.
+  private func checkProof(of request: HTTPRequest) throws {
+    guard let key = state.current.deviceKey, let text = request.credential(scheme: "PullboxDevice") else {
+      throw Problem(.proofMissing)
+    }
+    let payload = try JSONWebSignature(text: text).payload(verifiedWith: key)
+    let proof = try APIJSON.decode(DeviceProof.self, from: payload)
+    guard proof.method == request.method.rawValue, proof.path == request.path else {
+      throw Problem(.proofRefused)
+    }
+    let now = SystemWallClock().now() + state.current.clockOffset
+    guard abs(proof.iat - now.secondsSinceEpoch) <= 300 else {
+      change { $0.wrongTimes += 1 }
+      throw Problem(.clockSkew, serverTime: now)
+    }
   }
 
   private func entitled() -> [EntitledProduct] {

@@ -45,6 +45,9 @@ final class FakeServer: Sendable {
     var sent: [Range<Int>] = []
     var grants: [String: RecordedGrant] = [:]
     var deviceKey: VerificationKey?
+    /// What this server's clock is ahead of the device's, and the proofs that were signed for another time.
+    var clockOffset: Duration = .zero
+    var wrongTimes = 0
     var reports: [CompletionReport] = []
     var ticket = "ticket-1"
     var receiptsGiven = 0

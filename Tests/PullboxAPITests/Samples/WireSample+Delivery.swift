@@ -97,6 +97,9 @@ extension WireSample {
       CompletionResponse.self, #"{"remaining": ["com.example.b"], "state": "completed"}"#,
       minimal: #"{"state": "finished"}"#),
     WireSample(Device.self, device, minimal: #"{"id": "tablet-17"}"#),
+    WireSample(
+      DeviceProof.self,
+      #"{"iat": 1795249800, "method": "GET", "path": "/v1/grants/0123456789abcdef0123456789abcdef"}"#),
     WireSample(DownloadTerms.self, terms, minimal: plainTerms),
     WireSample(EntitledProduct.self, entitled),
     WireSample(
@@ -119,14 +122,25 @@ extension WireSample {
       minimal: #"{"device": {"id": "tablet-17"}, "product": "com.example.heroes.issue42"}"#),
     WireSample(
       GrantResponse.self,
-      #"{"download": \#(terms), "grant": "0123456789abcdef0123456789abcdef", "transaction": "1"}"#,
+      """
+      {
+        "download": \(terms),
+        "grant": "0123456789abcdef0123456789abcdef",
+        "renewalSecret": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        "transaction": "1"
+      }
+      """,
       minimal:
         #"{"download": \#(plainTerms), "grant": "0123456789abcdef0123456789abcdef", "transaction": "1"}"#),
+    WireSample(GrantShortName.self, #""0123456789abcdef""#),
     WireSample(GrantStatus.self, grantStatus),
     WireSample(
       GrantStatus.Event.self,
       #"{"at": "2026-11-21T08:31:00.000Z", "detail": "refund 4711", "state": "revoked"}"#,
       minimal: #"{"at": "2026-11-21T08:30:00.000Z", "state": "granted"}"#),
+    WireSample(
+      OperatorGrant.self,
+      grantStatus.replacing("0123456789abcdef0123456789abcdef", with: "0123456789abcdef")),
     WireSample(
       PreviousContent.self,
       """

@@ -61,6 +61,7 @@ extension WireSample {
         "instance": "urn:pullbox:request:7s",
         "missingStep": "delivery",
         "retryAfterSeconds": 30,
+        "serverTime": "2026-11-21T08:30:00.120Z",
         "status": 422,
         "title": "The product description has faults",
         "type": "urn:pullbox:problem:product-invalid"
