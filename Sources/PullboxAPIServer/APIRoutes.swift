@@ -79,6 +79,10 @@ public struct APIRoutes {
         let methods = allowed.map(\.rawValue).joined(separator: ", ")
         return refuse(Problem(.methodNotAllowed, "\(request.path) answers \(methods)"), to: request, at: nil)
       },
+      notImplemented: { request in
+        refuse(
+          Problem(.notImplemented, "\(request.method) is no method of this server"), to: request, at: nil)
+      },
       routes: { table in
         for (method, pattern, responder) in routes {
           table.on(method, pattern) { request, parameters in

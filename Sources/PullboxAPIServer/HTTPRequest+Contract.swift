@@ -30,17 +30,22 @@ extension HTTPRequest {
     }
   }
 
-  /// The whole body. Throws `request-too-large` past `limit`, `request-malformed` for one that does not
-  /// arrive whole.
+  /// The whole body. Throws `request-too-large` past `limit`, `request-timeout` for one that comes too slowly,
+  /// `request-malformed` for one that does not arrive whole.
   public func bytes(upTo limit: ByteCount) async throws(Problem) -> [UInt8] {
     do {
       return try await body.collect(upTo: limit)
     } catch {
-      switch error.code {
-      case .tooLarge: throw Problem(.requestTooLarge, "at most \(limit.rawValue) bytes are read here")
-      default: throw Problem(.requestMalformed, error.description)
-      }
+      throw error.problem(readingUpTo: limit)
     }
+  }
+
+  /// The value of a field that may occur once; nil without it. Throws `request-malformed` when it is there
+  /// twice, even with one value: which of them counts would be for proxies to decide.
+  public func onlyValue(of name: String) throws(Problem) -> String? {
+    let values = headers.values(of: name)
+    guard values.count <= 1 else { throw Problem(.requestMalformed, "\(name) occurs more than once") }
+    return values.first
   }
 
   /// The credential of `Authorization: Bearer …`; nil without one, or with more than one.
@@ -75,6 +80,17 @@ extension HTTPRequest {
         .requestMalformed, "\(name) is a number from \(range.lowerBound) to \(range.upperBound)")
     }
     return number
+  }
+}
+
+extension RequestBodyError {
+  /// The refusal that a client is given; `limit` is what it might have sent.
+  public func problem(readingUpTo limit: ByteCount) -> Problem {
+    switch code {
+    case .tooLarge: Problem(.requestTooLarge, "at most \(limit.rawValue) bytes are read here")
+    case .timedOut: Problem(.requestTimeout, description)
+    default: Problem(.requestMalformed, description)
+    }
   }
 }
 

@@ -22,6 +22,7 @@ struct RestartSettingTests {
     Change("listen") { $0.listen = ["127.0.0.1:9"] },
     Change("tls.listen") { $0.tls?.listen = ["127.0.0.1:9"] },
     Change("tls.certificate") { $0.tls?.certificate = "/another" },
+    Change("tls.strictTransport") { $0.tls?.strictTransport = ConfigurationDuration("365d") },
     Change("tls.key") { $0.tls?.key = "/another" },
     Change("state") { $0.state = "/elsewhere" },
     Change("store.name") { $0.store.name = "another" },

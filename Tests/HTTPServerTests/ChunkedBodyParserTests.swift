@@ -39,6 +39,7 @@ struct ChunkedBodyParserTests {
     ("5\r\nhello\r\n0\r\n\r\nGET", "hello", "GET"),
     ("3\r\nabc\r\n00A\r\n0123456789\r\n000\r\n\r\n", "abc0123456789", ""),
     ("5;a\r\nhello\r\n0;b=c;d=\"e\\\"f\"\r\n\r\n", "hello", ""),
+    ("5; a \t;b = c ;\td\t=\t\"e \" ; f\r\nhello\r\n0; g\r\n\r\n", "hello", ""),
     ("1;x=y\r\nz\r\n0\r\nTrailer: v\r\nEmpty:\r\n\r\nrest", "z", "rest"),
   ]
 
@@ -54,7 +55,10 @@ struct ChunkedBodyParserTests {
     arguments: [
       "\r\n", "g\r\n", "-5\r\nhello\r\n", "+5\r\nhello\r\n", "0x5\r\nhello\r\n", " 5\r\nhello\r\n",
       "5 \r\nhello\r\n", "5\t\r\nhello\r\n", "5_0\r\nhello\r\n", "5\nhello\r\n", "5\rhello\r\n",
-      "5;\r\nhello\r\n", "5;=b\r\nhello\r\n", "5;a=\r\nhello\r\n", "5; a\r\nhello\r\n",
+      "5;\r\nhello\r\n", "5;=b\r\nhello\r\n", "5;a=\r\nhello\r\n", "5 ;a\r\nhello\r\n",
+      "5; \r\nhello\r\n", "5;a \r\nhello\r\n", "5;a=b\t\r\nhello\r\n", "5;a=\"b\" \r\nhello\r\n",
+      "5;a= \r\nhello\r\n", "5;a b\r\nhello\r\n", "5;a=b c\r\nhello\r\n", "5; =b\r\nhello\r\n",
+      "5; \nhello\r\n", "5;a \nhello\r\n", "5;a\r \nhello\r\n",
       "5;a\u{1}\r\nhello\r\n",
       "5;a\nhello\r\n", "5;a=\"b\n\"\r\nhello\r\n", "5;a[\r\nhello\r\n",
       "5\r\nhello0\r\n\r\n", "5\r\nhellox\r\n", "5\r\nhello\n0\r\n\r\n", "5\r\nhello\r0\r\n\r\n",

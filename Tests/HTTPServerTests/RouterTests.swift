@@ -65,6 +65,15 @@ struct RouterTests {
     #expect(try await answer(.get, "/v1/products/a/versions/1/release").2 == "POST")
   }
 
+  @Test(
+    "a method that no route has and RFC 9110 does not name is not implemented, on any path",
+    arguments: ["TRACE", "PROPFIND", "get", "FOO"], ["/v1/products/a", "/nowhere"])
+  func notImplemented(method: String, path: String) async throws {
+    let (status, _, allow) = try await answer(HTTPMethod(rawValue: method), path)
+    #expect(status == 501)
+    #expect(allow == nil)
+  }
+
   @Test("OPTIONS * tells the methods of all routes, and other paths do not know it")
   func options() async throws {
     let response = await router.respond(to: try HTTPRequest(method: .options, rawTarget: "*"))

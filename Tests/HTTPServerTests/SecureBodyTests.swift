@@ -46,6 +46,29 @@ struct SecureBodyTests {
     }
   }
 
+  @Test(
+    "Strict-Transport-Security is in every response over TLS where it is asked for, and in none without TLS")
+  func strictTransport() async throws {
+    let targets = ["GET /file", "GET /other", "BAD"]
+    try await withSecureServer(
+      inline: handler, configure: { $0.tls?.strictTransport = .seconds(31_536_000) }
+    ) { server in
+      for target in targets {
+        let connection = try await server.connect()
+        try await connection.send("\(target) HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(try await connection.receiveResponse()["Strict-Transport-Security"] == "max-age=31536000")
+        let plain = try RawConnection.tcp(port: server.plainPort)
+        try await plain.send("\(target) HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(try await plain.receiveResponse()["Strict-Transport-Security"] == nil)
+      }
+    }
+    try await withSecureServer(inline: handler) { server in
+      let connection = try await server.connect()
+      try await connection.send("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await connection.receiveResponse()["Strict-Transport-Security"] == nil)
+    }
+  }
+
   @Test("ranges past 2^31 and 2^32 come from where they say")
   func farRanges() async throws {
     let file = try FileDescriptor.open(directory.path("sparse"), .readWrite, options: .create)

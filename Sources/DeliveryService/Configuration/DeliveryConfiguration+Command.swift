@@ -35,6 +35,10 @@ extension DeliveryConfiguration {
     .value(
       "tls-certificate", "FILE", key: "tls.certificate",
       help: "PEM: the certificate and its chain; read again at SIGHUP"),
+    .value(
+      "tls-strict-transport", "DURATION", key: "tls.strictTransport",
+      help:
+        "Tell clients to reach this host by TLS alone for so long (Strict-Transport-Security), such as 365d"),
     .value("tls-key", "FILE", key: "tls.key", help: "PEM: the certificate's key, without a passphrase"),
     .value(
       "public-url", "URL", key: "publicURL",

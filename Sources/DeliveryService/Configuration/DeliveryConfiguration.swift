@@ -39,6 +39,8 @@ public struct DeliveryConfiguration: DaemonConfiguration {
     public var certificate: String
     /// The certificate's key, without a passphrase.
     public var key: String
+    /// `max-age` of `Strict-Transport-Security`, which answers over TLS then have.
+    public var strictTransport: ConfigurationDuration?
   }
 
   /// Addresses to listen on: `127.0.0.1:8080`, `unix:/run/pullbox/server.sock`.

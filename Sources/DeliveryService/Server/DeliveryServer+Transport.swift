@@ -14,9 +14,10 @@ extension DeliveryServer {
       addresses: inherited.isEmpty ? try addresses(configuration.listen, of: "listen") : [])
     http.inherited = inherited
     if let tls = configuration.tls {
-      let secure = TLSConfiguration(
+      var secure = TLSConfiguration(
         addresses: inherited.isEmpty ? try addresses(tls.listen ?? [], of: "tls.listen") : [],
         certificateFile: tls.certificate, keyFile: tls.key)
+      secure.strictTransport = tls.strictTransport?.duration
       try warnOfExposedKey(secure, log: log)
       http.tls = secure
     }

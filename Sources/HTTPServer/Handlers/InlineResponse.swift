@@ -43,13 +43,15 @@ public struct InlineResponse: ~Copyable {
   private let date: HTTPDateField
   private let isHead: Bool
   private let minorVersion: UInt8
+  private let strictTransportSeconds: Int64?
   /// The file sent last on this connection; the same one again costs no reference counting.
   var file: SharedDescriptor?
   var meter: (any BodyMeter)?
 
   init(
     base: UnsafeMutablePointer<UInt8>, capacity: Int, date: HTTPDateField, isHead: Bool, minorVersion: UInt8,
-    closes: Bool, requestIdentifier: UInt64, peer: PeerAddress = .unix, file: consuming SharedDescriptor?,
+    closes: Bool, strictTransportSeconds: Int64?, requestIdentifier: UInt64, peer: PeerAddress = .unix,
+    file: consuming SharedDescriptor?,
     meter: consuming (any BodyMeter)?
   ) {
     unsafe self.base = base
@@ -58,6 +60,7 @@ public struct InlineResponse: ~Copyable {
     self.isHead = isHead
     self.minorVersion = minorVersion
     self.closes = closes
+    self.strictTransportSeconds = strictTransportSeconds
     self.requestIdentifier = requestIdentifier
     self.peer = peer
     self.file = file
@@ -101,6 +104,14 @@ public struct InlineResponse: ~Copyable {
   public mutating func append(name: StaticString, value: Int64) {
     put(name)
     put(": ")
+    put(value)
+    put("\r\n")
+  }
+
+  private mutating func append(name: StaticString, number prefix: StaticString, _ value: Int64) {
+    put(name)
+    put(": ")
+    put(prefix)
     put(value)
     put("\r\n")
   }
@@ -174,6 +185,9 @@ public struct InlineResponse: ~Copyable {
     }
     let line = date.line
     put(line.span)
+    if let strictTransportSeconds {
+      append(name: "Strict-Transport-Security", number: "max-age=", strictTransportSeconds)
+    }
     if closes {
       put("Connection: close\r\n")
     } else if minorVersion == 0 {

@@ -15,14 +15,20 @@ public final class Router: AsyncHandler {
   /// adds the `Allow` field to what it returns.
   public typealias MethodNotAllowed = @Sendable (HTTPRequest, _ allowed: [HTTPMethod]) async -> HTTPResponse
 
+  /// Answers a request whose method no route has and ``HTTPMethod/standard`` has not.
+  public typealias NotImplemented = @Sendable (HTTPRequest) async -> HTTPResponse
+
   private let routes: [RouteTable.Route]
+  private let methods: Set<HTTPMethod>
   private let notFound: NotFound
   private let methodNotAllowed: MethodNotAllowed
+  private let notImplemented: NotImplemented
 
   /// Collects the routes that `build` declares; see ``RouteTable/on(_:_:use:)``.
   public init(
     notFound: @escaping NotFound = { _ in HTTPResponse(status: .notFound) },
     methodNotAllowed: @escaping MethodNotAllowed = { _, _ in HTTPResponse(status: .methodNotAllowed) },
+    notImplemented: @escaping NotImplemented = { _ in HTTPResponse(status: .notImplemented) },
     routes build: (inout RouteTable) -> Void
   ) {
     var table = RouteTable()
@@ -30,12 +36,15 @@ public final class Router: AsyncHandler {
     routes = table.routes.sorted { $0.pattern.precedes($1.pattern) }
     self.notFound = notFound
     self.methodNotAllowed = methodNotAllowed
+    self.notImplemented = notImplemented
+    methods = table.routes.reduce(into: HTTPMethod.standard) { $0.formUnion($1.responders.keys) }
   }
 
-  /// Runs the responder of the request's route, or `notFound`, or `methodNotAllowed`; answers `OPTIONS *`
-  /// itself.
+  /// Runs the responder of the request's route, or `notFound`, or `methodNotAllowed`; `notImplemented` for a
+  /// method that it does not know at all, whatever the path (RFC 9110 §9.1). Answers `OPTIONS *` itself.
   public func respond(to request: HTTPRequest) async -> HTTPResponse {
     if request.method == .options, request.path == "*" { return answerForServer() }
+    guard methods.contains(request.method) else { return await notImplemented(request) }
     var allowed: Set<HTTPMethod> = []
     for route in routes {
       guard let values = route.pattern.match(request.pathSegments) else { continue }

@@ -10,7 +10,7 @@ extension EventLoop {
     var response = unsafe InlineResponse(
       base: sendScratch.base, capacity: sendScratch.capacity, date: date,
       isHead: parser.head.method == .head, minorVersion: parser.head.minorVersion,
-      closes: table[index].machine.closes,
+      closes: table[index].machine.closes, strictTransportSeconds: strictTransportSeconds(index),
       requestIdentifier: records[table[index].record].identifier, peer: table[index].peer,
       file: table[index].file.take(),
       meter: table[index].meter.take())

@@ -41,10 +41,16 @@ extension EventLoop {
     _ = advanceOutput(index)
   }
 
+  /// RFC 6797 §7.2: never over plain HTTP.
+  func strictTransportSeconds(_ index: Int) -> Int64? {
+    table[index].tls.isActive ? context.strictTransportSeconds : nil
+  }
+
   /// Makes a response ready for sending.
   mutating func put(_ response: HTTPResponse, on index: Int, isHead: Bool, minorVersion: UInt8) {
     let head = EncodedResponseHead(
-      response, date: date, closes: table[index].machine.closes, minorVersion: minorVersion)
+      response, date: date, closes: table[index].machine.closes, minorVersion: minorVersion,
+      strictTransportSeconds: strictTransportSeconds(index))
     var output = OutputState()
     // An interim response may not be out yet.
     output.bytes = Array(table[index].output.bytes.dropFirst(table[index].output.sent)) + head.bytes

@@ -5,6 +5,8 @@ internal import Synchronization
 final class ServerContext: Sendable {
   let configuration: HTTPServerConfiguration
   let durations: DeadlineDurations
+  /// The `max-age` that goes into responses over TLS.
+  let strictTransportSeconds: Int64?
   let clock: any MonotonicClock
   let wallClock: any WallClock
   let makeDispatcher: @Sendable (_ capacity: Int) -> InlineDispatcher?
@@ -24,6 +26,7 @@ final class ServerContext: Sendable {
   ) {
     self.configuration = configuration
     durations = DeadlineDurations(configuration)
+    strictTransportSeconds = configuration.tls?.strictTransport.map { max(0, $0.components.seconds) }
     self.clock = clock
     self.wallClock = wallClock
     self.makeDispatcher = makeDispatcher

@@ -3,7 +3,11 @@
 struct EncodedResponseHead {
   private(set) var bytes: [UInt8] = []
 
-  init(_ response: HTTPResponse, date: HTTPDateField, closes: Bool, minorVersion: UInt8) {
+  /// `strictTransportSeconds`: what `Strict-Transport-Security` says, where the response leaves over TLS.
+  init(
+    _ response: HTTPResponse, date: HTTPDateField, closes: Bool, minorVersion: UInt8,
+    strictTransportSeconds: Int64? = nil
+  ) {
     bytes.reserveCapacity(512)
     put("HTTP/1.1 \(response.status)\r\n")
     for field in response.headers
@@ -18,6 +22,7 @@ struct EncodedResponseHead {
       }
     }
     for index in date.line.indices { bytes.append(date.line[index]) }
+    if let seconds = strictTransportSeconds { put("Strict-Transport-Security: max-age=\(seconds)\r\n") }
     if closes {
       put("Connection: close\r\n")
     } else if minorVersion == 0 {

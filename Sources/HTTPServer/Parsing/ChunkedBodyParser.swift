@@ -1,6 +1,10 @@
-/// Reads the chunked coding (RFC 9112 §7.1) as strictly as ``RequestParser`` reads heads: CRLF only, no white
-/// space, well-formed extensions, which are ignored, and a trailer section of well-formed fields, which are
-/// dropped and can therefore not pass for header fields.
+/// Reads the chunked coding (RFC 9112 §7.1) as strictly as ``RequestParser`` reads heads: CRLF only, nothing
+/// between a size and what ends it, well-formed extensions, which are ignored, and a trailer section of
+/// well-formed fields, which are dropped and can therefore not pass for header fields.
+///
+/// Bad white space (RFC 9112 §7.1.1) is taken around the parts of extensions, where it cannot move the end of
+/// the line. In front of the first semicolon it is refused: after the digits of a size some readers take it for
+/// padding and others for the end, and on the sizes rests where the next request begins.
 struct ChunkedBodyParser: Hashable, Sendable {
   enum Answer: Hashable {
     case needsMore
@@ -15,11 +19,13 @@ struct ChunkedBodyParser: Hashable, Sendable {
     case sizeStart
     case size
     case extensionName
+    case extensionNameEnd
     case extensionValueStart
     case extensionToken
     case extensionQuoted
     case extensionEscape
     case extensionQuoteEnd
+    case extensionValueEnd
     case sizeLineFeed
     case bytes
     case bytesReturn
@@ -73,8 +79,8 @@ struct ChunkedBodyParser: Hashable, Sendable {
       phase = .size
       return addDigit(byte)
     case .size: return addDigit(byte) || endSize(byte)
-    case .extensionName, .extensionValueStart, .extensionToken, .extensionQuoted, .extensionEscape,
-      .extensionQuoteEnd:
+    case .extensionName, .extensionNameEnd, .extensionValueStart, .extensionToken, .extensionQuoted,
+      .extensionEscape, .extensionQuoteEnd, .extensionValueEnd:
       return stepExtension(byte)
     case .sizeLineFeed:
       lineLength = 0
@@ -109,24 +115,31 @@ struct ChunkedBodyParser: Hashable, Sendable {
     isNameEmpty = true
   }
 
-  /// chunk-ext of RFC 9112 §7.1.1, without the bad white space.
+  /// chunk-ext of RFC 9112 §7.1.1: after white space only what it may stand in front of.
   private mutating func stepExtension(_ byte: UInt8) -> Bool {
+    let isSpace = byte == ASCII.space || byte == ASCII.tab
     switch phase {
     case .extensionName:
       if ASCII.isToken(byte) {
         isNameEmpty = false
         return true
       }
-      guard !isNameEmpty else { return false }
-      if byte == ASCII.equals {
-        phase = .extensionValueStart
+      if isNameEmpty { return isSpace }
+      if isSpace || byte == ASCII.equals {
+        phase = isSpace ? .extensionNameEnd : .extensionValueStart
         return true
       }
       return endSize(byte)
+    case .extensionNameEnd:
+      if byte == ASCII.equals { phase = .extensionValueStart }
+      return isSpace || byte == ASCII.equals || endValue(byte)
     case .extensionValueStart:
+      if isSpace { return true }
       phase = byte == ASCII.quote ? .extensionQuoted : .extensionToken
       return byte == ASCII.quote || ASCII.isToken(byte)
-    case .extensionToken: return ASCII.isToken(byte) || endSize(byte)
+    case .extensionToken:
+      if isSpace { phase = .extensionValueEnd }
+      return isSpace || ASCII.isToken(byte) || endSize(byte)
     case .extensionQuoted:
       if byte == ASCII.quote {
         phase = .extensionQuoteEnd
@@ -137,8 +150,18 @@ struct ChunkedBodyParser: Hashable, Sendable {
     case .extensionEscape:
       phase = .extensionQuoted
       return ASCII.isFieldValue(byte)
-    default: return endSize(byte)
+    case .extensionValueEnd: return isSpace || endValue(byte)
+    default:
+      if isSpace { phase = .extensionValueEnd }
+      return isSpace || endSize(byte)
     }
+  }
+
+  /// White space may stand in front of another extension, not in front of the line's end.
+  private mutating func endValue(_ byte: UInt8) -> Bool {
+    guard byte == ASCII.semicolon else { return false }
+    startExtension()
+    return true
   }
 
   private mutating func stepTrailer(_ byte: UInt8) -> Bool {

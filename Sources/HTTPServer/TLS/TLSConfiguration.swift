@@ -10,6 +10,9 @@ public struct TLSConfiguration: Sendable {
   public var certificateFile: String
   /// PEM: the certificate's private key, without a passphrase.
   public var keyFile: String
+  /// How long clients are to reach this host by TLS alone (RFC 6797), told in every response over TLS; nil tells
+  /// them nothing, zero to forget it. Whole seconds count.
+  public var strictTransport: Duration?
 
   /// With ``socketNames`` as they are.
   public init(addresses: [ServerAddress] = [], certificateFile: String, keyFile: String) {

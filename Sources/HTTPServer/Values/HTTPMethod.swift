@@ -24,6 +24,9 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable, CustomStringConv
   /// RFC 9110 §9.3.7.
   public static let options = HTTPMethod(rawValue: "OPTIONS")
 
+  /// Those that have a name here.
+  public static let standard: Set<HTTPMethod> = [.get, .head, .post, .put, .patch, .delete, .options]
+
   /// The raw value.
   public var description: String { rawValue }
 }

@@ -28,9 +28,11 @@ struct FuzzTests {
         seeds: [
           "0\r\n\r\n", "5\r\nhello\r\n0\r\n\r\n", "3\r\nabc\r\n00A\r\n0123456789\r\n000\r\n\r\nGET",
           "5;a=b;c=\"d\\\"\"\r\nhello\r\n0\r\nTrailer: v\r\n\r\n",
+          "5; a = b ;\tc=\"d\" ; e\r\nhello\r\n0; f\r\n\r\n",
         ],
         words: [
-          "\r\n", "\r", "\n", ";", "=", "\"", "\\", "0\r\n\r\n", "ffffffffffffffff", "1\r\nx\r\n", "a: b\r\n",
+          "\r\n", "\r", "\n", ";", "=", " ", "\t", "\"", "\\", "0\r\n\r\n", "ffffffffffffffff", "1\r\nx\r\n",
+          "a: b\r\n",
         ])
     case .ranges:
       return Mutator(

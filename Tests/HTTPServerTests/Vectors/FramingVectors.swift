@@ -97,6 +97,13 @@ enum FramingVectors {
       "SPILL: what follows the last chunk is the next request",
       chunked("5\r\nhello\r\n0\r\n\r\nGET /next HTTP/1.1\r\nHost: h\r\n\r\n"), answers: "200 POST /p [hello]",
       "200 GET /next []"),
+    read(
+      "white space around the parts of extensions",
+      chunked("5; a = b ;\tc\t=\t\"d e\" ; f\r\nhello\r\n0; g\r\n\r\n"), answers: "200 POST /p [hello]"),
+    refused("EXT-SP between the size and the first semicolon", chunked("5 ;a\r\nhello\r\n0\r\n\r\n")),
+    refused("EXT-SP before the line end", chunked("5;a \r\nhello\r\n0\r\n\r\n")),
+    refused("EXT-SP and nothing", chunked("5; \r\nhello\r\n0\r\n\r\n")),
+    refused("EXT-SP before a bare LF", chunked("5;a \nhello\r\n0\r\n\r\n")),
     refused("BARE-SEMICOLON", chunked("5;\r\nhello\r\n0\r\n\r\n")),
     refused("EXT-INVALID-TOKEN", chunked("5;a[b\r\nhello\r\n0\r\n\r\n")),
     refused("EXT-LF", chunked("5;a\nhello\r\n0\r\n\r\n")),
