@@ -21,9 +21,11 @@ struct GarbageCollectionScheduleTests {
     directory = try TemporaryDirectory()
     database = try Database.open(path: directory.path("server.db"), migrations: Migrations.all)
     let blobs = try BlobStore.open(directory: directory.path, reserve: .zero)
-    uploads = try UploadService.open(database: database, blobs: blobs, clock: clock, limits: UploadLimits())
+    let lifetimes = LifetimeClock(wall: clock, timer: timer, log: Log(level: .error))
+    uploads = try UploadService.open(
+      database: database, blobs: blobs, clock: lifetimes, limits: UploadLimits())
     collector = GarbageCollector(
-      database: database, blobs: blobs, uploads: uploads, clock: clock, rules: GarbageCollector.Rules())
+      database: database, blobs: blobs, uploads: uploads, clock: lifetimes, rules: GarbageCollector.Rules())
   }
 
   /// Runs the collector every hour while `body` moves the clocks.
@@ -41,6 +43,7 @@ struct GarbageCollectionScheduleTests {
   func periodic() async throws {
     _ = try await uploads.create(NewUpload(length: ByteCount(10)), owner: "ada")
     clock.set(clock.now() + UploadLimits().lifetime)
+    timer.advance(by: UploadLimits().lifetime)
     try await everyHour {
       #expect(timer.timeToNextSleeper == .seconds(3600))
       #expect(try await uploads.page(after: nil, limit: 10).items.count == 1)
@@ -49,6 +52,24 @@ struct GarbageCollectionScheduleTests {
       await timer.waitForSleepers()
       #expect(timer.timeToNextSleeper == .seconds(3600))
     }
+  }
+
+  @Test("an upload outlives a wall clock that is set forward by days, and by no more than that")
+  func clockSetForward() async throws {
+    let upload = try await uploads.create(NewUpload(length: ByteCount(10)), owner: "ada")
+    let later = try await uploads.create(NewUpload(length: ByteCount(10)), owner: "ada")
+    clock.advance(by: .seconds(30 * 86_400))
+    #expect(try await collector.run(isDryRun: false, by: "ada").uploads.isEmpty)
+    #expect(uploads.expiry(of: upload) == upload.touched + .seconds(31 * 86_400))
+    let newer = try await uploads.create(NewUpload(length: ByteCount(10)), owner: "ada")
+    #expect(uploads.expiry(of: newer) == newer.touched + .seconds(86_400))
+    for _ in 0..<24 {
+      #expect(try await uploads.list().count == 3)
+      clock.advance(by: .seconds(3600))
+      timer.advance(by: .seconds(3600))
+    }
+    let removed = try await collector.run(isDryRun: false, by: "ada").uploads.map(\.upload)
+    #expect(Set(removed) == [upload.id, later.id, newer.id])
   }
 
   @Test("a collection that failed is repeated within a minute")

@@ -141,7 +141,8 @@ CREATE TABLE uploads (
   created INTEGER NOT NULL,
   touched INTEGER NOT NULL,
   awaits_end INTEGER NOT NULL DEFAULT 0,
-  whole_digest BLOB
+  whole_digest BLOB,
+  addressed INTEGER NOT NULL DEFAULT 1
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX uploads_by_age ON uploads (created, id);
 

@@ -13,6 +13,8 @@ struct GarbageCollectionFacts: Sendable {
   var needed: Set<SHA256Digest>
   /// Since when a blob was found unneeded by earlier collections.
   var unneededSince: [SHA256Digest: Timestamp]
+  /// By which the wall clock was set forward meanwhile.
+  var steps = WallClockSteps()
 }
 
 /// What may go. Pure; carrying it out asks again about each item, which may be in use by then.
@@ -31,7 +33,9 @@ struct GarbageCollectionPlan: Hashable, Sendable {
   var noLongerUnneeded: [SHA256Digest] = []
 
   init(_ facts: GarbageCollectionFacts, lifetime: Duration, grace: Duration) {
-    let expired = facts.uploads.filter { $0.touched + lifetime <= facts.now }
+    let expired = facts.uploads.filter {
+      facts.steps.end(of: lifetime, since: $0.touched) <= facts.now
+    }
     self.expired = expired.map { upload in
       .init(upload: upload.id, bytes: facts.incoming[upload.id] ?? .zero, owner: upload.owner)
     }
@@ -47,7 +51,11 @@ struct GarbageCollectionPlan: Hashable, Sendable {
       let since = facts.unneededSince[digest]
       if since == nil { newlyUnneeded.append(digest) }
       let item = GarbageCollectionReport.BlobItem(digest: digest, bytes: bytes, since: since ?? facts.now)
-      if item.since + grace <= facts.now { due.append(item) } else { waiting.append(item) }
+      if facts.steps.end(of: grace, since: item.since) <= facts.now {
+        due.append(item)
+      } else {
+        waiting.append(item)
+      }
     }
     noLongerUnneeded = facts.unneededSince.keys.filter { needed.contains($0) || facts.blobs[$0] == nil }
     due.sort(by: Self.precedes)

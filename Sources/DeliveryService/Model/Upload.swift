@@ -19,6 +19,8 @@ struct Upload: Sendable {
   var created: Timestamp
   /// When a request last added to it.
   var touched: Timestamp
+  /// A client may know its address. One that none can know is of no use after the request that makes it.
+  var isAddressed = true
 }
 
 extension Upload {
@@ -27,7 +29,7 @@ extension Upload {
     self.init(
       id: RandomBytes.token(bits: 192), owner: owner, length: newUpload.length, metadata: newUpload.metadata,
       digest: nil, awaitsEnd: newUpload.awaitsEnd, wholeDigest: newUpload.wholeDigest, created: now,
-      touched: now)
+      touched: now, isAddressed: newUpload.isAddressed)
   }
 }
 
@@ -39,16 +41,20 @@ struct NewUpload: Sendable {
   var wholeDigest: SHA256Digest?
   /// How many bytes come with the same request; nil for a chunked body.
   var contentLength: ByteCount?
+  /// The client learns the address before its bytes come, or there are none.
+  var isAddressed = true
 }
 
 /// `Upload-Metadata` of tus: keys, each with a base 64 value or none, separated by commas.
 struct UploadMetadata {
   private let values: [String: [UInt8]]
 
-  /// Nil when the list is malformed or has a key twice.
+  /// Nil when the list is malformed: an element without a key, a key that is not ASCII or there twice. An empty
+  /// text is a list without elements.
   init?(_ text: String) {
     var values: [String: [UInt8]] = [:]
-    for pair in text.split(separator: ",") {
+    let pairs = text.isEmpty ? [] : text.split(separator: ",", omittingEmptySubsequences: false)
+    for pair in pairs {
       let parts = pair.split(separator: " ")
       guard (1...2).contains(parts.count), parts[0].allSatisfy(\.isASCII), values[String(parts[0])] == nil
       else {

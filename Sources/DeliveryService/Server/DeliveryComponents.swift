@@ -76,8 +76,9 @@ struct DeliveryComponents: Sendable {
       recorder: recorder, rules: EntitlementRules(), publicURL: configuration.publicURL ?? "",
       storePatience: configuration.storePatience.duration)
 
+    let lifetimes = LifetimeClock(wall: clock, timer: timer, log: infrastructure.log)
     uploads = try UploadService.open(
-      database: database, blobs: infrastructure.blobs, clock: clock,
+      database: database, blobs: infrastructure.blobs, clock: lifetimes,
       limits: UploadLimits(
         lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
     releases = ReleaseScheduler(
@@ -91,7 +92,7 @@ struct DeliveryComponents: Sendable {
     self.packages = packages
     verifier = TicketVerifier(settings: settings, revocations: revocations, clock: clock)
     collector = GarbageCollector(
-      database: database, blobs: infrastructure.blobs, uploads: uploads, clock: clock,
+      database: database, blobs: infrastructure.blobs, uploads: uploads, clock: lifetimes,
       rules: GarbageCollector.Rules(
         grace: configuration.gcGrace.duration,
         keepsWithdrawn: !(configuration.collectWithdrawn ?? false)),

@@ -7,6 +7,7 @@ enum Migrations {
   static let all = [
     firstTables, signatures, stops, uploadsAndCollection, releases, holders, bestsellers, contract,
     credentials,
+    addressedUploads,
   ]
 
   private static let firstTables = Migration(
@@ -279,6 +280,10 @@ enum Migrations {
       -- Spellings of one number: 1 and 1.0.
       CREATE INDEX versions_by_number ON versions (ordering, version);
       """)
+
+  private static let addressedUploads = Migration(
+    "uploads whose address no client was told",
+    script: "ALTER TABLE uploads ADD COLUMN addressed INTEGER NOT NULL DEFAULT 1;")
 
   private static let bestsellers = Migration(
     "grants by device and by transaction, revoked grants by age",

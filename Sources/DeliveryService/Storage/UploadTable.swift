@@ -7,13 +7,13 @@ enum UploadTable {
   static func insert(_ upload: Upload, in connection: borrowing Connection) throws {
     try connection.execute(
       """
-      INSERT INTO uploads (id, owner, length, metadata, awaits_end, whole_digest, created, touched)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO uploads (id, owner, length, metadata, awaits_end, whole_digest, created, touched, addressed)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
       """,
       [
         .text(upload.id), .text(upload.owner), .optional(upload.length, SQLValue.byteCount),
         .text(upload.metadata), .boolean(upload.awaitsEnd), .optional(upload.wholeDigest, SQLValue.digest),
-        .timestamp(upload.created), .timestamp(upload.touched),
+        .timestamp(upload.created), .timestamp(upload.touched), .boolean(upload.isAddressed),
       ])
   }
 
@@ -65,6 +65,16 @@ enum UploadTable {
     try connection.execute("UPDATE uploads SET touched = ? WHERE id = ?", [.timestamp(now), .text(id)])
   }
 
+  /// Its client is about to be told the address.
+  static func setAddressed(_ id: String, in connection: borrowing Connection) throws {
+    try connection.execute("UPDATE uploads SET addressed = 1 WHERE id = ?", [.text(id)])
+  }
+
+  /// Forgets the uploads whose address no client can know, when no request is making any.
+  static func removeUnaddressed(in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM uploads WHERE addressed = 0")
+  }
+
   static func remove(_ id: String, in connection: borrowing Connection) throws {
     try connection.execute("DELETE FROM uploads WHERE id = ?", [.text(id)])
   }
@@ -77,6 +87,7 @@ enum UploadTable {
       digest: try row.digestIfIntact("digest"),
       awaitsEnd: try row.boolean("awaits_end"),
       wholeDigest: try row.digestIfIntact("whole_digest"),
-      created: try row.timestamp("created"), touched: try row.timestamp("touched"))
+      created: try row.timestamp("created"), touched: try row.timestamp("touched"),
+      isAddressed: try row.boolean("addressed"))
   }
 }

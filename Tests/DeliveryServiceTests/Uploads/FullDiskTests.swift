@@ -6,6 +6,7 @@ import Glibc
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
+import ServiceRuntime
 import Testing
 
 @testable import DeliveryService
@@ -24,7 +25,8 @@ struct FullDiskTests {
   private func uploads() throws -> UploadService {
     try UploadService.open(
       database: Database.open(path: directory.path("server.db"), migrations: Migrations.all),
-      blobs: BlobStore.open(directory: directory.path, reserve: .zero, operations: operations), clock: clock,
+      blobs: BlobStore.open(directory: directory.path, reserve: .zero, operations: operations),
+      clock: LifetimeClock(wall: clock, timer: SystemMonotonicClock(), log: Log(level: .error)),
       limits: UploadLimits())
   }
 

@@ -5,6 +5,7 @@ import Database
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
+import ServiceRuntime
 import SystemCalls
 import Testing
 
@@ -27,7 +28,8 @@ struct InterleavingTests {
     let directory = try TemporaryDirectory()
     let uploads = try UploadService.open(
       database: Database.open(path: directory.path("server.db"), migrations: Migrations.all),
-      blobs: BlobStore.open(directory: directory.path, reserve: .zero), clock: ManualWallClock(),
+      blobs: BlobStore.open(directory: directory.path, reserve: .zero),
+      clock: LifetimeClock(wall: ManualWallClock(), timer: SystemMonotonicClock(), log: Log(level: .error)),
       limits: UploadLimits())
     let id = try await uploads.create(NewUpload(length: ByteCount(Self.length)), owner: "o").id
     let accepted = try await withThrowingTaskGroup { group in

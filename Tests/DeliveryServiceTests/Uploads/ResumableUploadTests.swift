@@ -233,6 +233,52 @@ struct ResumableUploadTests {
     }
   }
 
+  @Test(
+    "bytes beyond the length end the upload, however they are framed and cut, and whether or not the request ends it",
+    arguments: [[150], [100, 50], [60, 60], [Int](repeating: 1, count: 150)], ["?0", "?1"])
+  func exceedsInChunks(chunks: [Int], complete: String) async throws {
+    try await ServerHarness.run { server in
+      let client = UploadClient(server: server)
+      let created = try await client.resumable(
+        "POST", UploadClient.collection, [("Upload-Complete", "?0"), ("Upload-Length", "100")], [])
+      let location = try #require(created.headers["Location"])
+      let connection = try client.connect()
+      let body = chunks.map { String($0, radix: 16) + "\r\n" + String(repeating: "a", count: $0) + "\r\n" }
+      try await connection.send(
+        client.head(
+          "PATCH", location,
+          [
+            "Upload-Complete: \(complete)", "Upload-Offset: 0", "Content-Type: application/partial-upload",
+            "Transfer-Encoding: chunked",
+          ]) + body.joined() + "0\r\n\r\n")
+      let beyond = try await connection.receiveResponse()
+      #expect(beyond.status == 400)
+      #expect(beyond["Upload-Complete"] == "?0")
+      #expect(beyond.text.contains("#inconsistent-upload-length"))
+      #expect(try await client.resumable("HEAD", location).status == 404)
+      let more = try await client.resumable(
+        "PATCH", location, [("Upload-Complete", "?1"), ("Upload-Offset", "0"), partial], [1])
+      #expect(more.status == 404)
+    }
+  }
+
+  @Test("a creation that brings more than the length it names leaves no upload")
+  func creationExceeds() async throws {
+    try await ServerHarness.run { server in
+      let client = UploadClient(server: server)
+      let connection = try client.connect()
+      try await connection.send(
+        client.head(
+          "POST", UploadClient.collection,
+          ["Upload-Complete: ?0", "Upload-Length: 3", "Transfer-Encoding: chunked"])
+          + "4\r\nabcd\r\n0\r\n\r\n")
+      let answer = try await connection.receiveResponse()
+      #expect(answer.status == 400)
+      #expect(answer.text.contains("#inconsistent-upload-length"))
+      #expect(try await client.list().isEmpty)
+    }
+  }
+
   @Test("a newer request ends the one before it, whose bytes stay", arguments: ["HEAD", "PATCH", "DELETE"])
   func insists(method: String) async throws {
     try await ServerHarness.run { server in

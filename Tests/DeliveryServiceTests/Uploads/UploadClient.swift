@@ -77,6 +77,11 @@ struct UploadClient: Sendable {
     Issue.record("\(count) bytes never arrived")
   }
 
+  /// The open uploads, as an operator sees them.
+  func list() async throws -> [UploadRecord] {
+    try await server.operatorAPI.get(Self.collection, as: Page<UploadRecord>.self).items
+  }
+
   func problem(_ response: ClientResponse) throws -> ProblemCode? {
     try APIJSON.decode(Problem.self, from: response.body).code
   }

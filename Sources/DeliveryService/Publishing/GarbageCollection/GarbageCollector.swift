@@ -20,7 +20,7 @@ struct GarbageCollector: Sendable {
   let database: Database
   let blobs: BlobStore
   let uploads: UploadService
-  let clock: any WallClock
+  let clock: LifetimeClock
   let rules: Rules
   /// Told of every blob that was removed, for what keeps it open.
   var didRemove: @Sendable (SHA256Digest) -> Void = { _ in }
@@ -62,12 +62,12 @@ struct GarbageCollector: Sendable {
   private func facts() async throws -> GarbageCollectionFacts {
     // Files first: what is begun after they were listed is not taken for a stray.
     let (incoming, stored) = (try await blobs.listIncoming(), try await blobs.list())
-    let (now, keepsWithdrawn) = (clock.now(), rules.keepsWithdrawn)
+    let ((now, steps), keepsWithdrawn) = (clock.look(), rules.keepsWithdrawn)
     return try await database.read { connection in
       GarbageCollectionFacts(
         now: now, uploads: try UploadTable.all(in: connection), incoming: incoming, blobs: stored,
         needed: try GarbageCollectionTable.needed(keepsWithdrawn: keepsWithdrawn, in: connection),
-        unneededSince: try GarbageCollectionTable.unneeded(in: connection))
+        unneededSince: try GarbageCollectionTable.unneeded(in: connection), steps: steps)
     }
   }
 

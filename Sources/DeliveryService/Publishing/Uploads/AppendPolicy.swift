@@ -32,17 +32,32 @@ enum CompletionRule: Hashable, Sendable {
   case later
 }
 
+/// A request whose bytes go beyond the length of their upload. A chunked body tells that only as it comes.
+struct UploadOverrun {
+  /// What the client is told.
+  var error: any Error
+  /// The upload is forgotten; else what came before the excess stays.
+  var endsUpload: Bool
+}
+
 /// The rules of a protocol for one request that adds to an upload: pure, asked while no other request can
 /// change the upload.
 protocol AppendPolicy: Sendable {
   /// What the request's bytes must add up to.
   var checksum: Checksum? { get }
   func decide(_ state: UploadState) -> UploadDecision
+  /// More bytes came than an upload of `length` has room for.
+  func overrun(of length: ByteCount) -> UploadOverrun
   /// The bytes came without an error: may the upload end there? Nil, or why not.
   func refusalToEnd(at offset: ByteCount, length: ByteCount?) -> (any Error)?
 }
 
 extension AppendPolicy {
+  func overrun(of length: ByteCount) -> UploadOverrun {
+    UploadOverrun(
+      error: Problem(.uploadTooLarge, "the upload ends at \(length.rawValue)"), endsUpload: false)
+  }
+
   func refusalToEnd(at offset: ByteCount, length: ByteCount?) -> (any Error)? { nil }
 }
 
@@ -109,6 +124,11 @@ struct ResumableAppend: AppendPolicy {
       return .refuse(Problem(.uploadTooLarge))
     }
     return .receive(length: end, end: isComplete ? .here : .later)
+  }
+
+  /// The draft, Upload Append: the upload becomes invalid, and nothing more may be done with it.
+  func overrun(of length: ByteCount) -> UploadOverrun {
+    UploadOverrun(error: ResumableProblem.inconsistentLength, endsUpload: true)
   }
 
   func refusalToEnd(at offset: ByteCount, length: ByteCount?) -> (any Error)? {

@@ -32,7 +32,8 @@ struct ResumableUploadHandler: Sendable {
         length: append.length ?? (append.isComplete ? append.contentLength : nil),
         metadata: Self.metadata(of: request), awaitsEnd: true,
         wholeDigest: DigestField.sha256(request.headers.values(of: "Repr-Digest")),
-        contentLength: append.contentLength)
+        contentLength: append.contentLength,
+        isAddressed: Self.isSpoken(by: request) || request.headers.contains(IdempotencyKey.field))
       let creation = try await answers.creation(
         request, of: newUpload, by: actor
       ) { try await uploads.create(newUpload, owner: actor) }
@@ -46,7 +47,13 @@ struct ResumableUploadHandler: Sendable {
       let location = "\(UploadRoutes.path)/\(upload.id)"
       await Self.sendInterim(
         ["Location": location, "Upload-Limit": limit(age: uploads.limits.lifetime)], to: request)
-      return try await receive(request, under: append, for: upload.id, status: .created)
+      do {
+        return try await receive(request, under: append, for: upload.id, status: .created)
+      } catch  where !newUpload.isAddressed {
+        // Without a 104 the client was not told the address.
+        try await uploads.withdraw(upload.id)
+        throw error
+      }
     }
   }
 
@@ -56,7 +63,7 @@ struct ResumableUploadHandler: Sendable {
     try await answer(authorization: authorization) { _ in
       switch method {
       case .patch:
-        guard request.headers["Content-Type"]?.lowercased() == Self.mediaType else {
+        guard try request.onlyValue(of: "Content-Type")?.lowercased() == Self.mediaType else {
           throw Problem(.uploadTypeUnsupported, "what continues an upload is sent as \(Self.mediaType)")
         }
         guard let offset = StructuredField.length(request.headers.values(of: "Upload-Offset")) else {

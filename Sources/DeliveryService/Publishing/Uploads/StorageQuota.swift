@@ -5,10 +5,15 @@ struct UploadLimits: Sendable {
   /// The longest package.
   static let maximumLength = ByteCount(2_147_483_648)
 
+  /// Requests whose bytes may be received at once: each has a thread and up to 48 MiB of memory.
+  static let maximumRunning = 32
+
   /// How long an upload is kept after the last request that added to it.
   var lifetime: Duration = .seconds(86_400)
   /// Packages and open uploads together; nil: as much as the disk holds.
   var quota: ByteCount?
+  /// Further requests are answered 503.
+  var running = maximumRunning
 }
 
 /// How much each upload may still write. Every open upload reserves its whole length from the moment it is

@@ -5,6 +5,9 @@ import PullboxAPI
 import PullboxAPIServer
 
 /// tus 1.0.0: core, creation, creation-with-upload, creation-defer-length, checksum, expiration, termination.
+/// A newer request about an upload ends the one before, as in the draft: a client that resumes has given that
+/// one up, and the server may learn of its end much later. A field that occurs twice is refused: a proxy that
+/// joins or reorders fields must not decide what is verified.
 struct TusHandler: Sendable {
   static let protocolVersion = "1.0.0"
   static let extensions =
@@ -25,19 +28,21 @@ struct TusHandler: Sendable {
 
   func create(_ request: HTTPRequest, authorization: Authorization) async throws -> HTTPResponse {
     try await answer(request, authorization: authorization) { actor in
-      let newUpload = try newUpload(of: request)
+      var newUpload = try newUpload(of: request)
       let hasContent = (request.body.expectedLength ?? ByteCount(1)) > .zero
       var append = TusAppend(offset: .zero, contentLength: request.body.expectedLength)
       if hasContent {
+        newUpload.isAddressed = newUpload.length == .zero || request.headers.contains(IdempotencyKey.field)
         try Self.requireOffsetMediaType(request)
         append.checksum = try Self.checksum(of: request)
         if let length = newUpload.length, let content = append.contentLength, content > length {
           throw Problem(.uploadTooLarge, "more bytes come with the request than were announced")
         }
       }
+      let asked = newUpload
       let creation = try await answers.creation(
-        request, of: newUpload, by: actor
-      ) { try await uploads.create(newUpload, owner: actor) }
+        request, of: asked, by: actor
+      ) { try await uploads.create(asked, owner: actor) }
       guard case .new(var upload) = creation else {
         return try await repeated(creation)
       }
@@ -46,11 +51,14 @@ struct TusHandler: Sendable {
         let state: UploadState
         do {
           (upload, state) = try await uploads.append(
-            request.body, to: upload.id, under: append, onConflict: .fail)
-        } catch let problem as Problem where problem.code != .requestMalformed {
-          // The client was not told its address.
-          try await uploads.terminate(upload.id, onConflict: .fail)
+            request.body, to: upload.id, under: append, onConflict: .preempt)
+        } catch let problem as Problem where asked.isAddressed && Self.mayBeResumed(problem) {
+          // The client repeats the creation with its key, and is told the address then.
           throw problem
+        } catch {
+          // The client was not told its address, and this protocol cannot tell it any more.
+          try await uploads.withdraw(upload.id)
+          throw error
         }
         headers["Upload-Offset"] = String(state.offset.rawValue)
       }
@@ -71,6 +79,11 @@ struct TusHandler: Sendable {
     }
   }
 
+  /// Whether the request was only cut off.
+  private static func mayBeResumed(_ problem: Problem) -> Bool {
+    [ProblemCode.requestMalformed, .requestTimeout, .uploadLocked].contains(problem.code)
+  }
+
   /// What a client that was not told the upload's address is told now. The bytes that came again with the request are
   /// not read: it continues at `Upload-Offset`.
   private func repeated(_ creation: UploadCreation) async throws -> HTTPResponse {
@@ -81,7 +94,7 @@ struct TusHandler: Sendable {
   }
 
   private func status(of id: String) async throws -> HTTPResponse {
-    let (upload, state) = try await uploads.status(of: id, onConflict: .fail)
+    let (upload, state) = try await uploads.status(of: id, onConflict: .preempt)
     var headers: HTTPFields = [
       "Upload-Offset": String(state.offset.rawValue), "Cache-Control": "no-store",
       "Upload-Expires": HTTPDate.format(uploads.expiry(of: upload)),
@@ -103,7 +116,8 @@ struct TusHandler: Sendable {
     let append = TusAppend(
       offset: offset, length: try Self.length("Upload-Length", of: request),
       checksum: try Self.checksum(of: request), contentLength: request.body.expectedLength)
-    let (upload, state) = try await uploads.append(request.body, to: id, under: append, onConflict: .fail)
+    let (upload, state) = try await uploads.append(
+      request.body, to: id, under: append, onConflict: .preempt)
     return HTTPResponse(
       status: .noContent,
       headers: [
@@ -113,17 +127,17 @@ struct TusHandler: Sendable {
   }
 
   private func terminate(_ id: String) async throws -> HTTPResponse {
-    try await uploads.terminate(id, onConflict: .fail)
+    try await uploads.terminate(id, onConflict: .preempt)
     return HTTPResponse(status: .noContent)
   }
 
   private func newUpload(of request: HTTPRequest) throws(Problem) -> NewUpload {
     let length = try Self.length("Upload-Length", of: request)
-    let deferred = request.headers["Upload-Defer-Length"]
+    let deferred = try request.onlyValue(of: "Upload-Defer-Length")
     guard deferred == nil || deferred == "1", (length == nil) == (deferred == "1") else {
       throw Problem(.requestMalformed, "either Upload-Length or Upload-Defer-Length: 1 is needed")
     }
-    let metadata = request.headers["Upload-Metadata"] ?? ""
+    let metadata = try request.onlyValue(of: "Upload-Metadata") ?? ""
     guard metadata.utf8.count <= Self.maximumMetadataLength, UploadMetadata(metadata) != nil else {
       throw Problem(.requestMalformed, "Upload-Metadata is not a list of keys and base 64 values")
     }
@@ -152,19 +166,19 @@ struct TusHandler: Sendable {
   }
 
   private static func requireOffsetMediaType(_ request: HTTPRequest) throws(Problem) {
-    guard request.headers["Content-Type"]?.lowercased() == "application/offset+octet-stream" else {
+    guard try request.onlyValue(of: "Content-Type")?.lowercased() == "application/offset+octet-stream" else {
       throw Problem(.uploadTypeUnsupported)
     }
   }
 
   private static func checksum(of request: HTTPRequest) throws(Problem) -> Checksum? {
-    guard let field = request.headers["Upload-Checksum"] else { return nil }
+    guard let field = try request.onlyValue(of: "Upload-Checksum") else { return nil }
     return try TusChecksum.parse(field)
   }
 
   /// A field that holds a number of bytes; nil without it.
   private static func length(_ name: String, of request: HTTPRequest) throws(Problem) -> ByteCount? {
-    guard let text = request.headers[name] else { return nil }
+    guard let text = try request.onlyValue(of: name) else { return nil }
     guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(text) else {
       throw Problem(.requestMalformed, "\(name) is a number of bytes")
     }

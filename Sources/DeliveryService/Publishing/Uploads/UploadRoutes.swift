@@ -33,13 +33,16 @@ struct UploadRoutes: Sendable {
   private func respond(
     to request: HTTPRequest, upload id: String?, authorization: Authorization
   ) async throws -> HTTPResponse {
-    let method = Self.method(of: request)
+    let method = try Self.method(of: request)
     let allowed: [HTTPMethod] =
       id == nil ? [.get, .head, .options, .post] : [.delete, .get, .head, .options, .patch]
     guard allowed.contains(method) else {
       let names = allowed.map(\.rawValue).joined(separator: ", ")
-      var response = HTTPResponse.problem(Problem(.methodNotAllowed, "\(request.path) answers \(names)"))
-      response.headers["Allow"] = names
+      var response = HTTPResponse.problem(
+        HTTPMethod.standard.contains(method)
+          ? Problem(.methodNotAllowed, "\(request.path) answers \(names)")
+          : Problem(.notImplemented, "\(method) is no method of this server"))
+      if response.status == .methodNotAllowed { response.headers["Allow"] = names }
       if request.headers.contains("Tus-Resumable") {
         response.headers["Tus-Resumable"] = TusHandler.protocolVersion
       }
@@ -58,8 +61,8 @@ struct UploadRoutes: Sendable {
   }
 
   /// tus: what the field names counts, for clients and proxies that know no PATCH or DELETE.
-  private static func method(of request: HTTPRequest) -> HTTPMethod {
-    request.headers["X-HTTP-Method-Override"].map { HTTPMethod(rawValue: $0) } ?? request.method
+  private static func method(of request: HTTPRequest) throws(Problem) -> HTTPMethod {
+    try request.onlyValue(of: "X-HTTP-Method-Override").map { HTTPMethod(rawValue: $0) } ?? request.method
   }
 
   /// `Tus-Resumable` is in every request of tus. Without it, the draft's own fields tell; a question or a

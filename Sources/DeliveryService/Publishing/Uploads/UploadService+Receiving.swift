@@ -4,6 +4,7 @@ import Crypto
 import Database
 import HTTPServer
 import PullboxAPI
+import PullboxAPIServer
 
 /// The outcome of receiving a request's bytes.
 struct ReceivedBody: Sendable {
@@ -11,6 +12,8 @@ struct ReceivedBody: Sendable {
   var offset: ByteCount
   /// What ended the bytes before they were complete.
   var failure: (any Error)?
+  /// The failure is one that the upload does not survive.
+  var endsUpload = false
 }
 
 extension UploadService {
@@ -38,8 +41,10 @@ extension UploadService {
       case .repeatAnswer: return (upload, state)
       case .receive(let length, let end):
         if state.isComplete { return (upload, state) }
-        return try await self.receive(
-          body, for: upload, from: state.offset, length: length, end: end, under: rules, progress: progress)
+        return try await self.whileRunning { () in
+          try await self.receive(
+            body, for: upload, from: state.offset, length: length, end: end, under: rules, progress: progress)
+        }
       }
     }
   }
@@ -65,7 +70,11 @@ extension UploadService {
       upload.length = length
     }
     let received = try await write(
-      body, into: blob, length: length, checksum: rules.checksum, progress: progress)
+      body, into: blob, length: length, under: rules, progress: progress)
+    if received.endsUpload, let failure = received.failure {
+      try await remove(id)
+      throw failure
+    }
     quota.shrink(id, to: .init(total: length ?? received.offset, received: received.offset))
     var failure = received.failure
     var isEnded = end == .here || (end == .atLength && received.offset == length)
@@ -78,12 +87,13 @@ extension UploadService {
         throw Problem(.digestMismatch, "all bytes together have the SHA-256 \(digest)")
       }
     }
-    let (now, ends) = (clock.now(), isEnded)
+    let (now, ends, isAddressed) = (clock.now(), isEnded, failure == nil)
     upload.touched = now
     if isEnded { (upload.length, upload.awaitsEnd) = (received.offset, false) }
     do {
       try await database.write(locking: [.upload(id)]) { connection in
         try UploadTable.touch(id, at: now, in: connection)
+        if isAddressed { try UploadTable.setAddressed(id, in: connection) }
         if ends { try UploadTable.setEnd(received.offset, of: id, in: connection) }
       }
     } catch {
@@ -97,13 +107,16 @@ extension UploadService {
 
   /// The bytes, as far as they come, and on the device. Throws when what came before them is in doubt.
   private func write(
-    _ body: RequestBody, into blob: BlobWriter, length: ByteCount?, checksum: Checksum?,
+    _ body: RequestBody, into blob: BlobWriter, length: ByteCount?, under rules: some AppendPolicy,
     progress: (@Sendable (ByteCount) async -> Void)?
   ) async throws -> ReceivedBody {
+    let checksum = rules.checksum
     if let checksum { try await Self.asProblem { try await blob.expect(checksum) } }
     // Unstructured so that a request that preempts this one can end it, and it alone.
     let isChecked = checksum != nil
-    let task = Task { await read(body, into: blob, length: length, progress: isChecked ? nil : progress) }
+    let task = Task {
+      await read(body, into: blob, length: length, under: rules, progress: isChecked ? nil : progress)
+    }
     registerReceiver(task, of: blob.identifier)
     var received = await withTaskCancellationHandler {
       await task.value
@@ -127,7 +140,7 @@ extension UploadService {
   }
 
   private func read(
-    _ body: RequestBody, into blob: BlobWriter, length: ByteCount?,
+    _ body: RequestBody, into blob: BlobWriter, length: ByteCount?, under rules: some AppendPolicy,
     progress: (@Sendable (ByteCount) async -> Void)?
   ) async -> ReceivedBody {
     let end = length ?? UploadLimits.maximumLength
@@ -136,8 +149,10 @@ extension UploadService {
     do {
       for try await bytes in body {
         let next = position + ByteCount(bytes.count)
-        guard next <= end else {
-          throw Problem(.uploadTooLarge, "the upload ends at \(end.rawValue)")
+        if next > end {
+          guard let length else { throw Problem(.uploadTooLarge, "a package ends at \(end.rawValue)") }
+          let overrun = rules.overrun(of: length)
+          return ReceivedBody(offset: position, failure: overrun.error, endsUpload: overrun.endsUpload)
         }
         if next > quota.reservations[blob.identifier]?.total ?? .zero {
           try await reserve(
@@ -184,7 +199,7 @@ extension UploadService {
     case let error as RequestBodyError where error.code == .cancelled:
       Problem(.uploadLocked, "another request took the upload over", retryAfterSeconds: 1)
     case let error as RequestBodyError:
-      Problem(.requestMalformed, error.description)
+      error.problem(readingUpTo: UploadLimits.maximumLength)
     default: error
     }
   }

@@ -18,7 +18,7 @@ actor UploadService {
   /// Incoming files that stay open between requests, so that their digests need not be computed again.
   static let maximumOpen = 16
 
-  /// What a request does when another one holds the upload.
+  /// What happens when another request holds the upload.
   enum LockConflictPolicy: Sendable {
     /// Goes away: `upload-locked`.
     case fail
@@ -36,15 +36,17 @@ actor UploadService {
 
   let database: Database
   let blobs: BlobStore
-  nonisolated let clock: any WallClock
+  nonisolated let clock: LifetimeClock
   nonisolated let limits: UploadLimits
   var quota: StorageQuota
   /// Open files, the least recently used first.
   private var open: [(id: String, blob: BlobWriter)] = []
   private var locks: [String: UploadLock] = [:]
+  /// Requests whose bytes are received now.
+  private var running = 0
 
   init(
-    database: Database, blobs: BlobStore, clock: any WallClock, limits: UploadLimits,
+    database: Database, blobs: BlobStore, clock: LifetimeClock, limits: UploadLimits,
     reservations: [String: StorageQuota.Reservation] = [:]
   ) {
     self.database = database
@@ -54,10 +56,12 @@ actor UploadService {
     quota = StorageQuota(quota: limits.quota, reservations: reservations)
   }
 
-  /// With the reservations of the uploads that an earlier run left open. Blocks.
+  /// With the reservations of the uploads that an earlier run left open; those whose creation it left undone,
+  /// so that no client knows them, are forgotten. Blocks.
   static func open(
-    database: Database, blobs: BlobStore, clock: any WallClock, limits: UploadLimits
+    database: Database, blobs: BlobStore, clock: LifetimeClock, limits: UploadLimits
   ) throws -> UploadService {
+    try database.writeBlocking(locking: [.everything]) { try UploadTable.removeUnaddressed(in: $0) }
     let lengths = try blobs.incomingLengthsBlocking()
     let uploads = try database.readBlocking { try UploadTable.all(in: $0) }
     var reservations: [String: StorageQuota.Reservation] = [:]
@@ -125,13 +129,23 @@ actor UploadService {
     }
   }
 
+  /// Forgets an upload whose creation failed before its client was told the address.
+  func withdraw(_ id: String) async throws {
+    try await withLock(id, onConflict: .preempt) { () in
+      guard try await self.database.read({ try UploadTable.find(id, in: $0) }) != nil else { return }
+      try await self.remove(id)
+    }
+  }
+
   /// Forgets the upload when no request holds it and its time has passed; whether it did.
   func removeExpired(_ id: String, by actor: String) async throws -> Bool {
     guard locks[id] == nil else { return false }
     return try await withLock(id, onConflict: .fail) { () in
-      let (now, lifetime) = (self.clock.now(), self.limits.lifetime)
+      let ((now, steps), lifetime) = (self.clock.look(), self.limits.lifetime)
       let isExpired = try await self.database.write(locking: [.upload(id)]) { connection in
-        guard let upload = try UploadTable.find(id, in: connection), upload.touched + lifetime <= now else {
+        guard let upload = try UploadTable.find(id, in: connection),
+          steps.end(of: lifetime, since: upload.touched) <= now
+        else {
           return false
         }
         try UploadTable.remove(id, in: connection)
@@ -154,7 +168,9 @@ actor UploadService {
     }
   }
 
-  nonisolated func expiry(of upload: Upload) -> Timestamp { upload.touched + limits.lifetime }
+  nonisolated func expiry(of upload: Upload) -> Timestamp {
+    clock.look().steps.end(of: limits.lifetime, since: upload.touched)
+  }
 
   /// How long the upload will be kept if no request adds to it.
   nonisolated func remaining(of upload: Upload) -> Duration { expiry(of: upload) - clock.now() }
@@ -218,6 +234,16 @@ actor UploadService {
     }
     locks[id] = UploadLock()
     defer { locks.removeValue(forKey: id)?.waiting.forEach { $0.resume() } }
+    return try await body()
+  }
+
+  /// Runs `body`, which receives bytes, unless too many do already: `unavailable`.
+  func whileRunning<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+    guard running < limits.running else {
+      throw Problem(.unavailable, "\(running) uploads are running", retryAfterSeconds: 5)
+    }
+    running += 1
+    defer { running -= 1 }
     return try await body()
   }
 
