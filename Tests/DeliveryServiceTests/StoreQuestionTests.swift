@@ -127,7 +127,8 @@ struct StoreQuestionTests {
       try await server.publish(package)
       let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
       let grant = try await server.grant(receipt: receipt).value
-      _ = try await server.server.grants.revoke(grant.grant, by: "operator", reason: nil)
+      let name = try #require(GrantShortName(try server.shortName(of: grant)))
+      _ = try await server.server.grants.revoke(name, by: "operator", reason: nil)
       let problem = try await server.problem { _ = try await server.grant(receipt: receipt) }
       #expect(problem.code == .entitlementRevoked)
       #expect(verifications(server) == 1)

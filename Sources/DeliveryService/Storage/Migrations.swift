@@ -5,8 +5,7 @@ import Database
 /// released is never changed; a new one is appended. The tables as they are now: docs/formats/schema.sql.
 enum Migrations {
   static let all = [
-    firstTables, signatures, stops, uploadsAndCollection, releases, holders, bestsellers, contract,
-    credentials,
+    firstTables, signatures, stops, uploadsAndCollection, releases, holders, bestsellers, contract, credentials,
     addressedUploads,
   ]
 
