@@ -2,7 +2,7 @@ public import CoreTypes
 public import SystemCalls
 
 /// What a blob store refuses, and what the file system refused it.
-public struct BlobStoreError: Error, Sendable, CustomStringConvertible {
+public struct BlobStoreError: TemporarilyFailing, Sendable, CustomStringConvertible {
   /// What kind of failure it is; new kinds may be added.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Name: String {
@@ -67,6 +67,15 @@ public struct BlobStoreError: Error, Sendable, CustomStringConvertible {
     message = "\(cause)"
     offset = nil
     self.cause = cause
+  }
+
+  /// A full disk or one that fails; nil for what would fail again.
+  public var temporaryFailure: TemporaryFailure? {
+    switch code {
+    case .outOfSpace: .outOfSpace
+    case .inputOutput: .storage
+    default: nil
+    }
   }
 
   /// The sentence, and the cause where there is one.

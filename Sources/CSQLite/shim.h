@@ -18,4 +18,22 @@ static inline int csqlite_set_option(sqlite3 *database, int option, int on) {
   return sqlite3_db_config(database, option, on, (int *)0);
 }
 
+// Without the count of all memory, which every allocation would take a lock for. Before the first connection.
+static inline int csqlite_configure(void) {
+  return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+static inline int csqlite_note_pages(void *pages, sqlite3 *database, const char *name, int count) {
+  (void)database;
+  (void)name;
+  *(int *)pages = count;
+  return SQLITE_OK;
+}
+
+// After every commit that writes, `pages` has the number of pages in the write-ahead log. Takes the place of the
+// checkpoints that SQLite would make.
+static inline void csqlite_watch_log(sqlite3 *database, int *pages) {
+  sqlite3_wal_hook(database, csqlite_note_pages, pages);
+}
+
 #endif

@@ -1,5 +1,5 @@
-/// What the body of a ``Database/read(_:)`` or ``Database/write(locking:_:)`` works with: statements in, ``Row``s
-/// out, inside the one transaction of that body. It cannot leave the body: it is lent, not copied.
+/// What the body of a ``Database/read(waiting:_:)`` or ``Database/write(locking:waiting:_:then:)`` works with:
+/// statements in, ``Row``s out, inside the one transaction of that body. It cannot leave the body: it is lent, not copied.
 ///
 /// Statements are prepared once and kept by their text, so texts are constants and values are bound to their
 /// `?`:
@@ -25,21 +25,27 @@ public struct Connection: ~Copyable {
   @discardableResult
   public func execute(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) -> Int {
     let before = handle.totalChanges
-    try run(sql, values) { _ throws(DatabaseError) in }
+    try run(sql, values) { _ throws(DatabaseError) in .row }
     return handle.totalChanges - before
   }
 
   /// Every row at once: for answers that are known to be short, or say LIMIT.
   public func query(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) -> [Row] {
     var rows: [Row] = []
-    try run(sql, values) { row throws(DatabaseError) in rows.append(row) }
+    try run(sql, values) { row throws(DatabaseError) in
+      rows.append(row)
+      return .row
+    }
     return rows
   }
 
-  /// The first row, nil when there is none.
+  /// The first row, nil when there is none; later ones are not looked for.
   public func first(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) -> Row? {
     var first: Row?
-    try run(sql, values) { row throws(DatabaseError) in if first == nil { first = row } }
+    try run(sql, values) { row throws(DatabaseError) in
+      first = row
+      return .end
+    }
     return first
   }
 
@@ -48,27 +54,35 @@ public struct Connection: ~Copyable {
     _ sql: String, _ values: [SQLValue] = [], body: (Row) throws -> Void
   ) throws {
     let statement = try prepared(sql)
-    try statement.run(values, body, orThrow: { $0 })
+    try statement.run(values, orThrow: { $0 as any Error }) { (row: Row) throws -> Statement.Next in
+      try body(row)
+      return .row
+    }
   }
 
-  /// How SQLite runs each statement that this connection ran lately: `EXPLAIN QUERY PLAN`, line by line. For
-  /// tests that a list is found by an index.
+  /// How SQLite runs each SELECT that the database's connections prepared lately: `EXPLAIN QUERY PLAN`, line by
+  /// line. For tests that a list is found by an index.
   public func recentPlans() throws(DatabaseError) -> [(sql: String, steps: [String])] {
     var plans: [(sql: String, steps: [String])] = []
-    for sql in handle.cachedStatementTexts where sql.hasPrefix("SELECT") {
+    for sql in handle.log.texts where sql.hasPrefix("SELECT") {
+      let statement = try handle.uncachedStatement(for: "EXPLAIN QUERY PLAN " + sql)
+      var steps: [String] = []
       // A plan is made without values.
-      let count = sql.utf8.count { $0 == 0x3F }
-      let rows = try query("EXPLAIN QUERY PLAN " + sql, [SQLValue](repeating: .null, count: count))
-      plans.append((sql, try rows.map { row throws(DatabaseError) in try row.text("detail") }))
+      let values = [SQLValue](repeating: .null, count: statement.parameterCount)
+      try statement.run(values, orThrow: { $0 }) { row throws(DatabaseError) in
+        steps.append(try row.text("detail"))
+        return .row
+      }
+      plans.append((sql, steps))
     }
     return plans
   }
 
-  /// What each statement that this connection ran lately cost since the last call, in operations of SQLite's
-  /// virtual machine: they grow with the rows that a statement visits, and are the same on every machine. For
-  /// tests of how cost grows with the number of rows.
+  /// What each statement that the database's connections ran lately cost since the last call, in operations of
+  /// SQLite's virtual machine: they grow with the rows that a statement visits, and are the same on every machine.
+  /// For tests of how cost grows with the number of rows.
   public func takeSteps() -> [(sql: String, steps: Int)] {
-    handle.takeSteps().filter { $0.steps > 0 }
+    handle.log.takeSteps()
   }
 
   /// The row id of the last INSERT on this connection.
@@ -81,15 +95,19 @@ public struct Connection: ~Copyable {
   }
 
   private func run(
-    _ sql: String, _ values: [SQLValue], body: (Row) throws(DatabaseError) -> Void
+    _ sql: String, _ values: [SQLValue], body: (Row) throws(DatabaseError) -> Statement.Next
   ) throws(DatabaseError) {
-    try prepared(sql).run(values, body, orThrow: { $0 })
+    try prepared(sql).run(values, orThrow: { $0 }, body)
   }
 
   private func prepared(_ sql: String) throws(DatabaseError) -> Statement {
     let statement = try handle.statement(for: sql)
     guard mayWrite || statement.isReadOnly else {
       throw DatabaseError(.readOnly, "a read does not write", sql: sql)
+    }
+    // A body that goes on after such an error would commit each statement by itself.
+    guard handle.isInTransaction else {
+      throw DatabaseError(.other, "an error before this statement has ended the transaction", sql: sql)
     }
     return statement
   }

@@ -1,14 +1,26 @@
 internal import CSQLite
 internal import SystemCalls
 
-/// Owns SQLite's connection and its prepared statements. Not Sendable: it lives on its database's thread.
+/// Owns SQLite's connection and its prepared statements. Not Sendable: it lives on its connection's thread.
 @safe
 final class ConnectionHandle {
+  let log: StatementLog
   private let database: OpaquePointer
   private var cache = StatementCache(capacity: 128)
+  /// Pages in the write-ahead log after the last commit that wrote any; -1 until there is one.
+  private let pagesInLog: UnsafeMutablePointer<Int32>
+  /// As many pages as the log has when the next checkpoint is tried.
+  private var checkpointAt = checkpointInterval
+
+  /// Pages in the log that are worth a checkpoint: as SQLite itself has it.
+  private static let checkpointInterval: Int32 = 1000
+
+  /// Done once, before the first connection; where another library was faster, SQLite works all the same.
+  private static let isConfigured = csqlite_configure() == SQLITE_OK
 
   /// SQLite creates the file when it is not there.
-  init(path: String) throws(DatabaseError) {
+  init(path: String, log: StatementLog) throws(DatabaseError) {
+    _ = Self.isConfigured
     var opened: OpaquePointer?
     // Confined to one thread, so SQLite's own lock is not needed.
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -16,7 +28,10 @@ final class ConnectionHandle {
     guard let opened = unsafe opened else {
       throw DatabaseError(.cannotOpen, "no memory for \(path)")
     }
+    self.log = log
     unsafe database = opened
+    unsafe pagesInLog = .allocate(capacity: 1)
+    unsafe pagesInLog.initialize(to: -1)
     guard result == SQLITE_OK else { throw unsafe .last(of: opened, result: result, sql: "") }
   }
 
@@ -24,6 +39,7 @@ final class ConnectionHandle {
     cache.removeAll()
     let result = unsafe sqlite3_close(database)
     precondition(result == SQLITE_OK, "a statement outlives its connection")
+    unsafe pagesInLog.deallocate()
   }
 
   func configure(busyTimeoutInMilliseconds: Int32) throws(DatabaseError) {
@@ -37,8 +53,13 @@ final class ConnectionHandle {
 
   func statement(for sql: String) throws(DatabaseError) -> Statement {
     try cache.statement(for: sql) { sql throws(DatabaseError) in
-      unsafe try Statement(sql, database: database)
+      unsafe try Statement(sql, database: database, log: log.entry(for: sql))
     }
+  }
+
+  /// For one use, and without a trace.
+  func uncachedStatement(for sql: String) throws(DatabaseError) -> Statement {
+    unsafe try Statement(sql, database: database, log: nil)
   }
 
   /// Any number of statements, without values.
@@ -50,11 +71,32 @@ final class ConnectionHandle {
   var isInTransaction: Bool { unsafe sqlite3_get_autocommit(database) == 0 }
   var totalChanges: Int { Int(unsafe sqlite3_total_changes64(database)) }
   var lastInsertedRowID: Int64 { unsafe sqlite3_last_insert_rowid(database) }
-  var cachedStatementTexts: [String] { cache.texts }
-  func takeSteps() -> [(sql: String, steps: Int)] { cache.takeSteps() }
 
   private func check(_ result: Int32) throws(DatabaseError) {
     guard result == SQLITE_OK else { throw unsafe .last(of: database, result: result, sql: "") }
+  }
+}
+
+extension ConnectionHandle {
+  /// Commits no longer end with a checkpoint: ``checkpointIfDue()`` makes it, after the answers.
+  func takeOverCheckpoints() {
+    unsafe csqlite_watch_log(database, pagesInLog)
+  }
+
+  /// Whether the last commit wrote anything; asked once.
+  var hasWritten: Bool { unsafe pagesInLog.pointee >= 0 }
+
+  /// Moves what stands in the log to its place in the file when the log has grown enough. What fails, or is kept
+  /// back by a reader, is tried again when the log has grown further.
+  func checkpointIfDue() {
+    let pages = unsafe pagesInLog.pointee
+    guard pages >= checkpointAt else { return }
+    // Where reads overlap all the time, the log begins anew only if the readers of its end are waited for.
+    let mode = pages >= 8 * Self.checkpointInterval ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE
+    var (logged, moved): (Int32, Int32) = (0, 0)
+    let result = unsafe sqlite3_wal_checkpoint_v2(database, nil, mode, &logged, &moved)
+    let isDone = result == SQLITE_OK && logged == moved
+    checkpointAt = isDone ? Self.checkpointInterval : pages + Self.checkpointInterval
   }
 }
 
@@ -64,15 +106,23 @@ extension ConnectionHandle {
     let timeout = options.busyTimeout.components
     let milliseconds = timeout.seconds * 1000 + timeout.attoseconds / 1_000_000_000_000_000
     try configure(busyTimeoutInMilliseconds: Int32(clamping: milliseconds))
-    let connection = Connection(self, mayWrite: true)
-    let journal = try connection.first("PRAGMA journal_mode = WAL")
-    guard journal?.values == [.text("wal")] else {
+    var mode: Row?
+    try uncachedStatement(for: "PRAGMA journal_mode = WAL").run { row throws(DatabaseError) in mode = row }
+    guard mode?.values == [.text("wal")] else {
       throw DatabaseError(.cannotOpen, "the file system does not allow a write-ahead log")
     }
-    try connection.execute("PRAGMA synchronous = \(options.durability.rawValue)")
-    try connection.execute("PRAGMA foreign_keys = ON")
     // The log keeps the size of its largest transaction otherwise.
-    try connection.execute("PRAGMA journal_size_limit = 4194304")
+    try execute(
+      script: """
+        PRAGMA synchronous = \(options.durability.rawValue);
+        PRAGMA foreign_keys = ON;
+        PRAGMA journal_size_limit = 4194304
+        """)
+  }
+
+  /// For a connection that reads: whatever SQL it is given.
+  func forbidWriting() throws(DatabaseError) {
+    try execute(script: "PRAGMA query_only = ON")
   }
 }
 
@@ -84,47 +134,53 @@ extension ConnectionHandle {
     case write = "BEGIN IMMEDIATE"
   }
 
+  enum TransactionEnd: String {
+    case commit = "COMMIT"
+    case rollBack = "ROLLBACK"
+  }
+
+  func begin(_ kind: TransactionKind) throws(DatabaseError) {
+    // One that a failing disk left behind.
+    if isInTransaction { try end(.rollBack) }
+    try run(kind.rawValue)
+  }
+
+  func end(_ end: TransactionEnd) throws(DatabaseError) {
+    unsafe pagesInLog.pointee = -1
+    try run(end.rawValue)
+  }
+
+  /// Some errors (a full disk, a failing one) have rolled back already. If this fails as well, the first error is
+  /// the one that explains, and the next BEGIN tries it again.
+  func rollBack() {
+    if isInTransaction { try? end(.rollBack) }
+  }
+
+  func beginSavepoint() throws(DatabaseError) {
+    try run("SAVEPOINT body")
+  }
+
+  func endSavepoint(undoing: Bool) throws(DatabaseError) {
+    if undoing { try run("ROLLBACK TO body") }
+    try run("RELEASE body")
+  }
+
   /// Commits when `body` returns; rolls back when it throws or the commit does.
   func transaction<Value>(
     _ kind: TransactionKind, _ body: (borrowing Connection) throws -> Value
   ) throws -> Value {
-    try run(kind.rawValue)
     do {
+      try begin(kind)
       let value = try body(Connection(self, mayWrite: kind == .write))
-      try run("COMMIT")
+      try end(.commit)
       return value
     } catch {
-      // Some errors (a full disk, a failing one) have rolled back already. If this fails as well, the first
-      // error is the one that explains, and the next BEGIN reports a transaction that is still open.
-      if isInTransaction { try? run("ROLLBACK") }
+      rollBack()
       throw error
     }
   }
 
   private func run(_ sql: String) throws(DatabaseError) {
-    try statement(for: sql).run([], { _ throws(DatabaseError) in }, orThrow: { $0 })
-  }
-}
-
-/// The connection and the thread that alone may touch it.
-// Sendable because `handle` is reached through get() and set(_:) only, which trap on any other thread; after
-// the last reference is gone, whichever thread that was on, no other code can touch it.
-final class ConfinedConnection: @unchecked Sendable {
-  let thread: BlockingThread
-  private var handle: ConnectionHandle?
-
-  init(name: String) {
-    thread = BlockingThread(name: name)
-  }
-
-  func get() throws(DatabaseError) -> ConnectionHandle {
-    thread.checkIsolated()
-    guard let handle else { throw DatabaseError(.closed, "the database is closed") }
-    return handle
-  }
-
-  func set(_ handle: ConnectionHandle?) {
-    thread.checkIsolated()
-    self.handle = handle
+    try statement(for: sql).run { _ throws(DatabaseError) in }
   }
 }

@@ -1,11 +1,14 @@
+internal import CoreTypes
+internal import Synchronization
 internal import SystemCalls
 
-/// One SQLite file with one connection, which lives on a thread of its own: reads and writes happen one after
-/// the other.
+/// One SQLite file with several connections, each on a thread of its own: reads run side by side, writes one
+/// after the other, and neither waits for the other.
 ///
-/// Opening it brings the schema up to date by its ``Migration``s. All access goes through ``read(_:)`` and
-/// ``write(locking:_:)``, each one transaction; their bodies get a ``Connection``, run statements on it and answer
-/// values made of ``Row``s. WAL mode, foreign keys and SQLite's defensive options are always on.
+/// Opening it brings the schema up to date by its ``Migration``s. All access goes through ``read(waiting:_:)`` and
+/// ``write(locking:waiting:_:then:)``, each one transaction; their bodies get a ``Connection``, run statements on it
+/// and answer values made of ``Row``s. Writes that wait at the same time share one commit, so that many of them
+/// cost one wait for the disk. WAL mode, foreign keys and SQLite's defensive options are always on.
 ///
 ///     let database = try Database.open(
 ///       path: "/var/lib/pullbox-server/server.db",
@@ -17,104 +20,163 @@ internal import SystemCalls
 ///       try connection.query("SELECT title FROM books").map { try $0.text("title") }
 ///     }
 public final class Database: Sendable {
-  /// How a database is opened.
-  public struct Options: Sendable {
-    /// What a power cut may take away: SQLite's `synchronous`.
-    public enum Durability: String, Sendable {
-      /// A committed transaction survives a power cut.
-      case full = "FULL"
-      /// A power cut may take the last transactions away; the database stays whole.
-      case normal = "NORMAL"
-    }
-
-    /// What a power cut may take away.
-    public var durability: Durability
-    /// How long to wait for another process that holds the lock.
-    public var busyTimeout: Duration
-
-    /// The defaults: nothing committed is lost, and a lock is waited for 5 seconds.
-    public init(durability: Durability = .full, busyTimeout: Duration = .seconds(5)) {
-      self.durability = durability
-      self.busyTimeout = busyTimeout
-    }
+  /// How long a body waits for its turn.
+  public enum Patience: Sendable {
+    /// As long as ``Options/longestWait`` says: for what a client waits for.
+    case limited
+    /// Without an end: for work in the background, which nothing else makes up for.
+    case unlimited
   }
 
-  private let thread: BlockingThread
-  private let connection: ConfinedConnection
+  private let writer: Writer
+  private let readers: Readers
+  private let options: Options
+  private let path: String
+  let reserve: SpaceReserve
 
-  private init(_ connection: ConfinedConnection) {
-    self.connection = connection
-    thread = connection.thread
+  private init(path: String, writer: Writer, readers: Readers, reserve: SpaceReserve, options: Options) {
+    self.path = path
+    self.writer = writer
+    self.readers = readers
+    self.reserve = reserve
+    self.options = options
   }
 
-  /// Opens or creates the file, readable by its owner alone, and brings its schema up to date. Blocks: at
-  /// start-up, not on the cooperative pool. Throws ``DatabaseError``, `SystemError` when the file cannot be
+  deinit {
+    readers.queue.close()
+    writer.queue.close()
+  }
+
+  /// Opens or creates the file, readable by its owner alone, and brings its schema up to date; on a full disk with
+  /// the room that an earlier opening reserved (``Options/reserve``). Blocks: at start-up, not on the cooperative pool. Throws ``DatabaseError``, `SystemError` when the file cannot be
   /// made, or what a migration throws.
   public static func open(
     path: String, migrations: [Migration], options: Options = Options()
   ) throws -> Database {
     // SQLite would make it readable by every user; its companions take its permissions.
     _ = try FileDescriptor.open(path, .readWrite, options: .create, permissions: 0o600)
-    let connection = ConfinedConnection(name: "sqlite")
-    try connection.thread.runAndWait {
-      let handle = try ConnectionHandle(path: path)
-      try handle.prepare(options)
-      try handle.migrate(migrations)
-      connection.set(handle)
+    let log = StatementLog()
+    let reserve = SpaceReserve(of: path, length: options.reserve)
+    let writer = Writer(path: path, options: options, log: log)
+    do {
+      try writer.open(migrations)
+    } catch let error as DatabaseError where error.isOfStorage {
+      guard reserve.release() else { throw error }
+      try writer.open(migrations)
     }
-    return Database(connection)
+    // Not while the disk is full: the room would be taken back at once.
+    reserve.renew()
+    let readers = Readers(path: path, options: options, log: log)
+    do {
+      try readers.open()
+    } catch {
+      writer.queue.close()
+      writer.start()
+      writer.join()
+      throw error
+    }
+    writer.start()
+    readers.start()
+    return Database(path: path, writer: writer, readers: readers, reserve: reserve, options: options)
   }
 
   /// One transaction, committed when `body` returns, rolled back when it throws. `locks` names what the body's
   /// decision rests on; none where it decides nothing. The body may run again, and has no effect outside the
-  /// connection: what is to follow from it is in its value. Throws what `body` throws or ``DatabaseError``.
+  /// connection: what is to follow from it is in its value, and done by the caller or, where the order matters,
+  /// by `effect`.
+  ///
+  /// It answers once the transaction is as durable as ``Options/durability`` says. Bodies that wait at the same
+  /// time share a commit; one that throws takes none of the others with it, a commit that fails is the error of
+  /// all of them. `effect` gets the value after the commit and before the answer, on the writer's thread: the
+  /// effects of all writes happen one after the other, in the order of their commits. It is short, and never
+  /// waits.
+  ///
+  /// Throws what `body` throws or ``DatabaseError``: `overloaded` when it was not begun in time. A task that is
+  /// cancelled while its body waits takes it back and throws `CancellationError`; one that was cancelled before is
+  /// served all the same.
   @discardableResult
   public func write<Value: Sendable>(
-    locking locks: [DatabaseLock], _ body: @escaping @Sendable (borrowing Connection) throws -> Value
+    locking locks: [DatabaseLock], waiting patience: Patience = .limited,
+    _ body: @escaping @Sendable (borrowing Connection) throws -> Value,
+    then effect: (@Sendable (Value) -> Void)? = nil
   ) async throws -> Value {
-    try await thread.run { [connection] in try connection.get().transaction(.write, body) }
+    try await CalledBody(locks: locks, waitingAtMost: options.wait(patience), then: effect, body)
+      .value(from: writer.queue)
   }
 
-  /// `body` sees one state of the database; a statement that writes throws ``DatabaseError`` `readOnly`.
-  /// Throws what `body` throws or ``DatabaseError``.
+  /// `body` sees one state of the database, with everything that was written before the call; a statement that
+  /// writes throws ``DatabaseError`` `readOnly`. Throws and ends as ``write(locking:waiting:_:then:)`` does.
   public func read<Value: Sendable>(
+    waiting patience: Patience = .limited,
     _ body: @escaping @Sendable (borrowing Connection) throws -> Value
   ) async throws -> Value {
-    try await thread.run { [connection] in try connection.get().transaction(.read, body) }
+    try await CalledBody(waitingAtMost: options.wait(patience), body).value(from: readers.queue)
   }
 
-  /// Does what ``write(locking:_:)`` does and blocks the caller: for threads of our own, never on the cooperative
-  /// pool.
+  /// Does what ``write(locking:waiting:_:then:)`` does and blocks the caller, however long it takes: for threads of
+  /// our own, never on the cooperative pool. Traps in the body of a write.
   @discardableResult
   public func writeBlocking<Value: Sendable>(
-    locking locks: [DatabaseLock], _ body: @escaping @Sendable (borrowing Connection) throws -> Value
+    locking locks: [DatabaseLock],
+    _ body: @escaping @Sendable (borrowing Connection) throws -> Value
   ) throws -> Value {
-    try thread.runAndWait { [connection] in try connection.get().transaction(.write, body) }
+    precondition(!writer.isCurrent, "a write would wait for itself")
+    return try CalledBody(locks: locks, waitingAtMost: nil, body).valueBlocking(from: writer.queue)
   }
 
-  /// Does what ``read(_:)`` does and blocks the caller: for threads of our own, never on the cooperative
-  /// pool.
+  /// Does what ``read(waiting:_:)`` does and blocks the caller, however long it takes: for threads of our own, never
+  /// on the cooperative pool. Traps in the body of a read.
   public func readBlocking<Value: Sendable>(
     _ body: @escaping @Sendable (borrowing Connection) throws -> Value
   ) throws -> Value {
-    try thread.runAndWait { [connection] in try connection.get().transaction(.read, body) }
+    precondition(!readers.areCurrent, "a read would wait for itself")
+    return try CalledBody(waitingAtMost: nil, body).valueBlocking(from: readers.queue)
   }
 
-  /// Lets SQLite gather statistics, which it needs to choose between indexes, of the tables where it had to
-  /// choose since the database was opened. It reads at most 400 entries of each index. To be called now and
-  /// then, and before ``close()``: never at the opening, when nothing has been asked yet. Throws
-  /// ``DatabaseError``.
+  /// Lets SQLite gather statistics, which it needs to choose between indexes. It reads at most 400 entries of each
+  /// index. To be called now and then, and before ``close()``: never at the opening of a new file, when there is
+  /// nothing to count. Throws ``DatabaseError``.
   public func optimize() async throws {
-    try await thread.run { [connection] in
-      // Not kept as a prepared statement: what is to be done is decided when it is prepared. 0x10000 asks later
-      // versions of SQLite for the tables that were not asked about as well.
-      try connection.get().execute(script: "PRAGMA analysis_limit = 400; PRAGMA optimize = 0x10002")
+    try await write(locking: [.everything], waiting: .unlimited) { connection in
+      try connection.execute(script: "PRAGMA analysis_limit = 400; ANALYZE")
+    } then: { [readers] _ in
+      // A connection reads the statistics once, when it is opened.
+      readers.renew()
     }
   }
+
+  /// Why the last write that had something to write was not written, nil if it was: the disk is full, it fails,
+  /// or the file is damaged or may not be written.
+  public var lastWriteFailure: DatabaseError? { writer.failure.value }
+
+  /// For a probe of readiness: reads, and writes where there is doubt that anything can be written: the last write
+  /// was not, or hardly any room is left. Throws ``DatabaseError``.
+  public func check() async throws {
+    let isTight = try await read { [path] connection in
+      _ = try connection.first("SELECT 1")
+      return ((try? FileSystem.freeSpace(at: FileSystem.parent(of: path))) ?? .zero) < .mebibytes(4)
+    }
+    if isTight || lastWriteFailure != nil { try await checkWritable() }
+  }
+
+  /// Writes something that changes nothing, and throws ``DatabaseError`` where nothing can be written.
+  public func checkWritable() async throws {
+    try await write(locking: []) { connection in
+      let version = try connection.first("PRAGMA user_version")?.integer("user_version") ?? 0
+      // A pragma takes no bound value; this one is a number of ours.
+      try connection.execute("PRAGMA user_version = \(version)")
+    }
+  }
+
+  /// How many bodies wait for their turn.
+  public var waiting: (reads: Int, writes: Int) { (readers.queue.count, writer.queue.count) }
 
   /// Closes the file after what was asked before; every later call throws `closed`. Blocks until done. A
   /// database that is let go without it is closed too, later.
   public func close() {
-    thread.runAndWait { [connection] in connection.set(nil) }
+    readers.queue.close()
+    readers.join()
+    writer.queue.close()
+    writer.join()
   }
 }

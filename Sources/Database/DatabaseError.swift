@@ -1,11 +1,13 @@
 internal import CSQLite
+public import CoreTypes
 
 /// What went wrong with the database. Never holds a bound value: the statement is quoted with its `?`.
-public struct DatabaseError: Error, Sendable, CustomStringConvertible {
+public struct DatabaseError: TemporarilyFailing, Sendable, CustomStringConvertible {
   /// What kind of failure it is, from SQLite's primary result code or ours.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Name: String {
       case busy
+      case overloaded
       case constraint
       case outOfSpace = "out of space"
       case inputOutput = "input or output"
@@ -22,8 +24,10 @@ public struct DatabaseError: Error, Sendable, CustomStringConvertible {
     private let name: Name
     private init(_ name: Name) { self.name = name }
 
-    /// Another process held the lock for longer than the busy timeout. The one code worth another try.
+    /// Another process held the lock for longer than the busy timeout. Worth another try.
     public static let busy = Code(.busy)
+    /// Too many bodies wait, or this one waited too long and was not begun. Worth another try, later.
+    public static let overloaded = Code(.overloaded)
     /// A UNIQUE, CHECK, NOT NULL or foreign key constraint, or a trigger's RAISE, refused the change.
     public static let constraint = Code(.constraint)
     /// The disk is full.
@@ -94,8 +98,28 @@ public struct DatabaseError: Error, Sendable, CustomStringConvertible {
   /// A foreign key constraint refused the change.
   public var isForeignKeyViolation: Bool { extendedCode == SQLITE_CONSTRAINT | (3 << 8) }
 
-  /// The same call may succeed later: only a lock was in the way.
-  public var isRetryable: Bool { code == .busy }
+  /// The same call may succeed later: only others were in the way.
+  public var isRetryable: Bool { code == .busy || code == .overloaded }
+
+  /// The disk or the file is at fault: full, failing, not to be written, damaged.
+  public var isOfStorage: Bool {
+    switch code {
+    case .outOfSpace, .inputOutput, .corrupt, .cannotOpen: true
+    // Ours is a statement that writes in a read.
+    case .readOnly: extendedCode != 0
+    default: false
+    }
+  }
+
+  /// A full disk, a queue that is full, a disk or file that fails; nil for what would fail again.
+  public var temporaryFailure: TemporaryFailure? {
+    switch code {
+    case .outOfSpace: .outOfSpace
+    case .busy, .overloaded: .overloaded
+    case _ where isOfStorage: .storage
+    default: nil
+    }
+  }
 
   /// Code, extended code, message and statement in one line.
   public var description: String {

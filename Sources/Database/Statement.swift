@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Synchronization
 
 /// One prepared statement, finalized when it goes away. Confined with the connection it belongs to; it must
 /// go before that does.
@@ -6,15 +7,22 @@ internal import CSQLite
 final class Statement {
   let sql: String
   let columns: [String]
+  let isReadOnly: Bool
   /// Between the first step and the reset: it cannot be used for anything else.
   private(set) var isInUse = false
 
+  /// When it was last asked for, in the count of its cache.
+  fileprivate var lastUse = 0
+
   private let handle: OpaquePointer
   private let database: OpaquePointer
+  private let log: StatementLog.Entry?
+  let parameterCount: Int
 
   /// `sql` must hold one statement and nothing after it.
-  init(_ sql: String, database: OpaquePointer) throws(DatabaseError) {
+  init(_ sql: String, database: OpaquePointer, log: StatementLog.Entry?) throws(DatabaseError) {
     self.sql = sql
+    self.log = log
     unsafe self.database = database
     var text = sql
     var prepared: OpaquePointer?
@@ -38,6 +46,8 @@ final class Statement {
       throw DatabaseError(.misuse, "not one statement", sql: sql)
     }
     unsafe handle = prepared
+    isReadOnly = unsafe sqlite3_stmt_readonly(prepared) != 0
+    parameterCount = Int(unsafe sqlite3_bind_parameter_count(prepared))
     let count = unsafe sqlite3_column_count(prepared)
     columns = (0..<count).map { index in
       unsafe sqlite3_column_name(prepared, index).map { unsafe String(cString: $0) } ?? ""
@@ -49,15 +59,24 @@ final class Statement {
     _ = unsafe sqlite3_finalize(handle)
   }
 
-  var isReadOnly: Bool { unsafe sqlite3_stmt_readonly(handle) != 0 }
+  /// What `body` of ``run(_:orThrow:_:)`` says of the rows to come.
+  enum Next {
+    case row
+    case end
+  }
 
-  /// How many operations of SQLite's virtual machine it took since the last call: grows with the rows it
-  /// visits, whether it answers them or not, and is the same on every machine.
-  func takeSteps() -> Int { Int(unsafe sqlite3_stmt_status(handle, SQLITE_STMTSTATUS_VM_STEP, 1)) }
+  /// Without values; hands every row to `body`.
+  func run(_ body: (Row) throws(DatabaseError) -> Void) throws(DatabaseError) {
+    try run([], orThrow: { $0 }) { row throws(DatabaseError) in
+      try body(row)
+      return .row
+    }
+  }
 
-  /// Binds `values` in order, hands every row to `body`, and resets whatever happens.
+  /// Binds `values` in order, hands row after row to `body` until there is none or it wants no more, and resets
+  /// whatever happens.
   func run<Failure: Error>(
-    _ values: [SQLValue], _ body: (Row) throws(Failure) -> Void, orThrow wrap: (DatabaseError) -> Failure
+    _ values: [SQLValue], orThrow wrap: (DatabaseError) -> Failure, _ body: (Row) throws(Failure) -> Next
   ) throws(Failure) {
     precondition(!isInUse)
     isInUse = true
@@ -67,24 +86,25 @@ final class Statement {
       let result = unsafe sqlite3_step(handle)
       if result == SQLITE_DONE { return }
       guard result == SQLITE_ROW else { throw wrap(unsafe .last(of: database, result: result, sql: sql)) }
-      try body(row())
+      if try body(row()) == .end { return }
     }
   }
 
   private func reset() {
     // Both repeat the error of the last step, which was thrown when it happened.
     _ = unsafe sqlite3_reset(handle)
-    _ = unsafe sqlite3_clear_bindings(handle)
+    if parameterCount > 0 { _ = unsafe sqlite3_clear_bindings(handle) }
+    // Operations of SQLite's virtual machine: they grow with the rows that were visited, answered or not.
+    log?.steps.add(Int(unsafe sqlite3_stmt_status(handle, SQLITE_STMTSTATUS_VM_STEP, 1)), ordering: .relaxed)
     isInUse = false
   }
 
   private func bind(_ values: [SQLValue]) throws(DatabaseError) {
-    let expected = unsafe sqlite3_bind_parameter_count(handle)
-    guard values.count == Int(expected) else {
-      throw DatabaseError(.misuse, "\(values.count) values for \(expected) places", sql: sql)
+    guard values.count == parameterCount else {
+      throw DatabaseError(.misuse, "\(values.count) values for \(parameterCount) places", sql: sql)
     }
-    for (index, value) in values.enumerated() {
-      let result = bind(value, at: Int32(index + 1))
+    for index in values.indices {
+      let result = bind(values[index], at: Int32(index + 1))
       guard result == SQLITE_OK else { throw unsafe .last(of: database, result: result, sql: sql) }
     }
   }
@@ -134,10 +154,25 @@ final class Statement {
 
 /// The statements used last, by their text.
 struct StatementCache {
-  private var statements: [String: Statement] = [:]
-  /// The least recently used first.
-  private var order: [String] = []
+  /// A text that is hashed by its length and a few of its bytes: statements are long, few, and asked for all the
+  /// time, and the same literal is equal to itself at a glance.
+  private struct Key: Hashable {
+    let sql: String
+
+    func hash(into hasher: inout Hasher) {
+      let bytes = sql.utf8.span
+      var digest = UInt64(truncatingIfNeeded: bytes.count)
+      let step = max(1, bytes.count / 16)
+      for index in stride(from: bytes.count - 1, through: 0, by: -step) {
+        digest = digest &* 0x100_0000_01B3 ^ UInt64(bytes[index])
+      }
+      hasher.combine(digest)
+    }
+  }
+
+  private var statements: [Key: Statement] = [:]
   private let capacity: Int
+  private var uses = 0
 
   init(capacity: Int) {
     self.capacity = capacity
@@ -148,35 +183,24 @@ struct StatementCache {
   mutating func statement(
     for sql: String, _ prepare: (String) throws(DatabaseError) -> Statement
   ) throws(DatabaseError) -> Statement {
-    if let cached = statements[sql] {
+    uses += 1
+    let key = Key(sql: sql)
+    if let cached = statements[key] {
       if cached.isInUse { return try prepare(sql) }
-      touch(sql)
+      cached.lastUse = uses
       return cached
     }
     let statement = try prepare(sql)
-    statements[sql] = statement
-    order.append(sql)
-    if order.count > capacity { statements[order.removeFirst()] = nil }
+    statement.lastUse = uses
+    if statements.count >= capacity, let oldest = statements.min(by: { $0.value.lastUse < $1.value.lastUse })
+    {
+      statements[oldest.key] = nil
+    }
+    statements[key] = statement
     return statement
   }
 
   mutating func removeAll() {
     statements = [:]
-    order = []
-  }
-
-  var count: Int { statements.count }
-
-  /// The least recently used first.
-  var texts: [String] { order }
-
-  /// The least recently used first, with what they took since the last call.
-  func takeSteps() -> [(sql: String, steps: Int)] {
-    order.compactMap { sql in statements[sql].map { (sql, $0.takeSteps()) } }
-  }
-
-  private mutating func touch(_ sql: String) {
-    guard order.last != sql, let index = order.firstIndex(of: sql) else { return }
-    order.append(order.remove(at: index))
   }
 }

@@ -1,8 +1,10 @@
+internal import CoreTypes
 public import HTTPServer
 public import PullboxAPI
 
-/// Collects the routes of a service whose responders may throw: a ``Problem`` becomes the answer, anything
-/// else is reported with its request and answered `internal-error`, without a word about its cause.
+/// Collects the routes of a service whose responders may throw: a ``Problem`` becomes the answer, a
+/// `TemporaryFailure` is answered 503 or 507 with the time to try again, anything else `internal-error`, without a
+/// word about its cause. What is no ``Problem`` is reported with its request, overload apart.
 ///
 /// Routes are added first, then ``router(reporting:observing:)`` makes the handler of an `HTTPServer` of
 /// them:
@@ -92,11 +94,25 @@ public struct APIRoutes {
             } catch let problem as Problem {
               return refuse(problem, to: request, at: pattern)
             } catch {
-              report(request, error)
-              return refuse(Problem(.internalError, "request \(request.id)"), to: request, at: pattern)
+              let failure = (error as? any TemporarilyFailing)?.temporaryFailure
+              // Overload is counted, and no line each: it would add to the load.
+              if failure != .overloaded { report(request, error) }
+              let problem = failure.map { Problem($0) } ?? Problem(.internalError, "request \(request.id)")
+              return refuse(problem, to: request, at: pattern)
             }
           }
         }
       })
+  }
+}
+
+extension Problem {
+  /// What a client is told of a failure that passes: when to try again, and nothing of its cause.
+  init(_ failure: TemporaryFailure) {
+    switch failure {
+    case .outOfSpace: self.init(.outOfSpace, "the disk is full", retryAfterSeconds: 30)
+    case .overloaded: self.init(.unavailable, "too much is asked for at once", retryAfterSeconds: 2)
+    case .storage: self.init(.unavailable, "what is stored cannot be used now", retryAfterSeconds: 10)
+    }
   }
 }

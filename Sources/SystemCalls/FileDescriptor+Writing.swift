@@ -3,6 +3,12 @@ public import CoreTypes
 internal import Glibc
 
 extension FileDescriptor {
+  /// fallocate(2): takes the room for so many bytes from the beginning; throws `EOPNOTSUPP` where the file system
+  /// cannot do it.
+  public func allocate(_ length: ByteCount) throws(SystemError) {
+    try SystemCall.run("fallocate") { fallocate(number, 0, 0, length.rawValue) }
+  }
+
   /// pwrite(2) until all of `bytes` is written at `offset`.
   public func write(_ bytes: Span<UInt8>, at offset: ByteCount) throws(SystemError) {
     var written = 0

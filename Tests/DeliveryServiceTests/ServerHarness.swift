@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
+import Database
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -33,9 +34,10 @@ final class ServerHarness: Sendable {
   static func run(
     options: [String] = [], in directory: TemporaryDirectory? = nil,
     timer: any MonotonicClock = SystemMonotonicClock(), log: Log = Log(level: .error),
-    _ body: (ServerHarness) async throws -> Void
+    database: Database.Options = TestDatabase.options, _ body: (ServerHarness) async throws -> Void
   ) async throws {
-    let harness = try await ServerHarness(options: options, directory: directory, timer: timer, log: log)
+    let harness = try await ServerHarness(
+      options: options, directory: directory, timer: timer, log: log, database: database)
     try await withThrowingTaskGroup { group in
       group.addTask { try await harness.server.run() }
       do {
@@ -54,7 +56,8 @@ final class ServerHarness: Sendable {
   }
 
   private init(
-    options: [String], directory: TemporaryDirectory?, timer: any MonotonicClock, log: Log
+    options: [String], directory: TemporaryDirectory?, timer: any MonotonicClock, log: Log,
+    database: Database.Options
   ) async throws {
     self.directory = try directory ?? TemporaryDirectory()
     clock = ManualWallClock(Self.start)
@@ -67,7 +70,7 @@ final class ServerHarness: Sendable {
     let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
     guard case .run(let parsed) = try parser.parse(arguments) else { throw Unparsed() }
     configuration = try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed)
-    server = try DeliveryServer(configuration, log: log, clock: clock, timer: timer)
+    server = try DeliveryServer(configuration, log: log, clock: clock, timer: timer, options: database)
     try await server.start()
     client = try HTTPClient()
     let url = "http://" + (server.addresses.first ?? "")

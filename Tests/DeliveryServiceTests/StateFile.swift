@@ -1,4 +1,6 @@
+import CoreTypes
 import Database
+import Foundation
 import PullboxTesting
 
 @testable import DeliveryService
@@ -16,9 +18,32 @@ final class StateFile {
     for database in opened { database.close() }
   }
 
-  func open(_ migrations: [Migration] = Migrations.all) throws -> Database {
-    let database = try Database.open(path: directory.path("server.db"), migrations: migrations)
+  func open(
+    _ migrations: [Migration] = Migrations.all, options: Database.Options = TestDatabase.options
+  ) throws -> Database {
+    let database = try Database.open(
+      path: directory.path("server.db"), migrations: migrations, options: options)
     opened.append(database)
     return database
+  }
+}
+
+/// The databases of these tests: `PULLBOX_TEST_DATABASE=twice` lets every body of a write run twice,
+/// `PULLBOX_TEST_DATABASE=interleaved` lets another one run in between as well. Then a body that has an effect outside
+/// its connection, or decides by what it kept from its first run, fails its tests.
+enum TestDatabase {
+  static let options = Database.Options(
+    reserve: .mebibytes(4),
+    rehearsal: rehearsal(named: ProcessInfo.processInfo.environment["PULLBOX_TEST_DATABASE"]),
+    // The collection removes a file in the body that decides on it.
+    kindsNotRehearsed: ["content"])
+
+  private static func rehearsal(named name: String?) -> Database.Options.Rehearsal {
+    switch name {
+    case nil, "", "plain": .none
+    case "twice": .twice
+    case "interleaved": .interleaved
+    case let name?: preconditionFailure("PULLBOX_TEST_DATABASE is plain, twice or interleaved, not \(name)")
+    }
   }
 }

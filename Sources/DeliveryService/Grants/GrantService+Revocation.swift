@@ -31,16 +31,19 @@ extension GrantService {
     try await enforce(changed)
   }
 
-  /// Brings the revocation list in line with the database. On its thread, one after the other: when a grant is taken
-  /// back and given back at the same moment, the stop that stays is that of the state that stays.
+  /// Brings the revocation list in line with the database, in the order of the writes: when a grant is taken back and
+  /// given back at the same moment, the stop that stays is that of the state that stays.
   private func enforce(_ handles: [DeliveryHandle]) async throws {
-    let stops = stops
-    try await grantStore.database.read { connection in
-      for handle in handles {
-        if try GrantTable.revocationSource(of: handle, in: connection) == nil {
-          stops.reinstate(grant: handle)
+    try await grantStore.database.write(locking: [.everything]) { connection in
+      try handles.map {
+        (handle: $0, isRevoked: try GrantTable.revocationSource(of: $0, in: connection) != nil)
+      }
+    } then: { [stops] grants in
+      for grant in grants {
+        if grant.isRevoked {
+          stops.revoke(grant: grant.handle)
         } else {
-          stops.revoke(grant: handle)
+          stops.reinstate(grant: grant.handle)
         }
       }
     }

@@ -120,7 +120,8 @@ struct GrantService: Sendable {
         state: outcome.grant.machine.name,
         remaining: outcome.remaining.isEmpty ? nil : outcome.remaining)
     }
-    let isFinished = try await outbox.attempt(entry, patience: storePatience)
+    // The completion is recorded: whatever becomes of the call now, the outbox makes it.
+    let isFinished = (try? await outbox.attempt(entry, patience: storePatience)) ?? false
     return CompletionResponse(state: isFinished ? .finished : .completed)
   }
 

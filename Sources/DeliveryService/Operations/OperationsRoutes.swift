@@ -25,10 +25,11 @@ struct OperationsRoutes: Sendable {
   /// Why the server is not ready; nil if it is.
   private func unreadiness() async -> String? {
     do {
-      _ = try await database.read { try $0.first("SELECT 1 AS one") }
+      try await database.check()
       return nil
     } catch {
-      return "the database does not answer"
+      return
+        "the database cannot be used: \((error as? DatabaseError)?.code.description ?? "it does not answer")"
     }
   }
 }

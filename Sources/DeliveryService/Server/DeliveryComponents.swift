@@ -59,10 +59,10 @@ struct DeliveryComponents: Sendable {
     recorder = DeliveryRecorder(meters: meters, database: database, timer: timer)
     let revocations = RevocationList(meters: meters, generation: generation)
     self.revocations = revocations
-    try database.readBlocking { connection in
-      revocations.restore(
-        grants: try GrantTable.revoked(in: connection), contents: try BlockedContentTable.all(in: connection))
+    let revoked = try database.readBlocking { connection in
+      (try GrantTable.revoked(in: connection), try BlockedContentTable.all(in: connection))
     }
+    revocations.restore(grants: revoked.0, contents: revoked.1)
 
     let store = try Self.store(on: infrastructure)
     let grantStore = GrantStore(database: database, clock: clock)

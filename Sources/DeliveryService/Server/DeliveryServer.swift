@@ -41,9 +41,19 @@ public final class DeliveryServer: Service {
 
   /// Opens the state directory, which no other process may hold. Blocks. Throws ``ConfigurationError`` or
   /// ``StateDirectoryError`` for what an operator can fix, and what the database or the system throws.
-  public init(
+  public convenience init(
     _ configuration: DeliveryConfiguration, log: Log, clock: any WallClock = SystemWallClock(),
     timer: any MonotonicClock = SystemMonotonicClock(), inherited: [InheritedSocket] = []
+  ) throws {
+    try self.init(
+      configuration, log: log, clock: clock, timer: timer, inherited: inherited,
+      options: Database.Options(reserve: .mebibytes(4)))
+  }
+
+  /// Opens the database with `options`, which tests choose.
+  init(
+    _ configuration: DeliveryConfiguration, log: Log, clock: any WallClock, timer: any MonotonicClock,
+    inherited: [InheritedSocket] = [], options: Database.Options
   ) throws {
     self.clock = clock
     self.log = log
@@ -51,7 +61,8 @@ public final class DeliveryServer: Service {
     let state = configuration.state
     lock = try StateDirectory.claim(state)
     var http = try Self.transport(configuration, inherited: inherited, log: log)
-    database = try Database.open(path: state + "/server.db", migrations: Migrations.all)
+    database = try Database.open(
+      path: state + "/server.db", migrations: Migrations.all, options: options)
     client = try HTTPClient()
     let pools = DeliveryPools()
     let components = try DeliveryComponents(

@@ -12,7 +12,7 @@ struct AgentDatabase: Sendable {
 
   /// Throws what `Database.open` throws.
   init(path: String) throws {
-    database = try Database.open(path: path, migrations: Self.migrations)
+    database = try Database.open(path: path, migrations: Self.migrations, options: .small)
   }
 
   func close() {

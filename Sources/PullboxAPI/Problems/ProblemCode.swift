@@ -176,7 +176,7 @@ public struct ProblemCode: Hashable, Sendable {
   )
   /// The quota or the disk has no room for so many bytes.
   public static let outOfSpace = ProblemCode(
-    "out-of-space", status: 507, title: "There is no room for this upload")
+    "out-of-space", status: 507, title: "There is no room for this")
   /// Manifest, package or signatures break rules, all of which `faults` lists.
   public static let packageRejected = ProblemCode(
     "package-rejected", status: 422, title: "The package has faults")

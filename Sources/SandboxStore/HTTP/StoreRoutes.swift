@@ -28,10 +28,11 @@ struct StoreRoutes: Sendable {
     routes.on(.post, "/store/v1/transactions/{id}/finish", use: finish)
     routes.onHealth { [store] in
       do {
-        try await store.database.read { _ in }
+        try await store.database.check()
         return nil
       } catch {
-        return "the database does not answer"
+        return
+          "the database cannot be used: \((error as? DatabaseError)?.code.description ?? "it does not answer")"
       }
     }
     return routes.router { [log] request, error in

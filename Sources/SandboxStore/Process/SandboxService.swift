@@ -75,7 +75,9 @@ final class RunningStore: Sendable {
     let authority = try directory.authority(now: clock.now())
     let credential = try configuration.serverCredential ?? directory.serverCredential()
     client = try HTTPClient()
-    database = try Database.open(path: directory.databasePath, migrations: StoreSchema.migrations)
+    database = try Database.open(
+      path: directory.databasePath, migrations: StoreSchema.migrations,
+      options: Database.Options(readers: 1, reserve: .mebibytes(4)))
     store = PaymentStore(
       database: database, catalog: RemoteCatalog(baseURL: configuration.catalog, client: client),
       issuer: ReceiptIssuer(authority: authority, bundleIdentifier: configuration.bundle, clock: clock),

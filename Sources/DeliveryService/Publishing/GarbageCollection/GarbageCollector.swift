@@ -4,6 +4,7 @@ import Crypto
 import Database
 import PullboxAPI
 import ServiceRuntime
+import SystemCalls
 
 /// Removes what nothing needs: uploads that expired, files that belong to none, blobs that no version and no
 /// live grant refers to. A kill at any point leaves things that the next run finds again.
@@ -33,6 +34,8 @@ struct GarbageCollector: Sendable {
       return GarbageCollectionReport(
         dryRun: true, uploads: plan.expired + plan.strays, blobs: plan.due, waiting: plan.waiting)
     }
+    // On a full disk there is no room otherwise to write down what makes room.
+    await BlockingPool.shared.run { [database] in database.releaseReserve() }
     var removed: (uploads: [GarbageCollectionReport.UploadItem], blobs: [GarbageCollectionReport.BlobItem]) =
       ([], [])
     for item in plan.expired where try await uploads.removeExpired(item.upload, by: actor) {
@@ -41,6 +44,7 @@ struct GarbageCollector: Sendable {
     for item in plan.strays where try await uploads.removeStray(item.upload) { removed.uploads.append(item) }
     try await mark(plan)
     for item in plan.due where try await remove(item, by: actor) { removed.blobs.append(item) }
+    await BlockingPool.shared.run { [database] in database.renewReserve() }
     return GarbageCollectionReport(
       dryRun: false, uploads: removed.uploads, blobs: removed.blobs, waiting: plan.waiting)
   }

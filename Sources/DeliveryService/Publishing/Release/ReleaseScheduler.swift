@@ -48,13 +48,14 @@ final class ReleaseScheduler: Sendable {
   /// Answers how many dates had come.
   func releaseDue() async throws -> Int {
     let now = clock.now()
-    let outcomes = try await database.write(locking: [.everything]) { connection in
+    let outcomes = try await database.write(locking: [.everything], waiting: .unlimited) { connection in
       try VersionTable.due(at: now, limit: Self.batch, in: connection).compactMap { record in
         try Self.release(record, at: now, in: connection)
       }
+    } then: { [stops] outcomes in
+      for outcome in outcomes { stops?.follow(outcome) }
     }
     for outcome in outcomes {
-      stops?.follow(outcome)
       if outcome.hasSettledDebts { didSettleDebts() }
       let record = outcome.record
       log.info(

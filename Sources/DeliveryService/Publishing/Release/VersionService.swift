@@ -151,8 +151,9 @@ struct VersionService: Sendable {
         try conditions.check(present)
       }
       return try transition.apply(step, in: connection)
+    } then: { [stops] outcome in
+      stops?.follow(outcome)
     }
-    stops?.follow(outcome)
     if outcome.movedSchedule { scheduler.wake() }
     if outcome.hasSettledDebts { didSettleDebts() }
     return outcome.record
@@ -160,7 +161,8 @@ struct VersionService: Sendable {
 }
 
 extension ContentBlocking {
-  /// Does what the step means for grants made before; the database says it again at the next start.
+  /// Does what the step means for grants made before; the database says it again at the next start. To be called
+  /// in the order of the commits.
   func follow(_ outcome: VersionTransition.Outcome) {
     for (digest, isStopped) in outcome.stopped {
       if isStopped { block(content: digest) } else { unblock(content: digest) }

@@ -1,0 +1,76 @@
+public import CoreTypes
+internal import Glibc
+
+extension Database {
+  /// How a database is opened.
+  public struct Options: Sendable {
+    /// What a power cut may take away: SQLite's `synchronous`.
+    public enum Durability: String, Sendable {
+      /// A committed transaction survives a power cut.
+      case full = "FULL"
+      /// A power cut may take the last transactions away; the database stays whole.
+      case normal = "NORMAL"
+    }
+
+    /// How often the body of a write runs: once, unless a test wants to see that a body can run again and has no
+    /// effect outside its connection.
+    public enum Rehearsal: Hashable, Sendable {
+      /// Each body runs once.
+      case none
+      /// Each body runs twice: what it did first is undone before it runs again. Traps when the two runs come to
+      /// different ends.
+      case twice
+      /// Each body runs twice, and between the two runs the next body that waits runs, as if it had won a race.
+      case interleaved
+    }
+
+    /// What a power cut may take away.
+    public var durability: Durability
+    /// How long to wait for another process that holds the lock.
+    public var busyTimeout: Duration
+    /// Connections that read, at least one.
+    public var readers: Int
+    /// How many bodies may wait to read, and as many to write; more are refused as `overloaded`.
+    public var queueLimit: Int
+    /// How long a body waits for its turn before it is refused as `overloaded`; nil waits for ever.
+    public var longestWait: Duration?
+    /// Room on the disk that is kept for the day when there is none: see ``Database/releaseReserve()``.
+    public var reserve: ByteCount
+    /// For tests: whether bodies of writes run twice.
+    public var rehearsal: Rehearsal
+    /// For tests: bodies that lock something of these kinds run once all the same.
+    public var kindsNotRehearsed: Set<String>
+
+    /// The defaults: nothing committed is lost, a lock is waited for 5 seconds, one connection reads for each
+    /// processor up to four, 4096 bodies wait, each at most 5 seconds, no room is reserved.
+    public init(
+      durability: Durability = .full, busyTimeout: Duration = .seconds(5), readers: Int? = nil,
+      queueLimit: Int = 4096, longestWait: Duration? = .seconds(5), reserve: ByteCount = .zero,
+      rehearsal: Rehearsal = .none,
+      kindsNotRehearsed: Set<String> = []
+    ) {
+      self.durability = durability
+      self.busyTimeout = busyTimeout
+      self.readers = max(1, readers ?? min(4, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+      self.queueLimit = queueLimit
+      self.longestWait = longestWait
+      self.reserve = reserve
+      self.rehearsal = rehearsal
+      self.kindsNotRehearsed = kindsNotRehearsed
+    }
+
+    /// For a program with one user: one connection reads, and nothing is refused because it waits.
+    public static let small = Options(readers: 1, queueLimit: .max, longestWait: nil)
+
+    func wait(_ patience: Patience) -> Duration? {
+      switch patience {
+      case .limited: longestWait
+      case .unlimited: nil
+      }
+    }
+
+    func rehearses(_ body: QueuedBody) -> Bool {
+      rehearsal != .none && !body.locks.contains { kindsNotRehearsed.contains($0.kind) }
+    }
+  }
+}

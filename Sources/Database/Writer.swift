@@ -1,0 +1,181 @@
+internal import Synchronization
+internal import SystemCalls
+
+/// The connection that writes. It takes what waits, runs the bodies one after the other in one transaction, each
+/// in a savepoint of its own, commits once, and answers all of them.
+final class Writer: Sendable {
+  /// Bodies that share a commit.
+  private static let largestBatch = 512
+  /// How long bodies are added to a batch.
+  private static let longestBatch: Duration = .milliseconds(20)
+
+  let queue: BodyQueue
+  let failure = WriteFailure()
+  private let path: String
+  private let options: Database.Options
+  private let log: StatementLog
+  private let thread = ConnectionThread(name: "sqlite-write")
+  private let loop = Mutex<PendingResult<Void, Never>?>(nil)
+
+  init(path: String, options: Database.Options, log: StatementLog) {
+    self.path = path
+    self.options = options
+    self.log = log
+    queue = BodyQueue(limit: options.queueLimit)
+  }
+
+  var isCurrent: Bool { thread.isCurrent }
+
+  func open(_ migrations: [Migration]) throws {
+    try thread.open { [path, options, log] in
+      let handle = try ConnectionHandle(path: path, log: log)
+      try handle.prepare(options)
+      try handle.migrate(migrations)
+      handle.takeOverCheckpoints()
+      return handle
+    }
+  }
+
+  func start() {
+    loop.withLock { $0 = thread.start { [self] in work() } }
+  }
+
+  /// Waits until every body was served; the queue is closed.
+  func join() {
+    loop.withLock { $0 }?.get()
+  }
+
+  private func work() {
+    guard let handle = thread.get() else { return }
+    while let body = queue.take() {
+      serve(body, on: handle)
+      handle.checkpointIfDue()
+    }
+  }
+
+  /// Runs, commits and answers `first` and what waits behind it.
+  private func serve(_ first: QueuedBody, on handle: ConnectionHandle) {
+    do {
+      try handle.begin(.write)
+    } catch {
+      failure.note(error)
+      return first.answer(error)
+    }
+    let end = ContinuousClock.now + Self.longestBatch
+    var batch: [QueuedBody] = []
+    var next: QueuedBody? = first
+    while let body = next {
+      guard add(body, to: &batch, on: handle, rehearsing: options.rehearses(body)) else {
+        // What was done before is undone as well.
+        for body in batch { serveAlone(body, on: handle) }
+        return
+      }
+      next = batch.count < Self.largestBatch && .now < end ? queue.takeIfWaiting() : nil
+    }
+    do {
+      try handle.end(.commit)
+    } catch {
+      handle.rollBack()
+      failure.note(error)
+      // A constraint that is checked at the end: the error of the body that broke it.
+      guard error.code == .constraint, batch.count > 1 else { return batch.forEach { $0.answer(error) } }
+      for body in batch { serveAlone(body, on: handle) }
+      return
+    }
+    if handle.hasWritten { failure.clear() }
+    for body in batch { body.applyEffect() }
+    for body in batch { body.answer() }
+  }
+
+  /// Runs the body in the transaction that is open, and puts it in the batch. False when an error has ended the
+  /// transaction, of which the body has been told.
+  private func add(
+    _ body: QueuedBody, to batch: inout [QueuedBody], on handle: ConnectionHandle, rehearsing: Bool
+  ) -> Bool {
+    do {
+      var rehearsal: Run?
+      if rehearsing {
+        rehearsal = try run(body, on: handle, undoing: true)
+        if options.rehearsal == .interleaved, let other = queue.takeIfWaiting() {
+          rehearsal = nil
+          guard add(other, to: &batch, on: handle, rehearsing: false) else {
+            batch.append(body)
+            return false
+          }
+        }
+      }
+      let performance = try run(body, on: handle, undoing: false)
+      if let rehearsal {
+        precondition(performance.agrees(with: rehearsal), "a body ran twice: \(rehearsal), \(performance)")
+      }
+      batch.append(body)
+      return true
+    } catch {
+      handle.rollBack()
+      failure.note(error)
+      body.answer(error)
+      return false
+    }
+  }
+
+  private struct Run {
+    var error: (any Error)?
+    var changes: Int
+
+    /// Whether the body came to the same end. A disk may fail at one time and not at another.
+    func agrees(with other: Run) -> Bool {
+      if let storage = (error ?? other.error) as? DatabaseError, storage.isOfStorage { return true }
+      return (error == nil) == (other.error == nil) && changes == other.changes
+    }
+  }
+
+  /// Throws when there is no transaction any more, or no way back to where it began.
+  private func run(_ body: QueuedBody, on handle: ConnectionHandle, undoing: Bool) throws -> Run {
+    try handle.beginSavepoint()
+    let before = handle.totalChanges
+    let error = body.run(on: Connection(handle, mayWrite: true))
+    let changes = handle.totalChanges - before
+    guard handle.isInTransaction else {
+      throw error ?? DatabaseError(.other, "SQLite rolled the transaction back")
+    }
+    try handle.endSavepoint(undoing: undoing || error != nil)
+    if let error { failure.note(error) }
+    return Run(error: error, changes: changes)
+  }
+
+  /// Runs, commits and answers the body in a transaction of its own.
+  private func serveAlone(_ body: QueuedBody, on handle: ConnectionHandle) {
+    do {
+      try handle.begin(.write)
+      if let error = body.run(on: Connection(handle, mayWrite: true)) { throw error }
+      try handle.end(.commit)
+    } catch {
+      handle.rollBack()
+      failure.note(error)
+      return body.answer(error)
+    }
+    body.applyEffect()
+    body.answer()
+  }
+}
+
+/// Why the last write was not written, if it was not.
+final class WriteFailure: Sendable {
+  private let isSet = Atomic<Bool>(false)
+  private let error = Mutex<DatabaseError?>(nil)
+
+  var value: DatabaseError? { error.withLock { $0 } }
+
+  /// Keeps what says something of the disk or the file.
+  func note(_ error: any Error) {
+    guard let error = error as? DatabaseError, error.isOfStorage else { return }
+    self.error.withLock { $0 = error }
+    isSet.store(true, ordering: .relaxed)
+  }
+
+  func clear() {
+    guard isSet.load(ordering: .relaxed) else { return }
+    isSet.store(false, ordering: .relaxed)
+    error.withLock { $0 = nil }
+  }
+}

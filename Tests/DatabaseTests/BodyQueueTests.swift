@@ -1,0 +1,124 @@
+import Database
+import PullboxTesting
+import Synchronization
+import Testing
+
+@Suite("Bodies that wait for their turn")
+struct BodyQueueTests {
+  private let directory: TemporaryDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+  }
+
+  private func open(limit: Int = 4096, longestWait: Duration? = nil) throws -> Database {
+    try Database.open(
+      path: directory.path("test.sqlite"),
+      migrations: [Migration("rows", script: "CREATE TABLE rows (id)")],
+      options: .init(durability: .normal, readers: 1, queueLimit: limit, longestWait: longestWait))
+  }
+
+  /// Runs `body` while the writer and the reader are held.
+  private func holding(_ database: Database, _ body: () async throws -> Void) async throws {
+    let gate = Gate()
+    let begun = [Signal(), Signal()]
+    try await withThrowingTaskGroup { group in
+      group.addTask {
+        try await database.write(locking: [], waiting: .unlimited) { _ in
+          begun[0].set()
+          gate.wait()
+        }
+      }
+      group.addTask {
+        try await database.read(waiting: .unlimited) { _ in
+          begun[1].set()
+          gate.wait()
+        }
+      }
+      for signal in begun { await signal.wait() }
+      defer { gate.open() }
+      try await body()
+    }
+  }
+
+  private func untilWaiting(_ count: Int, in database: Database) async {
+    while database.waiting.writes < count { await Task.yield() }
+  }
+
+  private func insert(_ id: Int, into database: Database, _ patience: Database.Patience = .limited)
+    async throws
+  {
+    try await database.write(locking: [], waiting: patience) {
+      try $0.execute("INSERT INTO rows VALUES (?)", [.integer(id)])
+    }
+  }
+
+  private func ids(_ database: Database) async throws -> [Int64] {
+    try await database.read {
+      try $0.query("SELECT id FROM rows ORDER BY id").map { try $0.integer("id") }
+    }
+  }
+
+  @Test("one too many is refused at once") func limit() async throws {
+    let database = try open(limit: 0)
+    for _ in 0..<2 {
+      let error = await #expect(throws: DatabaseError.self) { try await insert(1, into: database) }
+      #expect(error?.code == .overloaded)
+      #expect(error?.isRetryable == true)
+    }
+    await #expect(throws: DatabaseError.self) { try await database.read { _ in } }
+  }
+
+  @Test("one that waits too long is refused while the thread is still busy, and was not begun")
+  func deadline() async throws {
+    let database = try open(longestWait: .milliseconds(20))
+    try await holding(database) {
+      let error = await #expect(throws: DatabaseError.self) { try await insert(1, into: database) }
+      #expect(error?.code == .overloaded)
+      let reading = await #expect(throws: DatabaseError.self) { try await database.read { _ in } }
+      #expect(reading?.code == .overloaded)
+    }
+    try await insert(2, into: database, .unlimited)
+    #expect(try await ids(database) == [2])
+  }
+
+  @Test("one that asks for it waits without an end") func unlimited() async throws {
+    let database = try open(longestWait: .milliseconds(20))
+    try await withThrowingTaskGroup { group in
+      try await holding(database) {
+        group.addTask { try await insert(1, into: database, .unlimited) }
+        await untilWaiting(1, in: database)
+        // Asked later, and refused first.
+        await #expect(throws: DatabaseError.self) { try await insert(2, into: database) }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await ids(database) == [1])
+  }
+
+  @Test("a task that is cancelled takes back what waits") func cancellation() async throws {
+    let database = try open()
+    try await holding(database) {
+      let task = Task { try await insert(1, into: database) }
+      await untilWaiting(1, in: database)
+      task.cancel()
+      await #expect(throws: CancellationError.self) { try await task.value }
+      #expect(database.waiting.writes == 0)
+    }
+    try await insert(2, into: database)
+    #expect(try await ids(database) == [2])
+  }
+
+  @Test("a task that was cancelled before is served: it may have something to clean up")
+  func cancelledBefore()
+    async throws
+  {
+    let database = try open()
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      try await insert(1, into: database)
+    }
+    try await task.value
+    #expect(try await ids(database) == [1])
+  }
+}

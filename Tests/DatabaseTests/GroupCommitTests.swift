@@ -1,0 +1,282 @@
+import Database
+import Dispatch
+import PullboxTesting
+import Synchronization
+import SystemCalls
+import Testing
+
+@Suite("Writes that share a commit")
+struct GroupCommitTests {
+  private struct Refusal: Error, Equatable {}
+
+  private let directory: TemporaryDirectory
+  private let migrations = [
+    Migration(
+      "rows",
+      script: """
+        CREATE TABLE rows (id INTEGER PRIMARY KEY, content TEXT NOT NULL) STRICT;
+        CREATE TABLE parts (row INTEGER NOT NULL REFERENCES rows (id) DEFERRABLE INITIALLY DEFERRED) STRICT;
+        """)
+  ]
+
+  init() throws {
+    directory = try TemporaryDirectory()
+  }
+
+  private func open(_ options: Database.Options = .init(durability: .normal)) throws -> Database {
+    try Database.open(path: directory.path("test.sqlite"), migrations: migrations, options: options)
+  }
+
+  private func ids(_ database: Database) async throws -> [Int64] {
+    try await database.read { connection in
+      try connection.query("SELECT id FROM rows ORDER BY id").map { try $0.integer("id") }
+    }
+  }
+
+  /// Runs one body for each number, all of them queued while the writer is held, so that they share a commit.
+  private func together(
+    _ numbers: Range<Int>, in database: Database,
+    _ body: @escaping @Sendable (Int) async throws -> Void
+  ) async throws {
+    let (begun, gate) = (Signal(), Gate())
+    try await withThrowingTaskGroup { group in
+      defer { gate.open() }
+      group.addTask {
+        try await database.write(locking: []) { _ in
+          begun.set()
+          gate.wait()
+        }
+      }
+      await begun.wait()
+      for number in numbers {
+        group.addTask { try await body(number) }
+        while database.waiting.writes < number - numbers.lowerBound + 1 { await Task.yield() }
+      }
+      gate.open()
+      try await group.waitForAll()
+    }
+  }
+
+  @Test("one that throws leaves nothing of itself, and takes none of the others with it")
+  func refusals()
+    async throws
+  {
+    let database = try open()
+    let refused = Mutex(0)
+    try await together(0..<300, in: database) { number in
+      do {
+        try await database.write(locking: []) { connection in
+          try connection.execute("INSERT INTO rows VALUES (?, 'a')", [.integer(number)])
+          if number % 3 == 0 { throw Refusal() }
+        }
+      } catch is Refusal {
+        refused.withLock { $0 += 1 }
+      }
+    }
+    #expect(refused.withLock { $0 } == 100)
+    #expect(try await ids(database) == (0..<300).filter { $0 % 3 != 0 })
+  }
+
+  @Test("one sees what those before it in the same commit wrote, and nothing of one that threw")
+  func order() async throws {
+    let database = try open()
+    let counts = Mutex<[Int64]>([])
+    try await together(0..<100, in: database) { number in
+      let count = try? await database.write(locking: []) { connection in
+        try connection.execute("INSERT INTO rows (content) VALUES ('a')")
+        if number % 2 == 0 { throw Refusal() }
+        return try connection.first("SELECT count(*) AS n FROM rows")?.integer("n") ?? 0
+      }
+      if let count { counts.withLock { $0.append(count) } }
+    }
+    #expect(counts.withLock { $0.sorted() } == Array(1...50))
+  }
+
+  @Test("an error that ends the whole transaction is that of its own body: the others are written")
+  func fullDisk() async throws {
+    let database = try open()
+    // Pages of the file as it is: the next one that is needed is one too many.
+    try await database.write(locking: []) { connection in
+      let pages = try connection.first("PRAGMA page_count")?.integer("page_count") ?? 0
+      _ = try connection.query("PRAGMA max_page_count = \(pages)")
+    }
+    let failed = Mutex<[Int: DatabaseError.Code]>([:])
+    try await together(0..<20, in: database) { number in
+      let content = String(repeating: "x", count: number == 7 ? 100_000 : 10)
+      do {
+        try await database.write(locking: []) { connection in
+          try connection.execute(
+            "INSERT INTO rows VALUES (?, ?)", [.integer(number), .text(content)])
+        }
+      } catch let error as DatabaseError {
+        failed.withLock { $0[number] = error.code }
+      }
+    }
+    #expect(failed.withLock { $0 } == [7: .outOfSpace])
+    #expect(try await ids(database) == (0..<20).filter { $0 != 7 })
+    await #expect(throws: DatabaseError.self) {
+      try await database.write(locking: []) {
+        try $0.execute(
+          "INSERT INTO rows VALUES (99, ?)", [.text(String(repeating: "x", count: 100_000))])
+      }
+    }
+    #expect(database.lastWriteFailure?.code == .outOfSpace)
+    try await database.write(locking: []) { connection in
+      _ = try connection.query("PRAGMA max_page_count = 1000000")
+    }
+    try await database.checkWritable()
+    #expect(database.lastWriteFailure == nil)
+    try await database.write(locking: []) {
+      try $0.execute(
+        "INSERT INTO rows VALUES (99, ?)", [.text(String(repeating: "x", count: 100_000))])
+    }
+  }
+
+  @Test("a commit that fails is the error of the body that broke it, and no row of that stays")
+  func commitFails() async throws {
+    let database = try open()
+    let failed = Mutex<[Int]>([])
+    try await together(0..<30, in: database) { number in
+      do {
+        try await database.write(locking: []) { connection in
+          try connection.execute("INSERT INTO rows VALUES (?, 'a')", [.integer(number)])
+          // Nothing of it is noticed before the commit.
+          if number == 11 { try connection.execute("INSERT INTO parts VALUES (1000)") }
+        }
+      } catch let error as DatabaseError {
+        #expect(error.isForeignKeyViolation)
+        failed.withLock { $0.append(number) }
+      }
+    }
+    #expect(failed.withLock { $0 } == [11])
+    #expect(try await ids(database) == (0..<30).filter { $0 != 11 })
+  }
+
+  @Test(
+    "a commit that the disk refuses is the error of every body that shares it, and no row of them is there",
+    .enabled(if: SmallDisk.isAvailable))
+  func commitOnFullDisk() async throws {
+    let disk = try SmallDisk(.mebibytes(2))
+    let database = try Database.open(path: disk.path("test.sqlite"), migrations: migrations)
+    let applied = Mutex(0)
+    try disk.fill()
+    let errors = Mutex<[DatabaseError.Code]>([])
+    // More than one statement writes to the log only when the transaction is committed.
+    try await together(0..<10, in: database) { number in
+      do {
+        try await database.write(locking: []) { connection in
+          try connection.execute(
+            "INSERT INTO rows VALUES (?, ?)",
+            [.integer(number), .text(String(repeating: "x", count: 90_000))])
+        } then: { _ in
+          applied.withLock { $0 += 1 }
+        }
+      } catch let error as DatabaseError {
+        errors.withLock { $0.append(error.code) }
+      }
+    }
+    #expect(errors.withLock { $0 } == [DatabaseError.Code](repeating: .outOfSpace, count: 10))
+    #expect(applied.withLock { $0 } == 0)
+    #expect(try await ids(database).isEmpty)
+    #expect(database.lastWriteFailure?.code == .outOfSpace)
+    try disk.clear()
+    try await database.write(locking: []) { try $0.execute("INSERT INTO rows VALUES (1, 'a')") }
+    #expect(try await ids(database) == [1])
+    #expect(database.lastWriteFailure == nil)
+    database.close()
+  }
+
+  @Test("effects happen in the order of commits, each before the answer") func effects()
+    async throws
+  {
+    let database = try open()
+    let seen = Mutex<[Int64]>([])
+    try await together(0..<500, in: database) { number in
+      let id = try? await database.write(locking: []) { connection in
+        try connection.execute("INSERT INTO rows (content) VALUES ('a')")
+        if number % 5 == 0 { throw Refusal() }
+        return connection.lastInsertedRowID
+      } then: { id in
+        seen.withLock { $0.append(id) }
+      }
+      if let id { #expect(seen.withLock { $0.contains(id) }) }
+    }
+    #expect(seen.withLock { $0 } == Array(1...400))
+  }
+
+  @Test("a read that begins after a write was answered sees it, on every connection")
+  func readYourWrites()
+    async throws
+  {
+    let database = try open(.init(durability: .normal, readers: 4))
+    try await withThrowingTaskGroup { group in
+      for task in 0..<8 {
+        group.addTask {
+          for number in 0..<50 {
+            let id = task * 1000 + number
+            try await database.write(locking: []) {
+              try $0.execute("INSERT INTO rows VALUES (?, 'a')", [.integer(id)])
+            }
+            let row = try await database.read {
+              try $0.first("SELECT id FROM rows WHERE id = ?", [.integer(id)])
+            }
+            #expect(row != nil)
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  @Test("a read sees one state from its first statement to its last, whatever is written meanwhile")
+  func snapshot() async throws {
+    let database = try open(.init(durability: .normal, readers: 2))
+    let (begun, gate) = (Signal(), Gate())
+    async let counts = database.read { connection -> [Int64?] in
+      let sql = "SELECT count(*) AS n FROM rows"
+      let before = try connection.first(sql)?.integer("n")
+      begun.set()
+      gate.wait()
+      return [before, try connection.first(sql)?.integer("n")]
+    }
+    await begun.wait()
+    try await database.write(locking: []) { try $0.execute("INSERT INTO rows VALUES (1, 'a')") }
+    #expect(try await ids(database) == [1])
+    gate.open()
+    #expect(try await counts == [0, 0])
+  }
+
+  @Test("close serves what was asked before, and refuses what comes after") func closing()
+    async throws
+  {
+    let database = try open()
+    let gate = Gate()
+    let begun = Signal()
+    try await withThrowingTaskGroup { group in
+      group.addTask {
+        try await database.write(locking: []) { connection in
+          begun.set()
+          gate.wait()
+          try connection.execute("INSERT INTO rows VALUES (0, 'a')")
+        }
+      }
+      await begun.wait()
+      for number in 1...20 {
+        group.addTask {
+          do {
+            try await database.write(locking: []) {
+              try $0.execute("INSERT INTO rows VALUES (?, 'a')", [.integer(number)])
+            }
+          } catch let error as DatabaseError {
+            #expect(error.code == .closed)
+          }
+        }
+      }
+      group.addTask { await BlockingPool.shared.run { database.close() } }
+      gate.open()
+      try await group.waitForAll()
+    }
+    await #expect(throws: DatabaseError.self) { try await database.write(locking: []) { _ in } }
+    #expect(try await ids(open()).contains(0))
+  }
+}

@@ -1,0 +1,169 @@
+import CoreTypes
+import Database
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import SystemCalls
+import Testing
+
+@testable import DeliveryService
+
+@Suite("A disk that is full, may not be written, or holds something else", .timeLimit(.minutes(2)))
+struct StorageFailureTests {
+  private let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 29 >> 3) }
+
+  private func otherDevice() throws -> Device {
+    Device(id: try #require(DeviceIdentifier("another-device")))
+  }
+
+  /// Everything that writes is refused with that code and a time to try again, and the server says that it is not
+  /// ready.
+  private func expectRefusals(
+    _ code: ProblemCode, by server: ServerHarness, completing grant: GrantResponse, _ report: CompletionReport
+  ) async throws {
+    let device = try otherDevice()
+    let receipt = try server.store.receipt(of: [server.purchase(id: "2000000000000002")], device: device.id)
+    let refusals = [
+      try await server.problem { _ = try await server.grant(receipt: receipt, device: device) },
+      try await server.problem { _ = try await server.complete(grant, report) },
+      try await server.problem {
+        _ = try await server.operatorAPI.call(
+          "PUT", "/v1/operator/products/com.example.new", body: ProductDescription(), as: OperatorProduct.self
+        )
+      },
+    ]
+    for problem in refusals {
+      #expect(problem.code == code)
+      #expect(problem.retryAfterSeconds != nil)
+    }
+    #expect(try await server.api.exchange("GET", "/readyz").status == 503)
+  }
+
+  private func expectRecovery(
+    of server: ServerHarness, completing grant: GrantResponse, _ report: CompletionReport
+  ) async throws {
+    #expect(try await server.api.exchange("GET", "/readyz").status == 200)
+    let device = try otherDevice()
+    let receipt = try server.store.receipt(of: [server.purchase(id: "2000000000000002")], device: device.id)
+    _ = try await server.grant(receipt: receipt, device: device)
+    #expect(try await server.complete(grant, report).value.state == .finished)
+    try await server.publish([4, 5, 6], as: "com.example.new")
+  }
+
+  @Test(
+    "a full disk is 507, nothing is lost, and all goes on once there is room",
+    .enabled(if: SmallDisk.isAvailable))
+  func fullDisk() async throws {
+    let disk = try SmallDisk(.mebibytes(80))
+    try await ServerHarness.run(in: disk.directory) { server in
+      try await server.publish(package)
+      let grant = try await server.grant(to: server.device)
+      _ = try await server.fetch(grant)
+      let report = server.report(grant)
+      try disk.fill()
+      try await expectRefusals(.outOfSpace, by: server, completing: grant, report)
+      #expect(try await server.fetch(grant).body == package)
+      try disk.clear()
+      try await expectRecovery(of: server, completing: grant, report)
+    }
+  }
+
+  @Test("a database that may not be written is 503, and all goes on once it may") func readOnly() async throws
+  {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let grant = try await server.grant(to: server.device)
+      _ = try await server.fetch(grant)
+      let report = server.report(grant)
+      let database = server.server.collector.database
+      try await database.write(locking: []) { _ = try $0.query("PRAGMA query_only = ON") }
+      try await expectRefusals(.unavailable, by: server, completing: grant, report)
+      try await database.write(locking: []) { _ = try $0.query("PRAGMA query_only = OFF") }
+      try await expectRecovery(of: server, completing: grant, report)
+    }
+  }
+
+  @Test("a completion that is recorded is answered, whatever becomes of the call to the store")
+  func recordedCompletion() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let grant = try await server.grant(to: server.device)
+      _ = try await server.fetch(grant)
+      let report = server.report(grant)
+      let database = server.server.collector.database
+      server.store.state.withLock { $0.holdsAnswers = true }
+      async let answer = server.complete(grant, report)
+      await server.store.waitForFinished()
+      try await database.write(locking: []) { _ = try $0.query("PRAGMA query_only = ON") }
+      server.store.releaseAnswers()
+      #expect(try await answer.value.state == .completed)
+      try await database.write(locking: []) { _ = try $0.query("PRAGMA query_only = OFF") }
+    }
+  }
+
+  @Test("a damaged page is 503 for what needs it, and the rest is served") func damagedPage() async throws {
+    let directory = try TemporaryDirectory()
+    try await ServerHarness.run(in: directory) { server in
+      try await server.publish(package)
+    }
+    let path = directory.path("state/server.db")
+    let page: Int64
+    do {
+      let database = try Database.open(path: path, migrations: Migrations.all)
+      defer { database.close() }
+      page = try database.readBlocking { connection in
+        try connection.first("SELECT rootpage FROM sqlite_schema WHERE name = 'grants'")?.integer("rootpage")
+          ?? 0
+      }
+    }
+    try #require(page > 1)
+    do {
+      let file = try FileDescriptor.open(path, .writeOnly)
+      try file.write([UInt8](repeating: 0xA5, count: 4096).span, at: ByteCount((page - 1) * 4096))
+    }
+    try await ServerHarness.run(in: directory) { server in
+      let problem = try await server.problem { _ = try await server.grant(to: server.device) }
+      #expect(problem.code == .unavailable)
+      #expect(problem.retryAfterSeconds != nil)
+      #expect(try await server.api.exchange("GET", "/v1/products").status == 200)
+      try await server.publish([4, 5, 6], as: "com.example.new")
+    }
+  }
+
+  @Test("a server starts on a full disk, and collects what makes room", .enabled(if: SmallDisk.isAvailable))
+  func startsOnFullDisk() async throws {
+    let disk = try SmallDisk(.mebibytes(80))
+    try await ServerHarness.run(options: ["--upload-lifetime", "100s"], in: disk.directory) { server in
+      _ = try await server.upload([UInt8](repeating: 7, count: 1_000_000))
+    }
+    try disk.fill()
+    try await ServerHarness.run(options: ["--upload-lifetime", "100s"], in: disk.directory) { server in
+      server.clock.advance(by: .seconds(200))
+      let report = try await server.server.collector.run(isDryRun: false, by: "operator")
+      #expect(report.uploads.count == 1)
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/com.example.new", body: ProductDescription(), as: OperatorProduct.self)
+    }
+  }
+
+  @Test("on a disk that fills, what makes room is collected", .enabled(if: SmallDisk.isAvailable))
+  func collectsOnFullDisk() async throws {
+    let disk = try SmallDisk(.mebibytes(80))
+    try await ServerHarness.run(options: ["--upload-lifetime", "100s"], in: disk.directory) { server in
+      _ = try await server.upload([UInt8](repeating: 7, count: 1_000_000))
+      try disk.fill()
+      server.clock.advance(by: .seconds(200))
+      let problem = try await server.problem {
+        _ = try await server.operatorAPI.call(
+          "PUT", "/v1/operator/products/com.example.new", body: ProductDescription(), as: OperatorProduct.self
+        )
+      }
+      #expect(problem.code == .outOfSpace)
+      let report = try await server.server.collector.run(isDryRun: false, by: "operator")
+      #expect(report.uploads.count == 1)
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/com.example.new", body: ProductDescription(), as: OperatorProduct.self)
+    }
+  }
+}
