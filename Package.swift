@@ -124,7 +124,9 @@ let tests: [Target] = [
   .testTarget(
     name: "ReceiptsTests",
     dependencies: ["Receipts", "Commerce", "Crypto", "SystemCalls", "CoreTypes", "PullboxTesting"]),
-  .testTarget(name: "PullboxAPITests", dependencies: ["PullboxAPI", "Commerce", "Crypto", "CoreTypes"]),
+  .testTarget(
+    name: "PullboxAPITests",
+    dependencies: ["PullboxAPI", "Commerce", "Crypto", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [

@@ -2,7 +2,7 @@ import CZlib
 public import CoreTypes
 import Crypto
 public import HTTPServer
-import PullboxAPI
+public import PullboxAPI
 
 /// A JSON document that clients keep and ask for again: `ETag`, `Last-Modified`, 304, gzip.
 public enum ConditionalJSON {
@@ -32,10 +32,10 @@ public enum ConditionalJSON {
     }
   }
 
-  /// The answer to a GET or HEAD, after the request's preconditions (RFC 9110 §13).
+  /// The answer to a GET or HEAD, after the request's preconditions (RFC 9110 §13). Throws `precondition-failed`.
   public static func response(
     to request: HTTPRequest, document: Document, cacheControl: String
-  ) -> HTTPResponse {
+  ) throws(Problem) -> HTTPResponse {
     let isCompressed = acceptsGzip(request)
     let form = isCompressed ? document.compressed : document.plain
     var headers: HTTPFields = [
@@ -46,9 +46,7 @@ public enum ConditionalJSON {
     case .notModified:
       return HTTPResponse(status: .notModified, headers: headers)
     case .failed:
-      // What the document allows caches would give this answer to requests without the condition.
-      headers["Cache-Control"] = "no-store"
-      return HTTPResponse(status: .preconditionFailed, headers: headers)
+      throw Problem(.preconditionFailed, "what is here has the tag \(form.tag)")
     case .proceed, .proceedWithoutRange:
       headers["Content-Type"] = "application/json"
       if isCompressed { headers["Content-Encoding"] = "gzip" }

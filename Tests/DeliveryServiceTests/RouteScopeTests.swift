@@ -29,7 +29,7 @@ struct RouteScopeTests {
   }
 
   /// Every route of a server that is opened and not started.
-  private func declarations() throws -> [ScopedRoutes.Declaration] {
+  static func declarations() throws -> [ScopedRoutes.Declaration] {
     let directory = try TemporaryDirectory()
     let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
     guard
@@ -53,7 +53,7 @@ struct RouteScopeTests {
 
   @Test("each route needs the scope that is documented, and no other route is there")
   func table() throws {
-    let lines = try declarations().filter { !$0.pattern.hasPrefix(UploadRoutes.path) }.map(line)
+    let lines = try Self.declarations().filter { !$0.pattern.hasPrefix(UploadRoutes.path) }.map(line)
     let expected = try Self.documented().map { "\($0.scope) \($0.method) \($0.pattern)" }
     #expect(expected.count > 30)
     #expect(lines.sorted() == expected.sorted())
@@ -61,7 +61,7 @@ struct RouteScopeTests {
 
   @Test("uploads ask for the scope that their request's method needs, of those that are documented")
   func uploads() throws {
-    let lines = try declarations().filter { $0.pattern.hasPrefix(UploadRoutes.path) }.map(line)
+    let lines = try Self.declarations().filter { $0.pattern.hasPrefix(UploadRoutes.path) }.map(line)
     let methods = ["OPTIONS", "POST", "GET", "HEAD", "PATCH", "PUT", "DELETE"]
     let expected = methods.flatMap {
       ["publish|read \($0) /v1/operator/uploads", "publish \($0) /v1/operator/uploads/{id}"]

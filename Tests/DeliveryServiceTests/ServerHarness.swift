@@ -45,6 +45,9 @@ final class ServerHarness: Sendable {
       } catch {
         Issue.record(error)
       }
+      for surprise in try ContractObservation.surprises(in: harness.server.metrics.routes) {
+        Issue.record("\(surprise)")
+      }
       await harness.server.stop()
       await harness.store.stop()
       harness.client.shutDown()

@@ -18,7 +18,7 @@ struct CatalogRoutes: Sendable {
 
   func add(to routes: inout ScopedRoutes) {
     routes.public(.get, "/products_v1.json", query: []) { request, _ in
-      ConditionalJSON.response(
+      try ConditionalJSON.response(
         to: request, document: try await list.document(), cacheControl: "public, max-age=\(Self.maximumAge)")
     }
     let query: Set<String> = ["id", "locale", "territory", "device"]

@@ -14,9 +14,16 @@ final class RouteMetrics: MetricSource {
     }
   }
 
+  /// A refusal by a route.
+  struct Refusal: Hashable, Sendable {
+    var route: String
+    /// The problem's code.
+    var code: String
+  }
+
   private struct State {
     var requests: [Key: Int] = [:]
-    var problems: [String: Int] = [:]
+    var refusals: [Refusal: Int] = [:]
     var others: [@Sendable () -> [Key: Int]] = []
   }
 
@@ -26,7 +33,7 @@ final class RouteMetrics: MetricSource {
   func count(route: String?, status: Int, problem: String?) {
     state.withLock { state in
       state.requests[Key(route: route ?? "none", status: status), default: 0] += 1
-      if let problem { state.problems[problem, default: 0] += 1 }
+      if let problem { state.refusals[Refusal(route: route ?? "none", code: problem), default: 0] += 1 }
     }
   }
 
@@ -41,11 +48,17 @@ final class RouteMetrics: MetricSource {
     return others.reduce(into: [:]) { sum, counts in sum.merge(counts(), uniquingKeysWith: +) }
   }
 
-  private var requests: [Key: Int] {
+  /// Requests by route and status.
+  var requests: [Key: Int] {
     included.merging(state.withLock { $0.requests }, uniquingKeysWith: +)
   }
 
-  private var problems: [String: Int] { state.withLock { $0.problems } }
+  /// What was refused so far; tests hold it against docs/openapi.yaml.
+  var refusals: [Refusal: Int] { state.withLock { $0.refusals } }
+
+  private var problems: [String: Int] {
+    refusals.reduce(into: [:]) { $0[$1.key.code, default: 0] += $1.value }
+  }
 
   func register(in metrics: inout MetricRegistry) {
     metrics.register([

@@ -34,8 +34,7 @@ struct UploadRoutes: Sendable {
     to request: HTTPRequest, upload id: String?, authorization: Authorization
   ) async throws -> HTTPResponse {
     let method = try Self.method(of: request)
-    let allowed: [HTTPMethod] =
-      id == nil ? [.get, .head, .options, .post] : [.delete, .get, .head, .options, .patch]
+    let allowed = Self.allowed(isUpload: id != nil)
     guard allowed.contains(method) else {
       let names = allowed.map(\.rawValue).joined(separator: ", ")
       var response = HTTPResponse.problem(
@@ -58,6 +57,11 @@ struct UploadRoutes: Sendable {
     return Self.isForTus(request, method)
       ? try await tus.respond(to: request, as: method, upload: id, authorization: authorization)
       : try await resumable.respond(to: request, as: method, upload: id, authorization: authorization)
+  }
+
+  /// The methods that the list of uploads or one upload answers.
+  static func allowed(isUpload: Bool) -> [HTTPMethod] {
+    isUpload ? [.delete, .get, .head, .options, .patch] : [.get, .head, .options, .post]
   }
 
   /// tus: what the field names counts, for clients and proxies that know no PATCH or DELETE.

@@ -1,0 +1,79 @@
+/// docs/openapi.yaml, which tests hold against what the server does.
+public struct OpenAPIDocument: Sendable {
+  /// One method of one path.
+  public struct Operation: Sendable {
+    /// In capital letters.
+    public var method: String
+    /// With `{name}` for what varies.
+    public var path: String
+    /// What the document says of it.
+    public var value: YAMLDocument
+    /// Its parameters, references followed.
+    public var parameters: [YAMLDocument]
+
+    /// The names of the parameters that stand there: `path`, `query` or `header`.
+    public func parameters(in place: String) -> Set<String> {
+      Set(parameters.filter { $0["in"]?.text == place }.compactMap { $0["name"]?.text })
+    }
+
+    /// The statuses that are documented.
+    public var statuses: Set<Int> {
+      Set((value["responses"]?.members ?? []).compactMap { Int($0.key) })
+    }
+
+    /// The codes of the refusals that the route has of its own.
+    public var problemCodes: Set<String> { Set(value["x-problem-codes"]?.texts ?? []) }
+  }
+
+  /// The whole document.
+  public let root: YAMLDocument
+  /// Every operation, in the document's order.
+  public let operations: [Operation]
+
+  /// Reads the document of the repository. Blocks. Throws what reading throws, and ``YAMLDocument/Failure``.
+  public init() throws {
+    try self.init(root: YAMLDocument(try RepositoryFile("docs/openapi.yaml").text))
+  }
+
+  private init(root: YAMLDocument) {
+    self.root = root
+    operations = (root["paths"]?.members ?? []).flatMap { path in
+      path.value.members.map { method in
+        Operation(
+          method: method.key.uppercased(), path: path.key, value: method.value,
+          parameters: (method.value["parameters"]?.items ?? []).compactMap { Self.follow($0, in: root) })
+      }
+    }
+  }
+
+  /// `value`, or what its `$ref` names; nil for a reference to nothing.
+  public func follow(_ value: YAMLDocument) -> YAMLDocument? { Self.follow(value, in: root) }
+
+  /// What a reference such as `#/components/schemas/Problem` names; nil for a reference to nothing.
+  public func target(of reference: String) -> YAMLDocument? { Self.target(of: reference, in: root) }
+
+  private static func follow(_ value: YAMLDocument, in root: YAMLDocument) -> YAMLDocument? {
+    guard let reference = value["$ref"]?.text else { return value }
+    return target(of: reference, in: root)
+  }
+
+  private static func target(of reference: String, in root: YAMLDocument) -> YAMLDocument? {
+    guard reference.hasPrefix("#/") else { return nil }
+    return reference.dropFirst(2).split(separator: "/").reduce(Optional(root)) { $0?[String($1)] }
+  }
+
+  /// The codes of refusals that any route may answer.
+  public var commonProblemCodes: Set<String> { Set(root["x-problem-codes"]?.texts ?? []) }
+
+  /// Every `$ref` of the document.
+  public var references: [String] { Self.references(in: root) }
+
+  private static func references(in value: YAMLDocument) -> [String] {
+    switch value {
+    case .scalar: []
+    case .list(let items): items.flatMap { references(in: $0) }
+    case .map(let members):
+      members.flatMap { $0.key == "$ref" ? [$0.value.text ?? ""] : references(in: $0.value) }
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import PullboxTesting
+import Testing
+
+/// The schemas of docs/openapi.yaml, held against the samples, which are held against the types.
+@Suite("Wire types and docs/openapi.yaml")
+struct OpenAPISchemaTests {
+  private let document: OpenAPIDocument
+  private let schemas: YAMLDocument
+
+  init() throws {
+    document = try OpenAPIDocument()
+    schemas = try #require(document.root["components"]?["schemas"])
+  }
+
+  /// What the delivery server and its clients exchange.
+  private static let samples =
+    (WireSample.catalog + WireSample.delivery + WireSample.operators + WireSample.problems)
+    .filter { $0.name != "Page" }
+
+  /// Schemas of what stands in documents and has a type in another module, or none.
+  private static let parts: Set<String> = ["Price", "Product", "Product.Localization", "PublisherSignature"]
+
+  @Test("every document that the server reads or writes has a schema, and no other has one")
+  func complete() {
+    let objects = schemas.members.filter { $0.value["properties"] != nil }.map(\.key)
+      .filter { !Self.parts.contains($0) && !$0.hasPrefix("Page.") }
+    let sampled = Self.samples.filter { $0.full.hasPrefix("{") }.map(\.name)
+    #expect(objects.count > 25)
+    #expect(objects.sorted() == sampled.sorted())
+  }
+
+  @Test("a schema has the members of its type, requires those that are always there, and allows their values")
+  func members() throws {
+    for sample in Self.samples {
+      guard let schema = schemas[sample.name] else { continue }
+      for text in [sample.full, sample.minimal] {
+        let value = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
+        #expect(faults(in: value, by: schema) == [], "\(sample.name)")
+      }
+      guard sample.full.hasPrefix("{") else { continue }
+      let members = try JSONText.members(sample.full).keys.sorted()
+      #expect(schema["properties"]?.members.map(\.key).sorted() == members, "\(sample.name)")
+      let always = try JSONText.members(sample.minimal).keys.sorted()
+      #expect((schema["required"]?.texts ?? []).sorted() == always, "\(sample.name)")
+      // What an operator writes has no other members.
+      #expect((schema["additionalProperties"]?.text == "false") == sample.isOperatorWritten, "\(sample.name)")
+    }
+  }
+
+  @Test("the schema of each enumeration has its words", arguments: WireWords.all)
+  func words(words: WireWords) {
+    guard let schema = schemas[words.name] else { return }
+    #expect(schema["enum"]?.texts == words.words)
+  }
+
+  @Test("pages have their entries and the next")
+  func pages() {
+    let pages = schemas.members.filter { $0.key.hasPrefix("Page.") }
+    #expect(pages.count == 5)
+    for page in pages {
+      #expect(page.value["properties"]?.members.map(\.key) == ["items", "next"])
+      let entry = page.value["properties"]?["items"]?["items"]?["$ref"]?.text
+      #expect(entry == "#/components/schemas/\(page.key.dropFirst("Page.".count))")
+    }
+  }
+
+  @Test("the check finds a member that is missing, unknown, of another kind or of another form")
+  func detection() throws {
+    let schema = try #require(schemas["ScheduledRelease"])
+    let good = #"{"at":"2036-12-24T08:00:00.000Z","by":"ada","percentage":25}"#
+    let bad = [
+      #"{"by":"ada","percentage":25}"#, good.replacing("ada\"", with: "ada\",\"x\":1"),
+      good.replacing("25", with: "\"25\""), good.replacing("25", with: "101"),
+      good.replacing("\"ada\"", with: "1"),
+      good.replacing("2036", with: "soon"),
+    ]
+    for (text, isGood) in [(good, true)] + bad.map({ ($0, false) }) {
+      let value = try JSONSerialization.jsonObject(with: Data(text.utf8))
+      #expect((faults(in: value, by: schema) == []) == isGood, "\(text)")
+    }
+  }
+
+  /// The part of JSON Schema that the document is written in; an unknown member is a fault, strict or not.
+  private func faults(in value: Any, by schema: YAMLDocument, at path: String = "$") -> [String] {
+    guard let schema = document.follow(schema) else { return ["\(path): a reference to nothing"] }
+    if let words = schema["enum"]?.texts, let text = value as? String {
+      return words.contains(text) ? [] : ["\(path): \(text) is none of \(words)"]
+    }
+    switch schema["type"]?.text {
+    case "object":
+      guard let members = value as? [String: Any] else { return ["\(path): no object"] }
+      let properties = schema["properties"]?.members ?? []
+      let missing = (schema["required"]?.texts ?? []).filter { members[$0] == nil }
+      return missing.map { "\(path).\($0): missing" }
+        + members.sorted { $0.key < $1.key }.flatMap { name, inner in
+          guard let property = properties.first(where: { $0.key == name })?.value ?? table(schema) else {
+            return ["\(path).\(name): unknown"]
+          }
+          return faults(in: inner, by: property, at: "\(path).\(name)")
+        }
+    case "array":
+      guard let items = value as? [Any], let schema = schema["items"] else { return ["\(path): no array"] }
+      return items.enumerated().flatMap { faults(in: $1, by: schema, at: "\(path)[\($0)]") }
+    case "string":
+      guard let text = value as? String else { return ["\(path): no string"] }
+      let pattern = schema["pattern"]?.text ?? (schema["format"]?.text == "date-time" ? Self.date : "")
+      let isRight = text.range(of: pattern, options: .regularExpression) != nil || pattern.isEmpty
+      return isRight ? [] : ["\(path): \(text) is not \(pattern)"]
+    case "integer":
+      guard let text = try? JSONText.text(value), let number = Int64(text) else {
+        return ["\(path): no integer"]
+      }
+      let minimum = schema["minimum"]?.text.flatMap { Int64($0) } ?? .min
+      let maximum = schema["maximum"]?.text.flatMap { Int64($0) } ?? .max
+      return (minimum...maximum).contains(number) ? [] : ["\(path): \(number) is out of range"]
+    case "boolean":
+      return ["true", "false"].contains((try? JSONText.text(value)) ?? "") ? [] : ["\(path): no truth value"]
+    case let type: return ["\(path): \(type ?? "no type") is none that this check knows"]
+    }
+  }
+
+  private static let date = #"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"#
+
+  /// The schema of a table's values.
+  private func table(_ schema: YAMLDocument) -> YAMLDocument? {
+    schema["additionalProperties"].flatMap { $0.text == nil ? $0 : nil }
+  }
+}
