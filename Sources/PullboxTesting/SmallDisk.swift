@@ -19,7 +19,7 @@ public final class SmallDisk: Sendable {
   }
 
   deinit {
-    _ = unsafe umount2(directory.path, Int32(MNT_DETACH.rawValue))
+    _ = unsafe umount2(directory.path, Int32(MNT_DETACH))
   }
 
   /// Of a file on it.

@@ -3,10 +3,15 @@ public import CoreTypes
 internal import Glibc
 
 extension FileDescriptor {
-  /// fallocate(2): takes the room for so many bytes from the beginning; throws `EOPNOTSUPP` where the file system
-  /// cannot do it.
+  /// posix_fallocate(3): takes the room for so many bytes from the beginning.
   public func allocate(_ length: ByteCount) throws(SystemError) {
-    try SystemCall.run("fallocate") { fallocate(number, 0, 0, length.rawValue) }
+    try SystemCall.run("posix_fallocate") { () -> Int32 in
+      let error = posix_fallocate(number, 0, off_t(length.rawValue))
+      guard error != 0 else { return 0 }
+      // Unlike others, this call answers the error's number.
+      errno = error
+      return -1
+    }
   }
 
   /// pwrite(2) until all of `bytes` is written at `offset`.

@@ -115,7 +115,7 @@ struct BodyQueueTests {
   {
     let database = try open()
     let task = Task {
-      withUnsafeCurrentTask { $0?.cancel() }
+      unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
       try await insert(1, into: database)
     }
     try await task.value

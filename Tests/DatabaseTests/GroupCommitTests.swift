@@ -1,3 +1,4 @@
+import CoreTypes
 import Database
 import Dispatch
 import PullboxTesting
@@ -42,7 +43,7 @@ struct GroupCommitTests {
     try await withThrowingTaskGroup { group in
       defer { gate.open() }
       group.addTask {
-        try await database.write(locking: []) { _ in
+        try await database.write(locking: [DatabaseLock(kind: "gate", name: "")]) { _ in
           begun.set()
           gate.wait()
         }
@@ -244,6 +245,66 @@ struct GroupCommitTests {
     #expect(try await ids(database) == [1])
     gate.open()
     #expect(try await counts == [0, 0])
+  }
+
+  @Test("what was answered is there when the process dies, and nothing of what was not") func crash()
+    async throws
+  {
+    let database = try open()
+    try await together(0..<50, in: database) { number in
+      _ = try await database.write(locking: []) {
+        try $0.execute("INSERT INTO rows VALUES (?, 'a')", [.integer(number)])
+      }
+    }
+    // The files as the kernel has them are what a killed process leaves.
+    let copies = try TemporaryDirectory()
+    let directory = directory
+    try await database.write(locking: []) { connection in
+      try connection.execute("INSERT INTO rows VALUES (1000, 'a')")
+      for name in ["test.sqlite", "test.sqlite-wal"] {
+        let bytes = try FileSystem.read(directory.path(name), upTo: .mebibytes(64))
+        try DurableFile.write(bytes.span, to: copies.path(name))
+      }
+    }
+    let copy = try Database.open(path: copies.path("test.sqlite"), migrations: migrations)
+    #expect(try await ids(copy) == Array(0..<50))
+    copy.close()
+  }
+
+  @Test("on an engine for tests a body runs twice, and what it did first is undone") func twice() async throws
+  {
+    let database = try open(.init(durability: .normal, rehearsal: .twice, kindsNotRehearsed: ["once"]))
+    let runs = Mutex<[String: Int]>([:])
+    for kind in ["row", "once"] {
+      try await database.write(locking: [DatabaseLock(kind: kind, name: "a")]) { connection in
+        runs.withLock { $0[kind, default: 0] += 1 }
+        try connection.execute("INSERT INTO rows (content) VALUES ('a')")
+      }
+    }
+    #expect(runs.withLock { $0 } == ["row": 2, "once": 1])
+    #expect(try await ids(database) == [1, 2])
+    await #expect(throws: Refusal()) {
+      try await database.write(locking: []) { connection in
+        try connection.execute("INSERT INTO rows (content) VALUES ('a')")
+        throw Refusal()
+      }
+    }
+    #expect(try await ids(database) == [1, 2])
+  }
+
+  @Test("on an engine for tests the next body runs between the two runs of the one before it")
+  func interleaved() async throws {
+    let database = try open(.init(durability: .normal, rehearsal: .interleaved, kindsNotRehearsed: ["gate"]))
+    let seen = Mutex<[Int: [Int64]]>([:])
+    try await together(0..<2, in: database) { number in
+      try await database.write(locking: []) { connection in
+        let count = try connection.first("SELECT count(*) AS n FROM rows")?.integer("n") ?? -1
+        seen.withLock { $0[number, default: []].append(count) }
+        try connection.execute("INSERT INTO rows (content) VALUES ('a')")
+      }
+    }
+    #expect(seen.withLock { $0 } == [0: [0, 1], 1: [0]])
+    #expect(try await ids(database) == [1, 2])
   }
 
   @Test("close serves what was asked before, and refuses what comes after") func closing()

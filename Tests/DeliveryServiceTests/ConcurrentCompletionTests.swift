@@ -4,6 +4,8 @@ import Database
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import Receipts
+import Synchronization
 import Testing
 
 @testable import DeliveryService

@@ -1,9 +1,11 @@
+import Commerce
 import CoreTypes
 import Database
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import Synchronization
 import SystemCalls
 import Testing
 
