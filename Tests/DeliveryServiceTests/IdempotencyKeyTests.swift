@@ -51,7 +51,7 @@ struct IdempotencyKeyTests {
     try await ServerHarness.run { server in
       try await server.publish(package)
       let grant = try await server.grantForPurchase()
-      let path = "/v1/operator/grants/\(grant.grant)"
+      let path = "/v1/operator/grants/\(try server.shortName(of: grant))"
       _ = try await post(server, path + "/revoke", #"{"reason":"refund"}"#, key: "a")
       _ = try await post(server, path + "/reinstate", key: "b")
       _ = try await post(server, path + "/revoke", #"{"reason":"refund"}"#, key: "a")

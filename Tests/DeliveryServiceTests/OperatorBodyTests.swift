@@ -87,9 +87,9 @@ struct OperatorBodyTests {
     try await ServerHarness.run { server in
       try await server.publish((0..<100).map { UInt8($0) })
       try await server.approve([1, 2, 3], "1.1")
-      let grant = try await server.grantForPurchase()
+      let grant = try server.shortName(of: try await server.grantForPurchase())
       for path in [
-        "/grants/\(grant.grant)/revoke", "/grants/\(grant.grant)/reinstate", Self.versions + "/1.1/reject",
+        "/grants/\(grant)/revoke", "/grants/\(grant)/reinstate", Self.versions + "/1.1/reject",
         Self.versions + "/1.1/withdraw",
       ] {
         func post(_ length: Int) async throws {

@@ -184,8 +184,8 @@ struct OperatorListTests {
       let start = server.clock.now()
       var grants: [String] = []
       for device in [ServerHarness.early, ServerHarness.late, server.device] {
-        let grant = try await server.grant(to: device).grant
-        grants.append(grant.description)
+        let grant = try server.shortName(of: try await server.grant(to: device))
+        grants.append(grant)
         _ = try await server.operatorAPI.exchange("POST", "/v1/operator/grants/\(grant)/revoke")
         server.clock.advance(by: .seconds(10))
       }
@@ -199,7 +199,7 @@ struct OperatorListTests {
         (11, 20, []), (20, 10, []),
       ] as [(Int?, Int?, [String])] {
         let listed = try await pages(
-          server, "/v1/operator/deliveries", limit: 2, query(since, until), of: GrantStatus.self)
+          server, "/v1/operator/deliveries", limit: 2, query(since, until), of: OperatorGrant.self)
         #expect(listed.flatMap { $0 }.map(\.grant.description) == expected.reversed())
         let entries = try await server.audit(query(since, until) + [("action", "grant.revoke")])
         #expect(entries.count == expected.count)
