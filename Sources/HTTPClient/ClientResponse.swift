@@ -47,12 +47,13 @@ public struct ResponseHead: Hashable, Sendable {
     return values.count == 1 ? ContentRange(values[0]) : nil
   }
 
-  /// `Retry-After` in its form of seconds (RFC 9110 §10.2.3), brought into 1 s to 15 minutes (`RetryAfter`); nil
+  /// `Retry-After` in its form of seconds (RFC 9110 §10.2.3), brought into 1 s to a day
+  /// (`RetryAfter.obeyedRange`); nil
   /// for its form of a date.
   public var retryAfter: Duration? {
     guard let text = headers["Retry-After"], ContentRange.isDigits(text) else { return nil }
     // More digits than an integer holds are a very long time.
-    return .seconds(RetryAfter.seconds(clamping: Int64(text) ?? .max))
+    return .seconds(RetryAfter.obeyedSeconds(clamping: Int64(text) ?? .max))
   }
 }
 

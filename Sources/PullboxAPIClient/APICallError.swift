@@ -10,14 +10,15 @@ public enum APICallError: Error, Sendable {
   /// Nothing that speaks for the service answered: no connection, a lost one, a time-out.
   case unreachable(HTTPClientError)
   /// Something answered, but not in the contract's words: another server, a proxy, a newer service.
-  case unexpectedResponse(status: Int, detail: String)
+  /// `retryAfter` is what its field `Retry-After` says.
+  case unexpectedResponse(status: Int, detail: String, retryAfter: Duration? = nil)
 
   /// Whether the same call may succeed later without a change at either side.
   public var isTemporary: Bool {
     switch self {
     case .problem(let problem): problem.status == 429 || problem.status >= 500
     case .unreachable(let error): error.isRetryable
-    case .unexpectedResponse(let status, _): status == 429 || status >= 500
+    case .unexpectedResponse(let status, _, _): status == 429 || status >= 500
     }
   }
 
@@ -27,17 +28,21 @@ public enum APICallError: Error, Sendable {
     switch self {
     case .problem(let problem): Self.unavailableStatuses.contains(problem.status)
     case .unreachable(let error): error.isRetryable
-    case .unexpectedResponse(let status, _): Self.unavailableStatuses.contains(status)
+    case .unexpectedResponse(let status, _, _): Self.unavailableStatuses.contains(status)
     }
   }
 
   private static let unavailableStatuses: Set<Int> = [429, 502, 503, 504]
 
-  /// How long the service asked to wait before the next call: whole seconds, from 1 s to 15 minutes
-  /// (`RetryAfter`).
+  /// How long the service, or a proxy before it, asked to wait before the next call: whole seconds, within
+  /// `RetryAfter.obeyedRange`.
   public var retryAfter: Duration? {
-    guard case .problem(let problem) = self, let seconds = problem.retryAfterSeconds else { return nil }
-    return .seconds(RetryAfter.seconds(clamping: seconds))
+    switch self {
+    case .problem(let problem):
+      problem.retryAfterSeconds.map { .seconds(RetryAfter.obeyedSeconds(clamping: $0)) }
+    case .unexpectedResponse(_, _, let retryAfter): retryAfter
+    case .unreachable: nil
+    }
   }
 }
 
@@ -47,7 +52,7 @@ extension APICallError: CustomStringConvertible, LocalizedError {
     switch self {
     case .problem(let problem): problem.description
     case .unreachable(let error): error.message
-    case .unexpectedResponse(let status, let detail):
+    case .unexpectedResponse(let status, let detail, _):
       "an answer that is not understood (status \(status)): \(detail)"
     }
   }

@@ -146,18 +146,19 @@ public struct APIClient: Sendable {
   }
 
   /// The error of a response with a status outside 200 to 299, by its head and the body that was read. A
-  /// problem document without a delay of its own gets that of the `Retry-After` field; either is brought into the
-  /// range of `RetryAfter`.
+  /// problem document without a delay of its own gets that of the `Retry-After` field; either is brought into
+  /// `RetryAfter.obeyedRange`. The field counts without a problem document as well: proxies answer pages.
   public static func refusal(head: ResponseHead, body: [UInt8]) -> APICallError {
     if var problem = try? APIJSON.decode(Problem.self, from: body) {
       problem.retryAfterSeconds =
-        problem.retryAfterSeconds.map { RetryAfter.seconds(clamping: $0) }
-        ?? head.retryAfter.map { RetryAfter.seconds(clamping: $0) }
+        problem.retryAfterSeconds.map { RetryAfter.obeyedSeconds(clamping: $0) }
+        ?? head.retryAfter.map { RetryAfter.obeyedSeconds(clamping: $0) }
       return .problem(problem)
     }
     let beginning = String(decoding: body.prefix(200), as: UTF8.self)
     return .unexpectedResponse(
-      status: head.status, detail: beginning.isEmpty ? "no problem document" : beginning)
+      status: head.status, detail: beginning.isEmpty ? "no problem document" : beginning,
+      retryAfter: head.retryAfter)
   }
 
   private static func escape(_ text: String) -> String {

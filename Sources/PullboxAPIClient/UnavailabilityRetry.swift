@@ -12,8 +12,8 @@ public import ServiceRuntime
 public struct UnavailabilityRetry: Sendable {
   /// From a call's first failure to its last repetition; zero makes every call once.
   public var limit: Duration
-  /// The pauses between the repetitions of one call. A pause is never shorter than a `Retry-After`, and never
-  /// longer than what is left of ``limit``.
+  /// The pauses between the repetitions of one call. A pause is never shorter than a `Retry-After`, to which a
+  /// quarter of the pause is added, and never longer than what is left of ``limit``.
   public var backoff: Backoff
   /// Measures the limit and the pauses.
   public var clock: any MonotonicClock
@@ -38,7 +38,8 @@ public struct UnavailabilityRetry: Sendable {
   }
 
   /// Repeats `body` as long as it fails with ``APICallError/isUnavailable``. Throws the last failure once the
-  /// limit has passed or the task is cancelled, and any other failure at once.
+  /// limit has passed or the task is cancelled, and any other failure at once; so also one whose `Retry-After`
+  /// lies beyond the limit, because to ask before that time is no use.
   public func run<Value>(
     _ body: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
@@ -57,8 +58,11 @@ public struct UnavailabilityRetry: Sendable {
         guard now < last else { throw error }
         failures += 1
         let pause = backoff.delay(afterFailures: failures, using: &generator)
-        // The last repetition is at the very end.
-        let delay = min(max(pause, error.retryAfter ?? .zero), last - now)
+        let told = error.retryAfter ?? .zero
+        guard told <= last - now else { throw error }
+        // The pause is random: a part of it spreads clients that were told the same time. The last repetition is
+        // at the very end.
+        let delay = min(max(pause, told > .zero ? told + pause / 4 : .zero), last - now)
         do {
           try await clock.sleep(for: delay)
         } catch {

@@ -46,6 +46,14 @@ struct ClampingTests {
     #expect(RetryAfter.seconds(clamping: Duration.seconds(asked)) == seconds)
   }
 
+  @Test(
+    "a client obeys 1 s to a day",
+    arguments: [(Int.min, 1), (0, 1), (901, 901), (86_400, 86_400), (86_401, 86_400), (Int.max, 86_400)])
+  func obeyed(asked: Int, seconds: Int) {
+    #expect(RetryAfter.obeyedSeconds(clamping: asked) == seconds)
+    #expect(RetryAfter.obeyedSeconds(clamping: Duration.seconds(asked)) == seconds)
+  }
+
   @Test("a begun second is waited for in full")
   func begunSeconds() {
     #expect(RetryAfter.seconds(clamping: .milliseconds(1001)) == 2)

@@ -6,9 +6,10 @@ import Testing
 @Suite("What a service's refusal says about waiting")
 struct APICallErrorTests {
   @Test(
-    "the number of seconds in a problem document is brought into 1 s to 15 minutes",
+    "the number of seconds in a problem document is brought into 1 s to a day",
     arguments: [
-      (Int.min, 1), (-1, 1), (0, 1), (1, 1), (900, 900), (901, 900), (86_400_000, 900), (Int.max, 900),
+      (Int.min, 1), (-1, 1), (0, 1), (1, 1), (901, 901), (86_400, 86_400), (86_400_000, 86_400),
+      (Int.max, 86_400),
     ])
   func problemDocument(written: Int, seconds: Int) {
     let problem = Problem(.unavailable, retryAfterSeconds: written)
@@ -27,7 +28,19 @@ struct APICallErrorTests {
     let head = ResponseHead(
       status: 503, headers: ResponseFields([.init(name: "Retry-After", value: "99999999999999999999")]))
     let body = Array(#"{"type":"about:blank","title":"-","status":503}"#.utf8)
-    #expect(APIClient.refusal(head: head, body: body).retryAfter == .seconds(900))
+    #expect(APIClient.refusal(head: head, body: body).retryAfter == .seconds(86_400))
     #expect(APIClient.refusal(head: ResponseHead(status: 503), body: body).retryAfter == nil)
+  }
+
+  @Test("a page that is no problem document has the delay of its field Retry-After")
+  func page() {
+    func error(_ value: String?) -> APICallError {
+      let fields = value.map { [ResponseFields.Field(name: "Retry-After", value: $0)] } ?? []
+      return APIClient.refusal(
+        head: ResponseHead(status: 503, headers: ResponseFields(fields)), body: Array("<html>".utf8))
+    }
+    #expect(error("3600").retryAfter == .seconds(3600))
+    #expect(error("3600").isUnavailable)
+    #expect(error(nil).retryAfter == nil)
   }
 }

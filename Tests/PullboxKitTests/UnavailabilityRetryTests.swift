@@ -87,9 +87,21 @@ struct UnavailabilityRetryTests {
   func retryAfter() async throws {
     let busy = APICallError.problem(Problem(.tooManyRequests, retryAfterSeconds: 20))
     #expect(try await calls([busy], retry()) == 2)
-    #expect(clock.now() == MonotonicInstant(nanoseconds: 20_000_000_000))
-    #expect(try await calls([busy], retry(limit: .seconds(5))) == 2)
-    #expect(clock.now() == MonotonicInstant(nanoseconds: 25_000_000_000))
+    let told = MonotonicInstant(nanoseconds: 20_000_000_000)
+    #expect(clock.now() >= told && clock.now() <= told + .seconds(2))
+    let page = APICallError.unexpectedResponse(status: 503, detail: "<html>", retryAfter: .seconds(20))
+    let before = clock.now()
+    #expect(try await calls([page], retry()) == 2)
+    #expect(clock.now() - before >= .seconds(20))
+  }
+
+  @Test(
+    "a Retry-After beyond the limit ends the call at once: nothing is asked before the time that was told")
+  func retryAfterBeyondLimit() async throws {
+    let busy = APICallError.problem(Problem(.tooManyRequests, retryAfterSeconds: 20))
+    let before = clock.now()
+    await #expect(throws: APICallError.self) { try await calls([busy], retry(limit: .seconds(5))) }
+    #expect(clock.now() == before)
   }
 
   @Test(

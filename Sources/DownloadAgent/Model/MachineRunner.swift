@@ -228,19 +228,24 @@ extension MachineRunner {
 }
 
 /// How long to wait before a step is tried again: a backoff, so that devices that lost the same server do not
-/// come back together, and what the other side asked for, up to a bound.
+/// come back together, and what the other side asked for, up to a bound, plus a random part of it.
 struct RetryPolicy: Hashable, Sendable {
   var backoff = Backoff(initial: .seconds(1), factor: 2, cap: .seconds(60), jitter: 0.5)
   /// What `Retry-After` is honored up to.
-  var longestRequestedDelay: Duration = .seconds(15 * 60)
+  var longestRequestedDelay: Duration = .seconds(RetryAfter.obeyedRange.upperBound)
+  /// The largest part of a requested delay, and of a second, that is added to it at random: a service that told many
+  /// devices the same time does not see them all at that time.
+  var requestedJitter = 0.25
 
   /// `failures` counts those in a row, this one included; fewer than 1 count as 1. The requested delay is a
-  /// lower bound and gets no jitter: the service spreads its clients itself.
+  /// lower bound: chance only adds to it.
   func delay(
     failures: Int, notBefore: Duration?, using generator: inout some RandomNumberGenerator
   ) -> Duration {
     let delay = backoff.delay(afterFailures: max(failures, 1), using: &generator)
     guard let notBefore else { return delay }
-    return max(delay, min(notBefore, longestRequestedDelay))
+    let requested = min(notBefore, longestRequestedDelay)
+    let chance = Double.random(in: 0...1, using: &generator)
+    return max(delay, requested + (requested + .seconds(1)) * (requestedJitter * chance))
   }
 }

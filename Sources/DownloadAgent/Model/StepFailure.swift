@@ -43,7 +43,7 @@ struct StepFailure: Error, Hashable, Sendable {
 extension StepFailure {
   /// Decides by a problem document's code; by its status when this version does not know the code.
   init(_ problem: Problem) {
-    let notBefore = problem.retryAfterSeconds.map { Duration.seconds(RetryAfter.seconds(clamping: $0)) }
+    let notBefore = problem.retryAfterSeconds.map { Duration.seconds(RetryAfter.obeyedSeconds(clamping: $0)) }
     switch problem.code {
     case .ticketExpired, .ticketInvalid, .ticketMissing:
       self.init(StepFailure.reason(of: problem), .renewTicket, problem: problem)
@@ -88,11 +88,18 @@ extension StepFailure {
       if peer == .store, reason == .serverUnavailable { reason = .storeUnavailable }
     case .unreachable(let error):
       self.init(error, from: peer)
-    case .unexpectedResponse(let status, _):
+    case .unexpectedResponse(let status, _, let retryAfter):
       // This is most likely a proxy's error page: it says nothing about the purchase, so it never fails a
-      // download.
+      // download. What it says about the time of the next try counts.
       let unavailable: StatusReason = peer == .server ? .serverUnavailable : .storeUnavailable
-      self = .retry((200..<500).contains(status) ? .protocolViolation : unavailable)
+      let reason: StatusReason =
+        switch status {
+        case 429: .tooManyRequests
+        case 408: unavailable
+        case 200..<500: .protocolViolation
+        default: unavailable
+        }
+      self = .retry(reason, notBefore: retryAfter)
     }
   }
 

@@ -119,6 +119,7 @@ actor TransactionManager {
     let asked = clock.now()
     // One that appears while the store answers is not in its answer, and not gone either.
     let known = Set(runner.entries.keys)
+    var notBefore: Duration?
     do {
       let listed = try await store.unfinishedTransactions()
       pollFailures = 0
@@ -132,12 +133,13 @@ actor TransactionManager {
       }
     } catch {
       pollFailures += 1
+      if case .retry(let told) = StepFailure(error, from: .store).recovery { notBefore = told }
       log.info("the store's queue cannot be asked", ["error": LogValue(error)])
     }
     // Devices that were started together, or lost the store together, drift apart.
     var delay = pollInterval * Double.random(in: 0.9...1.1, using: &generator)
     if pollFailures > 0 {
-      delay = max(delay, retryPolicy.delay(failures: pollFailures, notBefore: nil, using: &generator))
+      delay = max(delay, retryPolicy.delay(failures: pollFailures, notBefore: notBefore, using: &generator))
     }
     nextPoll = clock.now() + delay
   }

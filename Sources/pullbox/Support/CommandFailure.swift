@@ -106,7 +106,7 @@ extension ExitCode {
     switch error {
     case .problem(let problem): self.init(problem)
     case .unreachable(let cause): self = cause.isRetryable ? .undetermined : .failed
-    case .unexpectedResponse(let status, _): self = (502...504).contains(status) ? .undetermined : .failed
+    case .unexpectedResponse(let status, _, _): self = (502...504).contains(status) ? .undetermined : .failed
     }
   }
 

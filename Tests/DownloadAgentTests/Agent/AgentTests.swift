@@ -4,6 +4,7 @@ import CoreTypes
 import HTTPClient
 import PullboxAPI
 import PullboxTesting
+import ServiceRuntime
 import SystemCalls
 import Testing
 
@@ -224,6 +225,37 @@ import Testing
         #expect(try await harness.ask("POST", "/v1/downloads/\(failed.id)/resume").status == 200)
         _ = try await agent.transaction("finished")
       }
+    }
+  }
+
+  @Test(
+    "a proxy's page with Retry-After is obeyed: no request comes earlier, and none is repeated more than needed",
+    arguments: [429, 503])
+  func proxyPages(status: Int) async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    let steps = [
+      "POST /v1/entitlements", "POST /v1/grants", "GET /v1/content/manifest", "GET /v1/content",
+      "POST /v1/grants/completion",
+    ]
+    server.change { state in
+      for step in steps + ["GET /store/v1/transactions"] { state.pages[step] = [FakeServer.Page(status: status, retryAfter: 1)] }
+    }
+    let harness = try AgentHarness()
+    let quick = Backoff(initial: .milliseconds(20), factor: 1, cap: .milliseconds(20), jitter: 0)
+    try await server.open { url in
+      try await harness.run(server: url, retry: RetryPolicy(backoff: quick)) { agent in
+        try server.queuePurchase()
+        _ = try await agent.transaction("finished")
+      }
+    }
+    #expect(try harness.placed(package))
+    let polls = try #require(server.state.current.arrivals["GET /store/v1/transactions"])
+    #expect(polls.count > 1 && polls[1] - polls[0] >= .seconds(1))
+    for step in steps {
+      let arrivals = try #require(server.state.current.arrivals[step])
+      try #require(arrivals.count == 2, "\(step) was asked \(arrivals.count) times")
+      #expect(arrivals[1] - arrivals[0] >= .seconds(1), "\(step)")
     }
   }
 

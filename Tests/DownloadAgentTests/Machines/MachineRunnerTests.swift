@@ -257,18 +257,27 @@ private final class Disk: Sendable {
     #expect(delay(failures: failures) == .seconds(seconds))
   }
 
-  @Test("what the other side asked for counts, up to a quarter of an hour") func retryAfter() {
-    #expect(delay(failures: 1, notBefore: .seconds(30)) == .seconds(30))
+  @Test("what the other side asked for counts, up to a day") func retryAfter() {
+    for (told, least) in [(30, 30), (3600, 3600), (86_400, 86_400), (1 << 31, 86_400)] {
+      let delay = delay(failures: 1, notBefore: .seconds(told))
+      #expect(delay >= .seconds(least) && delay <= .seconds(Double(least + 1) * 1.25))
+    }
     #expect(delay(failures: 7, notBefore: .seconds(30)) == .seconds(60))
-    #expect(delay(failures: 1, notBefore: .seconds(1 << 31)) == .seconds(900))
   }
 
-  @Test("chance takes away half at most, never from what the other side asked for") func jitter() {
+  @Test("chance takes away half at most, and only adds to what the other side asked for") func jitter() {
+    var told: Set<Duration> = []
     for seed in 0..<200 as Range<UInt64> {
       let delay = self.delay(failures: 3, jitter: 0.5, seed: seed)
       #expect(delay >= .seconds(2) && delay <= .seconds(4))
-      #expect(self.delay(failures: 1, notBefore: .seconds(3), jitter: 0.5, seed: seed) == .seconds(3))
+      let requested = self.delay(failures: 1, notBefore: .seconds(99), jitter: 0.5, seed: seed)
+      #expect(requested >= .seconds(99) && requested <= .seconds(124))
+      told.insert(requested)
     }
+    // Devices that were told the same time come at different ones.
+    #expect(told.count > 190)
+    #expect(told.max().map { $0 > .seconds(120) } == true)
+    #expect(told.min().map { $0 < .seconds(103) } == true)
   }
 }
 

@@ -66,6 +66,16 @@ import Testing
     #expect(StepFailure(lie, from: .server) == .retry(.protocolViolation))
   }
 
+  @Test(
+    "a page of a proxy without a problem document says when to come back",
+    arguments: [(429, StatusReason.tooManyRequests), (503, .serverUnavailable), (502, .serverUnavailable)])
+  func pages(status: Int, reason: StatusReason) {
+    let head = ResponseHead(
+      status: status, headers: ResponseFields([.init(name: "Retry-After", value: "3600")]))
+    let error = APIClient.refusal(head: head, body: Array("<html><h1>\(status)</h1></html>".utf8))
+    #expect(StepFailure(error, from: .server) == .retry(reason, notBefore: .seconds(3600)))
+  }
+
   @Test("a full disk is told from a broken one") func disks() {
     #expect(StepFailure(SystemError(number: 28, call: "pwrite")) == .retry(.insufficientSpace))
     #expect(StepFailure(SystemError(number: 5, call: "pwrite")) == .retry(.storageFailure))

@@ -27,7 +27,7 @@ final class AgentHarness: Sendable {
   /// Runs an agent for as long as `body` takes; it is stopped as by SIGTERM, and gone when this returns.
   func run<Result: Sendable>(
     server: String, store: String? = nil, maximumDownloads: Int? = nil,
-    trusting keys: [PublisherKeyIdentifier]? = nil,
+    trusting keys: [PublisherKeyIdentifier]? = nil, retry: RetryPolicy? = nil,
     _ body: @escaping @Sendable (AgentService) async throws -> Result
   ) async throws -> Result {
     var configuration = AgentConfiguration(
@@ -37,7 +37,8 @@ final class AgentHarness: Sendable {
     configuration.trustedPublisherKeys = keys
     var tuning = AgentService.Tuning()
     let quick = Backoff(initial: .milliseconds(20), factor: 1, cap: .milliseconds(20), jitter: 0)
-    tuning.downloadRetry = RetryPolicy(backoff: quick, longestRequestedDelay: .milliseconds(40))
+    tuning.downloadRetry =
+      retry ?? RetryPolicy(backoff: quick, longestRequestedDelay: .milliseconds(40), requestedJitter: 0)
     tuning.transactionRetry = tuning.downloadRetry
     tuning.transfer.stallAfter = .seconds(20)
     tuning.heartbeat = .milliseconds(50)

@@ -37,6 +37,10 @@ final class FakeServer: Sendable {
     /// Answers in place of the usual one, by `METHOD /path` with the grant left out; used up one by one, the
     /// last stays.
     var refusals: [String: [Problem]] = [:]
+    /// Pages of a proxy in front of the server, used up one by one, by the names of ``refusals``.
+    var pages: [String: [Page]] = [:]
+    /// When each request came, by those names.
+    var arrivals: [String: [MonotonicInstant]] = [:]
     var contentFaults: [ContentFault] = []
     /// Whether the store has answered the server about finishing.
     var isStoreUp = true
@@ -58,6 +62,12 @@ final class FakeServer: Sendable {
     var spoilSignature: @Sendable (inout PublisherSignature) -> Void = { _ in }
   }
 
+  /// What nginx or a content network answers in the server's place: HTML, and no problem document.
+  struct Page: Sendable {
+    var status: Int
+    var retryAfter: Int
+  }
+
   struct RecordedGrant: Sendable {
     var name: GrantState
     var product: ProductIdentifier
@@ -76,7 +86,8 @@ final class FakeServer: Sendable {
     var configuration = HTTPServerConfiguration(addresses: [.tcp(host: "127.0.0.1", port: 0)])
     configuration.loops = 1
     configuration.drainDeadline = .milliseconds(100)
-    let server = HTTPServer(configuration: configuration, handler: router())
+    let server = HTTPServer(
+      configuration: configuration, handler: ProxyPages(server: self, handler: router()))
     try server.start()
     let address = try #require(server.boundAddresses.first)
     do {
