@@ -201,7 +201,8 @@ def row_rates(arguments):
     phases = [phase for phase in PHASES if phase not in arguments.without]
     sizes = arguments.grants or [10_000, 1_000_000, 5_000_000]
     for grants in sizes:
-        gate = Gate(arguments, grants)
+        # One address asks for all devices: it may ask as often as it can.
+        gate = Gate(arguments, grants, unlimitedAddresses=["127.0.0.0/8"])
         try:
             for file in slices(arguments):
                 for phase, result in gate.play(phases, file, arguments.connections).items():

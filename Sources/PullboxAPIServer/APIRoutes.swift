@@ -22,7 +22,15 @@ public struct APIRoutes {
   /// Answers one request; `PathParameters` holds what the pattern's `{…}` matched.
   public typealias Responder = @Sendable (HTTPRequest, PathParameters) async throws -> HTTPResponse
 
-  private var routes: [(HTTPMethod, String, Responder)] = []
+  /// Goes before a route's responder: answers itself, throws, or lets `respond` answer the request, changed or
+  /// not.
+  public typealias Middleware =
+    @Sendable (
+      _ request: HTTPRequest, _ parameters: PathParameters,
+      _ respond: @Sendable (HTTPRequest) async throws -> HTTPResponse
+    ) async throws -> HTTPResponse
+
+  private var routes: [(method: HTTPMethod, pattern: String, responder: Responder)] = []
 
   /// No routes yet.
   public init() {}
@@ -30,7 +38,7 @@ public struct APIRoutes {
   /// Adds a route. `pattern` is a path in which `{name}` stands for one part; of two that match, the more
   /// exact one counts.
   public mutating func on(_ method: HTTPMethod, _ pattern: String, use responder: @escaping Responder) {
-    routes.append((method, pattern, responder))
+    routes.append((method: method, pattern: pattern, responder: responder))
   }
 
   /// Liveness and readiness (`GET /healthz`, `GET /readyz`); `ready` answers why the service is not, or nil.
@@ -47,6 +55,24 @@ public struct APIRoutes {
   /// An answer of a minute ago says nothing of now.
   private static let healthFields: HTTPFields = ["Content-Type": "text/plain", "Cache-Control": "no-store"]
 
+  /// Puts before the responder of each route what `middleware` makes for it, if anything.
+  public mutating func wrap(_ middleware: (_ method: HTTPMethod, _ pattern: String) -> Middleware?) {
+    routes = routes.map { method, pattern, responder in
+      guard let middleware = middleware(method, pattern) else { return (method, pattern, responder) }
+      return (
+        method, pattern,
+        { request, parameters in
+          try await middleware(request, parameters) { try await responder($0, parameters) }
+        }
+      )
+    }
+  }
+
+  /// Leaves out the routes that `isWanted` does not accept.
+  public mutating func keep(_ isWanted: (_ method: HTTPMethod, _ pattern: String) -> Bool) {
+    routes.removeAll { !isWanted($0.method, $0.pattern) }
+  }
+
   /// What became of a request: the pattern of its route (nil where there is none), and the refusal, if it was
   /// one.
   public typealias Observer =
@@ -55,13 +81,15 @@ public struct APIRoutes {
     ) -> Void
 
   /// `report` gets what a responder threw that is no ``Problem``, for the log; `observe` every answer. Each
-  /// answer carries the request's id as `X-Request-Id`, each problem document as `instance`.
+  /// answer carries the request's id as `X-Request-Id`, each problem document as `instance`. `revise`
+  /// has the last word on every problem.
   public func router(
     reporting report: @escaping @Sendable (_ request: HTTPRequest, _ error: any Error) -> Void,
+    revising revise: @escaping @Sendable (Problem) -> Problem = { $0 },
     observing observe: @escaping Observer = { _, _, _, _ in }
   ) -> Router {
     @Sendable func refuse(_ problem: Problem, to request: HTTPRequest, at route: String?) -> HTTPResponse {
-      var problem = problem
+      var problem = revise(problem)
       problem.instance = "urn:pullbox:request:\(request.id)"
       return finish(.problem(problem), to: request, at: route, problem)
     }

@@ -31,7 +31,7 @@ extension HTTPRequest {
   }
 
   /// The whole body. Throws `request-too-large` past `limit`, `request-timeout` for one that comes too slowly,
-  /// `request-malformed` for one that does not arrive whole.
+  /// `unavailable` when there is no room for it, `request-malformed` for one that does not arrive whole.
   public func bytes(upTo limit: ByteCount) async throws(Problem) -> [UInt8] {
     do {
       return try await body.collect(upTo: limit)
@@ -89,6 +89,7 @@ extension RequestBodyError {
     switch code {
     case .tooLarge: Problem(.requestTooLarge, "at most \(limit.rawValue) bytes are read here")
     case .timedOut: Problem(.requestTimeout, description)
+    case .noRoom: Problem(.unavailable, description, retryAfterSeconds: 1)
     default: Problem(.requestMalformed, description)
     }
   }

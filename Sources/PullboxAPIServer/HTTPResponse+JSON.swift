@@ -28,11 +28,12 @@ extension HTTPResponse {
 }
 
 extension HTTPServerConfiguration {
-  /// Lets the server's own refusals, which no handler makes, be problem documents as well.
-  public mutating func useProblemDocuments() {
+  /// Lets the server's own refusals, which no handler makes, be problem documents as well. `retryAfter` says for
+  /// each connection that finds no place after how many seconds to come back.
+  public mutating func useProblemDocuments(retryAfter: @escaping @Sendable () -> Int = { 1 }) {
     refusal = { status in
       let code = Self.codes[status.rawValue] ?? .internalError
-      var problem = Problem(code, retryAfterSeconds: status == .serviceUnavailable ? 1 : nil)
+      var problem = Problem(code, retryAfterSeconds: status == .serviceUnavailable ? retryAfter() : nil)
       // The server's word on the status goes.
       problem.status = status.rawValue
       return .problem(problem)

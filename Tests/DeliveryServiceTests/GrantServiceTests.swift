@@ -138,14 +138,15 @@ struct GrantServiceTests {
       server.store.state.withLock { $0.isDown = true }
       let problem = try await server.problem { _ = try await server.grant(receipt: receipt) }
       #expect(problem.code == .verificationUndetermined)
-      #expect(problem.retryAfterSeconds == 7)
+      // Chance adds up to half.
+      #expect((7...10).contains(problem.retryAfterSeconds ?? 0))
       server.store.state.withLock { $0.isDown = false }
       #expect(try await server.grant(receipt: receipt).status == 201)
     }
   }
 
   @Test(
-    "however long a store says to wait, clients are told 1 s to 15 minutes, and the server goes on",
+    "however long a store says to wait, clients are told 1 s to 15 minutes and chance's part, and the server goes on",
     arguments: [(Int.max, 900), (1_795_250_000_000, 900), (0, 1), (Int.min, 1)])
   func absurdRetryAfter(said: Int, handedOn: Int) async throws {
     try await ServerHarness.run { server in
@@ -157,7 +158,7 @@ struct GrantServiceTests {
       }
       let problem = try await server.problem { _ = try await server.grant(receipt: receipt) }
       #expect(problem.code == .verificationUndetermined)
-      #expect(problem.retryAfterSeconds == handedOn)
+      #expect((handedOn...handedOn + max(1, handedOn / 2)).contains(problem.retryAfterSeconds ?? 0))
       server.store.state.withLock { $0.isDown = false }
       #expect(try await server.grant(receipt: receipt).status == 201)
     }

@@ -143,6 +143,27 @@ struct NginxTests {
     }
   }
 
+  @Test(
+    "metrics and the routes of operators are denied to the world, however their paths are written",
+    arguments: [
+      "/metrics", "/v1/operator", "/v1/operator/products", "/v1/operator/uploads/a",
+      "/v1/%6fperator/products",
+      "/v1/x/../operator/products", "//v1//operator/products", "/v1/./operator/products", "/%6Detrics",
+    ])
+  func denied(path: String) async throws {
+    try await run(Self.trusting) { server, nginx in
+      let connection = try RawConnection.unix(path: nginx.path)
+      try await connection.send(
+        "GET \(path) HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer operator\r\n\r\n")
+      let denied = try await connection.receiveResponse()
+      #expect(denied.status == 403)
+      #expect(denied["X-Request-Id"] == nil)
+      let open = try RawConnection.unix(path: nginx.path)
+      try await open.send("GET /v1/products HTTP/1.1\r\nHost: a\r\n\r\n")
+      #expect(try await open.receiveResponse().status == 200)
+    }
+  }
+
   @Test("nginx buffers no body that its client does not read, and a revocation reaches through it")
   func buffering() async throws {
     try await run(Self.trusting) { server, nginx in

@@ -30,7 +30,7 @@ struct RateLimitTests {
       for _ in 0..<2 {
         let refused = try await server.fetch(grant, headers: [("Range", "bytes=0-9")])
         #expect(refused.status == 429)
-        #expect(refused.headers["Retry-After"] == "1")
+        #expect(["1", "2"].contains(refused.headers["Retry-After"]))
         #expect(try code(refused) == .tooManyRequests)
       }
       let unconditional = [("If-None-Match", "\"\(grant.download.digest)\"")]
@@ -74,7 +74,7 @@ struct RateLimitTests {
       for _ in 0..<8 { #expect(try await status() == 206) }
       let refused = try await server.fetch(grant)
       #expect(refused.status == 429)
-      #expect(refused.headers["Retry-After"] == "1")
+      #expect(["1", "2"].contains(refused.headers["Retry-After"]))
       timer.advance(by: .seconds(1))
       #expect(try await status() == 206)
     }

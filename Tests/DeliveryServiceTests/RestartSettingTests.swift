@@ -24,6 +24,7 @@ struct RestartSettingTests {
     Change("tls.certificate") { $0.tls?.certificate = "/another" },
     Change("tls.strictTransport") { $0.tls?.strictTransport = ConfigurationDuration("365d") },
     Change("tls.key") { $0.tls?.key = "/another" },
+    Change("management.listen") { $0.management = .init(listen: ["127.0.0.1:9"]) },
     Change("state") { $0.state = "/elsewhere" },
     Change("store.name") { $0.store.name = "another" },
     Change("store.url") { $0.store.url = "http://127.0.0.1:9" },

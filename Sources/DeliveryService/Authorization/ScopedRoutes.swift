@@ -98,12 +98,31 @@ struct ScopedRoutes {
     routes.onHealth(ready: ready)
   }
 
-  /// See ``APIRoutes/router(reporting:observing:)``.
+  /// Puts before the responder of each route what `middleware` makes for its declaration, if anything: before the
+  /// key is checked.
+  mutating func wrap(_ middleware: (Declaration) -> APIRoutes.Middleware?) {
+    let declarations = declarations
+    routes.wrap { method, pattern in
+      declarations.first { $0.method == method && $0.pattern == pattern }.flatMap(middleware)
+    }
+  }
+
+  /// The routes whose declarations `isWanted` accepts.
+  func filtered(_ isWanted: (Declaration) -> Bool) -> ScopedRoutes {
+    var filtered = self
+    filtered.declarations = declarations.filter(isWanted)
+    let kept = Set(filtered.declarations.map { [$0.method.rawValue, $0.pattern] })
+    filtered.routes.keep { method, pattern in kept.contains([method.rawValue, pattern]) }
+    return filtered
+  }
+
+  /// See ``APIRoutes/router(reporting:revising:observing:)``.
   func router(
     reporting report: @escaping @Sendable (_ request: HTTPRequest, _ error: any Error) -> Void,
+    revising revise: @escaping @Sendable (Problem) -> Problem,
     observing observe: @escaping APIRoutes.Observer
   ) -> Router {
-    routes.router(reporting: report, observing: observe)
+    routes.router(reporting: report, revising: revise, observing: observe)
   }
 }
 

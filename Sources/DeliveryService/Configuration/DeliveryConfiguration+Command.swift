@@ -20,6 +20,7 @@ extension DeliveryConfiguration {
       + CommandOption.section("Operators", operatorOptions.map { $0.appliedAtReload() })
       + CommandOption.section("Payment store", storeOptions)
       + CommandOption.section("Connections", connectionOptions)
+      + CommandOption.section("Requests", admissionOptions.map { $0.appliedAtReload() })
       + CommandOption.section(
         "What a purchase and a device may take", limitOptions.map { $0.appliedAtReload() })
       + CommandOption.section("Uploads and packages", packageOptions)
@@ -43,6 +44,16 @@ extension DeliveryConfiguration {
     .value(
       "public-url", "URL", key: "publicURL",
       help: "What clients put before addresses; relative addresses without it"),
+    .list(
+      "management-listen", "ADDRESS", key: "management.listen",
+      help:
+        "HOST:PORT or unix:PATH for /metrics and /v1/operator, which the other addresses then do not have; may be repeated"
+    ),
+    CommandOption.list(
+      "cors-origin", "ORIGIN", environment: "PULLBOX_CORS_ORIGINS", key: "cors.origins",
+      help:
+        "Site whose pages may call the public interface, such as https://shop.example, or *; may be repeated"
+    ).appliedAtReload(),
   ]
 
   private static let operatorOptions: [CommandOption] = [

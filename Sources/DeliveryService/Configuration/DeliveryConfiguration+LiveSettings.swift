@@ -56,7 +56,7 @@ extension DeliveryConfiguration {
   func deliverySettings(keys: TicketKeys) throws(ConfigurationError) -> DeliverySettings {
     DeliverySettings(
       keys: keys, ticketLifetime: ticketLifetime.duration, classes: try classes(), proxies: try proxies(),
-      accelRedirect: try accelRedirect())
+      accelRedirect: try accelRedirect(), origins: try crossOriginPolicy())
   }
 }
 

@@ -43,10 +43,32 @@ public struct DeliveryConfiguration: DaemonConfiguration {
     public var strictTransport: ConfigurationDuration?
   }
 
+  /// The address of the routes for operators and monitoring, where they have one of their own.
+  public struct Management: Decodable, Hashable, Sendable {
+    /// Addresses in the form of ``DeliveryConfiguration/listen``.
+    public var listen: [String]
+  }
+
+  /// What pages of other sites may do.
+  public struct CORS: Decodable, Hashable, Sendable {
+    /// Origins whose pages may call the public interface: `https://shop.example`, or `*` for all.
+    public var origins: [String]
+  }
+
   /// Addresses to listen on: `127.0.0.1:8080`, `unix:/run/pullbox/server.sock`.
   public var listen: [String]
   /// Without it the server speaks plain HTTP alone.
   public var tls: TLS?
+  /// Without it the routes for operators and monitoring are on every address.
+  public var management: Management?
+  /// Without it no page of another site may call this server.
+  public var cors: CORS?
+  /// Requests in progress at once, operators' and uploads aside; those beyond are answered 503.
+  public var requestsInProgress: Int
+  /// What request bodies may take in memory together.
+  public var bodyMemory: ConfigurationSize
+  /// Limits of classes of requests that differ from the defaults.
+  public var admissionClasses: [AdmissionClassLimits]?
   /// The directory of everything that must survive.
   public var state: String
   /// The payment store whose receipts count.

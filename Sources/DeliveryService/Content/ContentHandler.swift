@@ -76,6 +76,7 @@ struct ContentHandler: InlineHandler {
     response.start(decision.status)
     let lines = package.lines(decision.fields)
     response.append(lines: lines.span)
+    if verifier.settings.allowsOrigins { appendOriginFields(head: head, bytes: bytes, response: &response) }
     switch decision {
     case .whole:
       response.finish(file: package.file, range: 0..<package.length, meter: meter)
@@ -114,6 +115,17 @@ struct ContentHandler: InlineHandler {
       forwarded: head.values(of: "forwarded", bytes), for: head.values(of: "x-forwarded-for", bytes))
     response.client = settings.proxies.origin(of: response.peer, fields).client
     return false
+  }
+
+  /// Adds what the browser needs whose page asks.
+  private func appendOriginFields(
+    head: borrowing RequestHead, bytes: Span<UInt8>, response: inout InlineResponse
+  ) {
+    let policy = tickets.settings(of: verifier.settings, generation: verifier.generation).origins
+    let origin = head.values(of: "origin", bytes).first
+    // An origin is written only if it is one of those that were configured.
+    let lines = Array(policy.fields(for: origin).map { "\($0.name): \($0.value)\r\n" }.joined().utf8)
+    response.append(lines: lines.span)
   }
 
   /// Whether the ticket opens that package now. A ticket that the connection or the loop knows is compared, not computed

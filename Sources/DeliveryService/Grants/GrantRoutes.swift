@@ -6,20 +6,23 @@ import PullboxAPIServer
 
 /// Entitlements, grants, tickets and completions over HTTP, for devices.
 struct GrantRoutes: Sendable {
-  /// A store's own bound on receipts, in base 64, and the members around it.
-  static let maximumProofLength = ByteCount.mebibytes(4)
+  /// Bytes of a proof with the members around it, which is 2.25 MiB of a receipt before its base 64.
+  static let maximumProofLength = ByteCount.mebibytes(3)
   static let maximumCompletionLength = ByteCount.kibibytes(16)
 
   let grants: GrantService
   let settings: LiveSettings
+  let admission: AdmissionControl
 
   func add(to routes: inout ScopedRoutes) {
     routes.public(.post, "/v1/entitlements") { request, _ in
       let asked = try await request.decode(EntitlementsRequest.self, upTo: Self.maximumProofLength)
+      try admission.charge(.store, client: ClientKey(.store, asked.device.id))
       return try .json(try await grants.entitlements(of: asked, asked: request.id))
     }
     routes.public(.post, "/v1/grants") { request, _ in
       let asked = try await request.decode(GrantRequest.self, upTo: Self.maximumProofLength)
+      try admission.charge(.store, client: ClientKey(.store, asked.device.id))
       let origin = settings.value.proxies.origin(of: request.peer, ForwardingFields(request))
       let (response, isNew) = try await grants.grant(
         asked, base: origin.base ?? "", asked: request.id)

@@ -30,7 +30,7 @@ final class AccessLog: ExchangeRecorder {
   var lostLines: UInt64 { lost.load(ordering: .relaxed) }
 
   func begin(_ rings: [AccessRing]) {
-    self.rings.withLock { $0 = rings }
+    self.rings.withLock { $0 += rings }
   }
 
   /// Throws if the file cannot be written, so that an operator learns it at the start. Blocks.

@@ -27,6 +27,7 @@ struct DeliveryComponents: Sendable {
   let infrastructure: Infrastructure
   let operators: OperatorKeys
   let settings: LiveSettings
+  let admission: AdmissionControl
   let meters: MeterRegistry
   let recorder: DeliveryRecorder
   let revocations: RevocationList
@@ -55,6 +56,7 @@ struct DeliveryComponents: Sendable {
       try configuration.deliverySettings(
         keys: try TicketKeyFile.loadOrCreate(TicketKeyFile.path(in: configuration.state))),
       generation: generation)
+    admission = AdmissionControl(try configuration.admissionLimits(), timer: timer)
     meters = MeterRegistry(timer: timer)
     recorder = DeliveryRecorder(meters: meters, database: database, timer: timer)
     let revocations = RevocationList(meters: meters, generation: generation)
@@ -105,6 +107,7 @@ struct DeliveryComponents: Sendable {
       group.addTask { await outbox.run() }
       group.addTask { await recorder.run(log: infrastructure.log) }
       group.addTask { await revocations.run(clock: infrastructure.timer) }
+      group.addTask { await admission.bodies.run() }
       group.addTask {
         await collector.run(
           every: infrastructure.configuration.gcInterval.duration, clock: infrastructure.timer,
@@ -124,7 +127,9 @@ struct DeliveryComponents: Sendable {
   private static let optimizationInterval: Duration = .seconds(6 * 3600)
 
   /// What counts something, in the order of the page of metrics.
-  var metricSources: [any MetricSource] { [recorder, tickets, revocations, outbox, uploads, grants, proofs] }
+  var metricSources: [any MetricSource] {
+    [admission, recorder, tickets, revocations, outbox, uploads, grants, proofs]
+  }
 
   private static func store(on infrastructure: Infrastructure) throws -> any PaymentStoreClient {
     let store = infrastructure.configuration.store
@@ -150,7 +155,7 @@ extension DeliveryComponents {
     let answers = IdempotentAnswers(database: database, clock: infrastructure.clock)
     var routes = ScopedRoutes(keys: operators, answers: answers)
     CatalogRoutes(catalog: catalog, list: ProductListCache(catalog: catalog)).add(to: &routes)
-    GrantRoutes(grants: grants, settings: settings).add(to: &routes)
+    GrantRoutes(grants: grants, settings: settings, admission: admission).add(to: &routes)
     UploadRoutes(uploads: uploads, answers: answers).add(to: &routes)
     PublishingRoutes(
       publisher: publisher, versionService: versions,
@@ -165,6 +170,8 @@ extension DeliveryComponents {
     GarbageCollectionRoutes(collector: collector).add(to: &routes)
     OperationsRoutes(database: database, metrics: metrics).add(to: &routes)
     ListRoutes(database: database, recorder: recorder).add(to: &routes)
+    let admission = RouteAdmission(control: admission, settings: settings)
+    routes.wrap { admission.middleware(for: $0) }
     return routes
   }
 
@@ -180,10 +187,15 @@ extension DeliveryComponents {
             "path": LogValue(AccessLine.redacted(request.path)), "error": LogValue(error),
           ])
       },
+      revising: { problem in
+        var generator = SystemRandomNumberGenerator()
+        return problem.spreadingReturns(using: &generator)
+      },
       observing: { route, _, response, problem in
         requests.count(route: route, status: response.status.rawValue, problem: problem?.code?.text)
       })
-    return ForwardedClientHandler(handler: router, settings: settings)
+    return ForwardedClientHandler(
+      handler: CrossOriginHandler(router: router, settings: settings), settings: settings)
   }
 
   /// Answers on the loops.

@@ -10,6 +10,7 @@ extension DeliveryServer {
   static func transport(
     _ configuration: DeliveryConfiguration, inherited: [InheritedSocket], log: Log
   ) throws -> HTTPServerConfiguration {
+    let inherited = inherited.filter { $0.name != managementSocketName }
     var http = HTTPServerConfiguration(
       addresses: inherited.isEmpty ? try addresses(configuration.listen, of: "listen") : [])
     http.inherited = inherited
@@ -28,7 +29,6 @@ extension DeliveryServer {
     }
     http.loops = configuration.loops
     http.drainDeadline = configuration.drainDeadline.duration
-    http.useProblemDocuments()
     try limitConnections(&http, configuration)
     return http
   }
@@ -47,14 +47,30 @@ extension DeliveryServer {
     http.idleDeadline = configuration.idleDeadline.duration
     http.minimumReceiveRate = UInt64(configuration.minimumReceiveRate.bytes.rawValue)
     http.minimumSendRate = UInt64(configuration.minimumSendRate.bytes.rawValue)
-    http.unlimitedAddresses += try (configuration.unlimitedAddresses ?? []).map { text in
-      guard let network = PeerNetwork(text) else {
-        throw ConfigurationError(
-          subject: "unlimitedAddresses", message: "not a network: \(text); such as 10.0.0.0/8 or 2001:db8::1")
-      }
-      return network
-    }
+    http.unlimitedAddresses += try configuration.unlimitedNetworks()
+    // A body that no request may keep yet waits in the kernel.
+    http.bodyBufferLength = 65_536
   }
+
+  /// The addresses of the routes for operators and monitoring; nil where they have none of their own. It is a server
+  /// of its own, with a loop of its own: it answers when the public one is as full as it may be.
+  static func managementTransport(
+    _ configuration: DeliveryConfiguration, inherited: [InheritedSocket]
+  ) throws -> HTTPServerConfiguration? {
+    let sockets = inherited.filter { $0.name == managementSocketName }
+    guard configuration.management != nil || !sockets.isEmpty else { return nil }
+    let texts = sockets.isEmpty ? configuration.management?.listen ?? [] : []
+    var http = HTTPServerConfiguration(addresses: try addresses(texts, of: "management.listen"))
+    http.inherited = sockets
+    http.loops = 1
+    http.drainDeadline = configuration.drainDeadline.duration
+    try limitConnections(&http, configuration)
+    http.maximumConnections = min(configuration.maximumConnections, 256)
+    return http
+  }
+
+  /// What `FileDescriptorName=` calls a socket for operators and monitoring.
+  static let managementSocketName = "management"
 
   private static func warnOfExposedKey(_ tls: TLSConfiguration, log: Log) throws {
     guard try tls.keyIsExposed() else { return }

@@ -3,6 +3,7 @@ public import CoreTypes
 import Database
 import HTTPClient
 import HTTPServer
+import PullboxAPIServer
 public import ServiceRuntime
 public import SystemCalls
 
@@ -21,6 +22,8 @@ public final class DeliveryServer: Service {
   let components: DeliveryComponents
   let metrics: ServiceMetrics
   let server: HTTPServer
+  /// Answers operators and monitoring where they have an address of their own; nil where ``server`` does.
+  let management: HTTPServer?
   let configuration: DeliveryConfiguration
   let accessLog: AccessLog?
   private let clock: any WallClock
@@ -61,6 +64,7 @@ public final class DeliveryServer: Service {
     let state = configuration.state
     lock = try StateDirectory.claim(state)
     var http = try Self.transport(configuration, inherited: inherited, log: log)
+    var managementHTTP = try Self.managementTransport(configuration, inherited: inherited)
     database = try Database.open(
       path: state + "/server.db", migrations: Migrations.all, options: options)
     client = try HTTPClient()
@@ -80,6 +84,13 @@ public final class DeliveryServer: Service {
 
     http.unlimitedAddresses += components.settings.value.proxies.networks
     http.recorder = accessLog
+    managementHTTP?.recorder = accessLog
+    let admission = components.admission
+    http.useProblemDocuments {
+      let seconds = admission.secondsForConnection()
+      return seconds + Int.random(in: 0...max(1, seconds / 2))
+    }
+    managementHTTP?.useProblemDocuments()
     let running = WeakServerReference()
     let metrics = ServiceMetrics(
       routes: RouteMetrics(), accessLog: accessLog, statistics: { running.statistics },
@@ -87,10 +98,16 @@ public final class DeliveryServer: Service {
     self.metrics = metrics
     let routes = components.routes(metrics)
     routeDeclarations = routes.declarations
+    let isSeparate = managementHTTP != nil
     let server = HTTPServer(
       configuration: http, inline: components.contentHandler(metrics),
-      handler: components.handler(of: routes, metrics))
+      handler: components.handler(of: routes.filtered { !isSeparate || !$0.isManagement }, metrics))
     self.server = server
+    management = managementHTTP.map { http in
+      HTTPServer(
+        configuration: http,
+        handler: components.handler(of: routes.filtered { $0.isManagement || $0.isHealth }, metrics))
+    }
     running.set(server)
     components.revocations.abortBodies { [weak server] meter in server?.abortBodies(meteredBy: meter) }
   }
@@ -110,10 +127,31 @@ public final class DeliveryServer: Service {
     server.boundAddresses.map(\.description) + server.boundSecureAddresses.map { "https://\($0)" }
   }
 
+  /// The addresses of the routes for operators and monitoring; empty where they are on all addresses.
+  public var managementAddresses: [String] { management?.boundAddresses.map(\.description) ?? [] }
+
   /// Listens. Throws what the server throws for an address that cannot be bound.
   public func start() async throws {
-    try server.start()
+    try management?.start()
+    do {
+      try server.start()
+    } catch {
+      await management?.drain()
+      throw error
+    }
     log.info("listening", ["addresses": LogValue(addresses.joined(separator: " "))])
+    if management != nil {
+      log.info(
+        "operators and monitoring have an address of their own",
+        ["addresses": LogValue(managementAddresses.joined(separator: " "))])
+    }
+    let limits = components.admission.limits
+    log.info(
+      "admission",
+      [
+        "connections": LogValue(configuration.maximumConnections), "inProgress": LogValue(limits.inProgress),
+        "bodyMemory": LogValue(limits.bodyBytes.rawValue), "classes": LogValue(limits.description),
+      ])
   }
 
   /// Makes store calls, scheduled releases, collections and records until the task is cancelled.
@@ -127,12 +165,15 @@ public final class DeliveryServer: Service {
   /// Returns once every loop has come round.
   public func pulse() async {
     await server.ping()
+    await management?.ping()
   }
 
   /// Lets running bodies end within the drain deadline, writes down what was sent, and closes all but the
   /// state directory, which is free once this object is gone.
   public func stop() async {
+    async let managementEnd: Void? = management?.drain()
     await server.drain()
+    _ = await managementEnd
     accessLog?.end()
     do {
       try await components.recorder.record()
@@ -168,10 +209,14 @@ extension DeliveryServer {
         throw ConfigurationError(subject: "logLevel", message: "not a log level: \(new.logLevel)")
       }
       let grants = try new.deliverySettings(keys: keys)
+      var limits = try new.admissionLimits()
+      // These are the connections' as well, which need a restart.
+      limits.unlimited = components.admission.limits.unlimited
       let server = server
       try await BlockingPool.shared.run { try server.reloadCertificates() }
       operators.replace(operatorKeys, needsSecondKey: new.requireSecondKey ?? false)
       settings.replace(grants)
+      components.admission.replace(limits)
       log.level = level
       accessLog?.reopen()
       log.info("reloaded", ["ticketKey": LogValue(keys.newest.identifier)])

@@ -8,6 +8,8 @@ struct DeliverySettings: Sendable {
   var proxies = TrustedProxies()
   /// Nil where this server sends every body itself.
   var accelRedirect: AccelRedirect?
+  /// The sites whose pages may call the public interface.
+  var origins = CrossOriginPolicy.none
 }
 
 /// The settings that count now. What asks for every request keeps a copy and reads again when the generation
@@ -16,10 +18,12 @@ final class LiveSettings: Sendable {
   private let settings: Mutex<DeliverySettings>
   let generation: Generation
   private let looksAtProxies: Atomic<Bool>
+  private let looksAtOrigins: Atomic<Bool>
 
   init(_ settings: DeliverySettings, generation: Generation) {
     self.settings = Mutex(settings)
     looksAtProxies = Atomic(Self.needsProxies(settings))
+    looksAtOrigins = Atomic(!settings.origins.isNone)
     self.generation = generation
   }
 
@@ -29,6 +33,9 @@ final class LiveSettings: Sendable {
   /// not look.
   var dependsOnProxies: Bool { looksAtProxies.load(ordering: .relaxed) }
 
+  /// Whether the pages of any site may call this server: false for most servers.
+  var allowsOrigins: Bool { looksAtOrigins.load(ordering: .relaxed) }
+
   private static func needsProxies(_ settings: DeliverySettings) -> Bool {
     !settings.proxies.networks.isEmpty
   }
@@ -36,6 +43,7 @@ final class LiveSettings: Sendable {
   func replace(_ new: DeliverySettings) {
     settings.withLock { $0 = new }
     looksAtProxies.store(Self.needsProxies(new), ordering: .relaxed)
+    looksAtOrigins.store(!new.origins.isNone, ordering: .relaxed)
     generation.advance()
   }
 }

@@ -60,6 +60,12 @@ public final class Router: AsyncHandler {
     return response
   }
 
+  /// The methods that the request's path answers, in order; none where there is no route.
+  public func methods(of request: HTTPRequest) -> [HTTPMethod] {
+    let matching = routes.filter { $0.pattern.match(request.pathSegments) != nil }
+    return Self.listed(matching.reduce(into: []) { $0.formUnion($1.responders.keys) })
+  }
+
   /// `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7): the methods that some path answers.
   private func answerForServer() -> HTTPResponse {
     let methods = Self.listed(routes.reduce(into: [.options]) { $0.formUnion($1.responders.keys) })

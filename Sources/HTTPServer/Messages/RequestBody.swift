@@ -18,6 +18,8 @@ public struct RequestBody: AsyncSequence, Sendable {
   private let source: Source
   /// The length the client announced; nil for a chunked body.
   public let expectedLength: ByteCount?
+  /// What ``collect(upTo:)`` asks for room before it keeps bytes; nil keeps them without asking.
+  public var reservation: (any BodyReservation)?
 
   /// A body without bytes.
   public static let empty = RequestBody([])
@@ -63,17 +65,57 @@ public struct RequestBody: AsyncSequence, Sendable {
   }
 
   /// The whole body. Throws ``RequestBodyError/Code/tooLarge`` as soon as it is known to be longer than
-  /// `limit`.
+  /// `limit`, and what the ``reservation`` throws.
   public func collect(upTo limit: ByteCount) async throws(RequestBodyError) -> [UInt8] {
     if let expectedLength, expectedLength > limit { throw RequestBodyError(.tooLarge) }
+    let longest = Int(clamping: (expectedLength ?? limit).rawValue)
+    guard longest > 0 else { return [] }
+    defer { reservation?.didEnd() }
     var collected: [UInt8] = []
+    // The client is not asked for content before there is room for its beginning.
+    var room = Swift.min(Self.firstRoom, longest)
+    if let reservation {
+      try await reservation.reserve(room)
+      collected.reserveCapacity(room)
+    }
     var iterator = makeAsyncIterator()
     while let bytes = try await iterator.next() {
-      guard collected.count + bytes.count <= limit.rawValue else { throw RequestBodyError(.tooLarge) }
+      let count = collected.count + bytes.count
+      guard count <= limit.rawValue else { throw RequestBodyError(.tooLarge) }
+      if let reservation {
+        if count > room {
+          room = Swift.max(count, Swift.min(room * 2, longest))
+          try await reservation.reserve(room)
+          collected.reserveCapacity(room)
+        }
+        reservation.didReceive(bytes.count)
+      }
       collected.append(contentsOf: bytes)
     }
     return collected
   }
+
+  /// The room that is asked for first, in bytes; then it doubles.
+  private static let firstRoom = 16_384
+
+  /// Lets the reading fail with `error` after the bytes that have arrived. Does nothing to a body that has arrived
+  /// whole, or that no connection brings.
+  public func end(with error: RequestBodyError) {
+    if case .exchange(let exchange) = source { exchange.endBody(error) }
+  }
+}
+
+/// Says how many bytes of a body may be kept in memory; see ``RequestBody/reservation``.
+public protocol BodyReservation: AnyObject, Sendable {
+  /// Returns once the body may have `count` bytes in memory, those of earlier calls included. Throws
+  /// ``RequestBodyError/Code/noRoom`` when it may not.
+  func reserve(_ count: Int) async throws(RequestBodyError)
+
+  /// So many more bytes have arrived.
+  func didReceive(_ count: Int)
+
+  /// The body has arrived whole, or is not read any more. What it holds stays in memory for its reader.
+  func didEnd()
 }
 
 /// Why a request body could not be read to its end.
@@ -86,6 +128,7 @@ public struct RequestBodyError: Error, Hashable, Sendable, CustomStringConvertib
       case timedOut
       case tooLarge
       case cancelled
+      case noRoom
     }
 
     fileprivate let name: Name
@@ -100,6 +143,8 @@ public struct RequestBodyError: Error, Hashable, Sendable, CustomStringConvertib
     public static let tooLarge = Code(name: .tooLarge)
     /// The task that reads was canceled.
     public static let cancelled = Code(name: .cancelled)
+    /// The process holds as many bytes of bodies as it may; see ``RequestBody/reservation``.
+    public static let noRoom = Code(name: .noRoom)
   }
 
   /// Why, for code.
@@ -118,6 +163,7 @@ public struct RequestBodyError: Error, Hashable, Sendable, CustomStringConvertib
     case .timedOut: "the request body did not arrive in time"
     case .tooLarge: "the request body is larger than allowed"
     case .cancelled: "the request was abandoned"
+    case .noRoom: "too many request bodies are in memory"
     }
   }
 

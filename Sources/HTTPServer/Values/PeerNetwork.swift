@@ -68,7 +68,7 @@ public struct PeerNetwork: Hashable, Sendable, LosslessStringConvertible {
 
   /// The block that one host is expected to have: a version 4 address, or the 64 bits that a version 6 host
   /// does not choose.
-  init(limiting peer: PeerAddress) {
+  public init(limiting peer: PeerAddress) {
     self.init(
       family: peer.family, prefixLength: peer.family == .version4 ? 32 : peer.family == .version6 ? 64 : 0,
       high: peer.high, low: peer.low)

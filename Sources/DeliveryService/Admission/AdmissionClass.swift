@@ -1,0 +1,62 @@
+import HTTPServer
+
+/// The kinds of requests that are admitted by limits of their own, by what they cost. Content has limits of its own
+/// (``RateLimits``), and the two questions about health none: both are of no class.
+enum AdmissionClass: String, CaseIterable, Hashable, Sendable {
+  /// A question that the payment store may have to answer: entitlements and grants. The dearest.
+  case store
+  /// Tickets, and the state of a grant.
+  case ticket
+  /// Reports of what was placed.
+  case completion
+  /// What is for sale.
+  case catalog
+  /// Requests for operators, metrics among them.
+  case `operator`
+  /// Uploads of packages, whose bodies take long to arrive.
+  case upload
+
+  /// The class of a route as it was declared; nil for content and health.
+  ///
+  /// A public route that is not named here counts as catalog.
+  init?(of declaration: ScopedRoutes.Declaration) {
+    let pattern = declaration.pattern
+    switch declaration.access {
+    case .byRequest: self = .upload
+    case .key: self = .operator
+    case .open:
+      switch pattern {
+      case "/healthz", "/readyz": return nil
+      case "/metrics": self = .operator
+      case "/v1/entitlements", "/v1/grants": self = .store
+      case _ where pattern.hasPrefix(ContentPath.prefix): return nil
+      case _ where pattern.hasSuffix("/completion"): self = .completion
+      case _ where pattern.hasPrefix("/v1/grants/"): self = .ticket
+      default: self = .catalog
+      }
+    }
+  }
+
+  /// Whether its requests count for the bound on requests in progress of the whole process. An operator who looks
+  /// what is wrong must not be turned away by those who cause it.
+  var countsForAll: Bool {
+    switch self {
+    case .store, .ticket, .completion, .catalog: true
+    case .operator, .upload: false
+    }
+  }
+}
+
+/// What the routes of content begin with.
+enum ContentPath {
+  static let prefix = "/v1/content/"
+}
+
+extension ScopedRoutes.Declaration {
+  /// Whether it is for operators and monitoring: such a route is on the address of its own, where there is one, and
+  /// never open to other sites' pages.
+  var isManagement: Bool { access != .open || pattern == "/metrics" }
+
+  /// Whether it is about the server's health: such a route is on every address.
+  var isHealth: Bool { pattern == "/healthz" || pattern == "/readyz" }
+}

@@ -1,0 +1,63 @@
+import CoreTypes
+import HTTPServer
+
+/// How many requests are admitted: by address, by client, and in progress at once.
+///
+/// The defaults suit a day on which a new issue comes out: many devices share few addresses, so that an address may
+/// have thousands of requests at once, one device few; what keeps the server well is the bound on requests in progress.
+struct AdmissionLimits: Hashable, Sendable {
+  /// The limits of one class. A missing bucket is no limit.
+  struct Limits: Hashable, Sendable {
+    /// Requests of an IPv4 address, or of the first 64 bits of an IPv6 one.
+    var address: TokenBucket?
+    /// Requests of what the request names: a device, a grant, an operator key.
+    var client: TokenBucket?
+    /// Requests that have begun and are not answered yet.
+    var inProgress: Int
+  }
+
+  /// Requests a second and the burst of a bucket that the defaults are made of.
+  private static func bucket(_ rate: Int64, burst: Int64) -> TokenBucket {
+    TokenBucket(rate: rate, burst: burst)
+  }
+
+  static let standard: [AdmissionClass: Limits] = [
+    .store: Limits(
+      address: bucket(500, burst: 20_000), client: bucket(10, burst: 300), inProgress: 1024),
+    .ticket: Limits(
+      address: bucket(1000, burst: 20_000), client: bucket(20, burst: 500), inProgress: 1024),
+    .completion: Limits(
+      address: bucket(500, burst: 20_000), client: bucket(5, burst: 100), inProgress: 1024),
+    .catalog: Limits(address: bucket(500, burst: 5000), client: nil, inProgress: 512),
+    .operator: Limits(
+      address: bucket(500, burst: 5000), client: bucket(500, burst: 5000), inProgress: 64),
+    .upload: Limits(
+      address: bucket(500, burst: 5000), client: bucket(500, burst: 5000), inProgress: 256),
+  ]
+
+  var classes: [AdmissionClass: Limits] = Self.standard
+  /// Requests of all classes but the operators' that are in progress at once.
+  var inProgress = 2048
+  /// Bytes of request bodies that are in memory at once.
+  var bodyBytes = ByteCount.mebibytes(32)
+  /// Addresses without a limit of their own: proxies that do not name their clients.
+  var unlimited: [PeerNetwork] = []
+
+  subscript(_ kind: AdmissionClass) -> Limits {
+    classes[kind] ?? Limits(address: nil, client: nil, inProgress: .max)
+  }
+}
+
+extension AdmissionLimits: CustomStringConvertible {
+  /// `store 500/s of an address, 10/s of a client, 1024 at once; …`: a line for the log.
+  var description: String {
+    let parts = AdmissionClass.allCases.map { kind in
+      let limits = self[kind]
+      let rates = [("an address", limits.address), ("a client", limits.client)].compactMap { name, bucket in
+        bucket.map { "\($0.rate)/s (burst \($0.burst)) of \(name)" }
+      }
+      return "\(kind.rawValue) \((rates + ["\(limits.inProgress) at once"]).joined(separator: ", "))"
+    }
+    return parts.joined(separator: "; ")
+  }
+}

@@ -1,0 +1,109 @@
+import CoreTypes
+import HTTPServer
+import ServiceRuntime
+
+extension DeliveryConfiguration {
+  /// Limits of one class of requests; what is missing is as by default.
+  public struct AdmissionClassLimits: Decodable, Sendable {
+    /// `store`, `ticket`, `completion`, `catalog`, `operator` or `upload`.
+    public var `class`: String
+    /// Requests a second of one address; 0 is no limit.
+    public var ratePerAddress: Int64?
+    /// Requests that an address may be ahead of its rate.
+    public var burstPerAddress: Int64?
+    /// Requests a second of one device, grant or operator key; 0 is no limit.
+    public var ratePerClient: Int64?
+    /// Requests that a client may be ahead of its rate.
+    public var burstPerClient: Int64?
+    /// Requests that are in progress at once; 0 is no limit.
+    public var inProgress: Int?
+  }
+
+  static let admissionOptions: [CommandOption] = [
+    .value(
+      "requests-in-progress", "N", fallback: "2048",
+      help: "Requests that are answered at once, operators' and uploads aside; those beyond are answered 503"),
+    .value(
+      "body-memory", "SIZE", fallback: "32MiB",
+      help: "What request bodies may take in memory together; those beyond wait 2 s and are answered 503"),
+    .list(
+      "admission-class", "JSON5", environment: "PULLBOX_ADMISSION_CLASSES", key: "admissionClasses",
+      help:
+        "Limits of a class of requests, as in the file: {class: 'store', ratePerAddress: 500, burstPerAddress: 20000, ratePerClient: 10, burstPerClient: 300, inProgress: 1024}; the classes are store, ticket, completion, catalog, operator and upload; may be repeated"
+    ),
+  ]
+
+  /// Throws ``ConfigurationError`` for limits that make no sense.
+  func admissionLimits() throws(ConfigurationError) -> AdmissionLimits {
+    var limits = AdmissionLimits()
+    guard requestsInProgress > 0 else {
+      throw ConfigurationError(subject: "requestsInProgress", message: "at least 1 is needed")
+    }
+    // One body of the largest that is read must fit beside the quarter that is for small ones.
+    guard bodyMemory.bytes >= .mebibytes(8) else {
+      throw ConfigurationError(subject: "bodyMemory", message: "at least 8MiB are needed")
+    }
+    limits.inProgress = requestsInProgress
+    limits.bodyBytes = bodyMemory.bytes
+    // A trusted proxy that does not name its client stands for many.
+    limits.unlimited = try unlimitedNetworks() + proxies().networks
+    for entry in admissionClasses ?? [] {
+      guard let kind = AdmissionClass(rawValue: entry.class) else {
+        throw ConfigurationError(
+          subject: "admissionClasses",
+          message: "no class is named \(entry.class); there are "
+            + AdmissionClass.allCases.map(\.rawValue).joined(separator: ", "))
+      }
+      limits.classes[kind] = try entry.limits(over: limits[kind])
+    }
+    return limits
+  }
+
+  /// Throws ``ConfigurationError`` for what is neither an address nor a block of them.
+  func unlimitedNetworks() throws(ConfigurationError) -> [PeerNetwork] {
+    try (unlimitedAddresses ?? []).map { text throws(ConfigurationError) in
+      guard let network = PeerNetwork(text) else {
+        throw ConfigurationError(
+          subject: "unlimitedAddresses", message: "not a network: \(text); such as 10.0.0.0/8 or 2001:db8::1")
+      }
+      return network
+    }
+  }
+
+  /// Throws ``ConfigurationError`` for what is no origin.
+  func crossOriginPolicy() throws(ConfigurationError) -> CrossOriginPolicy {
+    guard let origins = cors?.origins else { return .none }
+    guard let policy = CrossOriginPolicy(origins) else {
+      throw ConfigurationError(
+        subject: "cors.origins",
+        message: "each is * or an origin such as https://shop.example, in lower case and without a path")
+    }
+    return policy
+  }
+}
+
+extension DeliveryConfiguration.AdmissionClassLimits {
+  fileprivate func limits(over base: AdmissionLimits.Limits) throws(ConfigurationError)
+    -> AdmissionLimits.Limits
+  {
+    func bucket(
+      _ rate: Int64?, _ burst: Int64?, over base: TokenBucket?
+    ) throws(ConfigurationError) -> TokenBucket? {
+      guard let rate = rate ?? base?.rate, rate != 0 else { return nil }
+      let burst = burst ?? base?.burst ?? rate
+      guard (1...1_000_000_000).contains(rate), (1...1_000_000_000).contains(burst) else {
+        throw ConfigurationError(
+          subject: "admissionClasses", message: "\(self.class): rates and bursts are from 1 to 1000000000")
+      }
+      return TokenBucket(rate: rate, burst: burst)
+    }
+    guard inProgress ?? 0 >= 0 else {
+      throw ConfigurationError(
+        subject: "admissionClasses", message: "\(self.class): inProgress is not below 0")
+    }
+    return AdmissionLimits.Limits(
+      address: try bucket(ratePerAddress, burstPerAddress, over: base.address),
+      client: try bucket(ratePerClient, burstPerClient, over: base.client),
+      inProgress: inProgress.map { $0 == 0 ? .max : $0 } ?? base.inProgress)
+  }
+}

@@ -1,0 +1,150 @@
+import Commerce
+import CoreTypes
+import Foundation
+import HTTPClient
+import PullboxAPI
+import PullboxTesting
+import SystemCalls
+import Testing
+
+/// Clients without a key that want the server's memory, its connections or its time.
+@Suite("The doors from outside", .serialized, .timeLimit(.minutes(10)))
+struct DoorsTests {
+  private static let memoryBound = 128 << 20
+
+  /// A server alone; its store is never asked.
+  private func withServer(
+    _ options: [String] = [], _ body: (Daemon, Web, UInt16) async throws -> Void
+  ) async throws {
+    let directory = try TemporaryDirectory()
+    let daemon = try await Daemon.start(
+      "pullbox-server",
+      [
+        "--listen", "127.0.0.1:0", "--state", directory.path("state"), "--store-url", "http://127.0.0.1:9",
+        "--store-credential", "unused", "--operator-key", "key",
+      ] + options, name: "server", in: directory)
+    let client = try HTTPClient()
+    do {
+      let port = try #require(daemon.port)
+      try await body(daemon, Web(base: "http://127.0.0.1:\(port)", client: client), port)
+    } catch {
+      Issue.record(error)
+    }
+    client.shutDown()
+    await daemon.process.killAndWait()
+  }
+
+  /// Bytes of memory that the process holds, and the most that it ever held.
+  private func memory(of daemon: Daemon) throws -> (now: Int, peak: Int) {
+    let status = try Executables.text("/proc/\(daemon.process.identifier)/status")
+    func kibibytes(_ name: String) -> Int {
+      let line = status.split(separator: "\n").first { $0.hasPrefix(name) } ?? ""
+      return line.split(separator: " ").compactMap { Int($0) }.first ?? .max >> 10
+    }
+    return (kibibytes("VmRSS:") << 10, kibibytes("VmHWM:") << 10)
+  }
+
+  /// Whether a request that any reader may make is answered as it should.
+  private func honest(_ web: Web) async throws -> Bool {
+    let request = GrantRequest(
+      proof: Proof(store: "sandbox", receipt: "AAAA"), product: try #require(.init("com.example.a")),
+      device: Device(id: try #require(.init("device-of-the-reader"))))
+    let answer = try await web.post("/v1/grants", request)
+    return answer.status < 500 && answer.status != 429
+  }
+
+  @Test(
+    "200 bodies that are each one byte short cost what the budget allows, and an honest request is answered")
+  func halfSentBodies() async throws {
+    try await withServer { daemon, web, port in
+      #expect(try await honest(web))
+      let length = 3 << 20
+      let head =
+        "POST /v1/grants HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: \(length)\r\n\r\n"
+      let short = Array(head.utf8) + [UInt8](repeating: 0x20, count: length - 1)
+      try await withThrowingTaskGroup(of: RawConnection.self) { group in
+        for _ in 0..<200 {
+          group.addTask {
+            let connection = try RawConnection.tcp(port: port)
+            // A body that is refused has its connection closed in the middle.
+            _ = try? await connection.send(short)
+            return connection
+          }
+        }
+        var connections: [RawConnection] = []
+        var answered = 0
+        for try await connection in group {
+          connections.append(connection)
+          if connections.count.isMultiple(of: 20), try await honest(web) { answered += 1 }
+        }
+        #expect(answered == 10)
+        #expect(try await honest(web))
+        #expect(try memory(of: daemon).peak <= Self.memoryBound)
+      }
+    }
+  }
+
+  @Test("a body that is refused for want of room, or comes too slowly, is told so with a problem document")
+  func refusedBody() async throws {
+    try await withServer(["--body-memory", "8MiB"]) { _, web, port in
+      let length = 3 << 20
+      let head = Array("POST /v1/grants HTTP/1.1\r\nHost: a\r\nContent-Length: \(length)\r\n\r\n".utf8)
+      var connections: [RawConnection] = []
+      for _ in 0..<8 {
+        let connection = try RawConnection.tcp(port: port)
+        try await connection.send(head + [UInt8](repeating: 0x20, count: 1 << 20))
+        connections.append(connection)
+      }
+      // Six mebibytes are for large bodies: not all of the eight have got theirs.
+      await withTaskGroup(of: String?.self) { group in
+        for connection in connections {
+          group.addTask { try? await connection.receive(through: "\r\n\r\n") }
+        }
+        let refusal = await group.next() ?? nil
+        #expect(refusal?.hasPrefix("HTTP/1.1 503 ") == true)
+        #expect(refusal?.contains("\r\nRetry-After: ") == true)
+        #expect(refusal?.contains("application/problem+json") == true)
+        for connection in connections { connection.reset() }
+      }
+      #expect(try await honest(web))
+    }
+  }
+
+  @Test("3,000 connections that say nothing cost little memory, and are closed when their time is over")
+  func silentConnections() async throws {
+    try await withServer(["--idle-deadline", "5s"]) { daemon, web, port in
+      #expect(try await honest(web))
+      let before = try memory(of: daemon).now
+      var connections: [RawConnection] = []
+      for _ in 0..<3000 { connections.append(try RawConnection.tcp(port: port)) }
+      #expect(try await honest(web))
+      let after = try memory(of: daemon)
+      #expect(after.peak <= Self.memoryBound)
+      #expect(after.now - before <= 32 << 20)
+      for connection in [connections[0], connections[2999]] {
+        #expect(try await connection.receive(upTo: 1).isEmpty)
+      }
+      #expect(try await honest(web))
+    }
+  }
+
+  @Test("50,000 made-up locales leave nothing in memory")
+  func locales() async throws {
+    // One address asks all of them.
+    try await withServer(["--unlimited-address", "127.0.0.0/8"]) { daemon, _, port in
+      let connection = try RawConnection.tcp(port: port)
+      var before = 0
+      for round in 0..<1000 {
+        var requests = ""
+        for number in 0..<50 {
+          requests +=
+            "GET /v1/products?ids=com.example.a&locale=x\(round)-\(number) HTTP/1.1\r\nHost: a\r\n\r\n"
+        }
+        try await connection.send(requests)
+        for _ in 0..<50 { #expect(try await connection.receiveResponse().status == 200) }
+        if round == 100 { before = try memory(of: daemon).now }
+      }
+      #expect(try memory(of: daemon).now - before <= 16 << 20)
+    }
+  }
+}

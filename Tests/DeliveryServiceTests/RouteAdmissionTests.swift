@@ -1,0 +1,183 @@
+import Commerce
+import CoreTypes
+import HTTPClient
+import HTTPServer
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import ServiceRuntime
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Admission before the routes")
+struct RouteAdmissionTests {
+  /// The answer to a grant of a product that is not there: 404, once it is admitted.
+  private func ask(
+    _ server: ServerHarness, device: String = "device-of-the-reader", from address: String? = nil
+  ) async throws -> ClientResponse {
+    let request = GrantRequest(
+      proof: Proof(store: "sandbox", receipt: "AAAA"), product: try #require(.init("com.example.issue1")),
+      device: Device(id: try #require(.init(device))))
+    var call = ClientRequest(
+      method: "POST", url: server.api.url("/v1/grants"),
+      headers: [("Content-Type", "application/json")] + (address.map { [("X-Forwarded-For", $0)] } ?? []))
+    call.body = .bytes(try APIJSON.encode(request))
+    return try await server.client.send(call)
+  }
+
+  private func statuses(_ count: Int, _ body: () async throws -> ClientResponse) async throws -> [Int] {
+    var statuses: [Int] = []
+    for _ in 0..<count { statuses.append(try await body().status) }
+    return statuses
+  }
+
+  @Test("each route has the class that it should have, and a new public one must be put here")
+  func classes() async throws {
+    try await ServerHarness.run { server in
+      for declaration in server.server.routeDeclarations {
+        let route = "\(declaration.method.rawValue) \(declaration.pattern)"
+        let expected: AdmissionClass?
+        switch (declaration.access, route) {
+        case (.byRequest, _): expected = .upload
+        case (.key, _): expected = .operator
+        case (.open, "GET /healthz"), (.open, "GET /readyz"): expected = nil
+        case (.open, "GET /v1/content/{digest}"), (.open, "GET /v1/content/{digest}/manifest"):
+          expected = nil
+        case (.open, "GET /metrics"): expected = .operator
+        case (.open, "POST /v1/entitlements"), (.open, "POST /v1/grants"): expected = .store
+        case (.open, "GET /v1/grants/{grant}"), (.open, "POST /v1/grants/{grant}/tickets"):
+          expected = .ticket
+        case (.open, "POST /v1/grants/{grant}/completion"): expected = .completion
+        default: expected = .catalog
+        }
+        #expect(AdmissionClass(of: declaration) == expected, "\(route)")
+        if expected == .catalog { #expect(declaration.method == .get, "\(route)") }
+      }
+    }
+  }
+
+  @Test("a device beyond its rate is answered 429 with a time to come back, and another is served")
+  func devices() async throws {
+    let limit = "{class: 'store', ratePerClient: 1, burstPerClient: 5}"
+    try await ServerHarness.run(options: ["--admission-class", limit], timer: ManualMonotonicClock()) {
+      server in
+      let answers = try await statuses(9) { try await ask(server) }
+      #expect(answers.filter { $0 == 429 }.count >= 3)
+      let refusal = try await ask(server)
+      #expect(refusal.status == 429)
+      let seconds = try #require(refusal.headers["Retry-After"].flatMap { Int($0) })
+      #expect((1...20).contains(seconds))
+      guard case .problem(let problem) = APIClient.refusal(refusal) else {
+        Issue.record("a refusal is a problem document")
+        return
+      }
+      #expect(problem.code == .tooManyRequests)
+      #expect(problem.retryAfterSeconds == seconds)
+      #expect(try await ask(server, device: "device-of-another").status == 404)
+    }
+  }
+
+  @Test("the client's address counts, as a trusted proxy names it; that of another peer's field does not")
+  func forwarded() async throws {
+    let limit = "{class: 'store', ratePerAddress: 1, burstPerAddress: 5, ratePerClient: 0}"
+    let options = ["--admission-class", limit, "--trusted-proxy", "127.0.0.1"]
+    try await ServerHarness.run(options: options, timer: ManualMonotonicClock()) { server in
+      let answers = try await statuses(9) { try await ask(server, from: "192.0.2.1") }
+      #expect(answers.contains(429))
+      #expect(try await ask(server, from: "192.0.2.2").status == 404)
+      // The proxy itself stands for many.
+      let unnamed = try await statuses(9) { try await ask(server) }
+      #expect(unnamed == [Int](repeating: 404, count: 9))
+    }
+    let untrusted = Array(options.prefix(2))
+    try await ServerHarness.run(options: untrusted, timer: ManualMonotonicClock()) { server in
+      let answers = try await statuses(9) {
+        try await ask(server, from: "192.0.2.\(Int.random(in: 1...250))")
+      }
+      #expect(answers.contains(429))
+    }
+    try await ServerHarness.run(
+      options: untrusted + ["--unlimited-address", "127.0.0.0/8"], timer: ManualMonotonicClock()
+    ) { server in
+      let answers = try await statuses(9) { try await ask(server) }
+      #expect(answers == [Int](repeating: 404, count: 9))
+    }
+  }
+
+  @Test("content and health are asked without end")
+  func exempt() async throws {
+    let limits = AdmissionClass.allCases.flatMap {
+      ["--admission-class", "{class: '\($0.rawValue)', ratePerAddress: 1, burstPerAddress: 30}"]
+    }
+    try await ServerHarness.run(options: limits, timer: ManualMonotonicClock()) { server in
+      try await server.publish([1, 2, 3])
+      let grant = try await server.grantForPurchase()
+      for _ in 0..<100 {
+        #expect(try await server.fetch(grant).status == 200)
+        #expect(try await server.api.exchange("GET", "/healthz").status == 200)
+      }
+      let url = server.api.url("/v1/products")
+      let answers = try await statuses(60) {
+        try await server.client.send(ClientRequest(method: "GET", url: url))
+      }
+      #expect(answers.contains(429))
+    }
+  }
+
+  @Test("an operator's key and a grant have buckets of their own")
+  func clients() async throws {
+    let limits = [
+      "--admission-class", "{class: 'operator', ratePerClient: 1, burstPerClient: 40}",
+      "--admission-class", "{class: 'ticket', ratePerClient: 1, burstPerClient: 5}",
+    ]
+    try await ServerHarness.run(options: limits, timer: ManualMonotonicClock()) { server in
+      try await server.publish([1, 2, 3])
+      let grant = try await server.grantForPurchase()
+      func status(_ path: String, _ key: String?) async throws -> Int {
+        try await server.client.send(
+          ClientRequest(
+            method: "GET", url: server.api.url(path),
+            headers: key.map { [("Authorization", "Bearer \($0)")] } ?? [])
+        ).status
+      }
+      var answers: [Int] = []
+      for _ in 0..<60 { answers.append(try await status("/v1/operator/products", "operator")) }
+      #expect(answers.last == 429)
+      #expect(try await status("/v1/operator/products", "wrong") == 401)
+      answers = []
+      for _ in 0..<9 { answers.append(try await status("/v1/grants/\(grant.grant)", nil)) }
+      #expect(answers.last == 429)
+      #expect(try await status("/v1/grants/00000000000000000000000000000000", nil) == 404)
+    }
+  }
+
+  @Test("a reload takes other limits, and limits that make no sense are refused")
+  func reload() async throws {
+    try await ServerHarness.run(timer: ManualMonotonicClock()) { server in
+      let before = try await statuses(30) { try await ask(server) }
+      #expect(before == [Int](repeating: 404, count: 30))
+      var configuration = server.configuration
+      configuration.admissionClasses = [.init(class: "store", ratePerClient: 1, burstPerClient: 2)]
+      configuration.bodyMemory = .init(.mebibytes(9))
+      let changed = configuration
+      await server.server.reload { changed }
+      let after = try await statuses(9) { try await ask(server) }
+      #expect(after.last == 429)
+      let page = try await server.api.exchange("GET", "/metrics")
+      let text = String(decoding: page.body, as: UTF8.self)
+      #expect(text.contains("pullbox_request_body_budget_bytes \(9 << 20)\n"))
+      #expect(text.contains(#"pullbox_admission_refused_total{class="store",reason="client"} "#))
+      #expect(text.contains(#"pullbox_admission_in_progress{class="operator"} 1"#))
+      for wrong: DeliveryConfiguration.AdmissionClassLimits in [
+        .init(class: "shop"), .init(class: "store", ratePerAddress: -1),
+        .init(class: "store", inProgress: -1),
+      ] {
+        var wrongly = configuration
+        wrongly.admissionClasses = [wrong]
+        let refused = wrongly
+        #expect(throws: (any Error).self) { try refused.admissionLimits() }
+      }
+    }
+  }
+}
