@@ -47,14 +47,33 @@ public struct ResponseHead: Hashable, Sendable {
     return values.count == 1 ? ContentRange(values[0]) : nil
   }
 
-  /// `Retry-After` in its form of seconds (RFC 9110 §10.2.3), brought into 1 s to a day
-  /// (`RetryAfter.obeyedRange`); nil
-  /// for its form of a date.
+  /// `Retry-After` (RFC 9110 §10.2.3), brought into 1 s to a day (`RetryAfter.obeyedRange`); nil where it is missing
+  /// or malformed. A date counts from the response's own `Date`, or from the system's clock without one.
   public var retryAfter: Duration? {
-    guard let text = headers["Retry-After"], ContentRange.isDigits(text) else { return nil }
-    // More digits than an integer holds are a very long time.
-    return .seconds(RetryAfter.obeyedSeconds(clamping: Int64(text) ?? .max))
+    guard let text = headers["Retry-After"] else { return nil }
+    if ContentRange.isDigits(text) {
+      // More digits than an integer holds are a very long time.
+      return .seconds(RetryAfter.obeyedSeconds(clamping: Int64(text) ?? .max))
+    }
+    guard let date = Self.date(text) else { return nil }
+    let now = headers["Date"].flatMap(Self.date) ?? SystemWallClock().now()
+    return .seconds(
+      RetryAfter.obeyedSeconds(clamping: date.secondsSinceEpoch - now.secondsSinceEpoch))
   }
+
+  /// An IMF-fixdate (RFC 9110 §5.6.7), such as `Sun, 06 Nov 1994 08:49:37 GMT`; nil for anything else.
+  private static func date(_ text: String) -> Timestamp? {
+    let parts = text.split(separator: " ", omittingEmptySubsequences: false)
+    guard parts.count == 6, parts[5] == "GMT", let month = months.firstIndex(of: String(parts[2])) else {
+      return nil
+    }
+    let number = month < 9 ? "0\(month + 1)" : "\(month + 1)"
+    return Timestamp(rfc3339: "\(parts[3])-\(number)-\(parts[1])T\(parts[4])Z")
+  }
+
+  private static let months = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+  ]
 }
 
 /// Header fields in the order they came in; names compare without regard to case.

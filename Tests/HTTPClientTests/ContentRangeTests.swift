@@ -40,13 +40,30 @@ struct ContentRangeTests {
     #expect(head().contentLength == nil)
   }
 
+  @Test("a Retry-After in its form of a date counts from the response's Date")
+  func retryAfterDate() {
+    func head(_ value: String) -> ResponseHead {
+      ResponseHead(
+        status: 503,
+        headers: ResponseFields([
+          .init(name: "Date", value: "Sun, 06 Nov 1994 08:49:37 GMT"),
+          .init(name: "Retry-After", value: value),
+        ]))
+    }
+    #expect(head("Sun, 06 Nov 1994 09:49:37 GMT").retryAfter == .seconds(3600))
+    #expect(head("Sun, 06 Nov 1994 08:49:37 GMT").retryAfter == .seconds(1))
+    #expect(head("Fri, 31 Dec 1999 23:59:59 GMT").retryAfter == .seconds(86_400))
+    #expect(head("tomorrow").retryAfter == nil)
+    #expect(head("Sun, 06 Foo 1994 09:49:37 GMT").retryAfter == nil)
+  }
+
   @Test("Retry-After counts in its form of seconds")
   func retryAfter() {
     func head(_ value: String) -> ResponseHead {
       ResponseHead(status: 503, headers: ResponseFields([.init(name: "Retry-After", value: value)]))
     }
     #expect(head("120").retryAfter == .seconds(120))
-    #expect(head("Fri, 31 Dec 1999 23:59:59 GMT").retryAfter == nil)
+    #expect(head("Fri, 31 Dec 1999 23:59:59 GMT").retryAfter == .seconds(1))
     #expect(head("-1").retryAfter == nil)
     #expect(head("").retryAfter == nil)
   }
