@@ -170,8 +170,8 @@ extension DeliveryComponents {
     GarbageCollectionRoutes(collector: collector).add(to: &routes)
     OperationsRoutes(database: database, metrics: metrics).add(to: &routes)
     ListRoutes(database: database, recorder: recorder).add(to: &routes)
-    let admission = RouteAdmission(control: admission, settings: settings)
-    routes.wrap { admission.middleware(for: $0) }
+    let routeAdmission = RouteAdmission(control: admission, settings: settings)
+    routes.wrap { routeAdmission.middleware(for: $0) }
     return routes
   }
 
