@@ -55,7 +55,8 @@ public struct BlobStoreError: TemporarilyFailing, Sendable, CustomStringConverti
   /// What the file system said; nil when it was not asked.
   public let cause: SystemError?
 
-  init(_ code: Code, _ message: String, offset: ByteCount? = nil) {
+  /// An error that no file system call explains.
+  public init(_ code: Code, _ message: String, offset: ByteCount? = nil) {
     self.code = code
     self.message = message
     self.offset = offset

@@ -22,10 +22,13 @@ struct GarbageCollectionScheduleTests {
     database = try Database.open(path: directory.path("server.db"), migrations: Migrations.all)
     let blobs = try BlobStore.open(directory: directory.path, reserve: .zero)
     let lifetimes = LifetimeClock(wall: clock, timer: timer, log: Log(level: .error))
+    let locks = PackageLocks()
     uploads = try UploadService.open(
-      database: database, blobs: blobs, clock: lifetimes, limits: UploadLimits())
+      database: database, blobs: blobs, shelf: blobs, packageLocks: locks, clock: lifetimes,
+      limits: UploadLimits())
     collector = GarbageCollector(
-      database: database, blobs: blobs, uploads: uploads, clock: lifetimes, rules: GarbageCollector.Rules())
+      database: database, shelf: blobs, locks: locks, uploads: uploads, clock: lifetimes,
+      rules: GarbageCollector.Rules())
   }
 
   /// Runs the collector every hour while `body` moves the clocks.

@@ -23,7 +23,7 @@ struct GrantCredentialTests {
       product: try #require(ProductIdentifier("com.example.a")),
       version: try #require(ContentVersion("1.0")), device: try #require(DeviceIdentifier("device-1")),
       publicKey: key.verificationKey, renewalDigest: nil, digest: .of([1]), length: ByteCount(1000),
-      manifestDigest: .of([2]), machine: GrantMachine(), delivered: .zero, deliveryCountHasHole: false,
+      manifestDigest: .of([2]), machine: GrantMachine(),
       created: Timestamp(millisecondsSinceEpoch: 0))
   }
 

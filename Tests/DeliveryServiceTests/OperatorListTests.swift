@@ -113,10 +113,14 @@ struct OperatorListTests {
       #expect(try await listed([("product", "com.example.issue1"), ("state", "granted")]) == grants)
       #expect(try await listed([("device", "device-1")]) == [grants[1]])
       #expect(try await listed([("state", "revoked")]) == [])
-      #expect(try await listed([("version", "1.1")]) == [])
-      for spelling in ["1", "1.0", "1.0.0"] {
-        #expect(try await listed([("version", spelling)]) == grants)
+      for beside in [("product", "com.example.issue1"), ("transaction", "2000000000000001")] {
+        #expect(try await listed([("version", "1.1"), beside]) == [])
+        for spelling in ["1", "1.0", "1.0.0"] {
+          #expect(try await listed([("version", spelling), beside]) == grants)
+        }
       }
+      let refused = try await server.problem { _ = try await listed([("version", "1.0")]) }
+      #expect(refused.status == 400)
     }
   }
 

@@ -46,6 +46,8 @@ struct RestartSettingTests {
     Change("gcInterval") { $0.gcInterval = ConfigurationDuration(.seconds(77)) },
     Change("gcGrace") { $0.gcGrace = ConfigurationDuration(.seconds(77)) },
     Change("collectWithdrawn") { $0.collectWithdrawn = true },
+    Change("historyRetention") { $0.historyRetention = ConfigurationDuration(.seconds(77)) },
+    Change("callRetention") { $0.callRetention = ConfigurationDuration(.seconds(77)) },
     Change("accessLog") { $0.accessLog = "/var/log/another" },
   ]
 

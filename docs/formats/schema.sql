@@ -9,6 +9,7 @@ CREATE TABLE audit (
 ) STRICT;
 CREATE INDEX audit_by_action ON audit (action);
 CREATE INDEX audit_by_actor ON audit (actor);
+CREATE INDEX audit_by_actor_and_action ON audit (actor, action);
 CREATE INDEX audit_by_product ON audit (product);
 CREATE INDEX audit_by_subject ON audit (subject);
 CREATE INDEX audit_by_time ON audit (at);
@@ -30,17 +31,28 @@ CREATE TABLE content_stops (
   at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE counters (
+  name TEXT PRIMARY KEY,
+  value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE delivered_bytes (
+  grant_number INTEGER PRIMARY KEY REFERENCES grants (number),
+  bytes INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE grant_events (
   id INTEGER PRIMARY KEY,
-  grant_id TEXT NOT NULL REFERENCES grants (id),
+  grant_number INTEGER NOT NULL REFERENCES grants (number),
   state TEXT NOT NULL,
   at INTEGER NOT NULL,
   detail TEXT
 ) STRICT;
-CREATE INDEX grant_events_by_grant ON grant_events (grant_id);
+CREATE INDEX grant_events_by_grant ON grant_events (grant_number);
 
 CREATE TABLE grants (
-  id TEXT PRIMARY KEY,
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL,
   store TEXT NOT NULL,
   transaction_id TEXT NOT NULL,
   product TEXT NOT NULL,
@@ -51,10 +63,9 @@ CREATE TABLE grants (
   length INTEGER NOT NULL,
   manifest_digest BLOB NOT NULL,
   state TEXT NOT NULL,
-  delivered INTEGER NOT NULL DEFAULT 0,
-  count_has_hole INTEGER NOT NULL DEFAULT 0,
   created INTEGER NOT NULL,
   revoked_by TEXT,
+<<<<<<< HEAD
   placed INTEGER,
   handle BLOB NOT NULL DEFAULT x'',
   renewal_digest BLOB,
@@ -66,9 +77,29 @@ CREATE INDEX grants_by_device ON grants (device, product);
 CREATE UNIQUE INDEX grants_by_handle ON grants (handle);
 CREATE INDEX grants_by_product ON grants (product, created);
 CREATE INDEX grants_by_state ON grants (state, created);
+=======
+  placed INTEGER
+) STRICT;
+CREATE UNIQUE INDEX grants_by_device ON grants (device, product, transaction_id, store, version);
+CREATE UNIQUE INDEX grants_by_id ON grants (id);
+CREATE INDEX grants_by_product ON grants (product, state);
+CREATE INDEX grants_by_state ON grants (state);
+>>>>>>> 1535242 (WIP: bound every list, count in rows of their own, collect in steps)
 CREATE INDEX grants_by_transaction ON grants (transaction_id);
+CREATE INDEX grants_by_version ON grants (product, version, state);
 CREATE INDEX grants_placed ON grants (product, device, placed, version) WHERE placed IS NOT NULL AND revoked_by IS NULL;
-CREATE INDEX grants_revoked ON grants (created) WHERE revoked_by IS NOT NULL;
+CREATE TRIGGER grants_count_delete AFTER DELETE ON grants
+BEGIN UPDATE counters SET value = value - 1 WHERE name = 'grants ' || OLD.state; END;
+CREATE TRIGGER grants_count_insert AFTER INSERT ON grants
+BEGIN UPDATE counters SET value = value + 1 WHERE name = 'grants ' || NEW.state; END;
+CREATE TRIGGER grants_count_update AFTER UPDATE OF state ON grants WHEN NEW.state <> OLD.state
+BEGIN UPDATE counters SET value = value - 1 WHERE name = 'grants ' || OLD.state; UPDATE counters SET value = value + 1 WHERE name = 'grants ' || NEW.state; END;
+
+CREATE TABLE leases (
+  name TEXT PRIMARY KEY,
+  holder TEXT NOT NULL,
+  until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE idempotent_answers (
   actor TEXT NOT NULL,
@@ -107,7 +138,14 @@ CREATE TABLE outbox (
   done INTEGER,
   UNIQUE (store, kind, subject)
 ) STRICT;
+CREATE INDEX outbox_done ON outbox (done) WHERE done IS NOT NULL;
 CREATE INDEX outbox_waiting ON outbox (next_attempt) WHERE done IS NULL;
+CREATE TRIGGER outbox_count_delete AFTER DELETE ON outbox WHEN OLD.done IS NULL
+BEGIN UPDATE counters SET value = value - 1 WHERE name = 'outbox waiting'; END;
+CREATE TRIGGER outbox_count_insert AFTER INSERT ON outbox WHEN NEW.done IS NULL
+BEGIN UPDATE counters SET value = value + 1 WHERE name = 'outbox waiting'; END;
+CREATE TRIGGER outbox_count_update AFTER UPDATE OF done ON outbox WHEN (NEW.done IS NULL) <> (OLD.done IS NULL)
+BEGIN UPDATE counters SET value = value + CASE WHEN NEW.done IS NULL THEN 1 ELSE -1 END WHERE name = 'outbox waiting'; END;
 
 CREATE TABLE products (
   id TEXT PRIMARY KEY,
@@ -116,20 +154,28 @@ CREATE TABLE products (
   publication TEXT,
   created INTEGER NOT NULL,
   changed INTEGER NOT NULL,
+<<<<<<< HEAD
   on_sale INTEGER NOT NULL DEFAULT 1
+=======
+  revision INTEGER NOT NULL DEFAULT 0
+>>>>>>> 1535242 (WIP: bound every list, count in rows of their own, collect in steps)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX products_by_publication ON products (publication);
+CREATE INDEX products_by_revision ON products (revision);
 CREATE INDEX products_by_type ON products (type);
 
 CREATE TABLE runs (
   id INTEGER PRIMARY KEY,
   started INTEGER NOT NULL,
-  ended INTEGER
+  ended INTEGER,
+  died INTEGER
 ) STRICT;
+CREATE INDEX runs_died ON runs (died) WHERE died IS NOT NULL;
 
 CREATE TABLE unneeded_blobs (
   digest BLOB PRIMARY KEY,
-  since INTEGER NOT NULL
+  since INTEGER NOT NULL,
+  condemned INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE uploads (
@@ -181,7 +227,6 @@ CREATE TABLE versions (
   PRIMARY KEY (product, version)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX versions_by_digest ON versions (digest);
-CREATE INDEX versions_by_number ON versions (ordering, version);
 CREATE INDEX versions_by_state ON versions (state, product);
 CREATE UNIQUE INDEX versions_for_all ON versions (product) WHERE state = 'released' AND percentage = 100;
 CREATE UNIQUE INDEX versions_for_part ON versions (product) WHERE state = 'released' AND percentage < 100;

@@ -4,6 +4,7 @@ import Crypto
 import Database
 import PullboxAPI
 import PullboxAPIServer
+import SystemCalls
 
 /// What is for sale: products as operators describe them, shown with what is released of them.
 struct Catalog: Sendable {
@@ -11,6 +12,7 @@ struct Catalog: Sendable {
   static let maximumVersions = 20
 
   let database: Database
+  let cache: CatalogCache
   let clock: any WallClock
 
   /// Everything that is made of the catalog is good until this is another.
@@ -45,21 +47,18 @@ struct Catalog: Sendable {
   func products(
     _ names: [String], for device: DeviceIdentifier?, localizer: ProductLocalizer
   ) async throws -> ProductsResponse {
-    try await database.read { connection in
+    let snapshot = try await cache.current()
+    // Writing two hundred prices for people takes a while.
+    return await BlockingPool.computing.run {
       var response = ProductsResponse(products: [], invalidProductIdentifiers: [])
       for name in names {
-        guard let id = ProductIdentifier(name), let entry = try ProductTable.find(id, in: connection),
-          entry.isForSale(in: localizer.territory)
+        guard let id = ProductIdentifier(name), let entry = snapshot[id],
+          entry.row.isForSale(in: localizer.territory)
         else {
           response.invalidProductIdentifiers.append(name)
           continue
         }
-        let released =
-          if let device {
-            try VersionTable.offered(id, to: device, in: connection)
-          } else {
-            try VersionTable.releasedToAll(of: id, in: connection)
-          }
+        let released = device.map { snapshot.offered(id, to: $0) } ?? entry.releasedToAll
         if released == nil, !entry.product.type.isSubscription {
           response.invalidProductIdentifiers.append(name)
         } else {

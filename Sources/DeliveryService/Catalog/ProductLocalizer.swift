@@ -3,7 +3,7 @@ import Foundation
 import PullboxAPI
 
 /// Chooses the texts of one locale and the price of one territory.
-struct ProductLocalizer {
+struct ProductLocalizer: Sendable {
   let formatters: PriceFormatters
   /// A BCP 47 tag as the client wrote it; nil for the product's first.
   var locale: String?

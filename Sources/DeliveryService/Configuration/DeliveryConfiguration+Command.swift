@@ -24,6 +24,7 @@ extension DeliveryConfiguration {
       + CommandOption.section(
         "What a purchase and a device may take", limitOptions.map { $0.appliedAtReload() })
       + CommandOption.section("Uploads and packages", packageOptions)
+      + CommandOption.section("What is forgotten", retentionOptions)
       + CommandOption.section("Behind a proxy", proxyOptions.map { $0.appliedAtReload() }))
 
   private static let addressOptions: [CommandOption] = [
@@ -122,6 +123,15 @@ extension DeliveryConfiguration {
       "gc-grace", "DURATION", fallback: "24h", aliases: ["collection-grace"],
       help: "How long a package must have been unneeded before garbage collection removes it"),
     .flag("collect-withdrawn", help: "Also remove packages of withdrawn versions once no grant is live"),
+  ]
+
+  private static let retentionOptions: [CommandOption] = [
+    .value(
+      "history-retention", "DURATION", fallback: "400d",
+      help: "How long the histories of finished grants, and what is known of runs, are kept; 0 for ever"),
+    .value(
+      "call-retention", "DURATION", fallback: "90d",
+      help: "How long calls are kept that a payment store has taken; 0 for ever"),
   ]
 
   private static let proxyOptions: [CommandOption] = [

@@ -106,6 +106,10 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var gcGrace: ConfigurationDuration
   /// Whether packages of withdrawn versions are removed as well, once no grant is live.
   public var collectWithdrawn: Bool?
+  /// How long the histories of finished grants are kept; zero: for ever.
+  public var historyRetention: ConfigurationDuration
+  /// How long calls are kept that a store has taken; zero: for ever.
+  public var callRetention: ConfigurationDuration
   /// error, warning, info or debug.
   public var logLevel: String
   /// What a purchase and a device may take at a time.

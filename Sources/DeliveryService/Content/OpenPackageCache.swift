@@ -20,12 +20,12 @@ final class OpenPackageCache: Sendable {
     var removals = 0
   }
 
-  private let blobs: BlobStore
+  private let shelf: any PackageShelf
   private let database: Database
   private let cache = Mutex(Cache())
 
-  init(blobs: BlobStore, database: Database) {
-    self.blobs = blobs
+  init(shelf: any PackageShelf, database: Database) {
+    self.shelf = shelf
     self.database = database
   }
 
@@ -52,7 +52,7 @@ final class OpenPackageCache: Sendable {
     let package: OpenPackage
     do {
       package = OpenPackage(
-        digest: digest, file: try SharedDescriptor(try await blobs.open(digest)), mediaType: mediaType)
+        digest: digest, file: try SharedDescriptor(try await shelf.open(digest)), mediaType: mediaType)
     } catch let error as BlobStoreError where error.code == .notFound {
       throw Problem(.contentUnknown)
     }

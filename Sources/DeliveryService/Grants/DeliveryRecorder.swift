@@ -1,57 +1,92 @@
+import Commerce
 import CoreTypes
+import Crypto
 import Database
 import PullboxAPI
 import ServiceRuntime
 
-/// Writes down what was sent for each grant: twice a second, before it is asked for, and at the end.
+/// Writes down what was sent for each grant: every few seconds, with a completion, and at the end. Questions need no
+/// write: they add what ``unrecorded(_:)`` is to what the database has.
 struct DeliveryRecorder: Sendable {
+  /// What was sent for one grant since it was written down last.
+  typealias Sent = (handle: DeliveryHandle, bytes: ByteCount)
+
   /// At most this much of the count is lost when the server dies while the database takes writes.
-  static let interval: Duration = .milliseconds(500)
+  static let interval: Duration = .seconds(5)
+  /// Grants in one write, so that others get their turn.
+  private static let batch = 500
 
   let meters: MeterRegistry
   let database: Database
   let timer: any MonotonicClock
 
-  /// After this call the database counts everything that was sent before it. Calls may overlap: the database
-  /// takes them in order.
+  /// After this call the database counts everything that was sent before it.
   func record() async throws {
-    let taken = meters.drain()
-    guard !taken.isEmpty else { return }
-    do {
-      try await database.write(locking: []) { connection in
-        for (handle, bytes) in taken {
-          try GrantTable.addDelivered(bytes, to: handle, in: connection)
-        }
+    var rest = meters.drain()[...]
+    while !rest.isEmpty {
+      let batch = Array(rest.prefix(Self.batch))
+      do {
+        try await database.write(locking: []) { try Unrecorded(sent: batch).write(in: $0) }
+      } catch {
+        // Not written down, so not forgotten either.
+        meters.restore(Array(rest))
+        throw error
       }
+      meters.confirm(batch)
+      rest = rest.dropFirst(batch.count)
+    }
+  }
+
+  /// What the database does not count yet.
+  struct Unrecorded: Sendable {
+    /// To be written down.
+    var sent: [Sent] = []
+    /// Being written down by others, who may be done by the time this is looked at.
+    var beingRecorded = ByteCount.zero
+  }
+
+  /// Hands out what was sent of a package to a device and is not written down yet. `body` writes it down, with what
+  /// depends on it; when it throws, that was not done.
+  func recording<Value>(
+    of content: SHA256Digest, to device: DeviceIdentifier, _ body: (Unrecorded) async throws -> Value
+  ) async throws -> Value {
+    let (sent, beingRecorded) = meters.drain(content: content, device: Ticket.tag(of: device))
+    do {
+      let value = try await body(Unrecorded(sent: sent, beingRecorded: beingRecorded))
+      meters.confirm(sent)
+      return value
     } catch {
-      // Not written down, so not forgotten either.
-      meters.restore(taken)
+      meters.restore(sent)
       throw error
     }
   }
 
+  /// What was sent for the grant and is not written down yet.
+  func unrecorded(_ grant: DeliveryHandle) -> ByteCount { meters.unrecorded(grant) }
+
   /// Works until the task is cancelled; ``DeliveryServer/stop()`` records once more. What cannot be written
   /// down now is kept and logged: deliveries go on.
   func run(log: Log) async {
-    let backoff = Backoff(initial: Self.interval, cap: .seconds(1))
+    let backoff = Backoff(initial: .milliseconds(500), cap: Self.interval)
     await Worker(clock: timer, backoff: backoff).run(every: Self.interval, record) { error in
       log.error("what was sent cannot be written down", ["error": LogValue(error)])
     }
   }
 }
 
+extension DeliveryRecorder.Unrecorded {
+  func write(in connection: borrowing Connection) throws {
+    for (handle, bytes) in sent { try DeliveredBytesTable.add(bytes, to: handle, in: connection) }
+  }
+}
+
 extension DeliveryRecorder: MetricSource {
-  /// What was sent until the page was asked for is recorded first.
   func register(in metrics: inout MetricRegistry) {
-    let delivery: [Metric<MeterRegistry>] = [
-      .counter("pullbox_delivered_bytes_total", help: "Body bytes of packages sent since the start.") {
-        $0.totalRecorded.rawValue
-      },
+    metrics.register([
+      Metric<MeterRegistry>.counter(
+        "pullbox_delivered_bytes_total", help: "Body bytes of packages sent since the start."
+      ) { $0.total.rawValue },
       .gauge("pullbox_delivery_bodies", help: "Bodies of packages on their way.") { $0.bodies },
-    ]
-    metrics.register(delivery) {
-      try await record()
-      return meters
-    }
+    ]) { meters }
   }
 }

@@ -98,13 +98,17 @@ struct GrantService: Sendable {
   }
 
   func status(of id: GrantIdentifier, credential: GrantCredential) async throws -> GrantStatus {
-    try await recorder.record()
-    return try await grantStore.status(of: id, for: credential)
+    let found = try await grantStore.status(of: id, for: credential)
+    var status = found.status
+    status.bytesDelivered += recorder.unrecorded(found.handle)
+    return status
   }
 
   func status(of name: GrantShortName) async throws -> OperatorGrant {
-    try await recorder.record()
-    return try await grantStore.status(of: name)
+    let found = try await grantStore.status(of: name)
+    var status = found.status
+    status.bytesDelivered += recorder.unrecorded(found.handle)
+    return status
   }
 
   /// Records the report, then gives the store a moment to finish the transaction, so that the usual answer is
@@ -112,9 +116,11 @@ struct GrantService: Sendable {
   func complete(
     _ id: GrantIdentifier, with completion: ReceivedCompletion, credential: GrantCredential
   ) async throws -> CompletionResponse {
+    let grant = try await grantStore.find(id)
     // What was sent a moment ago counts.
-    try await recorder.record()
-    let outcome = try await grantStore.complete(id, with: completion, for: credential)
+    let outcome = try await recorder.recording(of: grant.digest, to: grant.device) {
+      try await grantStore.complete(id, with: completion, for: credential, counting: $0)
+    }
     guard let entry = outcome.outbox else {
       return CompletionResponse(
         state: outcome.grant.machine.name,
@@ -225,6 +231,6 @@ extension GrantService: MetricSource {
     let grants: Metric<[(state: String, count: Int64)]> = .gauge(
       "pullbox_grants", help: "Grants by state.", labels: ["state"]
     ) { $0.map { .init($0.count, labels: [$0.state]) } }
-    metrics.register([grants]) { try await database.read { try GrantTable.countsByState(in: $0) } }
+    metrics.register([grants]) { try await database.read { try CounterTable.grants(in: $0) } }
   }
 }

@@ -24,8 +24,7 @@ extension GrantStore {
         // The operator's word now stands behind a revocation that a store began.
         try GrantTable.setRevocationSource(.operator, of: grant.id, in: connection)
       }
-      let history = try GrantTable.history(of: grant.id, in: connection)
-      return (OperatorGrant(grant, history: history), grant.handle)
+      return (try GrantTable.operatorStatus(of: grant, in: connection), grant.handle)
     }
   }
 

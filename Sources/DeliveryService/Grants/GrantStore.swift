@@ -65,14 +65,13 @@ struct GrantStore: Sendable {
         preconditionFailure("16 bytes name a grant")
       }
       let secret = device.publicKey == nil ? Self.makeSecret() : nil
-      let grant = GrantRecord(
+      var grant = GrantRecord(
         id: id, handle: .random(), store: basis.store, transaction: basis.transaction,
         product: basis.content.product,
         version: basis.content.version, device: device.id, publicKey: device.publicKey,
         renewalDigest: secret?.digest, digest: basis.content.digest, length: basis.content.length,
-        manifestDigest: basis.content.manifestDigest, machine: GrantMachine(), delivered: .zero,
-        deliveryCountHasHole: false, created: now)
-      try GrantTable.insert(grant, in: connection)
+        manifestDigest: basis.content.manifestDigest, machine: GrantMachine(), created: now)
+      grant.number = try GrantTable.insert(grant, in: connection)
       return Issued(grant: grant, isNew: true, renewalSecret: secret?.text)
     }
   }
@@ -86,21 +85,23 @@ struct GrantStore: Sendable {
     try await database.read { connection in try Self.find(id, in: connection) }
   }
 
-  /// Throws `grant-unknown`, and what ``GrantCredential/check(for:at:)`` throws.
-  func status(of id: GrantIdentifier, for credential: GrantCredential) async throws -> GrantStatus {
+  /// With the handle by which its bytes flow. Throws `grant-unknown`, and what ``GrantCredential/check(for:at:)`` throws.
+  func status(
+    of id: GrantIdentifier, for credential: GrantCredential
+  ) async throws -> (status: GrantStatus, handle: DeliveryHandle) {
     let now = clock.now()
     return try await database.read { connection in
       let grant = try Self.find(id, in: connection)
       try credential.check(for: grant, at: now)
-      return GrantStatus(grant, history: try GrantTable.history(of: id, in: connection))
+      return (try GrantTable.status(of: grant, in: connection), grant.handle)
     }
   }
 
   /// The grant as operators see it. Throws `grant-unknown` or `grant-ambiguous`.
-  func status(of name: GrantShortName) async throws -> OperatorGrant {
+  func status(of name: GrantShortName) async throws -> (status: OperatorGrant, handle: DeliveryHandle) {
     try await database.read { connection in
       let grant = try Self.find(name, in: connection)
-      return OperatorGrant(grant, history: try GrantTable.history(of: grant.id, in: connection))
+      return (try GrantTable.operatorStatus(of: grant, in: connection), grant.handle)
     }
   }
 
@@ -125,21 +126,28 @@ struct GrantStore: Sendable {
   }
 
   /// Checks a report and, if nothing is missing, records it and puts the transaction's end in the outbox once
-  /// nothing is owed any more. A signed report is its own proof; a plain one needs the grant's secret. Throws
-  /// `completion-mismatch` with the missing step, or what ``GrantCredential/checkSecret(for:)`` throws; then nothing has
-  /// changed.
+  /// nothing is owed any more. A signed report is its own proof; a plain one needs the grant's secret. `unrecorded` is
+  /// written down with it. Throws `completion-mismatch` with the missing step, or what
+  /// ``GrantCredential/checkSecret(for:)`` throws; then nothing was written down.
   func complete(
-    _ id: GrantIdentifier, with completion: ReceivedCompletion, for credential: GrantCredential
+    _ id: GrantIdentifier, with completion: ReceivedCompletion, for credential: GrantCredential,
+    counting unrecorded: DeliveryRecorder.Unrecorded = DeliveryRecorder.Unrecorded()
   ) async throws -> CompletionOutcome {
     let now = clock.now()
     return try await database.write(locking: [.everything]) { connection in
       var grant = try Self.find(id, in: connection)
       if case .plain = completion { try credential.checkSecret(for: grant) }
-      let delivered = try GrantTable.delivered(of: grant.digest, to: grant.device, in: connection)
-      grant.deliveryCountHasHole = delivered.hasHole
-      var counted = delivered.bytes
-      if counted < grant.length { counted += try ReusableContent.length(of: grant, in: connection) }
-      let missing = try CompletionCheck(grant: grant, delivered: counted).missingStep(in: completion)
+      try unrecorded.write(in: connection)
+      var check = CompletionCheck(
+        grant: grant,
+        delivered: try DeliveredBytesTable.bytes(of: grant.digest, to: grant.device, in: connection)
+          + unrecorded.beingRecorded)
+      if check.delivered < grant.length {
+        check.delivered += try ReusableContent.length(of: grant, in: connection)
+        check.mayHaveLostCounts = try ServerRunTable.mayHaveLostCounts(
+          ofGrantMade: grant.created, at: now, in: connection)
+      }
+      let missing = try check.missingStep(in: completion)
       let before = grant.machine.state
       var outcome = CompletionOutcome(grant: grant, remaining: [], outbox: nil)
       for action in grant.machine.handle(.completionReported(missing: missing)) {
@@ -234,20 +242,20 @@ struct GrantStore: Sendable {
 }
 
 extension GrantStatus {
-  init(_ grant: GrantRecord, history: [GrantStatus.Event]) {
+  init(_ grant: GrantRecord, delivered: ByteCount, history: [GrantStatus.Event]) {
     self.init(
       grant: grant.id, state: grant.machine.name, store: grant.store.description,
       transaction: grant.transaction,
       product: grant.product, version: grant.version, device: grant.device, digest: grant.digest,
-      length: grant.length, bytesDelivered: grant.delivered, history: history)
+      length: grant.length, bytesDelivered: delivered, history: history)
   }
 }
 
 extension OperatorGrant {
-  init(_ grant: GrantRecord, history: [GrantStatus.Event]) {
+  init(_ grant: GrantRecord, delivered: ByteCount, history: [GrantStatus.Event]) {
     self.init(
       grant: grant.handle.shortName, state: grant.machine.name, store: grant.store.description,
       transaction: grant.transaction, product: grant.product, version: grant.version, device: grant.device,
-      digest: grant.digest, length: grant.length, bytesDelivered: grant.delivered, history: history)
+      digest: grant.digest, length: grant.length, bytesDelivered: delivered, history: history)
   }
 }

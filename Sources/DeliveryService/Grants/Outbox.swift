@@ -230,9 +230,9 @@ final class Outbox: Sendable {
 extension Outbox: MetricSource {
   func register(in metrics: inout MetricRegistry) {
     let database = grantStore.database
-    let depth: Metric<Int> = .gauge("pullbox_outbox_depth", help: "Calls that a store has still to hear.") {
+    let depth: Metric<Int64> = .gauge("pullbox_outbox_depth", help: "Calls that a store has still to hear.") {
       $0
     }
-    metrics.register([depth]) { try await database.read { try OutboxTable.depth(in: $0) } }
+    metrics.register([depth]) { try await database.read { try CounterTable.waitingCalls(in: $0) } }
   }
 }

@@ -12,22 +12,13 @@ struct GrantFilter: Sendable {
   var state: GrantState?
   /// When they were granted.
   var granted = TimeRange()
-
-  /// The columns that must have a value, and the value; neither state nor version is such a column.
-  var columns: [(String, String)] {
-    let all = [
-      ("product", product?.description), ("transaction_id", transaction?.description),
-      ("device", device?.description),
-    ]
-    return all.compactMap { column, value in value.map { (column, $0) } }
-  }
 }
 
 extension GrantFilter {
   static let query: Set<String> = ["product", "version", "transaction", "device", "state", "revoked"]
 
   /// From the parameters of ``query`` and of ``TimeRange``; `revoked=true` is `state=revoked`. Throws `request-malformed`
-  /// for what cannot be one.
+  /// for what cannot be one, and for a version of no product: the versions of all products have nothing in common.
   init(_ request: HTTPRequest) throws(Problem) {
     product = try request.filter("product") { ProductIdentifier($0) }
     version = try request.filter("version") { ContentVersion($0) }
@@ -39,6 +30,9 @@ extension GrantFilter {
     case nil: break
     case "true": state = .revoked
     default: throw Problem(.requestMalformed, "revoked is true or left out")
+    }
+    if version != nil && product == nil && transaction == nil && device == nil {
+      throw Problem(.requestMalformed, "version needs a product, a transaction or a device beside it")
     }
   }
 }

@@ -5,6 +5,8 @@ import PullboxAPI
 
 /// A grant as the database holds it.
 struct GrantRecord: Sendable {
+  /// Counts up with every grant; zero until the grant is in the database.
+  var number: Int64 = 0
   var id: GrantIdentifier
   var handle: DeliveryHandle
   var store: StoreIdentifier
@@ -20,10 +22,6 @@ struct GrantRecord: Sendable {
   var length: ByteCount
   var manifestDigest: SHA256Digest
   var machine: GrantMachine
-  /// Body bytes sent for this grant, as last written down.
-  var delivered: ByteCount
-  /// The server died while this grant was live, so that bytes may have been sent and not counted.
-  var deliveryCountHasHole: Bool
   var created: Timestamp
 }
 

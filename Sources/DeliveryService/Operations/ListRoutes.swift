@@ -1,4 +1,5 @@
 import Commerce
+import CoreTypes
 import Database
 import HTTPServer
 import PullboxAPI
@@ -25,18 +26,22 @@ struct ListRoutes: Sendable {
 
   private func deliveries(_ request: HTTPRequest) async throws -> Page<OperatorGrant> {
     let limit = try request.pageLimit()
-    let after = try request.cursor("after") { GrantShortName($0) }
+    let after = try request.cursor("after") { Int64($0) }
     let filter = try GrantFilter(request)
-    // What was sent a moment ago counts.
-    try await recorder.record()
-    return try await database.read { connection in
-      if let after, try GrantTable.all(named: after, in: connection).isEmpty { throw Problem.unknownCursor }
-      let grants = try GrantTable.page(after: after, matching: filter, limit: limit + 1, in: connection)
-      let items = try grants.prefix(limit).map { grant in
-        OperatorGrant(grant, history: try GrantTable.history(of: grant.id, in: connection))
-      }
-      return Page(items: items, next: grants.count > limit ? items.last?.grant.description : nil)
+    let (found, handles) = try await database.read { connection in
+      if let after, try !GrantTable.exists(after, in: connection) { throw Problem.unknownCursor }
+      let grants = try GrantTable.page(
+        before: after ?? .max, matching: filter, limit: limit + 1, in: connection)
+      let shown = grants.prefix(limit)
+      let items = try shown.map { try GrantTable.operatorStatus(of: $0, in: connection) }
+      let next = grants.count > limit ? shown.last.map { String($0.number) } : nil
+      return (Page(items: items, next: next), shown.map(\.handle))
     }
+    var page = found
+    for (index, handle) in handles.enumerated() {
+      page.items[index].bytesDelivered += recorder.unrecorded(handle)
+    }
+    return page
   }
 
   private func audit(_ request: HTTPRequest) async throws -> Page<AuditEntry> {

@@ -10,7 +10,7 @@ import SystemCalls
 /// From a complete upload to a version that can be reviewed.
 struct VersionPublisher: Sendable {
   let database: Database
-  let blobs: BlobStore
+  let shelf: any PackageShelf
   let uploads: UploadService
   let collector: GarbageCollector
   let clock: any WallClock
@@ -53,7 +53,7 @@ struct VersionPublisher: Sendable {
     _ received: BlobDescription, against manifestBytes: [UInt8]?, signatures: [PublisherSignature],
     name: String?, product: Product, version: ContentVersion
   ) async throws -> Manifest {
-    let shared = try await SharedFile(blobs.open(received.digest))
+    let shared = try await SharedFile(shelf.open(received.digest))
     return try await checks.run {
       var faults: [PackageValidationIssue] = []
       do throws(PackageValidationError) {

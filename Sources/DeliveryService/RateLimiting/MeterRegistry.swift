@@ -10,7 +10,7 @@ import Synchronization
 ///     let meter = registry.meter(for: ticket.handle, device: ticket.device, content: digest)
 ///     meter.didSend(65_536)
 ///     let sent = registry.drain()  // [(handle, 65536 bytes)]
-///     registry.restore(sent)       // Not written down: the next drain has it again.
+///     registry.confirm(sent)       // Or restore(sent), which gives it to the next drain again.
 final class MeterRegistry: Sendable {
   /// How long a meter is kept that no connection holds, so that a client that leaves and returns keeps its debt.
   static let retention: Duration = .seconds(60)
@@ -18,15 +18,32 @@ final class MeterRegistry: Sendable {
   private struct Entry {
     var meter: GrantMeter
     /// The bytes of the meter that were drained.
-    var recorded: Int64 = 0
+    var drained: Int64 = 0
+    /// Those of them that are on their way into the database.
+    var beingRecorded: Int64 = 0
     /// The time since which only this registry holds the meter.
     var unusedSince: MonotonicInstant?
   }
 
   private struct State {
     var grants: [DeliveryHandle: Entry] = [:]
-    var devices: [UInt64: DeviceMeter] = [:]
-    var recorded: Int64 = 0
+    var devices: [UInt64: Device] = [:]
+    var drained: Int64 = 0
+
+    /// What was sent for the grant since it was drained last; nil if nothing was.
+    mutating func drain(_ entry: inout Entry) -> ByteCount? {
+      let bytes = entry.meter.rate.total - entry.drained
+      guard bytes > 0 else { return nil }
+      entry.drained += bytes
+      entry.beingRecorded += bytes
+      drained += bytes
+      return ByteCount(bytes)
+    }
+  }
+
+  private struct Device {
+    var meter: DeviceMeter
+    var grants: Set<DeliveryHandle> = []
   }
 
   private let timer: any MonotonicClock
@@ -41,8 +58,8 @@ final class MeterRegistry: Sendable {
     let start = timer.now().nanoseconds
     return state.withLock { state in
       if let entry = state.grants[handle] { return entry.meter }
-      let shared = state.devices[device] ?? DeviceMeter(start: start)
-      state.devices[device] = shared
+      let shared = state.devices[device, default: Device(meter: DeviceMeter(start: start))].meter
+      state.devices[device, default: Device(meter: shared)].grants.insert(handle)
       let meter = GrantMeter(handle: handle, content: content, device: shared, start: start)
       state.grants[handle] = Entry(meter: meter)
       return meter
@@ -62,12 +79,7 @@ final class MeterRegistry: Sendable {
       var drained: [(DeliveryHandle, ByteCount)] = []
       for handle in Array(state.grants.keys) {
         guard var entry = state.grants.removeValue(forKey: handle) else { continue }
-        let total = entry.meter.rate.total
-        if total > entry.recorded {
-          drained.append((handle, ByteCount(total - entry.recorded)))
-          state.recorded += total - entry.recorded
-          entry.recorded = total
-        }
+        if let bytes = state.drain(&entry) { drained.append((handle, bytes)) }
         // The entry is out of the dictionary: its own reference is the only one that this class has.
         if drained.last?.0 == handle || !isKnownUniquelyReferenced(&entry.meter) {
           entry.unusedSince = nil
@@ -77,11 +89,45 @@ final class MeterRegistry: Sendable {
         if let since = entry.unusedSince, now - since > Self.retention { continue }
         state.grants[handle] = entry
       }
-      for device in Array(state.devices.keys) {
-        guard var meter = state.devices.removeValue(forKey: device) else { continue }
-        if !isKnownUniquelyReferenced(&meter) { state.devices[device] = meter }
+      for tag in Array(state.devices.keys) {
+        guard var device = state.devices.removeValue(forKey: tag) else { continue }
+        device.grants = device.grants.filter { state.grants[$0] != nil }
+        if !isKnownUniquelyReferenced(&device.meter) { state.devices[tag] = device }
       }
       return drained
+    }
+  }
+
+  /// The bytes of one package that were sent to one device since the last call, by grant; and those of it that are
+  /// drained already and on their way into the database.
+  func drain(
+    content: SHA256Digest, device: UInt64
+  ) -> (drained: [(handle: DeliveryHandle, bytes: ByteCount)], beingRecorded: ByteCount) {
+    state.withLock { state in
+      var drained: [(handle: DeliveryHandle, bytes: ByteCount)] = []
+      var beingRecorded: Int64 = 0
+      for handle in state.devices[device]?.grants ?? [] {
+        guard var entry = state.grants[handle], entry.meter.content == content else { continue }
+        beingRecorded += entry.beingRecorded
+        guard let bytes = state.drain(&entry) else { continue }
+        drained.append((handle, bytes))
+        state.grants[handle] = entry
+      }
+      return (drained, ByteCount(beingRecorded))
+    }
+  }
+
+  /// The bytes that were sent for the grant and are not in the database yet.
+  func unrecorded(_ handle: DeliveryHandle) -> ByteCount {
+    state.withLock { state in
+      ByteCount(state.grants[handle].map { $0.meter.rate.total - $0.drained + $0.beingRecorded } ?? 0)
+    }
+  }
+
+  /// What was drained is in the database.
+  func confirm(_ drained: [(handle: DeliveryHandle, bytes: ByteCount)]) {
+    state.withLock { state in
+      for (handle, bytes) in drained { state.grants[handle]?.beingRecorded -= bytes.rawValue }
     }
   }
 
@@ -89,8 +135,9 @@ final class MeterRegistry: Sendable {
   func restore(_ drained: [(handle: DeliveryHandle, bytes: ByteCount)]) {
     state.withLock { state in
       for (handle, bytes) in drained {
-        state.grants[handle]?.recorded -= bytes.rawValue
-        state.recorded -= bytes.rawValue
+        state.grants[handle]?.drained -= bytes.rawValue
+        state.grants[handle]?.beingRecorded -= bytes.rawValue
+        state.drained -= bytes.rawValue
       }
     }
   }
@@ -98,6 +145,11 @@ final class MeterRegistry: Sendable {
   /// Bodies that are on their way, of all grants.
   var bodies: Int { state.withLock { $0.grants.values.reduce(0) { $0 + $1.meter.rate.bodies } } }
 
-  /// Every byte that was drained and not restored, since the start.
-  var totalRecorded: ByteCount { ByteCount(state.withLock { $0.recorded }) }
+  /// Every byte that was sent since the start.
+  var total: ByteCount {
+    ByteCount(
+      state.withLock { state in
+        state.grants.values.reduce(state.drained) { $0 + $1.meter.rate.total - $1.drained }
+      })
+  }
 }

@@ -1,6 +1,7 @@
 import BlobStore
 import Commerce
 import CoreTypes
+import Crypto
 import Database
 import HTTPClient
 import HTTPServer
@@ -16,7 +17,10 @@ struct DeliveryComponents: Sendable {
   struct Infrastructure: Sendable {
     let configuration: DeliveryConfiguration
     let database: Database
+    /// The incoming files.
     let blobs: BlobStore
+    /// Where packages lie.
+    let shelf: any PackageShelf
     let client: HTTPClient
     let clock: any WallClock
     let timer: any MonotonicClock
@@ -25,6 +29,7 @@ struct DeliveryComponents: Sendable {
   }
 
   let infrastructure: Infrastructure
+  let catalog: CatalogCache
   let operators: OperatorKeys
   let settings: LiveSettings
   let admission: AdmissionControl
@@ -41,6 +46,7 @@ struct DeliveryComponents: Sendable {
   let packages: OpenPackageCache
   let verifier: TicketVerifier
   let collector: GarbageCollector
+  let retention: Retention
 
   /// Reads keys, revocations and open uploads from the state directory. Blocks.
   init(on infrastructure: Infrastructure) throws {
@@ -50,6 +56,7 @@ struct DeliveryComponents: Sendable {
     let operators = OperatorKeys(
       try configuration.namedOperatorKeys(), needsSecondKey: configuration.requireSecondKey ?? false)
     self.operators = operators
+    catalog = CatalogCache(database: database)
 
     let generation = Generation()
     settings = LiveSettings(
@@ -79,26 +86,38 @@ struct DeliveryComponents: Sendable {
       storePatience: configuration.storePatience.duration)
 
     let lifetimes = LifetimeClock(wall: clock, timer: timer, log: infrastructure.log)
+    let packageLocks = PackageLocks()
     uploads = try UploadService.open(
-      database: database, blobs: infrastructure.blobs, clock: lifetimes,
+      database: database, blobs: infrastructure.blobs, shelf: infrastructure.shelf, packageLocks: packageLocks,
+      clock: lifetimes,
       limits: UploadLimits(
         lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
+    let process = RandomBytes.token(bits: 64)
+    func lease(_ name: String) -> WorkerLease {
+      WorkerLease(name, holder: process, database: database, clock: clock)
+    }
     releases = ReleaseScheduler(
       database: database, clock: clock, timer: timer, stops: revocations,
-      didSettleDebts: { outbox.sweep() }, log: infrastructure.log)
+      didSettleDebts: { outbox.sweep() }, lease: lease("releases"), log: infrastructure.log)
     versions = VersionService(
       database: database, clock: clock, operators: operators, stops: revocations, scheduler: releases,
       didSettleDebts: { outbox.sweep() })
 
-    let packages = OpenPackageCache(blobs: infrastructure.blobs, database: database)
+    let packages = OpenPackageCache(shelf: infrastructure.shelf, database: database)
     self.packages = packages
     verifier = TicketVerifier(settings: settings, revocations: revocations, clock: clock)
     collector = GarbageCollector(
-      database: database, blobs: infrastructure.blobs, uploads: uploads, clock: lifetimes,
+      database: database, shelf: infrastructure.shelf, locks: packageLocks, uploads: uploads,
+      clock: lifetimes,
       rules: GarbageCollector.Rules(
         grace: configuration.gcGrace.duration,
         keepsWithdrawn: !(configuration.collectWithdrawn ?? false)),
-      didRemove: { packages.close($0) })
+      lease: lease("collection"), didRemove: { packages.close($0) })
+    retention = Retention(
+      database: database, clock: clock,
+      rules: Retention.Rules(
+        history: configuration.historyRetention.duration, calls: configuration.callRetention.duration),
+      lease: lease("retention"))
   }
 
   /// Runs the background work of all components; returns when the task is cancelled.
@@ -114,6 +133,7 @@ struct DeliveryComponents: Sendable {
           log: infrastructure.log)
       }
       group.addTask { await releases.run() }
+      group.addTask { await retention.run(timer: infrastructure.timer, log: infrastructure.log) }
       group.addTask {
         await Worker(clock: infrastructure.timer).run(every: Self.optimizationInterval) {
           try await infrastructure.database.optimize()
@@ -148,9 +168,9 @@ extension DeliveryComponents {
   /// Everything that is not answered on a loop.
   func routes(_ metrics: ServiceMetrics) -> ScopedRoutes {
     let (database, publicURL) = (infrastructure.database, infrastructure.configuration.publicURL ?? "")
-    let catalog = Catalog(database: database, clock: infrastructure.clock)
+    let catalog = Catalog(database: database, cache: catalog, clock: infrastructure.clock)
     let publisher = VersionPublisher(
-      database: database, blobs: infrastructure.blobs, uploads: uploads, collector: collector,
+      database: database, shelf: infrastructure.shelf, uploads: uploads, collector: collector,
       clock: infrastructure.clock, checks: infrastructure.pools.checks)
     let answers = IdempotentAnswers(database: database, clock: infrastructure.clock)
     var routes = ScopedRoutes(keys: operators, answers: answers)

@@ -39,6 +39,8 @@ public final class DeliveryServer: Service {
   var outbox: Outbox { components.outbox }
   var grants: GrantService { components.grants }
   var pools: DeliveryPools { components.infrastructure.pools }
+  var recorder: DeliveryRecorder { components.recorder }
+  var retention: Retention { components.retention }
   /// Every route that is not answered on a loop, as it was declared.
   let routeDeclarations: [ScopedRoutes.Declaration]
 
@@ -69,11 +71,11 @@ public final class DeliveryServer: Service {
       path: state + "/server.db", migrations: Migrations.all, options: options)
     client = try HTTPClient()
     let pools = DeliveryPools()
+    let blobs = try BlobStore.open(
+      directory: state, measures: configuration.storageQuota != nil, pool: pools.blobs)
     let components = try DeliveryComponents(
       on: DeliveryComponents.Infrastructure(
-        configuration: configuration, database: database,
-        blobs: try BlobStore.open(
-          directory: state, measures: configuration.storageQuota != nil, pool: pools.blobs),
+        configuration: configuration, database: database, blobs: blobs, shelf: blobs,
         client: client, clock: clock, timer: timer, log: log, pools: pools))
     self.components = components
     let accessLog = configuration.accessLog.map { AccessLog(path: $0, log: log) }
@@ -114,11 +116,11 @@ public final class DeliveryServer: Service {
 
   private static func beginRun(in database: Database, at now: Timestamp, log: Log) throws -> Int64 {
     let run = try database.writeBlocking(locking: [.everything]) { connection in
-      let run = try ServerRunTable.begin(at: now, in: connection)
-      if run.previousDied { try GrantTable.markCountsIncomplete(in: connection) }
-      return run
+      // The state directory is this process's alone: leases are those of processes that ended.
+      try LeaseTable.removeAll(in: connection)
+      return try ServerRunTable.begin(at: now, in: connection)
     }
-    if run.previousDied { log.warning("the last run was not ended: counts of live grants may have a hole") }
+    if run.previousDied { log.warning("the last run was not ended: some bytes that were sent may not have been counted") }
     return run.id
   }
 

@@ -55,10 +55,22 @@ enum AuditTable {
       conditions.append(text)
       values.append(value)
     }
+    let hint = index(for: filter).map(SQLDialect.index) ?? ""
     return try connection.query(
-      "SELECT * FROM audit \(filter.isByTimeOnly ? "INDEXED BY audit_by_time " : "")WHERE \(conditions.joined(separator: " AND ")) ORDER BY id DESC LIMIT ?",
+      "SELECT * FROM audit \(hint) WHERE \(conditions.joined(separator: " AND ")) ORDER BY id DESC LIMIT ?",
       values + [.integer(limit)]
     ).map { (try $0.integer("id"), try entry($0)) }
+  }
+
+  /// Those of a product are few; the others are found by all that is asked, in the order of the list.
+  private static func index(for filter: Filter) -> String? {
+    if filter.product != nil { return "audit_by_product" }
+    return switch (filter.actor, filter.action) {
+    case (nil, nil): filter.isByTimeOnly ? "audit_by_time" : nil
+    case (_, nil): "audit_by_actor"
+    case (nil, _): "audit_by_action"
+    case (_, _): "audit_by_actor_and_action"
+    }
   }
 
   /// What was done with one subject, the newest first.

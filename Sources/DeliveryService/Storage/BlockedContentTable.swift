@@ -9,7 +9,7 @@ enum BlockedContentTable {
     _ digest: SHA256Digest, at now: Timestamp, in connection: borrowing Connection
   ) throws {
     try connection.execute(
-      "INSERT OR IGNORE INTO content_stops (digest, at) VALUES (?, ?)",
+      "INSERT INTO content_stops (digest, at) VALUES (?, ?) ON CONFLICT DO NOTHING",
       [.digest(digest), .timestamp(now)])
   }
 

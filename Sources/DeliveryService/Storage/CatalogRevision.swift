@@ -1,3 +1,4 @@
+import Commerce
 import CoreTypes
 import Database
 
@@ -11,12 +12,26 @@ struct CatalogRevision: Hashable, Sendable {
     guard let row = try connection.first("SELECT revision, changed FROM catalogue_state") else {
       return CatalogRevision(number: 0, changed: Timestamp(millisecondsSinceEpoch: 0))
     }
-    return CatalogRevision(number: try row.integer("revision"), changed: try row.timestamp("changed"))
+    return try revision(row)
   }
 
-  /// Counts a change. The date never goes back, whatever the clock does.
-  static func increment(at now: Timestamp, in connection: borrowing Connection) throws {
+  /// Counts a change of a product or of what is released of it. The date never goes back, whatever the clock
+  /// does.
+  static func increment(
+    at now: Timestamp, by product: ProductIdentifier, in connection: borrowing Connection
+  ) throws {
+    let row = try connection.first(
+      """
+      UPDATE catalogue_state SET revision = revision + 1, changed = CASE WHEN changed < ? THEN ? ELSE changed END
+      RETURNING revision, changed
+      """, [.timestamp(now), .timestamp(now)])
+    guard let row else { return }
     try connection.execute(
-      "UPDATE catalogue_state SET revision = revision + 1, changed = max(changed, ?)", [.timestamp(now)])
+      "UPDATE products SET revision = ? WHERE id = ?",
+      [.integer(try revision(row).number), .identifier(product)])
+  }
+
+  private static func revision(_ row: Row) throws -> CatalogRevision {
+    CatalogRevision(number: try row.integer("revision"), changed: try row.timestamp("changed"))
   }
 }

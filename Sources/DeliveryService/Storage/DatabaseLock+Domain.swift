@@ -23,4 +23,9 @@ extension DatabaseLock {
   static func upload(_ id: String) -> DatabaseLock {
     DatabaseLock(kind: "upload", name: id)
   }
+
+  /// Which process does some work.
+  static func lease(_ name: String) -> DatabaseLock {
+    DatabaseLock(kind: "lease", name: name)
+  }
 }

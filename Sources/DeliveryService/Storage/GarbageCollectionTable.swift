@@ -8,6 +8,12 @@ enum GarbageCollectionTable {
   /// perhaps reinstated.
   private static let live = "('granted', 'completed', 'revoked/granted', 'revoked/completed')"
 
+  /// Whether a live grant refers to the package of `versions`. A grant's package is that of its version.
+  private static let hasLiveGrant = """
+    EXISTS (SELECT 1 FROM grants \(SQLDialect.index("grants_by_version"))
+      WHERE grants.product = versions.product AND grants.version = versions.version AND grants.state IN \(live))
+    """
+
   /// What a version or a live grant refers to. Without `keepsWithdrawn`, a withdrawn version alone needs
   /// nothing.
   static func needed(
@@ -15,8 +21,7 @@ enum GarbageCollectionTable {
   ) throws -> Set<SHA256Digest> {
     let rows = try connection.query(
       """
-      SELECT digest FROM versions WHERE ? OR state <> 'withdrawn'
-      UNION SELECT digest FROM grants WHERE state IN \(live)
+      SELECT digest FROM versions WHERE ? = 1 OR state <> 'withdrawn' OR \(hasLiveGrant)
       """, [.boolean(keepsWithdrawn)])
     return Set(try rows.map { try $0.digest("digest") })
   }
@@ -28,11 +33,10 @@ enum GarbageCollectionTable {
     let value = SQLValue.digest(digest)
     return try connection.first(
       """
-      SELECT 1 AS one FROM versions WHERE digest = ? AND (? OR state <> 'withdrawn')
+      SELECT 1 AS one FROM versions WHERE digest = ? AND (? = 1 OR state <> 'withdrawn' OR \(hasLiveGrant))
       UNION ALL SELECT 1 FROM uploads WHERE digest = ?
-      UNION ALL SELECT 1 FROM grants WHERE digest = ? AND state IN \(live)
       LIMIT 1
-      """, [value, .boolean(keepsWithdrawn), value, value]) != nil
+      """, [value, .boolean(keepsWithdrawn), value]) != nil
   }
 
   static func unneeded(in connection: borrowing Connection) throws -> [SHA256Digest: Timestamp] {
@@ -48,11 +52,37 @@ enum GarbageCollectionTable {
     _ digest: SHA256Digest, since now: Timestamp, in connection: borrowing Connection
   ) throws {
     try connection.execute(
-      "INSERT OR IGNORE INTO unneeded_blobs (digest, since) VALUES (?, ?)",
+      "INSERT INTO unneeded_blobs (digest, since) VALUES (?, ?) ON CONFLICT DO NOTHING",
       [.digest(digest), .timestamp(now)])
   }
 
   static func unmark(_ digest: SHA256Digest, in connection: borrowing Connection) throws {
     try connection.execute("DELETE FROM unneeded_blobs WHERE digest = ?", [.digest(digest)])
+  }
+
+  /// Its file is about to be removed.
+  static func condemn(
+    _ digest: SHA256Digest, length: ByteCount, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      """
+      INSERT INTO unneeded_blobs (digest, since, condemned) VALUES (?, ?, ?)
+      ON CONFLICT (digest) DO UPDATE SET condemned = excluded.condemned
+      """, [.digest(digest), .timestamp(now), .byteCount(length)])
+  }
+
+  /// Its file is gone. False where it is condemned no more.
+  static func forget(_ digest: SHA256Digest, in connection: borrowing Connection) throws -> Bool {
+    try connection.execute(
+      "DELETE FROM unneeded_blobs WHERE digest = ? AND condemned IS NOT NULL", [.digest(digest)]) > 0
+  }
+
+  /// Those whose removal was begun and not brought to its end.
+  static func condemned(
+    in connection: borrowing Connection
+  ) throws -> [(digest: SHA256Digest, length: ByteCount, since: Timestamp)] {
+    try connection.query("SELECT digest, condemned, since FROM unneeded_blobs WHERE condemned IS NOT NULL").map {
+      (try $0.digest("digest"), try $0.byteCount("condemned"), try $0.timestamp("since"))
+    }
   }
 }

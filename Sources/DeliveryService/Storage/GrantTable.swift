@@ -58,17 +58,20 @@ enum GrantTable {
     of product: ProductIdentifier, on device: DeviceIdentifier, in connection: borrowing Connection
   ) throws -> [GrantRecord] {
     try connection.query(
-      "SELECT * FROM grants INDEXED BY grants_by_device WHERE device = ? AND product = ?",
-      [.identifier(device), .identifier(product)]
+      """
+      SELECT * FROM grants \(SQLDialect.index("grants_by_device")) WHERE device = ? AND product = ?
+      """, [.identifier(device), .identifier(product)]
     ).map(record)
   }
 
-  static func insert(_ grant: GrantRecord, in connection: borrowing Connection) throws {
-    try connection.execute(
+  /// Answers the grant's number.
+  @discardableResult
+  static func insert(_ grant: GrantRecord, in connection: borrowing Connection) throws -> Int64 {
+    let row = try connection.first(
       """
       INSERT INTO grants (id, handle, store, transaction_id, product, version, device, public_key, renewal_digest,
         digest, length, manifest_digest, state, created)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number
       """,
       [
         .identifier(grant.id), .handle(grant.handle), .identifier(grant.store),
@@ -78,7 +81,10 @@ enum GrantTable {
         .digest(grant.digest), .byteCount(grant.length), .digest(grant.manifestDigest),
         .grantState(grant.machine.state), .timestamp(grant.created),
       ])
-    try record(grant.machine.name, of: grant.id, at: grant.created, detail: nil, in: connection)
+    guard let row else { preconditionFailure("a row that was written has a number") }
+    let number = try row.integer("number")
+    try record(grant.machine.name, of: number, at: grant.created, detail: nil, in: connection)
+    return number
   }
 
   /// Writes the machine's state down, with an entry in the history where it changed.
@@ -88,8 +94,9 @@ enum GrantTable {
   ) throws {
     guard grant.machine.state != before else { return }
     try connection.execute(
-      "UPDATE grants SET state = ? WHERE id = ?", [.grantState(grant.machine.state), .identifier(grant.id)])
-    try record(grant.machine.name, of: grant.id, at: now, detail: detail, in: connection)
+      "UPDATE grants SET state = ? WHERE number = ?",
+      [.grantState(grant.machine.state), .integer(grant.number)])
+    try record(grant.machine.name, of: grant.number, at: now, detail: detail, in: connection)
   }
 
   /// The device has reported the content as placed.
@@ -106,7 +113,7 @@ enum GrantTable {
     try connection.execute(
       "UPDATE grants SET public_key = ?, renewal_digest = NULL WHERE id = ?",
       [.publicKey(key), .identifier(grant.id)])
-    try record(grant.machine.name, of: grant.id, at: now, detail: "the device has a new key", in: connection)
+    try record(grant.machine.name, of: grant.number, at: now, detail: "the device has a new key", in: connection)
   }
 
   /// From now on the device renews with the secret of that digest.
@@ -117,70 +124,64 @@ enum GrantTable {
       "UPDATE grants SET renewal_digest = ? WHERE id = ?", [.digest(digest), .identifier(id)])
   }
 
-  static func addDelivered(
-    _ bytes: ByteCount, to handle: DeliveryHandle, in connection: borrowing Connection
-  ) throws {
-    try connection.execute(
-      "UPDATE grants SET delivered = delivered + ? WHERE handle = ?", [.byteCount(bytes), .handle(handle)])
+  /// What devices are shown of the grant.
+  static func status(of grant: GrantRecord, in connection: borrowing Connection) throws -> GrantStatus {
+    GrantStatus(
+      grant, delivered: try DeliveredBytesTable.bytes(of: grant.number, in: connection),
+      history: try history(of: grant.number, in: connection))
   }
 
-  /// What a device was sent of a package, over all its grants, and whether the count of any of them has a
-  /// hole.
-  static func delivered(
-    of digest: SHA256Digest, to device: DeviceIdentifier, in connection: borrowing Connection
-  ) throws -> (bytes: ByteCount, hasHole: Bool) {
-    guard
-      let row = try connection.first(
-        """
-        SELECT coalesce(sum(delivered), 0) AS bytes, coalesce(max(count_has_hole), 0) AS hole
-        FROM grants WHERE device = ? AND digest = ?
-        """, [.identifier(device), .digest(digest)])
-    else { return (.zero, false) }
-    return (try row.byteCount("bytes"), try row.boolean("hole"))
-  }
-
-  static func markCountsIncomplete(in connection: borrowing Connection) throws {
-    try connection.execute("UPDATE grants SET count_has_hole = 1 WHERE state = 'granted'")
+  /// What operators are shown of the grant.
+  static func operatorStatus(
+    of grant: GrantRecord, in connection: borrowing Connection
+  ) throws -> OperatorGrant {
+    OperatorGrant(
+      grant, delivered: try DeliveredBytesTable.bytes(of: grant.number, in: connection),
+      history: try history(of: grant.number, in: connection))
   }
 
   static func history(
-    of id: GrantIdentifier, in connection: borrowing Connection
+    of number: Int64, in connection: borrowing Connection
   ) throws -> [GrantStatus.Event] {
-    try connection.query("SELECT * FROM grant_events WHERE grant_id = ? ORDER BY id", [.identifier(id)]).map {
-      GrantStatus.Event(
-        state: try $0.choice("state"), at: try $0.timestamp("at"), detail: try $0.optionalText("detail"))
-    }
+    try connection.query("SELECT * FROM grant_events WHERE grant_number = ? ORDER BY id", [.integer(number)])
+      .map {
+        GrantStatus.Event(
+          state: try $0.choice("state"), at: try $0.timestamp("at"), detail: try $0.optionalText("detail"))
+      }
   }
 
   private static func record(
-    _ state: GrantState, of id: GrantIdentifier, at: Timestamp, detail: String?,
+    _ state: GrantState, of number: Int64, at: Timestamp, detail: String?,
     in connection: borrowing Connection
   ) throws {
     try connection.execute(
-      "INSERT INTO grant_events (grant_id, state, at, detail) VALUES (?, ?, ?, ?)",
-      [.identifier(id), .choice(state), .timestamp(at), .optional(detail)])
+      "INSERT INTO grant_events (grant_number, state, at, detail) VALUES (?, ?, ?, ?)",
+      [.integer(number), .choice(state), .timestamp(at), .optional(detail)])
   }
 
   static func record(_ row: Row) throws -> GrantRecord {
     GrantRecord(
-      id: try row.identifier("id"), handle: try row.handle("handle"), store: try row.identifier("store"),
+      number: try row.integer("number"), id: try row.identifier("id"), handle: try row.handle("handle"),
+      store: try row.identifier("store"),
       transaction: try row.identifier("transaction_id"), product: try row.identifier("product"),
       version: try row.identifier("version"), device: try row.identifier("device"),
       publicKey: try row.optionalPublicKey("public_key"),
       renewalDigest: try row.optionalDigest("renewal_digest"),
       digest: try row.digest("digest"), length: try row.byteCount("length"),
       manifestDigest: try row.digest("manifest_digest"),
-      machine: GrantMachine(state: try row.grantState("state")),
-      delivered: try row.byteCount("delivered"), deliveryCountHasHole: try row.boolean("count_has_hole"),
-      created: try row.timestamp("created"))
+      machine: GrantMachine(state: try row.grantState("state")), created: try row.timestamp("created"))
   }
 }
 
 extension GrantTable {
-  /// Every revoked grant, for ``RevocationList``. A partial index holds exactly these.
+  /// Every revoked grant, for ``RevocationList``.
   static func revoked(in connection: borrowing Connection) throws -> [DeliveryHandle] {
-    try connection.query("SELECT handle FROM grants INDEXED BY grants_revoked WHERE revoked_by IS NOT NULL")
-      .map { try $0.handle("handle") }
+    try connection.query(
+      """
+      SELECT handle FROM grants \(SQLDialect.index("grants_by_state"))
+      WHERE state IN ('revoked/granted', 'revoked/completed', 'revoked/finished')
+      """
+    ).map { try $0.handle("handle") }
   }
 
   static func revocationSource(
@@ -212,6 +213,11 @@ extension GrantTable {
 }
 
 extension GrantMachine.State {
+  /// All there are.
+  static let all: [GrantMachine.State] =
+    [.granted, .completed, .finished]
+    + [.revoked(was: .granted), .revoked(was: .completed), .revoked(was: .finished)]
+
   /// How the database spells it.
   var stored: String {
     switch self {

@@ -5,8 +5,10 @@ import Database
 /// released is never changed; a new one is appended. The tables as they are now: docs/formats/schema.sql.
 enum Migrations {
   static let all = [
-    firstTables, signatures, stops, uploadsAndCollection, releases, holders, bestsellers, contract, credentials,
-    addressedUploads,
+    firstTables, signatures, stops, uploadsAndCollection, releases, holders, bestsellers,
+    // Before every migration that adds columns to the table of grants.
+    numbers,
+    contract, credentials, addressedUploads,
   ]
 
   private static let firstTables = Migration(

@@ -17,7 +17,9 @@ enum ObligationTable {
   ) throws {
     for product in products {
       try connection.execute(
-        "INSERT OR IGNORE INTO obligations (store, transaction_id, device, product) VALUES (?, ?, ?, ?)",
+        """
+        INSERT INTO obligations (store, transaction_id, device, product) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
+        """,
         debt.values + [.identifier(product)])
     }
   }
@@ -42,20 +44,25 @@ enum ObligationTable {
     return try products.filter { try VersionTable.offered($0, to: debt.device, in: connection) != nil }
   }
 
-  /// At most `limit` debts in which the device has completed something, and which the product is a part of.
+  /// Completed grants that a step with a product looks at, the newest: there are many only while a store does not answer,
+  /// and the sweep finds the debts of the others.
+  private static let maximumLookedAt = 1000
+
+  /// At most `limit` debts in which the device has completed something lately, and which the product is a part of.
   static func debts(
     owing product: ProductIdentifier, limit: Int, in connection: borrowing Connection
   ) throws -> [Debt] {
-    // Few grants stay completed: the rest are finished.
     try connection.query(
       """
-      SELECT DISTINCT store, transaction_id, device FROM grants
-      WHERE state = 'completed' AND EXISTS (
+      SELECT DISTINCT store, transaction_id, device
+      FROM (SELECT store, transaction_id, device FROM grants WHERE state = 'completed' ORDER BY number DESC LIMIT ?)
+        AS newest
+      WHERE EXISTS (
         SELECT 1 FROM obligations AS owed
-        WHERE owed.store = grants.store AND owed.transaction_id = grants.transaction_id
-          AND owed.device = grants.device AND owed.product = ?)
+        WHERE owed.store = newest.store AND owed.transaction_id = newest.transaction_id
+          AND owed.device = newest.device AND owed.product = ?)
       LIMIT ?
-      """, [.identifier(product), .integer(limit)]
+      """, [.integer(maximumLookedAt), .identifier(product), .integer(limit)]
     ).map(debt)
   }
 
@@ -98,6 +105,10 @@ extension ObligationTable {
   ) throws -> Settlement {
     let remaining = try remaining(of: debt, in: connection)
     guard remaining.isEmpty, try hasCompleted(debt, in: connection) else { return .open(remaining) }
+    if try hasFinished(debt.transaction, at: debt.store, in: connection) {
+      try finishGrants(of: debt.transaction, store: debt.store, at: now, in: connection)
+      return .finished
+    }
     let entry = try OutboxTable.add(
       .finish, store: debt.store, subject: debt.transaction, firstAttempt: now, at: now,
       in: connection)
@@ -127,6 +138,17 @@ extension ObligationTable {
     }
   }
 
+  /// Whether the store has finished the transaction: a finished grant says so, also when the call is forgotten.
+  private static func hasFinished(
+    _ transaction: TransactionIdentifier, at store: StoreIdentifier, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.first(
+      """
+      SELECT 1 FROM grants
+      WHERE store = ? AND transaction_id = ? AND state IN ('finished', 'revoked/finished') LIMIT 1
+      """, [.identifier(store), .identifier(transaction)]) != nil
+  }
+
   private static func hasCompleted(_ debt: Debt, in connection: borrowing Connection) throws -> Bool {
     try connection.first(
       """
@@ -137,10 +159,9 @@ extension ObligationTable {
 }
 
 extension ObligationTable {
-  /// Where a sweep over completed grants goes on: behind the grant that was looked at last.
+  /// Where a sweep over completed grants goes on: behind the number of the grant that was looked at last.
   struct SweepPosition: Sendable {
-    var created: Timestamp
-    var grant: String
+    var number: Int64
   }
 
   /// At most `limit` completed grants that no row of the outbox waits for, from `position` on, the oldest
@@ -148,17 +169,16 @@ extension ObligationTable {
   static func completed(
     after position: SweepPosition?, limit: Int, in connection: borrowing Connection
   ) throws -> (debts: [Debt], next: SweepPosition?) {
-    let created = position?.created ?? Timestamp(millisecondsSinceEpoch: .min)
     let rows = try connection.query(
       """
-      SELECT id, created, store, transaction_id, device, EXISTS (
+      SELECT number, store, transaction_id, device, EXISTS (
         SELECT 1 FROM outbox
         WHERE outbox.store = grants.store AND kind = 'finish' AND subject = transaction_id AND done IS NULL
         ) AS is_waiting
-      FROM grants WHERE state = 'completed' AND (created, id) > (?, ?) ORDER BY created, id LIMIT ?
-      """, [.timestamp(created), .text(position?.grant ?? ""), .integer(limit)])
+      FROM grants WHERE state = 'completed' AND number > ? ORDER BY number LIMIT ?
+      """, [.integer(position?.number ?? 0), .integer(limit)])
     let debts = try rows.filter { try !$0.boolean("is_waiting") }.map(debt)
     guard rows.count == limit, let last = rows.last else { return (debts, nil) }
-    return (debts, SweepPosition(created: try last.timestamp("created"), grant: try last.text("id")))
+    return (debts, SweepPosition(number: try last.integer("number")))
   }
 }

@@ -12,7 +12,8 @@ enum OutboxTable {
   ) throws -> (id: Int64, isDone: Bool) {
     try connection.execute(
       """
-      INSERT OR IGNORE INTO outbox (store, kind, subject, next_attempt, created) VALUES (?, ?, ?, ?, ?)
+      INSERT INTO outbox (store, kind, subject, next_attempt, created) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT DO NOTHING
       """,
       [
         .identifier(store), .choice(kind), .identifier(subject), .timestamp(firstAttempt),
@@ -44,11 +45,6 @@ enum OutboxTable {
   static func nextAttempt(in connection: borrowing Connection) throws -> Timestamp? {
     try connection.first("SELECT min(next_attempt) AS next FROM outbox WHERE done IS NULL")?
       .optionalTimestamp("next")
-  }
-
-  static func depth(in connection: borrowing Connection) throws -> Int {
-    Int(
-      try connection.first("SELECT count(*) AS depth FROM outbox WHERE done IS NULL")?.integer("depth") ?? 0)
   }
 
   static func markDone(_ id: Int64, at now: Timestamp, in connection: borrowing Connection) throws {

@@ -51,7 +51,7 @@ enum ProductTable {
         .optional(product.publication, SQLValue.identifier), .boolean(isOnSale), .timestamp(now),
         .timestamp(now),
       ])
-    try CatalogRevision.increment(at: now, in: connection)
+    try CatalogRevision.increment(at: now, by: product.id, in: connection)
   }
 
   /// The products that some proof of these may entitle to: themselves, and everything in their publications.
@@ -73,11 +73,37 @@ enum ProductTable {
     return found.values.sorted { $0.id < $1.id }
   }
 
-  static func entry(_ row: Row) throws -> Entry {
-    Entry(
-      product: try APIJSON.decode(Product.self, from: Array(try row.text("document").utf8)),
-      isOnSale: try row.boolean("on_sale"), created: try row.timestamp("created"),
-      changed: try row.timestamp("changed"))
+  static func entry(_ row: Row) throws -> Entry { try StoredDocument(row).entry() }
+
+  /// A product as its row has it: its document is not decoded yet, which is not for the database's threads where
+  /// there are many.
+  struct StoredDocument: Sendable {
+    var document: String
+    var isOnSale: Bool
+    var created: Timestamp
+    var changed: Timestamp
+
+    init(_ row: Row) throws {
+      document = try row.text("document")
+      isOnSale = try row.boolean("on_sale")
+      created = try row.timestamp("created")
+      changed = try row.timestamp("changed")
+    }
+
+    func entry() throws -> Entry {
+      Entry(
+        product: try APIJSON.decode(Product.self, from: Array(document.utf8)), isOnSale: isOnSale,
+        created: created, changed: changed)
+    }
+  }
+
+  /// The products that have changed since that revision of the catalog, they or what is released of them.
+  static func changed(
+    since revision: Int64, in connection: borrowing Connection
+  ) throws -> [StoredDocument] {
+    try connection.query(
+      "SELECT document, on_sale, created, changed FROM products WHERE revision > ?", [.integer(revision)]
+    ).map { try StoredDocument($0) }
   }
 }
 

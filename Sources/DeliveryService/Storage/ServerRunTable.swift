@@ -1,19 +1,39 @@
 import CoreTypes
 import Database
 
-/// The runs of this server. A run without an end died, and what it counted in memory was lost.
+/// The runs of this server. A run that was not ended died, and what it counted in memory and had not written down
+/// was lost; the next run notes when it found that out.
 enum ServerRunTable {
+  /// For so long after a run died, devices are not held to the counts of grants that were made before. A device that
+  /// had everything reports within minutes; one that was away for longer fetches what the count lacks.
+  static let grace: Duration = .seconds(7 * 86_400)
+
   /// Starts a run; answers its row and whether the one before it died.
   static func begin(
     at now: Timestamp, in connection: borrowing Connection
   ) throws -> (id: Int64, previousDied: Bool) {
-    let last = try connection.first("SELECT ended FROM runs ORDER BY id DESC LIMIT 1")
-    let died = if let last { try last.optionalTimestamp("ended") == nil } else { false }
-    try connection.execute("INSERT INTO runs (started) VALUES (?)", [.timestamp(now)])
-    return (connection.lastInsertedRowID, died)
+    let died = try connection.execute(
+      """
+      UPDATE runs SET died = ?
+      WHERE id = (SELECT id FROM runs ORDER BY id DESC LIMIT 1) AND ended IS NULL AND died IS NULL
+      """, [.timestamp(now)])
+    let row = try connection.first(
+      "INSERT INTO runs (started) VALUES (?) RETURNING id", [.timestamp(now)])
+    guard let row else { preconditionFailure("a row that was written has a number") }
+    return (try row.integer("id"), died > 0)
   }
 
   static func end(_ id: Int64, at now: Timestamp, in connection: borrowing Connection) throws {
     try connection.execute("UPDATE runs SET ended = ? WHERE id = ?", [.timestamp(now), .integer(id)])
+  }
+
+  /// Whether a run may have taken counts of a grant with it that was made then: it died within ``grace``, and the grant
+  /// was there.
+  static func mayHaveLostCounts(
+    ofGrantMade created: Timestamp, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.first(
+      "SELECT 1 FROM runs WHERE died IS NOT NULL AND died >= ? LIMIT 1",
+      [.timestamp(max(created, now - grace))]) != nil
   }
 }

@@ -51,6 +51,19 @@ extension VersionTable {
     return try releasedToAll(of: product, in: connection)
   }
 
+  /// What is released of the products that have changed since that revision of the catalog.
+  static func released(
+    since revision: Int64, in connection: borrowing Connection
+  ) throws -> [(content: ReleasedContent, share: RolloutPercentage)] {
+    let columns = contentColumns.split(separator: ", ").map { "versions.\($0)" }.joined(separator: ", ")
+    return try connection.query(
+      """
+      SELECT \(columns) FROM products JOIN versions ON versions.product = products.id
+      WHERE products.revision > ? AND versions.state = 'released'
+      """, [.integer(revision)]
+    ).map { (try content($0), try share($0) ?? .all) }
+  }
+
   /// A version that the device may ask for by name: released now to it, or before to any device.
   static func available(
     _ product: ProductIdentifier, _ version: ContentVersion, to device: DeviceIdentifier,

@@ -77,7 +77,7 @@ enum VersionTable {
     in connection: borrowing Connection
   ) throws {
     try connection.execute(
-      "INSERT OR IGNORE INTO manifests (digest, document) VALUES (?, ?)",
+      "INSERT INTO manifests (digest, document) VALUES (?, ?) ON CONFLICT DO NOTHING",
       [.digest(record.manifestDigest), .blob(manifest)])
     try connection.execute(
       """

@@ -7,7 +7,8 @@ import ServiceRuntime
 import SystemCalls
 
 /// Removes what nothing needs: uploads that expired, files that belong to none, blobs that no version and no
-/// live grant refers to. A kill at any point leaves things that the next run finds again.
+/// live grant refers to. A blob goes in three steps, each whole by itself: its row is condemned, its file removed, its row
+/// forgotten. A kill at any point leaves what the next run finds and brings to its end.
 struct GarbageCollector: Sendable {
   /// What the operator decided.
   struct Rules: Sendable {
@@ -19,18 +20,24 @@ struct GarbageCollector: Sendable {
   }
 
   let database: Database
-  let blobs: BlobStore
+  let shelf: any PackageShelf
+  let locks: PackageLocks
   let uploads: UploadService
   let clock: LifetimeClock
   let rules: Rules
+  /// Of the work that is done by itself; without one, no other process uses the database.
+  var lease: WorkerLease?
   /// Told of every blob that was removed, for what keeps it open.
   var didRemove: @Sendable (SHA256Digest) -> Void = { _ in }
 
   /// `grace` in place of the operator's. Answers what was removed; with `isDryRun`, what would be.
   func run(grace: Duration? = nil, isDryRun: Bool, by actor: String) async throws -> GarbageCollectionReport {
-    let plan = GarbageCollectionPlan(
-      try await facts(), lifetime: uploads.limits.lifetime, grace: grace ?? rules.grace)
+    func newPlan() async throws -> GarbageCollectionPlan {
+      GarbageCollectionPlan(
+        try await facts(), lifetime: uploads.limits.lifetime, grace: grace ?? rules.grace)
+    }
     if isDryRun {
+      let plan = try await newPlan()
       return GarbageCollectionReport(
         dryRun: true, uploads: plan.expired + plan.strays, blobs: plan.due, waiting: plan.waiting)
     }
@@ -38,12 +45,20 @@ struct GarbageCollector: Sendable {
     await BlockingPool.shared.run { [database] in database.releaseReserve() }
     var removed: (uploads: [GarbageCollectionReport.UploadItem], blobs: [GarbageCollectionReport.BlobItem]) =
       ([], [])
+    func removeAll(_ items: [GarbageCollectionReport.BlobItem]) async throws {
+      for item in items where try await remove(item.digest, length: item.bytes, by: actor) {
+        removed.blobs.append(item)
+      }
+    }
+    // First: of what is gone already, the plan knows nothing.
+    try await removeAll(try await condemned())
+    let plan = try await newPlan()
     for item in plan.expired where try await uploads.removeExpired(item.upload, by: actor) {
       removed.uploads.append(item)
     }
     for item in plan.strays where try await uploads.removeStray(item.upload) { removed.uploads.append(item) }
     try await mark(plan)
-    for item in plan.due where try await remove(item, by: actor) { removed.blobs.append(item) }
+    try await removeAll(plan.due)
     await BlockingPool.shared.run { [database] in database.renewReserve() }
     return GarbageCollectionReport(
       dryRun: false, uploads: removed.uploads, blobs: removed.blobs, waiting: plan.waiting)
@@ -51,21 +66,12 @@ struct GarbageCollector: Sendable {
 
   /// Removes a blob unless something needs it; whether it did. For what is known to be of no use at once.
   func removeIfUnneeded(_ digest: SHA256Digest) async throws -> Bool {
-    let (blobs, keepsWithdrawn) = (blobs, rules.keepsWithdrawn)
-    let isRemoved = try await database.write(locking: [.content(digest)]) { connection in
-      guard try !GarbageCollectionTable.isNeeded(digest, keepsWithdrawn: keepsWithdrawn, in: connection)
-      else {
-        return false
-      }
-      return try blobs.removeBlocking(digest)
-    }
-    if isRemoved { didRemove(digest) }
-    return isRemoved
+    try await remove(digest, length: .zero, by: nil)
   }
 
   private func facts() async throws -> GarbageCollectionFacts {
     // Files first: what is begun after they were listed is not taken for a stray.
-    let (incoming, stored) = (try await blobs.listIncoming(), try await blobs.list())
+    let (incoming, stored) = (try await uploads.blobs.listIncoming(), try await shelf.list())
     let ((now, steps), keepsWithdrawn) = (clock.look(), rules.keepsWithdrawn)
     return try await database.read { connection in
       GarbageCollectionFacts(
@@ -84,25 +90,42 @@ struct GarbageCollector: Sendable {
     }
   }
 
-  /// The question and the removal are one transaction, and everything that begins to need a blob is one as
-  /// well: an upload of the same bytes either finds the blob and keeps it, or finds it gone and puts its own
-  /// there.
-  private func remove(_ item: GarbageCollectionReport.BlobItem, by actor: String) async throws -> Bool {
-    let (blobs, now, keepsWithdrawn) = (blobs, clock.now(), rules.keepsWithdrawn)
-    let isRemoved = try await database.write(locking: [.content(item.digest)]) { connection in
-      let digest = item.digest
-      try GarbageCollectionTable.unmark(digest, in: connection)
-      if try GarbageCollectionTable.isNeeded(digest, keepsWithdrawn: keepsWithdrawn, in: connection) {
-        return false
-      }
-      try AuditTable.add(
-        AuditEntry(
-          at: now, actor: actor, action: "content.collect", subject: digest.hexadecimal,
-          detail: "\(item.bytes.rawValue) bytes"), in: connection)
-      return try blobs.removeBlocking(digest)
+  /// What an earlier run began to remove.
+  private func condemned() async throws -> [GarbageCollectionReport.BlobItem] {
+    try await database.read { try GarbageCollectionTable.condemned(in: $0) }.map {
+      GarbageCollectionReport.BlobItem(digest: $0.digest, bytes: $0.length, since: $0.since)
     }
-    if isRemoved { didRemove(item.digest) }
-    return isRemoved
+  }
+
+  /// Removes the blob unless something needs it; whether it did. In the audit log where there is an actor. An upload of
+  /// the same bytes waits meanwhile, and then puts its own there.
+  private func remove(
+    _ digest: SHA256Digest, length: ByteCount, by actor: String?
+  ) async throws -> Bool {
+    try await locks.withLock(digest) {
+      let (now, keepsWithdrawn) = (clock.now(), rules.keepsWithdrawn)
+      let isCondemned = try await database.write(locking: [.content(digest)]) { connection in
+        if try GarbageCollectionTable.isNeeded(digest, keepsWithdrawn: keepsWithdrawn, in: connection) {
+          try GarbageCollectionTable.unmark(digest, in: connection)
+          return false
+        }
+        try GarbageCollectionTable.condemn(digest, length: length, at: now, in: connection)
+        return true
+      }
+      guard isCondemned else { return false }
+      try await shelf.remove(digest)
+      didRemove(digest)
+      return try await database.write(locking: [.content(digest)]) { connection in
+        guard try GarbageCollectionTable.forget(digest, in: connection) else { return false }
+        if let actor {
+          try AuditTable.add(
+            AuditEntry(
+              at: now, actor: actor, action: "content.collect", subject: digest.hexadecimal,
+              detail: "\(length.rawValue) bytes"), in: connection)
+        }
+        return true
+      }
+    }
   }
 }
 
@@ -114,6 +137,7 @@ extension GarbageCollector {
     guard interval > .zero else { return }
     let backoff = Backoff(initial: min(.seconds(60), interval), cap: interval)
     await Worker(clock: clock, backoff: backoff).run(every: interval) {
+      guard try await lease?.isHeld() ?? true else { return }
       let report = try await run(isDryRun: false, by: AuditTable.serverActor)
       guard !report.uploads.isEmpty || !report.blobs.isEmpty else { return }
       log.info(

@@ -14,18 +14,21 @@ final class ReleaseScheduler: Sendable {
   private let clock: any WallClock
   private let stops: (any ContentBlocking)?
   private let didSettleDebts: @Sendable () -> Void
+  private let lease: WorkerLease?
   private let log: Log
   private let worker: Worker
 
-  /// `didSettleDebts` is called after a release that fewer devices get than the one before.
+  /// `didSettleDebts` is called after a release that fewer devices get than the one before. Without a lease, no other
+  /// process uses the database.
   init(
     database: Database, clock: any WallClock, timer: any MonotonicClock, stops: (any ContentBlocking)?,
-    didSettleDebts: @escaping @Sendable () -> Void = {}, log: Log
+    didSettleDebts: @escaping @Sendable () -> Void = {}, lease: WorkerLease? = nil, log: Log
   ) {
     self.database = database
     self.clock = clock
     self.stops = stops
     self.didSettleDebts = didSettleDebts
+    self.lease = lease
     self.log = log
     worker = Worker(clock: timer)
   }
@@ -38,6 +41,7 @@ final class ReleaseScheduler: Sendable {
   /// Works until the task is cancelled. What fails here (a full disk, say) is logged and tried again.
   func run() async {
     await worker.run {
+      guard try await self.lease?.isHeld() ?? true else { return .pause(atMost: LeaseMachine.duration) }
       if try await self.releaseDue() == Self.batch { return .again }
       return .pause(atMost: try await self.pauseUntilNext())
     } onFailure: { [log] error in

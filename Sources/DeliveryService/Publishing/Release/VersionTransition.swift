@@ -62,7 +62,7 @@ struct VersionTransition: Sendable {
     }
     try note(action(of: step), of: target.version, detail: detail(of: step, before: target), in: connection)
     guard step.changesCatalog else { return outcome }
-    try CatalogRevision.increment(at: now, in: connection)
+    try CatalogRevision.increment(at: now, by: product, in: connection)
     try checkStop(step, of: target.digest, in: connection)
     let isStopped = try VersionTable.isStopped(target.digest, in: connection)
     if isStopped {

@@ -19,12 +19,16 @@ extension UploadService {
         throw Problem(.uploadIncomplete, "\(received.length.rawValue) bytes have arrived")
       }
       let now = self.clock.now()
-      try await self.database.write(locking: [.upload(id), .content(received.digest)]) { connection in
-        try UploadTable.setDigest(received.digest, of: id, at: now, in: connection)
-        try GarbageCollectionTable.unmark(received.digest, in: connection)
+      let shelf = self.shelf
+      // A package of the same bytes that is being removed is gone by then: this one takes its place.
+      try await self.packageLocks.withLock(received.digest) {
+        try await self.database.write(locking: [.upload(id), .content(received.digest)]) { connection in
+          try UploadTable.setDigest(received.digest, of: id, at: now, in: connection)
+          try GarbageCollectionTable.unmark(received.digest, in: connection)
+        }
+        try await Self.asProblem { _ = try await shelf.put(blob, as: received.digest) }
       }
       upload.digest = received.digest
-      try await Self.asProblem { _ = try await blob.commit(expecting: received.digest) }
       self.forget(id)
       self.quota.release(id)
       return (upload, received)
@@ -34,7 +38,7 @@ extension UploadService {
   /// What is known of a blob, by reading it once; nil when it is not in the store.
   private func rehash(_ digest: SHA256Digest) async throws -> BlobDescription? {
     do {
-      return try await blobs.describe(digest)
+      return try await shelf.describe(digest)
     } catch {
       guard error.code == .notFound else { throw error }
       return nil

@@ -35,7 +35,11 @@ actor UploadService {
   }
 
   let database: Database
-  let blobs: BlobStore
+  /// The incoming files of this machine.
+  nonisolated let blobs: BlobStore
+  /// Where complete packages go.
+  let shelf: any PackageShelf
+  let packageLocks: PackageLocks
   nonisolated let clock: LifetimeClock
   nonisolated let limits: UploadLimits
   var quota: StorageQuota
@@ -46,11 +50,14 @@ actor UploadService {
   private var running = 0
 
   init(
-    database: Database, blobs: BlobStore, clock: LifetimeClock, limits: UploadLimits,
+    database: Database, blobs: BlobStore, shelf: (any PackageShelf)? = nil,
+    packageLocks: PackageLocks = PackageLocks(), clock: LifetimeClock, limits: UploadLimits,
     reservations: [String: StorageQuota.Reservation] = [:]
   ) {
     self.database = database
     self.blobs = blobs
+    self.shelf = shelf ?? blobs
+    self.packageLocks = packageLocks
     self.clock = clock
     self.limits = limits
     quota = StorageQuota(quota: limits.quota, reservations: reservations)
@@ -59,7 +66,8 @@ actor UploadService {
   /// With the reservations of the uploads that an earlier run left open; those whose creation it left undone,
   /// so that no client knows them, are forgotten. Blocks.
   static func open(
-    database: Database, blobs: BlobStore, clock: LifetimeClock, limits: UploadLimits
+    database: Database, blobs: BlobStore, shelf: (any PackageShelf)? = nil,
+    packageLocks: PackageLocks = PackageLocks(), clock: LifetimeClock, limits: UploadLimits
   ) throws -> UploadService {
     try database.writeBlocking(locking: [.everything]) { try UploadTable.removeUnaddressed(in: $0) }
     let lengths = try blobs.incomingLengthsBlocking()
@@ -70,7 +78,8 @@ actor UploadService {
       reservations[upload.id] = StorageQuota.Reservation(total: upload.length ?? received, received: received)
     }
     return UploadService(
-      database: database, blobs: blobs, clock: clock, limits: limits, reservations: reservations)
+      database: database, blobs: blobs, shelf: shelf, packageLocks: packageLocks, clock: clock, limits: limits,
+      reservations: reservations)
   }
 
   /// Begins an upload. Throws `upload-too-large` and `out-of-space` before a byte was taken.

@@ -1,0 +1,160 @@
+import Commerce
+import CoreTypes
+import Database
+import Synchronization
+import SystemCalls
+
+/// Every product, decoded, with what is released of it, as the catalog was at one revision. A value: who has one may
+/// ask it on any thread, and its answers fit each other.
+///
+///     let catalog = try await cache.current()
+///     let content = catalog.offered(product, to: device)
+///     let report = rules.evaluate(transactions, catalog: catalog.related(to: ids), now: now)
+struct CatalogSnapshot: Sendable {
+  struct Entry: Sendable {
+    var row: ProductTable.Entry
+    var product: Product { row.product }
+    /// What every device gets that is in no partial release.
+    var releasedToAll: ReleasedContent?
+    /// What a part of the devices gets in its place.
+    var releasedToPart: PartialRelease?
+  }
+
+  struct PartialRelease: Sendable {
+    var content: ReleasedContent
+    var share: RolloutPercentage
+  }
+
+  /// What the database says of the products that have changed since a revision.
+  struct Changes: Sendable {
+    var revision: CatalogRevision
+    var products: [ProductTable.StoredDocument]
+    var releases: [(content: ReleasedContent, share: RolloutPercentage)]
+
+    /// All that has changed since `revision`; nil where nothing has.
+    static func since(
+      _ revision: CatalogRevision, in connection: borrowing Connection
+    ) throws -> Changes? {
+      let current = try CatalogRevision.current(in: connection)
+      guard current != revision else { return nil }
+      return Changes(
+        revision: current, products: try ProductTable.changed(since: revision.number, in: connection),
+        releases: try VersionTable.released(since: revision.number, in: connection))
+    }
+  }
+
+  /// Nothing is in it; every change is later.
+  static let empty = CatalogSnapshot()
+
+  private(set) var revision = CatalogRevision(number: -1, changed: Timestamp(millisecondsSinceEpoch: 0))
+  private var entries: [ProductIdentifier: Entry] = [:]
+  private var publications: [ProductIdentifier: Set<ProductIdentifier>] = [:]
+
+  private init() {}
+
+  /// The number of products.
+  var count: Int { entries.count }
+
+  /// Nil when there is no such product.
+  subscript(_ product: ProductIdentifier) -> Entry? { entries[product] }
+
+  /// What that device gets now, as ``RolloutPlan/version(for:of:)`` says; nil when nothing is released to it.
+  func offered(_ product: ProductIdentifier, to device: DeviceIdentifier) -> ReleasedContent? {
+    guard let entry = entries[product] else { return nil }
+    if let part = entry.releasedToPart, part.share.includes(device, of: product) { return part.content }
+    return entry.releasedToAll
+  }
+
+  /// The products that some proof of these may entitle to, by name: themselves, and everything in their
+  /// publications.
+  func related(to products: some Sequence<ProductIdentifier>) -> [Product] {
+    var found: Set<ProductIdentifier> = []
+    for product in products {
+      guard let entry = entries[product] else { continue }
+      found.insert(product)
+      if let publication = entry.product.publication { found.formUnion(publications[publication] ?? []) }
+    }
+    return found.sorted().compactMap { entries[$0]?.product }
+  }
+
+  /// Decodes what has changed, and puts it in the place of what was known. Throws for a document that is no
+  /// product; then nothing has changed.
+  func applying(_ changes: Changes) throws -> CatalogSnapshot {
+    var next = self
+    for stored in changes.products {
+      let entry = try stored.entry()
+      let id = entry.product.id
+      if let old = next.entries[id]?.product.publication { next.publications[old]?.remove(id) }
+      if let publication = entry.product.publication { next.publications[publication, default: []].insert(id) }
+      next.entries[id] = Entry(row: entry)
+    }
+    for (content, share) in changes.releases {
+      if share.isAll {
+        next.entries[content.product]?.releasedToAll = content
+      } else {
+        next.entries[content.product]?.releasedToPart = PartialRelease(content: content, share: share)
+      }
+    }
+    next.revision = changes.revision
+    return next
+  }
+}
+
+/// Keeps the newest ``CatalogSnapshot``. What has changed is read and decoded once, however many ask for it, and
+/// decoded on threads that are not the database's.
+final class CatalogCache: Sendable {
+  private struct State {
+    var snapshot = CatalogSnapshot.empty
+    var load: Task<Void, any Error>?
+  }
+
+  private let database: Database
+  private let state = Mutex(State())
+
+  init(database: Database) {
+    self.database = database
+  }
+
+  /// The catalog as it is: with every change that was committed before the call. Throws what the database
+  /// throws.
+  func current() async throws -> CatalogSnapshot {
+    try await snapshot(at: try await database.read { try CatalogRevision.current(in: $0) })
+  }
+
+  /// The catalog at that revision if it is known, for a body of the database that has just read the revision: nothing is
+  /// decoded on the database's threads. Nil until ``current()`` was asked since the catalog changed.
+  func known(at revision: CatalogRevision) -> CatalogSnapshot? {
+    state.withLock { $0.snapshot.revision == revision ? $0.snapshot : nil }
+  }
+
+  /// The catalog at that revision, which was read from the database, or at a later one.
+  func snapshot(at revision: CatalogRevision) async throws -> CatalogSnapshot {
+    while true {
+      let load: Task<Void, any Error>? = state.withLock { state in
+        if state.snapshot.revision.number >= revision.number { return nil }
+        if let load = state.load { return load }
+        // A task of its own: it is done for all who wait, whichever of them goes away.
+        let load = Task { try await self.update() }
+        state.load = load
+        return load
+      }
+      guard let load else { return state.withLock { $0.snapshot } }
+      try await load.value
+    }
+  }
+
+  private func update() async throws {
+    let result: Result<CatalogSnapshot?, any Error>
+    do {
+      let before = state.withLock { $0.snapshot }
+      let changes = try await database.read { try CatalogSnapshot.Changes.since(before.revision, in: $0) }
+      result = .success(try await BlockingPool.computing.run { try changes.map { try before.applying($0) } })
+    } catch {
+      result = .failure(error)
+    }
+    try state.withLock { state in
+      state.load = nil
+      if let snapshot = try result.get() { state.snapshot = snapshot }
+    }
+  }
+}

@@ -1,0 +1,25 @@
+import Database
+import PullboxAPI
+
+/// How many rows there are of what metrics show. Triggers of the tables keep the counts in the transaction that changes a
+/// row, so that nothing is counted when a page of metrics is asked for.
+enum CounterTable {
+  /// How many grants there are in each state, by its name; those that are revoked count as `revoked` alone.
+  static func grants(in connection: borrowing Connection) throws -> [(state: String, count: Int64)] {
+    var counts: [String: Int64] = [:]
+    for state in GrantMachine.State.all {
+      counts[GrantMachine(state: state).name.rawValue, default: 0] += try value(
+        "grants \(state.stored)", in: connection)
+    }
+    return counts.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+  }
+
+  /// How many calls wait for a store.
+  static func waitingCalls(in connection: borrowing Connection) throws -> Int64 {
+    try value("outbox waiting", in: connection)
+  }
+
+  private static func value(_ name: String, in connection: borrowing Connection) throws -> Int64 {
+    try connection.first("SELECT value FROM counters WHERE name = ?", [.text(name)])?.integer("value") ?? 0
+  }
+}

@@ -1,0 +1,157 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import PullboxAPI
+import Testing
+
+@testable import DeliveryService
+
+@Suite("The catalog in memory")
+struct CatalogSnapshotTests {
+  private let file: StateFile
+  private let database: Database
+  private let cache: CatalogCache
+  private let now = Timestamp(millisecondsSinceEpoch: 1_795_249_800_000)
+
+  init() throws {
+    file = try StateFile()
+    database = try file.open()
+    cache = CatalogCache(database: database)
+  }
+
+  private func id(_ name: String) throws -> ProductIdentifier {
+    try #require(ProductIdentifier("com.example.\(name)"))
+  }
+
+  private func put(_ name: String, publication: String? = nil, title: String = "") async throws {
+    let product = Product(
+      id: try id(name), type: .nonConsumable,
+      localizations: ["en-US": Product.Localization(title: title, description: "")],
+      publication: try publication.map { try id($0) })
+    let now = now
+    try await database.write(locking: [.product(product.id)]) {
+      try ProductTable.put(product, at: now, in: $0)
+    }
+  }
+
+  private func addVersion(_ version: String, of name: String) async throws {
+    let record = VersionRecord(
+      product: try id(name), version: try #require(ContentVersion(version)), state: .approved,
+      length: ByteCount(1), digest: .of(Array("\(name) \(version)".utf8)), manifestDigest: .of([1]), pieces: 1,
+      files: 1, created: now)
+    try await database.write(locking: [.product(record.product)]) {
+      try VersionTable.insert(record, manifest: [1], cover: nil, title: nil, in: $0)
+    }
+  }
+
+  private func step(_ step: VersionMachine.Step, _ version: String, of name: String) async throws {
+    let transition = VersionTransition(
+      product: try id(name), version: try #require(ContentVersion(version)), actor: "ada", now: now)
+    try await database.write(locking: [.product(transition.product)]) {
+      _ = try transition.apply(step, in: $0)
+    }
+  }
+
+  /// `device-2` is reached by 10 percent of `com.example.issue1`, `device-1` is not: see ``ServerHarness/early``.
+  private func offered() async throws -> [String?] {
+    let snapshot = try await cache.current()
+    return try ["device-1", "device-2"].map { name in
+      snapshot.offered(try id("issue1"), to: try #require(DeviceIdentifier(name)))?.version.description
+    }
+  }
+
+  @Test("it follows every release and withdrawal, and offers each device what the table does")
+  func releases() async throws {
+    try await put("issue1")
+    #expect(try await offered() == [nil, nil])
+    try await addVersion("1.0", of: "issue1")
+    try await addVersion("1.1", of: "issue1")
+    #expect(try await offered() == [nil, nil])
+    let steps: [(VersionMachine.Step, String, [String?])] = [
+      (.release(.all), "1.0", ["1.0", "1.0"]),
+      (.release(try #require(RolloutPercentage(percentage: 10))), "1.1", ["1.0", "1.1"]),
+      (.release(.all), "1.1", ["1.1", "1.1"]),
+      (.withdraw(stopsDownloads: false), "1.1", [nil, nil]),
+    ]
+    for (step, version, expected) in steps {
+      try await self.step(step, version, of: "issue1")
+      #expect(try await offered() == expected)
+      let product = try id("issue1")
+      let stored = try await database.read { connection in
+        try ["device-1", "device-2"].map { name in
+          try DeviceIdentifier(name).flatMap { try VersionTable.offered(product, to: $0, in: connection) }?
+            .version.description
+        }
+      }
+      #expect(stored == expected)
+    }
+  }
+
+  @Test("what a proof may entitle to is the product and everything in its publication")
+  func related() async throws {
+    for name in ["a1", "a2", "b1", "single"] { try await put(name) }
+    try await put("a1", publication: "a")
+    try await put("a2", publication: "a")
+    try await put("b1", publication: "b")
+    func names(_ asked: [String]) async throws -> [String] {
+      try await cache.current().related(to: try asked.map(id)).map(\.id.description)
+    }
+    #expect(try await names(["a1"]) == ["com.example.a1", "com.example.a2"])
+    #expect(
+      try await names(["single", "b1", "missing", "b1"]) == ["com.example.b1", "com.example.single"])
+    try await put("a2", publication: "b")
+    #expect(try await names(["a1"]) == ["com.example.a1"])
+    #expect(try await names(["b1"]) == ["com.example.a2", "com.example.b1"])
+  }
+
+  @Test("only what has changed is read again, and nothing where nothing has")
+  func changes() async throws {
+    for number in 0..<20 { try await put("p\(number)") }
+    let before = try await cache.current()
+    #expect(before.count == 20)
+    let unchanged = try await database.read {
+      try CatalogSnapshot.Changes.since(before.revision, in: $0) == nil
+    }
+    #expect(unchanged)
+    try await put("p7", title: "Seven")
+    let changes = try #require(
+      try await database.read { try CatalogSnapshot.Changes.since(before.revision, in: $0) })
+    #expect(changes.products.count == 1)
+    let after = try await cache.current()
+    #expect(after.count == 20)
+    #expect(after[try id("p7")]?.product.localizations["en-US"]?.title == "Seven")
+    #expect(before[try id("p7")]?.product.localizations["en-US"]?.title == "")
+  }
+
+  @Test("a change that was committed is seen by everyone who asks afterwards, also while others load")
+  func concurrentLoads() async throws {
+    for number in 0..<50 { try await put("p\(number)") }
+    for round in 0..<10 {
+      try await put("p1", title: "\(round)")
+      let product = try id("p1")
+      let titles = try await withThrowingTaskGroup(of: String?.self) { group in
+        for _ in 0..<8 {
+          group.addTask { [cache] in
+            try await cache.current()[product]?.product.localizations["en-US"]?.title
+          }
+        }
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(titles == [String?](repeating: "\(round)", count: 8))
+    }
+  }
+
+  @Test("a damaged document is an error for those who ask, and the catalog comes back once it is mended")
+  func damage() async throws {
+    try await put("a")
+    _ = try await cache.current()
+    try await put("b")
+    try await database.write(locking: [.everything]) {
+      try $0.execute("UPDATE products SET document = '{' WHERE id = 'com.example.b'")
+    }
+    await #expect(throws: (any Error).self) { _ = try await cache.current() }
+    try await put("b")
+    #expect(try await cache.current().count == 2)
+  }
+}

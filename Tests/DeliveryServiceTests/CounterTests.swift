@@ -1,0 +1,106 @@
+import CoreTypes
+import Database
+import PullboxTesting
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Counters of the database")
+struct CounterTests {
+  private let file: StateFile
+
+  init() throws {
+    file = try StateFile()
+  }
+
+  private static let grant = """
+    INSERT INTO grants (id, handle, store, transaction_id, product, version, device, digest, length, manifest_digest,
+      state, created)
+    VALUES (lower(hex(randomblob(16))), randomblob(16), 'sandbox', ?, 'com.example.a', '1.0', 'd', x'00', 0, x'00', ?, 0)
+    """
+
+  /// One change at random; some are rolled back.
+  private func change(_ random: inout SplitMix, number: Int, in database: Database) async throws {
+    struct Undone: Error {}
+    let states = GrantMachine.State.all.map(\.stored)
+    let (state, row, isUndone) = (
+      states[Int.random(in: 0..<states.count, using: &random)], Int.random(in: 1...60, using: &random),
+      Int.random(in: 0..<4, using: &random) == 0
+    )
+    let statement: (String, [SQLValue])
+    switch Int.random(in: 0..<8, using: &random) {
+    case 0, 1: statement = (Self.grant, [.text("\(number)"), .text(state)])
+    case 2, 3: statement = ("UPDATE grants SET state = ? WHERE number = ?", [.text(state), .integer(row)])
+    case 4:
+      statement = (
+        "INSERT INTO outbox (store, kind, subject, next_attempt, created, done) VALUES ('a', 'finish', ?, 0, 0, ?)",
+        [.text("\(number)"), isUndone ? .null : (row % 2 == 0 ? .null : 7)]
+      )
+    case 5: statement = ("UPDATE outbox SET done = 1 WHERE id = ?", [.integer(row)])
+    case 6: statement = ("UPDATE outbox SET done = NULL WHERE id = ?", [.integer(row)])
+    default: statement = ("DELETE FROM outbox WHERE id = ?", [.integer(row)])
+    }
+    do {
+      try await database.write(locking: [.everything]) { connection in
+        try connection.execute(statement.0, statement.1)
+        if isUndone { throw Undone() }
+      }
+    } catch is Undone {}
+  }
+
+  @Test("they are what counting says, after any changes, those that were rolled back included")
+  func random() async throws {
+    let database = try file.open()
+    var random = SplitMix(seed: 9)
+    for number in 0..<600 { try await change(&random, number: number, in: database) }
+    try await database.read { connection in
+      let counted = try connection.query(
+        """
+        SELECT CASE WHEN state LIKE 'revoked/%' THEN 'revoked' ELSE state END AS name, count(*) AS n
+        FROM grants GROUP BY name ORDER BY name
+        """
+      ).map { "\(try $0.text("name")) \(try $0.integer("n"))" }
+      #expect(counted.count == 4)
+      #expect(try CounterTable.grants(in: connection).map { "\($0.state) \($0.count)" } == counted)
+      let waiting = try connection.first("SELECT count(*) AS n FROM outbox WHERE done IS NULL")?.integer("n")
+      #expect(try CounterTable.waitingCalls(in: connection) == waiting)
+      #expect(try #require(waiting) > 0)
+    }
+  }
+
+  @Test("what an earlier version of the server has left is counted once, when the tables are brought up to date")
+  func migration() async throws {
+    let old = try file.open(Array(Migrations.all.prefix { $0.name != Migrations.numbers.name }))
+    try old.writeBlocking(locking: [.everything]) { connection in
+      for (last, state) in [("a", "granted"), ("b", "granted"), ("c", "revoked/completed")] {
+        let id = String(repeating: "0", count: 31) + last
+        try connection.execute(
+          """
+          INSERT INTO grants (id, store, transaction_id, product, version, device, digest, length, manifest_digest,
+            state, created, delivered, revoked_by)
+          VALUES (?, 'sandbox', ?, 'com.example.a', '1.0', 'd', x'00', 9, x'00', ?, ?, 5,
+            CASE WHEN ? = 'c' THEN 'store' END)
+          """, [.text(id), .text(id), .text(state), .integer(last == "a" ? 2 : 1), .text(last)])
+        try connection.execute(
+          "INSERT INTO grant_events (grant_id, state, at) VALUES (?, 'granted', 7)", [.text(id)])
+      }
+      try connection.execute(
+        "INSERT INTO outbox (store, kind, subject, next_attempt, created) VALUES ('a', 'finish', 't', 0, 0)")
+    }
+    old.close()
+    let database = try file.open()
+    try await database.read { connection in
+      #expect(
+        try CounterTable.grants(in: connection).map { "\($0.state) \($0.count)" }
+          == ["completed 0", "finished 0", "granted 2", "revoked 1"])
+      #expect(try CounterTable.waitingCalls(in: connection) == 1)
+      let rows = try connection.query("SELECT id, number, revoked_by FROM grants ORDER BY number")
+      #expect(try rows.map { try $0.text("id").suffix(1) } == ["b", "c", "a"])
+      #expect(try rows.map { try $0.optionalText("revoked_by") } == [nil, "store", nil])
+      for number in 1...3 as ClosedRange<Int64> {
+        #expect(try DeliveredBytesTable.bytes(of: number, in: connection).rawValue == 5)
+        #expect(try GrantTable.history(of: number, in: connection).count == 1)
+      }
+    }
+  }
+}

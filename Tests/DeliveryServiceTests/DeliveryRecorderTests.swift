@@ -1,0 +1,221 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Receipts
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Counts of bytes sent, in memory and in the database")
+struct DeliveryRecorderTests {
+  private let file: StateFile
+  private let database: Database
+  private let clock = ManualWallClock(Timestamp(millisecondsSinceEpoch: 1_790_000_000_000))
+  private let meters = MeterRegistry(timer: SystemMonotonicClock())
+  private let content: ReleasedContent
+
+  init() throws {
+    file = try StateFile()
+    database = try file.open()
+    content = ReleasedContent(
+      product: try #require(ProductIdentifier("com.example.a")), version: try #require(ContentVersion("1.0")),
+      digest: .of([1]), length: ByteCount(1000), manifestDigest: .of([2]), cover: nil)
+    let content = content
+    try database.writeBlocking(locking: [.everything]) { connection in
+      try ProductTable.put(
+        Product(id: content.product, type: .nonConsumable), at: Timestamp(millisecondsSinceEpoch: 0),
+        in: connection)
+      try VersionTable.insert(
+        VersionRecord(
+          product: content.product, version: content.version, state: .released, length: content.length,
+          digest: content.digest, manifestDigest: content.manifestDigest, pieces: 1, files: 1,
+          created: Timestamp(millisecondsSinceEpoch: 0)),
+        manifest: [], cover: nil, title: nil, in: connection)
+    }
+  }
+
+  private var recorder: DeliveryRecorder {
+    DeliveryRecorder(meters: meters, database: database, timer: SystemMonotonicClock())
+  }
+  private var grants: GrantStore { GrantStore(database: database, clock: clock) }
+
+  private func grant(_ device: String, transaction: String = "1") async throws -> GrantRecord {
+    let basis = GrantStore.Basis(
+      store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)), content: content, owed: [])
+    return try await grants.grant(
+      on: basis, to: Device(id: try #require(DeviceIdentifier(device)), publicKey: key.verificationKey)
+    ).grant
+  }
+
+  private func meter(of grant: GrantRecord) -> GrantMeter {
+    meters.meter(
+      for: grant.handle, device: Ticket.tag(of: grant.device), content: grant.digest)
+  }
+
+  private let key = SigningKey()
+
+  private func report(_ grant: GrantRecord) throws -> ReceivedCompletion {
+    let report = CompletionReport(
+      digest: grant.digest, version: grant.version, length: grant.length, placedAt: clock.now(), grant: grant.id,
+      device: grant.device)
+    return .signed(try JSONWebSignature(signing: APIJSON.encode(report), with: key))
+  }
+
+  /// As ``GrantService`` does it.
+  private func complete(_ grant: GrantRecord) async throws -> GrantStore.CompletionOutcome {
+    try await recorder.recording(of: grant.digest, to: grant.device) {
+      try await grants.complete(
+        grant.id, with: report(grant), for: GrantCredential(evidence: .nothing, method: "POST", path: ""),
+        counting: $0)
+    }
+  }
+
+  private func stored(_ grant: GrantRecord) async throws -> Int64 {
+    try await database.read { try DeliveredBytesTable.bytes(of: grant.number, in: $0).rawValue }
+  }
+
+  @Test("what was sent is known before it is written down, and written down once")
+  func recorded() async throws {
+    let grant = try await grant("a")
+    meter(of: grant).didSend(300)
+    #expect(recorder.unrecorded(grant.handle) == ByteCount(300))
+    #expect(try await stored(grant) == 0)
+    for _ in 0..<2 {
+      try await recorder.record()
+      #expect(recorder.unrecorded(grant.handle) == .zero)
+      #expect(try await stored(grant) == 300)
+    }
+    meter(of: grant).didSend(7)
+    try await recorder.record()
+    #expect(try await stored(grant) == 307)
+    #expect(meters.total == ByteCount(307))
+  }
+
+  @Test("thousands of grants are written down a few at a time, and none is left out")
+  func batches() async throws {
+    var all: [GrantRecord] = []
+    for number in 0..<1203 {
+      let grant = try await grant("d\(number)", transaction: "\(number)")
+      meter(of: grant).didSend(number + 1)
+      all.append(grant)
+    }
+    try await recorder.record()
+    for (number, grant) in all.enumerated() { #expect(try await stored(grant) == Int64(number + 1)) }
+  }
+
+  @Test("a completion counts what its device was sent a moment ago for any of its grants of the package, and no other")
+  func completion() async throws {
+    let (first, second) = (try await grant("a"), try await grant("a", transaction: "2"))
+    let other = try await grant("b", transaction: "3")
+    meter(of: first).didSend(400)
+    meter(of: second).didSend(600)
+    meter(of: other).didSend(999)
+    #expect(try await complete(first).grant.machine.name == .completed)
+    #expect(try await [stored(first), stored(second), stored(other)] == [400, 600, 0])
+    let problem = await #expect(throws: Problem.self) { _ = try await complete(other) }
+    #expect(problem?.missingStep == CompletionStep.delivery.rawValue)
+    #expect(try await stored(other) == 0)
+    #expect(recorder.unrecorded(other.handle) == ByteCount(999))
+    meter(of: other).didSend(1)
+    #expect(try await complete(other).grant.machine.name == .completed)
+    #expect(try await stored(other) == 1000)
+  }
+
+  @Test("what is on its way into the database counts for a completion at that moment")
+  func beingRecorded() async throws {
+    let grant = try await grant("a")
+    meter(of: grant).didSend(1000)
+    let drained = meters.drain()
+    #expect(recorder.unrecorded(grant.handle) == ByteCount(1000))
+    #expect(try await complete(grant).grant.machine.name == .completed)
+    meters.restore(drained)
+    try await recorder.record()
+    #expect(try await stored(grant) == 1000)
+    #expect(recorder.unrecorded(grant.handle) == .zero)
+  }
+
+  @Test("what could not be written down is kept")
+  func failure() async throws {
+    let grant = try await grant("a")
+    meter(of: grant).didSend(5)
+    let closed = try file.open()
+    closed.close()
+    await #expect(throws: DatabaseError.self) {
+      try await DeliveryRecorder(meters: meters, database: closed, timer: SystemMonotonicClock()).record()
+    }
+    #expect(recorder.unrecorded(grant.handle) == ByteCount(5))
+    try await recorder.record()
+    #expect(try await stored(grant) == 5)
+  }
+
+  @Test("after a run that died, counts of grants from before are excused for a week, and of later ones never")
+  func lostCounts() async throws {
+    let clock = clock
+    func begin() async throws -> Bool {
+      try await database.write(locking: [.everything]) {
+        try ServerRunTable.begin(at: clock.now(), in: $0).previousDied
+      }
+    }
+    func isExcused(_ grant: GrantRecord) async throws -> Bool {
+      try await database.read {
+        try ServerRunTable.mayHaveLostCounts(ofGrantMade: grant.created, at: clock.now(), in: $0)
+      }
+    }
+    #expect(try await !begin())
+    let before = try await grant("a")
+    #expect(try await !isExcused(before))
+    clock.advance(by: .seconds(60))
+    #expect(try await begin())
+    clock.advance(by: .seconds(1))
+    let after = try await grant("b", transaction: "2")
+    #expect(try await isExcused(before))
+    #expect(try await !isExcused(after))
+    await #expect(throws: Problem.self) { _ = try await complete(after) }
+    #expect(try await complete(before).grant.machine.name == .completed)
+    clock.advance(by: ServerRunTable.grace)
+    #expect(try await !isExcused(before))
+  }
+
+  @Test("a run that was ended excuses nothing, and a death is told once")
+  func endedRuns() async throws {
+    let now = clock.now()
+    try await database.write(locking: [.everything]) { connection in
+      let first = try ServerRunTable.begin(at: now, in: connection)
+      try ServerRunTable.end(first.id, at: now, in: connection)
+      let second = try ServerRunTable.begin(at: now, in: connection)
+      #expect(!second.previousDied)
+      let third = try ServerRunTable.begin(at: now, in: connection)
+      #expect(third.previousDied)
+      try ServerRunTable.end(third.id, at: now, in: connection)
+      #expect(try !ServerRunTable.begin(at: now, in: connection).previousDied)
+    }
+  }
+
+  @Test("a question about a grant, a list and a page of metrics write nothing, and have what was sent a moment ago")
+  func questions() async throws {
+    let directory = try TemporaryDirectory()
+    let timer = ManualMonotonicClock()
+    try await ServerHarness.run(in: directory, timer: timer) { harness in
+      try await harness.publish([UInt8](repeating: 7, count: 3000))
+      let grant = try await harness.grantForPurchase()
+      #expect(try await harness.fetch(grant).body.count == 3000)
+      // With one connection that reads: each has a count of its own.
+      let observer = try Database.open(
+        path: directory.path("state/server.db"), migrations: Migrations.all, options: .small)
+      defer { observer.close() }
+      func version() async throws -> Row? { try await observer.read { try $0.first("PRAGMA data_version") } }
+      let before = try await version()
+      #expect(try await harness.status(grant).bytesDelivered == ByteCount(3000))
+      let page = try await harness.operatorAPI.get("/v1/operator/deliveries", as: Page<OperatorGrant>.self)
+      #expect(page.items.map(\.bytesDelivered) == [ByteCount(3000)])
+      let metrics = try await harness.client.send(ClientRequest(method: "GET", url: harness.api.url("/metrics")))
+      #expect(String(decoding: metrics.body, as: UTF8.self).contains("pullbox_delivered_bytes_total 3000\n"))
+      #expect(try await version() == before)
+    }
+  }
+}

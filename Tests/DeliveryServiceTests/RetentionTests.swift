@@ -1,0 +1,138 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import PullboxAPI
+import PullboxTesting
+import Receipts
+import Testing
+
+@testable import DeliveryService
+
+@Suite("What is forgotten, and what is not")
+struct RetentionTests {
+  private let file: StateFile
+  private let database: Database
+  private let clock = ManualWallClock(Timestamp(millisecondsSinceEpoch: 1_790_000_000_000))
+  private let rules = Retention.Rules(history: .seconds(100), calls: .seconds(10))
+
+  init() throws {
+    file = try StateFile()
+    database = try file.open()
+  }
+
+  private var grants: GrantStore { GrantStore(database: database, clock: clock) }
+
+  private func retain(_ rules: Retention.Rules? = nil) async throws {
+    try await Retention(database: database, clock: clock, rules: rules ?? self.rules).run()
+  }
+
+  /// A grant of a product of its own to a device of its own.
+  private func grant(_ name: String, transaction: String) async throws -> GrantRecord {
+    let product = try #require(ProductIdentifier("com.example.\(name)"))
+    let content = ReleasedContent(
+      product: product, version: try #require(ContentVersion("1.0")), digest: .of(Array(name.utf8)),
+      length: .zero, manifestDigest: .of([1]), cover: nil)
+    let basis = GrantStore.Basis(
+      store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)), content: content, owed: [])
+    return try await grants.grant(
+      on: basis, to: Device(id: try #require(DeviceIdentifier(name)), publicKey: key.verificationKey)
+    ).grant
+  }
+
+  private let key = SigningKey()
+
+  private func complete(_ grant: GrantRecord) async throws -> GrantStore.CompletionOutcome {
+    let report = CompletionReport(
+      digest: grant.digest, version: grant.version, length: grant.length, placedAt: clock.now(), grant: grant.id,
+      device: grant.device)
+    return try await grants.complete(
+      grant.id, with: .signed(try JSONWebSignature(signing: APIJSON.encode(report), with: key)),
+      for: GrantCredential(evidence: .nothing, method: "POST", path: ""))
+  }
+
+  @discardableResult
+  private func finish(_ grant: GrantRecord) async throws -> Int64 {
+    let entry = try #require(try await complete(grant).outbox)
+    try await grants.transactionFinished(grant.transaction, store: grant.store, outbox: entry)
+    return entry
+  }
+
+  private func history(_ grant: GrantRecord) async throws -> [GrantState] {
+    try await database.read { try GrantTable.history(of: grant.number, in: $0).map(\.state) }
+  }
+
+  private func count(_ table: String) async throws -> Int64 {
+    try await database.read { try $0.first("SELECT count(*) AS n FROM \(table)")?.integer("n") ?? -1 }
+  }
+
+  @Test("histories of finished grants go when they are old; those of others stay, however many lie before")
+  func events() async throws {
+    let live = try await grant("live", transaction: "1")
+    for number in 0..<RetentionTable.batch { _ = try await grant("live\(number)", transaction: "live\(number)") }
+    let finished = try await grant("finished", transaction: "2")
+    try await finish(finished)
+    #expect(try await history(finished) == [.granted, .completed, .finished])
+    clock.advance(by: .seconds(99))
+    let young = try await grant("young", transaction: "3")
+    try await finish(young)
+    try await retain()
+    #expect(try await history(finished).count == 3)
+    clock.advance(by: .seconds(2))
+    try await retain()
+    #expect(try await history(finished).isEmpty)
+    #expect(try await grants.find(finished.id).machine.name == .finished)
+    #expect(try await history(live) == [.granted])
+    #expect(try await history(young).count == 3)
+  }
+
+  @Test("a call that was taken is forgotten, and the transaction stays finished for all who report again")
+  func calls() async throws {
+    let first = try await grant("a", transaction: "1")
+    try await finish(first)
+    clock.advance(by: .seconds(11))
+    try await retain()
+    #expect(try await count("outbox") == 0)
+    #expect(try await complete(first).grant.machine.name == .finished)
+    // Another device of the same buyer: the store need not hear of it again.
+    let second = try await grant("b", transaction: "1")
+    let outcome = try await complete(second)
+    #expect(outcome.outbox == nil)
+    #expect(outcome.grant.machine.name == .finished)
+    #expect(try await count("outbox") == 0)
+  }
+
+  @Test("a call is kept while it waits, and while a grant of its transaction is not finished")
+  func neededCalls() async throws {
+    let waiting = try await grant("a", transaction: "1")
+    _ = try await complete(waiting)
+    try await finish(try await grant("b", transaction: "2"))
+    _ = try await grant("c", transaction: "2")
+    clock.advance(by: .seconds(1000))
+    try await retain()
+    #expect(try await count("outbox") == 2)
+  }
+
+  @Test("old runs go, but for the last, and for those that excuse a count")
+  func runs() async throws {
+    let clock = clock
+    for _ in 0..<4 {
+      try await database.write(locking: [.everything]) { _ = try ServerRunTable.begin(at: clock.now(), in: $0) }
+      clock.advance(by: .seconds(200))
+    }
+    try await retain()
+    #expect(try await count("runs") == 4)
+    clock.advance(by: ServerRunTable.grace)
+    try await retain()
+    #expect(try await count("runs") == 1)
+  }
+
+  @Test("with zero nothing is ever forgotten")
+  func never() async throws {
+    try await finish(try await grant("a", transaction: "1"))
+    clock.advance(by: .seconds(1_000_000_000))
+    try await retain(Retention.Rules(history: .zero, calls: .zero))
+    #expect(try await count("outbox") == 1)
+    #expect(try await count("grant_events") == 3)
+  }
+}

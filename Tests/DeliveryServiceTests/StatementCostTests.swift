@@ -1,0 +1,289 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import Foundation
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Testing
+
+@testable import DeliveryService
+
+/// Every statement of the service, run by what the service does, on a database with a hundred grants of one product and
+/// on one with a hundred thousand: what it costs, in operations of SQLite's virtual machine, must not grow with them.
+@Suite("What every statement costs, with few grants of a product and with many", .serialized)
+struct StatementCostTests {
+  private static let few = 100
+  private static let many = 100_000
+
+  /// Statements that nothing here runs, by how they begin, and why that is no loss.
+  private static let notRun: [(beginning: String, reason: String)] = [
+    ("SELECT 1 AS one", "it asks nothing of a table"),
+    ("UPDATE outbox SET next_attempt", "by the row's number; OutboxTests run it"),
+    ("UPDATE uploads SET length = ?, awaits_end", "by the upload's name; ResumableUploadTests run it"),
+    ("UPDATE uploads SET length = ? WHERE", "by the upload's name; TusTests run it"),
+    ("UPDATE uploads SET touched", "by the upload's name; TusTests run it"),
+  ]
+
+  /// A grant of the bestseller for each device, half of them finished, as the tables have them; four of the others
+  /// revoked. They are of the package that `com.example.issue1` 1.0 has.
+  private func fill(_ path: String, grants count: Int) throws {
+    let database = try Database.open(path: path, migrations: Migrations.all)
+    defer { database.close() }
+    try database.writeBlocking(locking: [.everything]) { connection in
+      try connection.execute(
+        """
+        WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+        INSERT INTO grants (id, handle, store, transaction_id, product, version, device, digest, length, manifest_digest, state,
+          created, placed, revoked_by)
+        SELECT printf('%032x', n), CAST(printf('%016d', n) AS BLOB), 'sandbox', 't-' || n, versions.product, versions.version, 'd-' || n, digest, length,
+          manifest_digest,
+          CASE WHEN n % 2 = 0 THEN 'finished' WHEN n % 50 = 1 THEN 'revoked/granted' ELSE 'granted' END, n,
+          CASE WHEN n % 2 = 0 THEN n END, CASE WHEN n % 50 = 1 THEN 'operator' END
+        FROM numbers JOIN versions ON versions.product = 'com.example.issue1'
+        """, [.integer(count)])
+      try connection.execute(
+        "INSERT INTO grant_events (grant_number, state, at) SELECT number, 'granted', created FROM grants")
+      try connection.execute("INSERT INTO delivered_bytes (grant_number, bytes) SELECT number, length FROM grants")
+      try connection.execute(
+        """
+        INSERT INTO obligations (store, transaction_id, device, product)
+        SELECT store, transaction_id, device, product FROM grants
+        """)
+      try connection.execute(
+        """
+        INSERT INTO outbox (store, kind, subject, next_attempt, created, done)
+        SELECT store, 'finish', transaction_id, 0, 0, created FROM grants WHERE state = 'finished'
+        """)
+    }
+  }
+
+  /// The costliest of the runs of each statement between two looks.
+  private final class Costs: Sendable {
+    private let costs = Locked<[String: Int]>([:])
+    private let database: Database
+
+    init(_ database: Database) { self.database = database }
+
+    var all: [String: Int] { costs.current }
+
+    func forget() async throws { _ = try await database.read { $0.takeSteps() } }
+
+    func look() async throws {
+      let taken = try await database.read { $0.takeSteps() }
+      costs.withLock { costs in
+        for (sql, steps) in taken { costs[sql] = max(costs[sql] ?? 0, steps) }
+      }
+    }
+  }
+
+  /// An answer whose content does not matter here.
+  private struct Ignored: Decodable, Sendable {}
+
+  /// What operators and devices ask for and do, all of it.
+  private func exercise(_ server: ServerHarness, _ costs: Costs) async throws {
+    func step(_ body: () async throws -> Void) async throws {
+      try await body()
+      try await costs.look()
+    }
+    let operators = server.operatorAPI
+    for query in Self.listQueries {
+      for after in [nil, "60"] {
+        try await step {
+          _ = try await operators.get(
+            "/v1/operator/deliveries", query: [("limit", "5")] + query + (after.map { [("after", $0)] } ?? []),
+            as: Ignored.self)
+        }
+      }
+    }
+    for query in [[], [("actor", "operator")], [("action", "version.release")], [("product", "com.example.issue1")],
+      [("actor", "operator"), ("action", "version.release")]] as [[(String, String)]]
+    {
+      try await step { _ = try await operators.get("/v1/operator/audit", query: query, as: Ignored.self) }
+    }
+    for query in [[], [("type", "non-consumable")], [("state", "released")], [("publication", "com.example.p")]]
+      as [[(String, String)]]
+    {
+      try await step { _ = try await operators.get("/v1/operator/products", query: query, as: Ignored.self) }
+    }
+    for (path, query) in [("/products_v1.json", []), ("/v1/products", [("id", "com.example.issue1")]), ("/metrics", [])] {
+      try await step {
+        let url = server.api.url(path, query: query)
+        #expect(try await server.client.send(ClientRequest(method: "GET", url: url)).status == 200)
+      }
+    }
+    try await deliver(server, step)
+    try await publish(server, step)
+    try await work(server, step)
+  }
+
+  private static let listQueries: [[(String, String)]] = {
+    let product = ("product", "com.example.issue1")
+    let version = ("version", "1")
+    let states = ["granted", "completed", "finished", "revoked"].map { ("state", $0) }
+    var queries: [[(String, String)]] = [[], [product], [product, version]]
+    for state in states { queries += [[state], [product, state], [product, version, state]] }
+    for other in [("transaction", "t-51"), ("device", "d-51")] {
+      queries += [[other], [other, product], [other, version], [other, states[0]], [other, product, version, states[0]]]
+    }
+    return queries
+  }()
+
+  private typealias Step = (() async throws -> Void) async throws -> Void
+
+  /// From the entitlement to the end of the transaction, revocation in between.
+  private func deliver(_ server: ServerHarness, _ step: Step) async throws {
+    let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+    try await step {
+      _ = try await server.api.call(
+        "POST", "/v1/entitlements",
+        body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: server.device),
+        as: EntitlementsResponse.self)
+    }
+    var grant: GrantResponse?
+    for _ in 0..<2 { try await step { grant = try await server.grant(receipt: receipt).value } }
+    guard let grant else { return }
+    try await step { _ = try await server.status(grant) }
+    try await step {
+      _ = try await server.problem { _ = try await server.complete(grant) }
+    }
+    try await step { #expect(try await server.fetch(grant).status == 200) }
+    try await step { try await server.server.recorder.record() }
+    for _ in 0..<2 { try await step { _ = try await server.complete(grant) } }
+    let cancelled = try server.store.receipt(
+      of: [server.purchase(cancelled: server.clock.now())], device: server.device.id)
+    for proof in [cancelled, receipt] {
+      try await step { _ = try? await server.grant(receipt: proof) }
+    }
+  }
+
+  /// From the upload to the withdrawal.
+  private func publish(_ server: ServerHarness, _ step: Step) async throws {
+    try await step { try await server.approve([1, 2, 3, 4], "1.1") }
+    try await step {
+      _ = try await server.operatorAPI.get(
+        "/v1/operator/products/com.example.issue1/versions/1.1/costs", query: [("percentage", "1")],
+        as: Ignored.self)
+    }
+    try await step { try await server.release("1.1", to: 1) }
+    try await step { try await server.release("1.1") }
+    try await step { try await server.step("withdraw", "1.1") }
+  }
+
+  /// What goes on by itself.
+  private func work(_ server: ServerHarness, _ step: Step) async throws {
+    // All that is there is young: what is forgotten costs what it was worth.
+    try await step { try await server.server.retention.run() }
+    try await step { _ = try await server.server.collector.run(isDryRun: false, by: "ada") }
+    try await step { _ = try await server.server.grants.grantStore.settleLeftovers(after: nil, limit: 200) }
+  }
+
+  private func costs(grants count: Int) async throws -> [String: Int] {
+    let directory = try TemporaryDirectory()
+    try await ServerHarness.run(in: directory, timer: ManualMonotonicClock()) { server in
+      try await server.publish([1, 2, 3])
+    }
+    try fill(directory.path("state/server.db"), grants: count)
+    let found = Locked<[String: Int]>([:])
+    try await ServerHarness.run(in: directory, timer: ManualMonotonicClock()) { server in
+      let costs = Costs(server.server.collector.database)
+      try await costs.forget()
+      try await exercise(server, costs)
+      let all = costs.all
+      found.withLock { $0 = all }
+    }
+    return found.current
+  }
+
+  @Test("no statement costs more than twice as much")
+  func growth() async throws {
+    let few = try await costs(grants: Self.few)
+    let many = try await costs(grants: Self.many)
+    #expect(many.count > 60)
+    let growing = many.compactMap { sql, steps -> String? in
+      let before = few[sql] ?? 0
+      return steps <= max(2 * before, 200) ? nil : "\(before) -> \(steps): \(sql)"
+    }
+    #expect(growing.sorted() == [])
+    #expect(try unseen(in: Set(few.keys).union(many.keys)) == [])
+  }
+
+  /// The texts of statements in the service's source that were not run, but for those that are known not to be.
+  private func unseen(in statements: Set<String>) throws -> [String] {
+    let seen = statements.map(Self.words)
+    var missing: [String] = []
+    for literal in try SourceStatements.all() {
+      if Self.notRun.contains(where: { Self.words(literal.joined()).hasPrefix($0.beginning) }) { continue }
+      let parts = literal.map(Self.words).filter { !$0.isEmpty }
+      let isSeen = seen.contains { text in
+        var rest = text[...]
+        for part in parts {
+          guard let range = rest.range(of: part) else { return false }
+          rest = rest[range.upperBound...]
+        }
+        return true
+      }
+      if !isSeen { missing.append(parts.joined(separator: " … ")) }
+    }
+    return missing.sorted()
+  }
+
+  private static func words(_ text: String) -> String {
+    text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+  }
+}
+
+/// The statements that stand in the source of the service, each as the parts between what it interpolates.
+private enum SourceStatements {
+  static func all() throws -> [[String]] {
+    let root = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" } + "/Sources/DeliveryService"
+    let files = FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []
+    var found: [[String]] = []
+    for file in files.sorted() where file.hasSuffix(".swift") && !file.contains("Migrations") {
+      found += statements(in: try String(contentsOfFile: "\(root)/\(file)", encoding: .utf8))
+    }
+    return found
+  }
+
+  private static func statements(in source: String) -> [[String]] {
+    var found: [[String]] = []
+    var rest = source[...]
+    while let quote = rest.firstIndex(of: "\"") {
+      let line = source[..<quote].lastIndex(of: "\n").map { source[$0..<quote] } ?? source[..<quote]
+      if line.contains("//") {
+        rest = rest[quote...].drop { $0 != "\n" }
+        continue
+      }
+      let mark = rest[quote...].hasPrefix("\"\"\"") ? "\"\"\"" : "\""
+      let (parts, end) = literal(rest[quote...].dropFirst(mark.count), until: mark)
+      let text = parts[0].drop(while: \.isWhitespace)
+      if ["SELECT ", "INSERT INTO ", "UPDATE ", "DELETE FROM "].contains(where: text.hasPrefix) { found.append(parts) }
+      rest = end
+    }
+    return found
+  }
+
+  /// The parts of a string between interpolations, and what follows the string.
+  private static func literal(_ text: Substring, until mark: String) -> (parts: [String], rest: Substring) {
+    var parts = [""]
+    var rest = text
+    while !rest.isEmpty, !rest.hasPrefix(mark) {
+      if rest.hasPrefix("\\(") {
+        var depth = 0
+        repeat {
+          if rest.first == "(" { depth += 1 }
+          if rest.first == ")" { depth -= 1 }
+          rest = rest.dropFirst()
+        } while depth > 0 || rest.first == "("
+        parts.append("")
+      } else {
+        if rest.first == "\\" { rest = rest.dropFirst() }
+        if let character = rest.first { parts[parts.count - 1].append(character) }
+        rest = rest.dropFirst()
+      }
+    }
+    return (parts, rest.dropFirst(mark.count))
+  }
+}
