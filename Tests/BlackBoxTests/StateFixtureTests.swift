@@ -47,11 +47,12 @@ struct StateFixtureTests {
       var grants: [String: String] = [:]
       for (name, grant) in recorded["grants"].members {
         let status = try await stack.json(
-          "GET", Self.operatorPath(of: grant), of: .server, credential: operatorKey)
+          "GET", Self.operatorPath(of: name, in: recorded), of: .server, credential: operatorKey)
         grants[name] = status["state"].text
         // Its name alone, which tickets of that time tell, shows nothing any more.
         let refused = try await stack.web(.server).get("/v1/grants/\(grant.text ?? "")")
-        #expect(refused.text.contains("urn:pullbox:problem:receipt-needed"))
+        let code = recorded["secrets"] == .null ? "receipt-needed" : "renewal-secret-missing"
+        #expect(refused.text.contains("urn:pullbox:problem:\(code)"))
       }
       #expect(
         grants == [
@@ -89,7 +90,13 @@ struct StateFixtureTests {
 
       for grant in recorded["grants"].members.values {
         let refused = try await server.post("/v1/grants/\(grant.text ?? "")/tickets")
-        #expect(try code(refused) == "urn:pullbox:problem:receipt-needed")
+        let needed = recorded["secrets"] == .null ? "receipt-needed" : "renewal-secret-missing"
+        #expect(try code(refused) == "urn:pullbox:problem:\(needed)")
+      }
+      for (name, secret) in recorded["secrets"].members {
+        let device = stack.web(.server, credential: secret.text)
+        let fresh = try await device.post("/v1/grants/\(recorded["grants"][name].text ?? "")/tickets")
+        #expect(fresh.status == (name == "revoked" ? 403 : 201), "\(fresh.text)")
       }
     }
   }
@@ -103,9 +110,11 @@ struct StateFixtureTests {
     }
   }
 
-  /// Where operators find a grant of that time.
-  private static func operatorPath(of grant: JSONValue) -> String {
-    "/v1/operator/grants/\((grant.text ?? "").prefix(16))"
+  /// Where operators find a grant of that name: a grant from before there were short names has the first digits of its
+  /// identifier.
+  private static func operatorPath(of name: String, in recorded: JSONValue) -> String {
+    let short = recorded["shortNames"][name].text ?? String((recorded["grants"][name].text ?? "").prefix(16))
+    return "/v1/operator/grants/\(short)"
   }
 
   @Test("with the receipt, a device of an earlier server gets the secret of its grant, and its bytes")
@@ -301,7 +310,7 @@ struct StateFixtureTests {
 
       // The store hears what was in the outbox.
       _ = try await agent.finishedTransaction(of: Self.prefix + "reported")
-      let completed = Self.operatorPath(of: recorded["grants"]["completed"])
+      let completed = Self.operatorPath(of: "completed", in: recorded)
       try await Self.awaitFinish(of: completed, recorded, in: stack)
 
       let before = try await stack.json("GET", "/v1/downloads", of: .agent)["downloads"].items

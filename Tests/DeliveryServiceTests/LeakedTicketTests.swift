@@ -85,7 +85,7 @@ struct LeakedTicketTests {
           #expect([.proofRefused, .proofMissing].contains(try code(tried)))
         }
       }
-      // A stranger finishes nobody's transaction.
+      // The name alone finishes no transaction.
       let grant = try await server.grantForPurchase()
       #expect(try await server.fetch(grant).status == 200)
       let stolen = try await server.problem {

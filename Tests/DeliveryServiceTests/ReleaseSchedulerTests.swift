@@ -27,7 +27,9 @@ struct ReleaseSchedulerTests {
 
   private func versions(_ database: Database, _ scheduler: ReleaseScheduler) -> VersionService {
     VersionService(
-      database: database, clock: clock, operators: OperatorKeys([]), stops: nil, scheduler: scheduler)
+      database: database, clock: clock,
+      operators: OperatorKeys([], wrongKeys: WrongKeys(timer: SystemMonotonicClock())), stops: nil,
+      scheduler: scheduler)
   }
 
   private func version(_ text: String) throws -> ContentVersion { try #require(ContentVersion(text)) }

@@ -67,6 +67,45 @@ struct ReloadTests {
     #expect(status.permissions == 0o600)
   }
 
+  @Test("a key that is to seal later opens at once, and the one before seals until then")
+  func delayedKey() throws {
+    let directory = try TemporaryDirectory()
+    let path = TicketKeyFile.path(in: directory.path)
+    _ = try TicketKeyFile.loadOrCreate(path)
+    let now = Timestamp(millisecondsSinceEpoch: 1_790_000_000_000)
+    #expect(try TicketKeyFile.rotate(path, at: now, delay: .seconds(600)) == 2)
+    let keys = try TicketKeyFile.load(path)
+    #expect(keys.newest.identifier == 2)
+    #expect(keys.sealing(at: now + .seconds(599)).identifier == 1)
+    #expect(keys.sealing(at: now + .seconds(600)).identifier == 2)
+    // The first key is needed until tickets that it sealed in those ten minutes have expired.
+    let memory = TicketKeyFile.memory
+    func holdsFirst() throws -> Bool {
+      String(decoding: try FileSystem.read(path, upTo: .mebibytes(1)), as: UTF8.self).contains(#""id":1,"#)
+    }
+    #expect(try TicketKeyFile.rotate(path, at: now + .seconds(599) + memory) == 3)
+    #expect(try holdsFirst())
+    #expect(try TicketKeyFile.rotate(path, at: now + .seconds(601) + memory) == 4)
+    #expect(try !holdsFirst())
+  }
+
+  @Test("rotations at the same moment lose no key: one waits its turn, or is told to try again")
+  func concurrentRotations() async throws {
+    let directory = try TemporaryDirectory()
+    let path = TicketKeyFile.path(in: directory.path)
+    _ = try TicketKeyFile.loadOrCreate(path)
+    let now = Timestamp(millisecondsSinceEpoch: 1_790_000_000_000)
+    let made = await withTaskGroup(of: UInt32?.self, returning: [UInt32].self) { group in
+      for _ in 0..<16 {
+        group.addTask { await BlockingPool.shared.run { try? TicketKeyFile.rotate(path, at: now) } }
+      }
+      return await group.reduce(into: []) { ids, id in if let id { ids.append(id) } }
+    }
+    #expect(!made.isEmpty)
+    #expect(made.sorted() == (2..<UInt32(made.count + 2)).map { $0 })
+    #expect(try TicketKeyFile.load(path).newest.identifier == made.max())
+  }
+
   @Test("operator keys and limits take effect at once")
   func settings() async throws {
     try await ServerHarness.run(timer: ManualMonotonicClock()) { server in

@@ -93,6 +93,7 @@ struct RestartSettingTests {
     var new = old
     new.operatorKey = Redacted("another-key-of-the-operator")
     new.operatorKeys = [.init(name: "ada", key: Redacted("a-key-of-the-operator-ada"), scopes: [.read])]
+    new.operatorKeyFile = "/etc/pullbox/operators"
     new.requireSecondKey = true
     new.ticketLifetime = ConfigurationDuration(.seconds(77))
     new.logLevel = "debug"

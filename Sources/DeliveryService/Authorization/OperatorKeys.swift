@@ -28,9 +28,17 @@ final class OperatorKeys: Sendable {
   }
 
   private let rules: Mutex<Rules>
+  let wrongKeys: WrongKeys
+  private let client: @Sendable (HTTPRequest) -> PeerAddress
 
-  init(_ keys: [Key], needsSecondKey: Bool = false) {
+  /// `client` says where a request comes from, as far as a trusted proxy tells.
+  init(
+    _ keys: [Key], needsSecondKey: Bool = false, wrongKeys: WrongKeys,
+    client: @escaping @Sendable (HTTPRequest) -> PeerAddress = { $0.peer }
+  ) {
     rules = Mutex(Rules(keys: keys, needsSecondKey: needsSecondKey))
+    self.wrongKeys = wrongKeys
+    self.client = client
   }
 
   func replace(_ keys: [Key], needsSecondKey: Bool) {
@@ -40,14 +48,18 @@ final class OperatorKeys: Sendable {
   /// Whether the key that approves a version must be another than the one that submitted it.
   var needsSecondKey: Bool { rules.withLock { $0.needsSecondKey } }
 
-  /// The holder of the key that the request carries. Throws `unauthorized` without a known key, `forbidden`
-  /// where it lacks the scope. Only ``ScopedRoutes`` calls it.
+  /// The holder of the key that the request carries. Throws `unauthorized` without a known key, `too-many-requests` for
+  /// an unknown one from an address that has offered many, `forbidden` where it lacks the scope. Only ``ScopedRoutes`` calls it.
   func authorize(_ request: HTTPRequest, for scope: OperatorScope) throws(Problem) -> Operator {
     guard let offered = request.bearerToken else {
       throw Problem(.unauthorized, "an operator key is needed in Authorization: Bearer")
     }
     let keys = rules.withLock { $0.keys }
     guard let holder = keys.first(where: { $0.secret.matches(offered) })?.holder else {
+      if let seconds = wrongKeys.charge(client(request)) {
+        throw Problem(
+          .tooManyRequests, "too many wrong operator keys came from your address", retryAfterSeconds: seconds)
+      }
       throw Problem(.unauthorized, "the operator key is not known")
     }
     guard holder.may(scope) else {

@@ -15,7 +15,7 @@ extension DeliveryConfiguration {
       .value("state", "DIR", fallback: "/var/lib/pullbox-server", help: "Directory of all that must survive"),
       .value(
         "access-log", "PATH", help: "A line of JSON for each request goes there; - is standard error"),
-      TicketKeyRotation.option,
+      TicketKeyRotation.option, TicketKeyRotation.delayOption,
     ] + CommandOption.section("Where it is reached", addressOptions)
       + CommandOption.section("Operators", operatorOptions.map { $0.appliedAtReload() })
       + CommandOption.section("Payment store", storeOptions)
@@ -62,8 +62,11 @@ extension DeliveryConfiguration {
     .list(
       "named-operator-key", "JSON5", environment: "PULLBOX_OPERATOR_KEYS", key: "operatorKeys",
       help:
-        "A key with scopes of its own, as in the file: {name: 'ada', key: '…', scopes: ['read', 'publish']}; may be repeated"
+        "A key with scopes of its own, as in the file: {name: 'ada', hash: 'sha256:…', scopes: ['read', 'publish']}; may be repeated"
     ),
+    .value(
+      "operator-key-file", "FILE",
+      help: "More such keys, one table on each line; only its owner may read it; read again at SIGHUP"),
     .flag(
       "require-second-key",
       help: "A version is approved with another operator key than it was submitted with"),

@@ -1,32 +1,5 @@
 import HTTPServer
-import PullboxAPI
-import PullboxAPIServer
 import ServiceRuntime
-
-extension DeliveryConfiguration {
-  /// Every operator key with its name. Throws ``ConfigurationError`` where two are the same, or have the same
-  /// name.
-  func namedOperatorKeys() throws(ConfigurationError) -> [OperatorKeys.Key] {
-    var keys = (operatorKeys ?? []).map { key in
-      OperatorKeys.Key(
-        holder: Operator(name: key.name, scopes: Set(key.scopes)), secret: SecretDigest(of: key.key.revealed))
-    }
-    if let key = operatorKey {
-      keys.append(
-        OperatorKeys.Key(
-          holder: Operator(name: "operator", scopes: [.admin]), secret: SecretDigest(of: key.revealed)))
-    }
-    guard Set(keys.map(\.secret)).count == keys.count else {
-      throw ConfigurationError(subject: "operatorKeys", message: "two operator keys are the same")
-    }
-    guard Set(keys.map(\.holder.name)).count == keys.count else {
-      throw ConfigurationError(
-        subject: "operatorKeys",
-        message: "two operator keys have the same name: the audit log could not tell them apart")
-    }
-    return keys
-  }
-}
 
 extension DeliveryConfiguration {
   /// Throws ``ConfigurationError`` for what is neither an address nor a block of them.
@@ -54,7 +27,12 @@ extension DeliveryConfiguration {
 
   /// Everything that may change while the server runs. Throws ``ConfigurationError``.
   func deliverySettings(keys: TicketKeys) throws(ConfigurationError) -> DeliverySettings {
-    DeliverySettings(
+    guard ticketLifetime.duration >= .seconds(1), ticketLifetime.duration <= TicketKeyFile.memory else {
+      throw ConfigurationError(
+        subject: "ticketLifetime",
+        message: "1s to 31d is needed: for longer than that the keys of tickets are not kept")
+    }
+    return DeliverySettings(
       keys: keys, ticketLifetime: ticketLifetime.duration, classes: try classes(), proxies: try proxies(),
       accelRedirect: try accelRedirect(), origins: try crossOriginPolicy())
   }

@@ -1,5 +1,4 @@
 import HTTPServer
-public import PullboxAPI
 public import ServiceRuntime
 
 /// What an operator configures; the keys of `--config` are the members' names. Name, default, help and what a
@@ -9,16 +8,6 @@ public import ServiceRuntime
 ///     let configuration: DeliveryConfiguration = try ConfigurationLoader.load(arguments: arguments)
 ///     let server = try DeliveryServer(configuration, log: Log())
 public struct DeliveryConfiguration: DaemonConfiguration {
-  /// A key and what it may do.
-  public struct OperatorKey: Decodable, Sendable {
-    /// What the audit log calls its holder.
-    public var name: String
-    /// The secret itself.
-    public var key: Redacted<String>
-    /// What its holder may do; `admin` includes the others.
-    public var scopes: [OperatorScope]
-  }
-
   /// The payment store whose receipts count.
   public struct Store: Decodable, Sendable {
     /// What proofs call it.
@@ -77,6 +66,8 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var operatorKey: Redacted<String>?
   /// Keys with names and scopes of their own.
   public var operatorKeys: [OperatorKey]?
+  /// A file with more of them: one table a line, readable by its owner alone. Read again at SIGHUP.
+  public var operatorKeyFile: String?
   /// A version is approved with another operator key than it was submitted with.
   public var requireSecondKey: Bool?
   /// Put before addresses in answers; without it they are relative.

@@ -19,9 +19,10 @@ final class TicketIssuer: Sendable {
   /// Expiries are whole seconds; the last one is rounded up, so that a ticket is never shorter than promised.
   func issue(for grant: GrantRecord, isRenewal: Bool) -> TicketResponse {
     let settings = settings.value
-    let expires = clock.now() + settings.ticketLifetime + .milliseconds(999)
+    let now = clock.now()
+    let expires = now + settings.ticketLifetime + .milliseconds(999)
     let seconds = max(0, expires.secondsSinceEpoch)
-    let key = settings.keys.newest
+    let key = settings.keys.sealing(at: now)
     let ticket = Ticket(
       rateClass: settings.classes.number(for: grant.product.description), keyIdentifier: key.identifier,
       expiry: UInt64(seconds), handle: grant.handle, device: Ticket.tag(of: grant.device))

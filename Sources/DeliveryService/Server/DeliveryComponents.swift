@@ -53,9 +53,6 @@ struct DeliveryComponents: Sendable {
     self.infrastructure = infrastructure
     let configuration = infrastructure.configuration
     let (database, clock, timer) = (infrastructure.database, infrastructure.clock, infrastructure.timer)
-    let operators = OperatorKeys(
-      try configuration.namedOperatorKeys(), needsSecondKey: configuration.requireSecondKey ?? false)
-    self.operators = operators
     catalog = CatalogCache(database: database)
 
     let generation = Generation()
@@ -64,6 +61,17 @@ struct DeliveryComponents: Sendable {
         keys: try TicketKeyFile.loadOrCreate(TicketKeyFile.path(in: configuration.state))),
       generation: generation)
     admission = AdmissionControl(try configuration.admissionLimits(), timer: timer)
+    let settings = settings
+    let keyring = try configuration.keyring()
+    keyring.warn(infrastructure.log)
+    let operators = OperatorKeys(
+      keyring.keys, needsSecondKey: configuration.requireSecondKey ?? false,
+      wrongKeys: WrongKeys(timer: timer),
+      client: { request in
+        guard settings.dependsOnProxies else { return request.peer }
+        return settings.value.proxies.origin(of: request.peer, ForwardingFields(request)).client
+      })
+    self.operators = operators
     meters = MeterRegistry(timer: timer)
     recorder = DeliveryRecorder(meters: meters, database: database, timer: timer)
     let revocations = RevocationList(meters: meters, generation: generation)
@@ -134,6 +142,12 @@ struct DeliveryComponents: Sendable {
       }
       group.addTask { await releases.run() }
       group.addTask { await retention.run(timer: infrastructure.timer, log: infrastructure.log) }
+      group.addTask {
+        await WrongKeyReporter(
+          wrongKeys: operators.wrongKeys, database: infrastructure.database, clock: infrastructure.clock,
+          log: infrastructure.log
+        ).run(timer: infrastructure.timer)
+      }
       group.addTask {
         await Worker(clock: infrastructure.timer).run(every: Self.optimizationInterval) {
           try await infrastructure.database.optimize()

@@ -203,10 +203,10 @@ extension DeliveryServer {
   public func reload(_ load: @escaping @Sendable () throws -> DeliveryConfiguration) async {
     do {
       let state = configuration.state
-      let (new, keys) = try await BlockingPool.shared.run {
-        (try load(), try TicketKeyFile.load(TicketKeyFile.path(in: state)))
+      let (new, keys, keyring) = try await BlockingPool.shared.run {
+        let new = try load()
+        return (new, try TicketKeyFile.load(TicketKeyFile.path(in: state)), try new.keyring())
       }
-      let operatorKeys = try new.namedOperatorKeys()
       guard let level = LogLevel(name: new.logLevel) else {
         throw ConfigurationError(subject: "logLevel", message: "not a log level: \(new.logLevel)")
       }
@@ -216,11 +216,12 @@ extension DeliveryServer {
       limits.unlimited = components.admission.limits.unlimited
       let server = server
       try await BlockingPool.shared.run { try server.reloadCertificates() }
-      operators.replace(operatorKeys, needsSecondKey: new.requireSecondKey ?? false)
+      operators.replace(keyring.keys, needsSecondKey: new.requireSecondKey ?? false)
       settings.replace(grants)
       components.admission.replace(limits)
       log.level = level
       accessLog?.reopen()
+      keyring.warn(log)
       log.info("reloaded", ["ticketKey": LogValue(keys.newest.identifier)])
       warnOfOthers(new)
     } catch {

@@ -5,16 +5,19 @@ public import ServiceRuntime
 import SystemCalls
 
 /// The ticket keys on disk: `ticket-keys.json` in the state directory, readable by its owner alone, created at the
-/// first start. Its form is `{"keys":[{"id":N,"secret":"<64 hexadecimal digits>","retired":TIME},…]}`, newest first;
-/// `retired` is the time at which the next newer key was added.
+/// first start. Its form is `{"keys":[{"id":N,"secret":"<64 hexadecimal digits>","seals":TIME,"retired":TIME},…]}`, newest
+/// first. A key opens tickets as soon as it is here, and seals them from `seals` on, at once without it; `retired` is the time
+/// from which the next newer key seals.
 struct TicketKeyFile: Codable {
   private struct Entry: Codable {
     var id: UInt32
     var secret: String
+    var seals: Timestamp?
     var retired: Timestamp?
 
-    init(id: UInt32) {
+    init(id: UInt32, seals: Timestamp? = nil) {
       self.id = id
+      self.seals = seals
       secret = Hexadecimal.encode(RandomBytes.make(32))
     }
   }
@@ -25,6 +28,9 @@ struct TicketKeyFile: Codable {
     var reason: String
     var description: String { "\(path): \(reason)" }
   }
+
+  /// How long a key is kept that has been replaced: the longest lifetime of a ticket.
+  static let memory = Duration.seconds(31 * 86_400)
 
   private var keys: [Entry]
 
@@ -44,18 +50,28 @@ struct TicketKeyFile: Codable {
     try keys(of: try read(path), at: path)
   }
 
-  /// Adds a new key in front, durably, and drops those that were retired longer ago than `memory`, the longest
-  /// lifetime of a ticket. Returns the new key's id. Blocks.
-  static func rotate(_ path: String, at now: Timestamp, memory: Duration) throws -> UInt32 {
+  /// Adds a new key in front, durably, and drops those that were retired longer ago than `memory`. The new one seals after
+  /// `delay`, so that every server that the file is copied to opens its tickets by then. Returns its id. Throws while
+  /// another rotation of the same file is under way. Blocks.
+  static func rotate(
+    _ path: String, at now: Timestamp, memory: Duration = TicketKeyFile.memory, delay: Duration = .zero
+  ) throws -> UInt32 {
+    // The directory is what stays: the file is replaced, and another one might belong to another user.
+    let directory = try FileDescriptor.open(FileSystem.parent(of: path), .readOnly, options: .directory)
+    guard try directory.lock() else {
+      throw Unusable(path: path, reason: "another rotation is under way; try again")
+    }
     var file = try read(path)
     _ = try keys(of: file, at: path)
     file.keys.removeAll { key in key.retired.map { $0 + memory < now } ?? false }
-    if !file.keys.isEmpty { file.keys[0].retired = file.keys[0].retired ?? now }
-    let newest = Entry(id: (file.keys.map(\.id).max() ?? 0) &+ 1)
+    if !file.keys.isEmpty { file.keys[0].retired = file.keys[0].retired ?? now + delay }
+    let newest = Entry(
+      id: (file.keys.map(\.id).max() ?? 0) &+ 1, seals: delay > .zero ? now + delay : nil)
     file.keys.insert(newest, at: 0)
     _ = try keys(of: file, at: path)
     let bytes = try APIJSON.encode(file)
     try replace(path, with: bytes)
+    withExtendedLifetime(directory) {}
     return newest.id
   }
 
@@ -89,7 +105,8 @@ struct TicketKeyFile: Codable {
       guard let secret = Hexadecimal.decode(entry.secret), secret.count >= 32 else {
         throw Unusable(path: path, reason: "key \(entry.id) is not 32 bytes in hexadecimal digits")
       }
-      return TicketKeys.Key(identifier: entry.id, secret: MessageAuthenticationKey(secret: secret))
+      return TicketKeys.Key(
+        identifier: entry.id, secret: MessageAuthenticationKey(secret: secret), seals: entry.seals)
     }
     guard Set(keys.map(\.identifier)).count == keys.count else {
       throw Unusable(path: path, reason: "two keys have the same id")
@@ -107,8 +124,10 @@ public enum TicketKeyRotation {
     help:
       "Put a new ticket key in front of those in the state directory, and end; SIGHUP makes a server use it")
 
-  /// Longer than any ticket lasts.
-  static let memory = Duration.seconds(31 * 86_400)
+  static let delayOption = CommandOption.value(
+    "ticket-key-delay", "DURATION", environment: .none, key: .none,
+    help:
+      "With --rotate-ticket-key: seal with the new key only after that time, when all servers have the file")
 
   /// Whether the command line has the option.
   public static func isAsked(_ arguments: ParsedArguments) -> Bool { arguments.isSet(option.name) }
@@ -118,12 +137,22 @@ public enum TicketKeyRotation {
   public static func run(_ arguments: ParsedArguments) -> ExitCode {
     do {
       let path = TicketKeyFile.path(in: try arguments.required("state"))
-      let id = try TicketKeyFile.rotate(path, at: SystemWallClock().now(), memory: memory)
-      StandardStream.output.write("ticket key \(id) is in front\n")
+      let delay = try delay(arguments)
+      let id = try TicketKeyFile.rotate(path, at: SystemWallClock().now(), delay: delay)
+      let since = delay > .zero ? ", and seals in \(DurationText.short(delay))" : ""
+      StandardStream.output.write("ticket key \(id) is in front\(since)\n")
       return .done
     } catch {
       StandardStream.error.write("pullbox-server: the ticket key was not rotated: \(error)\n")
       return .failed
     }
+  }
+
+  private static func delay(_ arguments: ParsedArguments) throws(UsageError) -> Duration {
+    guard let text = arguments.value(delayOption.name) else { return .zero }
+    guard let delay = ConfigurationDuration(text)?.duration, delay <= .seconds(86_400) else {
+      throw UsageError("--ticket-key-delay takes a duration of at most a day, such as 10m")
+    }
+    return delay
   }
 }

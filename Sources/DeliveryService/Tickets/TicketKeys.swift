@@ -1,11 +1,12 @@
+import CoreTypes
 import Crypto
 
-/// The keys that tickets are sealed with. New tickets use the newest key; older keys are kept until none of their
+/// The keys that tickets are sealed with. New tickets use the newest key that seals; older keys are kept until none of their
 /// tickets can still be valid, so that a rotation refuses no client. It is a value: each loop holds a copy, so a
 /// check takes no lock. ``TicketKeyFile`` keeps the keys on disk.
 ///
 ///     let keys = try TicketKeyFile.loadOrCreate(TicketKeyFile.path(in: state))
-///     let text = ticket.sealed(with: keys.newest.secret, for: digest)
+///     let text = ticket.sealed(with: keys.sealing(at: clock.now()).secret, for: digest)
 ///     do {
 ///       let ticket = try keys.open(Array(text.utf8).span, for: digest, now: now)
 ///     } catch .expired {
@@ -16,6 +17,8 @@ struct TicketKeys: Sendable {
   struct Key: Sendable {
     var identifier: UInt32
     var secret: MessageAuthenticationKey
+    /// The time from which tickets are sealed with it; nil for at once. It opens them before as well.
+    var seals: Timestamp?
   }
 
   /// Newest first; never empty.
@@ -27,8 +30,13 @@ struct TicketKeys: Sendable {
     self.keys = keys
   }
 
-  /// The key that new tickets are sealed with.
+  /// The key that was added last.
   var newest: Key { keys[0] }
+
+  /// The key that tickets are sealed with at that time: the newest that has begun to.
+  func sealing(at now: Timestamp) -> Key {
+    keys.first { $0.seals.map { $0 <= now } ?? true } ?? keys[keys.count - 1]
+  }
 
   /// Why a ticket does not open the package.
   enum Refusal: Error, Equatable {

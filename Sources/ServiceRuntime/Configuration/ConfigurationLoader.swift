@@ -47,6 +47,25 @@ public enum ConfigurationLoader {
     return try decode(tree)
   }
 
+  /// One table in JSON5, such as `{name: 'a'}`, which came from `origin`. Throws for a key that `type` does not ask for, for one
+  /// that is missing, and for a value of the wrong type.
+  public static func decode<Table: Decodable>(
+    _ type: Table.Type, fromTable text: String, origin: String
+  ) throws(ConfigurationError) -> Table {
+    let tree: ConfigurationValue
+    do {
+      tree = try parse(Array(text.utf8))
+    } catch {
+      throw ConfigurationError(
+        subject: origin, message: "a table in JSON5 is expected here, such as {name: 'a'}")
+    }
+    do {
+      return try decode(tree)
+    } catch {
+      throw ConfigurationError(subject: "\(origin): \(error.subject)", message: error.message)
+    }
+  }
+
   static func decode<Configuration: Decodable>(
     _ tree: ConfigurationValue
   ) throws(ConfigurationError) -> Configuration {

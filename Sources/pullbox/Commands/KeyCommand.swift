@@ -8,18 +8,29 @@ import SystemCalls
 enum KeyCommand: Command {
   static let peer = CommandPeer.offline
   static let description = CommandDescription(
-    "key", summary: "Show, import or export the key that signs packages",
+    "key", summary: "Show, import or export the key that signs packages; generate an operator key",
     discussion: """
       The key is generated when it is first needed. Keep a copy (--export): without
       it you cannot publish another version of a product that names the key. Key
       files have Ed25519 keys in PEM, as 'openssl genpkey -algorithm ed25519' writes
       them.
+
+      'pullbox key operator new --name NAME --scope SCOPE' generates a key for an
+      operator of the delivery server instead. It prints the key, once, and the
+      line for the server's file of operator keys, which holds only its hash.
       """,
+    operands: [.init("ACTION", isRequired: false, repeats: true)],
     options: [
       .value("import", "FILE", environment: .none, help: "Import this key and sign with it from now on"),
       .value(
         "export", "FILE", environment: .none, help: "Write a copy of the secret key"),
       .flag("public", environment: .none, help: "Print only the public key, in PEM"),
+      .value(
+        "name", "NAME", environment: .none,
+        help: "With 'operator new': what the audit log calls the key's holder"),
+      .list(
+        "scope", "SCOPE", environment: .none,
+        help: "With 'operator new': read, publish, review or admin; may be repeated"),
     ])
 
   private struct Report: Encodable {
@@ -30,6 +41,10 @@ enum KeyCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
+    guard arguments.operands.isEmpty else { return try makeOperatorKey(context) }
+    if let option = ["name", "scope"].first(where: { !arguments.values($0).isEmpty }) {
+      throw UsageError("--\(option) belongs to 'key operator new'")
+    }
     let (imported, exported) = (arguments.value("import"), arguments.value("export"))
     let file = CommandStateDirectory().signingKey
     let key = try await BlockingPool.shared.run {

@@ -1,0 +1,54 @@
+import CoreTypes
+import Database
+import HTTPServer
+import PullboxAPI
+import ServiceRuntime
+
+/// Writes down where wrong operator keys came from: in the audit log, and in the server's log for the operator who
+/// watches. One line an address and minute, with the count.
+struct WrongKeyReporter: Sendable {
+  static let action = "key.refused"
+  /// The actor of an entry: who offers a wrong key has no name.
+  static let actor = "unknown"
+  private static let interval: Duration = .seconds(1)
+
+  let wrongKeys: WrongKeys
+  let database: Database
+  let clock: any WallClock
+  let log: Log
+
+  /// Works until the task is cancelled.
+  func run(timer: any MonotonicClock) async {
+    await Worker(clock: timer).run(every: Self.interval, report) { error in
+      log.error("refused operator keys cannot be written down", ["error": LogValue(error)])
+    }
+  }
+
+  func report() async throws {
+    let reports = wrongKeys.takeReports()
+    guard !reports.isEmpty else { return }
+    let now = clock.now()
+    let entries = reports.map { report in
+      AuditEntry(
+        at: now, actor: Self.actor, action: Self.action, subject: Self.text(report),
+        detail: report.count == 1 ? "1 wrong operator key" : "\(report.count) wrong operator keys")
+    }
+    do {
+      try await database.write(locking: []) { connection in
+        for entry in entries { try AuditTable.add(entry, in: connection) }
+      }
+    } catch {
+      wrongKeys.restore(reports)
+      throw error
+    }
+    for report in reports {
+      log.warning(
+        "wrong operator keys were offered",
+        ["address": LogValue(Self.text(report)), "count": LogValue(report.count)])
+    }
+  }
+
+  private static func text(_ report: WrongKeys.Report) -> String {
+    report.network?.description ?? "other addresses"
+  }
+}

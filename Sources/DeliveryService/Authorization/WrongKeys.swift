@@ -1,0 +1,97 @@
+import CoreTypes
+import HTTPServer
+import Synchronization
+
+/// Slows a client that offers wrong operator keys, by its address, and counts them for the audit log. The right key is not
+/// kept waiting, from whatever address it comes: it is looked for first, and only a wrong one is charged here.
+///
+/// Memory is bounded: addresses beyond ``maximumAddresses`` share one allowance and one count.
+///
+///     if let seconds = wrongKeys.charge(client) { throw Problem(.tooManyRequests, retryAfterSeconds: seconds) }
+///     let reports = wrongKeys.takeReports()  // at most one a minute for each address
+final class WrongKeys: Sendable {
+  /// Wrong keys that one address may offer at once.
+  static let burst: UInt64 = 10
+  /// The time after which it may offer one more.
+  static let interval: Duration = .seconds(1)
+  static let maximumAddresses = 256
+  /// Between two reports of one address.
+  static let reportInterval: Duration = .seconds(60)
+
+  /// Wrong keys since the last report of that address.
+  struct Report: Hashable, Sendable {
+    /// An address of version 4 or the first 64 bits of version 6; nil for all beyond ``WrongKeys/maximumAddresses``.
+    var network: PeerNetwork?
+    var count: Int
+  }
+
+  private struct Entry {
+    /// The keys offered so far are paid for at that time.
+    var paidUntil: UInt64 = 0
+    /// Not reported yet.
+    var count = 0
+    var reportedAt: UInt64?
+
+    func isDue(_ now: UInt64) -> Bool {
+      reportedAt.map { now >= $0 + UInt64(WrongKeys.reportInterval.nanoseconds) } ?? true
+    }
+  }
+
+  private let timer: any MonotonicClock
+  private let entries = Mutex<[PeerNetwork?: Entry]>([:])
+
+  init(timer: any MonotonicClock) {
+    self.timer = timer
+  }
+
+  /// Addresses that are remembered.
+  var addresses: Int { entries.withLock { $0.count } }
+
+  /// Notes a wrong key from that peer. Nil while it may offer more, else the whole seconds to wait.
+  func charge(_ peer: PeerAddress) -> Int? {
+    let now = timer.now().nanoseconds
+    let interval = UInt64(Self.interval.nanoseconds)
+    return entries.withLock { entries in
+      var network: PeerNetwork? = PeerNetwork(limiting: peer)
+      if entries[network] == nil, entries.count >= Self.maximumAddresses { network = nil }
+      var entry = entries[network] ?? Entry()
+      entry.count += 1
+      defer { entries[network] = entry }
+      let paidUntil = max(entry.paidUntil, now) + interval
+      guard paidUntil > now + Self.burst * interval else {
+        entry.paidUntil = paidUntil
+        return nil
+      }
+      let wait = paidUntil - now - Self.burst * interval
+      return Int(clamping: (wait + 999_999_999) / 1_000_000_000)
+    }
+  }
+
+  /// What is to be reported now; forgets addresses that have been quiet.
+  func takeReports() -> [Report] {
+    let now = timer.now().nanoseconds
+    return entries.withLock { entries in
+      var reports: [Report] = []
+      for (network, entry) in entries where entry.isDue(now) {
+        if entry.count > 0 {
+          reports.append(Report(network: network, count: entry.count))
+          entries[network]?.count = 0
+          entries[network]?.reportedAt = now
+        } else if entry.paidUntil <= now {
+          entries[network] = nil
+        }
+      }
+      return reports
+    }
+  }
+
+  /// Takes back what could not be written down; the next ``takeReports()`` has it again.
+  func restore(_ reports: [Report]) {
+    entries.withLock { entries in
+      for report in reports {
+        entries[report.network, default: Entry()].count += report.count
+        entries[report.network]?.reportedAt = nil
+      }
+    }
+  }
+}
