@@ -27,10 +27,9 @@ public struct SHA256Digest: Hashable, Sendable {
 
   /// Nil unless `bytes` are exactly 32.
   public init?(_ bytes: some Collection<UInt8>) {
-    guard bytes.count == 32 else { return nil }
-    var inline = Bytes(repeating: 0)
-    for (index, byte) in bytes.enumerated() { inline[index] = byte }
-    self.init(inline)
+    let bytes = Array(bytes)
+    guard bytes.count == Self.length else { return nil }
+    self.init(Bytes { bytes[$0] })
   }
 
   /// Nil unless `text` is exactly 64 lower-case hexadecimal digits.

@@ -148,6 +148,15 @@ struct CMSShapeTests {
     #expect(throws: ReceiptError.self) { try verify(changed(change)) }
   }
 
+  @Test("the claims are read without the certificates, which are read when they are checked")
+  func certificatesLater() throws {
+    var tree = genuine
+    tree[CMSPath.certificates].elements = [.sequence([])]
+    #expect(try parse(tree.encoded).claims == parse(genuine.encoded).claims)
+    let error = #expect(throws: ReceiptError.self) { try verify(tree.encoded) }
+    #expect(error?.code == .malformed)
+  }
+
   @Test("BER is refused where DER is not: indefinite lengths, content in pieces, lengths longer than need be")
   func basicRules() throws {
     var pieces = genuine

@@ -28,14 +28,23 @@ public struct UnverifiedAppReceipt: Hashable, Sendable {
     try self.init(encoded: encoded)
   }
 
-  /// DER, or BER as Xcode writes it. Throws ``ReceiptError`` `malformed`.
+  /// DER, or BER as Xcode writes it. Of DER, certificates and signature are read only when they are checked. Throws ``ReceiptError`` `malformed`.
   public init(encoded: [UInt8]) throws {
     guard encoded.count <= Self.maximumBase64Length / 4 * 3 else {
       throw ReceiptError.malformed("the receipt is too long")
     }
-    let message = try CMSMessage.parse(encoded)
-    claims = try AppReceipt(payload: message.content())
+    claims = try AppReceipt(payload: try Self.content(of: encoded))
     self.encoded = encoded
+  }
+
+  /// libcrypto makes a public key of each certificate that it reads, which takes most of the time that a receipt
+  /// costs. So it is asked only about messages of another form than receipts have.
+  private static func content(of encoded: [UInt8]) throws -> [UInt8] {
+    do {
+      return try SignedDataValidator.content(of: encoded)
+    } catch {
+      return try CMSMessage.parse(encoded).content()
+    }
   }
 
   /// The message in standard base 64 with padding, as `verifyReceipt` takes it.
@@ -54,7 +63,7 @@ public struct UnverifiedAppReceipt: Hashable, Sendable {
     else {
       throw ReceiptError(.creationDateImplausible, "the receipt's creation date cannot be true")
     }
-    try SignedDataValidator.check(encoded)
+    _ = try SignedDataValidator.content(of: encoded)
     let message = try CMSMessage.parse(encoded)
     try message.checkSignature()
     try message.checkSigner(trusting: roots, at: claims.creationDate, policy: policy)
@@ -111,27 +120,36 @@ extension VerifiedAppReceipt: CustomStringConvertible {
 enum SignedDataValidator {
   /// 1.2.840.113549.1.1.1
   private static let rsaEncryption: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]
+  /// 1.2.840.113549.1.7.2 and 1.2.840.113549.1.7.1
+  private static let signedData: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x02]
+  private static let data: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x01]
 
-  /// Throws ``ReceiptError`` `malformed`. BER does not pass either: only receipts that no trusted root stands behind
-  /// are written in it.
-  static func check(_ encoded: [UInt8]) throws {
+  /// The octets that are signed. Throws ``ReceiptError`` `malformed`. BER does not pass either: only receipts that no
+  /// trusted root stands behind are written in it.
+  static func content(of encoded: [UInt8]) throws -> [UInt8] {
     var reader = DERReader(encoded)
     var contentInfo = reader.inside(try reader.next(DERTag.sequence))
     try reader.expectEnd()
-    _ = try contentInfo.next(DERTag.objectIdentifier)
+    try requireType(signedData, &contentInfo)
     var explicit = contentInfo.inside(try contentInfo.next(DERTag.context0))
     try contentInfo.expectEnd()
-    var signedData = explicit.inside(try explicit.next(DERTag.sequence))
+    var message = explicit.inside(try explicit.next(DERTag.sequence))
     try explicit.expectEnd()
-    try requireVersion1(&signedData)
-    _ = try signedData.next(DERTag.set)  // the digest algorithms
-    _ = try signedData.next(DERTag.sequence)  // the content
-    _ = try signedData.next(DERTag.context0)  // the certificates
-    var signers = signedData.inside(try signedData.next(DERTag.set))
-    try signedData.expectEnd()
+    try requireVersion1(&message)
+    _ = try message.next(DERTag.set)  // the digest algorithms
+    var content = message.inside(try message.next(DERTag.sequence))
+    try requireType(data, &content)
+    var wrapped = content.inside(try content.next(DERTag.context0))
+    try content.expectEnd()
+    let octets = wrapped.octets(try wrapped.next(DERTag.octetString))
+    try wrapped.expectEnd()
+    _ = try message.next(DERTag.context0)  // the certificates
+    var signers = message.inside(try message.next(DERTag.set))
+    try message.expectEnd()
     let signer = try signers.next(DERTag.sequence)
     try checkSigner(signers.inside(signer))
     try signers.expectEnd()
+    return octets
   }
 
   private static func checkSigner(_ signer: DERReader) throws {
@@ -149,6 +167,12 @@ enum SignedDataValidator {
     try algorithm.expectEnd()
     _ = try signer.next(DERTag.octetString)
     try signer.expectEnd()
+  }
+
+  private static func requireType(_ type: [UInt8], _ reader: inout DERReader) throws {
+    guard reader.octets(try reader.next(DERTag.objectIdentifier)) == type else {
+      throw ReceiptError.malformed("the receipt is no CMS data with one signature")
+    }
   }
 
   private static func requireVersion1(_ reader: inout DERReader) throws {
