@@ -15,6 +15,8 @@ final class FakePaymentStore: Sendable {
     var retryAfterSeconds = 7
     var finished: [String] = []
     var verifications = 0
+    /// Questions, those that it refused because it was down among them.
+    var questions = 0
     var finishWaiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
     /// Whether ends of transactions are taken, and the answers held back.
     var holdsAnswers = false
@@ -40,6 +42,7 @@ final class FakePaymentStore: Sendable {
     authority = try Self.authority.get()
     var routes = APIRoutes()
     routes.on(.post, "/verifyReceipt") { [unowned self] request, _ in
+      state.withLock { $0.questions += 1 }
       try refuseWhenDown()
       let event = state.withLock { state in
         state.verifications += 1

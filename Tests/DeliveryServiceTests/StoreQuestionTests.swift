@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Crypto
 import Dispatch
 import HTTPClient
 import PullboxAPI
@@ -27,7 +28,7 @@ struct StoreQuestionTests {
       let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
       let request = GrantRequest(
         proof: Proof(receipt: receipt), product: try #require(ProductIdentifier("com.example.issue1")),
-        device: server.device)
+        device: Device(id: server.device.id, publicKey: SigningKey().verificationKey))
       let grants = server.server.grants
       server.store.state.withLock {
         $0.duringVerification = {
@@ -147,6 +148,42 @@ struct StoreQuestionTests {
       }
       server.store.state.withLock { $0.isDown = false }
       #expect(try await server.grant(receipt: receipt).status == 201)
+    }
+  }
+
+  @Test("a store that failed five times in a row is left alone, and asked again by one request every 30 s")
+  func breaker() async throws {
+    let timer = ManualMonotonicClock()
+    try await ServerHarness.run(timer: timer) { server in
+      try await server.publish(package)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      func questions() -> Int { server.store.state.withLock { $0.questions } }
+      func refuse() async throws -> Problem {
+        let problem = try await server.problem { _ = try await server.grant(receipt: receipt) }
+        #expect(problem.code == .verificationUndetermined)
+        return problem
+      }
+      server.store.state.withLock { $0.isDown = true }
+      for _ in 0..<5 { _ = try await refuse() }
+      #expect(questions() == 5)
+      for _ in 0..<20 {
+        // Spread from the probe to as long again after it.
+        let seconds = try #require(try await refuse().retryAfterSeconds)
+        #expect((30...60).contains(seconds))
+      }
+      #expect(questions() == 5)
+      timer.advance(by: .seconds(30))
+      for _ in 0..<3 { _ = try await refuse() }
+      #expect(questions() == 6)
+      server.store.state.withLock { $0.isDown = false }
+      // A receipt that cannot be read is no answer of the store's.
+      _ = try await server.problem { _ = try await server.grant(receipt: "AAAA") }
+      _ = try await refuse()
+      timer.advance(by: .seconds(30))
+      let malformed = try await server.problem { _ = try await server.grant(receipt: "BBBB") }
+      #expect(malformed.code == .receiptMalformed)
+      #expect(try await server.grant(receipt: receipt).status == 201)
+      #expect(questions() == 7)
     }
   }
 

@@ -37,7 +37,7 @@ struct VerdictCacheTests {
   @Test("a verdict is believed for five minutes from the question, and not a moment longer")
   func lifetime() throws {
     var cache = VerdictCache()
-    cache.insert(try proof(), for: key("a"), askedAt: start, date: date)
+    cache.insert(try proof(), for: key("a"), askedAt: start, date: date, revision: 0)
     #expect(cache.verdict(for: key("a"), at: start + .seconds(299), date: date) != nil)
     #expect(cache.verdict(for: key("a"), at: start + .seconds(300), date: date) == nil)
     #expect(cache.count == 0)
@@ -47,7 +47,7 @@ struct VerdictCacheTests {
   func expiry() throws {
     var cache = VerdictCache()
     let end = date + .seconds(60)
-    cache.insert(try proof(expires: end), for: key("a"), askedAt: start, date: date)
+    cache.insert(try proof(expires: end), for: key("a"), askedAt: start, date: date, revision: 0)
     #expect(cache.verdict(for: key("a"), at: start, date: end + .milliseconds(-1)) != nil)
     #expect(cache.verdict(for: key("a"), at: start, date: end) == nil)
   }
@@ -55,14 +55,15 @@ struct VerdictCacheTests {
   @Test("an end that is past does not end the verdict: the store knew of it")
   func pastExpiry() throws {
     var cache = VerdictCache()
-    cache.insert(try proof(expires: date), for: key("a"), askedAt: start, date: date)
+    cache.insert(try proof(expires: date), for: key("a"), askedAt: start, date: date, revision: 0)
     #expect(cache.verdict(for: key("a"), at: start + .seconds(299), date: date + .seconds(299)) != nil)
   }
 
   @Test("a refusal is repeated for half a minute")
   func refusal() {
     var cache = VerdictCache()
-    cache.insert(.refused(Problem(.receiptNotAuthentic)), for: key("a"), askedAt: start, date: date)
+    cache.insert(
+      .refused(Problem(.receiptNotAuthentic)), for: key("a"), askedAt: start, date: date, revision: 0)
     #expect(cache.verdict(for: key("a"), at: start + .seconds(29), date: date) != nil)
     #expect(cache.verdict(for: key("a"), at: start + .seconds(30), date: date) == nil)
   }
@@ -70,7 +71,7 @@ struct VerdictCacheTests {
   @Test("another proof, and the same at another store, is another question")
   func keys() throws {
     var cache = VerdictCache()
-    cache.insert(try proof(), for: key("a"), askedAt: start, date: date)
+    cache.insert(try proof(), for: key("a"), askedAt: start, date: date, revision: 0)
     #expect(cache.verdict(for: key("b"), at: start, date: date) == nil)
     #expect(cache.verdict(for: key("a", store: .apple), at: start, date: date) == nil)
   }
@@ -78,8 +79,8 @@ struct VerdictCacheTests {
   @Test("what is known later of a transaction ends the verdicts about it, and no other")
   func forget() throws {
     var cache = VerdictCache()
-    cache.insert(try proof("1"), for: key("a"), askedAt: start, date: date)
-    cache.insert(try proof("2"), for: key("b"), askedAt: start, date: date)
+    cache.insert(try proof("1"), for: key("a"), askedAt: start, date: date, revision: 0)
+    cache.insert(try proof("2"), for: key("b"), askedAt: start, date: date, revision: 0)
     cache.forget([try #require(TransactionIdentifier("1"))], of: .sandbox)
     #expect(cache.verdict(for: key("a"), at: start, date: date) == nil)
     #expect(cache.verdict(for: key("b"), at: start, date: date) != nil)
@@ -87,12 +88,23 @@ struct VerdictCacheTests {
     #expect(cache.verdict(for: key("b"), at: start, date: date) != nil)
   }
 
+  @Test("what was asked before something was forgotten is not kept: it may be just that")
+  func forgottenMeanwhile() throws {
+    var cache = VerdictCache()
+    let before = cache.revision
+    cache.forget([try #require(TransactionIdentifier("1"))], of: .sandbox)
+    cache.insert(try proof("1"), for: key("a"), askedAt: start, date: date, revision: before)
+    #expect(cache.count == 0)
+    cache.insert(try proof("1"), for: key("a"), askedAt: start, date: date, revision: cache.revision)
+    #expect(cache.count == 1)
+  }
+
   @Test("the cache holds no more entries than its bound, and what is used stays")
   func bound() throws {
     var cache = VerdictCache(maximumCount: 100)
-    cache.insert(try proof(), for: key("used"), askedAt: start, date: date)
+    cache.insert(try proof(), for: key("used"), askedAt: start, date: date, revision: 0)
     for number in 0..<1000 {
-      cache.insert(try proof(), for: key("\(number)"), askedAt: start, date: date)
+      cache.insert(try proof(), for: key("\(number)"), askedAt: start, date: date, revision: 0)
       #expect(cache.verdict(for: key("used"), at: start, date: date) != nil)
       #expect(cache.count <= 100)
     }

@@ -15,6 +15,8 @@ import Synchronization
 /// device. Refusals are thrown as `Problem`.
 final class ProofVerifier: Sendable {
   private let stores: [StoreIdentifier: any PaymentStoreClient]
+  /// Whether a store is asked at all, for each store.
+  private let breakers: Mutex<[StoreIdentifier: CircuitBreaker]>
   private let clock: any WallClock
   private let timer: any MonotonicClock
   private let log: Log
@@ -23,9 +25,11 @@ final class ProofVerifier: Sendable {
   private let cached = Atomic<Int>(0)
   private let shared = Atomic<Int>(0)
   private let asked = Atomic<Int>(0)
+  private let spared = Atomic<Int>(0)
 
   init(stores: [any PaymentStoreClient], clock: any WallClock, timer: any MonotonicClock, log: Log) {
     self.stores = Dictionary(uniqueKeysWithValues: stores.map { ($0.name, $0) })
+    breakers = Mutex(self.stores.mapValues { _ in CircuitBreaker() })
     self.clock = clock
     self.timer = timer
     self.log = log
@@ -85,13 +89,24 @@ final class ProofVerifier: Sendable {
   ) async throws -> VerifiedProof {
     guard let store = stores[key.store] else { throw Problem(.storeUnknown) }
     let (instant, date) = (timer.now(), clock.now())
+    let permit = breakers.withLock { $0[key.store]?.permit(at: instant) ?? .call }
+    if case .wait(let duration) = permit {
+      spared.add(1, ordering: .relaxed)
+      throw Self.problem(whileStoreIsDownFor: duration)
+    }
     asked.add(1, ordering: .relaxed)
+    let revision = cache.withLock { $0.revision }
+    func keep(_ verdict: VerdictCache.Verdict) {
+      cache.withLock { $0.insert(verdict, for: key, askedAt: instant, date: date, revision: revision) }
+    }
     let verified: VerifiedProof
     do throws(StoreRefusal) {
       verified = try await store.verify(proof, digest: key.digest)
+      note(.answered, of: permit, from: key.store)
     } catch {
-      if error.kind == .final {
-        cache.withLock { $0.insert(.refused(error.problem), for: key, askedAt: instant, date: date) }
+      note(CircuitBreaker.Outcome(error), of: permit, from: key.store)
+      if case .final = error.kind {
+        keep(.refused(error.problem))
       } else if let cause = error.cause {
         log.warning(
           "the store cannot be asked",
@@ -100,8 +115,31 @@ final class ProofVerifier: Sendable {
       throw error.problem
     }
     try await apply(verified.transactions)
-    cache.withLock { $0.insert(.verified(verified), for: key, askedAt: instant, date: date) }
+    keep(.verified(verified))
     return verified
+  }
+
+  private func note(
+    _ outcome: CircuitBreaker.Outcome, of permit: CircuitBreaker.Permit, from store: StoreIdentifier
+  ) {
+    let now = timer.now()
+    let (wasOpen, isOpen) = breakers.withLock { breakers in
+      let wasOpen = breakers[store]?.isOpen == true
+      breakers[store]?.note(outcome, of: permit, at: now)
+      return (wasOpen, breakers[store]?.isOpen == true)
+    }
+    guard wasOpen != isOpen else { return }
+    if isOpen {
+      log.error("the store is asked no more until it answers a probe", ["store": LogValue(store)])
+    } else {
+      log.info("the store answers again", ["store": LogValue(store)])
+    }
+  }
+
+  /// Spread over as long again, so that not all come back with the probe.
+  private static func problem(whileStoreIsDownFor duration: Duration) -> Problem {
+    let pause = duration * Double.random(in: 1...2)
+    return StoreRefusal.undetermined(retryAfter: pause, cause: "").problem
   }
 
   private func store(named name: String?) throws(Problem) -> any PaymentStoreClient {
@@ -130,11 +168,32 @@ extension ProofVerifier: MetricSource {
           .init(self.cached.load(ordering: .relaxed), labels: ["cache"]),
           .init(self.shared.load(ordering: .relaxed), labels: ["shared"]),
           .init(self.asked.load(ordering: .relaxed), labels: ["store"]),
+          .init(self.spared.load(ordering: .relaxed), labels: ["breaker"]),
         ]
+      },
+      .gauge(
+        "pullbox_store_questions_stopped", help: "1 while a store is not asked, but for probes.",
+        labels: ["store"]
+      ) {
+        self.breakers.withLock { breakers in
+          breakers.sorted { $0.key.description < $1.key.description }
+            .map { .init($0.value.isOpen ? 1 : 0, labels: [$0.key.description]) }
+        }
       },
       .gauge("pullbox_verdicts_cached", help: "Verdicts of stores that are kept.") {
         self.cache.withLock { $0.count }
       },
     ])
+  }
+}
+
+extension CircuitBreaker.Outcome {
+  /// What a refusal says of the store that it came from.
+  fileprivate init(_ refusal: StoreRefusal) {
+    switch refusal.kind {
+    case .final(onStoresWord: true): self = .answered
+    case .undetermined: self = .failed(retryAfter: refusal.retryAfter)
+    case .final(onStoresWord: false), .abandoned: self = .abandoned
+    }
   }
 }

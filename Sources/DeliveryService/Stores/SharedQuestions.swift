@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Questions that cost something to ask: whoever asks what is being asked already waits for the same answer.
+/// Questions that cost something to ask: a task that asks what is being asked already waits for the same answer.
 ///
 ///     let answer = try await questions.answer(to: digest) { try await store.verify(receipt) }
 ///
-/// An error is shared like an answer. A task that is cancelled stops waiting and disturbs nobody; with the last one
-/// that waits, the question is given up.
+/// An error is shared like an answer. A task that is cancelled stops waiting, and the others go on; with the last
+/// one that waits, the question is given up.
 final class SharedQuestions<Key: Hashable & Sendable, Answer: Sendable>: Sendable {
   private struct Question {
     var number: Int

@@ -34,6 +34,8 @@ struct VerdictCache: Sendable {
   static let refusalLifetime: Duration = .seconds(30)
 
   private var entries: RecentlyUsedCache<Key, Entry>
+  /// How often something was forgotten: what was asked before that may be what was to be forgotten.
+  private(set) var revision = 0
 
   init(maximumCount: Int = 65_536, maximumLength: ByteCount = .mebibytes(32)) {
     entries = RecentlyUsedCache(maximumCount: maximumCount, maximumLength: maximumLength)
@@ -51,10 +53,12 @@ struct VerdictCache: Sendable {
     return nil
   }
 
-  /// Keeps what was said in answer to a question that was asked at `instant`.
+  /// Keeps what was said in answer to a question that was asked at `instant`, unless ``revision`` is another by now
+  /// than it was then.
   mutating func insert(
-    _ verdict: Verdict, for key: Key, askedAt instant: MonotonicInstant, date: Timestamp
+    _ verdict: Verdict, for key: Key, askedAt instant: MonotonicInstant, date: Timestamp, revision: Int
   ) {
+    guard revision == self.revision else { return }
     let entry: Entry
     var length = Self.entryLength
     switch verdict {
@@ -70,6 +74,7 @@ struct VerdictCache: Sendable {
 
   /// Forgets every verdict that vouches for one of these transactions: something later is known of them.
   mutating func forget(_ transactions: Set<TransactionIdentifier>, of store: StoreIdentifier) {
+    revision += 1
     entries.removeAll { entry in
       guard case .verified(let proof) = entry.verdict else { return false }
       return proof.transactions.contains { $0.store == store && transactions.contains($0.id) }

@@ -6,7 +6,7 @@ import Receipts
 /// What a store vouches for: the transactions of a proof, and the device that it was issued to.
 struct VerifiedProof: Sendable {
   var transactions: [VerifiedTransaction]
-  /// Whoever asks must be that device, each time anew: what is known of a proof is known of one device.
+  /// Each request must come from that device: what is known of a proof is known of one device.
   var binding: DeviceBinding
 
   /// When what the store said may be another for the first time: the next end of a subscription's period.
@@ -18,8 +18,9 @@ struct VerifiedProof: Sendable {
 /// Why a store vouches for nothing.
 struct StoreRefusal: Error, Sendable {
   enum Kind: Sendable {
-    /// The same proof will be refused again.
-    case final
+    /// The same proof will be refused again, on the store's word or, where it was not asked, by what the proof
+    /// itself says.
+    case final(onStoresWord: Bool)
     /// Nothing was decided: the store was not reached, or could not say.
     case undetermined
     /// The question was given up before the store answered: that says nothing of the store.
@@ -31,10 +32,14 @@ struct StoreRefusal: Error, Sendable {
   var problem: Problem
   /// What they said, for the log alone.
   var cause: String?
+  /// How long the store asked to be left alone, or its policy says so.
+  var retryAfter: Duration?
 
   /// The same proof will be refused again.
-  static func final(_ code: ProblemCode, _ detail: String? = nil) -> StoreRefusal {
-    StoreRefusal(kind: .final, problem: Problem(code, detail))
+  static func final(
+    _ code: ProblemCode, _ detail: String? = nil, onStoresWord: Bool
+  ) -> StoreRefusal {
+    StoreRefusal(kind: .final(onStoresWord: onStoresWord), problem: Problem(code, detail))
   }
 
   /// Nothing was decided; `retryAfter` is brought into the range of ``RetryAfter``.
@@ -44,7 +49,7 @@ struct StoreRefusal: Error, Sendable {
       problem: Problem(
         .verificationUndetermined, "the payment store cannot be asked at the moment",
         retryAfterSeconds: RetryAfter.seconds(clamping: retryAfter)),
-      cause: cause)
+      cause: cause, retryAfter: retryAfter)
   }
 
   static let abandoned = StoreRefusal(

@@ -31,22 +31,27 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
 
   func verify(_ proof: Proof, digest: SHA256Digest) async throws(StoreRefusal) -> VerifiedProof {
     guard let text = proof.receipt, proof.signedTransaction == nil, proof.purchaseToken == nil else {
-      throw .final(.receiptMalformed, "\(name) takes an app receipt, in the member receipt, and nothing else")
+      throw .final(
+        .receiptMalformed, "\(name) takes an app receipt, in the member receipt, and nothing else",
+        onStoresWord: false)
     }
     let receipt: UnverifiedAppReceipt
     do {
       receipt = try await reader.read(text, digest: digest)
     } catch {
-      throw .final(.receiptMalformed, "\(error)")
+      throw .final(.receiptMalformed, "\(error)", onStoresWord: false)
     }
-    switch try await ask(about: receipt, text) {
+    let (verdict, wasAsked) = try await ask(about: receipt, text)
+    switch verdict {
     case .valid(let verified):
       return VerifiedProof(
         transactions: verified.transactions(store: name), binding: verified.receipt.deviceBinding)
-    case .malformed: throw .final(.receiptMalformed, "the store cannot read the receipt")
-    case .notAuthentic: throw .final(.receiptNotAuthentic, "the store does not vouch for the receipt")
-    case .wrongApplication: throw .final(.receiptWrongApplication)
-    case .wrongEnvironment: throw .final(.receiptWrongEnvironment)
+    case .malformed:
+      throw .final(.receiptMalformed, "the store cannot read the receipt", onStoresWord: wasAsked)
+    case .notAuthentic:
+      throw .final(.receiptNotAuthentic, "the store does not vouch for the receipt", onStoresWord: wasAsked)
+    case .wrongApplication: throw .final(.receiptWrongApplication, onStoresWord: wasAsked)
+    case .wrongEnvironment: throw .final(.receiptWrongEnvironment, onStoresWord: wasAsked)
     case .undetermined(let retryAfter, let reason):
       throw .undetermined(retryAfter: retryAfter, cause: reason)
     }
@@ -71,16 +76,18 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
   /// `text` is the receipt as it came, which is the one way to write it in base 64.
   private func ask(
     about receipt: UnverifiedAppReceipt, _ text: String
-  ) async throws(StoreRefusal) -> ReceiptVerdict {
+  ) async throws(StoreRefusal) -> (verdict: ReceiptVerdict, wasAsked: Bool) {
     var conversation = VerifyReceiptFlow(about: receipt, policy: policy)
     var step = conversation.start()
+    var wasAsked = false
     while true {
       switch step {
       case .finished(let verdict):
-        return verdict
+        return (verdict, wasAsked)
       case .ask(_, let delay):
         do {
           if delay > .zero { try await timer.sleep(for: delay) }
+          wasAsked = true
           let answer = try await client.call(
             "POST", "/verifyReceipt", body: VerifyReceiptRequest(receiptData: text),
             as: VerifyReceiptResponse.self)
