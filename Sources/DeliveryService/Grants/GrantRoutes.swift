@@ -21,13 +21,19 @@ struct GrantRoutes: Sendable {
       return try .json(try await grants.entitlements(of: asked, asked: request.id))
     }
     routes.public(.post, "/v1/grants") { request, _ in
-      let asked = try await request.decode(GrantRequest.self, upTo: Self.maximumProofLength)
+      let asked = try await request.decode(GrantsRequest.self, upTo: Self.maximumProofLength)
       try admission.charge(.store, client: ClientKey(.store, asked.device.id))
       let origin = settings.value.proxies.origin(of: request.peer, ForwardingFields(request))
-      let (response, isNew) = try await grants.grant(
-        asked, base: origin.base ?? "", asked: request.id)
-      return try .json(
-        response, status: isNew ? .created : .ok, headers: ["Location": "/v1/grants/\(response.grant)"])
+      let base = origin.base ?? ""
+      switch asked {
+      case .one(let asked):
+        let (response, isNew) = try await grants.grant(asked, base: base, asked: request.id)
+        return try .json(
+          response, status: isNew ? .created : .ok, headers: ["Location": "/v1/grants/\(response.grant)"])
+      case .many(let asked):
+        let (response, isNew) = try await grants.grants(asked, base: base, asked: request.id)
+        return try .json(response, status: isNew ? .created : .ok)
+      }
     }
     routes.public(.get, "/v1/grants/{grant}") { request, parameters in
       let id = try Self.grant(parameters)

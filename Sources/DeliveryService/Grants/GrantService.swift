@@ -26,24 +26,27 @@ struct GrantService: Sendable {
   /// How long an answer to a completion may wait for the store.
   let storePatience: Duration
 
-  /// A proof that a store has vouched for, held against the catalog.
-  private struct Finding {
-    var store: StoreIdentifier
-    var report: EntitlementReport
-  }
-
   /// `id` is the request's, for the log.
   func entitlements(
     of request: EntitlementsRequest, asked id: String = ""
   ) async throws -> EntitlementsResponse {
-    let finding = try await verify(request.proof, for: request.device.id, concerning: nil, asked: id)
-    let device = request.device.id
+    let (key, device) = (try verifier.key(of: request.proof), request.device.id)
+    let verified =
+      if let known = try verifier.known(key) {
+        known
+      } else {
+        try await verifier.ask(about: request.proof, as: key, for: id, apply: applyRevocations)
+      }
+    try Self.requireBinding(of: verified, to: device)
+    let (rules, now) = (rules, grantStore.clock.now())
     let products = try await grantStore.database.read { connection in
-      try finding.report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
+      let catalog = try ProductTable.related(to: verified.transactions.map(\.product), in: connection)
+      let report = rules.evaluate(verified.transactions, catalog: catalog, now: now)
+      return try report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
         guard let content = try VersionTable.offered(product, to: device, in: connection) else { return [] }
-        return try (finding.report.claims[product] ?? []).map { claim in
+        return try (report.claims[product] ?? []).map { claim in
           let grant = try GrantTable.find(
-            store: finding.store, transaction: claim.transaction, product: product, version: content.version,
+            store: key.store, transaction: claim.transaction, product: product, version: content.version,
             device: device, in: connection)
           return EntitledProduct(
             product: product, version: content.version, length: content.length,
@@ -53,40 +56,6 @@ struct GrantService: Sendable {
       }
     }
     return EntitlementsResponse(products: products)
-  }
-
-  /// `base` is put before the addresses in the answer where no public URL is configured; empty leaves them
-  /// relative. `id` is the request's, for the log.
-  func grant(_ request: GrantRequest, base: String = "", asked id: String = "") async throws -> (
-    response: GrantResponse, isNew: Bool
-  ) {
-    let content = try await content(of: request.product, version: request.version, for: request.device.id)
-    if stops.isBlocked(content: content.digest) { throw Problem(.contentWithdrawn) }
-    let finding = try await verify(
-      request.proof, for: request.device.id, concerning: request.product, asked: id)
-    let transaction = try Self.transaction(for: request, in: finding)
-    let basis = GrantStore.Basis(
-      store: finding.store, transaction: transaction, content: content,
-      owed: try await owed(by: transaction, to: request.device.id, in: finding))
-    let issued = try await grantStore.grant(on: basis, to: request.device)
-    let grant = issued.grant
-    let ticket = tickets.issue(for: grant, isRenewal: false)
-    let (keys, signatures, previous) = try await grantStore.database.read { connection in
-      let keys = try ProductTable.find(grant.product, in: connection)?.product.publisherKeys
-      return (
-        keys, try SignatureTable.all(of: grant.product, grant.version, by: keys, in: connection),
-        try ReusableContent.previous(of: grant, in: connection)
-      )
-    }
-    let address = "\(publicURL.isEmpty ? base : publicURL)/v1/content/\(grant.digest.hexadecimal)"
-    let terms = DownloadTerms(
-      product: grant.product, version: grant.version, length: grant.length, digest: grant.digest,
-      manifestDigest: grant.manifestDigest, contentURL: address, manifestURL: address + "/manifest",
-      ticket: ticket.ticket, ticketExpires: ticket.ticketExpires, publisherKeys: keys,
-      signatures: signatures.isEmpty ? nil : signatures, previous: previous)
-    let response = GrantResponse(
-      grant: grant.id, transaction: grant.transaction, download: terms, renewalSecret: issued.renewalSecret)
-    return (response, issued.isNew)
   }
 
   func ticket(
@@ -131,86 +100,11 @@ struct GrantService: Sendable {
     return CompletionResponse(state: isFinished ? .finished : .completed)
   }
 
-  private func content(
-    of product: ProductIdentifier, version: ContentVersion?, for device: DeviceIdentifier
-  ) async throws -> ReleasedContent {
-    try await grantStore.database.read { connection in
-      guard try ProductTable.find(product, in: connection) != nil else {
-        throw Problem(.productUnknown, "no product is named \(product)")
-      }
-      let content =
-        if let version {
-          try VersionTable.available(product, version, to: device, in: connection)
-        } else {
-          try VersionTable.offered(product, to: device, in: connection)
-        }
-      if let content { return content }
-      if try VersionTable.isWithdrawn(product, version, in: connection) { throw Problem(.contentWithdrawn) }
-      throw try Self.notReleased(product, version, in: connection)
-    }
-  }
-
-  /// Tells a device that a partial release does not reach yet from one that asks for what no device gets.
-  private static func notReleased(
-    _ product: ProductIdentifier, _ version: ContentVersion?, in connection: borrowing Connection
-  ) throws -> Problem {
-    let part = try VersionTable.releasedToPart(of: product, in: connection)
-    if let part, version == nil || version == part {
-      return Problem(
-        .versionUnknown,
-        "\(product) \(part) is released to a part of the devices so far, and this device is not among them; ask again later"
-      )
-    }
-    return Problem(
-      .versionUnknown,
-      version.map { "\(product) has no version \($0) that is released to this device" }
-        ?? "no version of \(product) is released yet")
-  }
-
-  private func verify(
-    _ proof: Proof, for device: DeviceIdentifier, concerning product: ProductIdentifier?, asked id: String
-  ) async throws -> Finding {
-    let key = try verifier.key(of: proof)
-    let verified: VerifiedProof
-    if let known = try verifier.known(key) {
-      verified = known
-    } else {
-      verified = try await verifier.ask(about: proof, as: key, for: id, apply: applyRevocations)
-    }
+  static func requireBinding(
+    of verified: VerifiedProof, to device: DeviceIdentifier
+  ) throws(Problem) {
     guard verified.binding.matches(device) else {
       throw Problem(.receiptNotAuthentic, "the receipt was issued to another device")
-    }
-    let transactions = verified.transactions
-    let ids = transactions.map(\.product) + (product.map { [$0] } ?? [])
-    let catalog = try await grantStore.database.read { try ProductTable.related(to: ids, in: $0) }
-    let report = rules.evaluate(transactions, catalog: catalog, now: grantStore.clock.now())
-    return Finding(store: key.store, report: report)
-  }
-
-  private static func transaction(
-    for request: GrantRequest, in finding: Finding
-  ) throws(Problem) -> TransactionIdentifier {
-    switch finding.report[request.product] {
-    case .owned(let claim):
-      guard let wanted = request.transaction else { return claim.transaction }
-      let claims = finding.report.claims[request.product] ?? []
-      guard claims.contains(where: { $0.transaction == wanted }) else {
-        throw Problem(.purchaseRequired, "transaction \(wanted) does not pay for \(request.product)")
-      }
-      return wanted
-    case .expired: throw Problem(.entitlementExpired)
-    case .revoked: throw Problem(.entitlementRevoked)
-    case .notOwned: throw Problem(.purchaseRequired, "the receipt holds no purchase of \(request.product)")
-    }
-  }
-
-  /// Everything released to that device that the transaction pays for.
-  private func owed(
-    by transaction: TransactionIdentifier, to device: DeviceIdentifier, in finding: Finding
-  ) async throws -> [ProductIdentifier] {
-    let claimed = finding.report.products(claimedBy: transaction)
-    return try await grantStore.database.read { connection in
-      try claimed.filter { try VersionTable.offered($0, to: device, in: connection) != nil }
     }
   }
 }

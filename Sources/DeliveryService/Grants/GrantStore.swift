@@ -18,6 +18,10 @@ struct GrantStore: Sendable {
     var transaction: TransactionIdentifier
     var content: ReleasedContent
     var owed: [ProductIdentifier]
+
+    func debt(to device: DeviceIdentifier) -> ObligationTable.Debt {
+      ObligationTable.Debt(store: store, transaction: transaction, device: device)
+    }
   }
 
   /// A grant, and what its device gets once.
@@ -28,52 +32,86 @@ struct GrantStore: Sendable {
     var renewalSecret: String?
   }
 
-  /// The grant on that basis for the device: the one there is, or a new one. The proof of purchase was checked: so
-  /// a device that lost its key brings a new one, and one without a key gets a new secret. Throws `entitlement-revoked`
-  /// where it was revoked, and `content-withdrawn` where the version was withdrawn since the basis was looked
-  /// at: its package may be collected by now, and what is collected is decided under the same lock.
-  func grant(on basis: Basis, to device: Device) async throws -> Issued {
+  /// The grants on these bases for the device, each the one there is, or a new one, in one write. The proof of
+  /// purchase was checked: so a device that lost its key brings a new one, and one without a key gets a new
+  /// secret. A basis fails alone: with `entitlement-revoked` where its grant was revoked, and
+  /// `content-withdrawn` where the version was withdrawn since the basis was looked at: its package may be
+  /// collected by now, and what is collected is decided under the same lock.
+  func grants(on bases: [Basis], to device: Device) async throws -> [Result<Issued, Problem>] {
     let now = clock.now()
-    let locks: [DatabaseLock] = [
-      .transaction(basis.transaction, basis.store), .product(basis.content.product),
-    ]
-    return try await database.write(locking: locks) { connection in
-      if try VersionTable.isWithdrawn(basis.content.product, basis.content.version, in: connection) {
-        throw Problem(.contentWithdrawn)
-      }
-      try ObligationTable.add(
-        basis.owed,
-        to: ObligationTable.Debt(store: basis.store, transaction: basis.transaction, device: device.id),
-        in: connection)
-      let existing = try GrantTable.find(
-        store: basis.store, transaction: basis.transaction, product: basis.content.product,
-        version: basis.content.version, device: device.id, in: connection)
-      if var existing {
-        if existing.machine.name == .revoked { throw Problem(.entitlementRevoked) }
-        if let key = device.publicKey, key != existing.publicKey {
-          try GrantTable.setPublicKey(key, of: existing, at: now, in: connection)
-          existing.publicKey = key
-          existing.renewalDigest = nil
-        }
-        guard existing.publicKey == nil else { return Issued(grant: existing, isNew: false) }
-        let secret = Self.makeSecret()
-        try GrantTable.setRenewalDigest(secret.digest, of: existing.id, in: connection)
-        existing.renewalDigest = secret.digest
-        return Issued(grant: existing, isNew: false, renewalSecret: secret.text)
-      }
-      guard let id = GrantIdentifier(RandomBytes.make(16)) else {
-        preconditionFailure("16 bytes name a grant")
-      }
-      let secret = device.publicKey == nil ? Self.makeSecret() : nil
-      var grant = GrantRecord(
-        id: id, handle: .random(), store: basis.store, transaction: basis.transaction,
-        product: basis.content.product,
-        version: basis.content.version, device: device.id, publicKey: device.publicKey,
-        renewalDigest: secret?.digest, digest: basis.content.digest, length: basis.content.length,
-        manifestDigest: basis.content.manifestDigest, machine: GrantMachine(), created: now)
-      grant.number = try GrantTable.insert(grant, in: connection)
-      return Issued(grant: grant, isNew: true, renewalSecret: secret?.text)
+    let locks = bases.flatMap { basis -> [DatabaseLock] in
+      [.transaction(basis.transaction, basis.store), .product(basis.content.product)]
     }
+    return try await database.write(locking: Array(Set(locks))) { connection in
+      var issued: [Result<Issued, Problem>] = []
+      for basis in bases {
+        do {
+          issued.append(.success(try Self.grant(on: basis, to: device, at: now, in: connection)))
+        } catch let problem as Problem {
+          issued.append(.failure(problem))
+        }
+      }
+      return issued
+    }
+  }
+
+  /// The grant of `grants` that stands on that basis, where ``grants(on:to:)`` would write nothing; nil where it
+  /// would. `grants` are those of the product on the device. Throws `entitlement-revoked`.
+  static func standing(
+    on basis: Basis, among grants: [GrantRecord], of device: Device, in connection: borrowing Connection
+  ) throws -> GrantRecord? {
+    let grant = grants.first {
+      $0.store == basis.store && $0.transaction == basis.transaction && $0.version == basis.content.version
+    }
+    guard let grant else { return nil }
+    if grant.machine.name == .revoked { throw Problem(.entitlementRevoked) }
+    // A device without a key is handed a new secret, which is written down.
+    guard grant.publicKey != nil, !bringsNewKey(device, to: grant) else { return nil }
+    let owed = try ObligationTable.products(owedBy: basis.debt(to: device.id), in: connection)
+    return owed.isSuperset(of: basis.owed) ? grant : nil
+  }
+
+  /// Throws before anything is written.
+  private static func grant(
+    on basis: Basis, to device: Device, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> Issued {
+    if try VersionTable.isWithdrawn(basis.content.product, basis.content.version, in: connection) {
+      throw Problem(.contentWithdrawn)
+    }
+    let existing = try GrantTable.find(
+      store: basis.store, transaction: basis.transaction, product: basis.content.product,
+      version: basis.content.version, device: device.id, in: connection)
+    if existing?.machine.name == .revoked { throw Problem(.entitlementRevoked) }
+    try ObligationTable.add(basis.owed, to: basis.debt(to: device.id), in: connection)
+    if var existing {
+      if let key = device.publicKey, bringsNewKey(device, to: existing) {
+        try GrantTable.setPublicKey(key, of: existing, at: now, in: connection)
+        existing.publicKey = key
+        existing.renewalDigest = nil
+      }
+      guard existing.publicKey == nil else { return Issued(grant: existing, isNew: false) }
+      let secret = Self.makeSecret()
+      try GrantTable.setRenewalDigest(secret.digest, of: existing.id, in: connection)
+      existing.renewalDigest = secret.digest
+      return Issued(grant: existing, isNew: false, renewalSecret: secret.text)
+    }
+    guard let id = GrantIdentifier(RandomBytes.make(16)) else {
+      preconditionFailure("16 bytes name a grant")
+    }
+    let secret = device.publicKey == nil ? Self.makeSecret() : nil
+    var grant = GrantRecord(
+      id: id, handle: .random(), store: basis.store, transaction: basis.transaction,
+      product: basis.content.product, version: basis.content.version, device: device.id,
+      publicKey: device.publicKey, renewalDigest: secret?.digest, digest: basis.content.digest,
+      length: basis.content.length, manifestDigest: basis.content.manifestDigest, machine: GrantMachine(),
+      created: now)
+    grant.number = try GrantTable.insert(grant, in: connection)
+    return Issued(grant: grant, isNew: true, renewalSecret: secret?.text)
+  }
+
+  /// The receipt was checked again, so this is the owner; a device that lost its key brings a new one.
+  private static func bringsNewKey(_ device: Device, to grant: GrantRecord) -> Bool {
+    device.publicKey.map { $0 != grant.publicKey } == true
   }
 
   private static func makeSecret() -> (text: String, digest: SHA256Digest) {

@@ -1,6 +1,7 @@
 import Commerce
 import ContentPackage
 import CoreTypes
+import Crypto
 import Database
 import PullboxAPI
 
@@ -9,11 +10,10 @@ enum ReusableContent {
   /// Versions that are looked at, at most; newest first.
   private static let maximumVersions = 4
 
-  /// The version to keep files of; nil where the device has completed no other.
-  static func previous(
-    of grant: GrantRecord, in connection: borrowing Connection
-  ) throws -> PreviousContent? {
-    try completed(before: grant, in: connection).first.map {
+  /// The version to keep files of, of the device's grants of a product; nil where it has completed no other than
+  /// the one with that digest.
+  static func previous(of digest: SHA256Digest, among grants: [GrantRecord]) -> PreviousContent? {
+    completed(among: grants, otherThan: digest).first.map {
       PreviousContent(version: $0.version, digest: $0.digest)
     }
   }
@@ -29,10 +29,17 @@ enum ReusableContent {
   private static func completed(
     before grant: GrantRecord, in connection: borrowing Connection
   ) throws -> [GrantRecord] {
-    let grants = try GrantTable.all(of: grant.product, on: grant.device, in: connection).filter {
-      ($0.machine.name == .completed || $0.machine.name == .finished) && $0.digest != grant.digest
-    }
-    return Array(grants.sorted { $0.version > $1.version }.prefix(maximumVersions))
+    let grants = try GrantTable.all(of: grant.product, on: grant.device, in: connection)
+    return Array(completed(among: grants, otherThan: grant.digest).prefix(maximumVersions))
+  }
+
+  /// The newest first.
+  private static func completed(
+    among grants: [GrantRecord], otherThan digest: SHA256Digest
+  ) -> [GrantRecord] {
+    grants.filter {
+      ($0.machine.name == .completed || $0.machine.name == .finished) && $0.digest != digest
+    }.sorted { $0.version > $1.version }
   }
 
   private static func manifest(

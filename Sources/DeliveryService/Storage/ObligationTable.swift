@@ -24,6 +24,15 @@ enum ObligationTable {
     }
   }
 
+  /// Every product that the debt was made of, completed or not.
+  static func products(
+    owedBy debt: Debt, in connection: borrowing Connection
+  ) throws -> Set<ProductIdentifier> {
+    let rows = try connection.query(
+      "SELECT product FROM obligations WHERE store = ? AND transaction_id = ? AND device = ?", debt.values)
+    return Set(try rows.map { try $0.identifier("product") })
+  }
+
   /// The products that the device has still to complete, by name. Owed no longer is a product that the device
   /// is offered no version of (all were withdrawn, or a rollout shrank past the device), and one of which its
   /// grants are all revoked.

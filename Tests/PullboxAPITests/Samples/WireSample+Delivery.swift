@@ -72,6 +72,15 @@ extension WireSample {
     }
     """
 
+  private static let refusal = """
+    {
+      "product": "com.example.b",
+      "status": 402,
+      "title": "The purchase is missing",
+      "type": "urn:pullbox:problem:purchase-required"
+    }
+    """
+
   static let delivery = [
     WireSample(
       CompletionReport.self,
@@ -106,6 +115,46 @@ extension WireSample {
       EntitlementsRequest.self, #"{"device": \#(device), "receipt": "MIIB", "store": "sandbox"}"#,
       minimal: #"{"device": {"id": "tablet-17"}}"#),
     WireSample(EntitlementsResponse.self, #"{"products": [\#(entitled)]}"#, minimal: #"{"products": []}"#),
+    WireSample(
+      GrantBatchRequest.self,
+      """
+      {
+        "device": \(device),
+        "products": ["com.example.heroes.issue42", "com.example.b"],
+        "receipt": "MIIB+/8=",
+        "store": "sandbox"
+      }
+      """,
+      minimal: #"{"device": {"id": "tablet-17"}, "products": ["com.example.b"]}"#),
+    WireSample(
+      GrantBatchResponse.self,
+      """
+      {
+        "grants": [
+          {"download": \(plainTerms), "grant": "0123456789abcdef0123456789abcdef", "transaction": "1"}
+        ],
+        "problems": [\(refusal)]
+      }
+      """,
+      minimal: #"{"grants": [], "problems": []}"#),
+    WireSample(
+      GrantBatchResponse.Refusal.self,
+      """
+      {
+        "detail": "the receipt holds no purchase of com.example.b",
+        "expectedOffset": 4096,
+        "faults": [{"code": "title", "detail": "1 to 500 bytes", "path": "localizations"}],
+        "instance": "urn:pullbox:request:7s",
+        "missingStep": "delivery",
+        "product": "com.example.b",
+        "retryAfterSeconds": 30,
+        "serverTime": "2026-11-21T08:30:00.120Z",
+        "status": 402,
+        "title": "The purchase is missing",
+        "type": "urn:pullbox:problem:purchase-required"
+      }
+      """,
+      minimal: refusal),
     WireSample(GrantIdentifier.self, #""0123456789abcdef0123456789abcdef""#),
     WireSample(
       GrantRequest.self,

@@ -1,0 +1,146 @@
+import Commerce
+import ContentPackage
+import CoreTypes
+import Database
+import PullboxAPI
+
+/// What a request wants: a product, and what it says besides.
+struct GrantOrder: Sendable {
+  var product: ProductIdentifier
+  /// Nil for the newest that is released to the device.
+  var version: ContentVersion?
+  /// Nil for the strongest that pays.
+  var transaction: TransactionIdentifier?
+}
+
+/// What an order leads to, with all that the answer needs: read in one go, and carried out by ``GrantStore``.
+struct GrantPlan: Sendable {
+  var basis: GrantStore.Basis
+  /// The grant that there is, where nothing is to be written.
+  var standing: GrantRecord?
+  var publisherKeys: [PublisherKeyIdentifier]?
+  var signatures: [PublisherSignature]
+  var previous: PreviousContent?
+}
+
+/// Makes plans from what a store vouches for and what the database says, all read from one state of it.
+struct GrantPlanner: Sendable {
+  let rules: EntitlementRules
+  let store: StoreIdentifier
+  let transactions: [VerifiedTransaction]
+  let device: Device
+  let now: Timestamp
+
+  /// A plan for each order, or why there is none. Throws what the database throws.
+  func plans(
+    for orders: [GrantOrder], in connection: borrowing Connection
+  ) throws -> [Result<GrantPlan, Problem>] {
+    let catalog = try ProductTable.related(
+      to: transactions.map(\.product) + orders.map(\.product), in: connection)
+    let report = rules.evaluate(transactions, catalog: catalog, now: now)
+    var offers = Offers(device: device.id)
+    var plans: [Result<GrantPlan, Problem>] = []
+    for order in orders {
+      do {
+        let keys = catalog.first { $0.id == order.product }?.publisherKeys
+        plans.append(
+          .success(try plan(order, report: report, publisherKeys: keys, offers: &offers, in: connection)))
+      } catch let problem as Problem {
+        plans.append(.failure(problem))
+      }
+    }
+    return plans
+  }
+
+  private func plan(
+    _ order: GrantOrder, report: EntitlementReport, publisherKeys: [PublisherKeyIdentifier]?,
+    offers: inout Offers, in connection: borrowing Connection
+  ) throws -> GrantPlan {
+    let content = try offers.content(for: order, in: connection)
+    let transaction = try Self.transaction(for: order, in: report)
+    let owed = try report.products(claimedBy: transaction).filter {
+      try offers.offered($0, in: connection) != nil
+    }
+    let basis = GrantStore.Basis(store: store, transaction: transaction, content: content, owed: owed)
+    let grants = try GrantTable.all(of: content.product, on: device.id, in: connection)
+    return GrantPlan(
+      basis: basis, standing: try GrantStore.standing(on: basis, among: grants, of: device, in: connection),
+      publisherKeys: publisherKeys,
+      signatures: try SignatureTable.all(
+        of: content.product, content.version, by: publisherKeys, in: connection),
+      previous: ReusableContent.previous(of: content.digest, among: grants))
+  }
+
+  private static func transaction(
+    for order: GrantOrder, in report: EntitlementReport
+  ) throws(Problem) -> TransactionIdentifier {
+    switch report[order.product] {
+    case .owned(let claim):
+      guard let wanted = order.transaction else { return claim.transaction }
+      let claims = report.claims[order.product] ?? []
+      guard claims.contains(where: { $0.transaction == wanted }) else {
+        throw Problem(.purchaseRequired, "transaction \(wanted) does not pay for \(order.product)")
+      }
+      return wanted
+    case .expired: throw Problem(.entitlementExpired)
+    case .revoked: throw Problem(.entitlementRevoked)
+    case .notOwned: throw Problem(.purchaseRequired, "the receipt holds no purchase of \(order.product)")
+    }
+  }
+}
+
+/// What a device is offered, each product looked up once.
+struct Offers {
+  let device: DeviceIdentifier
+  private var known: [ProductIdentifier: ReleasedContent?] = [:]
+
+  init(device: DeviceIdentifier) {
+    self.device = device
+  }
+
+  /// Nil when nothing is released to the device.
+  mutating func offered(
+    _ product: ProductIdentifier, in connection: borrowing Connection
+  ) throws -> ReleasedContent? {
+    if let known = known[product] { return known }
+    let content = try VersionTable.offered(product, to: device, in: connection)
+    known[product] = .some(content)
+    return content
+  }
+
+  /// The content that is ordered. Throws `product-unknown`, `version-unknown` or `content-withdrawn`.
+  mutating func content(
+    for order: GrantOrder, in connection: borrowing Connection
+  ) throws -> ReleasedContent {
+    let (product, version) = (order.product, order.version)
+    let content =
+      if let version {
+        try VersionTable.available(product, version, to: device, in: connection)
+      } else {
+        try offered(product, in: connection)
+      }
+    if let content { return content }
+    guard try ProductTable.exists(product, in: connection) else {
+      throw Problem(.productUnknown, "no product is named \(product)")
+    }
+    if try VersionTable.isWithdrawn(product, version, in: connection) { throw Problem(.contentWithdrawn) }
+    throw try Self.notReleased(product, version, in: connection)
+  }
+
+  /// Tells a device that a partial release does not reach yet from one that asks for what no device gets.
+  private static func notReleased(
+    _ product: ProductIdentifier, _ version: ContentVersion?, in connection: borrowing Connection
+  ) throws -> Problem {
+    let part = try VersionTable.releasedToPart(of: product, in: connection)
+    if let part, version == nil || version == part {
+      return Problem(
+        .versionUnknown,
+        "\(product) \(part) is released to a part of the devices so far, and this device is not among them; ask again later"
+      )
+    }
+    return Problem(
+      .versionUnknown,
+      version.map { "\(product) has no version \($0) that is released to this device" }
+        ?? "no version of \(product) is released yet")
+  }
+}

@@ -1,0 +1,127 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import PullboxAPI
+
+extension GrantService {
+  /// `base` is put before the addresses in the answer where no public URL is configured; empty leaves them
+  /// relative. `id` is the request's, for the log.
+  func grant(_ request: GrantRequest, base: String = "", asked id: String = "") async throws -> (
+    response: GrantResponse, isNew: Bool
+  ) {
+    let order = GrantOrder(
+      product: request.product, version: request.version, transaction: request.transaction)
+    let granted = try await carryOut([order], of: request.proof, for: request.device, asked: id)
+    let (plan, issued) = try granted[0].get()
+    return (response(to: plan, issued, base: base), issued.isNew)
+  }
+
+  /// Every product of one proof, with one question to the store and one write. What is wrong with one product is
+  /// in the answer; what is wrong with the proof is thrown.
+  func grants(_ request: GrantBatchRequest, base: String = "", asked id: String = "") async throws -> (
+    response: GrantBatchResponse, isNew: Bool
+  ) {
+    let orders = request.products.map { GrantOrder(product: $0) }
+    let granted = try await carryOut(orders, of: request.proof, for: request.device, asked: id)
+    var answer = GrantBatchResponse()
+    var isNew = false
+    for (order, result) in zip(orders, granted) {
+      switch result {
+      case .success((let plan, let issued)):
+        answer.grants.append(response(to: plan, issued, base: base))
+        isNew = isNew || issued.isNew
+      case .failure(let problem):
+        answer.problems.append(GrantBatchResponse.Refusal(product: order.product, problem: problem))
+      }
+    }
+    return (answer, isNew)
+  }
+
+  private typealias Granted = (plan: GrantPlan, issued: GrantStore.Issued)
+
+  private func carryOut(
+    _ orders: [GrantOrder], of proof: Proof, for device: Device, asked id: String
+  ) async throws -> [Result<Granted, Problem>] {
+    let key = try verifier.key(of: proof)
+    let verified: VerifiedProof
+    if let known = try verifier.known(key) {
+      verified = known
+    } else {
+      // The store is not asked for what could not be granted anyway.
+      let refusals = try await refusals(of: orders, for: device.id)
+      if refusals.count == orders.count { return refusals.map { .failure($0) } }
+      verified = try await verifier.ask(about: proof, as: key, for: id, apply: applyRevocations)
+    }
+    try Self.requireBinding(of: verified, to: device.id)
+    let planner = GrantPlanner(
+      rules: rules, store: key.store, transactions: verified.transactions, device: device,
+      now: grantStore.clock.now())
+    let plans = try await grantStore.database.read { try planner.plans(for: orders, in: $0) }.map { plan in
+      plan.flatMap { stops.isBlocked(content: $0.basis.content.digest) ? .failure(.withdrawn) : .success($0) }
+    }
+    return try await write(plans, for: device)
+  }
+
+  /// Writes what is not there yet: nothing for a repetition, and all the rest at once.
+  private func write(
+    _ plans: [Result<GrantPlan, Problem>], for device: Device
+  ) async throws -> [Result<Granted, Problem>] {
+    let bases = plans.compactMap { plan in
+      (try? plan.get()).flatMap { $0.standing == nil ? $0.basis : nil }
+    }
+    var issued = try await (bases.isEmpty ? [] : grantStore.grants(on: bases, to: device))[...]
+    return plans.map { plan in
+      plan.flatMap { plan in
+        if let grant = plan.standing {
+          return .success((plan, GrantStore.Issued(grant: grant, isNew: false)))
+        }
+        return issued.removeFirst().map { (plan, $0) }
+      }
+    }
+  }
+
+  /// Why each order cannot be granted, whatever was bought; fewer than there are orders where one of them can.
+  private func refusals(
+    of orders: [GrantOrder], for device: DeviceIdentifier
+  ) async throws -> [Problem] {
+    let stops = stops
+    let contents = try await grantStore.database.read { connection in
+      var offers = Offers(device: device)
+      var contents: [Result<ReleasedContent, Problem>] = []
+      for order in orders {
+        do {
+          contents.append(.success(try offers.content(for: order, in: connection)))
+        } catch let problem as Problem {
+          contents.append(.failure(problem))
+        }
+      }
+      return contents
+    }
+    return contents.compactMap { content in
+      switch content {
+      case .success(let content): stops.isBlocked(content: content.digest) ? .withdrawn : nil
+      case .failure(let problem): problem
+      }
+    }
+  }
+
+  private func response(
+    to plan: GrantPlan, _ issued: GrantStore.Issued, base: String
+  ) -> GrantResponse {
+    let grant = issued.grant
+    let ticket = tickets.issue(for: grant, isRenewal: false)
+    let address = "\(publicURL.isEmpty ? base : publicURL)/v1/content/\(grant.digest.hexadecimal)"
+    let terms = DownloadTerms(
+      product: grant.product, version: grant.version, length: grant.length, digest: grant.digest,
+      manifestDigest: grant.manifestDigest, contentURL: address, manifestURL: address + "/manifest",
+      ticket: ticket.ticket, ticketExpires: ticket.ticketExpires, publisherKeys: plan.publisherKeys,
+      signatures: plan.signatures.isEmpty ? nil : plan.signatures, previous: plan.previous)
+    return GrantResponse(
+      grant: grant.id, transaction: grant.transaction, download: terms, renewalSecret: issued.renewalSecret)
+  }
+}
+
+extension Problem {
+  fileprivate static var withdrawn: Problem { Problem(.contentWithdrawn) }
+}
