@@ -133,6 +133,23 @@ struct GroupCommitTests {
     }
   }
 
+  @Test("a file that may not be written is told, and noticed by the check of readiness") func readOnly()
+    async throws
+  {
+    let database = try open()
+    try await database.check()
+    // From the next transaction on.
+    try await database.write(locking: []) { _ = try $0.query("PRAGMA query_only = ON") }
+    let error = await #expect(throws: DatabaseError.self) {
+      try await database.write(locking: []) { try $0.execute("INSERT INTO rows VALUES (1, 'a')") }
+    }
+    #expect(error?.code == .readOnly)
+    #expect(error?.temporaryFailure == .storage)
+    #expect(database.lastWriteFailure?.code == .readOnly)
+    await #expect(throws: DatabaseError.self) { try await database.check() }
+    #expect(try await ids(database).isEmpty)
+  }
+
   @Test("a commit that fails is the error of the body that broke it, and no row of that stays")
   func commitFails() async throws {
     let database = try open()

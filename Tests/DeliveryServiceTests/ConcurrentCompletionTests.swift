@@ -39,6 +39,8 @@ struct ConcurrentCompletionTests {
       for product in products {
         let grant = try await server.grant(product, receipt: receipt).value
         _ = try await server.fetch(grant)
+        // Written down: what is to be seen here is how the two completions meet.
+        _ = try await server.status(grant)
         grants.append(grant)
       }
       let answers = try await withThrowingTaskGroup(of: CompletionResponse.self) { group in

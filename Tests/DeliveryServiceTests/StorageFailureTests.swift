@@ -39,7 +39,8 @@ struct StorageFailureTests {
       #expect(problem.code == code)
       #expect(problem.retryAfterSeconds != nil)
     }
-    #expect(try await server.api.exchange("GET", "/readyz").status == 503)
+    let unready = try await server.problem { _ = try await server.api.exchange("GET", "/readyz") }
+    #expect(unready.code == .unavailable)
   }
 
   private func expectRecovery(
@@ -71,36 +72,23 @@ struct StorageFailureTests {
     }
   }
 
-  @Test("a database that may not be written is 503, and all goes on once it may") func readOnly() async throws
-  {
-    try await ServerHarness.run { server in
-      try await server.publish(package)
-      let grant = try await server.grant(to: server.device)
-      _ = try await server.fetch(grant)
-      let report = server.report(grant)
-      let database = server.server.collector.database
-      try await database.write(locking: []) { _ = try $0.query("PRAGMA query_only = ON") }
-      try await expectRefusals(.unavailable, by: server, completing: grant, report)
-      try await database.write(locking: []) { _ = try $0.query("PRAGMA query_only = OFF") }
-      try await expectRecovery(of: server, completing: grant, report)
-    }
-  }
-
-  @Test("a completion that is recorded is answered, whatever becomes of the call to the store")
+  @Test(
+    "a completion that is recorded is answered, whatever becomes of the call to the store",
+    .enabled(if: SmallDisk.isAvailable))
   func recordedCompletion() async throws {
-    try await ServerHarness.run { server in
+    let disk = try SmallDisk(.mebibytes(80))
+    try await ServerHarness.run(in: disk.directory) { server in
       try await server.publish(package)
       let grant = try await server.grant(to: server.device)
       _ = try await server.fetch(grant)
-      let report = server.report(grant)
-      let database = server.server.collector.database
       server.store.state.withLock { $0.holdsAnswers = true }
+      let report = server.report(grant)
       async let answer = server.complete(grant, report)
       await server.store.waitForFinished()
-      try await database.write(locking: []) { _ = try $0.query("PRAGMA query_only = ON") }
+      try disk.fill()
       server.store.releaseAnswers()
       #expect(try await answer.value.state == .completed)
-      try await database.write(locking: []) { _ = try $0.query("PRAGMA query_only = OFF") }
+      try disk.clear()
     }
   }
 
