@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import CoreTypes
 internal import SystemCalls
 
 /// Owns SQLite's connection and its prepared statements. Not Sendable: it lives on its connection's thread.
@@ -9,11 +10,12 @@ final class ConnectionHandle {
   private var cache = StatementCache(capacity: 128)
   /// Pages in the write-ahead log after the last commit that wrote any; -1 until there is one.
   private let pagesInLog: UnsafeMutablePointer<Int32>
+  /// Pages in the log that are worth a checkpoint.
+  private var checkpointInterval = Int32.max
+  private var lastPagesInLog: Int32 = -1
+  private var busyTimeout: Int32 = 0
   /// As many pages as the log has when the next checkpoint is tried.
-  private var checkpointAt = checkpointInterval
-
-  /// Pages in the log that are worth a checkpoint: as SQLite itself has it.
-  private static let checkpointInterval: Int32 = 1000
+  private var checkpointAt = Int32.max
 
   /// Done once, before the first connection; where another library was faster, SQLite works all the same.
   private static let isConfigured = csqlite_configure() == SQLITE_OK
@@ -43,6 +45,7 @@ final class ConnectionHandle {
   }
 
   func configure(busyTimeoutInMilliseconds: Int32) throws(DatabaseError) {
+    busyTimeout = busyTimeoutInMilliseconds
     try check(unsafe sqlite3_busy_timeout(database, busyTimeoutInMilliseconds))
     // A quoted name that is no column is an error rather than a string.
     try check(unsafe csqlite_set_option(database, SQLITE_DBCONFIG_DQS_DML, 0))
@@ -78,9 +81,16 @@ final class ConnectionHandle {
 }
 
 extension ConnectionHandle {
+  /// SQLite's own, which no migration changes.
+  private static let pageLength: Int64 = 4096
+  /// In milliseconds: writes wait meanwhile.
+  private static let longestPauseForReaders: Int32 = 100
+
   /// Commits no longer end with a checkpoint: ``checkpointIfDue()`` makes it, after the answers.
-  func takeOverCheckpoints() {
+  func takeOverCheckpoints(every length: ByteCount) {
     unsafe csqlite_watch_log(database, pagesInLog)
+    checkpointInterval = Int32(clamping: max(1, length.rawValue / Self.pageLength))
+    checkpointAt = checkpointInterval
   }
 
   /// Whether the last commit wrote anything; asked once.
@@ -90,13 +100,18 @@ extension ConnectionHandle {
   /// back by a reader, is tried again when the log has grown further.
   func checkpointIfDue() {
     let pages = unsafe pagesInLog.pointee
+    guard pages >= 0 else { return }
+    // The log has begun anew.
+    if pages < lastPagesInLog { checkpointAt = checkpointInterval }
+    lastPagesInLog = pages
     guard pages >= checkpointAt else { return }
+    checkpointAt = pages + checkpointInterval
+    let isLong = pages / 4 >= checkpointInterval
+    if isLong { _ = unsafe sqlite3_busy_timeout(database, Self.longestPauseForReaders) }
     // Where reads overlap all the time, the log begins anew only if the readers of its end are waited for.
-    let mode = pages >= 8 * Self.checkpointInterval ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE
-    var (logged, moved): (Int32, Int32) = (0, 0)
-    let result = unsafe sqlite3_wal_checkpoint_v2(database, nil, mode, &logged, &moved)
-    let isDone = result == SQLITE_OK && logged == moved
-    checkpointAt = isDone ? Self.checkpointInterval : pages + Self.checkpointInterval
+    let mode = isLong ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE
+    _ = unsafe sqlite3_wal_checkpoint_v2(database, nil, mode, nil, nil)
+    if isLong { _ = unsafe sqlite3_busy_timeout(database, busyTimeout) }
   }
 }
 
@@ -111,12 +126,13 @@ extension ConnectionHandle {
     guard mode?.values == [.text("wal")] else {
       throw DatabaseError(.cannotOpen, "the file system does not allow a write-ahead log")
     }
-    // The log keeps the size of its largest transaction otherwise.
+    // The log keeps the size of its largest transaction otherwise; a cache is counted in kibibytes.
     try execute(
       script: """
         PRAGMA synchronous = \(options.durability.rawValue);
         PRAGMA foreign_keys = ON;
-        PRAGMA journal_size_limit = 4194304
+        PRAGMA journal_size_limit = \(options.log.rawValue);
+        PRAGMA cache_size = -\(options.cache.rawValue / 1024)
         """)
   }
 

@@ -34,6 +34,10 @@ extension Database {
     public var queueLimit: Int
     /// How long a body waits for its turn before it is refused as `overloaded`; nil waits for ever.
     public var longestWait: Duration?
+    /// What each connection keeps of the file in memory, at most.
+    public var cache: ByteCount
+    /// How long the write-ahead log grows before it is moved to its place in the file. The room stays its own.
+    public var log: ByteCount
     /// Room on the disk that is kept for the day when there is none: see ``Database/releaseReserve()``.
     public var reserve: ByteCount
     /// For tests: whether bodies of writes run twice.
@@ -42,11 +46,12 @@ extension Database {
     public var kindsNotRehearsed: Set<String>
 
     /// The defaults: nothing committed is lost, a lock is waited for 5 seconds, one connection reads for each
-    /// processor up to four, 4096 bodies wait, each at most 5 seconds, no room is reserved.
+    /// processor up to four, 4096 bodies wait, each at most 5 seconds; 8 MiB of the file
+    /// are kept in memory for each connection, the log has up to 16 MiB, no room is reserved.
     public init(
       durability: Durability = .full, busyTimeout: Duration = .seconds(5), readers: Int? = nil,
-      queueLimit: Int = 4096, longestWait: Duration? = .seconds(5), reserve: ByteCount = .zero,
-      rehearsal: Rehearsal = .none,
+      queueLimit: Int = 4096, longestWait: Duration? = .seconds(5), cache: ByteCount = .mebibytes(8),
+      log: ByteCount = .mebibytes(16), reserve: ByteCount = .zero, rehearsal: Rehearsal = .none,
       kindsNotRehearsed: Set<String> = []
     ) {
       self.durability = durability
@@ -54,13 +59,16 @@ extension Database {
       self.readers = max(1, readers ?? min(4, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
       self.queueLimit = queueLimit
       self.longestWait = longestWait
+      self.cache = cache
+      self.log = log
       self.reserve = reserve
       self.rehearsal = rehearsal
       self.kindsNotRehearsed = kindsNotRehearsed
     }
 
     /// For a program with one user: one connection reads, and nothing is refused because it waits.
-    public static let small = Options(readers: 1, queueLimit: .max, longestWait: nil)
+    public static let small = Options(
+      readers: 1, queueLimit: .max, longestWait: nil, cache: .mebibytes(2), log: .mebibytes(4))
 
     func wait(_ patience: Patience) -> Duration? {
       switch patience {

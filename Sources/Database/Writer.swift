@@ -31,7 +31,7 @@ final class Writer: Sendable {
       let handle = try ConnectionHandle(path: path, log: log)
       try handle.prepare(options)
       try handle.migrate(migrations)
-      handle.takeOverCheckpoints()
+      handle.takeOverCheckpoints(every: options.log)
       return handle
     }
   }

@@ -1,3 +1,4 @@
+import CoreTypes
 import Database
 import PullboxTesting
 import Synchronization
@@ -65,6 +66,7 @@ struct BodyQueueTests {
       let error = await #expect(throws: DatabaseError.self) { try await insert(1, into: database) }
       #expect(error?.code == .overloaded)
       #expect(error?.isRetryable == true)
+      #expect(error?.temporaryFailure == .overloaded)
     }
     await #expect(throws: DatabaseError.self) { try await database.read { _ in } }
   }

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import Dispatch
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -89,6 +90,34 @@ struct StorageFailureTests {
       server.store.releaseAnswers()
       #expect(try await answer.value.state == .completed)
       try disk.clear()
+    }
+  }
+
+  @Test("a request that the database does not come to in time is 503, and the next one is served")
+  func overload() async throws {
+    var options = TestDatabase.options
+    options.longestWait = .seconds(1)
+    try await ServerHarness.run(database: options) { server in
+      func put() async throws {
+        _ = try await server.operatorAPI.call(
+          "PUT", "/v1/operator/products/com.example.new", body: ProductDescription(), as: OperatorProduct.self
+        )
+      }
+      let database = server.server.collector.database
+      let gate = DispatchSemaphore(value: 0)
+      let (begun, continuation) = AsyncStream.makeStream(of: Void.self)
+      async let held: Void = database.write(locking: [], waiting: .unlimited) { _ in
+        continuation.yield()
+        gate.wait()
+        gate.signal()
+      }
+      for await _ in begun { break }
+      let problem = try await server.problem(put)
+      #expect(problem.code == .unavailable)
+      #expect(problem.retryAfterSeconds != nil)
+      gate.signal()
+      try await held
+      try await put()
     }
   }
 
