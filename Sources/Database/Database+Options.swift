@@ -70,8 +70,8 @@ extension Database {
     public static let small = Options(
       readers: 1, queueLimit: .max, longestWait: nil, cache: .mebibytes(2), log: .mebibytes(4))
 
-    func wait(_ patience: Patience) -> Duration? {
-      switch patience {
+    func wait(_ waiting: Waiting) -> Duration? {
+      switch waiting {
       case .limited: longestWait
       case .unlimited: nil
       }

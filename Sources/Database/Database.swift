@@ -21,7 +21,7 @@ internal import SystemCalls
 ///     }
 public final class Database: Sendable {
   /// How long a body waits for its turn.
-  public enum Patience: Sendable {
+  public enum Waiting: Sendable {
     /// As long as ``Options/longestWait`` says: for what a client waits for.
     case limited
     /// Without an end: for work in the background, which nothing else makes up for.
@@ -96,21 +96,21 @@ public final class Database: Sendable {
   /// served all the same.
   @discardableResult
   public func write<Value: Sendable>(
-    locking locks: [DatabaseLock], waiting patience: Patience = .limited,
+    locking locks: [DatabaseLock], waiting: Waiting = .limited,
     _ body: @escaping @Sendable (borrowing Connection) throws -> Value,
     then effect: (@Sendable (Value) -> Void)? = nil
   ) async throws -> Value {
-    try await CalledBody(locks: locks, waitingAtMost: options.wait(patience), then: effect, body)
+    try await CalledBody(locks: locks, waitingAtMost: options.wait(waiting), then: effect, body)
       .value(from: writer.queue)
   }
 
   /// `body` sees one state of the database, with everything that was written before the call; a statement that
   /// writes throws ``DatabaseError`` `readOnly`. Throws and ends as ``write(locking:waiting:_:then:)`` does.
   public func read<Value: Sendable>(
-    waiting patience: Patience = .limited,
+    waiting: Waiting = .limited,
     _ body: @escaping @Sendable (borrowing Connection) throws -> Value
   ) async throws -> Value {
-    try await CalledBody(waitingAtMost: options.wait(patience), body).value(from: readers.queue)
+    try await CalledBody(waitingAtMost: options.wait(waiting), body).value(from: readers.queue)
   }
 
   /// Does what ``write(locking:waiting:_:then:)`` does and blocks the caller, however long it takes: for threads of

@@ -46,10 +46,10 @@ struct BodyQueueTests {
     while database.waiting.writes < count { await Task.yield() }
   }
 
-  private func insert(_ id: Int, into database: Database, _ patience: Database.Patience = .limited)
+  private func insert(_ id: Int, into database: Database, _ limit: Database.Waiting = .limited)
     async throws
   {
-    try await database.write(locking: [], waiting: patience) {
+    try await database.write(locking: [], waiting: limit) {
       try $0.execute("INSERT INTO rows VALUES (?)", [.integer(id)])
     }
   }
