@@ -15,7 +15,7 @@ struct RouteAdmission: Sendable {
     let namesGrant = declaration.pattern.contains("{grant}") && declaration.access == .open
     return { request, parameters, respond in
       let client = client(of: request, kind, grant: namesGrant ? parameters["grant"] : nil)
-      try control.admit(kind, from: address(of: request), client: client)
+      try control.admit(kind, from: settings.client(of: request), client: client)
       defer { control.didAnswer(kind) }
       // Uploads are written to the disk as they arrive.
       guard request.body.expectedLength != .zero, kind != .upload else { return try await respond(request) }
@@ -27,12 +27,6 @@ struct RouteAdmission: Sendable {
     }
   }
 
-  /// The client's address, as a trusted proxy names it.
-  private func address(of request: HTTPRequest) -> PeerAddress {
-    guard settings.dependsOnProxies else { return request.peer }
-    return settings.value.proxies.origin(of: request.peer, ForwardingFields(request)).client
-  }
-
   /// What the request names before its body is read: a grant, or an operator key.
   private func client(of request: HTTPRequest, _ kind: AdmissionClass, grant: String?) -> ClientKey? {
     if let grant { return ClientKey(kind, grant) }
@@ -40,6 +34,14 @@ struct RouteAdmission: Sendable {
     case .operator, .upload: return request.bearerToken.map { ClientKey(kind, $0) }
     case .store, .ticket, .completion, .catalog: return nil
     }
+  }
+}
+
+extension LiveSettings {
+  /// The client's address, as a trusted proxy names it.
+  func client(of request: HTTPRequest) -> PeerAddress {
+    guard dependsOnProxies else { return request.peer }
+    return value.proxies.origin(of: request.peer, ForwardingFields(request)).client
   }
 }
 

@@ -17,12 +17,12 @@ struct GrantRoutes: Sendable {
   func add(to routes: inout ScopedRoutes) {
     routes.public(.post, "/v1/entitlements") { request, _ in
       let asked = try await request.decode(EntitlementsRequest.self, upTo: Self.maximumProofLength)
-      try admission.charge(.store, client: ClientKey(.store, asked.device.id))
+      try charge(asked.device, for: request)
       return try .json(try await grants.entitlements(of: asked, asked: request.id))
     }
     routes.public(.post, "/v1/grants") { request, _ in
       let asked = try await request.decode(GrantsRequest.self, upTo: Self.maximumProofLength)
-      try admission.charge(.store, client: ClientKey(.store, asked.device.id))
+      try charge(asked.device, for: request)
       let origin = settings.value.proxies.origin(of: request.peer, ForwardingFields(request))
       let base = origin.base ?? ""
       switch asked {
@@ -52,6 +52,20 @@ struct GrantRoutes: Sendable {
       let response = try await grants.complete(id, with: completion, credential: credential)
       return try .json(response, status: response.state == .finished ? .ok : .accepted)
     }
+  }
+
+  /// A device counts together with its address: its name is no secret, and another that sends it must not use up what
+  /// the device may ask.
+  private func charge(_ device: Device, for request: HTTPRequest) throws(Problem) {
+    let client = settings.client(of: request)
+    try admission.charge(
+      .store,
+      client: ClientKey(.store, DeviceAddress(device: device.id, network: PeerNetwork(limiting: client))))
+  }
+
+  private struct DeviceAddress: Hashable {
+    var device: DeviceIdentifier
+    var network: PeerNetwork
   }
 
   private static func grant(_ parameters: PathParameters) throws(Problem) -> GrantIdentifier {
