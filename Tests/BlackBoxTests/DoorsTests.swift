@@ -11,6 +11,7 @@ import Testing
 @Suite("The doors from outside", .serialized, .timeLimit(.minutes(10)))
 struct DoorsTests {
   private static let memoryBound = 128 << 20
+  private static let operatorKey = "operator-key-of-a-test"
 
   /// A server alone; its store is never asked.
   private func withServer(
@@ -21,7 +22,7 @@ struct DoorsTests {
       "pullbox-server",
       [
         "--listen", "127.0.0.1:0", "--state", directory.path("state"), "--store-url", "http://127.0.0.1:9",
-        "--store-credential", "unused", "--operator-key", "key",
+        "--store-credential", "unused", "--operator-key", Self.operatorKey,
       ] + options, name: "server", in: directory)
     let client = try HTTPClient()
     do {
@@ -131,14 +132,22 @@ struct DoorsTests {
   @Test("50,000 made-up locales leave nothing in memory")
   func locales() async throws {
     // One address asks all of them.
-    try await withServer(["--unlimited-address", "127.0.0.0/8"]) { daemon, _, port in
+    try await withServer(["--unlimited-address", "127.0.0.0/8"]) { daemon, web, port in
+      let product = Array(
+        #"{"localizations":{"en-US":{"title":"A","description":""}},"prices":{"FRA":{"amount":"3.49","currency":"EUR"}}}"#
+          .utf8)
+      let made = try await web.send(
+        "PUT", "/v1/operator/products/com.example.a",
+        headers: [("Authorization", "Bearer \(Self.operatorKey)")],
+        body: product)
+      #expect((200...201).contains(made.status), "\(made.text)")
       let connection = try RawConnection.tcp(port: port)
       var before = 0
       for round in 0..<1000 {
         var requests = ""
         for number in 0..<50 {
           requests +=
-            "GET /v1/products?ids=com.example.a&locale=x\(round)-\(number) HTTP/1.1\r\nHost: a\r\n\r\n"
+            "GET /v1/products?id=com.example.a&locale=x\(round)-\(number) HTTP/1.1\r\nHost: a\r\n\r\n"
         }
         try await connection.send(requests)
         for _ in 0..<50 { #expect(try await connection.receiveResponse().status == 200) }

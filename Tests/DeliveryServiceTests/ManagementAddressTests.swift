@@ -12,7 +12,7 @@ struct ManagementAddressTests {
     try await ServerHarness.run(options: ["--management-listen", "127.0.0.1:0"]) { server in
       let address = try #require(server.server.managementAddresses.first)
       let management = APIClient(
-        baseURL: "http://\(address)", credential: "operator", client: server.client)
+        baseURL: "http://\(address)", credential: ServerHarness.operatorKey, client: server.client)
       for path in ["/metrics", "/v1/operator/products", "/v1/operator/uploads/a", "/v1/operator/nothing"] {
         let problem = try await server.problem { _ = try await server.operatorAPI.exchange("GET", path) }
         #expect(problem.code == .notFound, "\(path)")
