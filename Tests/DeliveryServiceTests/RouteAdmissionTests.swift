@@ -6,6 +6,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import ServiceRuntime
+import SystemCalls
 import Testing
 
 @testable import DeliveryService
@@ -178,6 +179,29 @@ struct RouteAdmissionTests {
         let refused = wrongly
         #expect(throws: (any Error).self) { try refused.admissionLimits() }
       }
+    }
+  }
+
+  @Test("a question writes nothing, not even what was sent a moment ago")
+  func questions() async throws {
+    // The recorder's clock stands still: nothing but a request can write.
+    try await ServerHarness.run(timer: ManualMonotonicClock()) { server in
+      try await server.publish([1, 2, 3])
+      let grant = try await server.grantForPurchase()
+      #expect(try await server.fetch(grant).status == 200)
+      let log = server.configuration.state + "/server.db-wal"
+      let before = try FileSystem.read(log, upTo: .mebibytes(64))
+      #expect(try await server.status(grant).bytesDelivered == ByteCount(3))
+      for path in [
+        "/metrics", "/v1/products", "/products_v1.json", "/healthz", "/readyz", "/v1/grants/\(grant.grant)",
+        grant.download.manifestURL, "/nowhere",
+      ] {
+        _ = try await server.client.send(ClientRequest(method: "GET", url: server.api.url(path)))
+      }
+      for path in ["/v1/operator/deliveries", "/v1/operator/audit", "/v1/operator/products"] {
+        #expect(try await server.operatorAPI.exchange("GET", path).status == 200)
+      }
+      #expect(try FileSystem.read(log, upTo: .mebibytes(64)) == before)
     }
   }
 }
