@@ -56,10 +56,10 @@ public struct APIClient: Sendable {
   }
 
   /// Sends `body` as JSON, or no body for nil, and decodes the JSON that comes back. `address` is as in
-  /// ``url(_:query:)``.
+  /// ``url(_:query:)``; `headers` are added to the client's own.
   public func call<Value: Decodable & Sendable>(
     _ method: String, _ address: String, query: [(String, String)] = [], body: (some Encodable & Sendable)?,
-    as type: Value.Type = Value.self
+    headers: [(String, String)] = [], as type: Value.Type = Value.self
   ) async throws(APICallError) -> APIResponse<Value> {
     var bytes: [UInt8]?
     if let body {
@@ -69,8 +69,8 @@ public struct APIClient: Sendable {
         throw .unexpectedResponse(status: 0, detail: "the request cannot be written as JSON: \(error)")
       }
     }
-    return try await call(
-      method, address, query: query, bytes: bytes, mediaType: "application/json", as: type)
+    return try Self.decode(
+      try await exchange(method, address, query: query, bytes: bytes, headers: headers))
   }
 
   /// Sends no body but these fields, and decodes the JSON that comes back.

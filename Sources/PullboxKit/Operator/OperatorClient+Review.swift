@@ -21,11 +21,13 @@ extension OperatorClient {
       "reject", to: Self.path(of: product, version: version), body: ReasonBody(reason: reason))
   }
 
-  /// Releases an approved version to all devices or a part of them, at once or at a date to come.
+  /// Releases an approved version to all devices or a part of them, at once or at a date to come. With `tag`, only the
+  /// version as it was read with that tag: else `precondition-failed`.
   public func release(
-    _ product: ProductIdentifier, version: ContentVersion, with request: ReleaseRequest = ReleaseRequest()
+    _ product: ProductIdentifier, version: ContentVersion, with request: ReleaseRequest = ReleaseRequest(),
+    ifMatch tag: String? = nil
   ) async throws(APICallError) -> VersionRecord {
-    try await post("release", to: Self.path(of: product, version: version), body: request)
+    try await post("release", to: Self.path(of: product, version: version), body: request, ifMatch: tag)
   }
 
   /// Takes the date of its release away.
@@ -34,15 +36,16 @@ extension OperatorClient {
   ) async throws(APICallError) -> VersionRecord {
     try await api.call(
       "DELETE", Self.path(of: product, version: version) + "/release", body: EmptyBody?.none,
-      as: VersionRecord.self
+      headers: Self.stepHeaders(), as: VersionRecord.self
     ).value
   }
 
-  /// Ends a version's delivery, by the rules of `request`.
+  /// Ends a version's delivery, by the rules of `request`; `tag` is as in ``release(_:version:with:ifMatch:)``.
   public func withdraw(
-    _ product: ProductIdentifier, version: ContentVersion, with request: WithdrawalRequest
+    _ product: ProductIdentifier, version: ContentVersion, with request: WithdrawalRequest,
+    ifMatch tag: String? = nil
   ) async throws(APICallError) -> VersionRecord {
-    try await post("withdraw", to: Self.path(of: product, version: version), body: request)
+    try await post("withdraw", to: Self.path(of: product, version: version), body: request, ifMatch: tag)
   }
 
   /// The bytes that a release would make the devices fetch that hold another version: all of them, or
@@ -56,9 +59,11 @@ extension OperatorClient {
   }
 
   private func post(
-    _ step: String, to path: String, body: some Encodable & Sendable
+    _ step: String, to path: String, body: some Encodable & Sendable, ifMatch tag: String? = nil
   ) async throws(APICallError) -> VersionRecord {
-    try await api.call("POST", path + "/" + step, body: body, as: VersionRecord.self).value
+    try await api.call(
+      "POST", path + "/" + step, body: body, headers: Self.stepHeaders(ifMatch: tag), as: VersionRecord.self
+    ).value
   }
 
   private static func path(of product: ProductIdentifier, version: ContentVersion) -> String {

@@ -1,6 +1,7 @@
 public import Commerce
 public import ContentPackage
 import CoreTypes
+import Crypto
 public import HTTPClient
 public import PullboxAPI
 public import PullboxAPIClient
@@ -28,7 +29,8 @@ public struct OperatorClient: Sendable {
   private(set) var api: APIClient
 
   /// How long calls are repeated while the server does not answer; nil, the default, makes each call once.
-  /// Every call of an operator may be made twice. Uploads retry by themselves.
+  /// Every call of an operator may be made twice; steps that a repetition could take again carry a key. Uploads retry
+  /// by themselves.
   public var unavailabilityRetry: UnavailabilityRetry? {
     get { api.unavailabilityRetry }
     set { api.unavailabilityRetry = newValue }
@@ -55,14 +57,19 @@ public struct OperatorClient: Sendable {
 
   /// Creates the product or replaces its description. The description's `id` and `version` are not sent: the
   /// identifier is `id`, and the version belongs to a folder that is published.
+  ///
+  /// With `onlyIfAbsent`, a product that exists stays as it is: `precondition-failed`.
   @discardableResult
   public func put(
-    _ id: ProductIdentifier, _ description: ProductDescription
+    _ id: ProductIdentifier, _ description: ProductDescription, onlyIfAbsent: Bool = false
   ) async throws(APICallError) -> OperatorProduct {
     var description = description
     description.id = id
     description.version = nil
-    return try await api.call("PUT", "/v1/operator/products/\(id)", body: description).value
+    return try await api.call(
+      "PUT", "/v1/operator/products/\(id)", body: description,
+      headers: onlyIfAbsent ? [("If-None-Match", "*")] : []
+    ).value
   }
 
   /// One page of products, `after` being the `next` of the page before; nil is the first. `publication` and
@@ -87,8 +94,19 @@ public struct OperatorClient: Sendable {
   public func version(
     _ version: ContentVersion, of product: ProductIdentifier
   ) async throws(APICallError) -> VersionRecord? {
+    try await taggedVersion(version, of: product)?.record
+  }
+
+  /// The version with its history, and the tag by which a step is taken only if it is still so; nil when the product has
+  /// none of that name.
+  public func taggedVersion(
+    _ version: ContentVersion, of product: ProductIdentifier
+  ) async throws(APICallError) -> (record: VersionRecord, tag: String?)? {
     do {
-      return try await api.get("/v1/operator/products/\(product)/versions/\(version)", as: VersionRecord.self)
+      let response = try await api.call(
+        "GET", "/v1/operator/products/\(product)/versions/\(version)", body: EmptyBody?.none,
+        as: VersionRecord.self)
+      return (response.value, response.head.headers["ETag"])
     } catch .problem(let problem) where problem.code == .versionUnknown {
       return nil
     }
@@ -121,7 +139,8 @@ public struct OperatorClient: Sendable {
     _ grant: GrantShortName, reason: String?
   ) async throws(APICallError) -> OperatorGrant {
     try await api.call(
-      "POST", "/v1/operator/grants/\(grant)/revoke", body: ReasonBody(reason: reason)
+      "POST", "/v1/operator/grants/\(grant)/revoke", body: ReasonBody(reason: reason),
+      headers: Self.stepHeaders()
     ).value
   }
 
@@ -130,7 +149,8 @@ public struct OperatorClient: Sendable {
     _ grant: GrantShortName, reason: String?
   ) async throws(APICallError) -> OperatorGrant {
     try await api.call(
-      "POST", "/v1/operator/grants/\(grant)/reinstate", body: ReasonBody(reason: reason)
+      "POST", "/v1/operator/grants/\(grant)/reinstate", body: ReasonBody(reason: reason),
+      headers: Self.stepHeaders()
     ).value
   }
 
@@ -163,6 +183,11 @@ public struct OperatorClient: Sendable {
     var api = api
     api.unavailabilityRetry = nil
     return Uploader(server: TusClient(api: api, client: client), resumeFile: resumeFile)
+  }
+
+  /// A fresh key, which all repetitions of one call have; with `tag`, the call is for that state only.
+  static func stepHeaders(ifMatch tag: String? = nil) -> [(String, String)] {
+    [("Idempotency-Key", RandomBytes.token(bits: 128))] + (tag.map { [("If-Match", $0)] } ?? [])
   }
 
   static func page(_ after: String?) -> [(String, String)] {

@@ -71,7 +71,11 @@ enum PublishCommand: Command {
       var description = source.description ?? source.defaultDescription
       // Content of a product that is new here is signed from the first version on.
       if !isKnown, description.publisherKeys == nil { description.publisherKeys = keys.identifiers }
-      try await client.put(product, description)
+      do throws(APICallError) {
+        try await client.put(product, description, onlyIfAbsent: !isKnown)
+      } catch .problem(let problem) where problem.code == .preconditionFailed {
+        // Another publisher has described it in the meantime.
+      }
     }
     let clock = SystemMonotonicClock()
     let start = clock.now()

@@ -95,16 +95,19 @@ enum ReleaseCommand: Command {
       return try VersionsCommand.report(
         try await client.cancelRelease(of: product, version: version), on: context.console)
     }
-    if !context.console.printsJSON, let record = try await client.version(version, of: product),
-      isReleasable(record.state)
+    var tag: String?
+    if !context.console.printsJSON,
+      let (record, seen) = try await client.taggedVersion(version, of: product), isReleasable(record.state)
     {
+      // What is shown and confirmed is what is released.
+      tag = seen
       let costs = try await client.updateSizes(of: product, version: version, percentage: request.percentage)
       for line in UpdateSizeCommand.lines(costs) { context.console.note(line) }
       if Confirmation.isAsked(context) {
         try await Confirmation.ask(question(product, version: record.version, request: request))
       }
     }
-    let record = try await client.release(product, version: version, with: request)
+    let record = try await client.release(product, version: version, with: request, ifMatch: tag)
     try VersionsCommand.report(record, on: context.console)
   }
 
@@ -164,15 +167,19 @@ enum WithdrawCommand: Command {
     let (product, version) = (try context.product(0), try context.version(1))
     let client = try context.patientClient()
     let stops = context.arguments.isSet("stop-downloads")
-    if Confirmation.isAsked(context), let record = try await client.version(version, of: product),
+    var tag: String?
+    if Confirmation.isAsked(context),
+      let (record, seen) = try await client.taggedVersion(version, of: product),
       record.state == .released || record.state == .superseded
     {
+      tag = seen
       let rest = stops ? " and stop its downloads" : ""
       try await Confirmation.ask("Withdraw \(product) \(record.version) for good\(rest)?")
     }
     let record = try await client.withdraw(
       product, version: version,
-      with: WithdrawalRequest(reason: context.arguments.value("reason"), stopDownloads: stops ? true : nil))
+      with: WithdrawalRequest(reason: context.arguments.value("reason"), stopDownloads: stops ? true : nil),
+      ifMatch: tag)
     try VersionsCommand.report(record, on: context.console)
   }
 }
