@@ -114,7 +114,9 @@ struct OpenAPIRouteTests {
       kind.value.members.map { "#/components/\(kind.key)/\($0.key)" }
     }
     #expect(names.count > 80)
-    #expect(Set(names).subtracting(references) == [])
+    // What a device signs, and the members that stand beside others in two requests.
+    let apart: Set<String> = ["#/components/schemas/DeviceProof", "#/components/schemas/Proof"]
+    #expect(Set(names).subtracting(references) == apart)
   }
 
   @Test("operations have names of their own, and say what they are for")

@@ -7,7 +7,7 @@ import PullboxAPIServer
 import Synchronization
 
 /// Answers a request that comes again with the same `Idempotency-Key` as it was answered first, and does nothing then: for
-/// steps of operators whose repetition, after somebody else's step, would do them again.
+/// steps of operators whose repetition, after a step of another operator, would do them again.
 ///
 /// Answers of success are kept for ``lifetime``, each in a write after the one that made the step; a refusal changed
 /// nothing, and the request may come again with its key. A process that dies between the two writes leaves no answer, and

@@ -29,7 +29,7 @@ struct CatalogRoutes: Sendable {
       }
       let localizer = ProductLocalizer(
         formatters: formatters, locale: request.queryValue("locale"),
-        territory: request.queryValue("territory"))
+        territory: try request.filter("territory") { ProductValidator.isTerritory($0) ? $0 : nil })
       let device = try request.filter("device") { DeviceIdentifier($0) }
       return try .json(
         try await catalog.products(names, for: device, localizer: localizer), to: request,

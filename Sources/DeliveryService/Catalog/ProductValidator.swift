@@ -86,7 +86,8 @@ enum ProductValidator {
     }
   }
 
-  private static func isTerritory(_ text: String) -> Bool {
+  /// Whether it has the form of an ISO 3166 alpha-3 code.
+  static func isTerritory(_ text: String) -> Bool {
     text.utf8.count == 3 && text.utf8.allSatisfy { (0x41...0x5A).contains($0) }
   }
 }

@@ -300,7 +300,7 @@ extension Migrations {
   private static let contract = Migration(
     "products off sale, answers by idempotency key, the audit log by time",
     script: """
-      -- 0: in no list, and for nobody who has not bought it before.
+      -- 0: in no list, and only with those who bought it before.
       ALTER TABLE products ADD COLUMN on_sale INTEGER NOT NULL DEFAULT 1;
 
       -- What a request with an Idempotency-Key was answered, for a repetition of it: by the name of the operator key, with

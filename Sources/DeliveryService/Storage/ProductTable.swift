@@ -12,7 +12,7 @@ enum ProductTable {
     var created: Timestamp
     var changed: Timestamp
 
-    /// What holds for a new product of which nobody says whether it is on sale: it is, but a subscription only with a price.
+    /// What holds for a new product whose description does not say whether it is on sale: it is, but a subscription only with a price.
     /// It needs no released content, and its first description may be a draft.
     static func isOnSaleUnlessSaid(_ product: Product) -> Bool {
       !product.type.isSubscription || !product.prices.isEmpty

@@ -19,7 +19,7 @@ enum UploadCreation: Sendable {
 
 extension IdempotentAnswers {
   /// Makes an upload, or finds the one that a request with the same key has made: a client whose connection broke before
-  /// the answer was there would leave one behind that nobody has an address of. The answer is kept before the upload's
+  /// the answer was there would leave one behind that no client has an address of. The answer is kept before the upload's
   /// bytes are read. Throws what ``answer(_:by:fingerprint:_:)`` and `create` throw.
   func creation(
     _ request: HTTPRequest, of newUpload: NewUpload, by actor: String, _ create: () async throws -> Upload
