@@ -47,9 +47,8 @@ struct DeliveryRecorderTests {
   private func grant(_ device: String, transaction: String = "1") async throws -> GrantRecord {
     let basis = GrantStore.Basis(
       store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)), content: content, owed: [])
-    return try await grants.grant(
-      on: basis, to: Device(id: try #require(DeviceIdentifier(device)), publicKey: key.verificationKey)
-    ).grant
+    let issued = try await grants.grants(on: [basis], to: Device(id: try #require(DeviceIdentifier(device)), publicKey: key.verificationKey))
+    return try #require(issued.first).get().grant
   }
 
   private func meter(of grant: GrantRecord) -> GrantMeter {

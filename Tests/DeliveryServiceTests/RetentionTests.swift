@@ -35,9 +35,8 @@ struct RetentionTests {
       length: .zero, manifestDigest: .of([1]), cover: nil)
     let basis = GrantStore.Basis(
       store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)), content: content, owed: [])
-    return try await grants.grant(
-      on: basis, to: Device(id: try #require(DeviceIdentifier(name)), publicKey: key.verificationKey)
-    ).grant
+    let issued = try await grants.grants(on: [basis], to: Device(id: try #require(DeviceIdentifier(name)), publicKey: key.verificationKey))
+    return try #require(issued.first).get().grant
   }
 
   private let key = SigningKey()

@@ -71,10 +71,11 @@ enum PublishCommand: Command {
       var description = source.description ?? source.defaultDescription
       // Content of a product that is new here is signed from the first version on.
       if !isKnown, description.publisherKeys == nil { description.publisherKeys = keys.identifiers }
-      do throws(APICallError) {
+      do {
         try await client.put(product, description, onlyIfAbsent: !isKnown)
-      } catch .problem(let problem) where problem.code == .preconditionFailed {
-        // Another publisher has described it in the meantime.
+      } catch {
+        // Refused: another publisher has described it in the meantime.
+        guard case .problem(let problem) = error, problem.code == .preconditionFailed else { throw error }
       }
     }
     let clock = SystemMonotonicClock()
