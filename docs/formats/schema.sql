@@ -65,26 +65,15 @@ CREATE TABLE grants (
   state TEXT NOT NULL,
   created INTEGER NOT NULL,
   revoked_by TEXT,
-<<<<<<< HEAD
   placed INTEGER,
   handle BLOB NOT NULL DEFAULT x'',
-  renewal_digest BLOB,
-  UNIQUE (store, transaction_id, product, version, device)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX grants_by_age ON grants (created);
-CREATE INDEX grants_by_content ON grants (device, digest);
-CREATE INDEX grants_by_device ON grants (device, product);
-CREATE UNIQUE INDEX grants_by_handle ON grants (handle);
-CREATE INDEX grants_by_product ON grants (product, created);
-CREATE INDEX grants_by_state ON grants (state, created);
-=======
-  placed INTEGER
+  renewal_digest BLOB
 ) STRICT;
 CREATE UNIQUE INDEX grants_by_device ON grants (device, product, transaction_id, store, version);
+CREATE UNIQUE INDEX grants_by_handle ON grants (handle);
 CREATE UNIQUE INDEX grants_by_id ON grants (id);
 CREATE INDEX grants_by_product ON grants (product, state);
 CREATE INDEX grants_by_state ON grants (state);
->>>>>>> 1535242 (WIP: bound every list, count in rows of their own, collect in steps)
 CREATE INDEX grants_by_transaction ON grants (transaction_id);
 CREATE INDEX grants_by_version ON grants (product, version, state);
 CREATE INDEX grants_placed ON grants (product, device, placed, version) WHERE placed IS NOT NULL AND revoked_by IS NULL;
@@ -94,12 +83,6 @@ CREATE TRIGGER grants_count_insert AFTER INSERT ON grants
 BEGIN UPDATE counters SET value = value + 1 WHERE name = 'grants ' || NEW.state; END;
 CREATE TRIGGER grants_count_update AFTER UPDATE OF state ON grants WHEN NEW.state <> OLD.state
 BEGIN UPDATE counters SET value = value - 1 WHERE name = 'grants ' || OLD.state; UPDATE counters SET value = value + 1 WHERE name = 'grants ' || NEW.state; END;
-
-CREATE TABLE leases (
-  name TEXT PRIMARY KEY,
-  holder TEXT NOT NULL,
-  until INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
 
 CREATE TABLE idempotent_answers (
   actor TEXT NOT NULL,
@@ -112,6 +95,12 @@ CREATE TABLE idempotent_answers (
   PRIMARY KEY (actor, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotent_answers_by_age ON idempotent_answers (created);
+
+CREATE TABLE leases (
+  name TEXT PRIMARY KEY,
+  holder TEXT NOT NULL,
+  until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE manifests (
   digest BLOB PRIMARY KEY,
@@ -154,11 +143,8 @@ CREATE TABLE products (
   publication TEXT,
   created INTEGER NOT NULL,
   changed INTEGER NOT NULL,
-<<<<<<< HEAD
+  revision INTEGER NOT NULL DEFAULT 0,
   on_sale INTEGER NOT NULL DEFAULT 1
-=======
-  revision INTEGER NOT NULL DEFAULT 0
->>>>>>> 1535242 (WIP: bound every list, count in rows of their own, collect in steps)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX products_by_publication ON products (publication);
 CREATE INDEX products_by_revision ON products (revision);
