@@ -34,9 +34,7 @@ final class StateFile {
 enum TestDatabase {
   static let options = Database.Options(
     reserve: .mebibytes(4),
-    rehearsal: rehearsal(named: ProcessInfo.processInfo.environment["PULLBOX_TEST_DATABASE"]),
-    // The collection removes a file in the body that decides on it.
-    kindsNotRehearsed: ["content"])
+    rehearsal: rehearsal(named: ProcessInfo.processInfo.environment["PULLBOX_TEST_DATABASE"]))
 
   private static func rehearsal(named name: String?) -> Database.Options.Rehearsal {
     switch name {
