@@ -57,18 +57,34 @@ public struct OperatorClient: Sendable {
 
   /// Creates the product or replaces its description. The description's `id` and `version` are not sent: the
   /// identifier is `id`, and the version belongs to a folder that is published.
-  ///
-  /// With `onlyIfAbsent`, a product that exists stays as it is: `precondition-failed`.
   @discardableResult
   public func put(
-    _ id: ProductIdentifier, _ description: ProductDescription, onlyIfAbsent: Bool = false
+    _ id: ProductIdentifier, _ description: ProductDescription
+  ) async throws(APICallError) -> OperatorProduct {
+    try await put(id, description, headers: [])
+  }
+
+  /// Creates the product; one of that name that exists stays as it is. Whether it was created.
+  @discardableResult
+  public func create(
+    _ id: ProductIdentifier, _ description: ProductDescription
+  ) async throws(APICallError) -> Bool {
+    do {
+      _ = try await put(id, description, headers: [("If-None-Match", "*")])
+      return true
+    } catch .problem(let problem) where problem.code == .preconditionFailed {
+      return false
+    }
+  }
+
+  private func put(
+    _ id: ProductIdentifier, _ description: ProductDescription, headers: [(String, String)]
   ) async throws(APICallError) -> OperatorProduct {
     var description = description
     description.id = id
     description.version = nil
     return try await api.call(
-      "PUT", "/v1/operator/products/\(id)", body: description,
-      headers: onlyIfAbsent ? [("If-None-Match", "*")] : []
+      "PUT", "/v1/operator/products/\(id)", body: description, headers: headers
     ).value
   }
 
@@ -101,12 +117,12 @@ public struct OperatorClient: Sendable {
   /// none of that name.
   public func taggedVersion(
     _ version: ContentVersion, of product: ProductIdentifier
-  ) async throws(APICallError) -> (record: VersionRecord, tag: String?)? {
+  ) async throws(APICallError) -> TaggedVersion? {
     do {
       let response = try await api.call(
         "GET", "/v1/operator/products/\(product)/versions/\(version)", body: EmptyBody?.none,
         as: VersionRecord.self)
-      return (response.value, response.head.headers["ETag"])
+      return TaggedVersion(record: response.value, tag: response.head.headers["ETag"])
     } catch .problem(let problem) where problem.code == .versionUnknown {
       return nil
     }
@@ -198,4 +214,12 @@ public struct OperatorClient: Sendable {
   static func filter(_ parameters: [(String, String?)]) -> [(String, String)] {
     parameters.compactMap { name, value in value.map { (name, $0) } }
   }
+}
+
+/// A version as the server showed it, and the tag of that state.
+public struct TaggedVersion: Sendable {
+  /// The version with its history.
+  public var record: VersionRecord
+  /// The `ETag`; nil from a server that sends none.
+  public var tag: String?
 }

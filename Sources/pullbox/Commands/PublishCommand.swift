@@ -71,11 +71,11 @@ enum PublishCommand: Command {
       var description = source.description ?? source.defaultDescription
       // Content of a product that is new here is signed from the first version on.
       if !isKnown, description.publisherKeys == nil { description.publisherKeys = keys.identifiers }
-      do {
-        try await client.put(product, description, onlyIfAbsent: !isKnown)
-      } catch {
-        // Refused: another publisher has described it in the meantime.
-        guard case .problem(let problem) = error, problem.code == .preconditionFailed else { throw error }
+      if isKnown {
+        try await client.put(product, description)
+      } else {
+        // Where another publisher has described it in the meantime, it stays as it is.
+        try await client.create(product, description)
       }
     }
     let clock = SystemMonotonicClock()

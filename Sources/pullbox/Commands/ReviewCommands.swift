@@ -96,15 +96,15 @@ enum ReleaseCommand: Command {
         try await client.cancelRelease(of: product, version: version), on: context.console)
     }
     var tag: String?
-    if !context.console.printsJSON,
-      let (record, seen) = try await client.taggedVersion(version, of: product), isReleasable(record.state)
+    if !context.console.printsJSON, let seen = try await client.taggedVersion(version, of: product),
+      isReleasable(seen.record.state)
     {
       // What is shown and confirmed is what is released.
-      tag = seen
+      tag = seen.tag
       let costs = try await client.updateSizes(of: product, version: version, percentage: request.percentage)
       for line in UpdateSizeCommand.lines(costs) { context.console.note(line) }
       if Confirmation.isAsked(context) {
-        try await Confirmation.ask(question(product, version: record.version, request: request))
+        try await Confirmation.ask(question(product, version: seen.record.version, request: request))
       }
     }
     let record = try await client.release(product, version: version, with: request, ifMatch: tag)
@@ -168,13 +168,12 @@ enum WithdrawCommand: Command {
     let client = try context.patientClient()
     let stops = context.arguments.isSet("stop-downloads")
     var tag: String?
-    if Confirmation.isAsked(context),
-      let (record, seen) = try await client.taggedVersion(version, of: product),
-      record.state == .released || record.state == .superseded
+    if Confirmation.isAsked(context), let seen = try await client.taggedVersion(version, of: product),
+      seen.record.state == .released || seen.record.state == .superseded
     {
-      tag = seen
+      tag = seen.tag
       let rest = stops ? " and stop its downloads" : ""
-      try await Confirmation.ask("Withdraw \(product) \(record.version) for good\(rest)?")
+      try await Confirmation.ask("Withdraw \(product) \(seen.record.version) for good\(rest)?")
     }
     let record = try await client.withdraw(
       product, version: version,
