@@ -80,6 +80,21 @@ struct ManifestExtensionTests {
     #expect(try issues(document).first?.detail.contains("encryption") == true)
   }
 
+  @Test(
+    "a document of a later format is told by its format, whatever members it has, at the server and the agent"
+  )
+  func laterFormat() throws {
+    for member in ["", #""key":{"iv":[1,2]},"#] {
+      let text = String(decoding: document(unknownMember: member), as: UTF8.self)
+      let later = Array(text.replacing("pullbox-manifest/1", with: "pullbox-manifest/2").utf8)
+      #expect(try issues(later).map(\.code) == [.manifestFormatUnknown])
+      let atAgent = try #require(throws: PackageValidationError.self) {
+        try UnverifiedManifest(later).verified(against: .of(later))
+      }
+      #expect(atAgent.faults.map(\.code) == [.manifestFormatUnknown])
+    }
+  }
+
   @Test("an unknown member elsewhere is still refused")
   func unknownMember() throws {
     #expect(try issues(document(unknownMember: #""key":1,"#)).map(\.code) == [.manifestMalformed])

@@ -81,6 +81,25 @@ struct ManifestRuleTests {
     #expect(try spoiled(2_000_001, 20_000) == [.unpackRatioTooHigh])
   }
 
+  @Test("all files together have at most a hundred times the package's bytes, and 64 MiB beside")
+  func totalRatio() throws {
+    let mebibyte = 1_048_576
+    /// A package of one MiB and a byte, full of files of one MiB that take 100 bytes each.
+    func spoiled(_ count: Int, first length: Int) throws -> [PackageValidationIssue.Code] {
+      try codes { draft in
+        draft.files = try (0..<count).map { index in
+          try makeFile(
+            "f\(1000 + index)", index * 100, index == 0 ? length : mebibyte, storedLength: 100,
+            method: .deflated)
+        }
+        draft.unpackedLength = draft.files.reduce(.zero) { $0 + $1.length }
+      }
+    }
+    let bound = 64 * mebibyte + 100 * (mebibyte + 1)
+    #expect(try spoiled(165, first: bound - 164 * mebibyte).isEmpty)
+    #expect(try spoiled(165, first: bound - 164 * mebibyte + 1) == [.unpackRatioTooHigh])
+  }
+
   @Test("8 GiB unpacked are allowed, one byte more is not")
   func unpacked() throws {
     let bound = PackageLimits.standard.maximumUnpackedLength.rawValue

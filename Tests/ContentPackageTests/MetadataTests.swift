@@ -36,6 +36,18 @@ struct MetadataTests {
     #expect(metadata.readingOrder?.map(\.text) == ["1.jpg", "2.jpg", "3.png"])
   }
 
+  @Test("a title is kept without invisible characters; a manifest of another tool is shown without them")
+  func invisible() throws {
+    let info = ComicInfo(title: "\u{202E}Kes\u{200B}trel\u{202C}")
+    #expect(PublicationMetadata(paths: [], comicInfo: info).title == "Kestrel")
+    #expect(PublicationMetadata(paths: [], comicInfo: ComicInfo(title: "\u{202E}")).title == nil)
+    var draft = try makeDraft()
+    draft.title = "\u{2066}Kestrel\u{2069}"
+    let manifest = try Manifest(draft, limits: .standard)
+    #expect(manifest.title == "\u{2066}Kestrel\u{2069}")
+    #expect(manifest.displayTitle == "Kestrel")
+  }
+
   @Test("without a title, series and number name the issue")
   func displayTitle() {
     #expect(ComicInfo(series: "Moss", number: "3").displayTitle == "Moss #3")

@@ -108,11 +108,43 @@ struct PackageBuilderTests {
     #expect(test.status == 0, "\(test.output)")
   }
 
-  @Test("a file that deflates beyond the ratio's bound is stored", arguments: [1_500_000, 9_000_000])
+  @Test(
+    "a file that deflates beyond the ratio's bound is stored", arguments: [500_000, 1_500_000, 9_000_000])
   func ratio(_ count: Int) throws {
     let folder = try Folder()
     try folder.write([UInt8](repeating: 0, count: count), to: "zeros.txt")
     #expect(try pack(folder).0.files.map(\.method) == [.stored])
+  }
+
+  @Test(
+    "a file 64 folders deep is packed and taken by the server's check, one deeper is refused by its folder")
+  func depth() throws {
+    let folder = try Folder()
+    let deep = Array(repeating: "d", count: 64).joined(separator: "/")
+    try folder.write("x", to: deep + "/f.txt")
+    let (manifest, package) = try pack(folder)
+    #expect(manifest.files.map(\.path.text) == [deep + "/f.txt"])
+    #expect(throws: Never.self) { try UnverifiedManifest(manifest.canonicalBytes()).proposed() }
+    #expect(!package.isEmpty)
+    try folder.write("x", to: deep + "/d/f.txt")
+    let refusal = try #require(throws: PackageValidationError.self) { _ = try pack(folder) }
+    #expect(refusal.faults.map(\.code) == [.folderTooDeep])
+    #expect(refusal.faults.map(\.path) == [deep + "/d"])
+    let planted = String(decoding: manifest.canonicalBytes(), as: UTF8.self)
+      .replacing("\"path\":\"d/", with: "\"path\":\"d/d/")
+    let atBothDoors = try #require(throws: PackageValidationError.self) {
+      try UnverifiedManifest(Array(planted.utf8)).proposed()
+    }
+    #expect(atBothDoors.faults.map(\.code) == [.folderTooDeep])
+  }
+
+  @Test("a folder of hundreds of files that deflate to nothing is packed within the total ratio")
+  func manyZeros() throws {
+    let folder = try Folder()
+    for index in 0..<300 { try folder.write([UInt8](repeating: 0, count: 300_000), to: "\(index).txt") }
+    let manifest = try pack(folder).0
+    #expect(manifest.unpackedLength == ByteCount(90_000_000))
+    #expect(manifest.length > ByteCount(90_000_000))
   }
 
   @Test("what does not become shorter is stored")

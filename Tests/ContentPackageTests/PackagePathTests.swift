@@ -30,6 +30,54 @@ struct PackagePathTests {
     #expect(throws: fault) { try PackagePath(text) }
   }
 
+  @Test(
+    "a character that is not to be seen is refused wherever it stands",
+    arguments: [
+      // Bidirectional controls, zero-width characters, soft hyphen, byte order mark, tags, fillers, separators.
+      0x202A, 0x202E, 0x2066, 0x2069, 0x200B, 0x200E, 0x200F, 0x061C, 0xAD, 0xFEFF, 0xE0001, 0xE0041, 0x2060,
+      0x180E, 0x34F, 0x115F, 0x3164, 0xFFA0, 0xFFF9, 0x1D173, 0x2028, 0x2029, 0x200C, 0x200D, 0xFE0F, 0xE0100,
+    ])
+  func invisible(_ scalar: UInt32) throws {
+    let character = String(try #require(Unicode.Scalar(scalar)))
+    for text in [
+      "a\(character)b.jpg", character, "\(character)a", "a/\(character)/b", "a\(character)", "é\(character)é",
+    ] {
+      #expect(throws: PackagePathFault.invisibleCharacter, "\(text.debugDescription)") {
+        try PackagePath(text)
+      }
+    }
+  }
+
+  @Test(
+    "joiners and variation selectors are taken where scripts and emoji are not written without them, once",
+    arguments: [
+      "\u{645}\u{6CC}\u{200C}\u{62E}\u{648}\u{627}\u{647}\u{645}.pdf", "\u{915}\u{94D}\u{200D}\u{937}",
+      "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}/a", "\u{2764}\u{FE0F}\u{200D}\u{1F525}.jpg",
+      "\u{845B}\u{E0100}",
+    ])
+  func joined(_ text: String) throws {
+    #expect(try PackagePath(text).text == text)
+    let scalars = Array(text.unicodeScalars)
+    let invisible = scalars.indices.filter { index in
+      [0x200C, 0x200D, 0xFE0F, 0xE0100].contains(scalars[index].value)
+    }
+    #expect(!invisible.isEmpty)
+    for index in invisible {
+      var doubled = String.UnicodeScalarView()
+      doubled.append(contentsOf: scalars[...index])
+      doubled.append(contentsOf: scalars[index...])
+      #expect(throws: PackagePathFault.invisibleCharacter) { try PackagePath(String(doubled)) }
+    }
+  }
+
+  @Test("a file lies at most 64 folders deep")
+  func depth() throws {
+    let deepest = String(repeating: "d/", count: 64) + "f"
+    #expect(try PackagePath(deepest).segments.count == 65)
+    #expect(throws: PackagePathFault.tooDeep) { try PackagePath("d/" + deepest) }
+    #expect(PackagePathFault.tooDeep.code == .folderTooDeep)
+  }
+
   @Test("paths are compared and ordered by their bytes, not by what Unicode calls the same")
   func bytes() throws {
     let composed = try PackagePath("\u{E9}")

@@ -73,7 +73,7 @@ struct ArchiveInspection {
     } catch {
       // A folder's entry ends with a slash; its form fault says so already.
       if formFaults.isEmpty || error != .emptySegment {
-        faults.append(PackageValidationIssue(.pathUnsafe, path: name, error.reason))
+        faults.append(PackageValidationIssue(error.code, path: name, error.reason))
       }
     }
   }

@@ -17,6 +17,9 @@ public struct Manifest: Hashable, Sendable {
   /// The version of the document's format.
   public static let formatName = "pullbox-manifest/1"
 
+  static let unknownFormat = PackageValidationIssue(
+    .manifestFormatUnknown, "format: \(formatName) is the only one known here")
+
   /// What a package is made of.
   public enum Kind: String, Hashable, Sendable, CaseIterable {
     /// The package is a single file as it is (`.cbz`, `.epub`, `.pdf`).
@@ -60,6 +63,12 @@ public struct Manifest: Hashable, Sendable {
   public let extensions: ManifestExtensions?
   /// The digest of the canonical bytes: what a grant carries.
   public let manifestDigest: SHA256Digest
+
+  /// The title as it is to be shown and kept beside the manifest: without invisible characters
+  /// (`removingInvisibleFormatting`), which a manifest of other tools may have. Nil when nothing is left.
+  public var displayTitle: String? {
+    title.map(\.removingInvisibleFormatting).flatMap { $0.isEmpty ? nil : $0 }
+  }
 
   /// How the package is divided into pieces.
   public var layout: PieceLayout { PieceLayout(packageLength: length) }

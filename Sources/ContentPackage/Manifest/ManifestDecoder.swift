@@ -46,6 +46,7 @@ struct ManifestDecoder {
       return try decode(bytes, limits: limits)
     } catch {
       let unknown = ManifestFeatures.issues(inUnreadable: bytes)
+      // A later format has other members; that they are unknown says nothing.
       throw unknown.isEmpty ? error : PackageValidationError(unknown)
     }
   }
@@ -96,9 +97,7 @@ struct ManifestDecoder {
 
   private mutating func finish() throws(PackageValidationError) -> ManifestDraft {
     if format != Manifest.formatName {
-      faults.append(
-        PackageValidationIssue(
-          .manifestFormatUnknown, "format: \(Manifest.formatName) is the only one known here"))
+      faults.append(Manifest.unknownFormat)
     }
     if let pieceLength, pieceLength != PieceLayout.pieceLength.rawValue {
       faults.append(
@@ -157,7 +156,7 @@ extension ManifestDecoder {
     do throws(PackagePathFault) {
       return try PackagePath(text)
     } catch {
-      faults.append(PackageValidationIssue(.pathUnsafe, path: text, error.reason))
+      faults.append(PackageValidationIssue(error.code, path: text, error.reason))
       return nil
     }
   }

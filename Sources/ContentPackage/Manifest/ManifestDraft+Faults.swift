@@ -47,6 +47,9 @@ extension ManifestDraft {
           "the files have \(unpackedLength.rawValue) bytes, at most \(limits.maximumUnpackedLength.rawValue) are allowed"
         ))
     }
+    if length > .zero, !limits.allowsTotalRatio(unpackedLength: unpackedLength, length: length) {
+      faults.append(limits.totalRatioIssue(unpackedLength: unpackedLength.rawValue, length: length))
+    }
     var sum: Int64 = 0
     for file in files {
       let (next, overflow) = sum.addingReportingOverflow(max(file.length.rawValue, 0))

@@ -152,8 +152,13 @@ enum ManifestFeatures {
   static func issues(inUnreadable bytes: [UInt8]) -> [PackageValidationIssue] {
     var reader = CanonicalJSONReader(bytes)
     var names: [ManifestName] = []
+    var format: String?
     do throws(CanonicalJSONReader.Malformed) {
       try reader.object { reader, key throws(CanonicalJSONReader.Malformed) in
+        if key == "format" {
+          format = try reader.string(maximumLength: 64)
+          return
+        }
         guard key == "requiredFeatures" else {
           _ = try reader.value()
           return
@@ -166,6 +171,7 @@ enum ManifestFeatures {
     } catch {
       return []
     }
+    if let format, format != Manifest.formatName { return [Manifest.unknownFormat] }
     return issues(in: names)
   }
 }

@@ -1,3 +1,5 @@
+import CoreTypes
+
 /// What a manifest says for readers: from `ComicInfo.xml` or an EPUB's package document where there is one, else from the
 /// files.
 struct PublicationMetadata: Hashable, Sendable {
@@ -39,7 +41,7 @@ struct PublicationMetadata: Hashable, Sendable {
 
   private static func title(_ text: String?) -> String? {
     text.flatMap { text in
-      let bounded = String(text.prefix(ManifestDraft.maximumTitleLength))
+      let bounded = String(text.removingInvisibleFormatting.prefix(ManifestDraft.maximumTitleLength))
       return bounded.isEmpty ? nil : bounded
     }
   }

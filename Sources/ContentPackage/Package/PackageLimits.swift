@@ -14,6 +14,8 @@ public struct PackageLimits: Hashable, Sendable {
   public var maximumRatio: Int64 = 100
   /// Deflated files up to this length are not held to ``maximumRatio``.
   public var ratioAllowance = ByteCount.mebibytes(1)
+  /// All files together may have so many bytes beside ``maximumRatio`` times the package's length.
+  public var totalRatioAllowance = ByteCount.mebibytes(64)
   /// Bytes of a `ComicInfo.xml` that is read for its metadata; a longer one is carried, not read.
   public var maximumMetadataLength = ByteCount.mebibytes(1)
 
@@ -25,8 +27,26 @@ public struct PackageLimits: Hashable, Sendable {
 
   /// Whether a deflated file of `length` bytes may be stored in `storedLength`.
   func allowsRatio(length: ByteCount, storedLength: ByteCount) -> Bool {
-    guard length > ratioAllowance else { return true }
+    length <= ratioAllowance || isWithinRatio(length: length, storedLength: storedLength)
+  }
+
+  /// The same without the allowance: if it holds for every file that a packer deflates, the total rule holds.
+  func isWithinRatio(length: ByteCount, storedLength: ByteCount) -> Bool {
     let (bound, overflow) = storedLength.rawValue.multipliedReportingOverflow(by: maximumRatio)
     return overflow || length.rawValue <= bound
+  }
+
+  /// Whether files of `unpackedLength` bytes together may lie in a package of `length` bytes. Many files below
+  /// ``ratioAllowance`` could be anything otherwise.
+  func allowsTotalRatio(unpackedLength: ByteCount, length: ByteCount) -> Bool {
+    unpackedLength <= totalRatioAllowance
+      || isWithinRatio(length: unpackedLength - totalRatioAllowance, storedLength: length)
+  }
+
+  func totalRatioIssue(unpackedLength: some BinaryInteger, length: ByteCount) -> PackageValidationIssue {
+    PackageValidationIssue(
+      .unpackRatioTooHigh,
+      "\(unpackedLength) bytes of files from a package of \(length.rawValue) are more than \(maximumRatio) to 1 and \(totalRatioAllowance) beside"
+    )
   }
 }

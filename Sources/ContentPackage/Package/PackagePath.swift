@@ -1,8 +1,10 @@
+import CoreTypes
+
 /// Where a file lies inside a package: a relative path of safe segments, separated by `/`. Two paths are the same when
 /// their UTF-8 bytes are; they are ordered by these bytes.
 ///
-/// Safe means: 1 to 1024 bytes of UTF-8; segments of 1 to 255 bytes, none of them `.` or `..`; no backslash, no control
-/// character; no name that another system reserves for a device (`CON`, `nul.txt`, …).
+/// Safe means: 1 to 1024 bytes of UTF-8; segments of 1 to 255 bytes, none of them `.` or `..`; at most
+/// 64 folders inside one another; no backslash, no control character, nothing invisible (`hasInvisibleFormatting`); no name that another system reserves for a device (`CON`, `nul.txt`, …).
 public struct PackagePath: Sendable {
   /// The path, segments separated by `/`.
   public let text: String
@@ -11,6 +13,8 @@ public struct PackagePath: Sendable {
   public static let maximumLength = 1024
   /// Bytes of one segment in UTF-8, at most.
   public static let maximumSegmentLength = 255
+  /// Folders inside folders, at most; the file lies in the last.
+  public static let maximumDepth = 64
 
   /// Throws ``PackagePathFault`` when `text` is no such path.
   public init(_ text: String) throws(PackagePathFault) {
@@ -66,6 +70,8 @@ public enum PackagePathFault: Error, Hashable, Sendable {
   case segmentTooLong
   case backslash
   case controlCharacter
+  case invisibleCharacter
+  case tooDeep
   case reservedName
   case notUnicode
 
@@ -80,10 +86,14 @@ public enum PackagePathFault: Error, Hashable, Sendable {
     case .segmentTooLong: "a name in the path is longer than \(PackagePath.maximumSegmentLength) bytes"
     case .backslash: "the path has a backslash"
     case .controlCharacter: "the path has a control character"
+    case .invisibleCharacter: "the path has a character that is not to be seen and changes how it reads"
+    case .tooDeep: "folders lie at most \(PackagePath.maximumDepth) deep"
     case .reservedName: "the path has a name that some systems reserve for a device"
     case .notUnicode: "the path is not UTF-8"
     }
   }
+
+  var code: PackageValidationIssue.Code { self == .tooDeep ? .folderTooDeep : .pathUnsafe }
 
   /// The first rule that `text` breaks, nil for a safe path.
   static func first(in text: String) -> PackagePathFault? {
@@ -94,6 +104,8 @@ public enum PackagePathFault: Error, Hashable, Sendable {
     if text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
       return .controlCharacter
     }
+    if text.hasInvisibleFormatting { return .invisibleCharacter }
+    if text.utf8.lazy.filter({ $0 == 0x2F }).count > PackagePath.maximumDepth { return .tooDeep }
     for segment in text.utf8.split(separator: 0x2F, omittingEmptySubsequences: false) {
       if let fault = first(inSegment: segment) { return fault }
     }

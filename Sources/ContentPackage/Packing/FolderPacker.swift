@@ -158,7 +158,7 @@ struct FolderPacker: ~Copyable {
     var buffer = output.mutableSpan
     let step = try stream.run(content.span, isLast: true, into: &buffer)
     guard case .finished = step.outcome,
-      limits.allowsRatio(length: file.length, storedLength: ByteCount(step.produced))
+      limits.isWithinRatio(length: file.length, storedLength: ByteCount(step.produced))
     else { return nil }
     output.removeLast(output.count - step.produced)
     return output

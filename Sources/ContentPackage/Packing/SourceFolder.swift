@@ -9,8 +9,6 @@ public import SystemCalls
 public struct SourceFolder: Sendable {
   /// The file that the publishing commands read; it is never packed.
   public static let productDescriptionName = "product.json5"
-  /// Folders inside folders, at most.
-  public static let maximumDepth = 64
   static let systemFileNames: Set<String> = [".DS_Store", "Thumbs.db"]
 
   /// The folder that the files' paths start from.
@@ -33,7 +31,7 @@ public struct SourceFolder: Sendable {
     if entries.contains(where: { $0.name == HostedContentInfo.fileName && $0.kind == .regular }) {
       try scanHostedContent(root, entries)
     } else {
-      try scan(root, prefix: "", depth: 1)
+      try scan(root, prefix: "", depth: 0)
     }
     files.sort { $0.path < $1.path }
     skipped.sort { $0.path < $1.path }
@@ -71,26 +69,26 @@ public struct SourceFolder: Sendable {
       return
     }
     path += "/\(HostedContentInfo.contentsName)"
-    try scan(try root.subdirectory(HostedContentInfo.contentsName), prefix: "", depth: 1)
+    try scan(try root.subdirectory(HostedContentInfo.contentsName), prefix: "", depth: 0)
   }
 
   private mutating func scan(
     _ directory: borrowing Directory, prefix: String, depth: Int
   ) throws(SystemError) {
-    guard depth <= Self.maximumDepth else {
+    guard depth <= PackagePath.maximumDepth else {
       faults.append(
-        PackageValidationIssue(.folderTooDeep, path: prefix, "folders lie at most \(Self.maximumDepth) deep"))
+        PackageValidationIssue(.folderTooDeep, path: prefix, PackagePathFault.tooDeep.reason))
       return
     }
     let entries = try directory.entries().sorted { $0.name < $1.name }
-    if entries.isEmpty, depth > 1 {
+    if entries.isEmpty, depth > 0 {
       skipped.append(SkippedSource(path: prefix, reason: .emptyFolder))
     }
     for entry in entries {
       let path = prefix.isEmpty ? entry.name : "\(prefix)/\(entry.name)"
       switch entry.kind {
       case .directory: try scan(try directory.subdirectory(entry.name), prefix: path, depth: depth + 1)
-      case .regular: try add(entry.name, in: directory, path: path, isAtRoot: depth == 1)
+      case .regular: try add(entry.name, in: directory, path: path, isAtRoot: depth == 0)
       case .symbolicLink:
         faults.append(PackageValidationIssue(.symbolicLink, path: path, "symbolic links are not packed"))
       case .other:
@@ -113,7 +111,7 @@ public struct SourceFolder: Sendable {
     do {
       safePath = try PackagePath(path)
     } catch {
-      return faults.append(PackageValidationIssue(.pathUnsafe, path: path, error.reason))
+      return faults.append(PackageValidationIssue(error.code, path: path, error.reason))
     }
     do {
       let file = try directory.open(name, .readOnly)

@@ -61,7 +61,7 @@ extension Manifest {
     do throws(PackagePathFault) {
       path = try PackagePath(name)
     } catch {
-      faults.append(PackageValidationIssue(.pathUnsafe, path: name, error.reason))
+      faults.append(PackageValidationIssue(error.code, path: name, error.reason))
     }
     guard faults.isEmpty, let path else { throw PackageValidationError(faults) }
     let (mediaType, metadata) = (MediaType.guess(forFileNamed: name), found.metadata)

@@ -35,12 +35,12 @@ struct ThirdPartyZipInspection {
           .tooManyFiles, "\(end.entryCount) entries, at most \(limits.maximumFiles) are allowed"))
       return
     }
-    try readCentralDirectory(end, in: file)
+    try readCentralDirectory(end, in: file, length: length)
     try checkPlaces(in: file, centralOffset: end.central.lowerBound)
   }
 
   private mutating func readCentralDirectory(
-    _ end: ThirdPartyZipEnd, in file: borrowing FileDescriptor
+    _ end: ThirdPartyZipEnd, in file: borrowing FileDescriptor, length: ByteCount
   ) throws(SystemError) {
     var reader = ZipCentralDirectoryReader(range: end.central)
     var register = PathConflictDetector()
@@ -59,6 +59,8 @@ struct ThirdPartyZipInspection {
         PackageValidationIssue(
           .unpackedTooLarge,
           "the entries have more than the \(limits.maximumUnpackedLength.rawValue) bytes that are allowed"))
+    } else if !limits.allowsTotalRatio(unpackedLength: ByteCount(Int64(unpacked)), length: length) {
+      faults.append(limits.totalRatioIssue(unpackedLength: unpacked, length: length))
     }
   }
 
@@ -71,7 +73,7 @@ struct ThirdPartyZipInspection {
       guard !entry.isFolder else { return [] }
       return register.register(path).map { [$0] } ?? []
     } catch {
-      return [PackageValidationIssue(.pathUnsafe, path: entry.name, error.reason)]
+      return [PackageValidationIssue(error.code, path: entry.name, error.reason)]
     }
   }
 

@@ -1,4 +1,5 @@
 import Commerce
+import CoreTypes
 import Foundation
 import PullboxAPI
 
@@ -13,7 +14,8 @@ struct ProductLocalizer: Sendable {
   func listing(of product: Product, released: ReleasedContent?) -> ProductListing {
     let (tag, texts) = localization(of: product)
     return ProductListing(
-      id: product.id, type: product.type, title: texts?.title ?? product.id.description,
+      id: product.id, type: product.type,
+      title: texts?.title.removingInvisibleFormatting ?? product.id.description,
       description: texts?.description ?? "", price: price(of: product, shownIn: tag),
       contentVersion: released?.version, contentLength: released?.length, publication: product.publication,
       publicationDate: product.publicationDate, period: product.period, cover: released?.cover)

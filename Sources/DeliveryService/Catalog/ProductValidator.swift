@@ -1,4 +1,5 @@
 import Commerce
+import CoreTypes
 import PullboxAPI
 
 /// Turns an operator's description into a product, with defaults for what was left out, or lists every fault.
@@ -14,6 +15,13 @@ enum ProductValidator {
   static func product(
     _ id: ProductIdentifier, described description: ProductDescription
   ) throws(Problem) -> Product {
+    var description = description
+    // What cannot be seen would let a title read as another, or turn around what stands beside it.
+    description.localizations = description.localizations?.mapValues { texts in
+      var texts = texts
+      texts.title = texts.title.removingInvisibleFormatting
+      return texts
+    }
     let faults = faults(in: description, for: id)
     guard faults.isEmpty else { throw Problem(.productInvalid, faults: faults) }
     return Product(

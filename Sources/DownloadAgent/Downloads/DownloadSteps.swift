@@ -160,7 +160,7 @@ struct DownloadSteps: Sendable {
     }
     let item = LibraryItem(
       product: terms.product, version: terms.version, path: contentPath, digest: terms.digest,
-      length: manifest.unpackedLength, placedAt: clock.now(), title: manifest.title)
+      length: manifest.unpackedLength, placedAt: clock.now(), title: manifest.displayTitle)
     try await BlockingPool.shared.run { [library] in
       try library.database.saveLibraryItem(item, manifest: manifest.canonicalBytes())
     }

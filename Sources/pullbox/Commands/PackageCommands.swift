@@ -159,7 +159,7 @@ enum ManifestReport {
       ("sha256", manifest.digest.hexadecimal),
       ("manifest", manifest.manifestDigest.hexadecimal),
     ]
-    if let title = manifest.title { rows.append(("title", title)) }
+    if let title = manifest.displayTitle { rows.append(("title", title)) }
     if let pages = manifest.pageCount { rows.append(("pages", String(pages))) }
     if let cover = manifest.cover { rows.append(("cover", cover.text)) }
     for (name, text) in rows {

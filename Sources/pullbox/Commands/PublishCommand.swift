@@ -179,7 +179,7 @@ enum PublishCommand: Command {
     console.print("  size    \(record.length) (\(record.length.rawValue) bytes), \(record.files) files")
     console.print("  pieces  \(record.pieces) of \(PieceLayout.pieceLength)")
     console.print("  sha256  \(record.digest)")
-    if let title = manifest.title { console.print("  title   \(title)") }
+    if let title = manifest.displayTitle { console.print("  title   \(title)") }
     console.print(
       "  time    \(DurationText.elapsed(package.duration)) to pack, \(DurationText.elapsed(sent)) to send and check"
     )

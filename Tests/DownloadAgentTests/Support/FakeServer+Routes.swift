@@ -58,7 +58,8 @@ extension FakeServer {
     routes.on(.get, "/v1/content/{digest}/manifest") { request, parameters in
       try self.check("GET /v1/content/manifest")
       let package = try self.package(parameters["digest"], request)
-      return HTTPResponse(status: .ok, body: .bytes(package.manifest.canonicalBytes()))
+      let document = self.state.current.manifestDocument ?? package.manifest.canonicalBytes()
+      return HTTPResponse(status: .ok, body: .bytes(document))
     }
     routes.on(.get, "/v1/content/{digest}") { request, parameters in
       try self.check("GET /v1/content")
@@ -127,7 +128,9 @@ extension FakeServer {
       grant: grant, transaction: transaction,
       download: DownloadTerms(
         product: request.product, version: package.manifest.version, length: package.manifest.length,
-        digest: digest, manifestDigest: package.manifest.manifestDigest, contentURL: "/v1/content/\(digest)",
+        digest: digest,
+        manifestDigest: state.current.manifestDocument.map { .of($0) } ?? package.manifest.manifestDigest,
+        contentURL: "/v1/content/\(digest)",
         manifestURL: "/v1/content/\(digest)/manifest", ticket: ticket,
         ticketExpires: Timestamp(millisecondsSinceEpoch: 1_895_249_800_000),
         publisherKeys: state.current.publisherKeys, signatures: signatures(of: package.manifest),

@@ -59,6 +59,8 @@ final class FakeServer: Sendable {
     var previous: PreviousContent?
     var publisherKeys: [PublisherKeyIdentifier]?
     var signingKeys: [SigningKey] = []
+    /// In place of the package's own, a later version's for example.
+    var manifestDocument: [UInt8]?
     var spoilSignature: @Sendable (inout PublisherSignature) -> Void = { _ in }
   }
 

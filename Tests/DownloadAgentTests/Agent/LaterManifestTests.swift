@@ -1,0 +1,48 @@
+import ContentPackage
+import CoreTypes
+import PullboxAPI
+import Testing
+
+@testable import DownloadAgent
+
+/// The whole agent against a server that publishes what later versions write.
+@Suite(.serialized, .timeLimit(.minutes(10))) struct LaterManifestTests {
+  private func outcome(_ change: (String) -> String) async throws -> DownloadStatus {
+    let package = try FixturePackage.file(length: 1000)
+    let text = String(decoding: package.manifest.canonicalBytes(), as: UTF8.self)
+    let changed = change(text)
+    #expect(changed != text)
+    let server = FakeServer([package])
+    server.change { $0.manifestDocument = Array(changed.utf8) }
+    let harness = try AgentHarness()
+    return try await server.open { url in
+      try await harness.run(server: url) { agent in
+        try server.queuePurchase()
+        return try await agent.ended()
+      }
+    }
+  }
+
+  @Test("what stands under extensions is ignored, and the content is placed")
+  func extensions() async throws {
+    let status = try await outcome {
+      $0.replacing(",\"files\":", with: ",\"extensions\":{\"com.example.later\":{\"a\":[1,2]}},\"files\":")
+    }
+    #expect(status.state == .finished)
+  }
+
+  @Test("another format, a feature or a member that is unknown fails the download before a byte is fetched")
+  func unknown() async throws {
+    let changes: [(String, String)] = [
+      ("pullbox-manifest/1", "pullbox-manifest/2"),
+      (",\"unpackedLength\"", ",\"undefined\":1,\"unpackedLength\""),
+      (",\"unpackedLength\"", ",\"requiredFeatures\":[\"layers\"],\"unpackedLength\""),
+    ]
+    for (old, new) in changes {
+      let status = try await outcome { $0.replacing(old, with: new) }
+      #expect(status.state == .failed, "\(new)")
+      #expect(status.reason == "integrity", "\(new)")
+      #expect(status.bytesReceived == .zero, "\(new)")
+    }
+  }
+}
