@@ -49,6 +49,10 @@ struct MetricRegistryTests {
     # TYPE pullbox_uploads gauge
     # HELP pullbox_grants Grants by state.
     # TYPE pullbox_grants gauge
+    # HELP pullbox_packages_damaged Packages of versions that were found missing or damaged.
+    # TYPE pullbox_packages_damaged gauge
+    # HELP pullbox_package_checks_total Packages read to see whether they are whole.
+    # TYPE pullbox_package_checks_total counter
     """
 
   @Test("the page describes these metrics in this order, and its labels stand in theirs")

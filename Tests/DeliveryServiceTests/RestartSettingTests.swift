@@ -44,6 +44,8 @@ struct RestartSettingTests {
     Change("uploadLifetime") { $0.uploadLifetime = ConfigurationDuration(.seconds(77)) },
     Change("storageQuota") { $0.storageQuota = ConfigurationSize(.gibibytes(77)) },
     Change("gcInterval") { $0.gcInterval = ConfigurationDuration(.seconds(77)) },
+    Change("scrubInterval") { $0.scrubInterval = ConfigurationDuration(.seconds(77)) },
+    Change("scrubRate") { $0.scrubRate = ConfigurationSize(.mebibytes(77)) },
     Change("gcGrace") { $0.gcGrace = ConfigurationDuration(.seconds(77)) },
     Change("collectWithdrawn") { $0.collectWithdrawn = true },
     Change("historyRetention") { $0.historyRetention = ConfigurationDuration(.seconds(77)) },

@@ -136,6 +136,13 @@ BEGIN UPDATE counters SET value = value + 1 WHERE name = 'outbox waiting'; END;
 CREATE TRIGGER outbox_count_update AFTER UPDATE OF done ON outbox WHEN (NEW.done IS NULL) <> (OLD.done IS NULL)
 BEGIN UPDATE counters SET value = value + CASE WHEN NEW.done IS NULL THEN 1 ELSE -1 END WHERE name = 'outbox waiting'; END;
 
+CREATE TABLE package_checks (
+  digest BLOB PRIMARY KEY,
+  checked INTEGER NOT NULL,
+  fault TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX package_checks_faults ON package_checks (digest) WHERE fault IS NOT NULL;
+
 CREATE TABLE products (
   id TEXT PRIMARY KEY,
   document TEXT NOT NULL,

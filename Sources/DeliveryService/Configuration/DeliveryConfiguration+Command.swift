@@ -125,6 +125,11 @@ extension DeliveryConfiguration {
     .value(
       "gc-grace", "DURATION", fallback: "24h", aliases: ["collection-grace"],
       help: "How long a package must have been unneeded before garbage collection removes it"),
+    .value(
+      "scrub-interval", "DURATION", fallback: "30d",
+      help:
+        "Read every stored package again after so long, to see whether it is whole; with 0 only when asked"),
+    .value("scrub-rate", "SIZE", fallback: "16MiB", help: "Bytes a second that are read for that"),
     .flag("collect-withdrawn", help: "Also remove packages of withdrawn versions once no grant is live"),
   ]
 

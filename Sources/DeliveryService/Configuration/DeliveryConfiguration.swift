@@ -95,6 +95,10 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var gcInterval: ConfigurationDuration
   /// How long a package must have been unneeded before it is removed.
   public var gcGrace: ConfigurationDuration
+  /// From one reading of a stored package, to see whether it is whole, to the next; zero: only when an operator asks.
+  public var scrubInterval: ConfigurationDuration
+  /// Bytes a second that are read for that.
+  public var scrubRate: ConfigurationSize
   /// Whether packages of withdrawn versions are removed as well, once no grant is live.
   public var collectWithdrawn: Bool?
   /// How long the histories of finished grants are kept; zero: for ever.

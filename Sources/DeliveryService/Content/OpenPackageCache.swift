@@ -22,11 +22,17 @@ final class OpenPackageCache: Sendable {
 
   private let shelf: any PackageShelf
   private let database: Database
+  private let didMiss: @Sendable (SHA256Digest) async -> Void
   private let cache = Mutex(Cache())
 
-  init(shelf: any PackageShelf, database: Database) {
+  /// `didMiss` is told of a package that a version has and the store has not.
+  init(
+    shelf: any PackageShelf, database: Database,
+    didMiss: @escaping @Sendable (SHA256Digest) async -> Void = { _ in }
+  ) {
     self.shelf = shelf
     self.database = database
+    self.didMiss = didMiss
   }
 
   /// The package; nil unless it is open. A descriptor that falls out of the cache stays open until the bodies and the
@@ -54,6 +60,7 @@ final class OpenPackageCache: Sendable {
       package = OpenPackage(
         digest: digest, file: try SharedDescriptor(try await shelf.open(digest)), mediaType: mediaType)
     } catch let error as BlobStoreError where error.code == .notFound {
+      await didMiss(digest)
       throw Problem(.contentUnknown)
     }
     return cache.withLock { cache in
@@ -84,7 +91,11 @@ final class OpenPackageCache: Sendable {
     guard let bytes = try await database.read({ try VersionTable.manifest(of: digest, in: $0) }) else {
       throw Problem(.contentUnknown)
     }
-    // The manifest was verified when its version was published.
-    return try UnverifiedManifest(bytes).proposed()
+    do {
+      return try UnverifiedManifest(bytes).proposed()
+    } catch {
+      // It was checked when its version was published, by rules that were fewer. Devices would refuse it.
+      throw Problem(.contentUnknown)
+    }
   }
 }

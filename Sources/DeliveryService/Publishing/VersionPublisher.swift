@@ -30,6 +30,8 @@ struct VersionPublisher: Sendable {
     // The upload's address, as tus gave it, names it as well as its last part does.
     let name = submission.upload.split(separator: "/").last.map(String.init) ?? submission.upload
     let (upload, received) = try await uploads.takeOver(name)
+    // Where the upload took the place of a damaged package, what is open is the one before.
+    collector.didRemove(received.digest)
     let signatures = submission.signatures ?? []
     let manifest: Manifest
     do {
@@ -118,8 +120,12 @@ struct VersionPublisher: Sendable {
         digest: manifest.digest, manifestDigest: manifest.manifestDigest, pieces: manifest.pieces.count,
         files: manifest.files.count, created: now)
       try VersionTable.insert(
-        record, manifest: manifest.canonicalBytes(), cover: manifest.cover?.text, title: manifest.title,
+        record, manifest: manifest.canonicalBytes(), cover: manifest.cover?.text,
+        title: manifest.displayTitle,
         in: connection)
+      if try PackageCheckTable.fault(of: record.digest, in: connection) == nil {
+        try PackageCheckTable.record(nil, of: record.digest, at: now, in: connection)
+      }
       try SignatureTable.insert(signatures, of: record.product, record.version, in: connection)
       try AuditTable.add(
         AuditEntry(
@@ -149,7 +155,7 @@ struct VersionPublisher: Sendable {
 }
 
 /// Carries a descriptor, which cannot be copied, into a closure that can.
-private final class SharedFile: Sendable {
+final class SharedFile: Sendable {
   let file: FileDescriptor
 
   init(_ file: consuming FileDescriptor) {

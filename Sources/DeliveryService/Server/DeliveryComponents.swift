@@ -47,6 +47,7 @@ struct DeliveryComponents: Sendable {
   let verifier: TicketVerifier
   let collector: GarbageCollector
   let retention: Retention
+  let scrubber: PackageScrubber
 
   /// Reads keys, revocations and open uploads from the state directory. Blocks.
   init(on infrastructure: Infrastructure) throws {
@@ -96,7 +97,8 @@ struct DeliveryComponents: Sendable {
     let lifetimes = LifetimeClock(wall: clock, timer: timer, log: infrastructure.log)
     let packageLocks = PackageLocks()
     uploads = try UploadService.open(
-      database: database, blobs: infrastructure.blobs, shelf: infrastructure.shelf, packageLocks: packageLocks,
+      database: database, blobs: infrastructure.blobs, shelf: infrastructure.shelf,
+      packageLocks: packageLocks,
       clock: lifetimes,
       limits: UploadLimits(
         lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
@@ -111,7 +113,15 @@ struct DeliveryComponents: Sendable {
       database: database, clock: clock, operators: operators, stops: revocations, scheduler: releases,
       didSettleDebts: { outbox.sweep() })
 
-    let packages = OpenPackageCache(shelf: infrastructure.shelf, database: database)
+    let scrubber = PackageScrubber(
+      database: database, shelf: infrastructure.shelf, clock: clock, timer: timer,
+      rules: PackageScrubber.Rules(
+        interval: configuration.scrubInterval.duration, rate: configuration.scrubRate.bytes,
+        keepsWithdrawn: !(configuration.collectWithdrawn ?? false)),
+      log: infrastructure.log)
+    self.scrubber = scrubber
+    let packages = OpenPackageCache(
+      shelf: infrastructure.shelf, database: database, didMiss: { await scrubber.noteMissing($0) })
     self.packages = packages
     verifier = TicketVerifier(settings: settings, revocations: revocations, clock: clock)
     collector = GarbageCollector(
@@ -148,6 +158,7 @@ struct DeliveryComponents: Sendable {
           log: infrastructure.log
         ).run(timer: infrastructure.timer)
       }
+      group.addTask { await scrubber.run() }
       group.addTask {
         await Worker(clock: infrastructure.timer).run(every: Self.optimizationInterval) {
           try await infrastructure.database.optimize()
@@ -162,7 +173,7 @@ struct DeliveryComponents: Sendable {
 
   /// What counts something, in the order of the page of metrics.
   var metricSources: [any MetricSource] {
-    [admission, recorder, tickets, revocations, outbox, uploads, grants, proofs]
+    [admission, recorder, tickets, revocations, outbox, uploads, grants, proofs, scrubber]
   }
 
   private static func store(on infrastructure: Infrastructure) throws -> any PaymentStoreClient {
@@ -202,6 +213,7 @@ extension DeliveryComponents {
     )
     .add(to: &routes)
     GarbageCollectionRoutes(collector: collector).add(to: &routes)
+    PackageScrubRoutes(scrubber: scrubber).add(to: &routes)
     OperationsRoutes(database: database, metrics: metrics).add(to: &routes)
     ListRoutes(database: database, recorder: recorder).add(to: &routes)
     let routeAdmission = RouteAdmission(control: admission, settings: settings)

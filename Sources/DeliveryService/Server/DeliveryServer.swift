@@ -36,6 +36,7 @@ public final class DeliveryServer: Service {
   var operators: OperatorKeys { components.operators }
   var revocations: RevocationList { components.revocations }
   var collector: GarbageCollector { components.collector }
+  var scrubber: PackageScrubber { components.scrubber }
   var outbox: Outbox { components.outbox }
   var grants: GrantService { components.grants }
   var pools: DeliveryPools { components.infrastructure.pools }
@@ -120,7 +121,9 @@ public final class DeliveryServer: Service {
       try LeaseTable.removeAll(in: connection)
       return try ServerRunTable.begin(at: now, in: connection)
     }
-    if run.previousDied { log.warning("the last run was not ended: some bytes that were sent may not have been counted") }
+    if run.previousDied {
+      log.warning("the last run was not ended: some bytes that were sent may not have been counted")
+    }
     return run.id
   }
 

@@ -8,7 +8,7 @@ enum Migrations {
     firstTables, signatures, stops, uploadsAndCollection, releases, holders, bestsellers,
     // Before every migration that adds columns to the table of grants.
     numbers,
-    contract, credentials, addressedUploads,
+    contract, credentials, addressedUploads, packageChecks,
   ]
 
   private static let firstTables = Migration(
@@ -285,6 +285,17 @@ enum Migrations {
   private static let addressedUploads = Migration(
     "uploads whose address no client was told",
     script: "ALTER TABLE uploads ADD COLUMN addressed INTEGER NOT NULL DEFAULT 1;")
+
+  private static let packageChecks = Migration(
+    "when each package was last read, and what was wrong with it",
+    script: """
+      CREATE TABLE package_checks (
+        digest BLOB PRIMARY KEY,
+        checked INTEGER NOT NULL,
+        fault TEXT
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX package_checks_faults ON package_checks (digest) WHERE fault IS NOT NULL;
+      """)
 
   private static let bestsellers = Migration(
     "grants by device and by transaction, revoked grants by age",

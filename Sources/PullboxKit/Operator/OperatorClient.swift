@@ -182,6 +182,14 @@ public struct OperatorClient: Sendable {
     return try await api.call("POST", "/v1/operator/collection", body: request).value
   }
 
+  /// How the server's packages stand; with `begins`, all of them are read anew from now on.
+  public func scrubPackages(begins: Bool) async throws(APICallError) -> PackageScrubReport {
+    if begins {
+      return try await api.call("POST", "/v1/operator/scrub", headers: [], as: PackageScrubReport.self).value
+    }
+    return try await api.get("/v1/operator/scrub", as: PackageScrubReport.self)
+  }
+
   /// Uploads that are open, the oldest first.
   public func uploads() async throws(APICallError) -> [UploadRecord] {
     var (items, after): ([UploadRecord], String?) = ([], nil)

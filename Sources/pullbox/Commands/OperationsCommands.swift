@@ -76,3 +76,27 @@ enum GarbageCollectCommand: Command {
     context.console.print("\(verb) \(count == 0 ? "nothing" : "\(report.bytes) in \(count) files")")
   }
 }
+
+enum ScrubCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "scrub", summary: "Show which packages of the server are missing or damaged",
+    discussion: """
+      The server reads every package again from time to time. What it found wrong is shown,
+      and how many packages it has still to read.
+      """,
+    options: [.flag("now", environment: .none, help: "Let the server read all packages anew, from now on")])
+
+  static func run(_ context: CommandContext) async throws {
+    let report = try await context.patientClient().scrubPackages(begins: context.arguments.isSet("now"))
+    if context.console.printsJSON {
+      try context.console.print(json: report)
+      return
+    }
+    for item in report.faults {
+      context.console.print("\(item.fault.rawValue) \(item.digest) (\(item.checked))")
+    }
+    context.console.print(
+      "\(report.faults.count) of \(report.packages) packages faulty, \(report.waiting) to be read")
+  }
+}

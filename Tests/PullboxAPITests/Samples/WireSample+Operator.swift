@@ -65,6 +65,13 @@ extension WireSample {
       "type": "non-consumable"
     }
     """
+  static let packageFault = """
+    {
+      "checked": "2026-11-20T05:26:07.000Z",
+      "digest": "6181783e136f3fd7361311e792898826d9b1aa22825aeb4fcd7d7e99d05be516",
+      "fault": "damaged"
+    }
+    """
   static let holder = """
     {
       "bytesKept": 1048576,
@@ -106,6 +113,10 @@ extension WireSample {
     WireSample(
       GarbageCollectionReport.UploadItem.self, uploadItem, minimal: #"{"bytes": 0, "upload": "forgotten"}"#),
     WireSample(GarbageCollectionRequest.self, #"{"dryRun": true, "graceSeconds": 0}"#, minimal: "{}"),
+    WireSample(
+      PackageScrubReport.self, #"{"faults": [\#(packageFault)], "packages": 212, "waiting": 7}"#,
+      minimal: #"{"faults": [], "packages": 0, "waiting": 0}"#),
+    WireSample(PackageScrubReport.Item.self, packageFault),
     WireSample(
       OperatorProduct.self,
       """

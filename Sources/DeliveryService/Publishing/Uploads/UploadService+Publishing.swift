@@ -26,6 +26,11 @@ extension UploadService {
           try UploadTable.setDigest(received.digest, of: id, at: now, in: connection)
           try GarbageCollectionTable.unmark(received.digest, in: connection)
         }
+        // The bytes of a package that was found damaged give way to these; of any other, the ones there stay.
+        let fault = try await self.database.read { try PackageCheckTable.fault(of: received.digest, in: $0) }
+        if fault == .damaged {
+          try await Self.asProblem { _ = try await shelf.remove(received.digest) }
+        }
         try await Self.asProblem { _ = try await shelf.put(blob, as: received.digest) }
       }
       upload.digest = received.digest

@@ -78,7 +78,8 @@ actor UploadService {
       reservations[upload.id] = StorageQuota.Reservation(total: upload.length ?? received, received: received)
     }
     return UploadService(
-      database: database, blobs: blobs, shelf: shelf, packageLocks: packageLocks, clock: clock, limits: limits,
+      database: database, blobs: blobs, shelf: shelf, packageLocks: packageLocks, clock: clock,
+      limits: limits,
       reservations: reservations)
   }
 

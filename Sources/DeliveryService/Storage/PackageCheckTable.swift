@@ -1,0 +1,67 @@
+import CoreTypes
+import Crypto
+import Database
+import PullboxAPI
+
+/// When each package was last read, and what was wrong with it. Packages that were never read have no row.
+enum PackageCheckTable {
+  /// One package's last check.
+  struct Check: Hashable, Sendable {
+    var checked: Timestamp
+    var fault: PackageFault?
+  }
+
+  static func all(in connection: borrowing Connection) throws -> [SHA256Digest: Check] {
+    var checks: [SHA256Digest: Check] = [:]
+    for row in try connection.query("SELECT * FROM package_checks") {
+      checks[try row.digest("digest")] = Check(
+        checked: try row.timestamp("checked"),
+        fault: try row.optionalText("fault").map { PackageFault(rawValue: $0) })
+    }
+    return checks
+  }
+
+  static func fault(
+    of digest: SHA256Digest, in connection: borrowing Connection
+  ) throws -> PackageFault? {
+    try connection.first("SELECT fault FROM package_checks WHERE digest = ?", [.digest(digest)])?
+      .optionalText("fault").map { PackageFault(rawValue: $0) }
+  }
+
+  static func countFaults(in connection: borrowing Connection) throws -> Int64 {
+    try connection.first("SELECT count(*) AS faults FROM package_checks WHERE fault IS NOT NULL")?
+      .integer("faults") ?? 0
+  }
+
+  static func record(
+    _ fault: PackageFault?, of digest: SHA256Digest, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      """
+      INSERT INTO package_checks (digest, checked, fault) VALUES (?, ?, ?)
+      ON CONFLICT (digest) DO UPDATE SET checked = excluded.checked, fault = excluded.fault
+      """, [.digest(digest), .timestamp(now), .optional(fault) { .text($0.rawValue) }])
+  }
+
+  /// For a package that is gone and that nothing needs.
+  static func remove(_ digest: SHA256Digest, in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM package_checks WHERE digest = ?", [.digest(digest)])
+  }
+
+  /// The packages of versions that are to have one.
+  static func expected(
+    keepsWithdrawn: Bool, in connection: borrowing Connection
+  ) throws -> Set<SHA256Digest> {
+    let rows = try connection.query(
+      "SELECT DISTINCT digest FROM versions WHERE ? OR state <> 'withdrawn'", [.boolean(keepsWithdrawn)])
+    return Set(try rows.map { try $0.digest("digest") })
+  }
+
+  static func isExpected(
+    _ digest: SHA256Digest, keepsWithdrawn: Bool, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.first(
+      "SELECT 1 AS one FROM versions WHERE digest = ? AND (? OR state <> 'withdrawn') LIMIT 1",
+      [.digest(digest), .boolean(keepsWithdrawn)]) != nil
+  }
+}
