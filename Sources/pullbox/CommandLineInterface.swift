@@ -7,7 +7,7 @@ enum CommandLineInterface {
     PublishCommand.self, SubmitCommand.self, ApproveCommand.self, RejectCommand.self, UpdateSizeCommand.self,
     ReleaseCommand.self, WithdrawCommand.self, VersionsCommand.self, ProductsCommand.self,
     DeliveriesCommand.self, GrantsCommand.self, RevokeCommand.self, ReinstateCommand.self, AuditCommand.self,
-    GarbageCollectCommand.self, ScrubCommand.self,
+    OutboxCommand.self, GarbageCollectCommand.self, ScrubCommand.self,
     PackCommand.self, KeyCommand.self,
     InspectCommand.self, VerifyCommand.self, BuyCommand.self, DownloadsCommand.self, PauseCommand.self,
     ResumeCommand.self, CancelCommand.self, RestoreCommand.self, LibraryCommand.self, PathCommand.self,

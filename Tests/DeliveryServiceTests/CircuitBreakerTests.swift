@@ -13,7 +13,10 @@ struct CircuitBreakerTests {
   /// Opened by five failures at the start.
   private func opened(retryAfter: Duration? = nil) -> CircuitBreaker {
     var breaker = CircuitBreaker()
-    for _ in 1...5 { breaker.note(.failed(retryAfter: retryAfter), of: .call, at: start) }
+    for _ in 1...5 {
+      #expect(breaker.permit(at: start) == .call)
+      breaker.note(.failed(retryAfter: retryAfter), of: .call, at: start)
+    }
     return breaker
   }
 
@@ -62,7 +65,17 @@ struct CircuitBreakerTests {
     for _ in 1...4 { breaker.note(Self.failed, of: .call, at: at(32)) }
     #expect(!breaker.isOpen)
     breaker.note(Self.failed, of: .call, at: at(33))
-    #expect(breaker.permit(at: at(33)) == .wait(.seconds(30)))
+    #expect(breaker.permit(at: at(33)) == .wait(.seconds(28)))
+  }
+
+  @Test("calls that hung for longer than the interval are followed by a probe at once")
+  func hanging() {
+    var breaker = CircuitBreaker()
+    for _ in 1...5 { #expect(breaker.permit(at: start) == .call) }
+    for _ in 1...5 { breaker.note(Self.failed, of: .call, at: at(45)) }
+    #expect(breaker.isOpen)
+    #expect(breaker.permit(at: at(45)) == .probe)
+    #expect(breaker.permit(at: at(45)) == .wait(.seconds(30)))
   }
 
   @Test("calls from before it opened put no probe off when they fail, and close it when they are answered")

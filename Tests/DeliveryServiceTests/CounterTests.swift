@@ -28,17 +28,10 @@ struct CounterTests {
       Int.random(in: 0..<4, using: &random) == 0
     )
     let statement: (String, [SQLValue])
-    switch Int.random(in: 0..<8, using: &random) {
+    switch Int.random(in: 0..<5, using: &random) {
     case 0, 1: statement = (Self.grant, [.text("\(number)"), .text(state)])
     case 2, 3: statement = ("UPDATE grants SET state = ? WHERE number = ?", [.text(state), .integer(row)])
-    case 4:
-      statement = (
-        "INSERT INTO outbox (store, kind, subject, next_attempt, created, done) VALUES ('a', 'finish', ?, 0, 0, ?)",
-        [.text("\(number)"), isUndone ? .null : (row % 2 == 0 ? .null : 7)]
-      )
-    case 5: statement = ("UPDATE outbox SET done = 1 WHERE id = ?", [.integer(row)])
-    case 6: statement = ("UPDATE outbox SET done = NULL WHERE id = ?", [.integer(row)])
-    default: statement = ("DELETE FROM outbox WHERE id = ?", [.integer(row)])
+    default: statement = ("DELETE FROM grants WHERE number = ?", [.integer(row)])
     }
     do {
       try await database.write(locking: [.everything]) { connection in
@@ -62,9 +55,6 @@ struct CounterTests {
       ).map { "\(try $0.text("name")) \(try $0.integer("n"))" }
       #expect(counted.count == 4)
       #expect(try CounterTable.grants(in: connection).map { "\($0.state) \($0.count)" } == counted)
-      let waiting = try connection.first("SELECT count(*) AS n FROM outbox WHERE done IS NULL")?.integer("n")
-      #expect(try CounterTable.waitingCalls(in: connection) == waiting)
-      #expect(try #require(waiting) > 0)
     }
   }
 
@@ -84,8 +74,6 @@ struct CounterTests {
         try connection.execute(
           "INSERT INTO grant_events (grant_id, state, at) VALUES (?, 'granted', 7)", [.text(id)])
       }
-      try connection.execute(
-        "INSERT INTO outbox (store, kind, subject, next_attempt, created) VALUES ('a', 'finish', 't', 0, 0)")
     }
     old.close()
     let database = try file.open()
@@ -93,7 +81,6 @@ struct CounterTests {
       #expect(
         try CounterTable.grants(in: connection).map { "\($0.state) \($0.count)" }
           == ["completed 0", "finished 0", "granted 2", "revoked 1"])
-      #expect(try CounterTable.waitingCalls(in: connection) == 1)
       let rows = try connection.query("SELECT id, number, revoked_by FROM grants ORDER BY number")
       #expect(try rows.map { try $0.text("id").suffix(1) } == ["b", "c", "a"])
       #expect(try rows.map { try $0.optionalText("revoked_by") } == [nil, "store", nil])

@@ -14,6 +14,8 @@ final class FakePaymentStore: Sendable {
     /// What it says about waiting while it is down.
     var retryAfterSeconds = 7
     var finished: [String] = []
+    /// It refuses ends of transactions.
+    var refuses = false
     var verifications = 0
     /// Questions, those that it refused because it was down among them.
     var questions = 0
@@ -53,7 +55,9 @@ final class FakePaymentStore: Sendable {
     }
     routes.on(.post, "/store/v1/transactions/{id}/finish") { [unowned self] request, parameters in
       try refuseWhenDown()
-      guard request.bearerToken == Self.credential else { throw Problem(.forbidden) }
+      guard request.bearerToken == Self.credential, !state.withLock({ $0.refuses }) else {
+        throw Problem(.forbidden, "no \u{1B}[31mbusiness\u{202E} here")
+      }
       noteFinished(parameters["id"])
       await holdAnswer()
       return try .json(EmptyBody())

@@ -194,9 +194,12 @@ struct GrantCostTests {
       await #expect(throws: Problem.self) {
         _ = try await grants.complete(try id(13), with: try report(13), for: credential(Self.secret))
       }
-      let outcome = try await grants.complete(try id(11), with: try report(11), for: credential(Self.secret))
+      let now = SystemWallClock().now()
+      let lease = OutboxLease(holder: "a", now: now, until: now + .seconds(120), stores: [.sandbox])
+      let outcome = try await grants.complete(
+        try id(11), with: try report(11), for: credential(Self.secret), lease: lease)
       let entry = try #require(outcome.outbox)
-      try await grants.transactionFinished(transaction, store: .sandbox, outbox: entry)
+      try await grants.transactionFinished(transaction, store: .sandbox, outbox: entry.id)
       try await database.read { connection in
         _ = try GrantTable.outdated(
           store: .sandbox, transaction: transaction, isCancelled: true, in: connection)

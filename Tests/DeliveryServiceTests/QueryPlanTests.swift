@@ -126,6 +126,21 @@ struct QueryPlanTests {
     #expect(found == [])
   }
 
+  @Test("calls to stores") func outbox() async throws {
+    let place = OutboxTable.Place(nextAttempt: OutboxEntry.atOnce, id: 1)
+    let found = try await scans { connection in
+      _ = try OutboxTable.due(to: .sandbox, at: OutboxEntry.atOnce, limit: 2, in: connection)
+      _ = try OutboxTable.waiting(for: .sandbox, after: place, limit: 2, in: connection)
+      _ = try OutboxTable.nextAttempt(to: .sandbox, after: OutboxEntry.atOnce, in: connection)
+      for state in OutboxCall.State.allCases {
+        _ = try OutboxTable.page(
+          before: .max, matching: .init(state: state, store: "a", kind: "b"), limit: 2, in: connection)
+      }
+      _ = try OutboxTable.page(before: .max, matching: .init(), limit: 2, in: connection)
+    }
+    #expect(found == [])
+  }
+
   @Test("the audit log") func audit() async throws {
     let product = product
     let found = try await scans { connection in

@@ -148,10 +148,11 @@ struct SettlementTests {
 }
 
 extension ServerHarness {
-  func outboxDepth() async throws -> Int? {
+  /// The metric `pullbox_outbox_` and `name` of the store's ends of transactions.
+  func outboxDepth(_ name: String = "depth") async throws -> Int? {
     let page = try await api.exchange("GET", "/metrics")
     let line = String(decoding: page.body, as: UTF8.self).split(separator: "\n").first {
-      $0.hasPrefix("pullbox_outbox_depth ")
+      $0.hasPrefix("pullbox_outbox_\(name){store=\"sandbox\",kind=\"finish\"} ")
     }
     return line.flatMap { $0.split(separator: " ").last.flatMap { Int($0) } }
   }

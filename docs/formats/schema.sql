@@ -125,6 +125,12 @@ CREATE TABLE outbox (
   last_error TEXT,
   created INTEGER NOT NULL,
   done INTEGER,
+  payload TEXT CHECK (length(CAST(payload AS BLOB)) <= 65536),
+  refusals INTEGER NOT NULL DEFAULT 0,
+  parked INTEGER,
+  dropped INTEGER,
+  leased_by TEXT,
+  leased_until INTEGER,
   UNIQUE (store, kind, subject)
 ) STRICT;
 CREATE INDEX outbox_done ON outbox (done) WHERE done IS NOT NULL;
@@ -142,6 +148,10 @@ CREATE TABLE package_checks (
   fault TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX package_checks_faults ON package_checks (digest) WHERE fault IS NOT NULL;
+CREATE INDEX outbox_dropped ON outbox (id) WHERE dropped IS NOT NULL;
+CREATE INDEX outbox_open ON outbox (id) WHERE done IS NULL;
+CREATE INDEX outbox_parked ON outbox (id) WHERE done IS NULL AND parked IS NOT NULL;
+CREATE INDEX outbox_waiting ON outbox (store, next_attempt) WHERE done IS NULL AND parked IS NULL;
 
 CREATE TABLE products (
   id TEXT PRIMARY KEY,

@@ -87,6 +87,12 @@ extension DeliveryConfiguration {
     .value(
       "store-patience", "DURATION", fallback: "2s",
       help: "How long a completion waits for the store before it is answered 202"),
+    .value(
+      "store-calls", "N", fallback: "8",
+      help: "Calls that end transactions at the store and may run at once"),
+    .value(
+      "store-refusals", "N", fallback: "20",
+      help: "A call that the store refused so often waits for an operator: pullbox outbox"),
   ]
 
   private static let connectionOptions: [CommandOption] = [

@@ -64,3 +64,18 @@ extension DeliveryConfiguration {
     return mirror.displayStyle == .optional ? mirror.children.first?.value : value
   }
 }
+
+extension DeliveryConfiguration {
+  /// Throws ``ConfigurationError`` for numbers that are out of their range.
+  func outboxOptions() throws(ConfigurationError) -> Outbox.Options {
+    guard (1...1000).contains(storeCalls) else {
+      throw ConfigurationError(subject: "storeCalls", message: "a number from 1 to 1000 is expected here")
+    }
+    guard (1...1_000_000).contains(storeRefusals) else {
+      throw ConfigurationError(
+        subject: "storeRefusals", message: "a number from 1 to 1000000 is expected here")
+    }
+    return Outbox.Options(
+      concurrency: storeCalls, patience: storePatience.duration, maximumRefusals: storeRefusals)
+  }
+}

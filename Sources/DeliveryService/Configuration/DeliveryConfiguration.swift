@@ -76,6 +76,10 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var ticketLifetime: ConfigurationDuration
   /// How long a completion may wait for the store's answer before it is answered 202.
   public var storePatience: ConfigurationDuration
+  /// Calls of the outbox to one store that may run at once.
+  public var storeCalls: Int
+  /// The refusal of that number parks a call until an operator asks for another try.
+  public var storeRefusals: Int
   /// Connections beyond are answered 503.
   public var maximumConnections: Int
   /// Connections of an IPv4 address, or of the first 64 bits of an IPv6 one; 0 is no limit.

@@ -23,8 +23,6 @@ struct GrantService: Sendable {
   let rules: EntitlementRules
   /// Put before content addresses; empty leaves them relative to the server's address as the client knows it.
   let publicURL: String
-  /// How long an answer to a completion may wait for the store.
-  let storePatience: Duration
 
   /// `id` is the request's, for the log.
   func entitlements(
@@ -88,16 +86,16 @@ struct GrantService: Sendable {
     let grant = try await grantStore.find(id)
     // What was sent a moment ago counts.
     let outcome = try await recorder.recording(of: grant.digest, to: grant.device) {
-      try await grantStore.complete(id, with: completion, for: credential, counting: $0)
+      try await grantStore.complete(
+        id, with: completion, for: credential, counting: $0, lease: outbox.lease())
     }
     guard let entry = outcome.outbox else {
+      if outcome.isWaiting { outbox.wake() }
       return CompletionResponse(
         state: outcome.grant.machine.name,
         remaining: outcome.remaining.isEmpty ? nil : outcome.remaining)
     }
-    // The completion is recorded: whatever becomes of the call now, the outbox makes it.
-    let isFinished = (try? await outbox.attempt(entry, patience: storePatience)) ?? false
-    return CompletionResponse(state: isFinished ? .finished : .completed)
+    return CompletionResponse(state: await outbox.attempt(entry) ? .finished : .completed)
   }
 
   static func requireBinding(

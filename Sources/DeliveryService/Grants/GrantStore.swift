@@ -159,17 +159,19 @@ struct GrantStore: Sendable {
     var grant: GrantRecord
     /// Products the transaction still owes the device.
     var remaining: [ProductIdentifier]
-    /// The outbox row that will finish the transaction, while the store has not accepted it.
-    var outbox: Int64?
+    /// The store has still to hear that the transaction is finished.
+    var isWaiting = false
+    /// The call to the store, where the lease claimed it.
+    var outbox: OutboxEntry?
   }
 
   /// Checks a report and, if nothing is missing, records it and puts the transaction's end in the outbox once
   /// nothing is owed any more. A signed report is its own proof; a plain one needs the grant's secret. `unrecorded` is
-  /// written down with it. Throws `completion-mismatch` with the missing step, or what
-  /// ``GrantCredential/checkSecret(for:)`` throws; then nothing was written down.
+  /// written down with it, and `lease` claims the call to the store. Throws `completion-mismatch` with the missing step, or
+  /// what ``GrantCredential/checkSecret(for:)`` throws; then nothing was written down.
   func complete(
     _ id: GrantIdentifier, with completion: ReceivedCompletion, for credential: GrantCredential,
-    counting unrecorded: DeliveryRecorder.Unrecorded = DeliveryRecorder.Unrecorded()
+    counting unrecorded: DeliveryRecorder.Unrecorded = DeliveryRecorder.Unrecorded(), lease: OutboxLease? = nil
   ) async throws -> CompletionOutcome {
     let now = clock.now()
     return try await database.write(locking: [.everything]) { connection in
@@ -187,14 +189,14 @@ struct GrantStore: Sendable {
       }
       let missing = try check.missingStep(in: completion)
       let before = grant.machine.state
-      var outcome = CompletionOutcome(grant: grant, remaining: [], outbox: nil)
+      var outcome = CompletionOutcome(grant: grant, remaining: [])
       for action in grant.machine.handle(.completionReported(missing: missing)) {
         switch action {
         case .refuseCompletion(let step):
           throw Problem(.completionMismatch, Self.sentence(for: step), missingStep: step)
         case .finishTransactionIfDelivered:
           try GrantTable.update(grant, from: before, at: now, detail: nil, in: connection)
-          outcome = try Self.finishTransactionIfDelivered(grant, at: now, in: connection)
+          outcome = try Self.finishTransactionIfDelivered(grant, lease, at: now, in: connection)
         case .answerState:
           // Also for a grant that was finished before: the content was fetched again, and the device holds it
           // now.
@@ -256,13 +258,14 @@ struct GrantStore: Sendable {
   }
 
   private static func finishTransactionIfDelivered(
-    _ grant: GrantRecord, at now: Timestamp, in connection: borrowing Connection
+    _ grant: GrantRecord, _ lease: OutboxLease?, at now: Timestamp, in connection: borrowing Connection
   ) throws -> CompletionOutcome {
-    let settlement = try ObligationTable.settle(ObligationTable.Debt(grant), at: now, in: connection)
+    let settlement = try ObligationTable.settle(
+      ObligationTable.Debt(grant), lease: lease, at: now, in: connection)
     return switch settlement {
-    case .open(let remaining): CompletionOutcome(grant: grant, remaining: remaining, outbox: nil)
-    case .waiting(let outbox): CompletionOutcome(grant: grant, remaining: [], outbox: outbox)
-    case .finished: CompletionOutcome(grant: try find(grant.id, in: connection), remaining: [], outbox: nil)
+    case .open(let remaining): CompletionOutcome(grant: grant, remaining: remaining)
+    case .waiting(let taken): CompletionOutcome(grant: grant, remaining: [], isWaiting: true, outbox: taken)
+    case .finished: CompletionOutcome(grant: try find(grant.id, in: connection), remaining: [])
     }
   }
 

@@ -10,8 +10,8 @@ import CoreTypes
 ///     case .wait(let duration): …               // the store is left alone for that long
 ///     }
 ///
-/// An interval runs from the start of a probe, so a probe that hangs longer does not put the next one off, and
-/// one whose end is never noted harms nothing.
+/// An interval runs from the start of the last call, so a call that hangs for longer does not put the next probe
+/// off, and a probe whose end is never noted harms nothing.
 struct CircuitBreaker: Hashable, Sendable {
   enum Permit: Hashable, Sendable {
     case call
@@ -42,6 +42,7 @@ struct CircuitBreaker: Hashable, Sendable {
   static let longestPause: Duration = .seconds(45)
 
   private var state = State.closed(failures: 0)
+  private var lastBegun = MonotonicInstant(nanoseconds: 0)
 
   var isOpen: Bool {
     if case .open = state { true } else { false }
@@ -54,7 +55,10 @@ struct CircuitBreaker: Hashable, Sendable {
 
   /// What may be done now. A probe that is permitted here is to be made.
   mutating func permit(at now: MonotonicInstant) -> Permit {
-    guard case .open(let nextProbe) = state else { return .call }
+    guard case .open(let nextProbe) = state else {
+      lastBegun = now
+      return .call
+    }
     guard nextProbe <= now else { return .wait(nextProbe - now) }
     state = .open(nextProbe: now + Self.probeInterval)
     return .probe
@@ -68,7 +72,7 @@ struct CircuitBreaker: Hashable, Sendable {
       state = .closed(failures: 0)
     case (.failed(let retryAfter), .closed(let failures)):
       let isLast = failures + 1 >= Self.failureThreshold
-      state = isLast ? .open(nextProbe: Self.nextProbe(retryAfter, at: now)) : .closed(failures: failures + 1)
+      state = isLast ? .open(nextProbe: firstProbe(retryAfter, at: now)) : .closed(failures: failures + 1)
     case (.failed(.some(let retryAfter)), .open(let nextProbe)) where permit == .probe:
       state = .open(nextProbe: max(nextProbe, now + min(retryAfter, Self.longestPause)))
     case (.abandoned, .open) where permit == .probe:
@@ -78,7 +82,7 @@ struct CircuitBreaker: Hashable, Sendable {
     }
   }
 
-  private static func nextProbe(_ retryAfter: Duration?, at now: MonotonicInstant) -> MonotonicInstant {
-    now + min(max(retryAfter ?? .zero, probeInterval), longestPause)
+  private func firstProbe(_ retryAfter: Duration?, at now: MonotonicInstant) -> MonotonicInstant {
+    max(lastBegun + Self.probeInterval, now + min(max(retryAfter ?? .zero, .zero), Self.longestPause))
   }
 }

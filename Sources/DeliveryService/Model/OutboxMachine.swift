@@ -1,31 +1,14 @@
-import Commerce
 import CoreTypes
 import ServiceRuntime
 
-/// A call that is still to be made to a store.
-struct OutboxEntry: Sendable {
-  enum Kind: String, Sendable {
-    /// The transaction is finished: all it pays for was delivered.
-    case finish
-  }
-
-  var id: Int64
-  var store: StoreIdentifier
-  var kind: Kind
-  /// The transaction.
-  var subject: TransactionIdentifier
-  var attempts: Int
-  var nextAttempt: Timestamp
-}
-
-/// The one state machine of a call to a store: tried until the store has answered for good.
+/// The one state machine of a call to a store: tried until the store has answered for good, or has refused so
+/// often that an operator has to look.
 struct OutboxMachine: Hashable, Sendable {
   enum Answer: Hashable, Sendable {
     case accepted
     /// The store cannot be reached, or fails; `retryAfter` when it said for how long.
     case unavailable(retryAfter: Duration?)
-    /// The store refused the call: repeating it changes nothing, but an operator may (a wrong credential,
-    /// say), so the call stays, at the longest distance.
+    /// The store refused the call. Repeating it changes nothing, but an operator may (a wrong credential, say).
     case refused
     /// The call was ended at this side, by a shutdown say, before the store's answer: nothing is known.
     case abandoned
@@ -34,29 +17,54 @@ struct OutboxMachine: Hashable, Sendable {
   enum Action: Hashable, Sendable {
     case markDone
     case retry(after: Duration)
+    /// It is not tried again until an operator asks for it.
+    case park
     /// The call stays as it is, due when it was.
     case leave
   }
 
-  static let backoff = Backoff(initial: .seconds(1), factor: 2, cap: .seconds(15 * 60), jitter: 0.5)
+  /// How long a store may take to answer a call.
+  static let callTimeout: Duration = .seconds(45)
+  /// While the store does not answer: short, since ``CircuitBreaker`` keeps the calls of a store few.
+  static let unavailabilityBackoff = Backoff(
+    initial: .seconds(1), factor: 2, cap: CircuitBreaker.longestPause, jitter: 0.5)
+  static let refusalBackoff = Backoff(
+    initial: .seconds(30), factor: 2, cap: .seconds(15 * 60), jitter: 0.5)
 
-  /// Attempts made so far, this one included.
+  /// Attempts and refusals before this one.
   var attempts: Int
+  var refusals: Int
+  /// The refusal of that number parks the call.
+  var maximumRefusals: Int
 
   /// What follows from the store's answer. `chance` is a random number from 0 to 1, for the backoff's jitter.
   func handle(_ answer: Answer, chance: Double) -> Action {
     switch answer {
     case .accepted:
       .markDone
+    case .refused where refusals + 1 >= maximumRefusals:
+      .park
     case .refused:
-      .retry(after: Self.backoff.cap)
+      .retry(after: Self.refusalBackoff.delay(afterFailures: refusals + 1, chance: chance))
     case .abandoned:
       .leave
     case .unavailable(let retryAfter):
       .retry(
         after: min(
-          max(Self.backoff.delay(afterFailures: attempts, chance: chance), retryAfter ?? .zero),
-          Self.backoff.cap))
+          max(
+            Self.unavailabilityBackoff.delay(afterFailures: attempts + 1, chance: chance), retryAfter ?? .zero
+          ), CircuitBreaker.longestPause))
+    }
+  }
+}
+
+extension OutboxMachine.Answer {
+  /// What it says about the store.
+  var outcome: CircuitBreaker.Outcome {
+    switch self {
+    case .accepted, .refused: .answered
+    case .unavailable(let retryAfter): .failed(retryAfter: retryAfter)
+    case .abandoned: .abandoned
     }
   }
 }

@@ -85,14 +85,14 @@ struct DeliveryComponents: Sendable {
     let store = try Self.store(on: infrastructure)
     let grantStore = GrantStore(database: database, clock: clock)
     let outbox = Outbox(
-      grantStore: grantStore, stores: [store.name: store], timer: timer, log: infrastructure.log)
+      grantStore: grantStore, stores: [store.name: store], timer: timer,
+      options: try configuration.outboxOptions(), log: infrastructure.log)
     self.outbox = outbox
     tickets = TicketIssuer(settings: settings, clock: clock)
     proofs = ProofVerifier(stores: [store], clock: clock, timer: timer, log: infrastructure.log)
     grants = GrantService(
       grantStore: grantStore, verifier: proofs, outbox: outbox, tickets: tickets, stops: revocations,
-      recorder: recorder, rules: EntitlementRules(), publicURL: configuration.publicURL ?? "",
-      storePatience: configuration.storePatience.duration)
+      recorder: recorder, rules: EntitlementRules(), publicURL: configuration.publicURL ?? "")
 
     let lifetimes = LifetimeClock(wall: clock, timer: timer, log: infrastructure.log)
     let packageLocks = PackageLocks()
@@ -216,6 +216,7 @@ extension DeliveryComponents {
     PackageScrubRoutes(scrubber: scrubber).add(to: &routes)
     OperationsRoutes(database: database, metrics: metrics).add(to: &routes)
     ListRoutes(database: database, recorder: recorder).add(to: &routes)
+    OutboxRoutes(outbox: outbox).add(to: &routes)
     let routeAdmission = RouteAdmission(control: admission, settings: settings)
     routes.wrap { routeAdmission.middleware(for: $0) }
     return routes

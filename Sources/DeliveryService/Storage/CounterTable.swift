@@ -14,11 +14,6 @@ enum CounterTable {
     return counts.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
-  /// How many calls wait for a store.
-  static func waitingCalls(in connection: borrowing Connection) throws -> Int64 {
-    try value("outbox waiting", in: connection)
-  }
-
   private static func value(_ name: String, in connection: borrowing Connection) throws -> Int64 {
     try connection.first("SELECT value FROM counters WHERE name = ?", [.text(name)])?.integer("value") ?? 0
   }

@@ -88,7 +88,6 @@ extension Migrations {
       SELECT 'grants ' || column1, (SELECT count(*) FROM grants WHERE state = column1)
       FROM (VALUES ('granted'), ('completed'), ('finished'), ('revoked/granted'), ('revoked/completed'),
         ('revoked/finished'));
-      INSERT INTO counters (name, value) SELECT 'outbox waiting', count(*) FROM outbox WHERE done IS NULL;
       CREATE TRIGGER grants_count_insert AFTER INSERT ON grants
       BEGIN UPDATE counters SET value = value + 1 WHERE name = 'grants ' || NEW.state; END;
       CREATE TRIGGER grants_count_update AFTER UPDATE OF state ON grants WHEN NEW.state <> OLD.state
@@ -98,15 +97,6 @@ extension Migrations {
       END;
       CREATE TRIGGER grants_count_delete AFTER DELETE ON grants
       BEGIN UPDATE counters SET value = value - 1 WHERE name = 'grants ' || OLD.state; END;
-      CREATE TRIGGER outbox_count_insert AFTER INSERT ON outbox WHEN NEW.done IS NULL
-      BEGIN UPDATE counters SET value = value + 1 WHERE name = 'outbox waiting'; END;
-      CREATE TRIGGER outbox_count_update AFTER UPDATE OF done ON outbox WHEN (NEW.done IS NULL) <> (OLD.done IS NULL)
-      BEGIN
-        UPDATE counters SET value = value + CASE WHEN NEW.done IS NULL THEN 1 ELSE -1 END
-        WHERE name = 'outbox waiting';
-      END;
-      CREATE TRIGGER outbox_count_delete AFTER DELETE ON outbox WHEN OLD.done IS NULL
-      BEGIN UPDATE counters SET value = value - 1 WHERE name = 'outbox waiting'; END;
 
       -- When the next run found out that this one had not been ended.
       ALTER TABLE runs ADD COLUMN died INTEGER;
@@ -115,9 +105,6 @@ extension Migrations {
 
       -- Only (ordering) was asked for, and is asked for no more.
       DROP INDEX versions_by_number;
-
-      -- Calls that stores have taken, in the order in which they are forgotten.
-      CREATE INDEX outbox_done ON outbox (done) WHERE done IS NOT NULL;
 
       -- The catalog's revision at which the product or one of its versions changed last.
       ALTER TABLE products ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;

@@ -8,7 +8,7 @@ enum Migrations {
     firstTables, signatures, stops, uploadsAndCollection, releases, holders, bestsellers,
     // Before every migration that adds columns to the table of grants.
     numbers,
-    contract, credentials, addressedUploads, packageChecks,
+    contract, credentials, addressedUploads, packageChecks, outboxService,
   ]
 
   private static let firstTables = Migration(
@@ -304,6 +304,28 @@ enum Migrations {
       CREATE INDEX grants_by_transaction ON grants (transaction_id);
       DROP INDEX grants_revoked;
       CREATE INDEX grants_revoked ON grants (created) WHERE revoked_by IS NOT NULL;
+      """)
+}
+
+extension Migrations {
+  private static let outboxService = Migration(
+    "calls to stores: payloads, refusals, parked and dropped ones, leases",
+    script: """
+      ALTER TABLE outbox ADD COLUMN payload TEXT CHECK (length(CAST(payload AS BLOB)) <= 65536);
+      ALTER TABLE outbox ADD COLUMN refusals INTEGER NOT NULL DEFAULT 0;
+      -- Since when an operator has to ask for the next attempt.
+      ALTER TABLE outbox ADD COLUMN parked INTEGER;
+      -- When an operator decided that the call is not made; done then as well.
+      ALTER TABLE outbox ADD COLUMN dropped INTEGER;
+      -- The node that makes the call, and until when no other one does.
+      ALTER TABLE outbox ADD COLUMN leased_by TEXT;
+      ALTER TABLE outbox ADD COLUMN leased_until INTEGER;
+      DROP INDEX outbox_waiting;
+      CREATE INDEX outbox_waiting ON outbox (store, next_attempt) WHERE done IS NULL AND parked IS NULL;
+      CREATE INDEX outbox_open ON outbox (id) WHERE done IS NULL;
+      CREATE INDEX outbox_parked ON outbox (id) WHERE done IS NULL AND parked IS NOT NULL;
+      CREATE INDEX outbox_dropped ON outbox (id) WHERE dropped IS NOT NULL;
+      CREATE INDEX outbox_done ON outbox (done) WHERE done IS NOT NULL;
       """)
 }
 

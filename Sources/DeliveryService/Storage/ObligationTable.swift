@@ -98,8 +98,9 @@ extension ObligationTable {
   enum Settlement: Hashable, Sendable {
     /// The device has still to complete these; or it completed nothing, so that there is nothing to finish.
     case open([ProductIdentifier])
-    /// The outbox's row that will finish the transaction.
-    case waiting(outbox: Int64)
+    /// The outbox will finish the transaction, unless an operator dropped the call; `taken` where a lease claimed
+    /// it for the caller.
+    case waiting(taken: OutboxEntry?)
     /// The store finished the transaction before: so are its completed grants now.
     case finished
   }
@@ -108,9 +109,9 @@ extension ObligationTable {
   static let maximumSettledAtOnce = 200
 
   /// Puts the transaction's end in the outbox if the device completed something of it and nothing else is
-  /// owed.
+  /// owed. With a lease the call is claimed for the caller, who then has it made.
   static func settle(
-    _ debt: Debt, at now: Timestamp, in connection: borrowing Connection
+    _ debt: Debt, lease: OutboxLease? = nil, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Settlement {
     let remaining = try remaining(of: debt, in: connection)
     guard remaining.isEmpty, try hasCompleted(debt, in: connection) else { return .open(remaining) }
@@ -118,12 +119,15 @@ extension ObligationTable {
       try finishGrants(of: debt.transaction, store: debt.store, at: now, in: connection)
       return .finished
     }
-    let entry = try OutboxTable.add(
-      .finish, store: debt.store, subject: debt.transaction, firstAttempt: now, at: now,
-      in: connection)
-    guard entry.isDone else { return .waiting(outbox: entry.id) }
-    try finishGrants(of: debt.transaction, store: debt.store, at: now, in: connection)
-    return .finished
+    let standing = try OutboxTable.add(
+      .finish, store: debt.store, subject: debt.transaction, lease: lease, at: now, in: connection)
+    switch standing {
+    case .waiting(let taken): return .waiting(taken: taken)
+    case .parked, .dropped: return .waiting(taken: nil)
+    case .done:
+      try finishGrants(of: debt.transaction, store: debt.store, at: now, in: connection)
+      return .finished
+    }
   }
 
   /// Settles the debts that the product is a part of, ``maximumSettledAtOnce`` at most.
@@ -174,7 +178,8 @@ extension ObligationTable {
   }
 
   /// At most `limit` completed grants that no row of the outbox waits for, from `position` on, the oldest
-  /// first: the debts they are a part of, and where to go on; nil at the end.
+  /// first: the debts they are a part of, and where to go on; nil at the end. Where an operator dropped the call
+  /// there is nothing to settle.
   static func completed(
     after position: SweepPosition?, limit: Int, in connection: borrowing Connection
   ) throws -> (debts: [Debt], next: SweepPosition?) {
@@ -182,7 +187,8 @@ extension ObligationTable {
       """
       SELECT number, store, transaction_id, device, EXISTS (
         SELECT 1 FROM outbox
-        WHERE outbox.store = grants.store AND kind = 'finish' AND subject = transaction_id AND done IS NULL
+        WHERE outbox.store = grants.store AND kind = 'finish' AND subject = transaction_id
+          AND (done IS NULL OR dropped IS NOT NULL)
         ) AS is_waiting
       FROM grants WHERE state = 'completed' AND number > ? ORDER BY number LIMIT ?
       """, [.integer(position?.number ?? 0), .integer(limit)])

@@ -2,69 +2,201 @@ import Commerce
 import CoreTypes
 import Database
 
-/// The outbox's rows: written in the same transaction as what they follow from, kept until the store has
-/// answered.
+/// The outbox's rows: written in the same transaction as what they follow from, and kept. A row is waiting,
+/// parked (until an operator asks for another try), done, or done without the store because an operator dropped
+/// it.
 enum OutboxTable {
-  /// Adds the call unless it is there already; answers its row and whether the store has accepted it before.
+  /// Unicode scalars of a store's error that are kept.
+  static let maximumErrorLength = 1000
+  /// Bytes of a payload; the column holds no more.
+  static let maximumPayloadLength = 65_536
+
+  /// How a call stands once it was added.
+  enum Standing: Sendable {
+    /// It is to be made; `taken` where the lease claimed it for the caller.
+    case waiting(taken: OutboxEntry?)
+    case parked
+    /// The store has accepted it before.
+    case done
+    /// An operator decided that it is not made.
+    case dropped
+  }
+
+  /// Adds the call unless it is there already. A lease that names its store claims it, where no other node has.
   static func add(
-    _ kind: OutboxEntry.Kind, store: StoreIdentifier, subject: TransactionIdentifier, firstAttempt: Timestamp,
-    at now: Timestamp, in connection: borrowing Connection
-  ) throws -> (id: Int64, isDone: Bool) {
-    try connection.execute(
+    _ kind: OutboxEntry.Kind, store: StoreIdentifier, subject: TransactionIdentifier, payload: String? = nil,
+    lease: OutboxLease? = nil, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> Standing {
+    let lease = lease.flatMap { $0.stores.contains(store) ? $0 : nil }
+    let inserted = try connection.first(
       """
-      INSERT INTO outbox (store, kind, subject, next_attempt, created) VALUES (?, ?, ?, ?, ?)
-      ON CONFLICT DO NOTHING
+      INSERT INTO outbox (store, kind, subject, payload, next_attempt, created, leased_by, leased_until)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (store, kind, subject) DO NOTHING RETURNING id
       """,
       [
-        .identifier(store), .choice(kind), .identifier(subject), .timestamp(firstAttempt),
-        .timestamp(now),
+        .identifier(store), .choice(kind), .identifier(subject), .optional(payload),
+        .timestamp(OutboxEntry.atOnce), .timestamp(now), .optional(lease?.holder),
+        .optional(lease?.until, SQLValue.timestamp),
       ])
+    if let inserted {
+      guard lease != nil else { return .waiting(taken: nil) }
+      return .waiting(
+        taken: OutboxEntry(
+          id: try inserted.integer("id"), store: store, kind: kind, subject: subject, payload: payload,
+          attempts: 0, refusals: 0, nextAttempt: OutboxEntry.atOnce))
+    }
     guard
       let row = try connection.first(
-        "SELECT id, done FROM outbox WHERE store = ? AND kind = ? AND subject = ?",
+        "SELECT * FROM outbox WHERE store = ? AND kind = ? AND subject = ?",
         [.identifier(store), .choice(kind), .identifier(subject)])
-    else { preconditionFailure("the row was just written, in this transaction") }
-    return (try row.integer("id"), try row.optionalTimestamp("done") != nil)
+    else { preconditionFailure("the row is there, in this transaction") }
+    if try row.optionalTimestamp("dropped") != nil { return .dropped }
+    if try row.optionalTimestamp("done") != nil { return .done }
+    if try row.optionalTimestamp("parked") != nil { return .parked }
+    guard let lease, try take(try row.integer("id"), lease, in: connection) else {
+      return .waiting(taken: nil)
+    }
+    return .waiting(taken: try entry(row))
   }
 
-  static func find(_ id: Int64, in connection: borrowing Connection) throws -> OutboxEntry? {
-    try connection.first("SELECT * FROM outbox WHERE id = ? AND done IS NULL", [.integer(id)]).map(entry)
+  /// Claims a call that waits; false where it waits no longer, or another node has claimed it. A claim that
+  /// would last longer than this one was made by a clock that is wrong, and does not count.
+  static func take(_ id: Int64, _ lease: OutboxLease, in connection: borrowing Connection) throws -> Bool {
+    try connection.execute(
+      """
+      UPDATE outbox SET leased_by = ?, leased_until = ?
+      WHERE id = ? AND done IS NULL AND parked IS NULL
+        AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?)
+      """,
+      [
+        .text(lease.holder), .timestamp(lease.until), .integer(id), .text(lease.holder),
+        .timestamp(lease.now), .timestamp(lease.until),
+      ]) == 1
   }
 
-  /// At most `limit` calls whose time has come.
+  /// A row that waits.
+  enum Found: Sendable {
+    case entry(OutboxEntry)
+    /// It holds what this program never writes there.
+    case damaged(id: Int64, fault: String)
+
+    var id: Int64 {
+      switch self {
+      case .entry(let entry): entry.id
+      case .damaged(let id, _): id
+      }
+    }
+  }
+
+  /// Where a row stands in the order in which calls are made.
+  struct Place: Hashable, Sendable {
+    var nextAttempt: Timestamp
+    var id: Int64
+  }
+
+  /// At most `limit` calls to the store whose time has come, those that have waited longest first.
   static func due(
-    at now: Timestamp, limit: Int, in connection: borrowing Connection
-  ) throws -> [OutboxEntry] {
+    to store: StoreIdentifier, at now: Timestamp, limit: Int, in connection: borrowing Connection
+  ) throws -> [Found] {
     try connection.query(
-      "SELECT * FROM outbox WHERE done IS NULL AND next_attempt <= ? ORDER BY next_attempt LIMIT ?",
-      [.timestamp(now), .integer(limit)]
-    ).map(entry)
+      """
+      SELECT * FROM outbox INDEXED BY outbox_waiting
+      WHERE done IS NULL AND parked IS NULL AND store = ? AND next_attempt <= ?
+      ORDER BY next_attempt, id LIMIT ?
+      """, [.identifier(store), .timestamp(now), .integer(limit)]
+    ).map(found)
   }
 
-  /// When the next call's time comes; nil when none waits.
-  static func nextAttempt(in connection: borrowing Connection) throws -> Timestamp? {
-    try connection.first("SELECT min(next_attempt) AS next FROM outbox WHERE done IS NULL")?
-      .optionalTimestamp("next")
+  /// At most `limit` calls to the store that stand behind `place`, whether their time has come or not.
+  static func waiting(
+    for store: StoreIdentifier, after place: Place?, limit: Int, in connection: borrowing Connection
+  ) throws -> [Found] {
+    try connection.query(
+      """
+      SELECT * FROM outbox INDEXED BY outbox_waiting
+      WHERE done IS NULL AND parked IS NULL AND store = ? AND (next_attempt, id) > (?, ?)
+      ORDER BY next_attempt, id LIMIT ?
+      """,
+      [
+        .identifier(store), .timestamp(place?.nextAttempt ?? Timestamp(millisecondsSinceEpoch: .min)),
+        .integer(place?.id ?? 0), .integer(limit),
+      ]
+    ).map(found)
+  }
+
+  /// When the next call to the store is due of those that are not due yet; nil without any.
+  static func nextAttempt(
+    to store: StoreIdentifier, after now: Timestamp, in connection: borrowing Connection
+  ) throws -> Timestamp? {
+    try connection.first(
+      """
+      SELECT next_attempt FROM outbox INDEXED BY outbox_waiting
+      WHERE done IS NULL AND parked IS NULL AND store = ? AND next_attempt > ?
+      ORDER BY next_attempt LIMIT 1
+      """, [.identifier(store), .timestamp(now)])?.timestamp("next_attempt")
   }
 
   static func markDone(_ id: Int64, at now: Timestamp, in connection: borrowing Connection) throws {
     try connection.execute(
-      "UPDATE outbox SET done = ?, attempts = attempts + 1, last_error = NULL WHERE id = ?",
-      [.timestamp(now), .integer(id)])
+      """
+      UPDATE outbox SET done = ?, attempts = attempts + 1, last_error = NULL, parked = NULL, dropped = NULL,
+        leased_by = NULL, leased_until = NULL
+      WHERE id = ?
+      """, [.timestamp(now), .integer(id)])
   }
 
+  /// After an attempt that failed, or that the store refused.
   static func postpone(
-    _ id: Int64, until next: Timestamp, because error: String, in connection: borrowing Connection
+    _ id: Int64, until next: Timestamp, isRefused: Bool, because error: String,
+    in connection: borrowing Connection
   ) throws {
     try connection.execute(
-      "UPDATE outbox SET next_attempt = ?, attempts = attempts + 1, last_error = ? WHERE id = ?",
-      [.timestamp(next), .text(error), .integer(id)])
+      """
+      UPDATE outbox SET next_attempt = ?, attempts = attempts + 1, refusals = refusals + ?, last_error = ?,
+        leased_by = NULL, leased_until = NULL
+      WHERE id = ? AND done IS NULL
+      """, [.timestamp(next), .integer(isRefused ? 1 : 0), .text(kept(error)), .integer(id)])
+  }
+
+  /// Whether it was waiting. `isRefused` after an attempt that the store refused.
+  static func park(
+    _ id: Int64, at now: Timestamp, isRefused: Bool, because error: String,
+    in connection: borrowing Connection
+  ) throws -> Bool {
+    let refusals = isRefused ? 1 : 0
+    return try connection.execute(
+      """
+      UPDATE outbox SET parked = ?, attempts = attempts + ?, refusals = refusals + ?, last_error = ?,
+        leased_by = NULL, leased_until = NULL
+      WHERE id = ? AND done IS NULL AND parked IS NULL
+      """,
+      [.timestamp(now), .integer(refusals), .integer(refusals), .text(kept(error)), .integer(id)]) == 1
+  }
+
+  /// One line, without what a terminal would obey.
+  private static func kept(_ error: String) -> String {
+    var kept = String.UnicodeScalarView()
+    for scalar in error.unicodeScalars.prefix(maximumErrorLength) {
+      let isShown =
+        scalar.properties.generalCategory != .control && scalar.properties.generalCategory != .format
+      kept.append(isShown ? scalar : " ")
+    }
+    return String(kept)
+  }
+
+  private static func found(_ row: Row) throws -> Found {
+    do {
+      return .entry(try entry(row))
+    } catch let error as ColumnTypeMismatch {
+      return .damaged(id: try row.integer("id"), fault: "\(error)")
+    }
   }
 
   private static func entry(_ row: Row) throws -> OutboxEntry {
     OutboxEntry(
       id: try row.integer("id"), store: try row.identifier("store"), kind: try row.choice("kind"),
-      subject: try row.identifier("subject"), attempts: Int(try row.integer("attempts")),
+      subject: try row.identifier("subject"), payload: try row.optionalText("payload"),
+      attempts: Int(try row.integer("attempts")), refusals: Int(try row.integer("refusals")),
       nextAttempt: try row.timestamp("next_attempt"))
   }
 }

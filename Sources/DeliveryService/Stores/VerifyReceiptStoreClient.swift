@@ -11,6 +11,8 @@ import Receipts
 struct VerifyReceiptStoreClient: PaymentStoreClient {
   let name: StoreIdentifier
   private let client: APIClient
+  /// For calls of the outbox, which can wait for longer than a reader.
+  private let calls: APIClient
   private let policy: VerifyReceiptPolicy
   private let timer: any MonotonicClock
   private let reader: ReceiptReader
@@ -24,6 +26,8 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
     client.timeout = .seconds(10)
     client.maximumResponseLength = .mebibytes(8)
     self.client = client
+    client.timeout = OutboxMachine.callTimeout
+    calls = client
     self.policy = policy
     self.timer = timer
     self.reader = reader
@@ -59,7 +63,7 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
 
   func finish(_ transaction: TransactionIdentifier) async -> StoreAnswer {
     do {
-      _ = try await client.exchange("POST", "/store/v1/transactions/\(transaction)/finish")
+      _ = try await calls.exchange("POST", "/store/v1/transactions/\(transaction)/finish")
       return StoreAnswer(answer: .accepted)
     } catch {
       return StoreAnswer(answer: Self.answer(error), detail: "\(error)")

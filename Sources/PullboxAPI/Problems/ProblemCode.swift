@@ -205,6 +205,10 @@ public struct ProblemCode: Hashable, Sendable {
   public static let idempotencyKeyInUse = ProblemCode(
     "idempotency-key-in-use", status: 409, title: "A request with this idempotency key is being answered")
 
+  /// The outbox has no call of that number.
+  public static let callUnknown = ProblemCode(
+    "call-unknown", status: 404, title: "There is no such store call")
+
   // What a store's customer or an app on a device meets.
   /// The sandbox store could not ask the server what is for sale.
   public static let catalogUnavailable = ProblemCode(
@@ -241,7 +245,7 @@ public struct ProblemCode: Hashable, Sendable {
     uploadVersionUnsupported, uploadTypeUnsupported, checksumMismatch, checksumUnsupported, digestMismatch,
     outOfSpace, packageRejected,
     productInvalid, versionConflict, stateConflict, grantAmbiguous, secondKeyRequired, preconditionFailed,
-    idempotencyKeyReused, idempotencyKeyInUse, catalogUnavailable, transactionUnknown,
+    idempotencyKeyReused, idempotencyKeyInUse, callUnknown, catalogUnavailable, transactionUnknown,
     transactionUnpaid, downloadUnknown, libraryItemUnknown, storeUnavailable, insufficientStorage,
   ]
 

@@ -37,4 +37,24 @@ extension OperatorClient {
     let filter = Self.filter([("product", product?.description), ("actor", actor), ("action", action)])
     return try await api.get("/v1/operator/audit", query: filter + Self.page(after))
   }
+
+  /// The calls that the server makes to its stores: in one state, to one store, of one kind, or all of them.
+  public func outboxCalls(
+    in state: OutboxCall.State? = nil, to store: String? = nil, kind: String? = nil, after: String? = nil
+  ) async throws(APICallError) -> Page<OutboxCall> {
+    let filter = Self.filter([("state", state?.rawValue), ("store", store), ("kind", kind)])
+    return try await api.get("/v1/operator/outbox", query: filter + Self.page(after))
+  }
+
+  /// Has a call made again at once, also one that is parked or was dropped. One that the store has accepted stays
+  /// as it is.
+  public func retryOutboxCall(_ id: Int64) async throws(APICallError) -> OutboxCall {
+    try await api.call("POST", "/v1/operator/outbox/\(id)/retry", body: EmptyBody?.none).value
+  }
+
+  /// Decides that a call is not made: its transaction stays unfinished at the store. A call that waits needs a
+  /// `reason`, which is recorded in the audit log. One that was accepted or dropped before stays as it is.
+  public func dropOutboxCall(_ id: Int64, reason: String?) async throws(APICallError) -> OutboxCall {
+    try await api.call("POST", "/v1/operator/outbox/\(id)/drop", body: ReasonBody(reason: reason)).value
+  }
 }

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Foundation
+import Glibc
 import HTTPClient
 import PullboxAPI
 import PullboxTesting
@@ -83,8 +84,8 @@ actor Stack {
 
   // MARK: Starting and stopping
 
-  /// Starts a part that does not run, with the state it had.
-  func start(_ part: Part) async throws {
+  /// Starts a part that does not run, with the state it had. `environment` is added to that of the server.
+  func start(_ part: Part, environment: [String: String] = [:]) async throws {
     switch part {
     case .store:
       let daemon = try await Daemon.start(
@@ -103,7 +104,7 @@ actor Stack {
           "--listen", "127.0.0.1:0", "--state", directory.path("server"), "--store-url", storeProxy.url,
           "--store-credential", storeCredential, "--operator-key", operatorKey, "--ticket-lifetime",
           options.ticketLifetime,
-        ], name: part.rawValue, in: directory)
+        ], name: part.rawValue, in: directory, environment: environment)
       daemons[part] = daemon
       serverProxy.setUpstream(port: daemon.port)
     case .agent:
@@ -122,7 +123,15 @@ actor Stack {
     await daemon.process.killAndWait()
   }
 
+  /// Sends a signal to a part that runs, such as SIGSTOP.
+  func signal(_ part: Part, _ signal: Int32) throws {
+    guard let daemon = daemons[part], Glibc.kill(daemon.process.identifier, signal) == 0 else {
+      throw Failure(description: "\(part) does not run")
+    }
+  }
+
   /// SIGTERM; how it ended.
+  @discardableResult
   func terminate(_ part: Part) async throws -> ChildProcess.Ending {
     guard let daemon = daemons.removeValue(forKey: part) else {
       throw Failure(description: "\(part) does not run")
@@ -163,6 +172,10 @@ actor Stack {
 
   /// Runs `pullbox` with the stack's addresses and key.
   nonisolated func pullbox(_ arguments: String...) async throws -> Executables.Outcome {
+    try await pullbox(arguments)
+  }
+
+  nonisolated func pullbox(_ arguments: [String]) async throws -> Executables.Outcome {
     try await Executables.run(
       Executables.path("pullbox"), arguments, environment: commandEnvironment, in: directory)
   }

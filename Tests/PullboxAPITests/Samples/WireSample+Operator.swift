@@ -142,6 +142,36 @@ extension WireSample {
         }
         """),
     WireSample(
+      OutboxCall.self,
+      """
+      {
+        "attempts": 21,
+        "created": "2026-11-21T05:26:07.100Z",
+        "done": "2026-11-21T05:30:07.100Z",
+        "id": 4711,
+        "kind": "finish",
+        "lastError": "forbidden: only the delivery server finishes transactions",
+        "nextAttempt": "2026-11-21T05:29:07.100Z",
+        "parked": "2026-11-21T05:28:07.100Z",
+        "refusals": 20,
+        "state": "parked",
+        "store": "sandbox",
+        "transaction": "2000000000000001"
+      }
+      """,
+      minimal: """
+        {
+          "attempts": 0,
+          "created": "2026-11-21T05:26:07.100Z",
+          "id": 1,
+          "kind": "finish",
+          "refusals": 0,
+          "state": "waiting",
+          "store": "sandbox",
+          "transaction": "2000000000000001"
+        }
+        """),
+    WireSample(
       Page<AuditEntry>.self, #"{"items": [\#(auditEntry)], "next": "4711"}"#, minimal: #"{"items": []}"#),
     WireSample(
       ProductDescription.self,

@@ -80,6 +80,7 @@ struct WireWords: Sendable, CustomTestStringConvertible {
     WireWords(
       VersionState.self,
       ["draft", "submitted", "approved", "rejected", "released", "superseded", "withdrawn"]),
+    WireWords(OutboxCall.State.self, ["waiting", "parked", "done", "dropped"]),
     WireWords(OperatorScope.self, ["read", "publish", "review", "admin"]),
     WireWords(
       StoreTransaction.State.self, ["purchasing", "purchased", "failed", "restored", "deferred"]),

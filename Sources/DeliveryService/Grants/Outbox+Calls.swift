@@ -1,0 +1,157 @@
+import Commerce
+import CoreTypes
+import Database
+import ServiceRuntime
+
+/// One call, from the store's answer to what is written of it.
+extension Outbox {
+  /// After an abandoned call, which a shutdown explains: how long until it may be made again.
+  private static let pauseAfterAbandoned: Duration = .seconds(1)
+  private static let writingBackoff = Backoff(cap: .seconds(30))
+
+  /// Makes the call, writes down what became of it, and tells those who wait.
+  func perform(_ begun: StoreQueue.Begun) async {
+    let entry = begun.call.entry
+    let reply = await answer(to: entry)
+    ended(begun, reply)
+    let isAccepted = await settle(begun, reply)
+    release(entry, isAccepted: isAccepted)
+  }
+
+  private func answer(to entry: OutboxEntry) async -> StoreAnswer {
+    guard let store = stores[entry.store] else { return StoreAnswer(answer: .abandoned) }
+    return await store.finish(entry.subject)
+  }
+
+  /// Makes room for the next call.
+  private func ended(_ begun: StoreQueue.Begun, _ reply: StoreAnswer) {
+    let entry = begun.call.entry
+    let now = timer.now()
+    let end = change(entry.store) {
+      queue, state -> (StoreQueue.Change?, Bool, [OutboxWaiters.Continuation])? in
+      let (givenBack, change) = queue.ended(begun, reply.answer.outcome, at: now)
+      return (change, queue.isRunningLow, givenBack.flatMap { state.waiters.remove(for: $0) })
+    }
+    guard let (change, isRunningLow, givenUp) = end else { return }
+    for waiter in givenUp { waiter.resume(returning: false) }
+    if change != nil || isRunningLow { wake() }
+    switch change {
+    case .opened:
+      log.warning(
+        "a store does not answer: its calls wait, but for a probe now and then",
+        ["store": LogValue(entry.store), "error": LogValue(reply.detail ?? "no answer")])
+    case .closed: log.info("a store answers again", ["store": LogValue(entry.store)])
+    case nil: break
+    }
+  }
+
+  private func release(_ entry: OutboxEntry, isAccepted: Bool) {
+    let waiters = change(entry.store) { queue, state in
+      queue.release(entry.id)
+      return state.waiters.remove(for: entry.id)
+    }
+    for waiter in waiters ?? [] { waiter.resume(returning: isAccepted) }
+    if !isAccepted { wake() }
+  }
+
+  /// Writes down what the store's answer means; whether it has accepted the call.
+  private func settle(_ begun: StoreQueue.Begun, _ reply: StoreAnswer) async -> Bool {
+    let entry = begun.call.entry
+    let detail = reply.detail ?? "no answer"
+    let machine = OutboxMachine(
+      attempts: entry.attempts, refusals: entry.refusals, maximumRefusals: options.maximumRefusals)
+    switch machine.handle(reply.answer, chance: Double.random(in: 0...1)) {
+    case .markDone: return await accept(entry)
+    case .leave: try? await timer.sleep(for: Self.pauseAfterAbandoned)
+    case .park: await park(entry.id, entry, isRefused: true, because: detail)
+    case .retry(let delay): await postpone(begun, by: delay, after: reply.answer, because: detail)
+    }
+    return false
+  }
+
+  private func accept(_ entry: OutboxEntry) async -> Bool {
+    do {
+      try await write("an accepted call", entry) { [grantStore] in
+        try await grantStore.transactionFinished(entry.subject, store: entry.store, outbox: entry.id)
+      }
+    } catch let error as ColumnTypeMismatch {
+      // A grant that cannot be read: another call would come to the same.
+      await park(entry.id, entry, isRefused: false, because: "\(error)")
+      return false
+    } catch {
+      // Cancelled: the call is made again after the next start, which changes nothing at the store.
+      return false
+    }
+    log.info(
+      "transaction finished at the store",
+      ["store": LogValue(entry.store), "transaction": LogValue(entry.subject)])
+    return true
+  }
+
+  private func postpone(
+    _ begun: StoreQueue.Begun, by delay: Duration, after answer: OutboxMachine.Answer, because detail: String
+  ) async {
+    // A call before its time, because a device reported again, puts the next one off no further, and a probe that
+    // fails says something of the store, not of its row.
+    let isRefused = answer == .refused
+    guard begun.call.wasDue, begun.permit == .call || isRefused else { return }
+    let entry = begun.call.entry
+    let next = schedule.now() + delay
+    // Cancelled: the row stays due.
+    try? await write("a call that failed", entry) { [grantStore] in
+      try await grantStore.database.write(
+        locking: [.transaction(entry.subject, entry.store)], waiting: .unlimited
+      ) { connection in
+        try OutboxTable.postpone(
+          entry.id, until: next, isRefused: isRefused, because: detail, in: connection)
+      }
+    }
+    log.warning(
+      "store call postponed",
+      [
+        "store": LogValue(entry.store), "kind": LogValue(entry.kind.rawValue),
+        "transaction": LogValue(entry.subject), "attempts": LogValue(entry.attempts + 1),
+        "next": LogValue(schedule.wallTime(at: next)), "error": LogValue(detail),
+      ])
+  }
+
+  /// Keeps the call from being made until an operator asks for it. `entry` is nil for a row that cannot be read.
+  func park(_ id: Int64, _ entry: OutboxEntry?, isRefused: Bool, because detail: String) async {
+    let now = grantStore.clock.now()
+    let isParked = try? await write("a parked call", entry) { [grantStore] in
+      try await grantStore.database.write(locking: [.everything], waiting: .unlimited) { connection in
+        try OutboxTable.park(id, at: now, isRefused: isRefused, because: detail, in: connection)
+      }
+    }
+    guard isParked == true else { return }
+    log.error(
+      "store call parked: it is not made again until an operator asks for it",
+      [
+        "id": LogValue(id), "store": LogValue(entry?.store.description ?? "unknown"),
+        "transaction": LogValue(entry?.subject.description ?? "unknown"), "error": LogValue(detail),
+      ])
+  }
+
+  /// Repeats a write until it succeeds: the store has answered, and would be asked again for nothing. Throws
+  /// `CancellationError`, and at once what a damaged row throws.
+  private func write<Value: Sendable>(
+    _ what: String, _ entry: OutboxEntry?, _ body: @Sendable () async throws -> Value
+  ) async throws -> Value {
+    var failures = 0
+    while true {
+      do {
+        return try await body()
+      } catch let error as ColumnTypeMismatch {
+        throw error
+      } catch {
+        failures += 1
+        if failures == 1 {
+          log.error(
+            "\(what) cannot be written down yet",
+            ["store": LogValue(entry?.store.description ?? "unknown"), "error": LogValue(error)])
+        }
+        try await timer.sleep(for: Self.writingBackoff.delay(afterFailures: failures))
+      }
+    }
+  }
+}

@@ -1,0 +1,179 @@
+import Commerce
+import CoreTypes
+import Database
+import ServiceRuntime
+import Synchronization
+
+/// What the outbox takes from its table, and looks after there.
+extension Outbox {
+  /// Takes the calls whose time has come, as many as each store has room for; answers when to look again.
+  func takeDueCalls() async throws -> Worker.Next {
+    var pause: Duration?
+    for store in stores.keys {
+      guard let next = try await takeDueCalls(to: store) else { continue }
+      pause = min(pause ?? next, next)
+    }
+    return pause.map { .pause(atMost: min(max($0, .milliseconds(10)), Self.longestPause)) } ?? .waitForWake
+  }
+
+  /// A store's queue at the start of a pass.
+  private struct View: Sendable {
+    var room: StoreQueue.Room
+    var inHand: Set<Int64>
+    var probed: OutboxTable.Place?
+    var nextProbe: MonotonicInstant?
+  }
+
+  /// Nil where no call to that store waits, or the end of one that runs wakes the worker.
+  private func takeDueCalls(to store: StoreIdentifier) async throws -> Duration? {
+    let start = timer.now()
+    let seen: View? = change(store) { queue, state in
+      let view = View(
+        room: queue.room(at: start), inHand: queue.inHand, probed: state.probed[store],
+        nextProbe: queue.breaker.nextProbe)
+      // Where there is no room, the end of a call makes some.
+      if view.room == .none { queue.mayHaveMore = true }
+      return view
+    }
+    guard let seen else { return nil }
+    let inHand = seen.inHand
+    let now = schedule.now()
+    switch seen.room {
+    case .none:
+      guard let nextProbe = seen.nextProbe else { return nil }
+      let isEmpty = try await grantStore.database.read(waiting: .unlimited) { connection in
+        try OutboxTable.waiting(for: store, after: nil, limit: 1, in: connection).isEmpty
+      }
+      return isEmpty ? nil : nextProbe - start
+    case .probe:
+      let (limit, probed) = (inHand.count + 1, seen.probed)
+      let found = try await grantStore.database.read(waiting: .unlimited) { connection in
+        let next = try OutboxTable.waiting(for: store, after: probed, limit: limit, in: connection)
+        guard next.allSatisfy({ inHand.contains($0.id) }) else { return next }
+        return try OutboxTable.waiting(for: store, after: nil, limit: limit, in: connection)
+      }
+      let others = found.filter { !inHand.contains($0.id) }
+      guard let first = others.first else { return nil }
+      if case .entry(let entry) = first {
+        let place = OutboxTable.Place(nextAttempt: entry.nextAttempt, id: entry.id)
+        _ = change(store) { _, state in state.probed[store] = place }
+      }
+      try await take([first], of: store)
+      return CircuitBreaker.probeInterval
+    case .calls(let count):
+      let limit = inHand.count + count
+      let (due, next) = try await grantStore.database.read(waiting: .unlimited) { connection in
+        (
+          try OutboxTable.due(to: store, at: now, limit: limit, in: connection),
+          try OutboxTable.nextAttempt(to: store, after: now, in: connection)
+        )
+      }
+      let others = due.filter { !inHand.contains($0.id) }.prefix(count)
+      _ = change(store) { queue, _ in queue.mayHaveMore = others.count == count }
+      let isTaken = try await take(Array(others), of: store)
+      let pause = next.map { $0 - now }
+      return isTaken ? pause : min(pause ?? Self.longestPause, Self.longestPause)
+    }
+  }
+
+  /// Claims the rows and puts them in line; parks what no store can be told. False where another node has claimed
+  /// some of them.
+  @discardableResult
+  private func take(_ found: [OutboxTable.Found], of store: StoreIdentifier) async throws -> Bool {
+    var entries: [OutboxEntry] = []
+    for row in found {
+      switch row {
+      case .entry(let entry) where OutboxEntry.Kind.known.contains(entry.kind): entries.append(entry)
+      case .entry(let entry):
+        await park(
+          entry.id, entry, isRefused: false, because: "this version knows no call '\(entry.kind.rawValue)'")
+      case .damaged(let id, let fault): await park(id, nil, isRefused: false, because: fault)
+      }
+    }
+    guard !entries.isEmpty else { return true }
+    let lease = lease(on: [store])
+    let wanted = entries
+    let taken = try await grantStore.database.write(
+      locking: wanted.map { .transaction($0.subject, $0.store) }, waiting: .unlimited
+    ) { connection in
+      try wanted.filter { try OutboxTable.take($0.id, lease, in: connection) }
+    }
+    let calls = taken.map { call($0) }
+    let now = timer.now()
+    _ = change(store) { queue, _ in
+      // One that is not accepted any more stays in the table.
+      for call in calls { _ = queue.add(call, at: now) }
+    }
+    return taken.count == wanted.count
+  }
+
+  /// Settles debts that nothing has settled, and brings rows forward that a wall clock has put off.
+  func sweepOnce() async throws -> Worker.Next {
+    let position = state.withLock { $0.sweepPosition }
+    if position == nil { try await lookAfterTable() }
+    let (next, hasSettled) = try await grantStore.settleLeftovers(after: position, limit: Self.sweepBatch)
+    state.withLock { $0.sweepPosition = next }
+    if hasSettled { wake() }
+    return next == nil ? .pause(atMost: Self.sweepInterval) : .again
+  }
+
+  private func lookAfterTable() async throws {
+    let now = schedule.now()
+    let stores = stores.keys
+    let moved = try await grantStore.database.write(locking: [.everything], waiting: .unlimited) {
+      connection in
+      try stores.reduce(0) { try $0 + OutboxTable.bringForward(to: $1, at: now, in: connection) }
+    }
+    if moved > 0 { wake() }
+    let counts = try await grantStore.database.read(waiting: .unlimited) {
+      try OutboxTable.counts(in: $0)
+    }
+    for count in counts
+    where count.waiting > 0 && StoreIdentifier(count.store).map({ stores.contains($0) }) != true {
+      guard state.withLock({ $0.unknownStores.insert(count.store).inserted }) else { continue }
+      log.error(
+        "calls wait for a store that the configuration does not know",
+        ["store": LogValue(count.store), "calls": LogValue(count.waiting)])
+    }
+  }
+}
+
+extension Outbox: MetricSource {
+  func register(in metrics: inout MetricRegistry) {
+    let (database, clock, stores) = (grantStore.database, grantStore.clock, stores.keys.map(\.description))
+    let labels = ["store", "kind"]
+    let listed: [Metric<[OutboxTable.Count]>] = [
+      .gauge("pullbox_outbox_depth", help: "Calls that a store has still to accept.", labels: labels) {
+        $0.map { .init($0.waiting, labels: [$0.store, $0.kind]) }
+      },
+      .gauge(
+        "pullbox_outbox_parked", help: "Calls that are not made until an operator asks for it.",
+        labels: labels
+      ) {
+        $0.map { .init($0.parked, labels: [$0.store, $0.kind]) }
+      },
+      .gauge("pullbox_outbox_oldest_seconds", help: "Age of the call that has waited longest.") { counts in
+        let now = clock.now()
+        let oldest = counts.compactMap(\.oldest).min()
+        return max(0, oldest.map { (now - $0).components.seconds } ?? 0)
+      },
+    ]
+    metrics.register(listed) {
+      let counts = try await database.read { try OutboxTable.counts(in: $0) }
+      let seen = Set(counts.map { [$0.store, $0.kind] })
+      let idle = stores.flatMap { store in OutboxEntry.Kind.known.map { [store, $0.rawValue] } }
+        .filter { !seen.contains($0) }
+      return counts
+        + idle.map { OutboxTable.Count(store: $0[0], kind: $0[1], waiting: 0, parked: 0, oldest: nil) }
+    }
+    let open: Metric<Void> = .gauge(
+      "pullbox_outbox_breaker_open", help: "1 while a store does not answer: only probes are made.",
+      labels: ["store"]
+    ) { [self] in
+      state.withLock { state in
+        state.queues.map { .init($0.value.breaker.isOpen ? 1 : 0, labels: [$0.key.description]) }
+      }
+    }
+    metrics.register([open])
+  }
+}

@@ -1,0 +1,20 @@
+import CoreTypes
+
+/// The wall clock's time when it was made, moved on by the monotonic clock: for dates that are kept in the
+/// database and must hold when the wall clock is set. Both clocks agree again at the next start.
+struct ScheduleClock: WallClock {
+  private let wall: any WallClock
+  private let timer: any MonotonicClock
+  private let start: (wall: Timestamp, timer: MonotonicInstant)
+
+  init(wall: any WallClock, timer: any MonotonicClock) {
+    self.wall = wall
+    self.timer = timer
+    start = (wall.now(), timer.now())
+  }
+
+  func now() -> Timestamp { start.wall + (timer.now() - start.timer) }
+
+  /// What the wall clock will show at a moment of this clock.
+  func wallTime(at moment: Timestamp) -> Timestamp { moment + (wall.now() - now()) }
+}

@@ -1,0 +1,112 @@
+import CoreTypes
+
+/// The calls to one store that are in hand: those that run, at most ``concurrency`` of them, and those that are
+/// next. A value: ``Outbox`` owns one for each store, makes the calls that ``begin(at:)`` names, and says what
+/// became of them.
+struct StoreQueue: Sendable {
+  struct Call: Hashable, Sendable {
+    var entry: OutboxEntry
+    /// Whether its time had come; a device's report may ask for it before.
+    var wasDue: Bool
+    /// Later the claim to the row would not outlast the call.
+    var beginsBefore: MonotonicInstant
+  }
+
+  /// A call that is to be made now.
+  struct Begun: Hashable, Sendable {
+    var call: Call
+    var permit: CircuitBreaker.Permit
+  }
+
+  /// How many rows may be taken from the table.
+  enum Room: Hashable, Sendable {
+    case none
+    case calls(Int)
+    /// One, whether its time has come or not, to find out if the store is back.
+    case probe
+  }
+
+  /// Calls that may stand in line, at most.
+  static let maximumLine = 256
+
+  let concurrency: Int
+  private(set) var breaker = CircuitBreaker()
+  /// Calls that are in line, or run, or whose outcome is still being written down.
+  private(set) var inHand: Set<Int64> = []
+  /// The table may hold more calls whose time has come.
+  var mayHaveMore = false
+  private var line: [Call] = []
+  private var running = 0
+
+  init(concurrency: Int) {
+    self.concurrency = concurrency
+  }
+
+  /// Whether a further call would be made without delay but for those before it.
+  func accepts(at now: MonotonicInstant) -> Bool {
+    guard let nextProbe = breaker.nextProbe else { return line.count < Self.maximumLine }
+    return line.isEmpty && nextProbe <= now
+  }
+
+  func room(at now: MonotonicInstant) -> Room {
+    guard accepts(at: now) else { return .none }
+    if breaker.isOpen { return .probe }
+    let count = 2 * concurrency - running - line.count
+    return count > 0 ? .calls(count) : .none
+  }
+
+  /// Whether more should be taken from the table: half of what it may hold has been worked off.
+  var isRunningLow: Bool { mayHaveMore && running + line.count <= concurrency }
+
+  /// Puts the call in line; false where it is in hand already, or would not be made soon.
+  mutating func add(_ call: Call, at now: MonotonicInstant) -> Bool {
+    guard accepts(at: now), inHand.insert(call.entry.id).inserted else { return false }
+    line.append(call)
+    return true
+  }
+
+  /// The calls that are to be made now, and those that stood in line for too long: these are in hand no longer.
+  mutating func begin(at now: MonotonicInstant) -> (begun: [Begun], givenBack: [Int64]) {
+    var begun: [Begun] = []
+    var givenBack: [Int64] = []
+    while running < concurrency, let call = line.first {
+      guard now < call.beginsBefore else {
+        givenBack.append(line.removeFirst().entry.id)
+        continue
+      }
+      let permit = breaker.permit(at: now)
+      if case .wait = permit { break }
+      line.removeFirst()
+      running += 1
+      begun.append(Begun(call: call, permit: permit))
+    }
+    inHand.subtract(givenBack)
+    return (begun, givenBack)
+  }
+
+  /// The store has answered, or has not. While the breaker is open no call stands in line; answers those that
+  /// did.
+  mutating func ended(
+    _ begun: Begun, _ outcome: CircuitBreaker.Outcome, at now: MonotonicInstant
+  ) -> (givenBack: [Int64], change: Change?) {
+    let wasOpen = breaker.isOpen
+    running -= 1
+    breaker.note(outcome, of: begun.permit, at: now)
+    guard breaker.isOpen else { return ([], wasOpen ? .closed : nil) }
+    let givenBack = line.map(\.entry.id)
+    line = []
+    inHand.subtract(givenBack)
+    return (givenBack, wasOpen ? nil : .opened)
+  }
+
+  /// What happened to the breaker.
+  enum Change: Hashable, Sendable {
+    case opened
+    case closed
+  }
+
+  /// What became of the call is written down.
+  mutating func release(_ id: Int64) {
+    inHand.remove(id)
+  }
+}

@@ -1,0 +1,32 @@
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+
+/// The outbox over HTTP, for operators: a list in pages, newest first, and what may be decided of a call.
+struct OutboxRoutes: Sendable {
+  let outbox: Outbox
+
+  func add(to routes: inout ScopedRoutes) {
+    let query = HTTPRequest.pageQuery.union(["state", "store", "kind"])
+    routes.on(.get, "/v1/operator/outbox", requires: .read, query: query) { request, _, _ in
+      let filter = OutboxTable.Filter(
+        state: try request.filter("state") { OutboxCall.State(rawValue: $0) },
+        store: request.queryValue("store"), kind: request.queryValue("kind"))
+      let page = try await outbox.page(
+        after: try request.cursor("after") { Int64($0) }, matching: filter, limit: try request.pageLimit())
+      return try .page(page, of: request)
+    }
+    routes.on(.post, "/v1/operator/outbox/{id}/retry", requires: .admin) { _, parameters, actor in
+      try .json(try await outbox.retry(try Self.call(parameters), by: actor.name))
+    }
+    routes.on(.post, "/v1/operator/outbox/{id}/drop", requires: .admin) { request, parameters, actor in
+      let id = try Self.call(parameters)
+      return try .json(try await outbox.drop(id, because: try await request.reason(), by: actor.name))
+    }
+  }
+
+  private static func call(_ parameters: PathParameters) throws(Problem) -> Int64 {
+    guard let id = Int64(parameters["id"]) else { throw Problem(.callUnknown) }
+    return id
+  }
+}

@@ -1,0 +1,61 @@
+public import CoreTypes
+
+/// A call that the delivery server makes to a payment store, as its outbox has it.
+public struct OutboxCall: Codable, Sendable {
+  /// How the call stands.
+  public enum State: String, Codable, Sendable, CaseIterable {
+    /// It is made until the store accepts it.
+    case waiting
+    /// It is not made until an operator asks for it.
+    case parked
+    /// The store has accepted it.
+    case done
+    /// An operator decided that it is not made.
+    case dropped
+  }
+
+  /// Its number, by which it is retried and dropped.
+  public var id: Int64
+  /// The name of the store.
+  public var store: String
+  /// What the store is told, as a word such as `finish`.
+  public var kind: String
+  /// What it is about.
+  public var transaction: String
+  /// How it stands.
+  public var state: State
+  /// How often it was made.
+  public var attempts: Int64
+  /// How often the store refused it, since an operator last asked for it.
+  public var refusals: Int64
+  /// When it is made next; absent for a call that is not waiting.
+  public var nextAttempt: Timestamp?
+  /// What became of the last attempt, where that failed.
+  public var lastError: String?
+  /// When it was written down.
+  public var created: Timestamp
+  /// Since when it is parked.
+  public var parked: Timestamp?
+  /// When the store accepted it, or an operator dropped it.
+  public var done: Timestamp?
+
+  /// Creates the document from its members.
+  public init(
+    id: Int64, store: String, kind: String, transaction: String, state: State, attempts: Int64,
+    refusals: Int64, nextAttempt: Timestamp? = nil, lastError: String? = nil, created: Timestamp,
+    parked: Timestamp? = nil, done: Timestamp? = nil
+  ) {
+    self.id = id
+    self.store = store
+    self.kind = kind
+    self.transaction = transaction
+    self.state = state
+    self.attempts = attempts
+    self.refusals = refusals
+    self.nextAttempt = nextAttempt
+    self.lastError = lastError
+    self.created = created
+    self.parked = parked
+    self.done = done
+  }
+}

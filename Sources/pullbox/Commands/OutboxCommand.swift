@@ -1,0 +1,88 @@
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+
+enum OutboxCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "outbox", summary: "Show the calls that the server makes to its payment stores, newest first",
+    discussion: """
+      The server repeats a call until the store accepts it. A call that the store
+      refused too often is parked: it waits for --retry, once the cause is gone, or
+      for --drop.
+      """,
+    options: [
+      .value(
+        "state", "STATE", environment: .none,
+        help: "Show only calls in this state: waiting, parked, done or dropped"),
+      .value("store-name", "NAME", environment: .none, help: "Show only calls to this store"),
+      .value("kind", "KIND", environment: .none, help: "Show only calls of this kind, such as finish"),
+      .value("retry", "ID", environment: .none, help: "Make this call again at once"),
+      .value(
+        "drop", "ID", environment: .none,
+        help: "Do not make this call: its transaction stays unfinished at the store"),
+      .value(
+        "reason", "TEXT", environment: .none,
+        help: "Reason for --drop, kept in the audit log; needed for a call that waits"),
+      .limit,
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let arguments = context.arguments
+    let (retried, dropped) = (try id("retry", in: arguments), try id("drop", in: arguments))
+    guard retried == nil || dropped == nil else { throw UsageError("give --retry or --drop, not both") }
+    guard dropped != nil || arguments.value("reason") == nil else {
+      throw UsageError("--reason goes with --drop")
+    }
+    if let retried {
+      try print([try await context.patientClient().retryOutboxCall(retried)], on: context.console)
+    } else if let dropped {
+      try print(
+        [try await context.patientClient().dropOutboxCall(dropped, reason: arguments.value("reason"))],
+        on: context.console)
+    } else {
+      try await list(context)
+    }
+  }
+
+  private static func list(_ context: CommandContext) async throws {
+    let arguments = context.arguments
+    let state = try arguments.value("state").map { text throws(UsageError) in
+      guard let state = OutboxCall.State(rawValue: text) else {
+        throw UsageError("--state takes waiting, parked, done or dropped, not '\(text)'")
+      }
+      return state
+    }
+    let (store, kind) = (arguments.value("store-name"), arguments.value("kind"))
+    let client = try context.operatorClient()
+    try await context.printList {
+      try await client.outboxCalls(in: state, to: store, kind: kind, after: $0)
+    } asTable: {
+      try print($0, on: context.console)
+    }
+  }
+
+  private static func print(_ calls: [OutboxCall], on console: Console) throws {
+    try console.print(
+      calls,
+      columns: [
+        .number("ID"), .text("STATE"), .text("STORE"), .text("KIND"), .text("TRANSACTION"),
+        .number("ATTEMPTS"), .text("SINCE"), .text("NEXT"), .text("LAST ERROR"),
+      ], whenEmpty: "no calls"
+    ) { call in
+      [
+        String(call.id), call.state.rawValue, call.store, call.kind, call.transaction, String(call.attempts),
+        (call.done ?? call.parked ?? call.created).description, call.nextAttempt?.description ?? "",
+        call.lastError ?? "",
+      ]
+    }
+  }
+
+  private static func id(_ name: String, in arguments: ParsedArguments) throws(UsageError) -> Int64? {
+    guard let text = arguments.value(name) else { return nil }
+    guard let id = Int64(text), id > 0 else {
+      throw UsageError("--\(name) takes the number of a call, as 'pullbox outbox' shows it, not '\(text)'")
+    }
+    return id
+  }
+}

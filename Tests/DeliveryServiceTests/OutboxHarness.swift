@@ -1,0 +1,200 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import PullboxAPI
+import PullboxTesting
+import ServiceRuntime
+import Synchronization
+import Testing
+
+@testable import DeliveryService
+
+/// An outbox over a database, with stores that the test scripts, on clocks that the test moves.
+final class OutboxHarness: Sendable {
+  let timer: ManualMonotonicClock
+  let clock: ManualWallClock
+  let database: Database
+  let outbox: Outbox
+  let start: MonotonicInstant
+
+  init(
+    _ stores: [ScriptedStore], database: Database, timer: ManualMonotonicClock,
+    clock: ManualWallClock = ManualWallClock(), options: Outbox.Options = Outbox.Options()
+  ) {
+    self.timer = timer
+    self.clock = clock
+    self.database = database
+    start = timer.now()
+    outbox = Outbox(
+      grantStore: GrantStore(database: database, clock: clock),
+      stores: Dictionary(uniqueKeysWithValues: stores.map { ($0.name, $0 as any PaymentStoreClient) }),
+      timer: timer, options: options, log: Log(level: .error))
+  }
+
+  /// Lets the outbox work while `body` runs.
+  func run(_ body: () async throws -> Void) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { [outbox] in await outbox.run() }
+      try await body()
+      group.cancelAll()
+    }
+  }
+
+  var elapsed: Duration { timer.now() - start }
+
+  /// Adds calls about the transactions `first` and those behind it.
+  func add(_ count: Int, to store: StoreIdentifier = .sandbox, from first: Int = 1) async throws {
+    let now = clock.now()
+    try await database.write(locking: [.everything]) { connection in
+      for number in first..<first + count {
+        _ = try OutboxTable.add(
+          .finish, store: store, subject: Self.transaction(number), at: now, in: connection)
+      }
+    }
+    outbox.wake()
+  }
+
+  /// Adds a call as a completion does, claimed for an attempt at once.
+  func addClaimed(_ number: Int = 1, to store: StoreIdentifier = .sandbox) async throws -> OutboxEntry? {
+    let (now, lease) = (clock.now(), outbox.lease())
+    let standing = try await database.write(locking: [.everything]) { connection in
+      try OutboxTable.add(
+        .finish, store: store, subject: Self.transaction(number), lease: lease, at: now, in: connection)
+    }
+    guard case .waiting(let entry) = standing else { return nil }
+    return entry
+  }
+
+  static func transaction(_ number: Int) -> TransactionIdentifier {
+    guard let transaction = TransactionIdentifier("t\(number)") else {
+      preconditionFailure("t\(number) names a transaction")
+    }
+    return transaction
+  }
+
+  func calls(_ state: OutboxCall.State? = nil) async throws -> [OutboxCall] {
+    try await outbox.page(after: nil, matching: OutboxTable.Filter(state: state), limit: 2000).items
+  }
+
+  /// Returns once nothing happens any more until a clock is moved: what can be seen from outside stays the same over
+  /// several round trips through the database.
+  func settle() async throws {
+    var last: [SQLValue] = []
+    var repetitions = 0
+    while repetitions < 4 {
+      for _ in 0..<20 { await Task.yield() }
+      try await database.write(locking: []) { _ in }
+      let rows = try await database.read { connection in
+        try connection.query(
+          """
+          SELECT count(*), count(done), count(parked), sum(attempts), sum(refusals), sum(leased_until),
+            sum(next_attempt) FROM outbox
+          """)
+      }
+      let seen = rows.flatMap(\.values) + [.integer(timer.timeToNextSleeper?.nanoseconds ?? 0)]
+      repetitions = seen == last ? repetitions + 1 : 0
+      last = seen
+    }
+  }
+
+  /// Moves both clocks from one event to the next until `condition` holds, or `limit` has passed since the start; whether
+  /// it holds.
+  func advance(upTo limit: Duration, until condition: () async throws -> Bool) async throws -> Bool {
+    while true {
+      try await settle()
+      if try await condition() { return true }
+      guard let next = timer.timeToNextSleeper, elapsed + next <= limit else { return false }
+      clock.advance(by: next)
+      timer.advance(by: next)
+    }
+  }
+
+  /// Moves both clocks on by `duration`, from one event to the next.
+  func advance(by duration: Duration) async throws {
+    let end = elapsed + duration
+    _ = try await advance(upTo: end) { false }
+    clock.advance(by: end - elapsed)
+    timer.advance(by: end - elapsed)
+    try await settle()
+  }
+}
+
+/// A store that behaves as the test says.
+final class ScriptedStore: PaymentStoreClient {
+  enum Behavior: Sendable {
+    /// The call has its effect at once, and is answered after that time.
+    case answers(after: Duration)
+    /// Nothing ever comes back.
+    case hangs
+    case resets
+    case asksToWait(Duration)
+    case refuses(String)
+  }
+
+  private struct State {
+    var behavior: @Sendable (Duration, TransactionIdentifier) -> Behavior
+    var calls: [TransactionIdentifier] = []
+    var running = 0
+    var mostRunning = 0
+    var accepted: [TransactionIdentifier: Duration] = [:]
+  }
+
+  let name: StoreIdentifier
+  private let timer: ManualMonotonicClock
+  private let start: MonotonicInstant
+  private let state: Mutex<State>
+
+  /// `behavior` gets the time since the store was made.
+  init(
+    _ name: StoreIdentifier = .sandbox, timer: ManualMonotonicClock,
+    _ behavior: @escaping @Sendable (Duration) -> Behavior
+  ) {
+    self.name = name
+    self.timer = timer
+    start = timer.now()
+    state = Mutex(State(behavior: { time, _ in behavior(time) }))
+  }
+
+  func behave(_ behavior: @escaping @Sendable (TransactionIdentifier) -> Behavior) {
+    state.withLock { $0.behavior = { _, transaction in behavior(transaction) } }
+  }
+
+  var calls: [TransactionIdentifier] { state.withLock { $0.calls } }
+  var mostRunning: Int { state.withLock { $0.mostRunning } }
+  /// When each was accepted, since the store was made.
+  var accepted: [TransactionIdentifier: Duration] { state.withLock { $0.accepted } }
+
+  func verify(_ proof: Proof, digest: SHA256Digest) async throws(StoreRefusal) -> VerifiedProof {
+    throw .abandoned
+  }
+
+  func finish(_ transaction: TransactionIdentifier) async -> StoreAnswer {
+    let behavior = state.withLock { state in
+      state.calls.append(transaction)
+      state.running += 1
+      state.mostRunning = max(state.mostRunning, state.running)
+      return state.behavior(timer.now() - start, transaction)
+    }
+    defer { state.withLock { $0.running -= 1 } }
+    switch behavior {
+    case .answers(let delay):
+      guard delay < OutboxMachine.callTimeout else { return await timeOut() }
+      if delay > .zero, (try? await timer.sleep(for: delay)) == nil { return StoreAnswer(answer: .abandoned) }
+      state.withLock { $0.accepted[transaction] = timer.now() - start }
+      return StoreAnswer(answer: .accepted)
+    case .hangs: return await timeOut()
+    case .resets: return StoreAnswer(answer: .unavailable(retryAfter: nil), detail: "connection reset")
+    case .asksToWait(let duration):
+      return StoreAnswer(answer: .unavailable(retryAfter: duration), detail: "unavailable")
+    case .refuses(let detail): return StoreAnswer(answer: .refused, detail: detail)
+    }
+  }
+
+  private func timeOut() async -> StoreAnswer {
+    guard (try? await timer.sleep(for: OutboxMachine.callTimeout)) != nil else {
+      return StoreAnswer(answer: .abandoned)
+    }
+    return StoreAnswer(answer: .unavailable(retryAfter: nil), detail: "no answer in time")
+  }
+}

@@ -1,0 +1,194 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Synchronization
+import Testing
+
+@testable import DeliveryService
+
+@Suite("The outbox in operators' hands", .timeLimit(.minutes(1)))
+struct OutboxOperatorTests {
+  private static let path = "/v1/operator/outbox"
+  private let package = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 29 >> 3) }
+
+  /// Runs `body` with a server whose store refused the end of a transaction once, which parked it.
+  private func withParkedCall(
+    _ body: (ServerHarness, GrantResponse, OutboxCall) async throws -> Void
+  ) async throws {
+    try await ServerHarness.run(options: ["--store-refusals", "1"]) { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      _ = try await server.fetch(grant)
+      server.store.state.withLock { $0.refuses = true }
+      #expect(try await server.complete(grant).value.state == .completed)
+      let call = try #require(try await list(server, [("state", "parked")]).first)
+      try await body(server, grant, call)
+    }
+  }
+
+  private func list(_ server: ServerHarness, _ query: [(String, String)] = []) async throws -> [OutboxCall] {
+    try await server.operatorAPI.get(Self.path, query: query, as: Page<OutboxCall>.self).items
+  }
+
+  private func decide(
+    _ step: String, _ id: Int64, _ server: ServerHarness, reason: String? = nil
+  ) async throws -> OutboxCall {
+    try await server.operatorAPI.call(
+      "POST", "\(Self.path)/\(id)/\(step)", body: ReasonBody(reason: reason), as: OutboxCall.self
+    ).value
+  }
+
+  @Test("a parked call is shown with what the store said, and counted")
+  func shown() async throws {
+    try await withParkedCall { server, _, call async throws in
+      #expect(call.store == "sandbox")
+      #expect(call.kind == "finish")
+      #expect(call.transaction == "2000000000000001")
+      #expect(call.attempts == 1)
+      #expect(call.refusals == 1)
+      #expect(call.nextAttempt == nil)
+      #expect(call.parked == server.clock.now())
+      #expect(call.created == server.clock.now())
+      let error = try #require(call.lastError)
+      #expect(error.contains("business"))
+      #expect(!error.unicodeScalars.contains("\u{1B}"))
+      #expect(try await server.outboxDepth() == 0)
+      #expect(try await server.outboxDepth("parked") == 1)
+      #expect(try await list(server, [("state", "waiting")]).isEmpty)
+      #expect(try await list(server, [("store", "apple")]).isEmpty)
+      #expect(try await list(server, [("kind", "refund")]).isEmpty)
+      #expect(try await list(server, [("store", "sandbox"), ("kind", "finish")]).count == 1)
+    }
+  }
+
+  @Test("a device that reports again does not have a parked call made")
+  func reportedAgain() async throws {
+    try await withParkedCall { server, grant, call async throws in
+      server.store.state.withLock { $0.refuses = false }
+      #expect(try await server.complete(grant).value.state == .completed)
+      #expect(server.store.state.withLock { $0.finished }.isEmpty)
+      #expect(try await list(server).map(\.id) == [call.id])
+    }
+  }
+
+  @Test("a retry has it made at once; again it changes nothing, and the audit log has the one that did")
+  func retry() async throws {
+    try await withParkedCall { server, grant, call async throws in
+      server.store.state.withLock { $0.refuses = false }
+      #expect(try await decide("retry", call.id, server).state == .waiting)
+      await server.store.waitForFinished()
+      while try await server.status(grant).state != .finished { await Task.yield() }
+      let done = try await decide("retry", call.id, server)
+      #expect(done.state == .done)
+      #expect(done.lastError == nil)
+      #expect(done.attempts == 2)
+      #expect(try await decide("drop", call.id, server, reason: "too late").state == .done)
+      #expect(server.store.state.withLock { $0.finished } == ["2000000000000001"])
+      let audit = try await server.audit([("action", "outbox.retry")])
+      #expect(audit.map(\.subject) == ["\(call.id) sandbox finish 2000000000000001"])
+      #expect(try await server.audit([("action", "outbox.drop")]).isEmpty)
+    }
+  }
+
+  @Test(
+    "a dropped call is not made, by no report and no sweep; its grant stays complete; a retry takes it back")
+  func drop() async throws {
+    try await withParkedCall { server, grant, call async throws in
+      server.store.state.withLock { $0.refuses = false }
+      for _ in 0..<2 {
+        let dropped = try await decide("drop", call.id, server, reason: "refunded by hand")
+        #expect(dropped.state == .dropped)
+        #expect(dropped.done == server.clock.now())
+      }
+      #expect(try await server.audit([("action", "outbox.drop")]).map(\.detail) == ["refunded by hand"])
+      #expect(try await server.complete(grant).value.state == .completed)
+      var position: ObligationTable.SweepPosition?
+      repeat {
+        let (next, hasSettled) = try await server.server.outbox.grantStore.settleLeftovers(
+          after: position, limit: 100)
+        #expect(!hasSettled)
+        position = next
+      } while position != nil
+      #expect(try await server.status(grant).state == .completed)
+      #expect(try await list(server).map(\.state) == [.dropped])
+      #expect(try await list(server, [("state", "dropped")]).count == 1)
+      #expect(try await list(server, [("state", "done")]).isEmpty)
+      #expect(server.store.state.withLock { $0.finished }.isEmpty)
+      #expect(try await decide("retry", call.id, server).state == .waiting)
+      await server.store.waitForFinished()
+    }
+  }
+
+  @Test("a call that waits is dropped for a reason only")
+  func dropWaiting() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      _ = try await server.fetch(grant)
+      server.store.state.withLock { $0.isDown = true }
+      _ = try await server.complete(grant)
+      let call = try #require(try await list(server).first)
+      for reason in [nil, ""] {
+        let problem = try await server.problem {
+          _ = try await decide("drop", call.id, server, reason: reason)
+        }
+        #expect(problem.code == .requestMalformed)
+      }
+      #expect(try await list(server).map(\.state) == [.waiting])
+      #expect(try await decide("drop", call.id, server, reason: "a test").state == .dropped)
+    }
+  }
+
+  @Test("calls are listed in pages, newest first")
+  func pages() async throws {
+    try await ServerHarness.run { server in
+      server.store.state.withLock { $0.isDown = true }
+      let now = server.clock.now()
+      try await server.server.collector.database.write(locking: [.everything]) { connection in
+        for number in 1...7 {
+          _ = try OutboxTable.add(
+            .finish, store: .sandbox, subject: OutboxHarness.transaction(number), at: now, in: connection)
+        }
+      }
+      var shown: [[String]] = []
+      var after: String?
+      repeat {
+        let page = try await server.operatorAPI.get(
+          Self.path, query: [("limit", "3")] + (after.map { [("after", $0)] } ?? []),
+          as: Page<OutboxCall>.self)
+        shown.append(page.items.map(\.transaction))
+        after = page.next
+      } while after != nil
+      #expect(shown == [["t7", "t6", "t5"], ["t4", "t3", "t2"], ["t1"]])
+    }
+  }
+
+  @Test(
+    "what the list does not know is refused, not ignored",
+    arguments: [
+      "state=lost", "after=x", "after=4711", "limit=0", "limit=201", "transaction=1", "states=waiting",
+    ])
+  func refused(query: String) async throws {
+    try await ServerHarness.run { server in
+      let problem = try await server.problem {
+        _ = try await server.operatorAPI.get("\(Self.path)?\(query)", as: Page<OutboxCall>.self)
+      }
+      #expect(problem.code == .requestMalformed)
+    }
+  }
+
+  @Test("there is no call of another number", arguments: ["99", "0", "x", "-1"])
+  func unknown(id: String) async throws {
+    try await ServerHarness.run { server in
+      for step in ["retry", "drop"] {
+        let problem = try await server.problem {
+          _ = try await server.operatorAPI.exchange("POST", "\(Self.path)/\(id)/\(step)")
+        }
+        #expect(problem.code == .callUnknown)
+      }
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import Commerce
+import CoreTypes
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Calls to one store that are in hand")
+struct StoreQueueTests {
+  private static let failed = CircuitBreaker.Outcome.failed(retryAfter: nil)
+  private let start = MonotonicInstant(nanoseconds: 1_000_000_000)
+
+  private func call(_ id: Int64) throws -> StoreQueue.Call {
+    StoreQueue.Call(
+      entry: OutboxEntry(
+        id: id, store: .sandbox, kind: .finish, subject: try #require(TransactionIdentifier("\(id)")),
+        payload: nil, attempts: 0, refusals: 0, nextAttempt: OutboxEntry.atOnce),
+      wasDue: true, beginsBefore: start + .seconds(60))
+  }
+
+  /// Three at once; the calls 1 to `count`.
+  private func queue(of count: Int64) throws -> StoreQueue {
+    var queue = StoreQueue(concurrency: 3)
+    for id in 1...count { #expect(queue.add(try call(id), at: start)) }
+    return queue
+  }
+
+  private func ids(_ begun: [StoreQueue.Begun]) -> [Int64] { begun.map(\.call.entry.id) }
+
+  @Test("as many run as may, in the order in which they came, and the end of one begins the next")
+  func concurrency() throws {
+    var queue = try queue(of: 5)
+    let first = queue.begin(at: start).begun
+    #expect(ids(first) == [1, 2, 3])
+    #expect(queue.begin(at: start).begun.isEmpty)
+    _ = queue.ended(first[1], .answered, at: start)
+    #expect(ids(queue.begin(at: start).begun) == [4])
+  }
+
+  @Test("a call is in hand once, until what became of it is written down")
+  func once() throws {
+    var queue = try queue(of: 1)
+    #expect(!queue.add(try call(1), at: start))
+    let begun = queue.begin(at: start).begun[0]
+    #expect(!queue.add(try call(1), at: start))
+    _ = queue.ended(begun, .answered, at: start)
+    #expect(!queue.add(try call(1), at: start))
+    queue.release(1)
+    #expect(queue.add(try call(1), at: start))
+  }
+
+  @Test("there is room for twice as many as may run, and for a probe alone while the store is silent")
+  func room() throws {
+    var queue = StoreQueue(concurrency: 3)
+    #expect(queue.room(at: start) == .calls(6))
+    queue = try self.queue(of: 5)
+    let begun = queue.begin(at: start).begun
+    #expect(queue.room(at: start) == .calls(1))
+    for call in begun { _ = queue.ended(call, Self.failed, at: start) }
+    for call in queue.begin(at: start).begun { _ = queue.ended(call, Self.failed, at: start) }
+    #expect(queue.room(at: start) == .none)
+    #expect(queue.room(at: start + .seconds(30)) == .probe)
+  }
+
+  @Test("when the breaker opens the line is given back, and nothing is added until a probe may be made")
+  func opening() throws {
+    var queue = try queue(of: 20)
+    var ended = 0
+    var givenBack: [Int64] = []
+    while !queue.breaker.isOpen {
+      for call in queue.begin(at: start).begun {
+        let (ids, change) = queue.ended(call, Self.failed, at: start)
+        ended += 1
+        givenBack += ids
+        #expect(change == (ended == 5 ? .opened : nil))
+      }
+    }
+    #expect(givenBack == Array(7...20))
+    #expect(queue.inHand == [1, 2, 3, 4, 5, 6])
+    #expect(!queue.accepts(at: start))
+    #expect(!queue.add(try call(30), at: start))
+    let later = start + .seconds(30)
+    #expect(queue.add(try call(30), at: later))
+    #expect(!queue.add(try call(31), at: later))
+    let probe = queue.begin(at: later).begun
+    #expect(probe.map(\.permit) == [.probe])
+    #expect(queue.room(at: later) == .none)
+    #expect(queue.ended(probe[0], .answered, at: later).change == .closed)
+    #expect(queue.accepts(at: later))
+  }
+
+  @Test("a call that stood in line for longer than its claim allows is not begun")
+  func expired() throws {
+    var queue = try queue(of: 2)
+    let (begun, givenBack) = queue.begin(at: start + .seconds(60))
+    #expect(begun.isEmpty)
+    #expect(givenBack == [1, 2])
+    #expect(queue.inHand.isEmpty)
+  }
+
+  @Test("the line has an end")
+  func bound() throws {
+    var queue = try queue(of: Int64(StoreQueue.maximumLine))
+    #expect(!queue.add(try call(1000), at: start))
+    _ = queue.begin(at: start)
+    #expect(queue.add(try call(1000), at: start))
+  }
+
+  @Test("it runs low when half of what it may hold is left, and the table has more")
+  func runningLow() throws {
+    var queue = try queue(of: 4)
+    queue.mayHaveMore = true
+    #expect(!queue.isRunningLow)
+    let begun = queue.begin(at: start).begun
+    _ = queue.ended(begun[0], .answered, at: start)
+    #expect(queue.isRunningLow)
+    queue.mayHaveMore = false
+    #expect(!queue.isRunningLow)
+  }
+}
