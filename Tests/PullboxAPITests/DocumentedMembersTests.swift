@@ -85,7 +85,8 @@ struct DocumentedMembersTests {
 
   private func check(_ members: [String: Any], isTable: Bool) throws {
     let dates: Set<String> = [
-      "at", "created", "changed", "expires", "expiresDate", "finishedDate", "lastSuccess", "placedAt",
+      "at", "created", "changed", "done", "expires", "expiresDate", "finishedDate", "lastSuccess",
+      "nextAttempt", "parked", "placedAt",
       "publicationDate", "purchaseDate", "released", "serverTime", "since", "started", "ticketExpires",
     ]
     let digests: Set<String> = ["digest", "manifestDigest", "keyId"]
