@@ -22,6 +22,8 @@ struct StatementCostTests {
   private static let notRun: [(beginning: String, reason: String)] = [
     ("SELECT 1 AS one", "it asks nothing of a table"),
     ("UPDATE outbox SET next_attempt", "by the row's number; OutboxTests run it"),
+    ("DELETE FROM package_checks", "by the package's digest, when its version has gone"),
+    ("DELETE FROM uploads WHERE addressed", "once at the start, over the open uploads; TusTests run it"),
     ("UPDATE uploads SET length = ?, awaits_end", "by the upload's name; ResumableUploadTests run it"),
     ("UPDATE uploads SET length = ? WHERE", "by the upload's name; TusTests run it"),
     ("UPDATE uploads SET touched", "by the upload's name; TusTests run it"),
@@ -182,6 +184,9 @@ struct StatementCostTests {
     try await step { try await server.server.retention.run() }
     try await step { _ = try await server.server.collector.run(isDryRun: false, by: "ada") }
     try await step { _ = try await server.server.grants.grantStore.settleLeftovers(after: nil, limit: 200) }
+    try await step { _ = try await server.operatorAPI.get("/v1/operator/scrub", as: Ignored.self) }
+    server.clock.advance(by: .seconds(31 * 86_400))
+    try await step { try await server.server.scrubber.runRound() }
   }
 
   private func costs(grants count: Int) async throws -> [String: Int] {
