@@ -52,7 +52,7 @@ struct RetentionTests {
 
   @discardableResult
   private func finish(_ grant: GrantRecord) async throws -> Int64 {
-    let entry = try #require(try await complete(grant).outbox)
+    let entry = try #require(try await complete(grant).outbox).id
     try await grants.transactionFinished(grant.transaction, store: grant.store, outbox: entry)
     return entry
   }
