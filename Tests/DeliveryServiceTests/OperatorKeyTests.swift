@@ -220,7 +220,10 @@ struct WrongKeyTests {
       for number in 0..<100 {
         let refused = try await ask("wrong-key-\(number)", from: "192.0.2.7")
         statuses[refused.status, default: 0] += 1
-        if refused.status == 429 { #expect(refused.headers["Retry-After"] == "1") }
+        if refused.status == 429 {
+          // At least the second that it takes, and a random time more.
+          #expect(refused.headers["Retry-After"].flatMap { Int($0) } ?? 0 >= 1)
+        }
       }
       #expect(statuses == [401: 10, 429: 90])
       #expect(try await ask(ServerHarness.operatorKey, from: "192.0.2.7").status == 200)
