@@ -82,7 +82,7 @@ final class OutboxHarness: Sendable {
   func settle() async throws {
     var last: [SQLValue] = []
     var repetitions = 0
-    while repetitions < 4 {
+    while repetitions < 25 {
       for _ in 0..<20 { await Task.yield() }
       try await database.write(locking: []) { _ in }
       let rows = try await database.read { connection in
@@ -92,7 +92,11 @@ final class OutboxHarness: Sendable {
             sum(next_attempt) FROM outbox
           """)
       }
-      let seen = rows.flatMap(\.values) + [.integer(timer.timeToNextSleeper?.nanoseconds ?? 0)]
+      let inHand = outbox.state.withLock { $0.queues.values.reduce(0) { $0 + $1.inHand.count } }
+      let seen =
+        rows.flatMap(\.values) + [
+          .integer(timer.timeToNextSleeper?.nanoseconds ?? 0), .integer(Int64(inHand)),
+        ]
       repetitions = seen == last ? repetitions + 1 : 0
       last = seen
     }
