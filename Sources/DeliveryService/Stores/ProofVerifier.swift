@@ -92,7 +92,7 @@ final class ProofVerifier: Sendable {
     let permit = breakers.withLock { $0[key.store]?.permit(at: instant) ?? .call }
     if case .wait(let duration) = permit {
       spared.add(1, ordering: .relaxed)
-      throw Self.problem(whileStoreIsDownFor: duration)
+      throw StoreRefusal.undetermined(retryAfter: duration, cause: "the breaker is open").problem
     }
     asked.add(1, ordering: .relaxed)
     let revision = cache.withLock { $0.revision }
@@ -134,12 +134,6 @@ final class ProofVerifier: Sendable {
     } else {
       log.info("the store answers again", ["store": LogValue(store)])
     }
-  }
-
-  /// Spread over as long again, so that not all come back with the probe.
-  private static func problem(whileStoreIsDownFor duration: Duration) -> Problem {
-    let pause = duration * Double.random(in: 1...2)
-    return StoreRefusal.undetermined(retryAfter: pause, cause: "").problem
   }
 
   private func store(named name: String?) throws(Problem) -> any PaymentStoreClient {
