@@ -179,6 +179,7 @@ struct OutboxCallTests {
         second.outbox.wake()
         #expect(try await first.advance(upTo: .seconds(120)) { try await first.calls(.done).count == 40 })
         #expect(store.calls.count == 40)
+        #expect(store.mostRunning > 8)
       }
     }
   }

@@ -128,9 +128,12 @@ struct QueryPlanTests {
 
   @Test("calls to stores") func outbox() async throws {
     let place = OutboxTable.Place(nextAttempt: OutboxEntry.atOnce, id: 1)
+    let lease = OutboxLease(
+      holder: "a", now: OutboxEntry.atOnce, until: OutboxEntry.atOnce + .seconds(120), stores: [.sandbox])
     let found = try await scans { connection in
-      _ = try OutboxTable.due(to: .sandbox, at: OutboxEntry.atOnce, limit: 2, in: connection)
-      _ = try OutboxTable.waiting(for: .sandbox, after: place, limit: 2, in: connection)
+      _ = try OutboxTable.due(to: .sandbox, for: lease, limit: 2, in: connection)
+      _ = try OutboxTable.waiting(for: .sandbox, after: place, for: lease, limit: 2, in: connection)
+      _ = try OutboxTable.nextLeaseEnd(of: .sandbox, for: lease, in: connection)
       _ = try OutboxTable.nextAttempt(to: .sandbox, after: OutboxEntry.atOnce, in: connection)
       for state in OutboxCall.State.allCases {
         _ = try OutboxTable.page(

@@ -24,7 +24,7 @@ extension Outbox {
     var nextProbe: MonotonicInstant?
   }
 
-  /// Nil where no call to that store waits, or the end of one that runs wakes the worker.
+  /// Nil where no call to that store waits, or the end of one that runs wakes the worker; zero to look again.
   private func takeDueCalls(to store: StoreIdentifier) async throws -> Duration? {
     let start = timer.now()
     let seen: View? = change(store) { queue, state in
@@ -37,49 +37,58 @@ extension Outbox {
     }
     guard let seen else { return nil }
     let inHand = seen.inHand
-    let now = schedule.now()
+    let lease = lease(on: [store])
     switch seen.room {
     case .none:
       guard let nextProbe = seen.nextProbe else { return nil }
       let isEmpty = try await grantStore.database.read(waiting: .unlimited) { connection in
-        try OutboxTable.waiting(for: store, after: nil, limit: 1, in: connection).isEmpty
+        try OutboxTable.waiting(for: store, after: nil, for: lease, limit: 1, in: connection).isEmpty
       }
-      return isEmpty ? nil : nextProbe - start
+      return isEmpty ? Self.longestPause : nextProbe - start
     case .probe:
-      let (limit, probed) = (inHand.count + 1, seen.probed)
-      let found = try await grantStore.database.read(waiting: .unlimited) { connection in
-        let next = try OutboxTable.waiting(for: store, after: probed, limit: limit, in: connection)
-        guard next.allSatisfy({ inHand.contains($0.id) }) else { return next }
-        return try OutboxTable.waiting(for: store, after: nil, limit: limit, in: connection)
-      }
-      let others = found.filter { !inHand.contains($0.id) }
-      guard let first = others.first else { return nil }
-      if case .entry(let entry) = first {
-        let place = OutboxTable.Place(nextAttempt: entry.nextAttempt, id: entry.id)
-        _ = change(store) { _, state in state.probed[store] = place }
-      }
-      try await take([first], of: store)
-      return CircuitBreaker.probeInterval
+      return try await takeProbe(of: store, besides: inHand, after: seen.probed, lease)
     case .calls(let count):
       let limit = inHand.count + count
       let (due, next) = try await grantStore.database.read(waiting: .unlimited) { connection in
-        (
-          try OutboxTable.due(to: store, at: now, limit: limit, in: connection),
-          try OutboxTable.nextAttempt(to: store, after: now, in: connection)
-        )
+        let due = try OutboxTable.due(to: store, for: lease, limit: limit, in: connection)
+        let next = try OutboxTable.nextAttempt(to: store, after: lease.now, in: connection)
+        // Asked only where few rows are due, all of which it reads.
+        let isAll = due.count < limit
+        let end = isAll ? try OutboxTable.nextLeaseEnd(of: store, for: lease, in: connection) : nil
+        return (due, [next, end].compactMap { $0 }.min())
       }
-      let others = due.filter { !inHand.contains($0.id) }.prefix(count)
+      let others = Array(due.filter { !inHand.contains($0.id) }.prefix(count))
       _ = change(store) { queue, _ in queue.mayHaveMore = others.count == count }
-      let isTaken = try await take(Array(others), of: store)
-      let pause = next.map { $0 - now }
-      return isTaken ? pause : min(pause ?? Self.longestPause, Self.longestPause)
+      let isTaken = try await take(others, of: store, lease) == others.count
+      let pause = next.map { $0 - lease.now }
+      // What was not taken was claimed by another node meanwhile, or parked.
+      return isTaken ? pause : .zero
     }
   }
 
-  /// Claims the rows and puts them in line; parks what no store can be told. False where another node has claimed
-  /// some of them.
-  @discardableResult
-  private func take(_ found: [OutboxTable.Found], of store: StoreIdentifier) async throws -> Bool {
+  /// Takes one call that waits, another one each time; answers when to look again.
+  private func takeProbe(
+    of store: StoreIdentifier, besides inHand: Set<Int64>, after place: OutboxTable.Place?,
+    _ lease: OutboxLease
+  ) async throws -> Duration? {
+    let limit = inHand.count + 1
+    let found = try await grantStore.database.read(waiting: .unlimited) { connection in
+      let next = try OutboxTable.waiting(for: store, after: place, for: lease, limit: limit, in: connection)
+      guard next.allSatisfy({ inHand.contains($0.id) }) else { return next }
+      return try OutboxTable.waiting(for: store, after: nil, for: lease, limit: limit, in: connection)
+    }
+    guard let first = found.first(where: { !inHand.contains($0.id) }) else { return Self.longestPause }
+    if case .entry(let entry) = first {
+      let place = OutboxTable.Place(nextAttempt: entry.nextAttempt, id: entry.id)
+      _ = change(store) { _, state in state.probed[store] = place }
+    }
+    return try await take([first], of: store, lease) == 1 ? CircuitBreaker.probeInterval : .zero
+  }
+
+  /// Claims the rows and puts them in line; parks what no store can be told. Answers how many were claimed.
+  private func take(
+    _ found: [OutboxTable.Found], of store: StoreIdentifier, _ lease: OutboxLease
+  ) async throws -> Int {
     var entries: [OutboxEntry] = []
     for row in found {
       switch row {
@@ -90,8 +99,7 @@ extension Outbox {
       case .damaged(let id, let fault): await park(id, nil, isRefused: false, because: fault)
       }
     }
-    guard !entries.isEmpty else { return true }
-    let lease = lease(on: [store])
+    guard !entries.isEmpty else { return 0 }
     let wanted = entries
     let taken = try await grantStore.database.write(
       locking: wanted.map { .transaction($0.subject, $0.store) }, waiting: .unlimited
@@ -104,7 +112,7 @@ extension Outbox {
       // One that is not accepted any more stays in the table.
       for call in calls { _ = queue.add(call, at: now) }
     }
-    return taken.count == wanted.count
+    return taken.count
   }
 
   /// Settles debts that nothing has settled, and brings rows forward that a wall clock has put off.

@@ -67,11 +67,12 @@ enum OutboxTable {
       UPDATE outbox SET leased_by = ?, leased_until = ?
       WHERE id = ? AND done IS NULL AND parked IS NULL
         AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?)
-      """,
-      [
-        .text(lease.holder), .timestamp(lease.until), .integer(id), .text(lease.holder),
-        .timestamp(lease.now), .timestamp(lease.until),
-      ]) == 1
+      """, [.text(lease.holder), .timestamp(lease.until), .integer(id)] + values(lease)) == 1
+  }
+
+  /// For the condition that no other node's claim holds.
+  private static func values(_ lease: OutboxLease) -> [SQLValue] {
+    [.text(lease.holder), .timestamp(lease.now), .timestamp(lease.until)]
   }
 
   /// A row that waits.
@@ -94,34 +95,51 @@ enum OutboxTable {
     var id: Int64
   }
 
-  /// At most `limit` calls to the store whose time has come, those that have waited longest first.
+  /// At most `limit` calls to the store whose time has come and that no other node has claimed, those that have
+  /// waited longest first.
   static func due(
-    to store: StoreIdentifier, at now: Timestamp, limit: Int, in connection: borrowing Connection
+    to store: StoreIdentifier, for lease: OutboxLease, limit: Int, in connection: borrowing Connection
   ) throws -> [Found] {
     try connection.query(
       """
       SELECT * FROM outbox INDEXED BY outbox_waiting
       WHERE done IS NULL AND parked IS NULL AND store = ? AND next_attempt <= ?
+        AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?)
       ORDER BY next_attempt, id LIMIT ?
-      """, [.identifier(store), .timestamp(now), .integer(limit)]
+      """, [.identifier(store), .timestamp(lease.now)] + values(lease) + [.integer(limit)]
     ).map(found)
   }
 
-  /// At most `limit` calls to the store that stand behind `place`, whether their time has come or not.
+  /// At most `limit` calls to the store that stand behind `place` and that no other node has claimed, whether their
+  /// time has come or not.
   static func waiting(
-    for store: StoreIdentifier, after place: Place?, limit: Int, in connection: borrowing Connection
+    for store: StoreIdentifier, after place: Place?, for lease: OutboxLease, limit: Int,
+    in connection: borrowing Connection
   ) throws -> [Found] {
-    try connection.query(
+    let place = place ?? Place(nextAttempt: Timestamp(millisecondsSinceEpoch: .min), id: 0)
+    return try connection.query(
       """
       SELECT * FROM outbox INDEXED BY outbox_waiting
       WHERE done IS NULL AND parked IS NULL AND store = ? AND (next_attempt, id) > (?, ?)
+        AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?)
       ORDER BY next_attempt, id LIMIT ?
       """,
-      [
-        .identifier(store), .timestamp(place?.nextAttempt ?? Timestamp(millisecondsSinceEpoch: .min)),
-        .integer(place?.id ?? 0), .integer(limit),
-      ]
+      [.identifier(store), .timestamp(place.nextAttempt), .integer(place.id)] + values(lease)
+        + [.integer(limit)]
     ).map(found)
+  }
+
+  /// When the next claim of another node to a call whose time has come ends; nil without any.
+  static func nextLeaseEnd(
+    of store: StoreIdentifier, for lease: OutboxLease, in connection: borrowing Connection
+  ) throws -> Timestamp? {
+    try connection.first(
+      """
+      SELECT min(leased_until) AS next FROM outbox INDEXED BY outbox_waiting
+      WHERE done IS NULL AND parked IS NULL AND store = ? AND next_attempt <= ? AND leased_by <> ?
+        AND leased_until > ? AND leased_until <= ?
+      """, [.identifier(store), .timestamp(lease.now)] + values(lease)
+    )?.optionalTimestamp("next")
   }
 
   /// When the next call to the store is due of those that are not due yet; nil without any.
