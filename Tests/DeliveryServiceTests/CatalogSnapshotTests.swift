@@ -38,7 +38,8 @@ struct CatalogSnapshotTests {
   private func addVersion(_ version: String, of name: String) async throws {
     let record = VersionRecord(
       product: try id(name), version: try #require(ContentVersion(version)), state: .approved,
-      length: ByteCount(1), digest: .of(Array("\(name) \(version)".utf8)), manifestDigest: .of([1]), pieces: 1,
+      length: ByteCount(1), digest: .of(Array("\(name) \(version)".utf8)), manifestDigest: .of([1]),
+      pieces: 1,
       files: 1, created: now)
     try await database.write(locking: [.product(record.product)]) {
       try VersionTable.insert(record, manifest: [1], cover: nil, title: nil, in: $0)

@@ -99,7 +99,8 @@ struct CondemnedPackageTests {
     #expect(try await collect().isEmpty)
   }
 
-  @Test("a server that died after it condemned, or after it removed, brings it to its end, and tells it once",
+  @Test(
+    "a server that died after it condemned, or after it removed, brings it to its end, and tells it once",
     arguments: [true, false])
   func death(fileIsThere: Bool) async throws {
     try await putUnneeded()
@@ -161,7 +162,9 @@ struct CondemnedPackageTests {
     #expect(try await shelf.list().count == 1)
   }
 
-  @Test("an upload that is completed after the server died in between keeps its package", arguments: [true, false])
+  @Test(
+    "an upload that is completed after the server died in between keeps its package",
+    arguments: [true, false])
   func uploadAfterDeath(fileIsThere: Bool) async throws {
     try await putUnneeded()
     let (digest, now) = (digest, clock.now())

@@ -46,8 +46,10 @@ struct DeliveryRecorderTests {
 
   private func grant(_ device: String, transaction: String = "1") async throws -> GrantRecord {
     let basis = GrantStore.Basis(
-      store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)), content: content, owed: [])
-    let issued = try await grants.grants(on: [basis], to: Device(id: try #require(DeviceIdentifier(device)), publicKey: key.verificationKey))
+      store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)), content: content,
+      owed: [])
+    let issued = try await grants.grants(
+      on: [basis], to: Device(id: try #require(DeviceIdentifier(device)), publicKey: key.verificationKey))
     return try #require(issued.first).get().grant
   }
 
@@ -60,7 +62,8 @@ struct DeliveryRecorderTests {
 
   private func report(_ grant: GrantRecord) throws -> ReceivedCompletion {
     let report = CompletionReport(
-      digest: grant.digest, version: grant.version, length: grant.length, placedAt: clock.now(), grant: grant.id,
+      digest: grant.digest, version: grant.version, length: grant.length, placedAt: clock.now(),
+      grant: grant.id,
       device: grant.device)
     return .signed(try JSONWebSignature(signing: APIJSON.encode(report), with: key))
   }
@@ -107,7 +110,9 @@ struct DeliveryRecorderTests {
     for (number, grant) in all.enumerated() { #expect(try await stored(grant) == Int64(number + 1)) }
   }
 
-  @Test("a completion counts what its device was sent a moment ago for any of its grants of the package, and no other")
+  @Test(
+    "a completion counts what its device was sent a moment ago for any of its grants of the package, and no other"
+  )
   func completion() async throws {
     let (first, second) = (try await grant("a"), try await grant("a", transaction: "2"))
     let other = try await grant("b", transaction: "3")
@@ -195,7 +200,9 @@ struct DeliveryRecorderTests {
     }
   }
 
-  @Test("a question about a grant, a list and a page of metrics write nothing, and have what was sent a moment ago")
+  @Test(
+    "a question about a grant, a list and a page of metrics write nothing, and have what was sent a moment ago"
+  )
   func questions() async throws {
     let directory = try TemporaryDirectory()
     let timer = ManualMonotonicClock()
@@ -212,7 +219,8 @@ struct DeliveryRecorderTests {
       #expect(try await harness.status(grant).bytesDelivered == ByteCount(3000))
       let page = try await harness.operatorAPI.get("/v1/operator/deliveries", as: Page<OperatorGrant>.self)
       #expect(page.items.map(\.bytesDelivered) == [ByteCount(3000)])
-      let metrics = try await harness.client.send(ClientRequest(method: "GET", url: harness.api.url("/metrics")))
+      let metrics = try await harness.client.send(
+        ClientRequest(method: "GET", url: harness.api.url("/metrics")))
       #expect(String(decoding: metrics.body, as: UTF8.self).contains("pullbox_delivered_bytes_total 3000\n"))
       #expect(try await version() == before)
     }

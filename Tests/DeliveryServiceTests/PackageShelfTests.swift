@@ -57,7 +57,9 @@ struct PackageShelfTests {
     }
   }
 
-  @Test("what was put there can be read, is in the list with its length, and is known for what it is", arguments: Kind.allCases)
+  @Test(
+    "what was put there can be read, is in the list with its length, and is known for what it is",
+    arguments: Kind.allCases)
   func put(kind: Kind) async throws {
     let shelf = try shelf(kind)
     #expect(try await shelf.list().isEmpty)

@@ -34,8 +34,10 @@ struct RetentionTests {
       product: product, version: try #require(ContentVersion("1.0")), digest: .of(Array(name.utf8)),
       length: .zero, manifestDigest: .of([1]), cover: nil)
     let basis = GrantStore.Basis(
-      store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)), content: content, owed: [])
-    let issued = try await grants.grants(on: [basis], to: Device(id: try #require(DeviceIdentifier(name)), publicKey: key.verificationKey))
+      store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)), content: content,
+      owed: [])
+    let issued = try await grants.grants(
+      on: [basis], to: Device(id: try #require(DeviceIdentifier(name)), publicKey: key.verificationKey))
     return try #require(issued.first).get().grant
   }
 
@@ -43,7 +45,8 @@ struct RetentionTests {
 
   private func complete(_ grant: GrantRecord) async throws -> GrantStore.CompletionOutcome {
     let report = CompletionReport(
-      digest: grant.digest, version: grant.version, length: grant.length, placedAt: clock.now(), grant: grant.id,
+      digest: grant.digest, version: grant.version, length: grant.length, placedAt: clock.now(),
+      grant: grant.id,
       device: grant.device)
     return try await grants.complete(
       grant.id, with: .signed(try JSONWebSignature(signing: APIJSON.encode(report), with: key)),
@@ -68,7 +71,9 @@ struct RetentionTests {
   @Test("histories of finished grants go when they are old; those of others stay, however many lie before")
   func events() async throws {
     let live = try await grant("live", transaction: "1")
-    for number in 0..<RetentionTable.batch { _ = try await grant("live\(number)", transaction: "live\(number)") }
+    for number in 0..<RetentionTable.batch {
+      _ = try await grant("live\(number)", transaction: "live\(number)")
+    }
     let finished = try await grant("finished", transaction: "2")
     try await finish(finished)
     #expect(try await history(finished) == [.granted, .completed, .finished])
@@ -116,7 +121,9 @@ struct RetentionTests {
   func runs() async throws {
     let clock = clock
     for _ in 0..<4 {
-      try await database.write(locking: [.everything]) { _ = try ServerRunTable.begin(at: clock.now(), in: $0) }
+      try await database.write(locking: [.everything]) {
+        _ = try ServerRunTable.begin(at: clock.now(), in: $0)
+      }
       clock.advance(by: .seconds(200))
     }
     try await retain()

@@ -48,7 +48,8 @@ struct StatementCostTests {
         """, [.integer(count)])
       try connection.execute(
         "INSERT INTO grant_events (grant_number, state, at) SELECT number, 'granted', created FROM grants")
-      try connection.execute("INSERT INTO delivered_bytes (grant_number, bytes) SELECT number, length FROM grants")
+      try connection.execute(
+        "INSERT INTO delivered_bytes (grant_number, bytes) SELECT number, length FROM grants")
       try connection.execute(
         """
         INSERT INTO obligations (store, transaction_id, device, product)
@@ -95,22 +96,28 @@ struct StatementCostTests {
       for after in [nil, "60"] {
         try await step {
           _ = try await operators.get(
-            "/v1/operator/deliveries", query: [("limit", "5")] + query + (after.map { [("after", $0)] } ?? []),
+            "/v1/operator/deliveries",
+            query: [("limit", "5")] + query + (after.map { [("after", $0)] } ?? []),
             as: Ignored.self)
         }
       }
     }
-    for query in [[], [("actor", "operator")], [("action", "version.release")], [("product", "com.example.issue1")],
-      [("actor", "operator"), ("action", "version.release")]] as [[(String, String)]]
-    {
+    for query in [
+      [], [("actor", "operator")], [("action", "version.release")], [("product", "com.example.issue1")],
+      [("actor", "operator"), ("action", "version.release")],
+    ] as [[(String, String)]] {
       try await step { _ = try await operators.get("/v1/operator/audit", query: query, as: Ignored.self) }
     }
-    for query in [[], [("type", "non-consumable")], [("state", "released")], [("publication", "com.example.p")]]
+    for query in [
+      [], [("type", "non-consumable")], [("state", "released")], [("publication", "com.example.p")],
+    ]
       as [[(String, String)]]
     {
       try await step { _ = try await operators.get("/v1/operator/products", query: query, as: Ignored.self) }
     }
-    for (path, query) in [("/products_v1.json", []), ("/v1/products", [("id", "com.example.issue1")]), ("/metrics", [])] {
+    for (path, query) in [
+      ("/products_v1.json", []), ("/v1/products", [("id", "com.example.issue1")]), ("/metrics", []),
+    ] {
       try await step {
         let url = server.api.url(path, query: query)
         let status = try await server.client.send(ClientRequest(method: "GET", url: url)).status
@@ -129,7 +136,10 @@ struct StatementCostTests {
     var queries: [[(String, String)]] = [[], [product], [product, version]]
     for state in states { queries += [[state], [product, state], [product, version, state]] }
     for other in [("transaction", "t-51"), ("device", "d-51")] {
-      queries += [[other], [other, product], [other, version], [other, states[0]], [other, product, version, states[0]]]
+      queries += [
+        [other], [other, product], [other, version], [other, states[0]],
+        [other, product, version, states[0]],
+      ]
     }
     return queries
   }()
@@ -247,7 +257,8 @@ struct StatementCostTests {
 /// The statements that stand in the source of the service, each as the parts between what it interpolates.
 private enum SourceStatements {
   static func all() throws -> [[String]] {
-    let root = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" } + "/Sources/DeliveryService"
+    let root =
+      #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" } + "/Sources/DeliveryService"
     let files = FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []
     var found: [[String]] = []
     for file in files.sorted() where file.hasSuffix(".swift") && !file.contains("Migrations") {
@@ -268,7 +279,9 @@ private enum SourceStatements {
       let mark = rest[quote...].hasPrefix("\"\"\"") ? "\"\"\"" : "\""
       let (parts, end) = literal(rest[quote...].dropFirst(mark.count), until: mark)
       let text = parts[0].drop(while: \.isWhitespace)
-      if ["SELECT ", "INSERT INTO ", "UPDATE ", "DELETE FROM "].contains(where: text.hasPrefix) { found.append(parts) }
+      if ["SELECT ", "INSERT INTO ", "UPDATE ", "DELETE FROM "].contains(where: text.hasPrefix) {
+        found.append(parts)
+      }
       rest = end
     }
     return found

@@ -85,7 +85,9 @@ struct CatalogSnapshot: Sendable {
       let entry = try stored.entry()
       let id = entry.product.id
       if let old = next.entries[id]?.product.publication { next.publications[old]?.remove(id) }
-      if let publication = entry.product.publication { next.publications[publication, default: []].insert(id) }
+      if let publication = entry.product.publication {
+        next.publications[publication, default: []].insert(id)
+      }
       next.entries[id] = Entry(row: entry)
     }
     for (content, share) in changes.releases {

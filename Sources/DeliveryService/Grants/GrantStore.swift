@@ -171,7 +171,8 @@ struct GrantStore: Sendable {
   /// what ``GrantCredential/checkSecret(for:)`` throws; then nothing was written down.
   func complete(
     _ id: GrantIdentifier, with completion: ReceivedCompletion, for credential: GrantCredential,
-    counting unrecorded: DeliveryRecorder.Unrecorded = DeliveryRecorder.Unrecorded(), lease: OutboxLease? = nil
+    counting unrecorded: DeliveryRecorder.Unrecorded = DeliveryRecorder.Unrecorded(),
+    lease: OutboxLease? = nil
   ) async throws -> CompletionOutcome {
     let now = clock.now()
     return try await database.write(locking: [.everything]) { connection in

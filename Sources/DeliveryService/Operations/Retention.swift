@@ -39,7 +39,8 @@ struct Retention: Sendable {
   }
 
   private func forget(
-    _ batch: @escaping @Sendable (RetentionTable.Position, borrowing Connection) throws -> RetentionTable.Position?
+    _ batch:
+      @escaping @Sendable (RetentionTable.Position, borrowing Connection) throws -> RetentionTable.Position?
   ) async throws {
     var position: RetentionTable.Position? = RetentionTable.Position()
     while let place = position {

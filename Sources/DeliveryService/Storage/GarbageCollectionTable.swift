@@ -81,8 +81,9 @@ enum GarbageCollectionTable {
   static func condemned(
     in connection: borrowing Connection
   ) throws -> [(digest: SHA256Digest, length: ByteCount, since: Timestamp)] {
-    try connection.query("SELECT digest, condemned, since FROM unneeded_blobs WHERE condemned IS NOT NULL").map {
-      (try $0.digest("digest"), try $0.byteCount("condemned"), try $0.timestamp("since"))
-    }
+    try connection.query("SELECT digest, condemned, since FROM unneeded_blobs WHERE condemned IS NOT NULL")
+      .map {
+        (try $0.digest("digest"), try $0.byteCount("condemned"), try $0.timestamp("since"))
+      }
   }
 }

@@ -121,7 +121,8 @@ extension GrantTable {
     notBefore time: Timestamp, in connection: borrowing Connection
   ) throws -> Int64 {
     var low: Int64 = 1
-    var high = (try connection.first("SELECT max(number) AS last FROM grants")?.optionalInteger("last") ?? 0) + 1
+    var high =
+      (try connection.first("SELECT max(number) AS last FROM grants")?.optionalInteger("last") ?? 0) + 1
     while low < high {
       let middle = low + (high - low) / 2
       let row = try connection.first(

@@ -113,7 +113,8 @@ enum GrantTable {
     try connection.execute(
       "UPDATE grants SET public_key = ?, renewal_digest = NULL WHERE id = ?",
       [.publicKey(key), .identifier(grant.id)])
-    try record(grant.machine.name, of: grant.number, at: now, detail: "the device has a new key", in: connection)
+    try record(
+      grant.machine.name, of: grant.number, at: now, detail: "the device has a new key", in: connection)
   }
 
   /// From now on the device renews with the secret of that digest.

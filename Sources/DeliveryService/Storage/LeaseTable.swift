@@ -6,7 +6,8 @@ import Synchronization
 enum LeaseTable {
   /// Takes the lease or lets it last longer, unless another process holds it; whether it is held now.
   static func take(
-    _ name: String, for holder: String, until: Timestamp, at now: Timestamp, in connection: borrowing Connection
+    _ name: String, for holder: String, until: Timestamp, at now: Timestamp,
+    in connection: borrowing Connection
   ) throws -> Bool {
     try connection.first(
       """

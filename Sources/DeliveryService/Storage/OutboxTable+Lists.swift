@@ -70,7 +70,7 @@ extension OutboxTable {
       """
       SELECT store, kind, count(*) - count(parked) AS waiting, count(parked) AS parked,
         min(CASE WHEN parked IS NULL THEN created END) AS oldest
-      FROM outbox INDEXED BY outbox_open WHERE done IS NULL GROUP BY store, kind
+      FROM outbox \(SQLDialect.index("outbox_open")) WHERE done IS NULL GROUP BY store, kind
       """
     ).map { row in
       Count(
@@ -86,7 +86,7 @@ extension OutboxTable {
   ) throws -> Int {
     try connection.execute(
       """
-      UPDATE outbox INDEXED BY outbox_waiting SET next_attempt = ?
+      UPDATE outbox \(SQLDialect.index("outbox_waiting")) SET next_attempt = ?
       WHERE done IS NULL AND parked IS NULL AND store = ? AND next_attempt > ?
         AND next_attempt > CASE refusals WHEN 0 THEN ? ELSE ? END
       """,
@@ -108,9 +108,9 @@ extension OutboxTable {
 
   private static func index(_ state: OutboxCall.State?) -> String {
     switch state {
-    case .waiting: "INDEXED BY outbox_open"
-    case .parked: "INDEXED BY outbox_parked"
-    case .dropped: "INDEXED BY outbox_dropped"
+    case .waiting: SQLDialect.index("outbox_open")
+    case .parked: SQLDialect.index("outbox_parked")
+    case .dropped: SQLDialect.index("outbox_dropped")
     case .done, nil: "NOT INDEXED"
     }
   }

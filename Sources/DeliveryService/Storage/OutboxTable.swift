@@ -102,7 +102,7 @@ enum OutboxTable {
   ) throws -> [Found] {
     try connection.query(
       """
-      SELECT * FROM outbox INDEXED BY outbox_waiting
+      SELECT * FROM outbox \(SQLDialect.index("outbox_waiting"))
       WHERE done IS NULL AND parked IS NULL AND store = ? AND next_attempt <= ?
         AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?)
       ORDER BY next_attempt, id LIMIT ?
@@ -119,7 +119,7 @@ enum OutboxTable {
     let place = place ?? Place(nextAttempt: Timestamp(millisecondsSinceEpoch: .min), id: 0)
     return try connection.query(
       """
-      SELECT * FROM outbox INDEXED BY outbox_waiting
+      SELECT * FROM outbox \(SQLDialect.index("outbox_waiting"))
       WHERE done IS NULL AND parked IS NULL AND store = ? AND (next_attempt, id) > (?, ?)
         AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?)
       ORDER BY next_attempt, id LIMIT ?
@@ -135,7 +135,7 @@ enum OutboxTable {
   ) throws -> Timestamp? {
     try connection.first(
       """
-      SELECT min(leased_until) AS next FROM outbox INDEXED BY outbox_waiting
+      SELECT min(leased_until) AS next FROM outbox \(SQLDialect.index("outbox_waiting"))
       WHERE done IS NULL AND parked IS NULL AND store = ? AND next_attempt <= ? AND leased_by <> ?
         AND leased_until > ? AND leased_until <= ?
       """, [.identifier(store), .timestamp(lease.now)] + values(lease)
@@ -148,7 +148,7 @@ enum OutboxTable {
   ) throws -> Timestamp? {
     try connection.first(
       """
-      SELECT next_attempt FROM outbox INDEXED BY outbox_waiting
+      SELECT next_attempt FROM outbox \(SQLDialect.index("outbox_waiting"))
       WHERE done IS NULL AND parked IS NULL AND store = ? AND next_attempt > ?
       ORDER BY next_attempt LIMIT 1
       """, [.identifier(store), .timestamp(now)])?.timestamp("next_attempt")

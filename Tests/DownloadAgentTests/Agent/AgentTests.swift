@@ -239,7 +239,9 @@ import Testing
       "POST /v1/grants/completion",
     ]
     server.change { state in
-      for step in steps + ["GET /store/v1/transactions"] { state.pages[step] = [FakeServer.Page(status: status, retryAfter: 1)] }
+      for step in steps + ["GET /store/v1/transactions"] {
+        state.pages[step] = [FakeServer.Page(status: status, retryAfter: 1)]
+      }
     }
     let harness = try AgentHarness()
     let quick = Backoff(initial: .milliseconds(20), factor: 1, cap: .milliseconds(20), jitter: 0)
