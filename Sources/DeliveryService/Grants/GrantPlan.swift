@@ -23,28 +23,32 @@ struct GrantPlan: Sendable {
   var previous: PreviousContent?
 }
 
-/// Makes plans from what a store vouches for and what the database says, all read from one state of it.
+/// Makes plans from what a store vouches for, held against the catalog, and what the database says of the device.
 struct GrantPlanner: Sendable {
-  let rules: EntitlementRules
-  let store: StoreIdentifier
-  let transactions: [VerifiedTransaction]
-  let device: Device
-  let now: Timestamp
+  private let store: StoreIdentifier
+  private let device: Device
+  private let catalog: CatalogSnapshot
+  private let report: EntitlementReport
+
+  init(
+    rules: EntitlementRules, store: StoreIdentifier, transactions: [VerifiedTransaction],
+    orders: [GrantOrder], device: Device, catalog: CatalogSnapshot, now: Timestamp
+  ) {
+    self.store = store
+    self.device = device
+    self.catalog = catalog
+    let related = catalog.related(to: transactions.map(\.product) + orders.map(\.product))
+    report = rules.evaluate(transactions, catalog: related, now: now)
+  }
 
   /// A plan for each order, or why there is none. Throws what the database throws.
   func plans(
     for orders: [GrantOrder], in connection: borrowing Connection
   ) throws -> [Result<GrantPlan, Problem>] {
-    let catalog = try ProductTable.related(
-      to: transactions.map(\.product) + orders.map(\.product), in: connection)
-    let report = rules.evaluate(transactions, catalog: catalog, now: now)
-    var offers = Offers(device: device.id)
     var plans: [Result<GrantPlan, Problem>] = []
     for order in orders {
       do {
-        let keys = catalog.first { $0.id == order.product }?.publisherKeys
-        plans.append(
-          .success(try plan(order, report: report, publisherKeys: keys, offers: &offers, in: connection)))
+        plans.append(.success(try plan(order, in: connection)))
       } catch let problem as Problem {
         plans.append(.failure(problem))
       }
@@ -52,15 +56,11 @@ struct GrantPlanner: Sendable {
     return plans
   }
 
-  private func plan(
-    _ order: GrantOrder, report: EntitlementReport, publisherKeys: [PublisherKeyIdentifier]?,
-    offers: inout Offers, in connection: borrowing Connection
-  ) throws -> GrantPlan {
-    let content = try offers.content(for: order, in: connection)
+  private func plan(_ order: GrantOrder, in connection: borrowing Connection) throws -> GrantPlan {
+    let content = try catalog.content(for: order, to: device.id, in: connection)
+    let publisherKeys = catalog[order.product]?.product.publisherKeys
     let transaction = try Self.transaction(for: order, in: report)
-    let owed = try report.products(claimedBy: transaction).filter {
-      try offers.offered($0, in: connection) != nil
-    }
+    let owed = report.products(claimedBy: transaction).filter { catalog.offered($0, to: device.id) != nil }
     let basis = GrantStore.Basis(store: store, transaction: transaction, content: content, owed: owed)
     let grants = try GrantTable.all(of: content.product, on: device.id, in: connection)
     return GrantPlan(
@@ -89,40 +89,20 @@ struct GrantPlanner: Sendable {
   }
 }
 
-/// What a device is offered, each product looked up once.
-struct Offers {
-  let device: DeviceIdentifier
-  private var known: [ProductIdentifier: ReleasedContent?] = [:]
-
-  init(device: DeviceIdentifier) {
-    self.device = device
-  }
-
-  /// Nil when nothing is released to the device.
-  mutating func offered(
-    _ product: ProductIdentifier, in connection: borrowing Connection
-  ) throws -> ReleasedContent? {
-    if let known = known[product] { return known }
-    let content = try VersionTable.offered(product, to: device, in: connection)
-    known[product] = .some(content)
-    return content
-  }
-
+extension CatalogSnapshot {
   /// The content that is ordered. Throws `product-unknown`, `version-unknown` or `content-withdrawn`.
-  mutating func content(
-    for order: GrantOrder, in connection: borrowing Connection
+  func content(
+    for order: GrantOrder, to device: DeviceIdentifier, in connection: borrowing Connection
   ) throws -> ReleasedContent {
     let (product, version) = (order.product, order.version)
+    guard self[product] != nil else { throw Problem(.productUnknown, "no product is named \(product)") }
     let content =
       if let version {
         try VersionTable.available(product, version, to: device, in: connection)
       } else {
-        try offered(product, in: connection)
+        offered(product, to: device)
       }
     if let content { return content }
-    guard try ProductTable.exists(product, in: connection) else {
-      throw Problem(.productUnknown, "no product is named \(product)")
-    }
     if try VersionTable.isWithdrawn(product, version, in: connection) { throw Problem(.contentWithdrawn) }
     throw try Self.notReleased(product, version, in: connection)
   }

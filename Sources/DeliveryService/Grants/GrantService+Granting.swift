@@ -44,19 +44,22 @@ extension GrantService {
     _ orders: [GrantOrder], of proof: Proof, for device: Device, asked id: String
   ) async throws -> [Result<Granted, Problem>] {
     let key = try verifier.key(of: proof)
+    var catalog = try await catalog.current()
     let verified: VerifiedProof
     if let known = try verifier.known(key) {
       verified = known
     } else {
       // The store is not asked for what could not be granted anyway.
-      let refusals = try await refusals(of: orders, for: device.id)
+      let refusals = try await refusals(of: orders, for: device.id, in: catalog)
       if refusals.count == orders.count { return refusals.map { .failure($0) } }
       verified = try await verifier.ask(about: proof, as: key, for: id, apply: applyRevocations)
+      // Which took a while.
+      catalog = try await self.catalog.current()
     }
     try Self.requireBinding(of: verified, to: device.id)
     let planner = GrantPlanner(
-      rules: rules, store: key.store, transactions: verified.transactions, device: device,
-      now: grantStore.clock.now())
+      rules: rules, store: key.store, transactions: verified.transactions, orders: orders, device: device,
+      catalog: catalog, now: grantStore.clock.now())
     let plans = try await grantStore.database.read { try planner.plans(for: orders, in: $0) }.map { plan in
       plan.flatMap { stops.isBlocked(content: $0.basis.content.digest) ? .failure(.withdrawn) : .success($0) }
     }
@@ -83,15 +86,17 @@ extension GrantService {
 
   /// Why each order cannot be granted, whatever was bought; fewer than there are orders where one of them can.
   private func refusals(
-    of orders: [GrantOrder], for device: DeviceIdentifier
+    of orders: [GrantOrder], for device: DeviceIdentifier, in catalog: CatalogSnapshot
   ) async throws -> [Problem] {
-    let stops = stops
+    let known = orders.compactMap { $0.version == nil ? catalog.offered($0.product, to: device) : nil }
+    if known.count == orders.count, !known.contains(where: { stops.isBlocked(content: $0.digest) }) {
+      return []
+    }
     let contents = try await grantStore.database.read { connection in
-      var offers = Offers(device: device)
       var contents: [Result<ReleasedContent, Problem>] = []
       for order in orders {
         do {
-          contents.append(.success(try offers.content(for: order, in: connection)))
+          contents.append(.success(try catalog.content(for: order, to: device, in: connection)))
         } catch let problem as Problem {
           contents.append(.failure(problem))
         }

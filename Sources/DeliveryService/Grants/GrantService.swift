@@ -16,6 +16,7 @@ import Receipts
 struct GrantService: Sendable {
   let grantStore: GrantStore
   let verifier: ProofVerifier
+  let catalog: CatalogCache
   let outbox: Outbox
   let tickets: TicketIssuer
   let stops: RevocationList
@@ -36,12 +37,13 @@ struct GrantService: Sendable {
         try await verifier.ask(about: request.proof, as: key, for: id, apply: applyRevocations)
       }
     try Self.requireBinding(of: verified, to: device)
-    let (rules, now) = (rules, grantStore.clock.now())
+    let catalog = try await catalog.current()
+    let report = rules.evaluate(
+      verified.transactions, catalog: catalog.related(to: verified.transactions.map(\.product)),
+      now: grantStore.clock.now())
     let products = try await grantStore.database.read { connection in
-      let catalog = try ProductTable.related(to: verified.transactions.map(\.product), in: connection)
-      let report = rules.evaluate(verified.transactions, catalog: catalog, now: now)
-      return try report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
-        guard let content = try VersionTable.offered(product, to: device, in: connection) else { return [] }
+      try report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
+        guard let content = catalog.offered(product, to: device) else { return [] }
         return try (report.claims[product] ?? []).map { claim in
           let grant = try GrantTable.find(
             store: key.store, transaction: claim.transaction, product: product, version: content.version,

@@ -91,8 +91,9 @@ struct DeliveryComponents: Sendable {
     tickets = TicketIssuer(settings: settings, clock: clock)
     proofs = ProofVerifier(stores: [store], clock: clock, timer: timer, log: infrastructure.log)
     grants = GrantService(
-      grantStore: grantStore, verifier: proofs, outbox: outbox, tickets: tickets, stops: revocations,
-      recorder: recorder, rules: EntitlementRules(), publicURL: configuration.publicURL ?? "")
+      grantStore: grantStore, verifier: proofs, catalog: catalog, outbox: outbox, tickets: tickets,
+      stops: revocations, recorder: recorder, rules: EntitlementRules(),
+      publicURL: configuration.publicURL ?? "")
 
     let lifetimes = LifetimeClock(wall: clock, timer: timer, log: infrastructure.log)
     let packageLocks = PackageLocks()

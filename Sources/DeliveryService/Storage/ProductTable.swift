@@ -54,25 +54,6 @@ enum ProductTable {
     try CatalogRevision.increment(at: now, by: product.id, in: connection)
   }
 
-  /// The products that some proof of these may entitle to: themselves, and everything in their publications.
-  static func related(
-    to ids: [ProductIdentifier], in connection: borrowing Connection
-  ) throws -> [Product] {
-    var found: [ProductIdentifier: Product] = [:]
-    var publications: Set<ProductIdentifier> = []
-    for id in ids {
-      guard let product = try find(id, in: connection)?.product else { continue }
-      found[id] = product
-      if let publication = product.publication { publications.insert(publication) }
-    }
-    for publication in publications {
-      let rows = try connection.query(
-        "SELECT * FROM products WHERE publication = ?", [.identifier(publication)])
-      for product in try rows.map({ try entry($0).product }) { found[product.id] = product }
-    }
-    return found.values.sorted { $0.id < $1.id }
-  }
-
   static func entry(_ row: Row) throws -> Entry { try StoredDocument(row).entry() }
 
   /// A product as its row has it: its document is not decoded yet, which is not for the database's threads where
