@@ -142,7 +142,7 @@ struct PackageBuilderTests {
   func manyZeros() throws {
     let folder = try Folder()
     for index in 0..<300 { try folder.write([UInt8](repeating: 0, count: 300_000), to: "\(index).txt") }
-    let manifest = try pack(folder).0
+    let manifest = try Sample.builder.pack(folder: folder.path, to: folder.directory.path("package")).manifest
     #expect(manifest.unpackedLength == ByteCount(90_000_000))
     #expect(manifest.length > ByteCount(90_000_000))
   }

@@ -45,8 +45,10 @@ struct ManifestDecoder {
     do throws(PackageValidationError) {
       return try decode(bytes, limits: limits)
     } catch {
+      // What is told already stands beside the other faults; a document that could not be read to its end is of a
+      // later version, rather than malformed.
+      guard !error.faults.contains(Manifest.unknownFormat) else { throw error }
       let unknown = ManifestFeatures.issues(inUnreadable: bytes)
-      // A later format has other members; that they are unknown says nothing.
       throw unknown.isEmpty ? error : PackageValidationError(unknown)
     }
   }
