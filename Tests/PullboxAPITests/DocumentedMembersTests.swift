@@ -85,7 +85,7 @@ struct DocumentedMembersTests {
 
   private func check(_ members: [String: Any], isTable: Bool) throws {
     let dates: Set<String> = [
-      "at", "created", "changed", "done", "expires", "expiresDate", "finishedDate", "lastSuccess",
+      "at", "checked", "created", "changed", "done", "expires", "expiresDate", "finishedDate", "lastSuccess",
       "nextAttempt", "parked", "placedAt",
       "publicationDate", "purchaseDate", "released", "serverTime", "since", "started", "ticketExpires",
     ]

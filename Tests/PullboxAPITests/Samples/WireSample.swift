@@ -76,6 +76,7 @@ struct WireWords: Sendable, CustomTestStringConvertible {
     WireWords(
       DownloadStatus.State.self, ["waiting", "active", "paused", "finished", "failed", "cancelled"]),
     WireWords(LibraryEvent.Change.self, ["placed", "removed"]),
+    WireWords(PackageFault.self, ["missing", "damaged"]),
     WireWords(GrantState.self, ["granted", "completed", "finished", "revoked"]),
     WireWords(
       VersionState.self,
