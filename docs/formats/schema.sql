@@ -134,13 +134,10 @@ CREATE TABLE outbox (
   UNIQUE (store, kind, subject)
 ) STRICT;
 CREATE INDEX outbox_done ON outbox (done) WHERE done IS NOT NULL;
-CREATE INDEX outbox_waiting ON outbox (next_attempt) WHERE done IS NULL;
-CREATE TRIGGER outbox_count_delete AFTER DELETE ON outbox WHEN OLD.done IS NULL
-BEGIN UPDATE counters SET value = value - 1 WHERE name = 'outbox waiting'; END;
-CREATE TRIGGER outbox_count_insert AFTER INSERT ON outbox WHEN NEW.done IS NULL
-BEGIN UPDATE counters SET value = value + 1 WHERE name = 'outbox waiting'; END;
-CREATE TRIGGER outbox_count_update AFTER UPDATE OF done ON outbox WHEN (NEW.done IS NULL) <> (OLD.done IS NULL)
-BEGIN UPDATE counters SET value = value + CASE WHEN NEW.done IS NULL THEN 1 ELSE -1 END WHERE name = 'outbox waiting'; END;
+CREATE INDEX outbox_dropped ON outbox (id) WHERE dropped IS NOT NULL;
+CREATE INDEX outbox_open ON outbox (id) WHERE done IS NULL;
+CREATE INDEX outbox_parked ON outbox (id) WHERE done IS NULL AND parked IS NOT NULL;
+CREATE INDEX outbox_waiting ON outbox (store, next_attempt) WHERE done IS NULL AND parked IS NULL;
 
 CREATE TABLE package_checks (
   digest BLOB PRIMARY KEY,
@@ -148,10 +145,6 @@ CREATE TABLE package_checks (
   fault TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX package_checks_faults ON package_checks (digest) WHERE fault IS NOT NULL;
-CREATE INDEX outbox_dropped ON outbox (id) WHERE dropped IS NOT NULL;
-CREATE INDEX outbox_open ON outbox (id) WHERE done IS NULL;
-CREATE INDEX outbox_parked ON outbox (id) WHERE done IS NULL AND parked IS NOT NULL;
-CREATE INDEX outbox_waiting ON outbox (store, next_attempt) WHERE done IS NULL AND parked IS NULL;
 
 CREATE TABLE products (
   id TEXT PRIMARY KEY,
