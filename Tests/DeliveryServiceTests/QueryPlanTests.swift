@@ -80,7 +80,6 @@ struct QueryPlanTests {
         after: "", matching: ProductTable.Filter(type: .consumable), limit: 2, in: connection)
       _ = try ProductTable.page(
         after: "", matching: ProductTable.Filter(state: .submitted), limit: 2, in: connection)
-      _ = try ProductTable.related(to: [product], in: connection)
     }
     #expect(found == [])
   }

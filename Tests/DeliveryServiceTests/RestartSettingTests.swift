@@ -31,6 +31,8 @@ struct RestartSettingTests {
     Change("store.credential") { $0.store.credential = Redacted("another-key-of-the-operator") },
     Change("store.bundles") { $0.store.bundles = ["com.example.another"] },
     Change("publicURL") { $0.publicURL = "https://content.example.com" },
+    Change("storeCalls") { $0.storeCalls = 77 },
+    Change("storeRefusals") { $0.storeRefusals = 77 },
     Change("storePatience") { $0.storePatience = ConfigurationDuration(.seconds(77)) },
     Change("maximumConnections") { $0.maximumConnections = 77 },
     Change("maximumConnectionsPerAddress") { $0.maximumConnectionsPerAddress = 77 },

@@ -50,7 +50,9 @@ struct RetentionTests {
       device: grant.device)
     return try await grants.complete(
       grant.id, with: .signed(try JSONWebSignature(signing: APIJSON.encode(report), with: key)),
-      for: GrantCredential(evidence: .nothing, method: "POST", path: ""))
+      for: GrantCredential(evidence: .nothing, method: "POST", path: ""),
+      lease: OutboxLease(
+        holder: "a", now: clock.now(), until: clock.now() + .seconds(120), stores: [.sandbox]))
   }
 
   @discardableResult

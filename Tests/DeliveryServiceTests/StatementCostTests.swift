@@ -29,6 +29,17 @@ struct StatementCostTests {
     ("UPDATE uploads SET touched", "by the upload's name; TusTests run it"),
   ]
 
+  /// Work that goes over many rows a piece at a time: the pieces are bounded, and their number grows with the rows.
+  private static let inPieces: [(beginning: String, reason: String)] = [
+    ("SELECT device, version FROM grants AS held", "what an update costs is asked of every device that holds the product"),
+    ("SELECT id, at FROM grant_events", "retention looks at what became old"),
+    ("DELETE FROM grant_events", "retention forgets what became old"),
+    ("SELECT id, done FROM outbox", "retention looks at what became old"),
+    ("DELETE FROM outbox", "retention forgets what became old"),
+    ("BEGIN IMMEDIATE", "once for each piece"), ("COMMIT", "once for each piece"),
+    ("SAVEPOINT body", "once for each piece"), ("RELEASE body", "once for each piece"),
+  ]
+
   /// A grant of the bestseller for each device, half of them finished, as the tables have them; four of the others
   /// revoked. They are of the package that `com.example.issue1` 1.0 has.
   private func fill(_ path: String, grants count: Int) throws {
@@ -222,11 +233,13 @@ struct StatementCostTests {
     let many = try await costs(grants: Self.many)
     #expect(many.count > 60)
     let growing = many.compactMap { sql, steps -> String? in
+      if Self.inPieces.contains(where: { Self.words(sql).hasPrefix($0.beginning) }) { return nil }
       let before = few[sql] ?? 0
       return steps <= max(2 * before, 200) ? nil : "\(before) -> \(steps): \(sql)"
     }
     #expect(growing.sorted() == [])
-    #expect(try unseen(in: Set(few.keys).union(many.keys)) == [])
+    let unseen = try unseen(in: Set(few.keys).union(many.keys))
+    #expect(unseen == [])
   }
 
   /// The texts of statements in the service's source that were not run, but for those that are known not to be.
