@@ -27,11 +27,91 @@ struct StatementCostTests {
     ("UPDATE uploads SET length = ?, awaits_end", "by the upload's name; ResumableUploadTests run it"),
     ("UPDATE uploads SET length = ? WHERE", "by the upload's name; TusTests run it"),
     ("UPDATE uploads SET touched", "by the upload's name; TusTests run it"),
+    ("INSERT INTO idempotent_answers", "by the answer's key; IdempotencyKeyTests run it"),
+    ("SELECT * FROM idempotent_answers", "by the answer's key; IdempotencyKeyTests run it"),
+    ("SELECT count(*) AS count FROM idempotent_answers", "by the answer's key; IdempotencyKeyTests run it"),
+    ("DELETE FROM idempotent_answers", "a bounded batch by age; IdempotencyKeyTests run it"),
+    ("DELETE FROM leases", "by the lease's name; LeaseTests run it"),
+    ("INSERT INTO leases", "by the lease's name; LeaseTests run it"),
+    (
+      "DELETE FROM unneeded_blobs WHERE digest = ? AND condemned",
+      "by the package's digest; CondemnedPackageTests run it"
+    ),
+    ("INSERT INTO unneeded_blobs", "by the package's digest; CondemnedPackageTests run it"),
+    ("INSERT INTO content_stops", "by the package's digest; CondemnedPackageTests run it"),
+    ("SELECT digest FROM content_stops", "once at the start, over what is withdrawn"),
+    ("SELECT handle FROM grants", "once at the start, over what is revoked"),
+    ("INSERT INTO runs", "once at the start and at the end, by the run's number"),
+    ("UPDATE runs SET died", "once at the start and at the end, by the run's number"),
+    ("UPDATE runs SET ended", "once at the start and at the end, by the run's number"),
+    ("DELETE FROM uploads WHERE id", "by the upload's name; TusTests run it"),
+    ("SELECT * FROM uploads WHERE (created, id)", "a page by its index; OperatorListTests run it"),
+    ("INSERT INTO products", "by the product's or the version's name; PublishingTests run it"),
+    ("INSERT INTO version_signatures", "by the product's or the version's name; PublishingTests run it"),
+    (
+      "SELECT 1 FROM versions WHERE state = 'withdrawn'",
+      "by the product's or the version's name; PublishingTests run it"
+    ),
+    (
+      "SELECT count(*) AS count FROM versions",
+      "by the product's or the version's name; PublishingTests run it"
+    ),
+    (
+      "SELECT version FROM versions WHERE product = ? AND state = 'released' AND percentage",
+      "by the product's or the version's name; PublishingTests run it"
+    ),
+    (
+      "SELECT FROM versions WHERE product = ? AND ordering",
+      "by the product's or the version's name; PublishingTests run it"
+    ),
+    ("SELECT * FROM grants WHERE handle", "by the handle's index; LeakedTicketTests run it"),
+    ("SELECT max(number) AS last FROM grants", "by the row's number, halving; OperatorListTests run it"),
+    (
+      "SELECT number, created FROM grants WHERE number",
+      "by the row's number, halving; OperatorListTests run it"
+    ),
+    ("UPDATE grants SET public_key", "by the grant's name; LeakedTicketTests run it"),
+    (
+      "SELECT product FROM obligations WHERE store = ? AND transaction_id = ? AND device = ?",
+      "by the debt's key"
+    ),
+    ("SELECT 1 FROM audit WHERE id", "by the row's number; AuditTests run it"),
+    (
+      "SELECT * FROM outbox WHERE id",
+      "by the row's number or its unique name; OutboxTests and OutboxOperatorTests run it"
+    ),
+    (
+      "SELECT * FROM outbox WHERE store = ? AND kind = ? AND subject",
+      "by the row's number or its unique name; OutboxTests and OutboxOperatorTests run it"
+    ),
+    (
+      "UPDATE outbox SET done = ?, dropped",
+      "by the row's number or its unique name; OutboxTests and OutboxOperatorTests run it"
+    ),
+    (
+      "UPDATE outbox SET leased_by",
+      "by the row's number or its unique name; OutboxTests and OutboxOperatorTests run it"
+    ),
+    (
+      "UPDATE outbox SET parked",
+      "by the row's number or its unique name; OutboxTests and OutboxOperatorTests run it"
+    ),
+    (
+      "SELECT * FROM outbox WHERE done IS NULL AND parked IS NULL AND store = ? AND (next_attempt, id)",
+      "by the index of what waits for a store; OutboxTests run it"
+    ),
+    (
+      "SELECT * FROM outbox WHERE ORDER BY id DESC",
+      "a page of a list; with a rare store or kind it walks past the others"
+    ),
   ]
 
   /// Work that goes over many rows a piece at a time: the pieces are bounded, and their number grows with the rows.
   private static let inPieces: [(beginning: String, reason: String)] = [
-    ("SELECT device, version FROM grants AS held", "what an update costs is asked of every device that holds the product"),
+    (
+      "SELECT device, version FROM grants AS held",
+      "what an update costs is asked of every device that holds the product"
+    ),
     ("SELECT id, at FROM grant_events", "retention looks at what became old"),
     ("DELETE FROM grant_events", "retention forgets what became old"),
     ("SELECT id, done FROM outbox", "retention looks at what became old"),

@@ -57,8 +57,13 @@ struct WireWords: Sendable, CustomTestStringConvertible {
   let rewrite: @Sendable (String) throws -> String
   /// Nil for a type that does not list its values.
   let count: Int?
+  /// Whether words of tomorrow are passed on.
+  let isOpen: Bool
 
-  init<Value: Codable & RawRepresentable & Sendable>(_ type: Value.Type, _ words: [String]) {
+  init<Value: Codable & RawRepresentable & Sendable>(
+    _ type: Value.Type, _ words: [String], isOpen: Bool = false
+  ) {
+    self.isOpen = isOpen
     name = WireSample.name(of: type)
     self.words = words
     rewrite = { text in
@@ -76,7 +81,7 @@ struct WireWords: Sendable, CustomTestStringConvertible {
     WireWords(
       DownloadStatus.State.self, ["waiting", "active", "paused", "finished", "failed", "cancelled"]),
     WireWords(LibraryEvent.Change.self, ["placed", "removed"]),
-    WireWords(PackageFault.self, ["missing", "damaged"]),
+    WireWords(PackageFault.self, ["missing", "damaged"], isOpen: true),
     WireWords(GrantState.self, ["granted", "completed", "finished", "revoked"]),
     WireWords(
       VersionState.self,
