@@ -22,6 +22,11 @@ extension EventLoop {
   /// True when there may be more.
   private mutating func acceptSome(_ listener: ListeningSocket) -> Bool {
     for _ in 0..<EventLoop.acceptsPerTurn {
+      // Without a place left to answer from, what comes waits in the socket's queue until a connection closes.
+      guard !table.isFull else {
+        pauseAccepting()
+        return false
+      }
       let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
       var address = sockaddr_storage()
       var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
