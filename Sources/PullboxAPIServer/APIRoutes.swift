@@ -4,7 +4,8 @@ public import PullboxAPI
 
 /// Collects the routes of a service whose responders may throw: a ``Problem`` becomes the answer, a
 /// `TemporaryFailure` is answered 503 or 507 with the time to try again, anything else `internal-error`, without a
-/// word about its cause. What is no ``Problem`` is reported with its request, overload apart.
+/// word about its cause. What is no ``Problem`` is reported with its request, overload and a cancelled task apart, which
+/// are answered 503.
 ///
 /// Routes are added first, then ``router(reporting:observing:)`` makes the handler of an `HTTPServer` of
 /// them:
@@ -121,6 +122,8 @@ public struct APIRoutes {
                 try await responder(request, parameters), to: request, at: pattern, nil)
             } catch let problem as Problem {
               return refuse(problem, to: request, at: pattern)
+            } catch is CancellationError {
+              return refuse(.cancelled, to: request, at: pattern)
             } catch {
               let failure = (error as? any TemporarilyFailing)?.temporaryFailure
               // Overload is counted, and no line each: it would add to the load.
@@ -135,6 +138,9 @@ public struct APIRoutes {
 }
 
 extension Problem {
+  /// What a client is told whose request was cancelled: it went away, or the server is stopping. Neither is a fault.
+  fileprivate static let cancelled = Problem(.unavailable, "the request was abandoned", retryAfterSeconds: 1)
+
   /// What a client is told of a failure that passes: when to try again, and nothing of its cause.
   init(_ failure: TemporaryFailure) {
     switch failure {

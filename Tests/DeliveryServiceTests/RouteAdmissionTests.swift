@@ -4,6 +4,7 @@ import HTTPClient
 import HTTPServer
 import PullboxAPI
 import PullboxAPIClient
+import PullboxAPIServer
 import PullboxTesting
 import ServiceRuntime
 import SystemCalls
@@ -104,6 +105,21 @@ struct RouteAdmissionTests {
       let answers = try await statuses(9) { try await ask(server) }
       #expect(answers == [Int](repeating: 404, count: 9))
     }
+  }
+
+  @Test("a request that is cancelled is answered 503 with a time to come back, and is no fault to report")
+  func cancelled() async throws {
+    var routes = APIRoutes()
+    routes.on(.get, "/abandoned") { _, _ in throw CancellationError() }
+    let router = routes.router(reporting: { _, error in Issue.record(error) })
+    let response = await router.respond(to: try HTTPRequest(method: .get, rawTarget: "/abandoned"))
+    #expect(response.status.rawValue == 503)
+    #expect(response.headers["Retry-After"] == "1")
+    guard case .bytes(let body) = response.body else {
+      Issue.record("a refusal is a problem document")
+      return
+    }
+    #expect(try APIJSON.decode(Problem.self, from: body).code == .unavailable)
   }
 
   @Test("content and health are asked without end")
