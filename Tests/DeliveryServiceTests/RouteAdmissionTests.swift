@@ -107,6 +107,31 @@ struct RouteAdmissionTests {
     }
   }
 
+  @Test(
+    "a client that knows a grant's name uses up what its own network may ask about it, not what the owner may"
+  )
+  func grants() async throws {
+    let options = [
+      "--admission-class", "{class: 'ticket', ratePerClient: 1, burstPerClient: 5}",
+      "--admission-class", "{class: 'completion', ratePerClient: 1, burstPerClient: 5}",
+      "--trusted-proxy", "127.0.0.1",
+    ]
+    try await ServerHarness.run(options: options, timer: ManualMonotonicClock()) { server in
+      func status(_ method: String, _ suffix: String, from address: String) async throws -> Int {
+        let url = server.api.url("/v1/grants/00000000000000000000000000000000" + suffix)
+        return try await server.client.send(
+          ClientRequest(method: method, url: url, headers: [("X-Forwarded-For", address)])
+        ).status
+      }
+      for (method, suffix) in [("GET", ""), ("POST", "/completion")] {
+        var answers: [Int] = []
+        for _ in 0..<9 { answers.append(try await status(method, suffix, from: "192.0.2.1")) }
+        #expect(answers.last == 429)
+        #expect(try await status(method, suffix, from: "192.0.2.2") != 429)
+      }
+    }
+  }
+
   @Test("a request that is cancelled is answered 503 with a time to come back, and is no fault to report")
   func cancelled() async throws {
     var routes = APIRoutes()

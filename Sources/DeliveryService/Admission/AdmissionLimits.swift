@@ -10,7 +10,7 @@ struct AdmissionLimits: Hashable, Sendable {
   struct Limits: Hashable, Sendable {
     /// Requests of an IPv4 address, or of the first 64 bits of an IPv6 one.
     var address: TokenBucket?
-    /// Requests of what the request names: a device, a grant, an operator key.
+    /// Requests of what the request names: a device or a grant from one address, an operator key.
     var client: TokenBucket?
     /// Requests that have begun and are not answered yet.
     var inProgress: Int

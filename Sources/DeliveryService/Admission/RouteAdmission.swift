@@ -14,8 +14,9 @@ struct RouteAdmission: Sendable {
     guard let kind = AdmissionClass(of: declaration) else { return nil }
     let namesGrant = declaration.pattern.contains("{grant}") && declaration.access == .open
     return { request, parameters, respond in
-      let client = client(of: request, kind, grant: namesGrant ? parameters["grant"] : nil)
-      try control.admit(kind, from: settings.client(of: request), client: client)
+      let address = settings.client(of: request)
+      let grant = namesGrant ? parameters["grant"] : nil
+      try control.admit(kind, from: address, client: client(of: request, kind, grant: grant, at: address))
       defer { control.didAnswer(kind) }
       // Uploads are written to the disk as they arrive.
       guard request.body.expectedLength != .zero, kind != .upload else { return try await respond(request) }
@@ -27,13 +28,23 @@ struct RouteAdmission: Sendable {
     }
   }
 
-  /// What the request names before its body is read: a grant, or an operator key.
-  private func client(of request: HTTPRequest, _ kind: AdmissionClass, grant: String?) -> ClientKey? {
-    if let grant { return ClientKey(kind, grant) }
+  /// What the request names before its body is read: a grant, or an operator key. Nothing is proved yet, so a
+  /// grant counts together with the network: one that knows its name must not use up what its owner may ask.
+  private func client(
+    of request: HTTPRequest, _ kind: AdmissionClass, grant: String?, at address: PeerAddress
+  ) -> ClientKey? {
+    if let grant {
+      return ClientKey(kind, GrantAddress(grant: grant, network: PeerNetwork(limiting: address)))
+    }
     switch kind {
     case .operator, .upload: return request.bearerToken.map { ClientKey(kind, $0) }
     case .store, .ticket, .completion, .catalog: return nil
     }
+  }
+
+  private struct GrantAddress: Hashable {
+    var grant: String
+    var network: PeerNetwork
   }
 }
 
