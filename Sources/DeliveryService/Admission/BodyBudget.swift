@@ -76,14 +76,17 @@ final class BodyBudget: Sendable {
   /// Bodies that got no room, and those that came too slowly, since the start.
   var refusals: (noRoom: Int, timedOut: Int) { state.withLock { ($0.refused, $0.timedOut) } }
 
-  /// A reservation of nothing yet. The caller releases it once the request is answered.
+  /// A reservation of nothing yet, for which another body may be ended (``BodyLedger/maximumArriving``). The caller
+  /// releases it once the request is answered.
   func makeReservation(for body: RequestBody) -> Reservation {
     let now = timer.now()
-    let identifier = state.withLock { state in
+    let (identifier, effects) = state.withLock { state in
+      state.note(state.ledger.makePlace(now: now))
       let identifier = state.ledger.begin(now: now)
       state.bodies[identifier] = body
-      return identifier
+      return (identifier, state.takeEffects())
     }
+    effects.perform()
     return Reservation(identifier: identifier, budget: self)
   }
 

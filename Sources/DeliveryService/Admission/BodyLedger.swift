@@ -3,8 +3,9 @@ import CoreTypes
 /// Who holds how much of the budget for request bodies, as a value: what is reserved, who waits, who must go.
 ///
 /// A body reserves room as it arrives. A quarter of the budget is for small bodies only, which nearly all are, so that
-/// large ones cannot use it up. A small one that finds no room has the body ended that has been arriving longest: one
-/// that is being sent arrives in moments, one that is held back does not.
+/// large ones cannot use it up. One large body that finds no room may go beyond the budget, which then does not count it;
+/// one at a time. A small one that finds no room has the body ended that has been arriving longest: one that is being
+/// sent arrives in moments, one that is held back does not. The same happens when more than ``maximumArriving`` arrive.
 struct BodyLedger {
   /// What a body may take at most to count as small, in bytes.
   static let smallLength = 65_536
@@ -48,8 +49,12 @@ struct BodyLedger {
   }
 
   private(set) var budget: Int
-  /// Bytes that are reserved.
+  /// Bytes that are reserved, also those beyond the budget.
   private(set) var held = 0
+  /// Bodies that are arriving and not told to go.
+  private var arriving = 0
+  /// The large body that may go beyond the budget.
+  private var exempt: Identifier?
   private var entries: [Identifier: Entry] = [:]
   private var waiting: Set<Identifier> = []
   private var next: Identifier = 0
@@ -65,11 +70,26 @@ struct BodyLedger {
     self.budget = budget
   }
 
+  /// Bodies that arrive at once: as many as the budget has 16 KiB, of which each is likely to need one.
+  var maximumArriving: Int { budget / 16_384 }
+
+  /// Before another body begins: ends the one that has been arriving longest where as many arrive as may, unless all
+  /// have begun within ``grace``.
+  mutating func makePlace(now: MonotonicInstant) -> Changes {
+    trimOrder()
+    guard arriving >= maximumArriving,
+      let oldest = order[orderStart...].first(where: isArriving),
+      let start = entries[oldest]?.start, now - start >= Self.grace
+    else { return Changes() }
+    markLeaving(oldest)
+    return Changes(refused: [oldest])
+  }
+
   mutating func begin(now: MonotonicInstant) -> Identifier {
     next += 1
-    trimOrder()
     entries[next] = Entry(start: now)
     order.append(next)
+    arriving += 1
     return next
   }
 
@@ -81,7 +101,7 @@ struct BodyLedger {
     guard var entry = entries[identifier], total > entry.held, !entry.isLeaving else {
       return (.granted, changes)
     }
-    if hasRoom(for: total, beyond: entry.held) {
+    if hasRoom(for: total, of: identifier) {
       held += total - entry.held
       entry.held = total
       entries[identifier] = entry
@@ -103,15 +123,18 @@ struct BodyLedger {
 
   /// The body is whole, or given up: what it holds stays reserved until ``release(_:now:)``.
   mutating func didEnd(_ identifier: Identifier) {
+    stopArriving(identifier)
     entries[identifier]?.isArriving = false
     stopWaiting(identifier)
   }
 
   /// The request is answered.
   mutating func release(_ identifier: Identifier) -> Changes {
+    stopArriving(identifier)
     guard let entry = entries.removeValue(forKey: identifier) else { return Changes() }
     waiting.remove(identifier)
     held -= entry.held
+    if exempt == identifier { exempt = nil }
     if entries.isEmpty {
       order = []
       orderStart = 0
@@ -137,8 +160,18 @@ struct BodyLedger {
   }
 
   private mutating func markLeaving(_ identifier: Identifier) {
+    stopArriving(identifier)
     entries[identifier]?.isLeaving = true
     stopWaiting(identifier)
+  }
+
+  /// Counts it no more, before it is marked or removed.
+  private mutating func stopArriving(_ identifier: Identifier) {
+    if isArriving(identifier) { arriving -= 1 }
+  }
+
+  private func isArriving(_ identifier: Identifier) -> Bool {
+    entries[identifier].map { $0.isArriving && !$0.isLeaving } ?? false
   }
 
   private mutating func stopWaiting(_ identifier: Identifier) {
@@ -147,25 +180,34 @@ struct BodyLedger {
     waiting.remove(identifier)
   }
 
-  private func hasRoom(for total: Int, beyond held: Int) -> Bool {
-    let bound = total <= Self.smallLength ? budget : budget - budget / 4
-    return self.held + total - held <= bound
+  /// Bytes of the budget that are reserved.
+  private var counted: Int { held - (exempt.flatMap { entries[$0]?.held } ?? 0) }
+
+  /// Whether the body may have `total` bytes; a large one is made ``exempt`` for them where none is.
+  private mutating func hasRoom(for total: Int, of identifier: Identifier) -> Bool {
+    if exempt == identifier { return true }
+    let isSmall = total <= Self.smallLength
+    let bound = isSmall ? budget : budget - budget / 4
+    if counted + total - (entries[identifier]?.held ?? 0) <= bound { return true }
+    guard !isSmall, exempt == nil else { return false }
+    exempt = identifier
+    return true
   }
 
   /// Marks the oldest bodies that are arriving until what they hold suffices.
   private mutating func end(
     enoughFor count: Int, sparing spared: Identifier, now: MonotonicInstant
   ) -> [Identifier] {
-    var coming = budget - held
+    var coming = budget - counted
     var ended: [Identifier] = []
     var index = orderStart
     while coming < count, index < order.count {
       let identifier = order[index]
       index += 1
-      guard let entry = entries[identifier], entry.isArriving, !entry.isLeaving, identifier != spared else {
-        if let entry = entries[identifier], entry.isLeaving { coming += entry.held }
-        continue
-      }
+      // What goes beyond the budget leaves none of it.
+      guard identifier != spared, identifier != exempt, let entry = entries[identifier] else { continue }
+      if entry.isLeaving { coming += entry.held }
+      guard entry.isArriving, !entry.isLeaving, entry.held > 0 else { continue }
       // Those behind are younger still.
       guard now - entry.start >= Self.grace else { break }
       coming += entry.held
@@ -176,11 +218,11 @@ struct BodyLedger {
     return ended
   }
 
-  /// Forgets the beginning of the order, which is gone.
+  /// Forgets those that are gone: at the beginning, and all where they are most.
   private mutating func trimOrder() {
     while orderStart < order.count, entries[order[orderStart]] == nil { orderStart += 1 }
-    guard orderStart > 1024, orderStart * 2 > order.count else { return }
-    order.removeFirst(orderStart)
+    guard order.count > 2 * entries.count + 1024 else { return }
+    order = order[orderStart...].filter { entries[$0] != nil }
     orderStart = 0
   }
 
@@ -194,7 +236,7 @@ struct BodyLedger {
       }
     for (_, identifier) in sorted {
       guard let entry = entries[identifier], let wanted = entry.wanted,
-        hasRoom(for: wanted, beyond: entry.held)
+        hasRoom(for: wanted, of: identifier)
       else { continue }
       held += wanted - entry.held
       entries[identifier]?.held = wanted

@@ -39,7 +39,7 @@ extension DeliveryConfiguration {
     guard requestsInProgress > 0 else {
       throw ConfigurationError(subject: "requestsInProgress", message: "at least 1 is needed")
     }
-    // One body of the largest that is read must fit beside the quarter that is for small ones.
+    // The largest body that is read may go beyond it; several proofs of 3 MiB must not depend on that.
     guard bodyMemory.bytes >= .mebibytes(8) else {
       throw ConfigurationError(subject: "bodyMemory", message: "at least 8MiB are needed")
     }
