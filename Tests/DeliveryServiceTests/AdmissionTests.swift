@@ -105,6 +105,28 @@ struct AdmissionTests {
     #expect(counts[.ticket]?.refused == [.process: 1])
   }
 
+  @Test(
+    "a request that waits for its body is not in progress, and is refused when it comes back to a full class")
+  func suspended() throws {
+    let control = control(.init(address: nil, client: nil, inProgress: 1), inProgress: 2)
+    for _ in 0..<5 {
+      try control.admit(.store, from: address, client: nil)
+      control.suspend(.store)
+    }
+    #expect(ask(control) == nil)
+    try control.resume(.store)
+    #expect(ask(control)?.code == .unavailable)
+    let refusal = #expect(throws: Problem.self) { try control.resume(.store) }
+    #expect(refusal?.code == .unavailable)
+    #expect(refusal?.retryAfterSeconds != nil)
+    control.didAnswer(.store)
+    try control.admit(.ticket, from: address, client: nil)
+    try control.admit(.operator, from: address, client: nil)
+    try control.resume(.store)
+    #expect(control.counts[.store]?.inProgress == 1)
+    #expect(control.counts[.store]?.refused == [.inProgress: 2])
+  }
+
   @Test("who is refused is told a later time the more wait, up to a minute, and a smaller one as time passes")
   func returns() throws {
     let control = control(.init(address: TokenBucket(rate: 10, burst: 10), client: nil, inProgress: 1000))

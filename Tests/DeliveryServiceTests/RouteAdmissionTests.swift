@@ -108,6 +108,39 @@ struct RouteAdmissionTests {
   }
 
   @Test(
+    "requests whose bodies are held back keep no other out, and have a place only when their bodies are whole"
+  )
+  func heldBack() async throws {
+    let options = ["--admission-class", "{class: 'store', inProgress: 1}"]
+    try await ServerHarness.run(options: options, timer: ManualMonotonicClock()) { server in
+      let port = try #require(
+        server.server.addresses.first?.split(separator: ":").last.flatMap { UInt16($0) })
+      var connections: [RawConnection] = []
+      for _ in 0..<8 {
+        let connection = try RawConnection.tcp(port: port)
+        try await connection.send(
+          "POST /v1/grants HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
+        // The responder is reading.
+        #expect(try await connection.receive(through: "\r\n\r\n").hasPrefix("HTTP/1.1 100 "))
+        try await connection.send("{")
+        connections.append(connection)
+      }
+      #expect(try await ask(server).status == 404)
+      try await connections[0].send("}")
+      #expect(try await connections[0].receiveResponse().head.status == 400)
+      let admission = server.server.components.admission
+      try admission.admit(.store, from: .unix, client: nil)
+      try await connections[1].send("}")
+      let refusal = try await connections[1].receiveResponse()
+      #expect(refusal.head.status == 503)
+      #expect(refusal.head["Retry-After"] != nil)
+      #expect(try await ask(server).status == 503)
+      admission.didAnswer(.store)
+      #expect(try await ask(server).status == 404)
+    }
+  }
+
+  @Test(
     "a client that knows a grant's name uses up what its own network may ask about it, not what the owner may"
   )
   func grants() async throws {

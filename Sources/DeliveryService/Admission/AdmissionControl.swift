@@ -63,7 +63,7 @@ final class AdmissionControl: Sendable {
 
   var limits: AdmissionLimits { state.withLock { $0.limits } }
 
-  /// Admits a request, which then counts as in progress until ``didAnswer(_:)``. `address` is the client's, not a
+  /// Admits a request, which then counts as in progress until ``didAnswer(_:)`` or ``suspend(_:)``. `address` is the client's, not a
   /// proxy's; `client` stands for what the request names. Throws `too-many-requests` or `unavailable` with the time
   /// to come back.
   func admit(_ kind: AdmissionClass, from address: PeerAddress, client: ClientKey?) throws(Problem) {
@@ -79,13 +79,29 @@ final class AdmissionControl: Sendable {
     if let refusal { throw refusal.problem }
   }
 
-  /// A request that was admitted is answered.
+  /// A request that was admitted waits for its body, and does not count as in progress meanwhile.
+  func suspend(_ kind: AdmissionClass) {
+    state.withLock { $0.leave(kind) }
+  }
+
+  /// A request that was suspended has its body, and counts as in progress again. Throws `unavailable`, with the time to
+  /// come back, where there is no place for it.
+  func resume(_ kind: AdmissionClass) throws(Problem) {
+    let now = timer.now().nanoseconds
+    let refusal = state.withLock { state in
+      let refusal = state.refusalWhenFull(kind, now: now)
+      if refusal == nil { state.enter(kind) }
+      return refusal
+    }
+    if let refusal { throw refusal.problem }
+  }
+
+  /// A request that was admitted, and is not suspended, is answered.
   func didAnswer(_ kind: AdmissionClass) {
     let now = timer.now().nanoseconds
     state.withLock { state in
-      state.classes[kind, default: Class()].counts.inProgress -= 1
+      state.leave(kind)
       state.classes[kind]?.throughput.didAnswer(now: now)
-      if kind.countsForAll { state.inProgress -= 1 }
     }
   }
 
@@ -129,22 +145,36 @@ extension AdmissionControl.State {
   fileprivate mutating func admit(
     _ kind: AdmissionClass, from address: PeerAddress, client: ClientKey?, now: UInt64
   ) -> AdmissionControl.Refusal? {
-    let own = limits[kind]
-    let inProgress = classes[kind]?.counts.inProgress ?? 0
     // What is cheapest to say comes first, and costs the client nothing of its bucket.
-    if inProgress >= own.inProgress { return refuse(kind, because: .inProgress, now: now) }
-    if kind.countsForAll, self.inProgress >= limits.inProgress {
-      return refuse(kind, because: .process, now: now)
-    }
-    if let bucket = own.address, isLimited(address) {
+    if let refusal = refusalWhenFull(kind, now: now) { return refusal }
+    if let bucket = limits[kind].address, isLimited(address) {
       let key = ClientKey(kind, PeerNetwork(limiting: address))
       if let refusal = charge(kind, key, by: bucket, because: .address, now: now) { return refusal }
     }
     if let client, let refusal = charge(kind, client: client, now: now) { return refusal }
     classes[kind, default: .init()].counts.admitted += 1
-    classes[kind]?.counts.inProgress += 1
-    if kind.countsForAll { self.inProgress += 1 }
+    enter(kind)
     return nil
+  }
+
+  /// The refusal of one more request in progress, if there may be none.
+  fileprivate mutating func refusalWhenFull(_ kind: AdmissionClass, now: UInt64) -> AdmissionControl.Refusal?
+  {
+    if classes[kind]?.counts.inProgress ?? 0 >= limits[kind].inProgress {
+      return refuse(kind, because: .inProgress, now: now)
+    }
+    if kind.countsForAll, inProgress >= limits.inProgress { return refuse(kind, because: .process, now: now) }
+    return nil
+  }
+
+  fileprivate mutating func enter(_ kind: AdmissionClass) {
+    classes[kind, default: .init()].counts.inProgress += 1
+    if kind.countsForAll { inProgress += 1 }
+  }
+
+  fileprivate mutating func leave(_ kind: AdmissionClass) {
+    classes[kind, default: .init()].counts.inProgress -= 1
+    if kind.countsForAll { inProgress -= 1 }
   }
 
   fileprivate mutating func charge(
@@ -210,7 +240,8 @@ extension AdmissionControl: MetricSource {
         }
       },
       .gauge(
-        "pullbox_admission_in_progress", help: "Requests that are not answered yet, by class.",
+        "pullbox_admission_in_progress",
+        help: "Requests that are not answered yet and have their bodies, by class.",
         labels: ["class"]
       ) { counts in
         AdmissionClass.allCases.map { .init(counts[$0]?.inProgress ?? 0, labels: [$0.rawValue]) }

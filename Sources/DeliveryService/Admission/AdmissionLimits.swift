@@ -12,7 +12,7 @@ struct AdmissionLimits: Hashable, Sendable {
     var address: TokenBucket?
     /// Requests of what the request names: a device or a grant from one address, an operator key.
     var client: TokenBucket?
-    /// Requests that have begun and are not answered yet.
+    /// Requests that have begun, have their bodies and are not answered yet.
     var inProgress: Int
   }
 

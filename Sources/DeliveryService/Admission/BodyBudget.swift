@@ -117,7 +117,7 @@ final class BodyBudget: Sendable {
   }
 
   /// The part of the budget that one request's body has.
-  final class Reservation: BodyReservation {
+  final class Reservation: Sendable {
     private let identifier: BodyLedger.Identifier
     private let budget: BodyBudget
 

@@ -2,9 +2,10 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import Synchronization
 
 /// Puts ``AdmissionControl`` before the responders of all routes that have a class: finds out the address and the
-/// client, and gives the body its part of the budget.
+/// client, and gives the body its part of the budget. A request whose body is arriving is not in progress.
 struct RouteAdmission: Sendable {
   let control: AdmissionControl
   let settings: LiveSettings
@@ -17,14 +18,20 @@ struct RouteAdmission: Sendable {
       let address = settings.client(of: request)
       let grant = namesGrant ? parameters["grant"] : nil
       try control.admit(kind, from: address, client: client(of: request, kind, grant: grant, at: address))
-      defer { control.didAnswer(kind) }
       // Uploads are written to the disk as they arrive.
-      guard request.body.expectedLength != .zero, kind != .upload else { return try await respond(request) }
-      let reservation = control.bodies.makeReservation(for: request.body)
-      defer { reservation.release() }
+      guard request.body.expectedLength != .zero, kind != .upload else {
+        defer { control.didAnswer(kind) }
+        return try await respond(request)
+      }
+      let body = AdmittedBody(of: request, kind, by: control)
+      defer { body.didAnswer() }
       var request = request
-      request.body.reservation = reservation
-      return try await respond(request)
+      request.body.reservation = body
+      do {
+        return try await respond(request)
+      } catch {
+        throw body.refusal ?? error
+      }
     }
   }
 
@@ -45,6 +52,76 @@ struct RouteAdmission: Sendable {
   private struct GrantAddress: Hashable {
     var grant: String
     var network: PeerNetwork
+  }
+}
+
+/// The body of an admitted request. While it arrives, the request gives up its place among those in progress: requests
+/// whose bodies are held back must not keep others out. What bounds them is the budget for bodies.
+private final class AdmittedBody: BodyReservation {
+  private enum Place {
+    /// Nothing has asked for the body yet.
+    case held
+    case given
+    /// The body is here.
+    case regained
+    case refused(Problem)
+  }
+
+  private let kind: AdmissionClass
+  private let control: AdmissionControl
+  private let room: BodyBudget.Reservation
+  private let place: Mutex<Place> = Mutex(.held)
+
+  init(of request: HTTPRequest, _ kind: AdmissionClass, by control: AdmissionControl) {
+    self.kind = kind
+    self.control = control
+    room = control.bodies.makeReservation(for: request.body)
+  }
+
+  /// Why the request was refused when its body had arrived.
+  var refusal: Problem? {
+    place.withLock { place in
+      if case .refused(let problem) = place { problem } else { nil }
+    }
+  }
+
+  func reserve(_ count: Int) async throws(RequestBodyError) {
+    place.withLock { place in
+      guard case .held = place else { return }
+      place = .given
+      control.suspend(kind)
+    }
+    try await room.reserve(count)
+  }
+
+  func didReceive(_ count: Int) { room.didReceive(count) }
+
+  func didArrive() throws(RequestBodyError) {
+    let isRefused = place.withLock { place in
+      guard case .given = place else { return false }
+      do throws(Problem) {
+        try control.resume(kind)
+        place = .regained
+        return false
+      } catch {
+        place = .refused(error)
+        return true
+      }
+    }
+    if isRefused { throw RequestBodyError(.noRoom) }
+  }
+
+  func didEnd() { room.didEnd() }
+
+  /// The request is answered: its memory and its place are free.
+  func didAnswer() {
+    room.release()
+    place.withLock { place in
+      switch place {
+      case .held, .regained: control.didAnswer(kind)
+      case .given, .refused: break
+      }
+    }
   }
 }
 

@@ -92,6 +92,7 @@ public struct RequestBody: AsyncSequence, Sendable {
       }
       collected.append(contentsOf: bytes)
     }
+    try reservation?.didArrive()
     return collected
   }
 
@@ -113,6 +114,10 @@ public protocol BodyReservation: AnyObject, Sendable {
 
   /// So many more bytes have arrived.
   func didReceive(_ count: Int)
+
+  /// The body has arrived whole, and its reader is to have it. Throws ``RequestBodyError/Code/noRoom`` when the request
+  /// may not go on now. ``didEnd()`` follows.
+  func didArrive() throws(RequestBodyError)
 
   /// The body has arrived whole, or is not read any more. What it holds stays in memory for its reader.
   func didEnd()
