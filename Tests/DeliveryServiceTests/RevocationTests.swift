@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
+import Database
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -130,6 +131,43 @@ struct RevocationTests {
       let good = try server.store.receipt(of: [server.purchase()], device: second.id)
       try await check(good, server, second)
       for grant in grants { #expect(try await server.fetch(grant).status == 200) }
+    }
+  }
+
+  @Test(
+    "a revocation is enforced with its commit, before any later write, whoever revokes",
+    arguments: ["operator", "store"])
+  func commit(revoker: String) async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      let handle = try server.handle(of: grant)
+      let cancelled = try server.store.receipt(
+        of: [server.purchase(cancelled: server.clock.now())], device: server.device.id)
+      let database = server.server.collector.database
+      let revocations = server.server.revocations
+      let seen = Locked<ProblemCode?>(nil)
+      try await withThrowingTaskGroup { group in
+        try await database.holdingWrites {
+          group.addTask {
+            if revoker == "operator" {
+              try await transition(grant, "revoke", server)
+            } else {
+              try await check(cancelled, server)
+            }
+          }
+          while database.waiting.writes == 0 { await Task.yield() }
+          group.addTask {
+            try await database.write(locking: []) { _ in
+            } then: { _ in
+              seen.withLock { $0 = revocations.reason(for: handle, content: grant.download.digest) }
+            }
+          }
+          while database.waiting.writes < 2 { await Task.yield() }
+        }
+        try await group.waitForAll()
+      }
+      #expect(seen.withLock { $0 } == .entitlementRevoked)
     }
   }
 

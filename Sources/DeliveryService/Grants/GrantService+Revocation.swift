@@ -1,5 +1,4 @@
 import Commerce
-import Database
 import PullboxAPI
 
 extension GrantService {
@@ -8,43 +7,35 @@ extension GrantService {
   func revoke(
     _ name: GrantShortName, by actor: String, reason: String?
   ) async throws -> OperatorGrant {
-    let (grant, handle) = try await grantStore.setRevoked(true, of: name, by: actor, reason: reason)
-    try await enforce([handle])
-    return grant
+    try await grantStore.setRevoked(true, of: name, by: actor, reason: reason) { enforce([$0]) }
   }
 
   /// Gives a grant back; tickets that are still out are good again.
   func reinstate(
     _ name: GrantShortName, by actor: String, reason: String?
   ) async throws -> OperatorGrant {
-    let (grant, handle) = try await grantStore.setRevoked(false, of: name, by: actor, reason: reason)
-    try await enforce([handle])
-    return grant
+    try await grantStore.setRevoked(false, of: name, by: actor, reason: reason) { enforce([$0]) }
   }
 
   /// Lets what a store said of transactions take effect on all their grants.
   func applyRevocations(of transactions: [VerifiedTransaction]) async throws {
-    let changed = try await grantStore.applyRevocations(of: transactions)
-    guard !changed.isEmpty else { return }
-    // What the store said of the same transactions before, in other proofs, no longer holds.
-    verifier.forget(transactions)
-    try await enforce(changed)
+    try await grantStore.applyRevocations(of: transactions) { changed in
+      guard !changed.isEmpty else { return }
+      // What the store said of the same transactions before, in other proofs, no longer holds.
+      verifier.forget(transactions)
+      enforce(changed)
+    }
   }
 
-  /// Brings the revocation list in line with the database, in the order of the writes: when a grant is taken back and
-  /// given back at the same moment, the stop that stays is that of the state that stays.
-  private func enforce(_ handles: [DeliveryHandle]) async throws {
-    try await grantStore.database.write(locking: [.everything]) { connection in
-      try handles.map {
-        (handle: $0, isRevoked: try GrantTable.revocationSource(of: $0, in: connection) != nil)
-      }
-    } then: { [stops] grants in
-      for grant in grants {
-        if grant.isRevoked {
-          stops.revoke(grant: grant.handle)
-        } else {
-          stops.reinstate(grant: grant.handle)
-        }
+  /// Brings the revocation list in line with what was written. It is the effect of that write: no refusal or
+  /// cancellation comes between the two, and when a grant is taken back and given back at the same moment, the stop that
+  /// stays is that of the state that stays.
+  private func enforce(_ grants: [GrantStore.Standing]) {
+    for grant in grants {
+      if grant.isRevoked {
+        stops.revoke(grant: grant.handle)
+      } else {
+        stops.reinstate(grant: grant.handle)
       }
     }
     // The change may have settled a debt.
