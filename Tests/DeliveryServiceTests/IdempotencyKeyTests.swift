@@ -6,6 +6,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceRuntime
 import Testing
 
 @testable import DeliveryService
@@ -153,7 +154,8 @@ struct IdempotencyKeyTests {
   func concurrent() async throws {
     let file = try StateFile()
     let database = try file.open()
-    let answers = IdempotentAnswers(database: database, clock: ManualWallClock(ServerHarness.start))
+    let answers = IdempotentAnswers(
+      database: database, clock: ManualWallClock(ServerHarness.start), log: Log(level: .error))
     let request = try HTTPRequest(
       method: .post, rawTarget: "/a", headers: ["Idempotency-Key": "k"], body: RequestBody([1]))
     let response = try await answers.answer(request, by: "ada") { _ in
@@ -175,12 +177,58 @@ struct IdempotencyKeyTests {
     #expect(again.headers["Location"] == "/a/1")
   }
 
+  @Test("the answer to a request that is cancelled after its step is kept")
+  func cancelled() async throws {
+    let file = try StateFile()
+    let database = try file.open()
+    let answers = IdempotentAnswers(
+      database: database, clock: ManualWallClock(ServerHarness.start), log: Log(level: .error))
+    let request = try HTTPRequest(method: .post, rawTarget: "/a", headers: ["Idempotency-Key": "k"])
+    let steps = Locked(0)
+    let step: @Sendable () -> HTTPResponse = {
+      steps.withLock { $0 += 1 }
+      return HTTPResponse(status: .noContent)
+    }
+    let first = Locked<Task<HTTPResponse, any Error>?>(nil)
+    try await database.holdingWrites {
+      let task = Task { try await answers.answer(request, by: "ada") { _ in step() } }
+      first.withLock { $0 = task }
+      while database.waiting.writes == 0 { await Task.yield() }
+      task.cancel()
+    }
+    _ = await first.withLock { $0 }?.result
+    let again = try await answers.answer(request, by: "ada") { _ in step() }
+    #expect(again.headers["Idempotency-Replayed"] == "true")
+    #expect(steps.withLock { $0 } == 1)
+  }
+
+  @Test("a step that was done is answered as such although its answer cannot be kept")
+  func unkept() async throws {
+    let file = try StateFile()
+    var options = TestDatabase.options
+    options.queueLimit = 1
+    let database = try file.open(options: options)
+    let lines = Locked<[[UInt8]]>([])
+    let answers = IdempotentAnswers(
+      database: database, clock: ManualWallClock(ServerHarness.start),
+      log: Log(level: .error, output: { line in lines.withLock { $0.append(line) } }))
+    let request = try HTTPRequest(method: .post, rawTarget: "/a", headers: ["Idempotency-Key": "k"])
+    try await database.holdingWrites {
+      let other = Task { try await database.write(locking: [], waiting: .unlimited) { _ in } }
+      while database.waiting.writes == 0 { await Task.yield() }
+      let response = try await answers.answer(request, by: "ada") { _ in HTTPResponse(status: .noContent) }
+      #expect(response.status == .noContent)
+      other.cancel()
+    }
+    #expect(lines.withLock { $0.count } == 1)
+  }
+
   @Test("one operator's keys are so many in a day, and no more")
   func bound() async throws {
     let file = try StateFile()
     let database = try file.open()
     let clock = ManualWallClock(ServerHarness.start)
-    let answers = IdempotentAnswers(database: database, clock: clock)
+    let answers = IdempotentAnswers(database: database, clock: clock, log: Log(level: .error))
     try await database.write(locking: [.everything]) { connection in
       try connection.execute(
         """

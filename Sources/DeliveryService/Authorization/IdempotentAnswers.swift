@@ -4,14 +4,16 @@ import Database
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceRuntime
 import Synchronization
 
 /// Answers a request that comes again with the same `Idempotency-Key` as it was answered first, and does nothing then: for
 /// steps of operators whose repetition, after a step of another operator, would do them again.
 ///
 /// Answers of success are kept for ``lifetime``, each in a write after the one that made the step; a refusal changed
-/// nothing, and the request may come again with its key. A process that dies between the two writes leaves no answer, and
-/// the repetition is a request like the first.
+/// nothing, and the request may come again with its key. The end of the request that made the
+/// step does not end that write. Where it fails all the same, or the process dies between the two, there is no answer, and the
+/// repetition is a request like the first.
 ///
 ///     let (response, _) = try await answers.answer(request, by: actor, fingerprint: fingerprint) { try await step() }
 final class IdempotentAnswers: Sendable {
@@ -24,11 +26,13 @@ final class IdempotentAnswers: Sendable {
 
   private let database: Database
   private let clock: any WallClock
+  private let log: Log
   private let running: Mutex<Set<IdempotencyKey>> = Mutex([])
 
-  init(database: Database, clock: any WallClock) {
+  init(database: Database, clock: any WallClock, log: Log) {
     self.database = database
     self.clock = clock
+    self.log = log
   }
 
   /// The answer of `respond`, or the one that it gave before. Without the field `respond` answers; with it, its request has
@@ -63,7 +67,7 @@ final class IdempotentAnswers: Sendable {
       return (Self.response(entry), true)
     }
     let response = try await respond()
-    try await keep(response, to: key, fingerprint: fingerprint)
+    await keep(response, to: key, fingerprint: fingerprint)
     return (response, false)
   }
 
@@ -81,9 +85,10 @@ final class IdempotentAnswers: Sendable {
     }
   }
 
+  /// The step is done: what fails here is logged, and no error of the request.
   private func keep(
     _ response: HTTPResponse, to key: IdempotencyKey, fingerprint: SHA256Digest
-  ) async throws {
+  ) async {
     let body: [UInt8]
     switch response.body {
     case .none: body = []
@@ -96,9 +101,20 @@ final class IdempotentAnswers: Sendable {
     let entry = IdempotentAnswerTable.Entry(
       fingerprint: fingerprint, status: response.status, location: response.headers["Location"], body: body)
     let now = clock.now()
-    try await database.write(locking: []) { connection in
-      try IdempotentAnswerTable.remove(before: now - Self.lifetime, limit: Self.removedAtOnce, in: connection)
-      try IdempotentAnswerTable.put(entry, for: key, at: now, in: connection)
+    // A task of its own: a client that goes away cancels its request, and comes again with its key.
+    let write = Task { [database] in
+      try await database.write(locking: [], waiting: .unlimited) { connection in
+        try IdempotentAnswerTable.remove(
+          before: now - Self.lifetime, limit: Self.removedAtOnce, in: connection)
+        try IdempotentAnswerTable.put(entry, for: key, at: now, in: connection)
+      }
+    }
+    do {
+      try await write.value
+    } catch {
+      log.error(
+        "an answer is not kept for its idempotency key",
+        ["actor": LogValue(key.actor), "error": LogValue(error)])
     }
   }
 

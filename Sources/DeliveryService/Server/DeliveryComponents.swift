@@ -198,7 +198,7 @@ extension DeliveryComponents {
     let publisher = VersionPublisher(
       database: database, shelf: infrastructure.shelf, uploads: uploads, collector: collector,
       clock: infrastructure.clock, checks: infrastructure.pools.checks)
-    let answers = IdempotentAnswers(database: database, clock: infrastructure.clock)
+    let answers = IdempotentAnswers(database: database, clock: infrastructure.clock, log: infrastructure.log)
     var routes = ScopedRoutes(keys: operators, answers: answers)
     CatalogRoutes(catalog: catalog, list: ProductListCache(catalog: catalog)).add(to: &routes)
     GrantRoutes(grants: grants, settings: settings, admission: admission).add(to: &routes)
