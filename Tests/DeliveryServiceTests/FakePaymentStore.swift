@@ -16,6 +16,10 @@ final class FakePaymentStore: Sendable {
     var finished: [String] = []
     /// It refuses ends of transactions.
     var refuses = false
+    /// What it answers each question with, in place of a judgment.
+    var answer: VerifyReceiptResponse?
+    /// What it refuses each question with.
+    var refusal: Problem?
     var verifications = 0
     /// Questions, those that it refused because it was down among them.
     var questions = 0
@@ -51,6 +55,9 @@ final class FakePaymentStore: Sendable {
         return state.duringVerification.take()
       }
       try await event?()
+      let (answer, refusal) = state.withLock { ($0.answer, $0.refusal) }
+      if let refusal { throw refusal }
+      if let answer { return try .json(answer) }
       return try .json(verify(try await request.decode(VerifyReceiptRequest.self, upTo: .mebibytes(4))))
     }
     routes.on(.post, "/store/v1/transactions/{id}/finish") { [unowned self] request, parameters in

@@ -6,6 +6,7 @@ import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import Receipts
 import ServiceRuntime
 import Synchronization
 import SystemCalls
@@ -184,6 +185,66 @@ struct StoreQuestionTests {
       #expect(malformed.code == .receiptMalformed)
       #expect(try await server.grant(receipt: receipt).status == 201)
       #expect(questions() == 7)
+    }
+  }
+
+  @Test(
+    "what a proof provokes the store to answer stops no question about another one",
+    arguments: [0, 7, 21000, 21001, 21004])
+  func provokedAnswer(status: Int) async throws {
+    try await ServerHarness.run { server in
+      let answer = VerifyReceiptResponse(status: VerifyReceiptStatus(rawValue: status))
+      server.store.state.withLock { $0.answer = answer }
+      try await expectStaysOpen(server)
+    }
+  }
+
+  @Test("nor does a proof that the store refuses to take")
+  func provokedRefusal() async throws {
+    try await ServerHarness.run { server in
+      server.store.state.withLock { $0.refusal = Problem(.requestTooLarge) }
+      try await expectStaysOpen(server)
+    }
+  }
+
+  @Test("receipts that the store cannot read decide nothing, and stop no question about another one")
+  func unreadable() async throws {
+    try await ServerHarness.run { server in
+      server.store.state.withLock { $0.answer = VerifyReceiptResponse(status: .malformed) }
+      try await expectStaysOpen(server)
+      // Each was asked about four times.
+      #expect(verifications(server) == 6 * 4 + 1)
+    }
+  }
+
+  /// Six proofs are refused, and then another one is taken.
+  private func expectStaysOpen(_ server: ServerHarness) async throws {
+    try await server.publish(package)
+    let codes = try await withThrowingTaskGroup { group in
+      for number in 1...6 {
+        let receipt = try server.store.receipt(
+          of: [server.purchase(id: "\(number)")], device: server.device.id)
+        group.addTask {
+          try await server.problem { _ = try await server.grant(receipt: receipt) }.code
+        }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(codes.allSatisfy { $0 == .verificationUndetermined })
+    server.store.state.withLock { ($0.answer, $0.refusal) = (nil, nil) }
+    let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+    #expect(try await server.grant(receipt: receipt).status == 201)
+  }
+
+  @Test("a store that says of itself that it fails is left alone, in whatever HTTP status it says so")
+  func failsInWords() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      let answer = VerifyReceiptResponse(status: VerifyReceiptStatus(rawValue: 21150), isRetryable: false)
+      server.store.state.withLock { $0.answer = answer }
+      for _ in 0..<7 { _ = try await server.problem { _ = try await server.grant(receipt: receipt) } }
+      #expect(verifications(server) == 5)
     }
   }
 

@@ -92,7 +92,8 @@ final class ProofVerifier: Sendable {
     let permit = breakers.withLock { $0[key.store]?.permit(at: instant) ?? .call }
     if case .wait(let duration) = permit {
       spared.add(1, ordering: .relaxed)
-      throw StoreRefusal.undetermined(retryAfter: duration, cause: "the breaker is open").problem
+      throw StoreRefusal.undetermined(retryAfter: duration, cause: "the breaker is open", outcome: .abandoned)
+        .problem
     }
     asked.add(1, ordering: .relaxed)
     let revision = cache.withLock { $0.revision }
@@ -186,7 +187,7 @@ extension CircuitBreaker.Outcome {
   fileprivate init(_ refusal: StoreRefusal) {
     switch refusal.kind {
     case .final(onStoresWord: true): self = .answered
-    case .undetermined: self = .failed(retryAfter: refusal.retryAfter)
+    case .undetermined(let outcome): self = outcome
     case .final(onStoresWord: false), .abandoned: self = .abandoned
     }
   }

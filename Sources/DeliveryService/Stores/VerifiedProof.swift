@@ -21,8 +21,9 @@ struct StoreRefusal: Error, Sendable {
     /// The same proof will be refused again, on the store's word or, where it was not asked, by what the proof
     /// itself says.
     case final(onStoresWord: Bool)
-    /// Nothing was decided: the store was not reached, or could not say.
-    case undetermined
+    /// Nothing was decided: the store was not reached, or could not say. The outcome is what that says of the store:
+    /// a proof can be such that a store in good health decides nothing.
+    case undetermined(CircuitBreaker.Outcome)
     /// The question was given up before the store answered: that says nothing of the store.
     case abandoned
   }
@@ -32,8 +33,6 @@ struct StoreRefusal: Error, Sendable {
   var problem: Problem
   /// What they said, for the log alone.
   var cause: String?
-  /// How long the store asked to be left alone, or its policy says so.
-  var retryAfter: Duration?
 
   /// The same proof will be refused again.
   static func final(
@@ -43,13 +42,15 @@ struct StoreRefusal: Error, Sendable {
   }
 
   /// Nothing was decided; `retryAfter` is brought into the range of ``RetryAfter``.
-  static func undetermined(retryAfter: Duration, cause: String) -> StoreRefusal {
+  static func undetermined(
+    retryAfter: Duration, cause: String, outcome: CircuitBreaker.Outcome
+  ) -> StoreRefusal {
     StoreRefusal(
-      kind: .undetermined,
+      kind: .undetermined(outcome),
       problem: Problem(
         .verificationUndetermined, "the payment store cannot be asked at the moment",
         retryAfterSeconds: RetryAfter.seconds(clamping: retryAfter)),
-      cause: cause, retryAfter: retryAfter)
+      cause: cause)
   }
 
   static let abandoned = StoreRefusal(

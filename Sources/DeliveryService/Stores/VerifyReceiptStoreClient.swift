@@ -45,7 +45,8 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
     } catch {
       throw .final(.receiptMalformed, "\(error)", onStoresWord: false)
     }
-    let (verdict, wasAsked) = try await ask(about: receipt, text)
+    let (verdict, outcome) = try await ask(about: receipt, text)
+    let wasAsked = outcome != .abandoned
     switch verdict {
     case .valid(let verified):
       return VerifiedProof(
@@ -57,7 +58,7 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
     case .wrongApplication: throw .final(.receiptWrongApplication, onStoresWord: wasAsked)
     case .wrongEnvironment: throw .final(.receiptWrongEnvironment, onStoresWord: wasAsked)
     case .undetermined(let retryAfter, let reason):
-      throw .undetermined(retryAfter: retryAfter, cause: reason)
+      throw .undetermined(retryAfter: retryAfter, cause: reason, outcome: outcome)
     }
   }
 
@@ -70,36 +71,55 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
     }
   }
 
-  private static func answer(_ error: APICallError) -> OutboxMachine.Answer {
-    if case .unreachable(let error) = error, error.code == .cancelled || error.code == .shutDown {
-      return .abandoned
+  /// Only the store's own word refuses a call: what a proxy answers, or a certificate that has expired, says
+  /// that the store is not reached.
+  static func answer(_ error: APICallError) -> OutboxMachine.Answer {
+    switch error {
+    case .unreachable(let error) where error.code == .cancelled || error.code == .shutDown: .abandoned
+    case .problem(let problem) where refusals.contains(problem.status): .refused
+    case .problem, .unreachable, .unexpectedResponse: .unavailable(retryAfter: error.retryAfter)
     }
-    return error.isTemporary ? .unavailable(retryAfter: error.retryAfter) : .refused
   }
 
-  /// `text` is the receipt as it came, which is the one way to write it in base 64.
+  /// Statuses that are about the request, not about the state of the server.
+  private static let refusals = Set(400..<500).subtracting([408, 429])
+
+  /// What a question that failed says of the store. A request that is refused, perhaps for the proof in it, says
+  /// nothing against it.
+  static func outcome(_ error: APICallError, retryAfter: Duration) -> CircuitBreaker.Outcome {
+    switch error {
+    case .problem(let problem) where refusals.contains(problem.status): .answered
+    case .unexpectedResponse(let status, _, _) where refusals.contains(status): .abandoned
+    case .problem, .unreachable, .unexpectedResponse: .failed(retryAfter: error.retryAfter ?? retryAfter)
+    }
+  }
+
+  /// `text` is the receipt as it came, which is the one way to write it in base 64. The outcome is that of the
+  /// last question, abandoned without one.
   private func ask(
     about receipt: UnverifiedAppReceipt, _ text: String
-  ) async throws(StoreRefusal) -> (verdict: ReceiptVerdict, wasAsked: Bool) {
+  ) async throws(StoreRefusal) -> (verdict: ReceiptVerdict, outcome: CircuitBreaker.Outcome) {
     var conversation = VerifyReceiptFlow(about: receipt, policy: policy)
     var step = conversation.start()
-    var wasAsked = false
+    var outcome = CircuitBreaker.Outcome.abandoned
     while true {
       switch step {
       case .finished(let verdict):
-        return (verdict, wasAsked)
+        return (verdict, outcome)
       case .ask(_, let delay):
         do {
           if delay > .zero { try await timer.sleep(for: delay) }
-          wasAsked = true
           let answer = try await client.call(
             "POST", "/verifyReceipt", body: VerifyReceiptRequest(receiptData: text),
             as: VerifyReceiptResponse.self)
+          outcome =
+            answer.value.status.isStoreFailure ? .failed(retryAfter: policy.retryAfter) : .answered
           step = conversation.handle(.response(answer.value))
         } catch let error as APICallError {
           if case .unreachable(let error) = error, error.code == .cancelled || error.code == .shutDown {
             throw .abandoned
           }
+          outcome = Self.outcome(error, retryAfter: policy.retryAfter)
           step = conversation.handle(.failure(reason: "\(error)", retryAfter: error.retryAfter))
         } catch {
           // Only sleeping throws anything else, when the task is cancelled.

@@ -32,6 +32,12 @@ public struct VerifyReceiptStatus: RawRepresentable, Hashable, Sendable, Codable
   public static let accountUnknown = VerifyReceiptStatus(rawValue: 21010)
   /// The store failed to read its data; the answer's `is-retryable` says whether to ask again.
   public static let dataAccessErrors = 21100...21199
+
+  /// Whether the store says of itself that it failed. Any other status is an answer, which the receipt or the
+  /// request may have provoked.
+  public var isStoreFailure: Bool {
+    self == .temporarilyUnavailable || self == .internalError || Self.dataAccessErrors.contains(rawValue)
+  }
 }
 
 extension VerifyReceiptStatus {
