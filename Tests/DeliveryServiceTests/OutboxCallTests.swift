@@ -132,6 +132,57 @@ struct OutboxCallTests {
     }
   }
 
+  @Test("rows that no store can be told, more of them than are taken at once, delay no row behind them")
+  func manyStrange() async throws {
+    let store = ScriptedStore(timer: timer) { _ in .answers(after: .zero) }
+    let harness = harness(store, options: Outbox.Options(concurrency: 2))
+    try await harness.add(40)
+    try await database.write(locking: [.everything]) { connection in
+      try connection.execute("UPDATE outbox SET kind = 'refund' WHERE id <= 18")
+      try connection.execute("UPDATE outbox SET subject = '../' || id WHERE id > 18 AND id <= 37")
+    }
+    try await harness.run { () async throws in
+      #expect(try await harness.advance(upTo: .seconds(1)) { try await harness.calls(.done).count == 3 })
+      #expect(try await harness.calls(.parked).count == 37)
+    }
+  }
+
+  @Test("a call that is dropped while it stands in line is not made; one that runs is not dropped")
+  func droppedInLine() async throws {
+    let store = ScriptedStore(timer: timer) { _ in .answers(after: .seconds(5)) }
+    let harness = harness(store, options: Outbox.Options(concurrency: 1))
+    try await harness.run {
+      try await harness.add(3)
+      try await harness.settle()
+      #expect(store.calls.map(\.description) == ["t1"])
+      let problem = await #expect(throws: Problem.self) {
+        try await harness.outbox.drop(1, because: "a test", by: "ada")
+      }
+      #expect(problem?.code == .stateConflict)
+      #expect(try await harness.outbox.drop(2, because: "a test", by: "ada").state == .dropped)
+      #expect(try await harness.advance(upTo: .seconds(30)) { try await harness.calls(.done).count == 2 })
+      #expect(store.calls.map(\.description) == ["t1", "t3"])
+      #expect(try await harness.calls(.dropped).map(\.id) == [2])
+      _ = try await harness.outbox.retry(2, by: "ada")
+      #expect(try await harness.advance(upTo: .seconds(60)) { try await harness.calls(.done).count == 3 })
+    }
+  }
+
+  @Test("a call that is not dropped, for want of a reason, keeps its turn")
+  func notDropped() async throws {
+    let store = ScriptedStore(timer: timer) { _ in .answers(after: .seconds(5)) }
+    let harness = harness(store, options: Outbox.Options(concurrency: 1))
+    try await harness.run {
+      try await harness.add(2)
+      try await harness.settle()
+      let problem = await #expect(throws: Problem.self) {
+        try await harness.outbox.drop(2, because: nil, by: "ada")
+      }
+      #expect(problem?.code == .requestMalformed)
+      #expect(try await harness.advance(upTo: .seconds(10)) { try await harness.calls(.done).count == 2 })
+    }
+  }
+
   @Test("an answer that cannot be written down is kept, and the store is not asked again for it")
   func unwritable() async throws {
     let store = ScriptedStore(timer: timer) { _ in .answers(after: .zero) }

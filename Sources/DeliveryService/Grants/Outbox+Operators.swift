@@ -1,3 +1,4 @@
+import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
@@ -28,21 +29,39 @@ extension Outbox {
         in: connection)
       return try Self.find(id, in: connection)
     }
-    wake()
+    readmit(id, of: call.store)
     return shown(call)
   }
 
   /// Decides that the call is not made; its grants stay as they are. One that waits is dropped for a reason only.
-  /// Nothing changes where it was dropped or accepted before. Throws `call-unknown`, and `request-malformed`
-  /// without the reason.
+  /// Nothing changes where it was dropped or accepted before. Throws `call-unknown`, `request-malformed` without
+  /// the reason, and `state-conflict` while the call is being made.
   func drop(_ id: Int64, because reason: String?, by actor: String) async throws -> OutboxCall {
+    let store = try await grantStore.database.read { try Self.find(id, in: $0).store }
+    // Before it is written down, so that it is not begun meanwhile.
+    let isRunning = !exclude(id, of: store)
+    let call: OutboxCall
+    do {
+      call = try await writeDrop(id, because: reason, by: actor, isRunning: isRunning)
+    } catch {
+      readmit(id, of: store)
+      throw error
+    }
+    if call.state != .dropped { readmit(id, of: store) }
+    return shown(call)
+  }
+
+  private func writeDrop(
+    _ id: Int64, because reason: String?, by actor: String, isRunning: Bool
+  ) async throws -> OutboxCall {
     let now = grantStore.clock.now()
-    let call = try await grantStore.database.write(locking: [.everything]) { connection in
+    return try await grantStore.database.write(locking: [.everything]) { connection in
       let before = try Self.find(id, in: connection)
       switch before.state {
       case .done, .dropped: return before
       case .waiting where reason == nil:
         throw Problem(.requestMalformed, "a call that waits is dropped for a reason only")
+      case .waiting where isRunning: throw Problem(.stateConflict, "the call is being made")
       case .waiting, .parked: break
       }
       try OutboxTable.drop(id, at: now, in: connection)
@@ -52,7 +71,25 @@ extension Outbox {
         in: connection)
       return try Self.find(id, in: connection)
     }
-    return shown(call)
+  }
+
+  /// Keeps the call from being begun; false where it runs.
+  private func exclude(_ id: Int64, of store: String) -> Bool {
+    guard let store = StoreIdentifier(store) else { return true }
+    let result = change(store) { queue, state -> (Bool, [OutboxWaiters.Continuation])? in
+      let isExcluded = queue.exclude(id)
+      return (isExcluded, isExcluded ? state.waiters.remove(for: id) : [])
+    }
+    guard let (isExcluded, waiters) = result else { return true }
+    for waiter in waiters { waiter.resume(returning: false) }
+    return isExcluded
+  }
+
+  private func readmit(_ id: Int64, of store: String) {
+    if let store = StoreIdentifier(store) {
+      _ = change(store) { queue, _ in queue.readmit(id) }
+    }
+    wake()
   }
 
   private static func find(_ id: Int64, in connection: borrowing Connection) throws -> OutboxCall {

@@ -35,7 +35,9 @@ struct StoreQueue: Sendable {
   private(set) var inHand: Set<Int64> = []
   /// The table may hold more calls whose time has come.
   var mayHaveMore = false
-  private var line: [Call] = []
+  private(set) var line: [Call] = []
+  /// Calls that an operator has dropped.
+  private var excluded: Set<Int64> = []
   private var running = 0
 
   init(concurrency: Int) {
@@ -58,9 +60,11 @@ struct StoreQueue: Sendable {
   /// Whether more should be taken from the table: half of what it may hold has been worked off.
   var isRunningLow: Bool { mayHaveMore && running + line.count <= concurrency }
 
-  /// Puts the call in line; false where it is in hand already, or would not be made soon.
+  /// Puts the call in line; false where it is in hand already, is excluded, or would not be made soon.
   mutating func add(_ call: Call, at now: MonotonicInstant) -> Bool {
-    guard accepts(at: now), inHand.insert(call.entry.id).inserted else { return false }
+    guard accepts(at: now), !excluded.contains(call.entry.id), inHand.insert(call.entry.id).inserted else {
+      return false
+    }
     line.append(call)
     return true
   }
@@ -103,6 +107,21 @@ struct StoreQueue: Sendable {
   enum Change: Hashable, Sendable {
     case opened
     case closed
+  }
+
+  /// Takes the call out of line, and keeps it from being added until ``readmit(_:)``; false where it runs, or its
+  /// outcome is being written down, which changes nothing.
+  mutating func exclude(_ id: Int64) -> Bool {
+    let count = line.count
+    line.removeAll { $0.entry.id == id }
+    if line.count < count { inHand.remove(id) }
+    guard !inHand.contains(id) else { return false }
+    excluded.insert(id)
+    return true
+  }
+
+  mutating func readmit(_ id: Int64) {
+    excluded.remove(id)
   }
 
   /// What became of the call is written down.
