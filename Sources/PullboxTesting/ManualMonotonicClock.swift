@@ -84,6 +84,9 @@ public final class ManualMonotonicClock: MonotonicClock {
     state.withLock { state in state.sleepers.map(\.end).min().map { $0 - state.now } }
   }
 
+  /// How many sleep now.
+  public var sleeperCount: Int { state.withLock { $0.sleepers.count } }
+
   private enum Outcome {
     case sleeping([Watcher])
     case due
