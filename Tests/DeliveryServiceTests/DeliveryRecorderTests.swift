@@ -70,10 +70,19 @@ struct DeliveryRecorderTests {
 
   /// As ``GrantService`` does it.
   private func complete(_ grant: GrantRecord) async throws -> GrantStore.CompletionOutcome {
-    try await recorder.recording(of: grant.digest, to: grant.device) {
-      try await grants.complete(
-        grant.id, with: report(grant), for: GrantCredential(evidence: .nothing, method: "POST", path: ""),
-        counting: $0)
+    try await completion(of: grant)()
+  }
+
+  private func completion(
+    of grant: GrantRecord
+  ) throws -> @Sendable () async throws -> GrantStore.CompletionOutcome {
+    let (recorder, grants, report) = (recorder, grants, try report(grant))
+    return {
+      try await recorder.recording(of: grant.digest, to: grant.device) {
+        try await grants.complete(
+          grant.id, with: report, for: GrantCredential(evidence: .nothing, method: "POST", path: ""),
+          counting: $0)
+      }
     }
   }
 
@@ -130,17 +139,73 @@ struct DeliveryRecorderTests {
     #expect(try await stored(other) == 1000)
   }
 
-  @Test("what is on its way into the database counts for a completion at that moment")
-  func beingRecorded() async throws {
+  @Test(
+    "a completion that needs what is on its way into the database waits for it, whether it gets there or not",
+    arguments: [true, false])
+  func beingRecorded(isWritten: Bool) async throws {
     let grant = try await grant("a")
     meter(of: grant).didSend(1000)
     let drained = meters.drain()
     #expect(recorder.unrecorded(grant.handle) == ByteCount(1000))
-    #expect(try await complete(grant).grant.machine.name == .completed)
-    meters.restore(drained)
-    try await recorder.record()
+    let completion = Task(operation: try completion(of: grant))
+    while meters.waiterCount == 0 { await Task.yield() }
+    if isWritten {
+      try await database.write(locking: []) { try DeliveryRecorder.Unrecorded(sent: drained).write(in: $0) }
+      meters.confirm(drained)
+    } else {
+      meters.restore(drained)
+    }
+    #expect(try await completion.value.grant.machine.name == .completed)
     #expect(try await stored(grant) == 1000)
     #expect(recorder.unrecorded(grant.handle) == .zero)
+  }
+
+  @Test("what is in the database counts once for a completion, although its recording was not confirmed yet")
+  func countedOnce() async throws {
+    let grant = try await grant("a")
+    meter(of: grant).didSend(600)
+    let drained = meters.drain()
+    try await database.write(locking: []) { try DeliveryRecorder.Unrecorded(sent: drained).write(in: $0) }
+    let completion = Task(operation: try completion(of: grant))
+    while meters.waiterCount == 0 { await Task.yield() }
+    meters.confirm(drained)
+    let problem = await #expect(throws: Problem.self) { _ = try await completion.value }
+    #expect(problem?.missingStep == CompletionStep.delivery.rawValue)
+    #expect(try await stored(grant) == 600)
+  }
+
+  @Test("completions at the same moment, whose bytes any one of them writes down, are all accepted")
+  func sameMoment() async throws {
+    let grant = try await grant("a")
+    for size in [1000, 7, 5] {
+      meter(of: grant).didSend(size)
+      try await withThrowingTaskGroup { group in
+        for _ in 0..<32 {
+          let complete = try completion(of: grant)
+          group.addTask {
+            let outcome = try await complete()
+            #expect(outcome.grant.machine.name == .completed)
+          }
+        }
+        try await group.waitForAll()
+      }
+    }
+    #expect(try await stored(grant) == 1012)
+    #expect(recorder.unrecorded(grant.handle) == .zero)
+  }
+
+  @Test("a completion that is cancelled while it waits for a recording leaves nothing behind")
+  func cancelledWait() async throws {
+    let grant = try await grant("a")
+    meter(of: grant).didSend(1000)
+    let drained = meters.drain()
+    let completion = Task(operation: try completion(of: grant))
+    while meters.waiterCount == 0 { await Task.yield() }
+    completion.cancel()
+    await #expect(throws: CancellationError.self) { _ = try await completion.value }
+    #expect(meters.waiterCount == 0)
+    meters.restore(drained)
+    #expect(try await complete(grant).grant.machine.name == .completed)
   }
 
   @Test("what could not be written down is kept")

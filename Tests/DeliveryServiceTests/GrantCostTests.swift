@@ -199,7 +199,7 @@ struct GrantCostTests {
       let lease = OutboxLease(holder: "a", now: now, until: now + .seconds(120), stores: [.sandbox])
       let outcome = try await grants.complete(
         try id(11), with: try report(11), for: credential(Self.secret), lease: lease)
-      let entry = try #require(outcome.outbox)
+      let entry = try #require(outcome?.outbox)
       try await grants.transactionFinished(transaction, store: .sandbox, outbox: entry.id)
       try await database.read { connection in
         _ = try GrantTable.outdated(

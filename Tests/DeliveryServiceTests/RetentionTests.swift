@@ -48,11 +48,12 @@ struct RetentionTests {
       digest: grant.digest, version: grant.version, length: grant.length, placedAt: clock.now(),
       grant: grant.id,
       device: grant.device)
-    return try await grants.complete(
+    let outcome = try await grants.complete(
       grant.id, with: .signed(try JSONWebSignature(signing: APIJSON.encode(report), with: key)),
       for: GrantCredential(evidence: .nothing, method: "POST", path: ""),
       lease: OutboxLease(
         holder: "a", now: clock.now(), until: clock.now() + .seconds(120), stores: [.sandbox]))
+    return try #require(outcome)
   }
 
   @discardableResult

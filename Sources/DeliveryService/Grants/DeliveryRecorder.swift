@@ -13,6 +13,9 @@ struct DeliveryRecorder: Sendable {
 
   /// At most this much of the count is lost when the server dies while the database takes writes.
   static let interval: Duration = .seconds(5)
+  /// A body of ``recording(of:to:_:)`` is called so often: once more for what others were recording, and again where
+  /// their writes failed.
+  private static let attempts = 4
   /// Grants in one write, so that others get their turn.
   private static let batch = 500
 
@@ -46,19 +49,24 @@ struct DeliveryRecorder: Sendable {
   }
 
   /// Hands out what was sent of a package to a device and is not written down yet. `body` writes it down, with what
-  /// depends on it; when it throws, that was not done.
+  /// depends on it; when it throws, that was not done. When it answers nil, because it depends on what others are recording,
+  /// it is called again once their writes have ended. Throws `unavailable` where it has answered nil too often.
   func recording<Value>(
-    of content: SHA256Digest, to device: DeviceIdentifier, _ body: (Unrecorded) async throws -> Value
+    of content: SHA256Digest, to device: DeviceIdentifier, _ body: (Unrecorded) async throws -> Value?
   ) async throws -> Value {
-    let (sent, beingRecorded) = meters.drain(content: content, device: Ticket.tag(of: device))
-    do {
-      let value = try await body(Unrecorded(sent: sent, beingRecorded: beingRecorded))
-      meters.confirm(sent)
-      return value
-    } catch {
-      meters.restore(sent)
-      throw error
+    for _ in 0..<Self.attempts {
+      let (sent, others) = meters.drain(content: content, device: Ticket.tag(of: device))
+      do {
+        let value = try await body(Unrecorded(sent: sent, beingRecorded: others.bytes))
+        meters.confirm(sent)
+        if let value { return value }
+      } catch {
+        meters.restore(sent)
+        throw error
+      }
+      try await meters.waitForEnd(of: others)
     }
+    throw Problem(.unavailable, "what was sent is still being counted", retryAfterSeconds: 2)
   }
 
   /// What was sent for the grant and is not written down yet.

@@ -167,13 +167,15 @@ struct GrantStore: Sendable {
 
   /// Checks a report and, if nothing is missing, records it and puts the transaction's end in the outbox once
   /// nothing is owed any more. A signed report is its own proof; a plain one needs the grant's secret. `unrecorded` is
-  /// written down with it, and `lease` claims the call to the store. Throws `completion-mismatch` with the missing step, or
+  /// written down with it, and `lease` claims the call to the store. Nil where it depends on what others are recording:
+  /// whether the table has their bytes already cannot be told from within a write, and is to be asked again after their
+  /// writes; then only `unrecorded` was written down. Throws `completion-mismatch` with the missing step, or
   /// what ``GrantCredential/checkSecret(for:)`` throws; then nothing was written down.
   func complete(
     _ id: GrantIdentifier, with completion: ReceivedCompletion, for credential: GrantCredential,
     counting unrecorded: DeliveryRecorder.Unrecorded = DeliveryRecorder.Unrecorded(),
     lease: OutboxLease? = nil
-  ) async throws -> CompletionOutcome {
+  ) async throws -> CompletionOutcome? {
     let now = clock.now()
     return try await database.write(locking: [.everything]) { connection in
       var grant = try Self.find(id, in: connection)
@@ -181,14 +183,17 @@ struct GrantStore: Sendable {
       try unrecorded.write(in: connection)
       var check = CompletionCheck(
         grant: grant,
-        delivered: try DeliveredBytesTable.bytes(of: grant.digest, to: grant.device, in: connection)
-          + unrecorded.beingRecorded)
+        delivered: try DeliveredBytesTable.bytes(of: grant.digest, to: grant.device, in: connection))
       if check.delivered < grant.length {
         check.delivered += try ReusableContent.length(of: grant, in: connection)
         check.mayHaveLostCounts = try ServerRunTable.mayHaveLostCounts(
           ofGrantMade: grant.created, at: now, in: connection)
       }
       let missing = try check.missingStep(in: completion)
+      if missing == .delivery {
+        check.delivered += unrecorded.beingRecorded
+        if try check.missingStep(in: completion) == nil { return nil }
+      }
       let before = grant.machine.state
       var outcome = CompletionOutcome(grant: grant, remaining: [])
       for action in grant.machine.handle(.completionReported(missing: missing)) {

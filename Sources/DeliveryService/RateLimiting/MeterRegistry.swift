@@ -21,14 +21,31 @@ final class MeterRegistry: Sendable {
     var drained: Int64 = 0
     /// Those of them that are on their way into the database.
     var beingRecorded: Int64 = 0
+    /// How often something was drained, and how often what was drained was confirmed or restored.
+    var drains = 0
+    var ends = 0
     /// The time since which only this registry holds the meter.
     var unusedSince: MonotonicInstant?
+  }
+
+  /// What was drained and is on its way into the database.
+  struct Recordings: Sendable {
+    var bytes = ByteCount.zero
+    /// How many recordings of each grant have ended when these have.
+    fileprivate var ends: [DeliveryHandle: Int] = [:]
+  }
+
+  private struct Waiter {
+    var recordings: Recordings
+    var end: AsyncStream<Never>.Continuation
   }
 
   private struct State {
     var grants: [DeliveryHandle: Entry] = [:]
     var devices: [UInt64: Device] = [:]
     var drained: Int64 = 0
+    var waiters: [Int: Waiter] = [:]
+    var lastWaiter = 0
 
     /// What was sent for the grant since it was drained last; nil if nothing was.
     mutating func drain(_ entry: inout Entry) -> ByteCount? {
@@ -36,8 +53,21 @@ final class MeterRegistry: Sendable {
       guard bytes > 0 else { return nil }
       entry.drained += bytes
       entry.beingRecorded += bytes
+      entry.drains += 1
       drained += bytes
       return ByteCount(bytes)
+    }
+
+    func haveEnded(_ recordings: Recordings) -> Bool {
+      recordings.ends.allSatisfy { handle, ends in grants[handle].map { $0.ends >= ends } ?? true }
+    }
+
+    /// Takes out those who have waited long enough.
+    mutating func takeWaiters() -> [Waiter] {
+      guard !waiters.isEmpty else { return [] }
+      let done = waiters.filter { haveEnded($0.value.recordings) }
+      for number in done.keys { waiters[number] = nil }
+      return Array(done.values)
     }
   }
 
@@ -86,7 +116,7 @@ final class MeterRegistry: Sendable {
         } else if entry.unusedSince == nil {
           entry.unusedSince = now
         }
-        if let since = entry.unusedSince, now - since > Self.retention { continue }
+        if let since = entry.unusedSince, now - since > Self.retention, entry.beingRecorded == 0 { continue }
         state.grants[handle] = entry
       }
       for tag in Array(state.devices.keys) {
@@ -102,18 +132,21 @@ final class MeterRegistry: Sendable {
   /// drained already and on their way into the database.
   func drain(
     content: SHA256Digest, device: UInt64
-  ) -> (drained: [(handle: DeliveryHandle, bytes: ByteCount)], beingRecorded: ByteCount) {
+  ) -> (drained: [(handle: DeliveryHandle, bytes: ByteCount)], beingRecorded: Recordings) {
     state.withLock { state in
       var drained: [(handle: DeliveryHandle, bytes: ByteCount)] = []
-      var beingRecorded: Int64 = 0
+      var recordings = Recordings()
       for handle in state.devices[device]?.grants ?? [] {
         guard var entry = state.grants[handle], entry.meter.content == content else { continue }
-        beingRecorded += entry.beingRecorded
+        if entry.beingRecorded > 0 {
+          recordings.bytes += ByteCount(entry.beingRecorded)
+          recordings.ends[handle] = entry.drains
+        }
         guard let bytes = state.drain(&entry) else { continue }
         drained.append((handle, bytes))
         state.grants[handle] = entry
       }
-      return (drained, ByteCount(beingRecorded))
+      return (drained, recordings)
     }
   }
 
@@ -126,21 +159,50 @@ final class MeterRegistry: Sendable {
 
   /// What was drained is in the database.
   func confirm(_ drained: [(handle: DeliveryHandle, bytes: ByteCount)]) {
-    state.withLock { state in
-      for (handle, bytes) in drained { state.grants[handle]?.beingRecorded -= bytes.rawValue }
-    }
+    end(drained) { _, _ in }
   }
 
   /// Returns what could not be written down; the next ``drain()`` has it again.
   func restore(_ drained: [(handle: DeliveryHandle, bytes: ByteCount)]) {
-    state.withLock { state in
-      for (handle, bytes) in drained {
-        state.grants[handle]?.drained -= bytes.rawValue
-        state.grants[handle]?.beingRecorded -= bytes.rawValue
-        state.drained -= bytes.rawValue
-      }
+    end(drained) { state, sent in
+      state.grants[sent.handle]?.drained -= sent.bytes.rawValue
+      state.drained -= sent.bytes.rawValue
     }
   }
+
+  private func end(
+    _ drained: [(handle: DeliveryHandle, bytes: ByteCount)],
+    _ change: (inout State, (handle: DeliveryHandle, bytes: ByteCount)) -> Void
+  ) {
+    let waiters = state.withLock { state in
+      for sent in drained {
+        state.grants[sent.handle]?.beingRecorded -= sent.bytes.rawValue
+        state.grants[sent.handle]?.ends += 1
+        change(&state, sent)
+      }
+      return state.takeWaiters()
+    }
+    for waiter in waiters { waiter.end.finish() }
+  }
+
+  /// Returns once the recordings were confirmed or restored; a later recording of the same grant that ends before them
+  /// counts for one of them. Throws `CancellationError`.
+  func waitForEnd(of recordings: Recordings) async throws {
+    let (stream, end) = AsyncStream.makeStream(of: Never.self)
+    let number = state.withLock { state -> Int? in
+      guard !state.haveEnded(recordings) else { return nil }
+      state.lastWaiter += 1
+      state.waiters[state.lastWaiter] = Waiter(recordings: recordings, end: end)
+      return state.lastWaiter
+    }
+    guard let number else { return }
+    for await _ in stream {}
+    state.withLock { _ = $0.waiters.removeValue(forKey: number) }
+    try Task.checkCancellation()
+  }
+
+  /// Tasks that wait for the end of recordings.
+  var waiterCount: Int { state.withLock { $0.waiters.count } }
 
   /// Bodies that are on their way, of all grants.
   var bodies: Int { state.withLock { $0.grants.values.reduce(0) { $0 + $1.meter.rate.bodies } } }
