@@ -11,7 +11,7 @@ import Testing
 
 @testable import DeliveryService
 
-@Suite("Counts of bytes sent, in memory and in the database")
+@Suite("Counts of bytes sent, in memory and in the database", .timeLimit(.minutes(1)))
 struct DeliveryRecorderTests {
   private let file: StateFile
   private let database: Database
