@@ -24,7 +24,7 @@ WORK = {"first": "first grants", "repeat": "repeated grants, the verdict cached"
         "renewal": "tickets renewed by the device's key"}
 LISTS = {
     "all": "", "by product": f"product={ISSUE}", "by state": "state=finished", "by product and state": f"product={ISSUE}&state=granted",
-    "by transaction": "transaction=1000000000000777", "by device": "device=device-777", "by version": "version=1.0"}
+    "by transaction": "transaction=1000000000000777", "by device": "device=device-777", "by product and version": f"product={ISSUE}&version=1.0"}
 
 
 def parse_arguments():

@@ -28,10 +28,25 @@ struct CounterTests {
       Int.random(in: 0..<4, using: &random) == 0
     )
     let statement: (String, [SQLValue])
-    switch Int.random(in: 0..<5, using: &random) {
+    switch Int.random(in: 0..<9, using: &random) {
     case 0, 1: statement = (Self.grant, [.text("\(number)"), .text(state)])
     case 2, 3: statement = ("UPDATE grants SET state = ? WHERE number = ?", [.text(state), .integer(row)])
-    default: statement = ("DELETE FROM grants WHERE number = ?", [.integer(row)])
+    case 4: statement = ("DELETE FROM grants WHERE number = ?", [.integer(row)])
+    case 5:
+      statement = (
+        """
+        INSERT INTO outbox (store, kind, subject, next_attempt, created, done, parked)
+        VALUES (?, 'finish', ?, 0, 0, ?, ?)
+        """,
+        [
+          .text(row % 3 == 0 ? "a" : "b"), .text("\(number)"), row % 2 == 0 ? .null : 7,
+          row % 5 == 0 ? 7 : .null,
+        ]
+      )
+    case 6: statement = ("UPDATE outbox SET done = iif(done IS NULL, 1, NULL) WHERE id = ?", [.integer(row)])
+    case 7:
+      statement = ("UPDATE outbox SET parked = iif(parked IS NULL, 1, NULL) WHERE id = ?", [.integer(row)])
+    default: statement = ("DELETE FROM outbox WHERE id = ?", [.integer(row)])
     }
     do {
       try await database.write(locking: [.everything]) { connection in
@@ -55,6 +70,17 @@ struct CounterTests {
       ).map { "\(try $0.text("name")) \(try $0.integer("n"))" }
       #expect(counted.count == 4)
       #expect(try CounterTable.grants(in: connection).map { "\($0.state) \($0.count)" } == counted)
+      let calls = try connection.query(
+        """
+        SELECT store, kind, sum(parked IS NULL) AS waiting, sum(parked IS NOT NULL) AS parked
+        FROM outbox WHERE done IS NULL GROUP BY store, kind ORDER BY store, kind
+        """
+      ).map {
+        "\(try $0.text("store")) \(try $0.text("kind")) \(try $0.integer("waiting")) \(try $0.integer("parked"))"
+      }
+      #expect(calls.count == 2)
+      let kept = try OutboxTable.counts(in: connection)
+      #expect(kept.map { "\($0.store) \($0.kind) \($0.waiting) \($0.parked)" } == calls)
     }
   }
 

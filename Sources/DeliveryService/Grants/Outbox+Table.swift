@@ -150,29 +150,30 @@ extension Outbox: MetricSource {
   func register(in metrics: inout MetricRegistry) {
     let (database, clock, stores) = (grantStore.database, grantStore.clock, stores.keys.map(\.description))
     let labels = ["store", "kind"]
-    let listed: [Metric<[OutboxTable.Count]>] = [
+    let listed: [Metric<(counts: [OutboxTable.Count], oldest: Timestamp?)>] = [
       .gauge("pullbox_outbox_depth", help: "Calls that a store has still to accept.", labels: labels) {
-        $0.map { .init($0.waiting, labels: [$0.store, $0.kind]) }
+        $0.counts.map { .init($0.waiting, labels: [$0.store, $0.kind]) }
       },
       .gauge(
         "pullbox_outbox_parked", help: "Calls that are not made until an operator asks for it.",
         labels: labels
       ) {
-        $0.map { .init($0.parked, labels: [$0.store, $0.kind]) }
+        $0.counts.map { .init($0.parked, labels: [$0.store, $0.kind]) }
       },
-      .gauge("pullbox_outbox_oldest_seconds", help: "Age of the call that has waited longest.") { counts in
-        let now = clock.now()
-        let oldest = counts.compactMap(\.oldest).min()
-        return max(0, oldest.map { (now - $0).components.seconds } ?? 0)
+      .gauge("pullbox_outbox_oldest_seconds", help: "Age of the call that has waited longest.") { state in
+        max(0, state.oldest.map { (clock.now() - $0).components.seconds } ?? 0)
       },
     ]
     metrics.register(listed) {
-      let counts = try await database.read { try OutboxTable.counts(in: $0) }
+      let (counts, oldest) = try await database.read { connection in
+        (try OutboxTable.counts(in: connection), try OutboxTable.oldest(in: connection))
+      }
       let seen = Set(counts.map { [$0.store, $0.kind] })
       let idle = stores.flatMap { store in OutboxEntry.Kind.known.map { [store, $0.rawValue] } }
         .filter { !seen.contains($0) }
-      return counts
-        + idle.map { OutboxTable.Count(store: $0[0], kind: $0[1], waiting: 0, parked: 0, oldest: nil) }
+      return (
+        counts + idle.map { OutboxTable.Count(store: $0[0], kind: $0[1], waiting: 0, parked: 0) }, oldest
+      )
     }
     let open: Metric<Void> = .gauge(
       "pullbox_outbox_breaker_open", help: "1 while a store does not answer: only probes are made.",

@@ -326,6 +326,36 @@ extension Migrations {
       CREATE INDEX outbox_parked ON outbox (id) WHERE done IS NULL AND parked IS NOT NULL;
       CREATE INDEX outbox_dropped ON outbox (id) WHERE dropped IS NOT NULL;
       CREATE INDEX outbox_done ON outbox (done) WHERE done IS NOT NULL;
+
+      -- How many calls wait, and how many are parked, kept by the triggers below.
+      CREATE TABLE outbox_counts (
+        store TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        waiting INTEGER NOT NULL,
+        parked INTEGER NOT NULL,
+        PRIMARY KEY (store, kind)
+      ) STRICT, WITHOUT ROWID;
+      INSERT INTO outbox_counts (store, kind, waiting, parked)
+      SELECT store, kind, sum(done IS NULL AND parked IS NULL), sum(done IS NULL AND parked IS NOT NULL)
+      FROM outbox GROUP BY store, kind;
+      CREATE TRIGGER outbox_count_insert AFTER INSERT ON outbox
+      BEGIN
+        INSERT INTO outbox_counts (store, kind, waiting, parked)
+        VALUES (NEW.store, NEW.kind, NEW.done IS NULL AND NEW.parked IS NULL, NEW.done IS NULL AND NEW.parked IS NOT NULL)
+        ON CONFLICT (store, kind) DO UPDATE SET waiting = waiting + excluded.waiting, parked = parked + excluded.parked;
+      END;
+      CREATE TRIGGER outbox_count_update AFTER UPDATE OF done, parked ON outbox
+      BEGIN
+        UPDATE outbox_counts SET
+          waiting = waiting + (NEW.done IS NULL AND NEW.parked IS NULL) - (OLD.done IS NULL AND OLD.parked IS NULL),
+          parked = parked + (NEW.done IS NULL AND NEW.parked IS NOT NULL) - (OLD.done IS NULL AND OLD.parked IS NOT NULL)
+        WHERE store = NEW.store AND kind = NEW.kind;
+      END;
+      CREATE TRIGGER outbox_count_delete AFTER DELETE ON outbox WHEN OLD.done IS NULL
+      BEGIN
+        UPDATE outbox_counts SET waiting = waiting - (OLD.parked IS NULL), parked = parked - (OLD.parked IS NOT NULL)
+        WHERE store = OLD.store AND kind = OLD.kind;
+      END;
       """)
 }
 

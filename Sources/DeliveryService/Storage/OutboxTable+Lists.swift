@@ -61,22 +61,25 @@ extension OutboxTable {
     var kind: String
     var waiting: Int64
     var parked: Int64
-    /// When the oldest of those that wait was added.
-    var oldest: Timestamp?
   }
 
   static func counts(in connection: borrowing Connection) throws -> [Count] {
     try connection.query(
-      """
-      SELECT store, kind, count(*) - count(parked) AS waiting, count(parked) AS parked,
-        min(CASE WHEN parked IS NULL THEN created END) AS oldest
-      FROM outbox \(SQLDialect.index("outbox_open")) WHERE done IS NULL GROUP BY store, kind
-      """
+      "SELECT * FROM outbox_counts WHERE waiting > 0 OR parked > 0 ORDER BY store, kind"
     ).map { row in
       Count(
         store: try row.text("store"), kind: try row.text("kind"), waiting: try row.integer("waiting"),
-        parked: try row.integer("parked"), oldest: try row.optionalTimestamp("oldest"))
+        parked: try row.integer("parked"))
     }
+  }
+
+  /// When the call was added that has waited longest; nil when none waits.
+  static func oldest(in connection: borrowing Connection) throws -> Timestamp? {
+    try connection.first(
+      """
+      SELECT created FROM outbox \(SQLDialect.index("outbox_open"))
+      WHERE done IS NULL AND parked IS NULL ORDER BY id LIMIT 1
+      """)?.timestamp("created")
   }
 
   /// Brings attempts forward that are further away than any pause, as they are after the wall clock was set
