@@ -185,13 +185,6 @@ extension GrantTable {
     ).map { try $0.handle("handle") }
   }
 
-  static func revocationSource(
-    of handle: DeliveryHandle, in connection: borrowing Connection
-  ) throws -> RevocationSource? {
-    let row = try connection.first("SELECT revoked_by FROM grants WHERE handle = ?", [.handle(handle)])
-    return try row?.optionalChoice("revoked_by")
-  }
-
   static func setRevocationSource(
     _ source: RevocationSource?, of id: GrantIdentifier, in connection: borrowing Connection
   ) throws {
