@@ -291,18 +291,20 @@ def row_bookkeeping(arguments):
     try:
         gate.play(["first"], file, arguments.connections)
         ended, shares = threading.Event(), []
+        # Each device takes its package again and again, for some four of the times when counts are written down.
+        phases = ["repeat"] + ["content"] * 16
 
         def watch():
             while not ended.is_set():
                 before = thread_time(gate.server.pid, "sqlite")
-                if not ended.wait(2):
-                    shares.append((thread_time(gate.server.pid, "sqlite") - before) / 2 * 100)
+                if not ended.wait(5):
+                    shares.append((thread_time(gate.server.pid, "sqlite") - before) / 5 * 100)
 
         watcher = threading.Thread(target=watch)
         process = subprocess.Popen(
-            [arguments.work / "gate", "--port", str(gate.port), "--devices", file, "--phases", "repeat,content,content,content,content",
+            [arguments.work / "gate", "--port", str(gate.port), "--devices", file, "--phases", ",".join(phases),
              "--connections", str(arguments.connections)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for phase in range(5):
+        for phase in range(len(phases)):
             process.stdout.readline()
             if phase == 1:
                 watcher.start()
