@@ -118,6 +118,7 @@ struct StatementCostTests {
     ("DELETE FROM outbox", "retention forgets what became old"),
     ("BEGIN IMMEDIATE", "once for each piece"), ("COMMIT", "once for each piece"),
     ("SAVEPOINT body", "once for each piece"), ("RELEASE body", "once for each piece"),
+    ("ROLLBACK TO body", "once for each piece, where bodies run twice"),
   ]
 
   /// A grant of the bestseller for each device, half of them finished, as the tables have them; four of the others
