@@ -37,7 +37,6 @@ struct RowDomainTests {
     #expect(try row.optionalDigest("value") == nil)
     #expect(try row.optionalPublicKey("value") == nil)
     #expect(try row.optionalByteCount("value") == nil)
-    #expect(try row.optionalChoice("value") as RevocationSource? == nil)
     #expect(throws: DatabaseError.self) { try row.digest("value") }
   }
 
@@ -49,6 +48,6 @@ struct RowDomainTests {
     #expect(throws: ColumnTypeMismatch.self) { try row.optionalDigest("value") }
     let text = try await self.row(.text("elsewhere"))
     #expect(throws: ColumnTypeMismatch.self) { try text.grantState("value") }
-    #expect(throws: ColumnTypeMismatch.self) { try text.optionalChoice("value") as RevocationSource? }
+    #expect(throws: ColumnTypeMismatch.self) { try text.choice("value") as RevocationSource }
   }
 }

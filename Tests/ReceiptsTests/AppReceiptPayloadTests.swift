@@ -94,10 +94,10 @@ struct AppReceiptPayloadTests {
       Checksum.of(
         guid + [0, 1, 2, 3] + [0x0C, UInt8(bundle.count)] + bundle, .sha1
       ).bytes
-    #expect(receipt.isBound(to: device))
-    #expect(receipt.isBound(to: try Fixtures.device("00112233-4455-6677-8899-aabbccddeeff")))
+    #expect(receipt.deviceBinding.matches(device))
+    #expect(receipt.deviceBinding.matches(try Fixtures.device("00112233-4455-6677-8899-aabbccddeeff")))
     receipt.deviceHash = Checksum.of(guid + [0, 1, 2, 3] + bundle, .sha1).bytes
-    #expect(!receipt.isBound(to: device))
+    #expect(!receipt.deviceBinding.matches(device))
   }
 
   @Test("SHA-1 is SHA-1: the digest of abc (FIPS 180)")
@@ -110,10 +110,10 @@ struct AppReceiptPayloadTests {
   @Test("a receipt bound to one device is not bound to another, and an unbound one to none")
   func binding() throws {
     var receipt = Fixtures.receipt()
-    #expect(!receipt.isBound(to: try Fixtures.device("reader-1")))
+    #expect(!receipt.deviceBinding.matches(try Fixtures.device("reader-1")))
     receipt.bind(to: try Fixtures.device("reader-1"))
-    #expect(receipt.isBound(to: try Fixtures.device("reader-1")))
-    #expect(!receipt.isBound(to: try Fixtures.device("reader-2")))
+    #expect(receipt.deviceBinding.matches(try Fixtures.device("reader-1")))
+    #expect(!receipt.deviceBinding.matches(try Fixtures.device("reader-2")))
   }
 
   @Test("a device that is no UUID is known by its text")

@@ -128,16 +128,16 @@ struct ReceiptTransactionTests {
       return UInt8(digits, radix: 16) ?? 0
     }
     let device = try Fixtures.device(device)
-    #expect(receipt.isBound(to: device))
+    #expect(receipt.deviceBinding.matches(device))
     // Through a signature and back.
-    #expect(try AppReceipt(payload: receipt.encodedPayload).isBound(to: device))
+    #expect(try AppReceipt(payload: receipt.encodedPayload).deviceBinding.matches(device))
     for bit in 0..<160 {
       var other = receipt
       other.deviceHash[bit / 8] ^= 1 << UInt8(bit % 8)
-      #expect(!other.isBound(to: device))
+      #expect(!other.deviceBinding.matches(device))
     }
     receipt.opaqueValue.append(0)
-    #expect(!receipt.isBound(to: device))
+    #expect(!receipt.deviceBinding.matches(device))
   }
 
   @Test("a hash that is cut short, longer or missing binds to nothing")
@@ -149,7 +149,7 @@ struct ReceiptTransactionTests {
     let hash = receipt.deviceHash
     for wrong in [[], Array(hash.dropLast()), hash + [0], [UInt8](repeating: 0, count: 20)] {
       receipt.deviceHash = wrong
-      #expect(!receipt.isBound(to: device))
+      #expect(!receipt.deviceBinding.matches(device))
     }
     var again = receipt
     again.bind(to: device)
@@ -162,9 +162,9 @@ struct ReceiptTransactionTests {
     var receipt = Fixtures.receipt()
     receipt.bind(to: device)
     receipt.rawBundleIdentifier = DERTree.utf8("com.example.other").encoded
-    #expect(!receipt.isBound(to: device))
+    #expect(!receipt.deviceBinding.matches(device))
     receipt.rawBundleIdentifier = DERTree.ia5("com.example.pullbox").encoded
-    #expect(!receipt.isBound(to: device), "the tag counts")
+    #expect(!receipt.deviceBinding.matches(device), "the tag counts")
   }
 
   @Test("a description tells the application and how many purchases, not which")

@@ -90,11 +90,11 @@ struct ReceiptVectorTests {
   func deviceHash() throws {
     var receipt = try ReceiptVectors.receipt("production").claims
     let device = try Fixtures.device("00112233-4455-6677-8899-AABBCCDDEEFF")
-    #expect(receipt.isBound(to: device))
-    #expect(!receipt.isBound(to: try Fixtures.device("00112233-4455-6677-8899-AABBCCDDEEFE")))
+    #expect(receipt.deviceBinding.matches(device))
+    #expect(!receipt.deviceBinding.matches(try Fixtures.device("00112233-4455-6677-8899-AABBCCDDEEFE")))
     #expect(receipt.rawBundleIdentifier == [0x0C, 0x13] + Array("com.example.pullbox".utf8))
     receipt.rawBundleIdentifier.removeFirst(2)
-    #expect(!receipt.isBound(to: device), "the hash covers tag and length")
+    #expect(!receipt.deviceBinding.matches(device), "the hash covers tag and length")
   }
 
   @Test(

@@ -35,8 +35,8 @@ struct VerificationTests {
     #expect(answer.latestReceiptInfo == nil)
 
     let claims = try UnverifiedAppReceipt(base64: base64).claims
-    #expect(claims.isBound(to: try #require(DeviceIdentifier("reader-1"))))
-    #expect(!claims.isBound(to: try #require(DeviceIdentifier("reader-2"))))
+    #expect(claims.deviceBinding.matches(try #require(DeviceIdentifier("reader-1"))))
+    #expect(!claims.deviceBinding.matches(try #require(DeviceIdentifier("reader-2"))))
   }
 
   @Test("the store's answer ends a conversation with a valid receipt and its transactions")

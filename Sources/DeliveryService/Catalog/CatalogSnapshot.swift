@@ -123,12 +123,6 @@ final class CatalogCache: Sendable {
     try await snapshot(at: try await database.read { try CatalogRevision.current(in: $0) })
   }
 
-  /// The catalog at that revision if it is known, for a body of the database that has just read the revision: nothing is
-  /// decoded on the database's threads. Nil until ``current()`` was asked since the catalog changed.
-  func known(at revision: CatalogRevision) -> CatalogSnapshot? {
-    state.withLock { $0.snapshot.revision == revision ? $0.snapshot : nil }
-  }
-
   /// The catalog at that revision, which was read from the database, or at a later one.
   func snapshot(at revision: CatalogRevision) async throws -> CatalogSnapshot {
     while true {

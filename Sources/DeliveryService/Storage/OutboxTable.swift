@@ -8,8 +8,6 @@ import Database
 enum OutboxTable {
   /// Unicode scalars of a store's error that are kept.
   static let maximumErrorLength = 1000
-  /// Bytes of a payload; the column holds no more.
-  static let maximumPayloadLength = 65_536
 
   /// How a call stands once it was added.
   enum Standing: Sendable {
@@ -22,7 +20,8 @@ enum OutboxTable {
     case dropped
   }
 
-  /// Adds the call unless it is there already. A lease that names its store claims it, where no other node has.
+  /// Adds the call unless it is there already. The column refuses a payload of more than 64 KiB. A lease that names its store
+  /// claims it, where no other node has.
   static func add(
     _ kind: OutboxEntry.Kind, store: StoreIdentifier, subject: TransactionIdentifier, payload: String? = nil,
     lease: OutboxLease? = nil, at now: Timestamp, in connection: borrowing Connection

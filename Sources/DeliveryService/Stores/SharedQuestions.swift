@@ -51,7 +51,7 @@ final class SharedQuestions<Key: Hashable & Sendable, Answer: Sendable>: Sendabl
       return (number, number, false)
     }
     for await result in stream { return (try result.get(), isShared) }
-    leave(key, question, number)
+    leave(key, question: question, waiter: number)
     throw CancellationError()
   }
 
@@ -73,10 +73,10 @@ final class SharedQuestions<Key: Hashable & Sendable, Answer: Sendable>: Sendabl
     }
   }
 
-  private func leave(_ key: Key, _ question: Int, _ number: Int) {
+  private func leave(_ key: Key, question: Int, waiter: Int) {
     let abandoned = state.withLock { state -> Task<Void, Never>? in
       guard state.questions[key]?.number == question else { return nil }
-      state.questions[key]?.waiters[number] = nil
+      state.questions[key]?.waiters[waiter] = nil
       guard state.questions[key]?.waiters.isEmpty == true else { return nil }
       return state.questions.removeValue(forKey: key)?.task
     }

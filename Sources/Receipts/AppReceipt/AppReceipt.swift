@@ -20,7 +20,7 @@ public struct AppReceipt: Hashable, Sendable {
   public var bundleIdentifier: String
   /// Attribute 4: salt of the device hash.
   public var opaqueValue: [UInt8]
-  /// Attribute 5: binds the receipt to a device, see ``isBound(to:)``.
+  /// Attribute 5: binds the receipt to a device, see ``DeviceBinding``.
   public var deviceHash: [UInt8]
   /// Attribute 12 (`receipt_creation_date`, documented): when the store signed it, in whole seconds.
   public var creationDate: Timestamp
@@ -95,9 +95,6 @@ extension AppReceipt {
 
   /// The device that the receipt is bound to, without the rest of it.
   public var deviceBinding: DeviceBinding { DeviceBinding(self) }
-
-  /// Whether attribute 5 is the SHA-1 of the device's GUID, attribute 4 and the raw attribute 2.
-  public func isBound(to device: DeviceIdentifier) -> Bool { deviceBinding.matches(device) }
 }
 
 extension DeviceIdentifier {
