@@ -95,7 +95,8 @@ struct OutboxTests {
 
       for arguments in [
         ["outbox", "--state", "lost"], ["outbox", "--retry", "x"], ["outbox", "--reason", "none"],
-        ["outbox", "--retry", "1", "--drop", "1"],
+        ["outbox", "--retry", "1", "--drop", "1"], ["outbox", "--retry-parked", "--drop", "1"],
+        ["outbox", "--retry-parked", "--state", "parked"],
       ] {
         #expect(try await stack.pullbox(arguments).ending == .exited(2))
       }
@@ -111,6 +112,30 @@ struct OutboxTests {
       let retried = try await stack.pullbox("outbox", "--retry", "\(call.id)")
       #expect(retried.succeeded, "\(retried.errors)")
       try await becomesFinished(grant, in: stack)
+    }
+  }
+
+  @Test("parked calls are made again with one command, those of one store where it says so")
+  func retryParked() async throws {
+    try await Stack.with(Stack.Options(parts: [.store])) { stack in
+      try await stack.start(.server, environment: ["PULLBOX_STORE_REFUSALS": "1"])
+      let grant = try await delivered("com.example.parked", in: stack)
+      await stack.kill(.store)
+      // A store that knows nothing of the transaction refuses to finish it.
+      try FileSystem.removeRecursively(stack.directory.path("store"))
+      try await stack.start(.store)
+      #expect(try await complete(grant, in: stack).status == 202)
+      func parked() async throws -> [OutboxCall] {
+        try await stack.operatorWeb.get("/v1/operator/outbox?state=parked").decoded(Page<OutboxCall>.self)
+          .items
+      }
+      try await eventually { try await parked().count == 1 }
+      let elsewhere = try await stack.pullbox("outbox", "--retry-parked", "--store-name", "elsewhere")
+      #expect(elsewhere.errors.contains("no calls"))
+      #expect(try await parked().map(\.attempts) == [1])
+      let retried = try await stack.pullbox("outbox", "--retry-parked", "--store-name", "sandbox", "--json")
+      #expect(try APIJSON.decode(OutboxCall.self, from: Array(retried.output.utf8)).state == .waiting)
+      try await eventually { try await parked().map(\.attempts) == [2] }
     }
   }
 }

@@ -91,4 +91,15 @@ struct LeaseTests {
       group.cancelAll()
     }
   }
+
+  @Test("debts are swept by the process that holds the lease, and by no other")
+  func sweeps() async throws {
+    #expect(try await lease("another", "settling").isHeld())
+    let outbox = Outbox(
+      grantStore: GrantStore(database: database, clock: clock), stores: [:], timer: ManualMonotonicClock(),
+      sweepLease: lease("this", "settling"), log: Log(level: .error))
+    #expect(try await outbox.sweepOnce() == .pause(atMost: LeaseMachine.duration))
+    clock.advance(by: LeaseMachine.duration)
+    #expect(try await outbox.sweepOnce() == .pause(atMost: Outbox.sweepInterval))
+  }
 }

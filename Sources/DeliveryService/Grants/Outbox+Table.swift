@@ -117,6 +117,7 @@ extension Outbox {
 
   /// Settles debts that nothing has settled, and brings rows forward that a wall clock has put off.
   func sweepOnce() async throws -> Worker.Next {
+    guard try await sweepLease?.isHeld() ?? true else { return .pause(atMost: LeaseMachine.duration) }
     let position = state.withLock { $0.sweepPosition }
     if position == nil { try await lookAfterTable() }
     let (next, hasSettled) = try await grantStore.settleLeftovers(after: position, limit: Self.sweepBatch)

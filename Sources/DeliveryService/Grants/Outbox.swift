@@ -45,6 +45,7 @@ final class Outbox: Sendable {
   let options: Options
   let log: Log
   let timer: any MonotonicClock
+  let sweepLease: WorkerLease?
   let worker: Worker
   private let patienceWorker: Worker
   private let sweeper: Worker
@@ -65,14 +66,16 @@ final class Outbox: Sendable {
     var isStopped = false
   }
 
+  /// Without a lease for the sweep, no other process uses the database.
   init(
     grantStore: GrantStore, stores: [StoreIdentifier: any PaymentStoreClient], timer: any MonotonicClock,
-    options: Options = Options(), log: Log
+    options: Options = Options(), sweepLease: WorkerLease? = nil, log: Log
   ) {
     self.grantStore = grantStore
     self.stores = stores
     self.timer = timer
     self.options = options
+    self.sweepLease = sweepLease
     self.log = log
     schedule = ScheduleClock(wall: grantStore.clock, timer: timer)
     begun = AsyncStream.makeStream()

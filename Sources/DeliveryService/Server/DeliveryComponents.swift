@@ -82,11 +82,16 @@ struct DeliveryComponents: Sendable {
     }
     revocations.restore(grants: revoked.0, contents: revoked.1)
 
+    let process = RandomBytes.token(bits: 64)
+    func lease(_ name: String) -> WorkerLease {
+      WorkerLease(name, holder: process, database: database, clock: clock)
+    }
+
     let store = try Self.store(on: infrastructure)
     let grantStore = GrantStore(database: database, clock: clock)
     let outbox = Outbox(
       grantStore: grantStore, stores: [store.name: store], timer: timer,
-      options: try configuration.outboxOptions(), log: infrastructure.log)
+      options: try configuration.outboxOptions(), sweepLease: lease("settling"), log: infrastructure.log)
     self.outbox = outbox
     tickets = TicketIssuer(settings: settings, clock: clock)
     proofs = ProofVerifier(stores: [store], clock: clock, timer: timer, log: infrastructure.log)
@@ -103,10 +108,6 @@ struct DeliveryComponents: Sendable {
       clock: lifetimes,
       limits: UploadLimits(
         lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
-    let process = RandomBytes.token(bits: 64)
-    func lease(_ name: String) -> WorkerLease {
-      WorkerLease(name, holder: process, database: database, clock: clock)
-    }
     releases = ReleaseScheduler(
       database: database, clock: clock, timer: timer, stops: revocations,
       didSettleDebts: { outbox.sweep() }, lease: lease("releases"), log: infrastructure.log)

@@ -186,9 +186,9 @@ public struct ProblemCode: Hashable, Sendable {
   /// The version's number is taken by other content.
   public static let versionConflict = ProblemCode(
     "version-conflict", status: 409, title: "This version exists with other content; versions never change")
-  /// The step cannot be taken from the state in which the version is.
+  /// The step cannot be taken from the state in which the version, or the store call, is.
   public static let stateConflict = ProblemCode(
-    "state-conflict", status: 409, title: "The version's state does not allow this step")
+    "state-conflict", status: 409, title: "The state does not allow this step")
   /// Several grants begin with these digits.
   public static let grantAmbiguous = ProblemCode(
     "grant-ambiguous", status: 409, title: "More than one grant has this short name")

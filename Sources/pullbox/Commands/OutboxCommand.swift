@@ -8,8 +8,8 @@ enum OutboxCommand: Command {
     "outbox", summary: "Show the calls that the server makes to its payment stores, newest first",
     discussion: """
       The server repeats a call until the store accepts it. A call that the store
-      refused too often is parked: it waits for --retry, once the cause is gone, or
-      for --drop.
+      refused too often is parked: it waits for --retry or --retry-parked, once the
+      cause is gone, or for --drop.
       """,
     options: [
       .value(
@@ -18,6 +18,9 @@ enum OutboxCommand: Command {
       .value("store-name", "NAME", environment: .none, help: "Show only calls to this store"),
       .value("kind", "KIND", environment: .none, help: "Show only calls of this kind, such as finish"),
       .value("retry", "ID", environment: .none, help: "Make this call again at once"),
+      .flag(
+        "retry-parked",
+        help: "Make all parked calls again at once, to all stores or to that of --store-name"),
       .value(
         "drop", "ID", environment: .none,
         help: "Do not make this call: its transaction stays unfinished at the store"),
@@ -30,7 +33,13 @@ enum OutboxCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
     let (retried, dropped) = (try id("retry", in: arguments), try id("drop", in: arguments))
-    guard retried == nil || dropped == nil else { throw UsageError("give --retry or --drop, not both") }
+    let retriesParked = arguments.isSet("retry-parked")
+    guard [retried != nil, retriesParked, dropped != nil].count(where: \.self) <= 1 else {
+      throw UsageError("give one of --retry, --retry-parked and --drop")
+    }
+    guard !retriesParked || arguments.value("state") == nil else {
+      throw UsageError("--state does not go with --retry-parked")
+    }
     guard dropped != nil || arguments.value("reason") == nil else {
       throw UsageError("--reason goes with --drop")
     }
@@ -40,9 +49,27 @@ enum OutboxCommand: Command {
       try print(
         [try await context.patientClient().dropOutboxCall(dropped, reason: arguments.value("reason"))],
         on: context.console)
+    } else if retriesParked {
+      try await retryParked(context)
     } else {
       try await list(context)
     }
+  }
+
+  private static func retryParked(_ context: CommandContext) async throws {
+    let (store, kind) = (context.arguments.value("store-name"), context.arguments.value("kind"))
+    let client = try context.patientClient()
+    var parked: [OutboxCall] = []
+    // A call that is retried leaves the list, so the list is read before.
+    _ = try await Paging.forEachPage(limit: .max) {
+      try await client.outboxCalls(in: .parked, to: store, kind: kind, after: $0)
+    } body: {
+      parked += $0
+      return true
+    }
+    var retried: [OutboxCall] = []
+    for call in parked { retried.append(try await client.retryOutboxCall(call.id)) }
+    try print(retried, on: context.console)
   }
 
   private static func list(_ context: CommandContext) async throws {
