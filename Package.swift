@@ -33,7 +33,10 @@ let domain: [Target] = [
   .target(name: "Commerce", dependencies: ["CoreTypes"]),
   .target(
     name: "ContentPackage",
-    dependencies: ["Commerce", "CArchive", "CLinux", "CZlib", "Crypto", "SystemCalls", "CoreTypes"]),
+    dependencies: ["Commerce", "CLinux", "CZlib", "Crypto", "SystemCalls", "CoreTypes"]),
+  .target(
+    name: "ContentPacking",
+    dependencies: ["ContentPackage", "Commerce", "CArchive", "CLinux", "Crypto", "SystemCalls", "CoreTypes"]),
   .target(name: "Receipts", dependencies: ["Commerce", "COpenSSL", "Crypto", "CoreTypes"]),
 ]
 
@@ -51,9 +54,9 @@ let services: [Target] = [
   .target(
     name: "DeliveryService",
     dependencies: [
-      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts",
-      "HTTPServer",
-      "HTTPClient", "Database", "BlobStore", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking",
+      "Receipts", "HTTPServer", "HTTPClient", "Database", "BlobStore", "ServiceRuntime", "SystemCalls",
+      "Crypto", "CoreTypes",
     ]),
   .target(
     name: "DownloadAgent",
@@ -85,9 +88,8 @@ let executables: [Target] = [
   .executableTarget(
     name: "pullbox",
     dependencies: [
-      "PullboxKit", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient",
-      "ServiceRuntime",
-      "SystemCalls", "Crypto", "CoreTypes",
+      "PullboxKit", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking",
+      "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
 ]
 
@@ -119,7 +121,14 @@ let tests: [Target] = [
   .testTarget(
     name: "ContentPackageTests",
     dependencies: [
-      "ContentPackage", "Commerce", "Crypto", "SystemCalls", "CoreTypes", "PullboxTesting",
+      "ContentPackage", "ContentPacking", "Commerce", "Crypto", "SystemCalls", "CoreTypes", "PackageTesting",
+      "PullboxTesting",
+    ]),
+  .testTarget(
+    name: "ContentPackingTests",
+    dependencies: [
+      "ContentPacking", "ContentPackage", "Commerce", "Crypto", "SystemCalls", "CoreTypes", "PackageTesting",
+      "PullboxTesting",
     ]),
   .testTarget(
     name: "ReceiptsTests",
@@ -131,7 +140,7 @@ let tests: [Target] = [
     name: "DeliveryServiceTests",
     dependencies: [
       "DeliveryService", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage",
-      "Receipts",
+      "ContentPacking", "Receipts",
       "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes", "ServiceRuntime",
       "BlobStore", "PullboxTesting", "pullbox-server",
     ]),
@@ -140,8 +149,8 @@ let tests: [Target] = [
     dependencies: [
       "DownloadAgent", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "HTTPServer", "HTTPClient",
       "Commerce",
-      "ContentPackage", "Receipts", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
-      "PullboxTesting",
+      "ContentPackage", "ContentPacking", "Receipts", "Database", "ServiceRuntime", "SystemCalls", "Crypto",
+      "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "SandboxStoreTests",
@@ -177,7 +186,13 @@ let package = Package(
     + [
       .target(
         name: "PullboxTesting",
-        dependencies: ["CLinux", "CTLS", "CoreTypes", "SystemCalls", "ServiceRuntime"])
+        dependencies: ["CLinux", "CTLS", "CoreTypes", "SystemCalls", "ServiceRuntime"]),
+      .target(
+        name: "PackageTesting",
+        dependencies: [
+          "ContentPackage", "ContentPacking", "Commerce", "Crypto", "CoreTypes", "SystemCalls",
+          "PullboxTesting",
+        ]),
     ] + tests,
   swiftLanguageModes: [.v6]
 )

@@ -1,5 +1,7 @@
+import ContentPacking
 import CoreTypes
 import Crypto
+import PackageTesting
 import PullboxTesting
 import SystemCalls
 import Testing

@@ -1,5 +1,6 @@
 import CoreTypes
 import Crypto
+import PackageTesting
 import Testing
 
 @testable import ContentPackage

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
+import PackageTesting
 import Testing
 
 @testable import ContentPackage

@@ -1,5 +1,6 @@
 import Commerce
 import Crypto
+import PackageTesting
 import Testing
 
 @testable import ContentPackage

@@ -1,6 +1,8 @@
+import ContentPacking
 import CoreTypes
 import Crypto
 import Glibc
+import PackageTesting
 import PullboxTesting
 import SystemCalls
 import Testing

@@ -1,4 +1,6 @@
+import ContentPacking
 import CoreTypes
+import PackageTesting
 import PullboxTesting
 import SystemCalls
 import Testing

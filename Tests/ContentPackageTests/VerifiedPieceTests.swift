@@ -1,3 +1,4 @@
+import PackageTesting
 import Testing
 
 @testable import ContentPackage

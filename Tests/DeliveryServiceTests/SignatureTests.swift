@@ -1,5 +1,6 @@
 import Commerce
 import ContentPackage
+import ContentPacking
 import CoreTypes
 import Crypto
 import PullboxAPI

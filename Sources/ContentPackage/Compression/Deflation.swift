@@ -1,13 +1,13 @@
 import CZlib
-import SystemCalls
+package import SystemCalls
 
 /// Deflates a file in bounded memory.
-enum Deflation {
+package enum Deflation {
   static let bufferLength = 256 << 10
 
   /// Calls `input` with the file's bytes as they are read and `output` with the deflate stream's; false when the file has
   /// not `length` bytes.
-  static func run(
+  package static func run(
     _ file: borrowing FileDescriptor, length: Int64, input: (Span<UInt8>) throws -> Void,
     output: (Span<UInt8>) throws -> Void
   ) throws -> Bool {
@@ -43,7 +43,7 @@ enum Deflation {
 
 /// Owns one raw deflate (RFC 1951) of zlib, at the level that packages use.
 @safe
-struct DeflateStream: ~Copyable {
+package struct DeflateStream: ~Copyable {
   /// zlib's own default. Part of what makes packages deterministic; docs/formats/package.md names it.
   static let level: Int32 = 6
   static let memoryLevel: Int32 = 8
@@ -51,7 +51,7 @@ struct DeflateStream: ~Copyable {
   // zlib keeps a pointer back to the structure, so it must not move.
   private let stream: UnsafeMutablePointer<z_stream>
 
-  init() throws(CompressionError) {
+  package init() throws(CompressionError) {
     let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
     let code = unsafe czlib_deflate_init(stream, Self.level, -MAX_WBITS, Self.memoryLevel)
@@ -69,7 +69,7 @@ struct DeflateStream: ~Copyable {
 
   /// Deflates from `input` into `output` until one is used up. With `isLast`, `input` is all that follows: call again with
   /// the rest and a new output until the outcome is `finished`.
-  mutating func run(
+  package mutating func run(
     _ input: Span<UInt8>, isLast: Bool, into output: inout MutableSpan<UInt8>
   ) throws(CompressionError) -> CompressionStep {
     let flush = isLast ? Z_FINISH : Z_NO_FLUSH

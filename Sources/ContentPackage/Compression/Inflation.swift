@@ -1,14 +1,14 @@
 import CZlib
 import CoreTypes
-import Crypto
-import SystemCalls
+package import Crypto
+package import SystemCalls
 
 /// Inflates one file of a package, in bounded memory and no further than its manifest says.
-enum Inflation {
+package enum Inflation {
   static let bufferLength = 256 << 10
 
   /// Does the same as the method below for a file of a package, and returns the SHA-256 of the bytes.
-  static func run(
+  package static func run(
     _ source: borrowing FileDescriptor, range: Range<Int64>, of file: ManifestFile,
     _ body: (Span<UInt8>) throws -> Void
   ) throws -> SHA256Digest {
@@ -22,7 +22,7 @@ enum Inflation {
 
   /// Inflates `range` of `source` and calls `body` with the bytes as they come. Throws ``PackageValidationError`` when the bytes are
   /// no deflate stream that takes exactly this range and makes exactly `length` bytes.
-  static func run(
+  package static func run(
     _ source: borrowing FileDescriptor, range: Range<Int64>, length: Int64, name: String,
     _ body: (Span<UInt8>) throws -> Void
   ) throws {

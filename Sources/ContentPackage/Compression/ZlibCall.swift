@@ -38,30 +38,30 @@ func zlibStep(
 }
 
 /// What one call to a compression stream did. A full output buffer is an outcome like any other: give it a new one.
-struct CompressionStep {
-  enum Outcome {
+package struct CompressionStep {
+  package enum Outcome {
     case needsInput
     case outputFull
     case finished
   }
 
   /// Bytes taken from the front of the input.
-  let consumed: Int
+  package let consumed: Int
   /// Bytes put at the front of the output.
-  let produced: Int
-  let outcome: Outcome
+  package let produced: Int
+  package let outcome: Outcome
 }
 
 /// zlib could not go on.
-struct CompressionError: Error, Hashable {
-  enum Reason: Hashable {
+package struct CompressionError: Error, Hashable {
+  package enum Reason: Hashable {
     /// The bytes are no deflate stream.
     case invalidData
     /// zlib got no memory.
     case outOfMemory
   }
 
-  let reason: Reason
+  package let reason: Reason
 
   /// From a zlib code that is none of the outcomes a stream expects. `Z_STREAM_ERROR` and `Z_VERSION_ERROR` mean a defect
   /// of ours.

@@ -1,11 +1,11 @@
 import CLinux
 import CoreTypes
 import Glibc
-import SystemCalls
+package import SystemCalls
 
 extension Directory {
   /// Opens the file at `path` below this directory. No link is followed at any level.
-  func openFile(at path: PackagePath, _ access: FileDescriptor.Access = .readOnly) throws(SystemError)
+  package func openFile(at path: PackagePath, _ access: FileDescriptor.Access = .readOnly) throws(SystemError)
     -> FileDescriptor
   {
     try withParent(of: path.segments[...], creating: false) { directory, name throws(SystemError) in

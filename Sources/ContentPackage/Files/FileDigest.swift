@@ -1,20 +1,20 @@
 import CoreTypes
-import Crypto
-import SystemCalls
+package import Crypto
+package import SystemCalls
 
 /// Reads files in bounded steps.
-enum FileDigest {
-  static let bufferLength = 256 << 10
+package enum FileDigest {
+  package static let bufferLength = 256 << 10
 
   /// The SHA-256 of `range` of `file`; nil when the file ends before.
-  static func of(_ file: borrowing FileDescriptor, in range: Range<Int64>) throws -> SHA256Digest? {
+  package static func of(_ file: borrowing FileDescriptor, in range: Range<Int64>) throws -> SHA256Digest? {
     var hasher = SHA256Hasher()
     let isWhole = try forEachChunk(of: file, in: range) { hasher.update($0) }
     return isWhole ? hasher.finalize() : nil
   }
 
   /// Calls `body` with the bytes of `range`, piece by piece; false when the file ends before.
-  static func forEachChunk(
+  package static func forEachChunk(
     of file: borrowing FileDescriptor, in range: Range<Int64>, bufferLength: Int = bufferLength,
     _ body: (Span<UInt8>) throws -> Void
   ) throws -> Bool {

@@ -74,7 +74,7 @@ public struct Manifest: Hashable, Sendable {
   public var layout: PieceLayout { PieceLayout(packageLength: length) }
 
   /// Checks every rule; throws a ``PackageValidationError`` with all that are broken.
-  init(_ draft: ManifestDraft, limits: PackageLimits) throws(PackageValidationError) {
+  package init(_ draft: ManifestDraft, limits: PackageLimits) throws(PackageValidationError) {
     let bytes = draft.canonicalBytes()
     try self.init(draft, canonicalBytes: bytes, limits: limits)
   }
@@ -110,7 +110,7 @@ public struct Manifest: Hashable, Sendable {
   /// The document as it is sent and stored: canonical JSON (RFC 8785), ``manifestDigest`` being its digest.
   public func canonicalBytes() -> [UInt8] { draft.canonicalBytes() }
 
-  var draft: ManifestDraft {
+  package var draft: ManifestDraft {
     ManifestDraft(
       product: product, version: version, kind: kind, name: name, mediaType: mediaType, length: length,
       digest: digest, pieces: pieces, unpackedLength: unpackedLength, title: title, pageCount: pageCount,

@@ -2,7 +2,7 @@ import CoreTypes
 
 extension ManifestDraft {
   /// Characters of a title, at most.
-  static let maximumTitleLength = 1024
+  package static let maximumTitleLength = 1024
 
   /// Every rule of docs/formats/manifest.md that these members break.
   func faults(canonicalLength: ByteCount, limits: PackageLimits) -> [PackageValidationIssue] {

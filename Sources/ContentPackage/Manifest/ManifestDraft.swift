@@ -1,30 +1,55 @@
-import Commerce
-import CoreTypes
-import Crypto
+package import Commerce
+package import CoreTypes
+package import Crypto
 
 /// The members of a manifest before its rules are checked.
-struct ManifestDraft: Sendable {
-  var product: ProductIdentifier
-  var version: ContentVersion
-  var kind: Manifest.Kind
-  var name: String?
-  var mediaType: MediaType
-  var length: ByteCount
-  var digest: SHA256Digest
-  var pieces: [SHA256Digest]
-  var unpackedLength: ByteCount
-  var title: String?
-  var pageCount: Int?
-  var cover: PackagePath?
-  var readingOrder: [PackagePath]?
-  var files: [ManifestFile]
+package struct ManifestDraft: Sendable {
+  package var product: ProductIdentifier
+  package var version: ContentVersion
+  package var kind: Manifest.Kind
+  package var name: String?
+  package var mediaType: MediaType
+  package var length: ByteCount
+  package var digest: SHA256Digest
+  package var pieces: [SHA256Digest]
+  package var unpackedLength: ByteCount
+  package var title: String?
+  package var pageCount: Int?
+  package var cover: PackagePath?
+  package var readingOrder: [PackagePath]?
+  package var files: [ManifestFile]
   /// Ascending; empty when the manifest names none.
-  var requiredFeatures: [ManifestName] = []
-  var extensions: ManifestExtensions?
+  package var requiredFeatures: [ManifestName] = []
+  package var extensions: ManifestExtensions?
+
+  package init(
+    product: ProductIdentifier, version: ContentVersion, kind: Manifest.Kind, name: String?,
+    mediaType: MediaType, length: ByteCount, digest: SHA256Digest, pieces: [SHA256Digest],
+    unpackedLength: ByteCount, title: String?, pageCount: Int?, cover: PackagePath?,
+    readingOrder: [PackagePath]?, files: [ManifestFile], requiredFeatures: [ManifestName] = [],
+    extensions: ManifestExtensions? = nil
+  ) {
+    self.product = product
+    self.version = version
+    self.kind = kind
+    self.name = name
+    self.mediaType = mediaType
+    self.length = length
+    self.digest = digest
+    self.pieces = pieces
+    self.unpackedLength = unpackedLength
+    self.title = title
+    self.pageCount = pageCount
+    self.cover = cover
+    self.readingOrder = readingOrder
+    self.files = files
+    self.requiredFeatures = requiredFeatures
+    self.extensions = extensions
+  }
 }
 
 extension ManifestDraft {
-  func canonicalBytes() -> [UInt8] {
+  package func canonicalBytes() -> [UInt8] {
     var writer = CanonicalJSONWriter()
     writer.object { writer in
       writer.member("cover", cover?.text)

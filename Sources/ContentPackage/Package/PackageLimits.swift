@@ -26,24 +26,26 @@ public struct PackageLimits: Hashable, Sendable {
   public static let standard = PackageLimits()
 
   /// Whether a deflated file of `length` bytes may be stored in `storedLength`.
-  func allowsRatio(length: ByteCount, storedLength: ByteCount) -> Bool {
+  package func allowsRatio(length: ByteCount, storedLength: ByteCount) -> Bool {
     length <= ratioAllowance || isWithinRatio(length: length, storedLength: storedLength)
   }
 
   /// The same without the allowance: if it holds for every file that a packer deflates, the total rule holds.
-  func isWithinRatio(length: ByteCount, storedLength: ByteCount) -> Bool {
+  package func isWithinRatio(length: ByteCount, storedLength: ByteCount) -> Bool {
     let (bound, overflow) = storedLength.rawValue.multipliedReportingOverflow(by: maximumRatio)
     return overflow || length.rawValue <= bound
   }
 
   /// Whether files of `unpackedLength` bytes together may lie in a package of `length` bytes. Many files below
   /// ``ratioAllowance`` could be anything otherwise.
-  func allowsTotalRatio(unpackedLength: ByteCount, length: ByteCount) -> Bool {
+  package func allowsTotalRatio(unpackedLength: ByteCount, length: ByteCount) -> Bool {
     unpackedLength <= totalRatioAllowance
       || isWithinRatio(length: unpackedLength - totalRatioAllowance, storedLength: length)
   }
 
-  func totalRatioIssue(unpackedLength: some BinaryInteger, length: ByteCount) -> PackageValidationIssue {
+  package func totalRatioIssue(unpackedLength: some BinaryInteger, length: ByteCount)
+    -> PackageValidationIssue
+  {
     PackageValidationIssue(
       .unpackRatioTooHigh,
       "\(unpackedLength) bytes of files from a package of \(length.rawValue) are more than \(maximumRatio) to 1 and \(totalRatioAllowance) beside"

@@ -93,7 +93,7 @@ public enum PackagePathFault: Error, Hashable, Sendable {
     }
   }
 
-  var code: PackageValidationIssue.Code { self == .tooDeep ? .folderTooDeep : .pathUnsafe }
+  package var code: PackageValidationIssue.Code { self == .tooDeep ? .folderTooDeep : .pathUnsafe }
 
   /// The first rule that `text` breaks, nil for a safe path.
   static func first(in text: String) -> PackagePathFault? {
@@ -135,7 +135,7 @@ public enum PackagePathFault: Error, Hashable, Sendable {
 /// Takes the paths of one package in any order and finds those that cannot live side by side: the same path twice, two
 /// spellings that differ only by case or Unicode normalization (in any segment), a file where another path needs a
 /// folder.
-struct PathConflictDetector {
+package struct PathConflictDetector {
   private enum Role {
     case file
     case folder
@@ -144,8 +144,10 @@ struct PathConflictDetector {
   // Keys are case-folded; String compares and hashes by canonical equivalence, which takes care of normalization.
   private var known: [String: (spelling: String, role: Role)] = [:]
 
+  package init() {}
+
   /// Nil when `path` is fine beside those before it.
-  mutating func register(_ path: PackagePath) -> PackageValidationIssue? {
+  package mutating func register(_ path: PackagePath) -> PackageValidationIssue? {
     let segments = path.segments
     var prefix = ""
     for (index, segment) in segments.enumerated() {

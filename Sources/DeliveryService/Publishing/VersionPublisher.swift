@@ -1,6 +1,7 @@
 import BlobStore
 import Commerce
 import ContentPackage
+import ContentPacking
 import CoreTypes
 import Crypto
 import Database

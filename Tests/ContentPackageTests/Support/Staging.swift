@@ -1,5 +1,6 @@
 import CoreTypes
 import Glibc
+import PackageTesting
 import PullboxTesting
 import SystemCalls
 

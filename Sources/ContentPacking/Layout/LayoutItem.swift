@@ -1,0 +1,106 @@
+public import ContentPackage
+public import CoreTypes
+import Crypto
+import SystemCalls
+
+/// A file that is to be given a place in a package.
+struct LayoutItem: Hashable, Sendable {
+  var path: PackagePath
+  var method: StorageMethod
+  var storedLength: UInt64
+  var length: UInt64
+  var digest: SHA256Digest
+
+  init(_ file: SourceFile, _ measured: FileMeasurement) {
+    self.init(
+      path: file.path, method: measured.method, storedLength: UInt64(measured.storedLength),
+      length: UInt64(file.length.rawValue), digest: measured.digest)
+  }
+
+  init(_ file: ManifestFile) {
+    self.init(
+      path: file.path, method: file.method, storedLength: UInt64(file.storedLength.rawValue),
+      length: UInt64(file.length.rawValue), digest: file.digest)
+  }
+
+  init(path: PackagePath, method: StorageMethod, storedLength: UInt64, length: UInt64, digest: SHA256Digest) {
+    self.path = path
+    self.method = method
+    self.storedLength = storedLength
+    self.length = length
+    self.digest = digest
+  }
+
+  /// Bytes of its local header.
+  var headerLength: UInt64 {
+    ZipEntry(
+      name: Array(path.text.utf8), method: method, checksum: 0, storedLength: storedLength, length: length,
+      headerOffset: 0
+    ).localHeaderLength
+  }
+
+  /// Bytes of header and data.
+  var entryLength: UInt64 { headerLength + storedLength }
+
+  /// Whether the same bytes stand in a package for both, names aside.
+  func holdsSameBytes(as other: LayoutItem) -> Bool {
+    digest == other.digest && method == other.method && storedLength == other.storedLength
+      && length == other.length
+  }
+}
+
+/// A file of a source folder.
+public struct SourceFile: Hashable, Sendable {
+  /// Where the file lies below the source folder, and in the package.
+  public let path: PackagePath
+  /// Bytes of the file when the folder was looked through.
+  public let length: ByteCount
+}
+
+/// What the header of a file that does not fit into memory must say, from a first reading.
+struct FileMeasurement {
+  let method: StorageMethod
+  let storedLength: Int64
+  let checksum: UInt32
+  let digest: SHA256Digest
+
+  init(method: StorageMethod, storedLength: Int64, checksum: UInt32, digest: SHA256Digest) {
+    self.method = method
+    self.storedLength = storedLength
+    self.checksum = checksum
+    self.digest = digest
+  }
+
+  init(_ file: SourceFile, _ descriptor: borrowing FileDescriptor, limits: PackageLimits) throws {
+    var check = CRC32()
+    var hasher = SHA256Hasher()
+    var deflatedLength: Int64 = 0
+    let length = file.length.rawValue
+    let isWhole: Bool
+    if file.path.isWorthDeflating {
+      isWhole = try Deflation.run(descriptor, length: length) { chunk in
+        check.update(chunk)
+        hasher.update(chunk)
+      } output: { chunk in
+        deflatedLength += Int64(chunk.count)
+      }
+    } else {
+      deflatedLength = length
+      isWhole = try FileDigest.forEachChunk(of: descriptor, in: 0..<length) { chunk in
+        check.update(chunk)
+        hasher.update(chunk)
+      }
+    }
+    guard isWhole else {
+      throw PackageValidationError(
+        .changedWhilePacking, path: file.path.text, "the file changed while it was packed")
+    }
+    let gains =
+      deflatedLength < length
+      && limits.allowsRatio(length: file.length, storedLength: ByteCount(deflatedLength))
+    method = gains ? .deflated : .stored
+    storedLength = gains ? deflatedLength : length
+    checksum = check.value
+    digest = hasher.finalize()
+  }
+}

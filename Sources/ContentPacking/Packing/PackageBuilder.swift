@@ -1,0 +1,130 @@
+public import Commerce
+public import ContentPackage
+public import CoreTypes
+import Crypto
+import SystemCalls
+
+/// Makes packages. The same files give the same bytes whatever their order on disk, their times, owner and modes.
+///
+/// Both ways block, hash on a second thread, and hold at most 24 MiB of buffers. They throw a ``PackageValidationError`` with
+/// every fault of the source, or a `SystemError`.
+public struct PackageBuilder: Sendable {
+  /// The product that packages are made for.
+  public let product: ProductIdentifier
+  /// The content version that packages are made for.
+  public let version: ContentVersion
+  /// The bounds that packages are held to.
+  public let limits: PackageLimits
+
+  /// Called on the builder's thread with the bytes of the source done so far and all there are.
+  public typealias Progress = (_ done: ByteCount, _ total: ByteCount) -> Void
+
+  /// Creates a builder; it keeps nothing from one package to the next.
+  public init(product: ProductIdentifier, version: ContentVersion, limits: PackageLimits = .standard) {
+    self.product = product
+    self.version = version
+    self.limits = limits
+  }
+
+  /// Packs the folder at `path` into one archive at `output`, which appears whole and durable or not at all. Files that
+  /// `previous` has too keep their places and bytes as far as can be; the folder is read twice then, which `progress` counts.
+  public func pack(
+    folder path: String, to output: String, following previous: Manifest? = nil, progress: Progress? = nil
+  ) throws -> PackedPackage {
+    let source = try SourceFolder(scanning: path)
+    let faults = source.faults + source.limitFaults(limits)
+    guard faults.isEmpty else { throw PackageValidationError(faults) }
+    var packer = try FolderPacker(
+      source: source, output: output, limits: limits, readings: previous == nil ? 1 : 2, progress: progress)
+    if let previous {
+      try packer.packAll(following: previous)
+    } else {
+      try packer.packAll()
+    }
+    let metadata = try Self.metadata(of: source, limits: limits)
+    let packed = try packer.publish()
+    let manifest = try Manifest(
+      ManifestDraft(
+        product: product, version: version, kind: .folder, name: nil, mediaType: .archive,
+        length: packed.length, digest: packed.digest, pieces: packed.pieces,
+        unpackedLength: packed.files.reduce(.zero) { $0 + $1.length }, title: metadata.title,
+        pageCount: metadata.pageCount, cover: metadata.cover, readingOrder: metadata.readingOrder,
+        files: packed.files), limits: limits)
+    return PackedPackage(manifest: manifest, skipped: source.skipped)
+  }
+
+  /// Describes the single file at `path` (`.cbz`, `.epub`, `.pdf`): it is the package as it is, read once and left
+  /// alone.
+  public func describe(file path: String, progress: Progress? = nil) throws -> PackedPackage {
+    let file = try FileDescriptor.open(path, .readOnly)
+    let status = try file.status()
+    guard status.kind == .regular else {
+      throw PackageValidationError(.notARegularFile, path: path, "a package is a regular file")
+    }
+    guard status.length <= limits.maximumLength else {
+      throw PackageValidationError([SourceFolder.tooLarge(atLeast: status.length, limits)])
+    }
+    let digests = try Self.digests(of: file, length: status.length, progress: progress)
+    let manifest = try Manifest.describing(
+      singleFile: file, name: FileSystem.lastPart(of: path), product: product, version: version,
+      length: status.length, digest: digests.digest, pieces: digests.pieces, limits: limits)
+    return PackedPackage(manifest: manifest, skipped: [])
+  }
+
+  private static func metadata(
+    of source: SourceFolder, limits: PackageLimits
+  ) throws -> PublicationMetadata {
+    let lengths = Dictionary(
+      source.files.map { ($0.path.text, $0) }, uniquingKeysWith: { first, _ in first })
+    func content(of path: String) throws -> [UInt8]? {
+      guard let file = lengths[path], file.length <= limits.maximumMetadataLength else { return nil }
+      var bytes: [UInt8] = []
+      let descriptor = try Directory(opening: source.path).openFile(at: file.path)
+      try descriptor.read(upTo: Int(file.length.rawValue), at: .zero, into: &bytes)
+      return bytes
+    }
+    let paths = source.files.map(\.path)
+    if let comicInfo = try content(of: ComicInfo.fileName).flatMap(ComicInfoReader.read) {
+      return PublicationMetadata(paths: paths, comicInfo: comicInfo)
+    }
+    if let publication = try EPUBMetadata.read(content) {
+      return PublicationMetadata(paths: paths, publication: publication)
+    }
+    return PublicationMetadata(paths: paths, comicInfo: nil)
+  }
+}
+
+extension PackageBuilder {
+  /// Reads the whole file once. Throws ``PackageValidationError`` when it has another length by the time it is read.
+  static func digests(
+    of file: borrowing FileDescriptor, length: ByteCount, progress: Progress?
+  ) throws -> (digest: SHA256Digest, pieces: [SHA256Digest]) {
+    let hasher = PieceHasher()
+    let layout = PieceLayout(packageLength: length)
+    for index in 0..<layout.count {
+      let range = layout.range(of: index)
+      var piece = hasher.makeBuffer()
+      try file.read(upTo: range.count, at: ByteCount(range.lowerBound), into: &piece)
+      guard piece.count == range.count else {
+        throw PackageValidationError(.changedWhilePacking, "the file became shorter while it was read")
+      }
+      hasher.add(piece)
+      progress?(ByteCount(range.upperBound), length)
+    }
+    return hasher.finish()
+  }
+}
+
+/// What packing made.
+public struct PackedPackage: Sendable {
+  /// The manifest of the package that was written.
+  public let manifest: Manifest
+  /// What of the folder is not in the package, on purpose.
+  public let skipped: [SkippedSource]
+
+  /// Describes a package that was written.
+  public init(manifest: Manifest, skipped: [SkippedSource]) {
+    self.manifest = manifest
+    self.skipped = skipped
+  }
+}

@@ -1,0 +1,26 @@
+import CoreTypes
+import SystemCalls
+
+/// Bytes that no compressor shortens; the same for the same seed.
+package func noise(_ count: Int, seed: UInt64) -> [UInt8] {
+  var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+  var bytes: [UInt8] = []
+  bytes.reserveCapacity(count + 8)
+  while bytes.count < count {
+    state ^= state << 13
+    state ^= state >> 7
+    state ^= state << 17
+    unsafe withUnsafeBytes(of: state) { unsafe bytes.append(contentsOf: $0) }
+  }
+  bytes.removeLast(bytes.count - count)
+  return bytes
+}
+
+/// Text that deflates to about three quarters.
+package func prose(_ count: Int, seed: UInt64) -> [UInt8] {
+  noise(count, seed: seed).map { 0x20 + $0 & 0x3F }
+}
+
+package func contents(of path: String) throws -> [UInt8] {
+  try FileSystem.read(path, upTo: .mebibytes(64))
+}

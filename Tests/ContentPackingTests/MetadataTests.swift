@@ -1,0 +1,111 @@
+import PackageTesting
+import PullboxTesting
+import Testing
+
+@testable import ContentPackage
+@testable import ContentPacking
+
+@Suite("Titles, covers and pages")
+struct MetadataTests {
+  private func paths(_ names: String...) throws -> [PackagePath] { try names.map { try PackagePath($0) } }
+
+  @Test("pages are read in the order people number them")
+  func naturalOrder() throws {
+    let pages = try paths("p10.jpg", "p9.jpg", "P2.jpg", "p1.jpg", "b/p1.jpg", "p02.jpg", "cover.jpg")
+    #expect(
+      pages.sorted(by: NaturalOrder.precedes).map(\.text) == [
+        "b/p1.jpg", "cover.jpg", "p1.jpg", "P2.jpg", "p02.jpg", "p9.jpg", "p10.jpg",
+      ])
+  }
+
+  @Test("title, series, number, pages and cover are read from ComicInfo.xml")
+  func comicInfo() throws {
+    let document = """
+      <?xml version="1.0" encoding="utf-8"?>
+      <ComicInfo><Title> The Long &amp; the Short </Title><Series>Kestrel</Series><Number>1</Number>
+      <PageCount>22</PageCount>
+      <Pages><Page Image="0"/><Page Image="1" Type="FrontCover"/><Page Image="2" Type="FrontCover"/></Pages></ComicInfo>
+      """
+    let info = try #require(ComicInfoReader.read(Array(document.utf8)))
+    #expect(
+      info
+        == ComicInfo(
+          title: "The Long & the Short", series: "Kestrel", number: "1", pageCount: 22, coverPage: 1))
+    let metadata = PublicationMetadata(paths: try paths("1.jpg", "2.jpg", "3.png", "a.txt"), comicInfo: info)
+    #expect(metadata.title == "The Long & the Short")
+    #expect(metadata.cover?.text == "2.jpg")
+    #expect(metadata.pageCount == 3)
+    #expect(metadata.readingOrder?.map(\.text) == ["1.jpg", "2.jpg", "3.png"])
+  }
+
+  @Test("a title is kept without invisible characters; a manifest of another tool is shown without them")
+  func invisible() throws {
+    let info = ComicInfo(title: "\u{202E}Kes\u{200B}trel\u{202C}")
+    #expect(PublicationMetadata(paths: [], comicInfo: info).title == "Kestrel")
+    #expect(PublicationMetadata(paths: [], comicInfo: ComicInfo(title: "\u{202E}")).title == nil)
+    var draft = try makeDraft()
+    draft.title = "\u{2066}Kestrel\u{2069}"
+    let manifest = try Manifest(draft, limits: .standard)
+    #expect(manifest.title == "\u{2066}Kestrel\u{2069}")
+    #expect(manifest.displayTitle == "Kestrel")
+  }
+
+  @Test("without a title, series and number name the issue")
+  func displayTitle() {
+    #expect(ComicInfo(series: "Moss", number: "3").displayTitle == "Moss #3")
+    #expect(ComicInfo(series: "Moss").displayTitle == "Moss")
+    #expect(ComicInfo(number: "3").displayTitle == nil)
+  }
+
+  @Test("a cover that is no page falls back to the first page")
+  func coverBeyond() throws {
+    let metadata = PublicationMetadata(paths: try paths("1.jpg"), comicInfo: ComicInfo(coverPage: 7))
+    #expect(metadata.cover?.text == "1.jpg")
+  }
+
+  @Test(
+    "a document that could expand or fetch anything, or is none, is not read",
+    arguments: [
+      "<!DOCTYPE ComicInfo [<!ENTITY a \"b\">]><ComicInfo><Title>&a;</Title></ComicInfo>",
+      "<!DOCTYPE ComicInfo><!DOCTYPE ComicInfo><ComicInfo/>", "<!ENTITY a \"b\"><ComicInfo/>",
+      "<Other><Title>x</Title></Other>",
+      "<ComicInfo><Title>x</ComicInfo>", "", "x", "<ComicInfo>\u{0}</ComicInfo>",
+    ])
+  func refused(_ document: String) {
+    #expect(ComicInfoReader.read(Array(document.utf8)) == nil)
+  }
+
+  @Test("a document type that declares nothing is passed over, and nothing is fetched for it")
+  func documentType() {
+    let document = "<!DOCTYPE ComicInfo SYSTEM \"file:///etc/passwd\"><ComicInfo><Title>T</Title></ComicInfo>"
+    #expect(ComicInfoReader.read(Array(document.utf8)) == ComicInfo(title: "T"))
+  }
+
+  @Test("nesting, and the number of elements, are bounded")
+  func markupBounds() {
+    func read(_ document: String) -> Bool { XMLReader.read(Array(document.utf8)) { _, _ in } }
+    let deepest = String(repeating: "<a>", count: 64) + String(repeating: "</a>", count: 64)
+    #expect(read(deepest))
+    #expect(!read("<a>" + deepest + "</a>"))
+    #expect(read("<a>" + String(repeating: "<b/>", count: 199_999) + "</a>"))
+    #expect(!read("<a>" + String(repeating: "<b/>", count: 200_000) + "</a>"))
+  }
+
+  @Test("UTF-16 and bytes that are no text are not read")
+  func otherEncodings() {
+    #expect(ComicInfoReader.read([0xFF, 0xFE, 0x3C, 0x00]) == nil)
+    #expect(ComicInfoReader.read([0x3C, 0xFF, 0x3E]) == nil)
+  }
+
+  @Test("a folder's manifest tells them")
+  func manifest() throws {
+    let folder = try Folder()
+    try folder.write("<ComicInfo><Title>T</Title></ComicInfo>", to: "ComicInfo.xml")
+    for page in 1...10 { try folder.write("page", to: "p\(page).jpg") }
+    let manifest = try Sample.builder.pack(folder: folder.path, to: folder.directory.path("package")).manifest
+    #expect(manifest.title == "T")
+    #expect(manifest.pageCount == 10)
+    #expect(manifest.cover?.text == "p1.jpg")
+    #expect(manifest.readingOrder?.last?.text == "p10.jpg")
+  }
+}
