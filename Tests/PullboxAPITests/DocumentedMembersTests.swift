@@ -61,10 +61,11 @@ struct DocumentedMembersTests {
       "DownloadStatus",
       """
       id product version state reason bytesVerified bytesTotal bytesReceived progress timeRemaining speed error \
-      contentPath
+      contentPath notBefore cause space bytesNeeded bytesReused
       """
     ),
     ("LibraryResponse", "items"),
+    ("LibraryItem", "state"),
   ]
 
   @Test("a document has the members that are promised", arguments: documents)
@@ -85,7 +86,8 @@ struct DocumentedMembersTests {
 
   private func check(_ members: [String: Any], isTable: Bool) throws {
     let dates: Set<String> = [
-      "at", "checked", "created", "changed", "done", "expires", "expiresDate", "finishedDate", "lastSuccess",
+      "at", "checked", "created", "changed", "done", "expires", "expiresDate", "finishedDate", "lastOpened",
+      "lastSuccess", "notBefore",
       "nextAttempt", "parked", "placedAt",
       "publicationDate", "purchaseDate", "released", "serverTime", "since", "started", "ticketExpires",
     ]

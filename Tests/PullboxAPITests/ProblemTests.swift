@@ -33,7 +33,7 @@ struct ProblemTests {
   static let others = """
     400 completion-malformed checksum-unsupported digest-mismatch request-malformed store-unknown
     401 proof-missing renewal-secret-missing unauthorized
-    403 clock-skew forbidden proof-refused receipt-needed second-key-required
+    403 clock-skew forbidden not-permitted proof-refused receipt-needed second-key-required
     404 call-unknown content-unknown download-unknown grant-unknown library-item-unknown not-found transaction-unknown \
     upload-unknown
     405 method-not-allowed
@@ -50,7 +50,7 @@ struct ProblemTests {
     460 checksum-mismatch
     500 internal-error
     501 not-implemented
-    503 catalogue-unavailable store-unavailable unavailable
+    503 catalogue-unavailable library-offline store-unavailable unavailable
     505 version-not-supported
     507 insufficient-storage out-of-space
     """

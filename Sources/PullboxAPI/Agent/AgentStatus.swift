@@ -40,11 +40,21 @@ public struct AgentStatus: Codable, Sendable {
   public var downloads: [String: Int]
   /// Transactions of the store's queue that the agent has not finished yet.
   public var unfinishedTransactions: Int
+  /// `offline` while the library's volume is not there, `damaged` when an item is; absent from agents that do not tell.
+  public var libraryState: LibraryItem.State?
+  /// Bytes that all placed files occupy; absent where that is not known.
+  public var libraryLength: ByteCount?
+  /// Bytes of free space that the agent never uses; absent from agents that do not tell.
+  public var reserve: ByteCount?
+  /// Bytes that the library may occupy; absent when only the volume bounds it.
+  public var quota: ByteCount?
 
   /// Creates the document from its members.
   public init(
     device: DeviceIdentifier, server: Peer, store: Peer, started: Timestamp, libraryPath: String,
-    freeSpace: ByteCount, downloads: [String: Int], unfinishedTransactions: Int
+    freeSpace: ByteCount, downloads: [String: Int], unfinishedTransactions: Int,
+    libraryState: LibraryItem.State? = nil, libraryLength: ByteCount? = nil, reserve: ByteCount? = nil,
+    quota: ByteCount? = nil
   ) {
     self.device = device
     self.server = server
@@ -54,5 +64,9 @@ public struct AgentStatus: Codable, Sendable {
     self.freeSpace = freeSpace
     self.downloads = downloads
     self.unfinishedTransactions = unfinishedTransactions
+    self.libraryState = libraryState
+    self.libraryLength = libraryLength
+    self.reserve = reserve
+    self.quota = quota
   }
 }

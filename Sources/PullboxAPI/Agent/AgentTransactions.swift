@@ -1,4 +1,5 @@
 public import Commerce
+public import CoreTypes
 
 /// A transaction of the store's queue as the agent sees it.
 public struct AgentTransaction: Codable, Hashable, Sendable {
@@ -16,11 +17,15 @@ public struct AgentTransaction: Codable, Hashable, Sendable {
   public var error: Problem?
   /// Those that it pays for.
   public var downloads: [DownloadIdentifier]
+  /// While it waits: when a service is asked again at the earliest; absent otherwise.
+  public var notBefore: Timestamp?
+  /// What went wrong last, in a line for people; absent when nothing did.
+  public var cause: String?
 
   /// Creates the document from its members.
   public init(
     id: TransactionIdentifier, product: ProductIdentifier, state: String, step: String, reason: String?,
-    error: Problem?, downloads: [DownloadIdentifier]
+    error: Problem?, downloads: [DownloadIdentifier], notBefore: Timestamp? = nil, cause: String? = nil
   ) {
     self.id = id
     self.product = product
@@ -29,17 +34,22 @@ public struct AgentTransaction: Codable, Hashable, Sendable {
     self.reason = reason
     self.error = error
     self.downloads = downloads
+    self.notBefore = notBefore
+    self.cause = cause
   }
 }
 
-/// `GET /v1/transactions` of the agent.
+/// `GET /v1/transactions?state=&after=&limit=` of the agent.
 public struct AgentTransactionsResponse: Codable, Sendable {
-  /// Every transaction that the agent knows.
+  /// The transactions of this page, by identifier.
   public var transactions: [AgentTransaction]
+  /// The `after` of the next page's request; absent on the last page.
+  public var next: String?
 
   /// Creates the document from its members.
-  public init(transactions: [AgentTransaction]) {
+  public init(transactions: [AgentTransaction], next: String? = nil) {
     self.transactions = transactions
+    self.next = next
   }
 }
 

@@ -44,13 +44,30 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
   public var error: Problem?
   /// Only when finished: the placed file or folder.
   public var contentPath: String?
+  /// Higher goes first; absent from agents that do not tell.
+  public var priority: Int?
+  /// When it was asked for; absent from agents that do not tell.
+  public var created: Timestamp?
+  /// While it waits: when it is tried again at the earliest; absent when it waits for a condition or a place.
+  public var notBefore: Timestamp?
+  /// What went wrong last, in a line for people: a system call with its path and error, the words of the network
+  /// library, or a service's refusal. Absent when nothing did.
+  public var cause: String?
+  /// While it waits for room: the numbers.
+  public var space: SpaceShortage?
+  /// Bytes of the package that have to travel; absent until that is known.
+  public var bytesNeeded: ByteCount?
+  /// Bytes of the package that were on this device already; absent until that is known.
+  public var bytesReused: ByteCount?
 
   /// Creates the document from its members.
   public init(
     id: DownloadIdentifier, product: ProductIdentifier, version: ContentVersion?,
     transaction: TransactionIdentifier,
     state: State, reason: String, bytesVerified: ByteCount, bytesTotal: ByteCount?, bytesReceived: ByteCount,
-    progress: Double, timeRemaining: Double?, speed: Double, error: Problem?, contentPath: String?
+    progress: Double, timeRemaining: Double?, speed: Double, error: Problem?, contentPath: String?,
+    priority: Int? = nil, created: Timestamp? = nil, notBefore: Timestamp? = nil, cause: String? = nil,
+    space: SpaceShortage? = nil, bytesNeeded: ByteCount? = nil, bytesReused: ByteCount? = nil
   ) {
     self.id = id
     self.product = product
@@ -66,6 +83,13 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     self.speed = speed
     self.error = error
     self.contentPath = contentPath
+    self.priority = priority
+    self.created = created
+    self.notBefore = notBefore
+    self.cause = cause
+    self.space = space
+    self.bytesNeeded = bytesNeeded
+    self.bytesReused = bytesReused
   }
 
   /// Writes ``timeRemaining`` as null when it is unknown, and leaves out every other member that is nil.
@@ -86,6 +110,34 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     try container.encode(speed, forKey: .speed)
     try container.encodeIfPresent(error, forKey: .error)
     try container.encodeIfPresent(contentPath, forKey: .contentPath)
+    try container.encodeIfPresent(priority, forKey: .priority)
+    try container.encodeIfPresent(created, forKey: .created)
+    try container.encodeIfPresent(notBefore, forKey: .notBefore)
+    try container.encodeIfPresent(cause, forKey: .cause)
+    try container.encodeIfPresent(space, forKey: .space)
+    try container.encodeIfPresent(bytesNeeded, forKey: .bytesNeeded)
+    try container.encodeIfPresent(bytesReused, forKey: .bytesReused)
+  }
+}
+
+/// The room that a download waits for, all in bytes of the volume on which the library lies. It is admitted when
+/// ``needed`` fits into ``free`` without touching ``reserve``.
+public struct SpaceShortage: Codable, Hashable, Sendable {
+  /// What it still has to write.
+  public var needed: ByteCount
+  /// What is free now and promised to no other download.
+  public var free: ByteCount
+  /// What the agent never uses.
+  public var reserve: ByteCount
+  /// What could be removed from the library and fetched again later.
+  public var removable: ByteCount
+
+  /// Creates the document from its members.
+  public init(needed: ByteCount, free: ByteCount, reserve: ByteCount, removable: ByteCount) {
+    self.needed = needed
+    self.free = free
+    self.reserve = reserve
+    self.removable = removable
   }
 }
 
@@ -114,14 +166,29 @@ public struct DownloadIdentifier: Hashable, Sendable, Comparable, LosslessString
   }
 }
 
-/// `GET /v1/downloads` of the agent.
+/// `GET /v1/downloads?state=&after=&limit=` of the agent.
 public struct DownloadsResponse: Codable, Sendable {
-  /// Every download that the agent knows.
+  /// The downloads of this page, the newest first.
   public var downloads: [DownloadStatus]
+  /// The `after` of the next page's request; absent on the last page.
+  public var next: String?
 
   /// Creates the document from its members.
-  public init(downloads: [DownloadStatus]) {
+  public init(downloads: [DownloadStatus], next: String? = nil) {
     self.downloads = downloads
+    self.next = next
+  }
+}
+
+/// The answer to `DELETE /v1/downloads` of the agent, which forgets downloads that are over and lie in no unfinished
+/// transaction.
+public struct DownloadsClearResponse: Codable, Hashable, Sendable {
+  /// How many were forgotten.
+  public var removed: Int
+
+  /// Creates the document from its members.
+  public init(removed: Int) {
+    self.removed = removed
   }
 }
 

@@ -39,9 +39,11 @@ public struct LibraryEvent: Codable, Hashable, Sendable {
   public enum Change: String, Codable, Sendable {
     case placed
     case removed
+    /// Its state, its pin or the time it was last opened changed.
+    case changed
   }
 
-  /// Whether the item came or went.
+  /// Whether the item came, went or changed.
   public var change: Change
   /// The item as it is now, or was before it was removed.
   public var item: LibraryItem

@@ -4,6 +4,16 @@ public import Crypto
 
 /// A placed content version.
 public struct LibraryItem: Codable, Hashable, Sendable {
+  /// Whether the files of an item can be used.
+  public enum State: String, Codable, Sendable, CaseIterable {
+    /// The files are there, as they were when they were last compared with their manifest.
+    case present
+    /// The library's volume is not there; the files may be.
+    case offline
+    /// Files are missing or differ from the manifest; a repair fetches them.
+    case damaged
+  }
+
   /// The product.
   public var product: ProductIdentifier
   /// The content version.
@@ -18,12 +28,21 @@ public struct LibraryItem: Codable, Hashable, Sendable {
   public var placedAt: Timestamp
   /// The title that the manifest gives; absent when it gives none.
   public var title: String?
+  /// Whether its files can be used; absent from agents that do not tell.
+  public var state: State?
+  /// Bytes that its files occupy on the volume, shared ones counted in full; absent where that is not known.
+  public var lengthOnDisk: ByteCount?
+  /// When an app last opened it; absent until one did.
+  public var lastOpened: Timestamp?
+  /// True when it is never removed to make room; absent is false.
+  public var pinned: Bool?
 
   /// Creates the document from its members.
   public init(
     product: ProductIdentifier, version: ContentVersion, path: String, digest: SHA256Digest,
     length: ByteCount,
-    placedAt: Timestamp, title: String? = nil
+    placedAt: Timestamp, title: String? = nil, state: State? = nil, lengthOnDisk: ByteCount? = nil,
+    lastOpened: Timestamp? = nil, pinned: Bool? = nil
   ) {
     self.product = product
     self.version = version
@@ -32,6 +51,10 @@ public struct LibraryItem: Codable, Hashable, Sendable {
     self.length = length
     self.placedAt = placedAt
     self.title = title
+    self.state = state
+    self.lengthOnDisk = lengthOnDisk
+    self.lastOpened = lastOpened
+    self.pinned = pinned
   }
 }
 
@@ -43,5 +66,77 @@ public struct LibraryResponse: Codable, Sendable {
   /// Creates the document from its members.
   public init(items: [LibraryItem]) {
     self.items = items
+  }
+}
+
+/// What comparing one item's files with its manifest found.
+public struct LibraryVerification: Codable, Hashable, Sendable {
+  /// One file that is not as the manifest says.
+  public struct Fault: Codable, Hashable, Sendable {
+    /// What is the matter with it.
+    public enum Kind: String, Codable, Sendable, CaseIterable {
+      /// The manifest lists it and it is not there.
+      case missing
+      /// Its length or its SHA-256 differ.
+      case damaged
+      /// The manifest does not list it. It is left alone, and does not make an item damaged.
+      case foreign
+    }
+
+    /// Where it lies, below the item's path.
+    public var path: String
+    /// What is the matter with it.
+    public var kind: Kind
+
+    /// Creates the document from its members.
+    public init(path: String, kind: Kind) {
+      self.path = path
+      self.kind = kind
+    }
+  }
+
+  /// The product.
+  public var product: ProductIdentifier
+  /// The content version.
+  public var version: ContentVersion
+  /// How the item stands now.
+  public var state: LibraryItem.State
+  /// Bytes that were read and hashed.
+  public var bytesRead: ByteCount
+  /// Every file that is not as the manifest says; empty when all are.
+  public var faults: [Fault]
+
+  /// Creates the document from its members.
+  public init(
+    product: ProductIdentifier, version: ContentVersion, state: LibraryItem.State, bytesRead: ByteCount,
+    faults: [Fault]
+  ) {
+    self.product = product
+    self.version = version
+    self.state = state
+    self.bytesRead = bytesRead
+    self.faults = faults
+  }
+}
+
+/// The answer to `POST /v1/library/{product}/verify` of the agent.
+public struct LibraryVerificationResponse: Codable, Hashable, Sendable {
+  /// One for each placed version of the product.
+  public var items: [LibraryVerification]
+
+  /// Creates the document from its members.
+  public init(items: [LibraryVerification]) {
+    self.items = items
+  }
+}
+
+/// The answer to `POST /v1/library/{product}/repair` of the agent.
+public struct LibraryRepairResponse: Codable, Sendable {
+  /// The downloads that fetch what is missing or damaged; empty when nothing is.
+  public var downloads: [DownloadStatus]
+
+  /// Creates the document from its members.
+  public init(downloads: [DownloadStatus]) {
+    self.downloads = downloads
   }
 }

@@ -225,6 +225,12 @@ public struct ProblemCode: Hashable, Sendable {
   /// The agent's library has nothing of that product.
   public static let libraryItemUnknown = ProblemCode(
     "library-item-unknown", status: 404, title: "The library does not hold this")
+  /// The user of the calling process may watch the agent and change nothing.
+  public static let notPermitted = ProblemCode(
+    "not-permitted", status: 403, title: "This user may not change what the agent does")
+  /// The volume on which the library lies is not there.
+  public static let libraryOffline = ProblemCode(
+    "library-offline", status: 503, title: "The library's volume is not there; try again when it is")
   /// The agent could not reach its payment store.
   public static let storeUnavailable = ProblemCode(
     "store-unavailable", status: 503, title: "The payment store could not be reached; try again")
@@ -246,7 +252,8 @@ public struct ProblemCode: Hashable, Sendable {
     outOfSpace, packageRejected,
     productInvalid, versionConflict, stateConflict, grantAmbiguous, secondKeyRequired, preconditionFailed,
     idempotencyKeyReused, idempotencyKeyInUse, callUnknown, catalogUnavailable, transactionUnknown,
-    transactionUnpaid, downloadUnknown, libraryItemUnknown, storeUnavailable, insufficientStorage,
+    transactionUnpaid, downloadUnknown, libraryItemUnknown, notPermitted, libraryOffline, storeUnavailable,
+    insufficientStorage,
   ]
 
   private static let byText = Dictionary(uniqueKeysWithValues: all.map { ($0.text, $0) })

@@ -2,21 +2,31 @@ import PullboxAPI
 
 /// docs/agent.md; interfaces of the agent's socket.
 extension WireSample {
+  static let shortage = """
+    {"free": 1288490188, "needed": 2040109465, "removable": 734003200, "reserve": 33554432}
+    """
   static let download = """
     {
+      "bytesNeeded": 8388608,
       "bytesReceived": 7340032,
+      "bytesReused": 1048576,
       "bytesTotal": 9007199254740993,
       "bytesVerified": 6291456,
+      "cause": "pwrite /library/.staging/1: No space left on device",
       "contentPath": "/var/lib/pullbox/library/com.example.heroes.issue42/1.10",
+      "created": "2026-11-21T08:29:00.000Z",
       "error": {
         "status": 410,
         "title": "The publisher withdrew this content",
         "type": "urn:pullbox:problem:content-withdrawn"
       },
       "id": "5b0c2f9a1d3e4f60",
+      "notBefore": "2026-11-21T08:31:00.250Z",
+      "priority": -5,
       "product": "com.example.heroes.issue42",
       "progress": 0.5,
       "reason": "transferring",
+      "space": \(shortage),
       "speed": 1048576.5,
       "state": "active",
       "timeRemaining": 12.25,
@@ -42,10 +52,14 @@ extension WireSample {
   static let item = """
     {
       "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+      "lastOpened": "2026-11-21T09:00:00.000Z",
       "length": 250003657,
+      "lengthOnDisk": 250011648,
       "path": "/var/lib/pullbox/library/com.example.heroes.issue42/1.10",
+      "pinned": true,
       "placedAt": "2026-11-21T08:30:00.120Z",
       "product": "com.example.heroes.issue42",
+      "state": "present",
       "title": "Heroes nº 42",
       "version": "1.10"
     }
@@ -62,6 +76,7 @@ extension WireSample {
     """
   static let agentTransaction = """
     {
+      "cause": "connect 127.0.0.1:8080: Connection refused",
       "downloads": ["5b0c2f9a1d3e4f60", "0123456789abcdef"],
       "error": {
         "status": 402,
@@ -69,10 +84,21 @@ extension WireSample {
         "type": "urn:pullbox:problem:purchase-required"
       },
       "id": "2000000000000001",
+      "notBefore": "2026-11-21T08:31:00.250Z",
       "product": "com.example.heroes.issue42",
       "reason": "download-failed",
       "state": "purchased",
       "step": "delivering"
+    }
+    """
+  static let libraryFault = #"{"kind": "missing", "path": "pages/005.jpg"}"#
+  static let verification = """
+    {
+      "bytesRead": 250003657,
+      "faults": [\(libraryFault)],
+      "product": "com.example.heroes.issue42",
+      "state": "damaged",
+      "version": "1.10"
     }
     """
   static let peer = """
@@ -97,25 +123,53 @@ extension WireSample {
         "device": "2b1f0c1e-7d3a-4c53-9b52-0a53f3f4b7aa",
         "downloads": {"active": 1, "failed": 2},
         "freeSpace": 53687091200,
+        "libraryLength": 250011648,
         "libraryPath": "/var/lib/pullbox/library",
+        "libraryState": "present",
+        "quota": 107374182400,
+        "reserve": 33554432,
         "server": \(peer),
         "started": "2026-11-21T08:30:00.000Z",
         "store": {"url": "http://127.0.0.1:8090"},
         "unfinishedTransactions": 3
       }
-      """),
+      """,
+      minimal: """
+        {
+          "device": "2b1f0c1e-7d3a-4c53-9b52-0a53f3f4b7aa",
+          "downloads": {},
+          "freeSpace": 0,
+          "libraryPath": "/library",
+          "server": {"url": "http://127.0.0.1:8080"},
+          "started": "2026-11-21T08:30:00.000Z",
+          "store": {"url": "http://127.0.0.1:8090"},
+          "unfinishedTransactions": 0
+        }
+        """),
     WireSample(AgentStatus.Peer.self, peer, minimal: #"{"url": "http://127.0.0.1:8080"}"#),
     WireSample(
       AgentTransaction.self, agentTransaction,
       minimal: #"{"downloads": [], "id": "1", "product": "a", "state": "purchasing", "step": "observed"}"#),
-    WireSample(AgentTransactionsResponse.self, #"{"transactions": [\#(agentTransaction)]}"#),
+    WireSample(
+      AgentTransactionsResponse.self,
+      #"{"next": "2000000000000001", "transactions": [\#(agentTransaction)]}"#,
+      minimal: #"{"transactions": []}"#),
     WireSample(DownloadIdentifier.self, #""5b0c2f9a1d3e4f60""#),
     WireSample(DownloadStatus.self, download, minimal: downloadWithoutGrant),
-    WireSample(DownloadsResponse.self, #"{"downloads": [\#(download), \#(downloadWithoutGrant)]}"#),
+    WireSample(DownloadsClearResponse.self, #"{"removed": 12}"#),
+    WireSample(
+      DownloadsResponse.self,
+      #"{"downloads": [\#(download), \#(downloadWithoutGrant)], "next": "5b0c2f9a1d3e4f60"}"#,
+      minimal: #"{"downloads": []}"#),
     WireSample(
       LibraryEvent.self, #"{"change": "placed", "item": \#(item)}"#,
       minimal: #"{"change": "removed", "item": \#(itemWithoutTitle)}"#),
     WireSample(LibraryItem.self, item, minimal: itemWithoutTitle),
+    WireSample(LibraryRepairResponse.self, #"{"downloads": [\#(download)]}"#),
     WireSample(LibraryResponse.self, #"{"items": [\#(item), \#(itemWithoutTitle)]}"#),
+    WireSample(LibraryVerification.self, verification),
+    WireSample(LibraryVerification.Fault.self, libraryFault),
+    WireSample(LibraryVerificationResponse.self, #"{"items": [\#(verification)]}"#),
+    WireSample(SpaceShortage.self, shortage),
   ]
 }

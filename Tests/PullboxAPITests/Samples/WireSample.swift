@@ -80,7 +80,9 @@ struct WireWords: Sendable, CustomTestStringConvertible {
   static let all = [
     WireWords(
       DownloadStatus.State.self, ["waiting", "active", "paused", "finished", "failed", "cancelled"]),
-    WireWords(LibraryEvent.Change.self, ["placed", "removed"]),
+    WireWords(LibraryEvent.Change.self, ["placed", "removed", "changed"]),
+    WireWords(LibraryItem.State.self, ["present", "offline", "damaged"]),
+    WireWords(LibraryVerification.Fault.Kind.self, ["missing", "damaged", "foreign"]),
     WireWords(PackageFault.self, ["missing", "damaged"], isOpen: true),
     WireWords(GrantState.self, ["granted", "completed", "finished", "revoked"]),
     WireWords(
