@@ -2,6 +2,7 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -46,6 +47,10 @@ int clinux_sync_file_range(int descriptor, off_t offset, off_t length, unsigned 
 int clinux_syncfs(int descriptor) { return syncfs(descriptor); }
 
 void clinux_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
+
+bool clinux_limit_heaps(int count, int mapped) {
+  return mallopt(M_ARENA_MAX, count) == 1 && mallopt(M_MMAP_THRESHOLD, mapped) == 1;
+}
 
 bool clinux_is_cached(int descriptor, off_t offset) {
   char byte;

@@ -36,7 +36,9 @@ extension EasyHandle {
       if request.carriesBody {
         try set(CURLOPT_UPLOAD, to: 1)
         try set(CURLOPT_INFILESIZE_LARGE, offset: request.body.length.rawValue)
-        if request.body.length > .kibibytes(64) { try set(CURLOPT_UPLOAD_BUFFERSIZE, to: 512 << 10) }
+        // libcurl takes 64 KiB for each upload otherwise, and not less than 16.
+        let isLong = request.body.length > .kibibytes(64)
+        try set(CURLOPT_UPLOAD_BUFFERSIZE, to: isLong ? 512 << 10 : 16 << 10)
       }
       // A peer that knows nothing of expectations costs this once per upload; a slow one is not overrun.
       try set(CURLOPT_EXPECT_100_TIMEOUT_MS, to: 5000)

@@ -1,9 +1,11 @@
 import DeliveryService
 import ServiceRuntime
+import SystemCalls
 
 @main
 enum EntryPoint {
   static func main() {
+    Heap.limit()
     let arguments = ArgumentParser.parseOrExit(DeliveryConfiguration.command)
     if TicketKeyRotation.isAsked(arguments) {
       TicketKeyRotation.run(arguments).exitProcess(printing: "pullbox-server")

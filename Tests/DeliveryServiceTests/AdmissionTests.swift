@@ -142,6 +142,28 @@ struct AdmissionTests {
     #expect(try #require(ask(control)?.retryAfterSeconds) <= 2)
   }
 
+  @Test("a client without a connection takes its place behind those that were refused what most ask for")
+  func connectionReturns() throws {
+    let control = control(.init(address: nil, client: nil, inProgress: 1))
+    #expect(control.secondsForConnection() <= 1)
+    try control.admit(.ticket, from: address, client: nil)
+    // A thousand a second, before anything else is known.
+    var told = 0
+    for _ in 0..<5000 { told = try #require(ask(control, .ticket)?.retryAfterSeconds) }
+    #expect(told == 5)
+    for _ in 0..<2000 { told = control.secondsForConnection() }
+    #expect(told == 7)
+    #expect(ask(control, .ticket)?.retryAfterSeconds == 7)
+  }
+
+  @Test("by default, what may be in progress takes no more than tens of megabytes while the store is asked")
+  func defaults() {
+    let limits = AdmissionLimits()
+    // About 100 KiB each, of which half is libcurl's.
+    #expect(limits[.store].inProgress <= 256)
+    #expect(limits.inProgress <= 512)
+  }
+
   @Test("a time to come back is spread over a range that grows with it, and is never earlier")
   func spread() {
     var generator = SplitMix(seed: 7)

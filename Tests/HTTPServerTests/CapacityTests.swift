@@ -53,6 +53,35 @@ struct CapacityTests {
     }
   }
 
+  @Test("a request is refused where as many wait for the handler as may, and its connection is closed")
+  func waiting() async throws {
+    try await withServer(configure: { $0.maximumWaitingRequests = 0 }, respond: echo) { server in
+      for body in ["", "Content-Length: 5\r\n\r\nhello"] {
+        let connection = try server.connect()
+        try await connection.send("POST / HTTP/1.1\r\nHost: h\r\n" + (body.isEmpty ? "\r\n" : body))
+        let response = try await connection.receiveResponse()
+        #expect(response.status == 503)
+        #expect(response["Retry-After"] == "1")
+        #expect(response["Connection"] == "close")
+        connection.endSending()
+        #expect(try await connection.receiveToEnd() == [])
+      }
+      #expect(server.server.statistics().refusedConnections[.waiting] == 2)
+    }
+  }
+
+  @Test("a request that the handler has begun with does not count as waiting")
+  func begun() async throws {
+    try await withServer(configure: { $0.maximumWaitingRequests = 1 }, respond: echo) { server in
+      let connection = try server.connect()
+      for _ in 0..<100 {
+        try await connection.send(request)
+        #expect(try await connection.receiveResponse().status == 200)
+      }
+      #expect(server.server.statistics().refusedConnections[.waiting] == 0)
+    }
+  }
+
   @Test("an unlimited address has no bound of its own")
   func unlimited() async throws {
     try await withServer(configure: { $0.maximumConnectionsPerAddress = 1 }, respond: echo) { server in

@@ -33,6 +33,10 @@ int clinux_syncfs(int descriptor);
 // prctl is variadic and pthread_setname_np needs _GNU_SOURCE. Names the calling thread; the kernel keeps 15 bytes.
 void clinux_name_thread(const char *name);
 
+// mallopt is in malloc.h, which the Glibc module does not offer. At most so many heaps; what is as long as `mapped`, in
+// bytes, is mapped by itself and given back when it is freed. False where the C library takes no such advice.
+bool clinux_limit_heaps(int count, int mapped);
+
 // preadv2 needs _GNU_SOURCE. False only when the page at that offset would have to be read from a device.
 bool clinux_is_cached(int descriptor, off_t offset);
 // As pread(2), of what is in the page cache: fewer bytes, or -1, where a device would have to be waited for.

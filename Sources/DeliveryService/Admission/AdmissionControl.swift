@@ -41,8 +41,6 @@ final class AdmissionControl: Sendable {
     var table = BucketTable(capacity: AdmissionControl.buckets)
     var classes: [AdmissionClass: Class] = [:]
     var inProgress = 0
-    /// Connections that found no place.
-    var connectionReturns = ReturnSchedule()
   }
 
   let bodies: BodyBudget
@@ -108,11 +106,7 @@ final class AdmissionControl: Sendable {
   /// Seconds after which a client that found no place for its connection is to come back.
   func secondsForConnection() -> Int {
     let now = timer.now().nanoseconds
-    let delay = state.withLock { state in
-      let rate = state.classes.values.map(\.throughput.perSecond).max() ?? ThroughputEstimate.initial
-      return state.connectionReturns.delay(perSecond: rate, now: now)
-    }
-    return Refusal.seconds(delay)
+    return Refusal.seconds(state.withLock { $0.delayForConnection(now: now) })
   }
 
   /// What was counted since the start.
@@ -202,6 +196,15 @@ extension AdmissionControl.State {
     let delay = own.returns.delay(perSecond: own.throughput.perSecond, now: now)
     classes[kind] = own
     return AdmissionControl.Refusal(reason: reason, nanoseconds: delay)
+  }
+
+  /// Such a client is likely to ask for what most others wait for: it takes its place behind them.
+  fileprivate mutating func delayForConnection(now: UInt64) -> UInt64 {
+    let busiest = classes.max { $0.value.returns.filledUntil < $1.value.returns.filledUntil }?.key ?? .store
+    var own = classes[busiest] ?? .init()
+    let delay = own.returns.delay(perSecond: own.throughput.perSecond, now: now)
+    classes[busiest] = own
+    return delay
   }
 
   /// Unix sockets have no addresses.

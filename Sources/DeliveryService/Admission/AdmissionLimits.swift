@@ -4,7 +4,8 @@ import HTTPServer
 /// How many requests are admitted: by address, by client, and in progress at once.
 ///
 /// The defaults suit a day on which a new issue comes out: many devices share few addresses, so that an address may
-/// have thousands of requests at once, one device few; what keeps the server well is the bound on requests in progress.
+/// have thousands of requests at once, one device few; what keeps the server well is the bound on requests in progress,
+/// each of which takes about 100 KiB of memory while the store is asked.
 struct AdmissionLimits: Hashable, Sendable {
   /// The limits of one class. A missing bucket is no limit.
   struct Limits: Hashable, Sendable {
@@ -23,12 +24,12 @@ struct AdmissionLimits: Hashable, Sendable {
 
   static let standard: [AdmissionClass: Limits] = [
     .store: Limits(
-      address: bucket(500, burst: 20_000), client: bucket(10, burst: 300), inProgress: 1024),
+      address: bucket(500, burst: 20_000), client: bucket(10, burst: 300), inProgress: 256),
     .ticket: Limits(
-      address: bucket(1000, burst: 20_000), client: bucket(20, burst: 500), inProgress: 1024),
+      address: bucket(1000, burst: 20_000), client: bucket(20, burst: 500), inProgress: 256),
     .completion: Limits(
-      address: bucket(500, burst: 20_000), client: bucket(5, burst: 100), inProgress: 1024),
-    .catalog: Limits(address: bucket(500, burst: 5000), client: nil, inProgress: 512),
+      address: bucket(500, burst: 20_000), client: bucket(5, burst: 100), inProgress: 256),
+    .catalog: Limits(address: bucket(500, burst: 5000), client: nil, inProgress: 256),
     .operator: Limits(
       address: bucket(500, burst: 5000), client: bucket(500, burst: 5000), inProgress: 64),
     .upload: Limits(
@@ -37,7 +38,7 @@ struct AdmissionLimits: Hashable, Sendable {
 
   var classes: [AdmissionClass: Limits] = Self.standard
   /// Requests of all classes but the operators' that are in progress at once.
-  var inProgress = 2048
+  var inProgress = 512
   /// Bytes of request bodies that are in memory at once.
   var bodyBytes = ByteCount.mebibytes(32)
   /// Addresses without a limit of their own: proxies that do not name their clients.

@@ -21,7 +21,7 @@ extension DeliveryConfiguration {
 
   static let admissionOptions: [CommandOption] = [
     .value(
-      "requests-in-progress", "N", fallback: "2048",
+      "requests-in-progress", "N", fallback: "512",
       help: "Requests that are answered at once, operators' and uploads aside; those beyond are answered 503"),
     .value(
       "body-memory", "SIZE", fallback: "32MiB",
@@ -29,7 +29,7 @@ extension DeliveryConfiguration {
     .list(
       "admission-class", "JSON5", environment: "PULLBOX_ADMISSION_CLASSES", key: "admissionClasses",
       help:
-        "Limits of a class of requests, as in the file: {class: 'store', ratePerAddress: 500, burstPerAddress: 20000, ratePerClient: 10, burstPerClient: 300, inProgress: 1024}; the classes are store, ticket, completion, catalog, operator and upload; may be repeated"
+        "Limits of a class of requests, as in the file: {class: 'store', ratePerAddress: 500, burstPerAddress: 20000, ratePerClient: 10, burstPerClient: 300, inProgress: 256}; the classes are store, ticket, completion, catalog, operator and upload; may be repeated"
     ),
   ]
 

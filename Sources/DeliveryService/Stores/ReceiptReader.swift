@@ -9,7 +9,7 @@ final class ReceiptReader: Sendable {
   /// Up to 3 MB of untrusted bytes each: not on the cooperative pool, and not on the threads of others.
   private let threads: BlockingPool
   private let receipts = Mutex(
-    RecentlyUsedCache<SHA256Digest, UnverifiedAppReceipt>(maximumCount: 4096, maximumLength: .mebibytes(16)))
+    RecentlyUsedCache<SHA256Digest, UnverifiedAppReceipt>(maximumCount: 4096, maximumLength: .mebibytes(4)))
 
   init(threads: BlockingPool) {
     self.threads = threads

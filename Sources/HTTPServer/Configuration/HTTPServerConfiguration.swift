@@ -55,6 +55,9 @@ public struct HTTPServerConfiguration: Sendable {
   public var bodyBufferLength = 262_144
   /// Unsent bytes of a streamed response at which its writer waits.
   public var streamBufferLength = 262_144
+  /// Requests of the whole server that the ``AsyncHandler`` has not begun with; one beyond is answered 503 with
+  /// `Retry-After`, and its connection is closed. What the ``InlineHandler`` answers never waits.
+  public var maximumWaitingRequests = 1024
   /// Requests answered on one connection before it is closed.
   public var maximumRequestsPerConnection = 1_000_000
 

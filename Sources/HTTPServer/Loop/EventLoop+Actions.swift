@@ -43,11 +43,16 @@ extension EventLoop {
     sendInterim(index, bytes: Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
   }
 
+  /// The refusal of a client that may come back.
+  func unavailableResponse() -> HTTPResponse {
+    var response = context.configuration.refusal(.serviceUnavailable)
+    if response.headers["Retry-After"] == nil { response.headers["Retry-After"] = "1" }
+    return response
+  }
+
   private mutating func sendRefusal(_ index: Int, with status: HTTPStatus) {
-    var response = context.configuration.refusal(status)
-    if status == .serviceUnavailable, response.headers["Retry-After"] == nil {
-      response.headers["Retry-After"] = "1"
-    }
+    let response =
+      status == .serviceUnavailable ? unavailableResponse() : context.configuration.refusal(status)
     if !table[index].isRecording { beginRecord(index) }
     put(response, on: index, isHead: false, minorVersion: 1)
     continueOutput(index)

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import CoreTypes
 internal import Glibc
+internal import Synchronization
 internal import SystemCalls
 
 extension EventLoop {
@@ -93,19 +94,24 @@ extension EventLoop {
   /// Hands a request to the async handler.
   mutating func deferToAsyncHandler(_ index: Int, bytes: Span<UInt8>, content: RequestContent) {
     let configuration = context.configuration
-    let exchange = Exchange(
-      tag: ConnectionTag(index: index, generation: table[index].generation), observer: mailbox,
-      bodyLimit: configuration.bodyBufferLength, streamLimit: configuration.streamBufferLength,
-      allowsInterim: parser.head.minorVersion > 0)
     table[index].isHead = parser.head.method == .head
     table[index].minorVersion = parser.head.minorVersion
     table[index].isChunked = content == .chunked
     table[index].bodyCount = 0
     switch content {
-    case .none: exchange.endBody(nil)
+    case .none: break
     case .length(let count): table[index].bodyCount = count
     case .chunked: table[index].chunks = ChunkedBodyParser(lineLimit: configuration.maximumChunkLineLength)
     }
+    // Before anything is allocated for it: loops read faster than tasks begin.
+    guard context.waitingCount.load(ordering: .relaxed) < configuration.maximumWaitingRequests else {
+      return refuseToWait(index)
+    }
+    let exchange = Exchange(
+      tag: ConnectionTag(index: index, generation: table[index].generation), observer: mailbox,
+      bodyLimit: configuration.bodyBufferLength, streamLimit: configuration.streamBufferLength,
+      allowsInterim: parser.head.minorVersion > 0)
+    if content == .none { exchange.endBody(nil) }
     let request: HTTPRequest
     do {
       request = try makeRequest(index, bytes: bytes, content: content, exchange: exchange)
@@ -114,7 +120,17 @@ extension EventLoop {
         index, with: configuration.refusal(.badRequest), isHead: table[index].isHead, minorVersion: 1)
     }
     table[index].exchange = exchange
+    context.waitingCount.add(1, ordering: .relaxed)
     context.requests.yield(PendingRequest(exchange: exchange, request: request))
+  }
+
+  /// Tells the client of the request that was just read to come back later, on another connection.
+  private mutating func refuseToWait(_ index: Int) {
+    counters.add(Counter.refusals + HTTPServerStatistics.Refusal.waiting.rawValue)
+    var refusal = unavailableResponse()
+    refusal.headers["Connection"] = "close"
+    respond(
+      index, with: refusal, isHead: table[index].isHead, minorVersion: table[index].minorVersion)
   }
 
   private func makeRequest(

@@ -16,6 +16,8 @@ final class ServerContext: Sendable {
   let addresses: AddressTable
   /// Open connections of all loops, but for those that were refused for want of room.
   let openCount = Atomic<Int>(0)
+  /// Requests that were handed to the async handler, and that it has not begun with.
+  let waitingCount = Atomic<Int>(0)
   /// For connections accepted from now on.
   private let tls = Mutex<TLSContext?>(nil)
 

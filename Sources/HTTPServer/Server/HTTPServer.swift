@@ -103,13 +103,17 @@ public final class HTTPServer: Sendable {
       }
       let handler = handler
       let pendingRequests = pendingRequests
+      let context = context
       // Unstructured: the server outlives the call that starts it. One task for all requests, ended by
       // drain(); the requests' own tasks are its children.
       state.requests = Task {
         await withDiscardingTaskGroup { group in
           for await request in pendingRequests {
             group.addTask {
-              await request.exchange.run(request.request) { await handler.respond(to: $0) }
+              await request.exchange.run(request.request) {
+                context.waitingCount.subtract(1, ordering: .relaxed)
+                return await handler.respond(to: $0)
+              }
             }
           }
         }

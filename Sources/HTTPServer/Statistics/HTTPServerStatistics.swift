@@ -13,6 +13,8 @@ public struct HTTPServerStatistics: Sendable, Hashable {
     case overflow
     /// Its TLS handshake failed: no version or cipher in common, or no TLS at all.
     case handshake
+    /// ``HTTPServerConfiguration/maximumWaitingRequests``.
+    case waiting
   }
 
   /// Which deadline passed and ended a connection.
