@@ -1,3 +1,20 @@
+CREATE TABLE content_jobs (
+  id TEXT PRIMARY KEY,
+  digest TEXT NOT NULL UNIQUE,
+  phase TEXT NOT NULL,
+  state TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  problem TEXT,
+  cause TEXT,
+  failures INTEGER NOT NULL,
+  renewals INTEGER NOT NULL,
+  not_before INTEGER,
+  grant_id TEXT NOT NULL,
+  terms TEXT NOT NULL,
+  bytes_verified INTEGER NOT NULL,
+  bytes_received INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE downloads (
   sequence INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
@@ -8,14 +25,15 @@ CREATE TABLE downloads (
   reason TEXT NOT NULL,
   problem TEXT,
   failures INTEGER NOT NULL,
-  renewals INTEGER NOT NULL,
   priority INTEGER NOT NULL,
   grant_id TEXT,
   terms TEXT,
   bytes_verified INTEGER NOT NULL,
   bytes_received INTEGER NOT NULL,
   placed_at INTEGER,
-  content_path TEXT
+  content_path TEXT,
+  cause TEXT,
+  not_before INTEGER
 ) STRICT;
 CREATE INDEX downloads_by_transaction ON downloads (transaction_id);
 

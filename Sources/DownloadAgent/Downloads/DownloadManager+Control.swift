@@ -18,6 +18,9 @@ extension DownloadManager {
   func request(_ event: DownloadMachine.Event, of identifier: DownloadIdentifier) throws -> DownloadStatus {
     let entry = try entry(identifier)
     let before = entry.record.machine.state
+    if event == .cancelRequested, isPlacing(entry.record) {
+      throw Problem(.stateConflict, "the content is being placed")
+    }
     guard let actions = process(event, of: identifier) else {
       throw Problem(.internalError, "the agent's state cannot be saved")
     }
@@ -55,21 +58,32 @@ extension DownloadManager {
     hub.publish(.download(status(of: entry)))
   }
 
-  func sample(_ identifier: DownloadIdentifier, at now: MonotonicInstant) {
-    guard let received = runner[identifier]?.context.progress.bytesReceived else { return }
-    runner[identifier]?.context.estimator.record(received: received, at: now)
+  private func isPlacing(_ record: DownloadRecord) -> Bool {
+    guard let job = job(of: record)?.record.machine else { return false }
+    return job.state == .active && job.phase == .place
+  }
+
+  private func job(of record: DownloadRecord) -> JobRunner.Entry? {
+    record.claimedDigest.flatMap { jobsByDigest[$0] }.flatMap { jobs[$0] }
   }
 
   private func status(of entry: Runner.Entry) -> DownloadStatus {
-    var record = entry.record
-    entry.context.progress.copy(into: &record)
-    let remaining = record.terms.map { $0.length - record.bytesVerified }
-    let isTransferring = record.machine.isTransferring
+    let record = entry.record
+    let job = job(of: record)
+    var working = job?.record
+    if let job, var record = working {
+      job.context.progress.copy(into: &record)
+      working = record
+    }
+    let isTransferring = record.machine.awaitsJob && job?.record.machine.isTransferring == true
     let estimate =
-      isTransferring
-      ? entry.context.estimator.estimate(remaining: remaining, at: clock.now())
-      : ProgressEstimator.Estimate(speed: 0, timeRemaining: record.machine.state == .finished ? 0 : nil)
-    return record.status(estimate)
+      if isTransferring, let job, let working {
+        job.context.estimator.estimate(
+          remaining: working.terms.length - working.bytesVerified, at: clock.now())
+      } else {
+        ProgressEstimator.Estimate(speed: 0, timeRemaining: record.machine.state == .finished ? 0 : nil)
+      }
+    return record.status(working, estimate)
   }
 
   private func records(of transaction: TransactionIdentifier) -> [DownloadRecord] {

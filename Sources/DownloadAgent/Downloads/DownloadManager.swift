@@ -1,15 +1,17 @@
 import Commerce
 import CoreTypes
+import Crypto
 import PullboxAPI
 import ServiceRuntime
 import SystemCalls
 
-/// Brings what was bought to this device: runs every download from its grant to its report.
+/// Brings what was bought to this device: runs every download from its grant to its report, and the content
+/// jobs that they wait for.
 ///
-/// A ``MachineRunner`` holds the downloads and runs their ``DownloadMachine``s; ``Scheduler`` chooses which
-/// of them may start; ``DownloadSteps`` does the work of a step; ``EventHub`` and ``TransactionInbox`` hear
-/// what came of it. The manager lives on a thread of its own, since persisting blocks, and nothing in it
-/// awaits in the middle of a transition.
+/// One ``MachineRunner`` holds the downloads and runs their ``DownloadMachine``s, another the jobs and their
+/// ``ContentJobMachine``s; ``Scheduler`` chooses what may start; ``DownloadSteps`` and ``ContentJobSteps`` do
+/// the work of a step; ``EventHub`` and ``TransactionInbox`` hear what came of it. The manager lives on a
+/// thread of its own, since persisting blocks, and nothing in it awaits in the middle of a transition.
 ///
 /// ```swift
 /// try await downloads.restore()                         // what an earlier process left
@@ -18,18 +20,19 @@ import SystemCalls
 /// await downloads.stop()                                // what was verified is recorded
 /// ```
 actor DownloadManager {
-  typealias Runner = MachineRunner<DownloadRecord, Activity>
+  typealias Runner = MachineRunner<DownloadRecord, Void>
+  typealias JobRunner = MachineRunner<ContentJobRecord, JobActivity>
 
-  /// What is going on about a download in this process.
-  struct Activity: Sendable {
+  /// What is going on about a content job in this process.
+  struct JobActivity: Sendable {
     /// Kept from the transfer for the placing.
     var session: StagingSession?
     var progress: TransferProgress
     var estimator = ProgressEstimator()
-    /// Remove what is staged as soon as no step runs.
+    /// Remove what is staged, and the job, as soon as no step runs.
     var discardIsDue = false
 
-    init(_ record: DownloadRecord) {
+    init(_ record: ContentJobRecord) {
       progress = TransferProgress(received: record.bytesReceived, verified: record.bytesVerified)
     }
   }
@@ -44,6 +47,7 @@ actor DownloadManager {
 
   let database: AgentDatabase
   let steps: DownloadSteps
+  let jobSteps: ContentJobSteps
   let scheduler: Scheduler
   let hub: EventHub
   let inbox: TransactionInbox
@@ -51,21 +55,33 @@ actor DownloadManager {
   let log: Log
 
   var runner: Runner
+  var jobs: JobRunner
+  /// The job of each digest.
+  var jobsByDigest: [SHA256Digest: ContentJobIdentifier] = [:]
+  /// The downloads for which the content of each digest is kept.
+  var claims: [SHA256Digest: Set<DownloadIdentifier>] = [:]
+  /// Nothing starts before everything is known.
+  private(set) var isRestored = false
   private var nextSave: MonotonicInstant
 
   init(
-    database: AgentDatabase, steps: DownloadSteps, maximumActive: Int, retryPolicy: RetryPolicy,
-    hub: EventHub, inbox: TransactionInbox, clock: any MonotonicClock, log: Log
+    database: AgentDatabase, steps: DownloadSteps, jobSteps: ContentJobSteps, maximumActive: Int,
+    retryPolicy: RetryPolicy, hub: EventHub, inbox: TransactionInbox, clock: any MonotonicClock, log: Log
   ) {
     self.database = database
     self.steps = steps
+    self.jobSteps = jobSteps
     scheduler = Scheduler(maximumActive: maximumActive)
     self.hub = hub
     self.inbox = inbox
     self.clock = clock
     self.log = log
-    runner = Runner(retryPolicy: retryPolicy, clock: clock, wakeUp: AsyncSignal()) { record in
-      try database.save(record)
+    let wakeUp = AsyncSignal()
+    runner = Runner(retryPolicy: retryPolicy, clock: clock, wallClock: steps.clock, wakeUp: wakeUp) {
+      try database.save($0)
+    }
+    jobs = JobRunner(retryPolicy: retryPolicy, clock: clock, wallClock: steps.clock, wakeUp: wakeUp) {
+      try database.save($0)
     }
     nextSave = clock.now() + Self.saveInterval
   }
@@ -73,13 +89,27 @@ actor DownloadManager {
   /// Goes on with what was persisted. Throws when the state cannot be read.
   func restore() throws {
     let records = try database.downloads()
-    let live = records.filter { !$0.machine.state.isFinal || $0.machine.state == .failed }
+    for record in records {
+      if let digest = record.claimedDigest { claims[digest, default: []].insert(record.identifier) }
+      runner.insert(record, context: (), isSaved: true)
+    }
+    let known = try database.contentJobs()
+    let live = known.filter { claims[$0.digest] != nil && $0.machine.isLive }
     try steps.library.recover()
     try steps.library.discardLeftovers(except: Set(live.map(\.identifier)))
-    for record in records {
-      runner.insert(record, context: Activity(record), isSaved: true)
-      process(.restored, of: record.identifier)
+    for record in known where !live.contains(record) { try database.removeContentJob(record.identifier) }
+    for record in live {
+      jobs.insert(record, context: JobActivity(record), isSaved: true)
+      jobsByDigest[record.digest] = record.identifier
+      processJob(.restored, of: record.identifier)
+      processJob(.held(.noReader), of: record.identifier)
     }
+    for record in records where !record.machine.state.isFinal {
+      process(.restored, of: record.identifier)
+      publish(record.identifier)
+    }
+    isRestored = true
+    schedule()
   }
 
   /// Creates the downloads of a transaction that it does not have yet.
@@ -108,12 +138,12 @@ actor DownloadManager {
 
   /// Stops every step; returns when what they verified is recorded.
   func stop() async {
-    for step in runner.stopSteps() { await step.value }
-    for identifier in runner.entries.keys { saveProgress(of: identifier) }
+    for step in runner.stopSteps() + jobs.stopSteps() { await step.value }
+    for identifier in jobs.entries.keys { saveProgress(of: identifier) }
   }
 
   private func begin(_ record: DownloadRecord) {
-    runner.insert(record, context: Activity(record), isSaved: true)
+    runner.insert(record, context: (), isSaved: true)
     publish(record.identifier)
     schedule()
   }
@@ -122,23 +152,26 @@ actor DownloadManager {
     let now = clock.now()
     let isSaveDue = nextSave <= now
     if isSaveDue { nextSave = now + Self.saveInterval }
-    for identifier in runner.dequeueDueRetries() { process(.retryDue, of: identifier) }
-    for (identifier, entry) in runner.entries where entry.record.machine.isTransferring {
-      sample(identifier, at: now)
+    _ = runner.dequeueDueRetries()
+    _ = jobs.dequeueDueRetries()
+    for (identifier, entry) in jobs.entries where entry.record.machine.isTransferring {
+      jobs[identifier]?.context.estimator.record(received: entry.context.progress.bytesReceived, at: now)
       if isSaveDue { saveProgress(of: identifier) }
-      publish(identifier)
+      publishReaders(of: entry.record.digest)
     }
     schedule()
   }
 
   private var timeToNextTurn: Duration? {
-    let isTransferring = runner.entries.values.contains { $0.record.machine.isTransferring }
-    guard isTransferring else { return runner.timeToNextRetry }
-    return min(runner.timeToNextRetry ?? Self.tick, Self.tick)
+    let isTransferring = jobs.entries.values.contains { $0.record.machine.isTransferring }
+    return [isTransferring ? Self.tick : nil, runner.timeToNextRetry, jobs.timeToNextRetry]
+      .compactMap { $0 }.min()
   }
 }
 
-extension DownloadMachine {
+extension ContentJobMachine {
   /// Bytes may be moving.
   var isTransferring: Bool { state == .active && phase == .transfer }
+  /// There is something to go on with.
+  var isLive: Bool { state == .waiting || state == .active || state == .failed }
 }

@@ -27,19 +27,19 @@ struct Library: Sendable {
     }
   }
 
-  /// Removes staging areas and small files of downloads that are not in `live`.
-  func discardLeftovers(except live: Set<DownloadIdentifier>) throws {
+  /// Removes staging areas and small files of jobs that are not in `live`.
+  func discardLeftovers(except live: Set<ContentJobIdentifier>) throws {
     for directory in [paths.staging, paths.downloads]
     where try FileSystem.status(of: directory) != nil {
       for entry in try FileSystem.list(directory) {
-        if let identifier = DownloadIdentifier(entry.name), live.contains(identifier) { continue }
+        if let identifier = ContentJobIdentifier(entry.name), live.contains(identifier) { continue }
         try FileSystem.removeRecursively("\(directory)/\(entry.name)")
       }
     }
   }
 
-  func discard(_ download: DownloadIdentifier) throws {
-    let paths = paths.paths(of: download)
+  func discard(_ job: ContentJobIdentifier) throws {
+    let paths = paths.paths(of: job)
     try FileSystem.removeRecursively(paths.staging)
     try FileSystem.removeRecursively(paths.state)
   }
@@ -48,7 +48,7 @@ struct Library: Sendable {
   /// linking the files of another product that came in the same package, where `fromOthers` allows that: a
   /// publisher of one product need not be a publisher of the other.
   func reuse(
-    _ terms: DownloadTerms, for download: DownloadIdentifier, now: Timestamp, fromOthers: Bool
+    _ terms: DownloadTerms, now: Timestamp, fromOthers: Bool
   ) throws -> LibraryItem? {
     if let own = try database.libraryItem(of: terms.product, version: terms.version),
       own.digest == terms.digest,
@@ -65,8 +65,7 @@ struct Library: Sendable {
     if item.product == terms.product, item.version == terms.version { return item }
     let source = directory(of: item.product, version: item.version)
     let target = directory(of: terms.product, version: terms.version)
-    let staging = paths.paths(of: download).staging
-    try FileSystem.removeRecursively(staging)
+    let staging = paths.paths(of: ContentJobIdentifier.random()).staging
     try FileSystem.createDirectories(FileSystem.parent(of: target))
     try HardLinkTree.make(at: staging, from: source)
     try moveAside(target)

@@ -1,17 +1,19 @@
 import PullboxAPI
 
 /// The state machine of a download: decides, without any I/O, what follows a step's end, a user's request or
-/// a delay.
+/// the end of its content job.
 ///
-/// The phase says which step of the chain grant, manifest, transfer, place, report comes next; it survives
-/// everything. State and reason say what is happening about it. ``MachineRunner`` persists the new value
-/// before an action is performed:
+/// The phase says which step of the chain grant, content, report comes next; it survives everything. State
+/// and reason say what is happening about it. ``MachineRunner`` persists the new value before an action is
+/// performed:
 ///
 /// ```swift
 /// var machine = DownloadMachine()
-/// machine.handle(.started)                                // [.run(.grant)]
-/// machine.handle(.granted(libraryHoldsContent: false))    // [.run(.manifest)]
-/// machine.handle(.pauseRequested)                         // [.stop, .reschedule]
+/// machine.handle(.started)           // [.run(.grant)]
+/// machine.handle(.granted)           // [.run(.content)]: looks whether the library has it
+/// machine.handle(.contentMissing)    // [.joinJob, .reschedule], and it waits for the job
+/// machine.handle(.contentReady)      // [.run(.content)]
+/// machine.handle(.contentHeld)       // [.run(.report)]
 /// ```
 struct DownloadMachine: StateMachine {
   typealias State = DownloadStatus.State
@@ -19,25 +21,29 @@ struct DownloadMachine: StateMachine {
   /// In order; each needs what the one before has brought.
   enum Phase: String, CaseIterable, Hashable, Sendable {
     case grant
-    case manifest
-    case transfer
-    case place
+    /// Its content is in the library, or a ``ContentJobMachine`` brings it there.
+    case content
     case report
   }
 
   enum Event: Hashable, Sendable {
     /// The scheduler has a place for it.
     case started
-    case granted(libraryHoldsContent: Bool)
-    case manifestVerified
-    case transferCompleted
-    case placed
+    case granted
+    /// The library has the content.
+    case contentHeld
+    /// The library does not have the content.
+    case contentMissing
+    /// The job that it waits for has ended well.
+    case contentReady
+    /// The job that it waits for has failed.
+    case contentFailed(StepFailure)
+    /// The job that it waits for needs another grant.
+    case termsNeeded(StepFailure, madeProgress: Bool)
     /// The server has recorded the completion; the transaction's end is no longer this download's matter.
     case reportAccepted
-    /// The running step ended without success. `madeProgress`: pieces were verified meanwhile.
-    case stepFailed(StepFailure, madeProgress: Bool)
-    case ticketRenewed
-    case retryDue
+    /// The running step ended without success.
+    case stepFailed(StepFailure)
     /// The library lost what had been placed before the server knew of it.
     case contentLost
     case pauseRequested
@@ -50,50 +56,48 @@ struct DownloadMachine: StateMachine {
   enum Action: Hashable, Sendable {
     /// Run the step of that phase and report how it ended.
     case run(Phase)
-    case renewTicket
-    /// End the running step; what it has verified stays.
+    /// End the running step.
     case stop
-    /// Send ``Event/retryDue`` after the retry policy's delay for that many failures in a row.
+    /// Start again after the retry policy's delay for that many failures in a row.
     case scheduleRetry(failures: Int, notBefore: Duration?)
     /// Ask the scheduler: a place has become free, or another download wants one.
     case reschedule
-    /// Remove what lies in the staging folder.
-    case discardStaging
+    /// Wait for the job of the content's digest, which begins if there is none.
+    case joinJob
+    /// The job is not to wait for its delay.
+    case hurryJob
     /// Tell the transaction how its download ended, or that it is under way again.
     case notifyTransaction
     /// The request does not fit the state.
     case reject
   }
 
-  /// Fresh tickets asked for in a row without a verified piece between them, at most.
-  static let maximumRenewals = 3
-  /// Failures in a row that speak against the server's bytes, without a verified piece between them, at most.
-  static let maximumViolations = 8
-
   private(set) var phase: Phase
   private(set) var state: State
   private(set) var reason: StatusReason
   /// What the last failure of a step brought; gone when the step succeeds.
   private(set) var problem: Problem?
-  /// Failures in a row.
+  private(set) var cause: String?
+  /// Failures in a row, without a verified piece between them.
   private(set) var failures: Int
-  private(set) var renewals: Int
+  /// Its content job goes on in its place; not persisted, since it looks again after a restart.
+  private(set) var awaitsJob = false
 
   /// A new download by default; otherwise what was persisted.
   init(
     phase: Phase = .grant, state: State = .waiting, reason: StatusReason = .queued,
-    problem: Problem? = nil, failures: Int = 0, renewals: Int = 0
+    problem: Problem? = nil, cause: String? = nil, failures: Int = 0
   ) {
     self.phase = phase
     self.state = state
     self.reason = reason
     self.problem = problem
+    self.cause = cause
     self.failures = failures
-    self.renewals = renewals
   }
 
-  /// Whether the scheduler may start it.
-  var isReady: Bool { state == .waiting && reason == .queued }
+  /// Whether the scheduler may start it, once the delay of a retry is over.
+  var isReady: Bool { state == .waiting && !awaitsJob }
 
   mutating func handle(_ event: Event) -> [Action] {
     switch event {
@@ -111,15 +115,26 @@ struct DownloadMachine: StateMachine {
 }
 
 extension DownloadMachine {
-  static var saveFailed: Event? { .stepFailed(.retry(.storageFailure), madeProgress: false) }
-  var retriesAfterFailedSave: Bool { state == .waiting }
+  static func saveFailed(_ error: StepFailure, during event: Event) -> Event? {
+    switch event {
+    // The user is told, and nothing else has happened.
+    case .pauseRequested, .resumeRequested, .cancelRequested: nil
+    default: .stepFailed(error)
+    }
+  }
+
+  var retriesAfterFailedSave: Bool { false }
+
+  static func leavesRetry(_ event: Event) -> Bool {
+    event == .restored
+  }
 
   static func runnerAction(for action: Action) -> RunnerAction? {
     switch action {
     case .stop: .stopStep
     case .scheduleRetry(let failures, let notBefore):
       .scheduleRetry(failures: failures, notBefore: notBefore)
-    case .run, .renewTicket, .reschedule, .discardStaging, .notifyTransaction, .reject: nil
+    case .run, .reschedule, .joinJob, .hurryJob, .notifyTransaction, .reject: nil
     }
   }
 }
@@ -130,9 +145,17 @@ extension DownloadMachine {
     case .started where isReady:
       transition(.active, Self.reason(while: phase))
       return [.run(phase)]
-    case .retryDue where !isReady:
-      transition(.waiting, .queued)
-      return [.reschedule]
+    case .contentReady where awaitsJob:
+      return advance(to: .content)
+    case .contentFailed(let failure) where awaitsJob:
+      return fail(failure)
+    case .termsNeeded(let failure, let madeProgress) where awaitsJob:
+      if madeProgress { succeed() }
+      phase = .grant
+      return retry(after: failure, notBefore: nil)
+    case .stepFailed(let failure):
+      // It could not be persisted that it was started.
+      return retry(after: failure, notBefore: nil)
     default:
       return []
     }
@@ -140,57 +163,39 @@ extension DownloadMachine {
 
   private mutating func whileActive(_ event: Event) -> [Action] {
     switch (phase, event) {
-    case (.grant, .granted(libraryHoldsContent: false)): return advance(to: .manifest)
-    case (.grant, .granted(libraryHoldsContent: true)): return advance(to: .report)
-    case (.manifest, .manifestVerified): return advance(to: .transfer)
-    case (.transfer, .transferCompleted): return advance(to: .place)
-    case (.place, .placed): return advance(to: .report)
-    case (.place, .contentLost), (.report, .contentLost):
+    case (.grant, .granted): return advance(to: .content)
+    case (.content, .contentHeld):
+      succeed()
+      return advance(to: .report)
+    case (.content, .contentMissing):
+      transition(.waiting, .waitingForContent)
+      awaitsJob = true
+      return [.joinJob, .reschedule]
+    case (.report, .contentLost):
       // Nothing of it is left, so it comes anew; the grant may have changed meanwhile.
       phase = .grant
       transition(.waiting, .queued)
-      return [.discardStaging, .reschedule]
+      return [.reschedule]
     case (.report, .reportAccepted):
       transition(.finished, .placed)
       succeed()
-      return [.discardStaging, .notifyTransaction, .reschedule]
-    case (.manifest, .ticketRenewed), (.transfer, .ticketRenewed):
-      transition(.active, Self.reason(while: phase))
-      return [.run(phase)]
-    case (_, .stepFailed(let failure, let madeProgress)):
-      return handleFailure(failure, madeProgress: madeProgress)
+      return [.notifyTransaction, .reschedule]
+    case (_, .stepFailed(let failure)):
+      return handleFailure(failure)
     default:
       return []
     }
   }
 
-  private mutating func handleFailure(_ failure: StepFailure, madeProgress: Bool) -> [Action] {
-    if madeProgress { succeed() }
-    problem = failure.problem
+  private mutating func handleFailure(_ failure: StepFailure) -> [Action] {
     switch failure.recovery {
-    case .renewTicket:
-      guard phase == .manifest || phase == .transfer, renewals < Self.maximumRenewals else {
-        return fail(failure.reason)
-      }
-      renewals += 1
-      transition(.active, .renewingTicket)
-      return [.renewTicket]
     case .requestGrant:
       // Before there is a grant, or once what it was for is placed, a new one would not help.
-      guard phase != .grant, phase != .report else { return fail(failure.reason) }
-      failures += 1
+      guard phase == .content else { return fail(failure) }
       phase = .grant
-      transition(.waiting, failure.reason)
-      return [.scheduleRetry(failures: failures, notBefore: nil), .reschedule]
-    case .retry(let notBefore):
-      failures += 1
-      if failure.reason == .protocolViolation, failures >= Self.maximumViolations {
-        return fail(.integrity)
-      }
-      transition(.waiting, failure.reason)
-      return [.scheduleRetry(failures: failures, notBefore: notBefore), .reschedule]
-    case .giveUp:
-      return fail(failure.reason)
+      return retry(after: failure, notBefore: nil)
+    case .retry(let notBefore): return retry(after: failure, notBefore: notBefore)
+    case .renewTicket, .giveUp: return fail(failure)
     }
   }
 
@@ -212,6 +217,7 @@ extension DownloadMachine {
       return [.reschedule]
     case (.resumeRequested, .waiting):
       // An impatient user need not wait for the timer.
+      guard !awaitsJob else { return [.hurryJob] }
       transition(.waiting, .queued)
       return [.reschedule]
     case (.resumeRequested, .active): return []
@@ -222,7 +228,8 @@ extension DownloadMachine {
       let wasActive = state == .active
       transition(.cancelled, .user)
       problem = nil
-      return (wasActive ? [.stop] : []) + [.discardStaging, .notifyTransaction, .reschedule]
+      cause = nil
+      return (wasActive ? [.stop] : []) + [.notifyTransaction, .reschedule]
     case (.cancelRequested, .cancelled): return []
     default: return [.reject]
     }
@@ -230,41 +237,51 @@ extension DownloadMachine {
 
   private mutating func restore() -> [Action] {
     guard state == .waiting || state == .active else { return [] }
-    transition(.waiting, .queued)
-    failures = 0
-    renewals = 0
+    if state == .active || reason == .waitingForContent { transition(.waiting, .queued) }
+    awaitsJob = false
     return [.reschedule]
   }
 
   private mutating func advance(to phase: Phase) -> [Action] {
     self.phase = phase
-    succeed()
+    problem = nil
+    cause = nil
     transition(.active, Self.reason(while: phase))
     return [.run(phase)]
   }
 
-  private mutating func fail(_ reason: StatusReason) -> [Action] {
-    transition(.failed, reason)
+  private mutating func retry(after failure: StepFailure, notBefore: Duration?) -> [Action] {
+    failures += 1
+    problem = failure.problem
+    cause = failure.cause
+    transition(.waiting, failure.reason)
+    return [.scheduleRetry(failures: failures, notBefore: notBefore), .reschedule]
+  }
+
+  private mutating func fail(_ failure: StepFailure) -> [Action] {
+    problem = failure.problem
+    cause = failure.cause
+    transition(.failed, failure.reason)
     return [.notifyTransaction, .reschedule]
   }
 
   private mutating func succeed() {
     failures = 0
-    renewals = 0
     problem = nil
+    cause = nil
   }
 
   private mutating func transition(_ state: State, _ reason: StatusReason) {
     self.state = state
     self.reason = reason
+    awaitsJob = false
   }
 
   private static func reason(while phase: Phase) -> StatusReason {
     switch phase {
     case .grant: .requestingGrant
-    case .manifest: .fetchingManifest
-    case .transfer: .transferring
-    case .place: .placing
+    // The library checks what it has.
+    case .content: .placing
     case .report: .reporting
     }
   }

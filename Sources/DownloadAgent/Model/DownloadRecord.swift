@@ -15,12 +15,13 @@ struct DownloadRecord: MachineRecord {
   var priority = 0
   var grant: GrantIdentifier?
   var terms: DownloadTerms?
-  /// At the last time it was persisted; a running transfer counts in its ``TransferProgress``.
+  /// When it last had to do with its content job, which counts until then.
   var bytesVerified = ByteCount.zero
   var bytesReceived = ByteCount.zero
   var placedAt: Timestamp?
   /// What a reader opens.
   var contentPath: String?
+  var notBefore: Timestamp?
 
   init(
     identifier: DownloadIdentifier, sequence: Int64, transaction: TransactionIdentifier,
@@ -42,21 +43,34 @@ struct DownloadRecord: MachineRecord {
     }
   }
 
-  /// What the control interface shows.
-  func status(_ estimate: ProgressEstimator.Estimate) -> DownloadStatus {
-    DownloadStatus(
+  /// The content whose job is kept for this download: until the library has it, or it is given up.
+  var claimedDigest: SHA256Digest? {
+    switch machine.state {
+    case .waiting, .active, .paused, .failed: machine.phase == .report ? nil : terms?.digest
+    case .finished, .cancelled: nil
+    }
+  }
+
+  /// What the control interface shows; `job` is the one of ``claimedDigest``.
+  func status(_ job: ContentJobRecord?, _ estimate: ProgressEstimator.Estimate) -> DownloadStatus {
+    // While it waits for its job, the job's state is its own.
+    let working = machine.awaitsJob ? job?.machine : nil
+    let verified = job?.bytesVerified ?? bytesVerified
+    return DownloadStatus(
       id: identifier, product: product, version: terms?.version, transaction: transaction,
-      state: machine.state, reason: machine.reason.rawValue, bytesVerified: bytesVerified,
-      bytesTotal: terms?.length, bytesReceived: bytesReceived,
+      state: working?.state == .active ? .active : machine.state,
+      reason: (working?.reason ?? machine.reason).rawValue, bytesVerified: verified,
+      bytesTotal: terms?.length, bytesReceived: job?.bytesReceived ?? bytesReceived,
       progress: machine.state == .finished
-        ? 1 : ProgressEstimator.fraction(verified: bytesVerified, of: terms?.length),
-      timeRemaining: estimate.timeRemaining, speed: estimate.speed, error: machine.problem,
+        ? 1 : ProgressEstimator.fraction(verified: verified, of: terms?.length),
+      timeRemaining: estimate.timeRemaining, speed: estimate.speed,
+      error: working == nil ? machine.problem : working?.problem,
       contentPath: machine.state == .finished ? contentPath : nil)
   }
 }
 
 extension DownloadIdentifier {
-  /// 64 random bits. Also the name of the download's staging folder.
+  /// 64 random bits.
   static func random() -> DownloadIdentifier {
     guard let identifier = DownloadIdentifier(Hexadecimal.encode(RandomBytes.make(8))) else {
       preconditionFailure("16 hexadecimal digits name a download")

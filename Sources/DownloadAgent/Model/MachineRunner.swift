@@ -7,15 +7,23 @@ protocol StateMachine: Hashable, Sendable {
   associatedtype Event: Sendable
   associatedtype Action: Sendable
 
-  /// What the machine is told when the state it came to could not be persisted; nil leaves it where it was.
-  static var saveFailed: Event? { get }
+  /// What the machine is told when the state that `event` brought it to could not be persisted; nil leaves it
+  /// where it was.
+  static func saveFailed(_ error: StepFailure, during event: Event) -> Event?
   /// Whether a timer has to come back to the machine after a transition that could not be persisted.
   var retriesAfterFailedSave: Bool { get }
+
+  /// Whether a retry that waits goes on waiting, though `event` has changed the machine.
+  static func leavesRetry(_ event: Event) -> Bool
 
   mutating func handle(_ event: Event) -> [Action]
 
   /// What the runner does about `action` itself; nil when the action is the owner's to perform.
   static func runnerAction(for action: Action) -> RunnerAction?
+}
+
+extension StateMachine {
+  static func leavesRetry(_ event: Event) -> Bool { false }
 }
 
 /// The actions that every machine has in common.
@@ -34,6 +42,16 @@ protocol MachineRecord: Hashable, Sendable {
 
   var identifier: Identifier { get }
   var machine: Machine { get set }
+  /// Until when a retry waits; kept for the next start, and for people.
+  var notBefore: Timestamp? { get set }
+}
+
+extension MachineRecord {
+  /// Of a record whose machine starts anew in the next process.
+  var notBefore: Timestamp? {
+    get { nil }
+    set {}
+  }
 }
 
 /// Runs the state machines of many records, each transition in the same order: the machine decides, the new
@@ -86,18 +104,21 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
   let wakeUp: AsyncSignal
 
   private let clock: any MonotonicClock
+  private let wallClock: any WallClock
   private let retryPolicy: RetryPolicy
   private var generator: any RandomNumberGenerator & Sendable
   private let save: @Sendable (Record) throws -> Void
 
   /// `save` blocks until the record is durable. `generator` is where the jitter of retries comes from.
   init(
-    retryPolicy: RetryPolicy, clock: any MonotonicClock, wakeUp: AsyncSignal,
+    retryPolicy: RetryPolicy, clock: any MonotonicClock, wallClock: any WallClock = SystemWallClock(),
+    wakeUp: AsyncSignal,
     generator: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
     save: @escaping @Sendable (Record) throws -> Void
   ) {
     self.retryPolicy = retryPolicy
     self.clock = clock
+    self.wallClock = wallClock
     self.wakeUp = wakeUp
     self.generator = generator
     self.save = save
@@ -109,9 +130,17 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
     set { entries[identifier] = newValue }
   }
 
-  /// Takes a record in; one that is not on disk yet is persisted with its first event.
+  /// Takes a record in; one that is not on disk yet is persisted with its first event. A delay that an
+  /// earlier process began is waited for to its end.
   mutating func insert(_ record: Record, context: Context, isSaved: Bool) {
-    entries[record.identifier] = Entry(record: record, context: context, isSaved: isSaved)
+    let delay = record.notBefore.map { min($0 - wallClock.now(), retryPolicy.longestRequestedDelay) }
+    let retryAt = delay.flatMap { $0 > .zero ? clock.now() + $0 : nil }
+    entries[record.identifier] = Entry(record: record, context: context, retryAt: retryAt, isSaved: isSaved)
+  }
+
+  /// Forgets a record; its step must be over.
+  mutating func remove(_ identifier: Identifier) {
+    entries[identifier] = nil
   }
 
   /// One transition: the machine, then `change` to the rest of the record, then the disk, then the runner's
@@ -124,18 +153,37 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
     var record = entry.record
     let actions = record.machine.handle(event)
     change(&record)
+    let delay = setDelay(of: &record, comingFrom: entry.record, by: event, actions)
     let hasChanged = !entry.isSaved || record != entry.record
     do {
       if hasChanged { try save(record) }
     } catch {
-      return handleFailedSave(of: entry.record, error)
+      return handleFailedSave(of: entry.record, during: event, error)
     }
     entries[identifier]?.record = record
     entries[identifier]?.isSaved = true
-    if record.machine != entry.record.machine { entries[identifier]?.retryAt = nil }
+    if record.machine != entry.record.machine, !Machine.leavesRetry(event) {
+      entries[identifier]?.retryAt = nil
+    }
     return Transition(
-      before: entry.record, after: record, actions: perform(actions, on: identifier), hasChanged: hasChanged,
-      saveError: nil)
+      before: entry.record, after: record, actions: perform(actions, on: identifier, delay),
+      hasChanged: hasChanged, saveError: nil)
+  }
+
+  /// The delay of the retry that `actions` ask for, noted in `record`.
+  private mutating func setDelay(
+    of record: inout Record, comingFrom before: Record, by event: Machine.Event, _ actions: [Machine.Action]
+  ) -> Duration? {
+    for action in actions {
+      guard case .scheduleRetry(let failures, let notBefore) = Machine.runnerAction(for: action) else {
+        continue
+      }
+      let delay = retryPolicy.delay(failures: failures, notBefore: notBefore, using: &generator)
+      record.notBefore = wallClock.now() + delay
+      return delay
+    }
+    if record.machine != before.machine, !Machine.leavesRetry(event) { record.notBefore = nil }
+    return nil
   }
 
   /// Changes a record beside its machine; throws, and leaves it as it was, when it cannot be persisted.
@@ -149,24 +197,28 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
     entries[identifier]?.isSaved = true
   }
 
-  private mutating func handleFailedSave(of before: Record, _ error: any Error) -> Transition {
+  private mutating func handleFailedSave(
+    of before: Record, during event: Machine.Event, _ error: any Error
+  ) -> Transition {
     let identifier = before.identifier
     var after = before
-    let actions = Machine.saveFailed.map { after.machine.handle($0) } ?? []
+    let failure = StepFailure(savingFailedWith: error)
+    let actions = Machine.saveFailed(failure, during: event).map { after.machine.handle($0) } ?? []
+    let delay = setDelay(of: &after, comingFrom: before, by: event, actions)
     entries[identifier]?.record = after
     if after != before { entries[identifier]?.isSaved = false }
-    let remaining = perform(actions, on: identifier)
+    let remaining = perform(actions, on: identifier, delay)
     if after.machine.retriesAfterFailedSave { scheduleRetry(of: identifier, after: Self.saveRetryDelay) }
     return Transition(before: before, after: after, actions: remaining, hasChanged: true, saveError: error)
   }
 
-  private mutating func perform(_ actions: [Machine.Action], on identifier: Identifier) -> [Machine.Action] {
+  private mutating func perform(
+    _ actions: [Machine.Action], on identifier: Identifier, _ delay: Duration?
+  ) -> [Machine.Action] {
     var remaining: [Machine.Action] = []
     for action in actions {
       switch Machine.runnerAction(for: action) {
-      case .scheduleRetry(let failures, let notBefore):
-        let delay = retryPolicy.delay(failures: failures, notBefore: notBefore, using: &generator)
-        scheduleRetry(of: identifier, after: delay)
+      case .scheduleRetry: if let delay { scheduleRetry(of: identifier, after: delay) }
       case .stopStep: entries[identifier]?.step?.cancel()
       case nil: remaining.append(action)
       }
@@ -192,6 +244,16 @@ extension MachineRunner {
     }
     for retry in due { entries[retry.identifier]?.retryAt = nil }
     return due.sorted { $0.at < $1.at }.map(\.identifier)
+  }
+
+  /// Whether no retry of the record is still to wait.
+  func isDue(_ identifier: Identifier) -> Bool {
+    entries[identifier]?.retryAt.map { $0 <= clock.now() } ?? true
+  }
+
+  /// The record need not wait any more.
+  mutating func cancelRetry(of identifier: Identifier) {
+    entries[identifier]?.retryAt = nil
   }
 
   /// Zero when one is due; nil when none is scheduled.

@@ -1,11 +1,17 @@
 import Commerce
 import PullboxAPI
 
-/// Decides which waiting downloads are started. A pure value.
+/// Decides what is started. A pure value.
 struct Scheduler: Hashable, Sendable {
+  /// What waits for its turn.
+  enum Work: Hashable, Sendable {
+    case download(DownloadIdentifier)
+    case job(ContentJobIdentifier)
+  }
+
   /// What the choice depends on.
   struct Candidate: Hashable, Sendable {
-    var identifier: DownloadIdentifier
+    var work: Work
     var product: ProductIdentifier
     /// Higher goes first.
     var priority: Int
@@ -14,20 +20,20 @@ struct Scheduler: Hashable, Sendable {
     var isReady: Bool
     /// Its step runs, or has been stopped and is not over yet.
     var isBusy: Bool
-    /// What is left costs next to nothing: it needs no place.
+    /// False for what costs next to nothing: it needs no place.
     var needsPlace: Bool
   }
 
-  /// Downloads that transfer at the same time, at least 1.
+  /// Grants that are asked for and content that is transferred at the same time, at least 1.
   var maximumActive: Int
 
-  /// The ones to start now, in that order. Two downloads of one product never run at once: the second finds
-  /// in the library what the first has placed. Nothing that runs is interrupted for a higher priority.
-  func selection(from candidates: [Candidate]) -> [DownloadIdentifier] {
+  /// The ones to start now, in that order. Of one product only one runs at once: the second finds in the
+  /// library what the first has placed. Nothing that runs is interrupted for a higher priority.
+  func selection(from candidates: [Candidate]) -> [Work] {
     let busy = candidates.filter(\.isBusy)
     var products = Set(busy.map(\.product))
     var places = maximumActive - busy.count { $0.needsPlace }
-    var selected: [DownloadIdentifier] = []
+    var selected: [Work] = []
     let waiting = candidates.filter { $0.isReady && !$0.isBusy }
       .sorted { ($0.priority, $1.sequence) > ($1.priority, $0.sequence) }
     for candidate in waiting where !products.contains(candidate.product) {
@@ -36,7 +42,7 @@ struct Scheduler: Hashable, Sendable {
         places -= 1
       }
       products.insert(candidate.product)
-      selected.append(candidate.identifier)
+      selected.append(candidate.work)
     }
     return selected
   }

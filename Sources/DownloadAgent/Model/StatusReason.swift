@@ -22,6 +22,10 @@ struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringConvertib
   static let insufficientSpace = StatusReason("insufficient-space")
   static let storageFailure = StatusReason("storage-failure")
   static let tooManyRequests = StatusReason("too-many-requests")
+  /// The grant is to be asked for again.
+  static let grantNeeded = StatusReason("grant-needed")
+  /// The content job is another download's as well, or has not begun.
+  static let waitingForContent = StatusReason("waiting-for-content")
 
   // Active.
   static let requestingGrant = StatusReason("requesting-grant")

@@ -1,5 +1,6 @@
 import ContentPackage
 import CoreTypes
+import Database
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -22,21 +23,39 @@ struct StepFailure: Error, Hashable, Sendable {
   var recovery: Recovery
   /// What a service answered, for the control interface.
   var problem: Problem?
+  /// One line for people: the call, the path and the error's name; or what the network said.
+  var cause: String?
 
-  init(_ reason: StatusReason, _ recovery: Recovery, problem: Problem? = nil) {
+  init(_ reason: StatusReason, _ recovery: Recovery, problem: Problem? = nil, cause: String? = nil) {
     self.reason = reason
     self.recovery = recovery
     self.problem = problem
+    self.cause = cause
   }
 
   static func retry(
-    _ reason: StatusReason, notBefore: Duration? = nil, problem: Problem? = nil
+    _ reason: StatusReason, notBefore: Duration? = nil, problem: Problem? = nil, cause: String? = nil
   ) -> StepFailure {
-    StepFailure(reason, .retry(notBefore: notBefore), problem: problem)
+    StepFailure(reason, .retry(notBefore: notBefore), problem: problem, cause: cause)
   }
 
-  static func permanent(_ reason: StatusReason, problem: Problem? = nil) -> StepFailure {
-    StepFailure(reason, .giveUp, problem: problem)
+  static func permanent(
+    _ reason: StatusReason, problem: Problem? = nil, cause: String? = nil
+  ) -> StepFailure {
+    StepFailure(reason, .giveUp, problem: problem, cause: cause)
+  }
+}
+
+extension StepFailure {
+  /// The agent's own state could not be saved.
+  init(savingFailedWith error: any Error) {
+    let isOutOfSpace =
+      switch error {
+      case let error as DatabaseError: error.code == .outOfSpace
+      case let error as SystemError: error.isOutOfSpace
+      default: false
+      }
+    self = .retry(isOutOfSpace ? .insufficientSpace : .storageFailure, cause: String(describing: error))
   }
 }
 

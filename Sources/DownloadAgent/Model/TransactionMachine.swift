@@ -93,7 +93,7 @@ struct TransactionMachine: StateMachine {
 
 extension TransactionMachine {
   /// A state that cannot be persisted is tried again from the one before.
-  static var saveFailed: Event? { nil }
+  static func saveFailed(_ error: StepFailure, during event: Event) -> Event? { nil }
   var retriesAfterFailedSave: Bool { true }
 
   static func runnerAction(for action: Action) -> RunnerAction? {

@@ -65,14 +65,17 @@ public final class AgentService: Service {
     let inbox = TransactionInbox(wakeUp: AsyncSignal())
     let maximumDownloads = configuration.maximumDownloads ?? 3
     let library = Library(paths: paths, database: database)
+    let trustedKeys = Set(configuration.trustedPublisherKeys ?? [])
     var limits = tuning.transfer
     if let speed = configuration.maximumSpeed { limits.maximumSpeed = ByteCount(speed) }
     downloads = DownloadManager(
       database: database,
       steps: DownloadSteps(
-        server: delivery, store: store, client: client, library: library,
+        server: delivery, store: store, library: library, clock: wallClock, trustedKeys: trustedKeys),
+      jobSteps: ContentJobSteps(
+        server: delivery, client: client, library: library,
         buffers: BufferPool(limit: max(tuning.buffers, 2 * maximumDownloads)), clock: wallClock,
-        trustedKeys: Set(configuration.trustedPublisherKeys ?? []), limits: limits),
+        trustedKeys: trustedKeys, limits: limits),
       maximumActive: maximumDownloads, retryPolicy: tuning.downloadRetry, hub: hub,
       inbox: inbox, clock: clock, log: log)
     transactions = TransactionManager(

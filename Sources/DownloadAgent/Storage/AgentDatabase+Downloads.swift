@@ -36,9 +36,9 @@ extension AgentDatabase {
       identifier: identifier, sequence: 0, transaction: transaction, product: product)
     try connection.execute(
       """
-      INSERT INTO downloads (id, transaction_id, product, phase, state, reason, failures, renewals, priority,
+      INSERT INTO downloads (id, transaction_id, product, phase, state, reason, failures, priority,
         bytes_verified, bytes_received)
-      VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, 0, 0)
+      VALUES (?, ?, ?, ?, ?, ?, 0, ?, 0, 0)
       """,
       [
         .text(identifier.description), .text(transaction.description), .text(product.description),
@@ -58,15 +58,16 @@ extension AgentDatabase {
     let machine = record.machine
     try connection.execute(
       """
-      UPDATE downloads SET phase = ?, state = ?, reason = ?, problem = ?, failures = ?, renewals = ?,
-        priority = ?, grant_id = ?, terms = ?, bytes_verified = ?, bytes_received = ?, placed_at = ?,
-        content_path = ?
+      UPDATE downloads SET phase = ?, state = ?, reason = ?, problem = ?, cause = ?, failures = ?,
+        not_before = ?, priority = ?, grant_id = ?, terms = ?, bytes_verified = ?, bytes_received = ?,
+        placed_at = ?, content_path = ?
       WHERE id = ?
       """,
       [
         .text(machine.phase.rawValue), .text(machine.state.rawValue), .text(machine.reason.rawValue),
-        .optional(try machine.problem.map { try text($0) }), .integer(machine.failures),
-        .integer(machine.renewals), .integer(record.priority), .optional(record.grant?.description),
+        .optional(try machine.problem.map { try text($0) }), .optional(machine.cause),
+        .integer(machine.failures), .optional(record.notBefore), .integer(record.priority),
+        .optional(record.grant?.description),
         .optional(try record.terms.map { try text($0) }), .byteCount(record.bytesVerified),
         .byteCount(record.bytesReceived), .optional(record.placedAt), .optional(record.contentPath),
         .text(record.identifier.description),
@@ -96,7 +97,8 @@ extension AgentDatabase {
       state: try require(DownloadMachine.State(rawValue: try row.text("state")), "downloads.state"),
       reason: StatusReason(rawValue: try row.text("reason")),
       problem: try value(Problem.self, try row.optionalText("problem")),
-      failures: Int(try row.integer("failures")), renewals: Int(try row.integer("renewals")))
+      cause: try row.optionalText("cause"), failures: Int(try row.integer("failures")))
+    record.notBefore = try row.optionalTimestamp("not_before")
     record.priority = Int(try row.integer("priority"))
     record.grant = try row.optionalText("grant_id").map {
       try require(GrantIdentifier($0), "downloads.grant_id")

@@ -77,6 +77,7 @@ struct AgentDatabase: Sendable {
         """),
     Migration(
       "manifests of what is placed", script: "ALTER TABLE library ADD COLUMN manifest BLOB;"),
+    splitDownloads,
   ]
 
   /// A value as JSON text, which people can read in the file.

@@ -1,5 +1,3 @@
-import PullboxAPI
-
 /// The paths of the agent's files and directories.
 struct StatePaths: Hashable, Sendable {
   let state: String
@@ -13,13 +11,13 @@ struct StatePaths: Hashable, Sendable {
   /// What is on its way out.
   var trash: String { "\(library)/.trash" }
 
-  func paths(of download: DownloadIdentifier) -> DownloadPaths {
-    DownloadPaths(state: "\(downloads)/\(download)", staging: "\(staging)/\(download)")
+  func paths(of job: ContentJobIdentifier) -> ContentJobPaths {
+    ContentJobPaths(state: "\(downloads)/\(job)", staging: "\(staging)/\(job)")
   }
 }
 
-/// Where the files of one download lie while it is not finished.
-struct DownloadPaths: Hashable, Sendable {
+/// Where the files of one content job lie.
+struct ContentJobPaths: Hashable, Sendable {
   /// A directory of the agent's state, for what is small: ``manifest`` and ``journal``.
   let state: String
   /// The staging area, on the library's file system, so that placing is a rename.

@@ -2,7 +2,7 @@ import ContentPackage
 import CoreTypes
 import SystemCalls
 
-/// Owns the staging area and the journal of one download while it is worked on, on a thread of its own:
+/// Owns the staging area and the journal of one content job while it is worked on, on a thread of its own:
 /// everything here blocks. Lives from the transfer to the placing, so that what is open and known stays so.
 actor StagingSession {
   /// How a queue of received pieces ended.
@@ -19,11 +19,11 @@ actor StagingSession {
   nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
 
   let manifest: Manifest
-  private let paths: DownloadPaths
+  private let paths: ContentJobPaths
   private var area: StagingArea?
   private var journal: PieceJournal?
 
-  init(manifest: Manifest, paths: DownloadPaths) {
+  init(manifest: Manifest, paths: ContentJobPaths) {
     self.manifest = manifest
     self.paths = paths
   }

@@ -63,33 +63,32 @@ import Testing
   }
 
   /// Where the chain can be held up, and how it shows.
-  static let stations: [(String, DownloadMachine.Phase)] = [
-    ("POST /v1/grants", .grant), ("GET /v1/content/manifest", .manifest), ("GET /v1/content", .transfer),
-    ("POST /v1/grants/completion", .report),
+  static let stations = [
+    "POST /v1/grants", "GET /v1/content/manifest", "GET /v1/content", "POST /v1/grants/completion",
   ]
 
   @Test(
     "an agent that starts again goes on where it was, and fetches no verified piece twice",
     arguments: stations)
-  func restarts(_ station: (String, DownloadMachine.Phase)) async throws {
+  func restarts(_ station: String) async throws {
     let package = try FixturePackage.file(length: 5 * Self.mebibyte + 77)
     let server = FakeServer([package])
     let harness = try AgentHarness()
     let down = Problem(.unavailable)
     try await server.open { url in
-      if station.1 == .transfer {
+      if station == "GET /v1/content" {
         server.change {
           $0.contentFaults =
             [.cut(after: 3 * Self.mebibyte + 9)] + Array(repeating: .problem(.unavailable), count: 1000)
         }
       } else {
-        server.change { $0.refusals[station.0] = [down] }
+        server.change { $0.refusals[station] = [down] }
       }
       try server.queuePurchase()
       try await harness.run(server: url) { agent in
         let waiting = try await agent.download(.waiting, "server-unavailable")
         #expect(waiting.error?.code == .unavailable)
-        if station.1 == .transfer { #expect(waiting.bytesVerified == .mebibytes(3)) }
+        if station == "GET /v1/content" { #expect(waiting.bytesVerified == .mebibytes(3)) }
       }
       // No agent runs any more; what was reached is on disk alone.
       server.change { state in
@@ -118,10 +117,19 @@ import Testing
       // The files are placed; put the records back to what they were before the rename.
       let database = try AgentDatabase(path: harness.directory.path("state/agent.sqlite"))
       var record = try #require(try database.downloads().first)
-      record.machine = DownloadMachine(phase: .place, state: .active, reason: .placing)
+      record.machine = DownloadMachine(phase: .content)
       record.placedAt = nil
       record.contentPath = nil
       try database.save(record)
+      var job = ContentJobRecord(
+        identifier: .random(), grant: try #require(record.grant), terms: try #require(record.terms))
+      job.machine = ContentJobMachine(phase: .place, state: .active, reason: .placing)
+      try database.save(job)
+      // What the job's folder holds is removed only once it has finished.
+      try FileSystem.createDirectories(harness.directory.path("state/downloads/\(job.identifier)"))
+      try DurableFile.write(
+        package.manifest.canonicalBytes().span,
+        to: harness.directory.path("state/downloads/\(job.identifier)/manifest"))
       for item in try database.libraryItems() { try database.removeLibraryItem(item) }
       database.close()
       server.change { $0.refusals = [:] }
@@ -334,6 +342,25 @@ import Testing
       }
     }
     #expect(server.timesSent(package).allSatisfy { $0 == 1 })
+    #expect(server.state.current.reports.count == 2)
+  }
+
+  @Test("of two products with one package, the bytes are fetched once") func sharedPackage() async throws {
+    let bytes = FixturePackage.noise(3 * Self.mebibyte, seed: 5)
+    let package = try ["com.example.a", "com.example.b"].map { try FixturePackage.file(bytes, product: $0) }
+    let server = FakeServer(package)
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        try server.queuePurchase("com.example.a", transaction: "2000000000000001")
+        try server.queuePurchase("com.example.b", transaction: "2000000000000002")
+        for transaction in ["2000000000000001", "2000000000000002"] {
+          _ = try await agent.transaction(transaction, isAt: "finished")
+        }
+      }
+    }
+    for product in package { #expect(try harness.placed(product)) }
+    #expect(server.timesSent(package[0]).allSatisfy { $0 == 1 })
     #expect(server.state.current.reports.count == 2)
   }
 

@@ -14,18 +14,24 @@ private enum Everything {
     (.finished, .placed), (.failed, .integrity), (.cancelled, .user),
   ]
 
-  static let machines: [DownloadMachine] = Phase.allCases.flatMap { phase in
-    reasons.map { DownloadMachine(phase: phase, state: $0.0, reason: $0.1) }
+  /// One that waits for its content job.
+  static var awaitingJob: DownloadMachine {
+    var machine = DownloadMachine(phase: .content, state: .active, reason: .placing)
+    _ = machine.handle(.contentMissing)
+    return machine
   }
 
+  static let machines: [DownloadMachine] =
+    Phase.allCases.flatMap { phase in
+      reasons.map { DownloadMachine(phase: phase, state: $0.0, reason: $0.1) }
+    } + [awaitingJob]
+
   static let events: [Event] = [
-    .started, .granted(libraryHoldsContent: false), .granted(libraryHoldsContent: true), .manifestVerified,
-    .transferCompleted, .placed, .reportAccepted, .stepFailed(.retry(.connectionLost), madeProgress: false),
-    .stepFailed(.retry(.connectionLost), madeProgress: true),
-    .stepFailed(.permanent(.integrity), madeProgress: false),
-    .stepFailed(StepFailure(.queued, .renewTicket), madeProgress: false),
-    .stepFailed(StepFailure(.queued, .requestGrant), madeProgress: false), .ticketRenewed, .retryDue,
-    .contentLost,
+    .started, .granted, .contentHeld, .contentMissing, .contentReady, .contentFailed(.permanent(.integrity)),
+    .termsNeeded(StepFailure(.grantNeeded, .requestGrant), madeProgress: false), .reportAccepted,
+    .stepFailed(.retry(.connectionLost)), .stepFailed(.permanent(.integrity)),
+    .stepFailed(StepFailure(.grantNeeded, .renewTicket)),
+    .stepFailed(StepFailure(.grantNeeded, .requestGrant)), .contentLost,
     .pauseRequested, .resumeRequested, .cancelRequested, .restored,
   ]
 
@@ -45,10 +51,7 @@ private enum Everything {
   func stepsFitPhases() {
     Everything.forEach { before, event, after, actions in
       let steps = actions.filter { action in
-        switch action {
-        case .run, .renewTicket: true
-        default: false
-        }
+        if case .run = action { true } else { false }
       }
       #expect(steps.count <= 1, "\(before) \(event)")
       if case .run(let phase) = steps.first { #expect(phase == after.phase) }
@@ -72,11 +75,10 @@ private enum Everything {
     Everything.forEach { before, event, after, _ in
       guard before.phase != after.phase else { return }
       switch (before.phase, after.phase, event) {
-      case (.grant, .manifest, .granted(libraryHoldsContent: false)),
-        (.grant, .report, .granted(libraryHoldsContent: true)), (.manifest, .transfer, .manifestVerified),
-        (.transfer, .place, .transferCompleted), (.place, .report, .placed):
-        #expect(before.state == .active)
-      case (_, .grant, .stepFailed), (_, .grant, .contentLost), (_, .grant, .resumeRequested): break
+      case (.grant, .content, .granted), (.content, .report, .contentHeld): #expect(before.state == .active)
+      case (_, .grant, .stepFailed), (_, .grant, .contentLost), (_, .grant, .resumeRequested),
+        (.content, .grant, .termsNeeded):
+        break
       default: Issue.record("\(before) came to \(after.phase) by \(event)")
       }
     }
@@ -114,11 +116,18 @@ private enum Everything {
     }
   }
 
-  @Test("staged bytes are given up only for a cancelled, a reported or a lost download")
-  func discarding() {
+  @Test("a job is joined exactly where the library lacks the content, and waited for until it tells")
+  func joining() {
     Everything.forEach { before, event, after, actions in
-      guard actions.contains(.discardStaging) else { return }
-      #expect(after.state == .cancelled || after.state == .finished || event == .contentLost, "\(before)")
+      #expect(actions.contains(.joinJob) == (!before.awaitsJob && after.awaitsJob), "\(before) \(event)")
+      if after.awaitsJob { #expect(after.state == .waiting && after.phase == .content && !after.isReady) }
+      guard before.awaitsJob, !after.awaitsJob else { return }
+      switch event {
+      case .contentReady, .contentFailed, .termsNeeded, .stepFailed, .pauseRequested, .cancelRequested,
+        .restored:
+        break
+      default: Issue.record("\(event) ended the wait")
+      }
     }
   }
 
@@ -137,7 +146,7 @@ private enum Everything {
       var next = machine
       _ = next.handle(.restored)
       if machine.state == .waiting || machine.state == .active {
-        #expect(next.isReady && next.phase == machine.phase)
+        #expect(next.isReady && next.phase == machine.phase && next.failures == machine.failures)
       } else {
         #expect(next == machine)
       }
@@ -146,75 +155,60 @@ private enum Everything {
 
   @Test("the way without trouble") func straightWay() {
     var machine = DownloadMachine()
-    let way: [(Event, Action)] = [
-      (.started, .run(.grant)), (.granted(libraryHoldsContent: false), .run(.manifest)),
-      (.manifestVerified, .run(.transfer)), (.transferCompleted, .run(.place)), (.placed, .run(.report)),
+    let way: [(Event, [Action])] = [
+      (.started, [.run(.grant)]), (.granted, [.run(.content)]), (.contentMissing, [.joinJob, .reschedule]),
+      (.contentReady, [.run(.content)]), (.contentHeld, [.run(.report)]),
     ]
-    for (event, action) in way { #expect(machine.handle(event) == [action]) }
-    #expect(machine.handle(.reportAccepted) == [.discardStaging, .notifyTransaction, .reschedule])
+    for (event, actions) in way { #expect(machine.handle(event) == actions) }
+    #expect(machine.handle(.reportAccepted) == [.notifyTransaction, .reschedule])
     #expect(machine.state == .finished && machine.reason == .placed)
   }
 
-  @Test("an expired ticket is renewed and the same phase goes on") func renewing() {
-    var machine = DownloadMachine(phase: .transfer, state: .active, reason: .transferring)
-    let expired = StepFailure(Problem(.ticketExpired))
-    #expect(machine.handle(.stepFailed(expired, madeProgress: true)) == [.renewTicket])
-    #expect(machine.reason == .renewingTicket)
-    #expect(machine.handle(.ticketRenewed) == [.run(.transfer)])
-    #expect(machine.reason == .transferring)
-  }
-
-  @Test("a server that refuses every fresh ticket is not asked for ever") func renewalsAreBounded() {
-    var machine = DownloadMachine(phase: .transfer, state: .active, reason: .transferring)
-    let invalid = StepFailure(Problem(.ticketInvalid))
-    for _ in 0..<DownloadMachine.maximumRenewals {
-      #expect(machine.handle(.stepFailed(invalid, madeProgress: false)) == [.renewTicket])
-      _ = machine.handle(.ticketRenewed)
-    }
-    #expect(machine.handle(.stepFailed(invalid, madeProgress: false)) == [.notifyTransaction, .reschedule])
-    #expect(machine.state == .failed && machine.reason.rawValue == "ticket-invalid")
-  }
-
-  @Test("verified pieces between two expired tickets make the count start anew") func progressCounts() {
-    var machine = DownloadMachine(phase: .transfer, state: .active, reason: .transferring)
-    for _ in 0..<20 {
-      #expect(
-        machine.handle(.stepFailed(StepFailure(Problem(.ticketExpired)), madeProgress: true)) == [
-          .renewTicket
-        ])
-      _ = machine.handle(.ticketRenewed)
-    }
-  }
-
-  @Test("each retry counts one more failure in a row; success forgets them") func failures() {
-    var machine = DownloadMachine(phase: .transfer, state: .active, reason: .transferring)
+  @Test("each retry counts one more failure in a row; content forgets them") func failures() {
+    var machine = DownloadMachine(phase: .content, state: .active, reason: .placing)
     for count in 1...3 {
-      let actions = machine.handle(.stepFailed(.retry(.serverUnreachable), madeProgress: false))
+      let actions = machine.handle(.stepFailed(.retry(.serverUnreachable)))
       #expect(actions == [.scheduleRetry(failures: count, notBefore: nil), .reschedule])
       #expect(machine.state == .waiting && machine.reason == .serverUnreachable)
-      _ = machine.handle(.retryDue)
       _ = machine.handle(.started)
     }
-    _ = machine.handle(.transferCompleted)
+    _ = machine.handle(.contentHeld)
     #expect(machine.failures == 0)
   }
 
-  @Test("answers that break the rules time and again are a failure of integrity") func violations() {
-    var machine = DownloadMachine(phase: .transfer, state: .active, reason: .transferring)
-    var rounds = 0
-    while machine.state != .failed, rounds < 100 {
-      _ = machine.handle(.stepFailed(.retry(.protocolViolation), madeProgress: false))
-      _ = machine.handle(.retryDue)
-      _ = machine.handle(.started)
-      rounds += 1
+  @Test("a grant that the server forgot is asked for anew, ever later while it does not help (R3)")
+  func forgottenGrant() {
+    var machine = Everything.awaitingJob
+    let forgotten = StepFailure(Problem(.grantUnknown))
+    for count in 1...5 {
+      let actions = machine.handle(.termsNeeded(forgotten, madeProgress: false))
+      #expect(actions == [.scheduleRetry(failures: count, notBefore: nil), .reschedule])
+      #expect(machine.phase == .grant && machine.reason.rawValue == "grant-unknown")
+      for event in [.started, .granted, .contentMissing] as [Event] { _ = machine.handle(event) }
     }
-    #expect(rounds == DownloadMachine.maximumViolations && machine.reason == .integrity)
+    #expect(
+      machine.handle(.termsNeeded(forgotten, madeProgress: true))
+        == [.scheduleRetry(failures: 1, notBefore: nil), .reschedule])
   }
 
-  @Test("a grant that the server forgot is asked for anew") func forgottenGrant() {
-    var machine = DownloadMachine(phase: .transfer, state: .active, reason: .renewingTicket)
-    _ = machine.handle(.stepFailed(StepFailure(Problem(.grantUnknown)), madeProgress: false))
-    #expect(machine.phase == .grant && machine.state == .waiting)
+  @Test("a state that cannot be saved is retried, whatever it was (K1)") func unsaved() {
+    Everything.forEach { before, event, _, _ in
+      var machine = before
+      let failure = StepFailure.retry(.insufficientSpace)
+      switch event {
+      case .pauseRequested, .resumeRequested, .cancelRequested:
+        #expect(DownloadMachine.saveFailed(failure, during: event) == nil)
+      default:
+        guard let told = DownloadMachine.saveFailed(failure, during: event) else {
+          Issue.record("\(event) is lost")
+          return
+        }
+        let actions = machine.handle(told)
+        guard before.state == .waiting || before.state == .active else { return }
+        #expect(machine.state == .waiting && machine.reason == .insufficientSpace)
+        #expect(actions.contains { if case .scheduleRetry = $0 { true } else { false } })
+      }
+    }
   }
 
   @Test("what is placed can no longer be cancelled") func cancellingTooLate() {
@@ -228,16 +222,17 @@ private enum Everything {
   @Test("a refused completion fails the download with the server's problem") func refusedCompletion() {
     var machine = DownloadMachine(phase: .report, state: .active, reason: .reporting)
     let problem = Problem(.completionMismatch, missingStep: .digest)
-    _ = machine.handle(.stepFailed(StepFailure(problem), madeProgress: false))
+    _ = machine.handle(.stepFailed(StepFailure(problem)))
     #expect(machine.state == .failed && machine.problem == problem)
     #expect(machine.reason.rawValue == "completion-mismatch")
   }
 
   @Test("a paused download keeps its phase and resumes through the queue") func pausing() {
-    var machine = DownloadMachine(phase: .transfer, state: .active, reason: .transferring)
-    #expect(machine.handle(.pauseRequested) == [.stop, .reschedule])
-    #expect(machine.handle(.transferCompleted) == [])
+    var machine = Everything.awaitingJob
+    #expect(machine.handle(.pauseRequested) == [.reschedule])
+    #expect(machine.handle(.contentReady) == [])
     #expect(machine.handle(.resumeRequested) == [.reschedule])
-    #expect(machine.handle(.started) == [.run(.transfer)])
+    #expect(machine.handle(.started) == [.run(.content)])
+    #expect(machine.handle(.pauseRequested) == [.stop, .reschedule])
   }
 }

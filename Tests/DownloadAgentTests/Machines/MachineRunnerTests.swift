@@ -17,7 +17,7 @@ private struct Lamp: StateMachine {
     case stop
   }
 
-  static let saveFailed: Event? = .broke
+  static func saveFailed(_ error: StepFailure, during event: Event) -> Event? { .broke }
   static func runnerAction(for action: Action) -> RunnerAction? {
     switch action {
     case .light, .cool: nil
@@ -289,7 +289,7 @@ struct UnsavedDownloadTests {
     let isFull = Mutex(false)
   }
 
-  @Test("a download whose retry cannot be saved either is retried, again and again")
+  @Test("a download whose retry cannot be saved either is retried, again and again (K1)")
   func retriesAgain() throws {
     let (clock, disk) = (ManualMonotonicClock(), Disk())
     var runner = MachineRunner<DownloadRecord, Int>(
@@ -303,7 +303,7 @@ struct UnsavedDownloadTests {
     runner.insert(record, context: 0, isSaved: true)
     _ = runner.process(.started, of: record.identifier)
     disk.isFull.withLock { $0 = true }
-    var transition = runner.process(.granted(libraryHoldsContent: false), of: record.identifier)
+    var transition = runner.process(.granted, of: record.identifier)
     for _ in 1...3 {
       #expect(transition?.saveError != nil)
       #expect(runner[record.identifier]?.record.machine.reason == .storageFailure)
@@ -311,7 +311,7 @@ struct UnsavedDownloadTests {
       clock.advance(by: delay)
       let due = runner.dequeueDueRetries()
       #expect(due == [record.identifier])
-      transition = runner.process(.retryDue, of: record.identifier)
+      transition = runner.process(.started, of: record.identifier)
     }
     #expect(runner.timeToNextRetry != nil)
   }

@@ -10,13 +10,18 @@ import Testing
     needsPlace: Bool = true
   ) throws -> Scheduler.Candidate {
     Scheduler.Candidate(
-      identifier: try #require(DownloadIdentifier("000000000000000\(number)")),
+      work: .download(try #require(DownloadIdentifier("000000000000000\(number)"))),
       product: try #require(ProductIdentifier(product ?? "product\(number)")), priority: priority,
       sequence: number, isReady: isReady, isBusy: isBusy, needsPlace: needsPlace)
   }
 
   private func selection(_ maximum: Int, _ candidates: [Scheduler.Candidate]) -> [String] {
-    Scheduler(maximumActive: maximum).selection(from: candidates).map { String($0.description.suffix(1)) }
+    Scheduler(maximumActive: maximum).selection(from: candidates).map { work in
+      switch work {
+      case .download(let identifier): String(identifier.description.suffix(1))
+      case .job(let identifier): String(identifier.description.suffix(1))
+      }
+    }
   }
 
   @Test("no more than the maximum run, the oldest first") func maximum() throws {

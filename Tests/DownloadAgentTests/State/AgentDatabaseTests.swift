@@ -34,7 +34,8 @@ import Testing
     var record = try #require(try database.createDownloads(for: transaction, products: [product]).first)
     record.machine = DownloadMachine(
       phase: .report, state: .failed, reason: StatusReason(rawValue: "completion-mismatch"),
-      problem: Problem(.completionMismatch, missingStep: .version), failures: 3, renewals: 2)
+      problem: Problem(.completionMismatch, missingStep: .version), cause: "no words", failures: 3)
+    record.notBefore = Timestamp(millisecondsSinceEpoch: 44)
     record.priority = -7
     record.grant = GrantIdentifier("00112233445566778899aabbccddeeff")
     record.terms = try terms()
@@ -49,7 +50,28 @@ import Testing
     #expect(read.sequence == record.sequence && read.priority == -7 && read.grant == record.grant)
     #expect(read.terms?.digest == .of([1]) && read.terms?.version.description == "1.10")
     #expect(read.bytesVerified == ByteCount(11) && read.bytesReceived == ByteCount(22))
+    #expect(read.notBefore == record.notBefore)
     #expect(read.placedAt == record.placedAt && read.contentPath == "/somewhere/else")
+  }
+
+  @Test("a job is read back as it was saved, and gives its digest up to the one after it") func jobs() throws
+  {
+    let database = try open()
+    let grant = try #require(GrantIdentifier("00112233445566778899aabbccddeeff"))
+    var record = ContentJobRecord(identifier: .random(), grant: grant, terms: try terms())
+    record.machine = ContentJobMachine(
+      phase: .place, state: .failed, reason: .storageFailure, problem: Problem(.unavailable),
+      cause: "fsync: EIO", failures: 3, renewals: 2)
+    record.bytesVerified = ByteCount(11)
+    record.bytesReceived = ByteCount(22)
+    record.notBefore = Timestamp(millisecondsSinceEpoch: 44)
+    try database.save(record)
+    #expect(try database.contentJobs() == [record])
+    let next = ContentJobRecord(identifier: .random(), grant: grant, terms: try terms())
+    try database.save(next)
+    #expect(try database.contentJobs() == [next])
+    try database.removeContentJob(next.identifier)
+    #expect(try database.contentJobs().isEmpty)
   }
 
   @Test("a transaction gets one download for each product, however often it is planned") func once() throws {
@@ -109,7 +131,7 @@ import Testing
     _ = try place(try terms("first"))
     let now = Timestamp(millisecondsSinceEpoch: 9)
     let item = try #require(
-      try library.reuse(try terms("second"), for: .random(), now: now, fromOthers: true))
+      try library.reuse(try terms("second"), now: now, fromOthers: true))
     #expect(item.path == directory.path("library/second/1.0") && item.placedAt == now)
     let one = try FileSystem.status(of: directory.path("library/first/1.0/pages/1.jpg"))
     let two = try FileSystem.status(of: directory.path("library/second/1.0/pages/1.jpg"))
@@ -123,7 +145,7 @@ import Testing
     let item = try place(try terms("first"))
     try FileSystem.removeRecursively(item.path)
     #expect(
-      try library.reuse(try terms("first"), for: .random(), now: item.placedAt, fromOthers: true) == nil)
+      try library.reuse(try terms("first"), now: item.placedAt, fromOthers: true) == nil)
     #expect(try library.database.libraryItems().isEmpty)
     _ = try place(try terms("second"))
     try FileSystem.removeRecursively(directory.path("library/second"))
@@ -142,9 +164,9 @@ import Testing
     #expect(try library.remove(product).isEmpty)
   }
 
-  @Test("at the start, staged bytes without a live download go") func leftovers() throws {
-    let live = DownloadIdentifier.random()
-    let dead = DownloadIdentifier.random()
+  @Test("at the start, staged bytes without a live job go") func leftovers() throws {
+    let live = ContentJobIdentifier.random()
+    let dead = ContentJobIdentifier.random()
     for identifier in [live, dead] {
       try FileSystem.createDirectories(library.paths.paths(of: identifier).staging)
       try FileSystem.createDirectories(library.paths.paths(of: identifier).state)

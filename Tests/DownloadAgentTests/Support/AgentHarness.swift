@@ -128,10 +128,15 @@ extension AgentService {
     }
   }
 
+  func transaction(_ identifier: String, isAt step: String) async throws -> AgentTransaction {
+    try await transaction { $0.id.description == identifier && $0.step == step }
+  }
+
   func transaction(_ step: String, _ reason: String? = nil) async throws -> AgentTransaction {
-    func fits(_ status: AgentTransaction) -> Bool {
-      status.step == step && (reason == nil || status.reason == reason)
-    }
+    try await transaction { $0.step == step && (reason == nil || $0.reason == reason) }
+  }
+
+  private func transaction(_ fits: (AgentTransaction) -> Bool) async throws -> AgentTransaction {
     let observer = try #require(hub.subscribe())
     defer { hub.unsubscribe(observer) }
     if let status = await transactions.statuses().first(where: fits) { return status }

@@ -29,8 +29,8 @@ import Testing
       server.change { $0.contentFaults = faults }
     }
 
-    var paths: DownloadPaths {
-      DownloadPaths(state: directory.path("state"), staging: directory.path("staging/area"))
+    var paths: ContentJobPaths {
+      ContentJobPaths(state: directory.path("state"), staging: directory.path("staging/area"))
     }
 
     func session() -> StagingSession { StagingSession(manifest: package.manifest, paths: paths) }

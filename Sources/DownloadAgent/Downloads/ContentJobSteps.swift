@@ -1,0 +1,183 @@
+import Commerce
+import ContentPackage
+import CoreTypes
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import SystemCalls
+
+/// Runs one step of a content job: does the I/O, and leaves the states to the machine. Each step ends in one
+/// event and the changes to the record that belong to it.
+struct ContentJobSteps: Sendable {
+  struct Outcome: Sendable {
+    var event: ContentJobMachine.Event
+    /// The change to the record that is persisted together with the event.
+    var change: @Sendable (inout ContentJobRecord) -> Void = { _ in }
+    /// Kept for the step that follows.
+    var session: StagingSession?
+    var placed: LibraryItem?
+  }
+
+  let server: DeliveryClient
+  let client: HTTPClient
+  let library: Library
+  let buffers: BufferPool
+  let clock: any WallClock
+  /// Publishers' keys; when empty, the keys that products name are trusted.
+  var trustedKeys: Set<PublisherKeyIdentifier> = []
+  var limits = PieceTransfer.Limits()
+  /// What must stay free beside the content.
+  var spaceReserve = ByteCount.mebibytes(32)
+
+  /// Never throws: an error becomes the event that the step failed. Nil when the task was cancelled.
+  func run(
+    _ action: ContentJobMachine.Action, of record: ContentJobRecord, session: StagingSession?,
+    progress: TransferProgress
+  ) async -> Outcome? {
+    let before = progress.bytesVerified
+    do {
+      switch action {
+      case .run(.manifest): return try await manifest(record)
+      case .run(.transfer): return try await transfer(record, progress: progress)
+      case .run(.place): return try await place(record, from: session, progress: progress)
+      case .renewTicket: return try await renewTicket(record)
+      default: preconditionFailure("\(action) is no step")
+      }
+    } catch {
+      if Task.isCancelled { return nil }
+      return Outcome(event: .stepFailed(StepFailure(error), madeProgress: progress.bytesVerified > before))
+    }
+  }
+
+  private func manifest(_ record: ContentJobRecord) async throws -> Outcome {
+    let terms = record.terms
+    let received = try await server.manifest(terms)
+    let manifest = try received.verified(against: terms.manifestDigest)
+    guard manifest.digest == terms.digest, manifest.length == terms.length,
+      manifest.product == terms.product, manifest.version == terms.version
+    else { throw StepFailure.permanent(.integrity) }
+    let paths = library.paths.paths(of: record.identifier)
+    try await BlockingPool.shared.run { [library, trustedKeys] in
+      try Self.checkSignature(
+        of: received, for: terms, database: library.database, trustedKeys: trustedKeys)
+      try FileSystem.createDirectories(paths.state, permissions: 0o700)
+      try DurableFile.write(received.bytes.span, to: paths.manifest, permissions: 0o600)
+    }
+    return Outcome(event: .manifestVerified)
+  }
+
+  /// Checks the manifest's signatures, and pins their keys to the product. Throws a permanent failure when
+  /// they do not satisfy the policy.
+  private static func checkSignature(
+    of received: UnverifiedManifest, for terms: DownloadTerms, database: AgentDatabase,
+    trustedKeys: Set<PublisherKeyIdentifier>
+  ) throws {
+    let trust = try database.trust(in: terms, trusting: trustedKeys)
+    let signers: Set<PublisherKeyIdentifier>
+    do {
+      signers = try trust.signers(of: received.bytes, signatures: terms.signatures ?? [])
+    } catch {
+      let faults = error.faults.map {
+        Problem.Fault(code: $0.code.rawValue, path: $0.path, detail: $0.detail)
+      }
+      throw StepFailure.permanent(
+        .publisherSignature,
+        problem: Problem(
+          .packageRejected, error.faults.map(\.detail).joined(separator: "; "), faults: faults))
+    }
+    try database.pin(signers.subtracting(trust.pinned), to: terms.product)
+  }
+
+  private func transfer(_ record: ContentJobRecord, progress: TransferProgress) async throws -> Outcome {
+    let terms = record.terms
+    guard let session = try await openSession(of: record, terms: terms) else {
+      return Outcome(event: .contentLost)
+    }
+    var pieces = try await session.open()
+    if pieces.verifiedCount == 0,
+      let previous = try await BlockingPool.shared.run({ [library] in try library.previous(to: terms) })
+    {
+      pieces = try await session.adopt(from: previous.manifest, at: previous.path)
+    }
+    try await checkSpace(for: session.manifest, staged: pieces)
+    let transfer = PieceTransfer(
+      client: client, session: session, buffers: buffers, progress: progress, limits: limits)
+    try await transfer.run(url: server.api.url(terms.contentURL), ticket: terms.ticket)
+    progress.setVerified(terms.length)
+    return Outcome(event: .transferCompleted, session: session)
+  }
+
+  private func place(
+    _ record: ContentJobRecord, from known: StagingSession?, progress: TransferProgress
+  ) async throws -> Outcome {
+    let terms = record.terms
+    let opened = if let known { known } else { try await openSession(of: record, terms: terms) }
+    guard let session = opened else { return Outcome(event: .contentLost) }
+    let target = library.directory(of: terms.product, version: terms.version)
+    let manifest = session.manifest
+    let contentPath: String
+    if try await session.open().isComplete {
+      // What is there without a record has no claim to the name.
+      try await BlockingPool.shared.run { [library] in try library.moveAside(target) }
+      contentPath = try await session.place(at: target).contentPath
+    } else if let found = try await findContent(at: target, manifest: manifest) {
+      // An earlier process had renamed it and ended before it saved the record.
+      contentPath = found.contentPath
+    } else {
+      return Outcome(event: .contentLost)
+    }
+    let item = LibraryItem(
+      product: terms.product, version: terms.version, path: contentPath, digest: terms.digest,
+      length: manifest.unpackedLength, placedAt: clock.now(), title: manifest.displayTitle)
+    try await BlockingPool.shared.run { [library] in
+      try library.database.saveLibraryItem(item, manifest: manifest.canonicalBytes())
+    }
+    progress.setVerified(terms.length)
+    return Outcome(event: .placed, placed: item)
+  }
+
+  private func renewTicket(_ record: ContentJobRecord) async throws -> Outcome {
+    let fresh = try await server.renewTicket(of: record.grant)
+    return Outcome(
+      event: .ticketRenewed,
+      change: { record in
+        record.terms.ticket = fresh.ticket
+        record.terms.ticketExpires = fresh.ticketExpires
+      })
+  }
+}
+
+extension ContentJobSteps {
+  /// Reads the manifest that was verified before; its digest is compared again, since it comes from a disk.
+  private func openSession(
+    of record: ContentJobRecord, terms: DownloadTerms
+  ) async throws -> StagingSession? {
+    let paths = library.paths.paths(of: record.identifier)
+    let manifest = try await BlockingPool.shared.run { () -> Manifest? in
+      guard try FileSystem.status(of: paths.manifest) != nil else { return nil }
+      let bytes = try FileSystem.read(paths.manifest, upTo: PackageLimits.standard.maximumManifestLength)
+      // A manifest that was damaged on disk is fetched again, like one that is missing.
+      return try? UnverifiedManifest(bytes).verified(against: terms.manifestDigest)
+    }
+    guard let manifest else { return nil }
+    return StagingSession(manifest: manifest, paths: paths)
+  }
+
+  private func checkSpace(for manifest: Manifest, staged pieces: PieceMap) async throws {
+    let free = try await BlockingPool.shared.run { [library] in try library.freeSpace() }
+    let staged = pieces.bytesVerified
+    let missing = manifest.unpackedLength - min(staged, manifest.unpackedLength)
+    if free < missing + spaceReserve { throw StepFailure.retry(.insufficientSpace) }
+  }
+
+  private func findContent(at target: String, manifest: Manifest) async throws -> PlacedContent? {
+    try await BlockingPool.shared.run {
+      do {
+        return try PlacedContent.find(at: target, manifest: manifest)
+      } catch is PackageValidationError {
+        // Something is there, and it is not this content.
+        return nil
+      }
+    }
+  }
+}

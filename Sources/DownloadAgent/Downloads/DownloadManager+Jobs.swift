@@ -1,0 +1,201 @@
+import CoreTypes
+import Crypto
+import PullboxAPI
+import ServiceRuntime
+import SystemCalls
+
+extension DownloadManager {
+  /// The download waits for its digest's job, which begins if there is none.
+  func joinJob(_ identifier: DownloadIdentifier) {
+    guard let record = runner[identifier]?.record, let terms = record.terms, let grant = record.grant else {
+      return
+    }
+    if let known = jobsByDigest[terms.digest], let job = jobs[known]?.record {
+      let isSameManifest = job.terms.manifestDigest == terms.manifestDigest
+      // Another product's download shares what is fetched, and finds its own files by it afterwards.
+      if isSameManifest || !isWorked(job) {
+        processJob(.termsRenewed(isSameManifest: isSameManifest), of: known) { job in
+          job.terms = terms
+          job.grant = grant
+        }
+      }
+    } else {
+      var job = ContentJobRecord(identifier: .random(), grant: grant, terms: terms)
+      job.bytesReceived = record.bytesReceived
+      jobs.insert(job, context: JobActivity(job), isSaved: false)
+      jobsByDigest[terms.digest] = job.identifier
+      processJob(.termsRenewed(isSameManifest: true), of: job.identifier)
+    }
+    updateInterest(in: terms.digest)
+  }
+
+  /// Whether one of the downloads that wait for the job has brought its manifest.
+  private func isWorked(_ job: ContentJobRecord) -> Bool {
+    guard job.machine.state == .waiting || job.machine.state == .active else { return false }
+    return (claims[job.digest] ?? []).contains { identifier in
+      guard let record = runner[identifier]?.record, record.machine.awaitsJob else { return false }
+      return record.terms?.manifestDigest == job.terms.manifestDigest
+    }
+  }
+
+  /// One transition of a job, as ``process(_:of:change:)`` does it for a download.
+  func processJob(
+    _ event: ContentJobMachine.Event, of identifier: ContentJobIdentifier,
+    change: (inout ContentJobRecord) -> Void = { _ in }
+  ) {
+    guard let progress = jobs[identifier]?.context.progress else { return }
+    let outcome = jobs.process(event, of: identifier) { record in
+      change(&record)
+      progress.copy(into: &record)
+    }
+    guard let transition = outcome else { return }
+    let (machine, digest) = (transition.after.machine, transition.after.digest)
+    if let error = transition.saveError {
+      log.error("a job's state cannot be saved", ["job": "\(identifier)", "error": LogValue(error)])
+    } else if machine != transition.before.machine {
+      log.debug(
+        "job",
+        [
+          "job": "\(identifier)", "state": "\(machine.state)", "phase": "\(machine.phase)",
+          "reason": "\(machine.reason)",
+        ])
+    }
+    if machine != transition.before.machine { publishReaders(of: digest) }
+    perform(transition.actions, on: identifier)
+    if machine.state != .active { jobs[identifier]?.context.estimator.reset() }
+  }
+
+  private func perform(_ actions: [ContentJobMachine.Action], on identifier: ContentJobIdentifier) {
+    var isScheduleDue = false
+    for action in actions {
+      switch action {
+      case .run, .renewTicket: start(action, of: identifier)
+      case .reschedule: isScheduleDue = true
+      case .requestTerms(let failure, let madeProgress):
+        for reader in readers(of: identifier) {
+          process(.termsNeeded(failure, madeProgress: madeProgress), of: reader)
+        }
+      case .notifyDownloads: notifyDownloads(of: identifier)
+      case .discard: discard(identifier)
+      case .stop, .scheduleRetry: preconditionFailure("the runner performs these itself")
+      }
+    }
+    if isScheduleDue { schedule() }
+  }
+
+  private func notifyDownloads(of identifier: ContentJobIdentifier) {
+    guard let job = jobs[identifier]?.record else { return }
+    let readers = readers(of: identifier)
+    let isFinished = job.machine.state == .finished
+    if isFinished {
+      // From here on the digest may have a new job.
+      jobsByDigest[job.digest] = nil
+      discard(identifier)
+    }
+    for reader in readers {
+      process(isFinished ? .contentReady : .contentFailed(job.failure), of: reader) { record in
+        record.bytesVerified = job.bytesVerified
+        record.bytesReceived = job.bytesReceived
+      }
+    }
+  }
+
+  /// The downloads that claim the job, the oldest first.
+  private func readers(of identifier: ContentJobIdentifier) -> [DownloadIdentifier] {
+    guard let digest = jobs[identifier]?.record.digest else { return [] }
+    return (claims[digest] ?? []).compactMap { runner[$0]?.record }.sorted { $0.sequence < $1.sequence }
+      .map(\.identifier)
+  }
+
+  func publishReaders(of digest: SHA256Digest) {
+    for reader in claims[digest] ?? [] { publish(reader) }
+  }
+
+  private func start(_ action: ContentJobMachine.Action, of identifier: ContentJobIdentifier) {
+    guard let entry = jobs[identifier], !jobs.isStopping else { return }
+    jobs[identifier]?.context.session = nil
+    jobs.wakeUp.signal()
+    jobs.startStep(of: identifier) { [jobSteps] in
+      let outcome = await jobSteps.run(
+        action, of: entry.record, session: entry.context.session, progress: entry.context.progress)
+      await self.endStep(of: identifier, with: outcome)
+    }
+  }
+
+  private func endStep(of identifier: ContentJobIdentifier, with outcome: ContentJobSteps.Outcome?) {
+    jobs.endStep(of: identifier)
+    guard let record = jobs[identifier]?.record, !jobs.isStopping else { return }
+    // What a step has placed is there, whatever has become of the job meanwhile.
+    if let placed = outcome?.placed { hub.publish(.library(LibraryEvent(change: .placed, item: placed))) }
+    if let outcome, record.machine.state == .active {
+      jobs[identifier]?.context.session = outcome.session
+      if case .stepFailed(let failure, _) = outcome.event {
+        logFailure(failure, of: "job", identifier.description)
+      }
+      processJob(outcome.event, of: identifier, change: outcome.change)
+    } else {
+      jobs[identifier]?.context.session = nil
+      saveProgress(of: identifier)
+    }
+    if let entry = jobs[identifier], entry.context.discardIsDue, entry.step == nil { discard(identifier) }
+    schedule()
+  }
+
+  /// Removes the staged bytes, once no step uses them, and then the job; it is busy until they are gone.
+  private func discard(_ identifier: ContentJobIdentifier) {
+    guard let entry = jobs[identifier] else { return }
+    guard entry.step == nil else {
+      jobs[identifier]?.context.discardIsDue = true
+      return
+    }
+    jobs[identifier]?.context.discardIsDue = false
+    jobs[identifier]?.context.session = nil
+    entry.context.progress.setVerified(.zero)
+    jobs.startStep(of: identifier) { [library = jobSteps.library, log] in
+      do {
+        try await BlockingPool.shared.run { try library.discard(identifier) }
+      } catch {
+        // The next start of the agent removes what is left.
+        log.warning("staged files cannot be removed", ["job": "\(identifier)", "error": LogValue(error)])
+      }
+      await self.endDiscard(of: identifier)
+    }
+  }
+
+  private func endDiscard(of identifier: ContentJobIdentifier) {
+    jobs.endStep(of: identifier)
+    guard !jobs.isStopping else { return }
+    // A download may have claimed it again meanwhile.
+    if jobs[identifier]?.record.machine.isLive == false { remove(identifier) }
+    schedule()
+  }
+
+  private func remove(_ identifier: ContentJobIdentifier) {
+    guard let record = jobs[identifier]?.record else { return }
+    jobs.remove(identifier)
+    if jobsByDigest[record.digest] == identifier { jobsByDigest[record.digest] = nil }
+    do {
+      try database.removeContentJob(identifier)
+    } catch {
+      // The next start of the agent removes it.
+      log.warning("a job's record cannot be removed", ["job": "\(identifier)", "error": LogValue(error)])
+    }
+  }
+
+  func saveProgress(of identifier: ContentJobIdentifier) {
+    guard let progress = jobs[identifier]?.context.progress else { return }
+    do {
+      try jobs.update(identifier) { progress.copy(into: &$0) }
+    } catch {
+      // Only people see these counts; the journal of the pieces decides what is fetched.
+      log.warning("progress cannot be saved", ["job": "\(identifier)", "error": LogValue(error)])
+    }
+  }
+}
+
+extension TransferProgress {
+  func copy(into record: inout ContentJobRecord) {
+    record.bytesReceived = bytesReceived
+    record.bytesVerified = bytesVerified
+  }
+}

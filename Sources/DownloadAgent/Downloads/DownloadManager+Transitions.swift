@@ -1,0 +1,117 @@
+import CoreTypes
+import Crypto
+import PullboxAPI
+import ServiceRuntime
+import SystemCalls
+
+extension DownloadManager {
+  /// One transition, persisted before its actions are performed. Returns the actions; nil when the transition
+  /// could not be persisted, and then a download that was at work waits and tries again.
+  @discardableResult
+  func process(
+    _ event: DownloadMachine.Event, of identifier: DownloadIdentifier,
+    change: (inout DownloadRecord) -> Void = { _ in }
+  ) -> [DownloadMachine.Action]? {
+    guard let transition = runner.process(event, of: identifier, change: change) else { return [] }
+    let machine = transition.after.machine
+    if let error = transition.saveError {
+      log.error(
+        "a download's state cannot be saved", ["download": "\(identifier)", "error": LogValue(error)])
+    } else if machine != transition.before.machine {
+      log.debug(
+        "download",
+        [
+          "download": "\(identifier)", "state": "\(machine.state)", "phase": "\(machine.phase)",
+          "reason": "\(machine.reason)",
+        ])
+    }
+    if transition.saveError != nil || machine != transition.before.machine { publish(identifier) }
+    moveClaim(of: identifier, from: transition.before.claimedDigest, to: transition.after.claimedDigest)
+    perform(transition.actions, on: identifier)
+    return transition.saveError == nil ? transition.actions : nil
+  }
+
+  private func perform(_ actions: [DownloadMachine.Action], on identifier: DownloadIdentifier) {
+    var isScheduleDue = false
+    for action in actions {
+      switch action {
+      case .run(let phase): start(phase, of: identifier)
+      case .reschedule: isScheduleDue = true
+      case .joinJob: joinJob(identifier)
+      case .hurryJob:
+        if let job = runner[identifier]?.record.claimedDigest.flatMap({ jobsByDigest[$0] }) {
+          processJob(.retryRequested, of: job)
+        }
+      case .notifyTransaction:
+        if let transaction = runner[identifier]?.record.transaction { inbox.noteChange(of: transaction) }
+      case .reject: break
+      case .stop, .scheduleRetry: preconditionFailure("the runner performs these itself")
+      }
+    }
+    if isScheduleDue { schedule() }
+  }
+
+  private func start(_ phase: DownloadMachine.Phase, of identifier: DownloadIdentifier) {
+    guard let entry = runner[identifier], !runner.isStopping else { return }
+    runner.startStep(of: identifier) { [steps] in
+      let outcome = await steps.run(phase, of: entry.record)
+      await self.endStep(of: identifier, with: outcome)
+    }
+  }
+
+  private func endStep(of identifier: DownloadIdentifier, with outcome: DownloadSteps.Outcome?) {
+    runner.endStep(of: identifier)
+    guard let record = runner[identifier]?.record, !runner.isStopping else { return }
+    if let outcome {
+      // What a step has placed is there, whatever has become of the download meanwhile.
+      if let placed = outcome.placed { hub.publish(.library(LibraryEvent(change: .placed, item: placed))) }
+      if record.machine.state == .active {
+        if let grant = record.grant, let state = outcome.grantState {
+          inbox.noteReport(of: record.transaction, grant: grant, state: state)
+        }
+        if case .stepFailed(let failure) = outcome.event {
+          logFailure(failure, of: "download", identifier.description)
+        }
+        process(outcome.event, of: identifier, change: outcome.change)
+      }
+    }
+    schedule()
+  }
+
+  /// `kind` says what `name` is: a download or a job.
+  func logFailure(_ failure: StepFailure, of kind: String, _ name: String) {
+    log.info(
+      "a step did not succeed",
+      [
+        kind: "\(name)", "reason": "\(failure.reason)",
+        "cause": LogValue(failure.cause ?? failure.problem?.description ?? "-"),
+      ])
+  }
+}
+
+// Claims: what a job is kept for, and whether it may run.
+extension DownloadManager {
+  private func moveClaim(
+    of identifier: DownloadIdentifier, from before: SHA256Digest?, to after: SHA256Digest?
+  ) {
+    if let before, before != after {
+      claims[before]?.remove(identifier)
+      if claims[before]?.isEmpty == true { claims[before] = nil }
+    }
+    if let after { claims[after, default: []].insert(identifier) }
+    if let before, before != after { updateInterest(in: before) }
+    if let after { updateInterest(in: after) }
+  }
+
+  /// Holds the job of `digest` while no download waits for it, and gives it up when none claims it.
+  func updateInterest(in digest: SHA256Digest) {
+    guard let job = jobsByDigest[digest], let entry = jobs[job] else { return }
+    guard let readers = claims[digest] else {
+      processJob(.abandoned, of: job)
+      return
+    }
+    let isWanted = readers.contains { runner[$0]?.record.machine.awaitsJob == true }
+    let isHeld = entry.record.machine.holds.contains(.noReader)
+    if isWanted == isHeld { processJob(isWanted ? .released(.noReader) : .held(.noReader), of: job) }
+  }
+}

@@ -1,0 +1,308 @@
+import PullboxAPI
+
+/// The state machine of a content job: decides, without any I/O, how the content of one digest comes to this
+/// device, for every download that waits for it.
+///
+/// The phase says which step of the chain manifest, transfer, place comes next; it survives everything.
+/// ``MachineRunner`` persists the new value before an action is performed:
+///
+/// ```swift
+/// var machine = ContentJobMachine()
+/// machine.handle(.started)             // [.run(.manifest)]
+/// machine.handle(.manifestVerified)    // [.run(.transfer)]
+/// machine.handle(.held(.noReader))     // [.stop, .reschedule]: the last download that wanted it was paused
+/// machine.handle(.released(.noReader)) // [.reschedule]
+/// ```
+struct ContentJobMachine: StateMachine {
+  /// In order; each needs what the one before has brought.
+  enum Phase: String, CaseIterable, Hashable, Sendable {
+    case manifest
+    case transfer
+    case place
+  }
+
+  enum State: String, CaseIterable, Hashable, Sendable {
+    case waiting
+    case active
+    /// Its downloads failed with it; fresh terms bring it back.
+    case failed
+    /// The content is in the library.
+    case finished
+    /// No download claims it any more.
+    case abandoned
+  }
+
+  enum Event: Hashable, Sendable {
+    /// The scheduler has a place for it.
+    case started
+    case manifestVerified
+    case transferCompleted
+    case placed
+    /// What was verified is gone from the disk.
+    case contentLost
+    /// The running step ended without success. `madeProgress`: pieces were verified meanwhile.
+    case stepFailed(StepFailure, madeProgress: Bool)
+    case ticketRenewed
+    /// A download brought terms from a new grant.
+    case termsRenewed(isSameManifest: Bool)
+    /// A user does not want to wait for the delay.
+    case retryRequested
+    /// The condition stands in its way: a running step is stopped, and loses nothing.
+    case held(HoldCondition)
+    case released(HoldCondition)
+    /// The last download that claimed it is over.
+    case abandoned
+    /// The agent starts again with what was persisted.
+    case restored
+  }
+
+  enum Action: Hashable, Sendable {
+    /// Run the step of that phase and report how it ended.
+    case run(Phase)
+    case renewTicket
+    /// End the running step; what it has verified stays.
+    case stop
+    /// Start again after the retry policy's delay for that many failures in a row.
+    case scheduleRetry(failures: Int, notBefore: Duration?)
+    /// Ask the scheduler: a place has become free, or another job wants one.
+    case reschedule
+    /// The downloads that wait for it are to ask for their grants again.
+    case requestTerms(StepFailure, madeProgress: Bool)
+    /// Tell the downloads that the job finished or failed.
+    case notifyDownloads
+    /// Remove what lies in the staging folder, and the job with it.
+    case discard
+  }
+
+  /// Fresh tickets asked for in a row without a verified piece between them, at most.
+  static let maximumRenewals = 3
+  /// Failures in a row that speak against the server's bytes, without a verified piece between them, at most.
+  static let maximumViolations = 8
+
+  private(set) var phase: Phase
+  private(set) var state: State
+  private(set) var reason: StatusReason
+  /// What the last failure of a step brought; gone when the step succeeds.
+  private(set) var problem: Problem?
+  private(set) var cause: String?
+  /// Failures in a row, without a verified piece between them.
+  private(set) var failures: Int
+  private(set) var renewals: Int
+  /// What stands in its way now; not persisted.
+  private(set) var holds: Set<HoldCondition> = []
+
+  /// A new job by default; otherwise what was persisted.
+  init(
+    phase: Phase = .manifest, state: State = .waiting, reason: StatusReason = .queued,
+    problem: Problem? = nil, cause: String? = nil, failures: Int = 0, renewals: Int = 0
+  ) {
+    self.phase = phase
+    self.state = state
+    self.reason = reason
+    self.problem = problem
+    self.cause = cause
+    self.failures = failures
+    self.renewals = renewals
+  }
+
+  /// Whether the scheduler may start it, once the delay of a retry is over.
+  var isReady: Bool { state == .waiting && holds.isEmpty }
+
+  mutating func handle(_ event: Event) -> [Action] {
+    switch event {
+    case .held(let condition): hold(condition)
+    case .released(let condition): release(condition)
+    case .termsRenewed(let isSameManifest): renewTerms(isSameManifest: isSameManifest)
+    case .abandoned: abandon()
+    case .restored: restore()
+    default:
+      switch state {
+      case .waiting: whileWaiting(event)
+      case .active: whileActive(event)
+      // A step that was stopped may still report; what it brought is found again when its phase runs next.
+      case .failed, .finished, .abandoned: []
+      }
+    }
+  }
+}
+
+/// What keeps a job from running, other than a delay and the number of places.
+enum HoldCondition: String, CaseIterable, Hashable, Sendable {
+  /// Every download that claims it is paused, failed, or asks for a new grant.
+  case noReader = "no-reader"
+}
+
+extension ContentJobMachine {
+  static func saveFailed(_ error: StepFailure, during event: Event) -> Event? {
+    .stepFailed(error, madeProgress: false)
+  }
+
+  var retriesAfterFailedSave: Bool { false }
+
+  static func leavesRetry(_ event: Event) -> Bool {
+    switch event {
+    case .held, .released, .restored: true
+    default: false
+    }
+  }
+
+  static func runnerAction(for action: Action) -> RunnerAction? {
+    switch action {
+    case .stop: .stopStep
+    case .scheduleRetry(let failures, let notBefore):
+      .scheduleRetry(failures: failures, notBefore: notBefore)
+    case .run, .renewTicket, .reschedule, .requestTerms, .notifyDownloads, .discard: nil
+    }
+  }
+}
+
+extension ContentJobMachine {
+  private mutating func whileWaiting(_ event: Event) -> [Action] {
+    switch event {
+    case .started where isReady:
+      transition(.active, Self.reason(while: phase))
+      return [.run(phase)]
+    case .retryRequested:
+      transition(.waiting, .queued)
+      return [.reschedule]
+    case .stepFailed(let failure, _):
+      // It could not be persisted that it was started.
+      return retry(after: failure, notBefore: nil)
+    default:
+      return []
+    }
+  }
+
+  private mutating func whileActive(_ event: Event) -> [Action] {
+    switch (phase, event) {
+    case (.manifest, .manifestVerified): return advance(to: .transfer)
+    case (.transfer, .transferCompleted):
+      succeed()
+      return advance(to: .place)
+    case (_, .placed):
+      succeed()
+      transition(.finished, .placed)
+      return [.notifyDownloads, .reschedule]
+    case (_, .contentLost):
+      phase = .manifest
+      return retry(after: .retry(.storageFailure), notBefore: nil)
+    case (_, .ticketRenewed):
+      transition(.active, Self.reason(while: phase))
+      return [.run(phase)]
+    case (_, .stepFailed(let failure, let madeProgress)):
+      return handleFailure(failure, madeProgress: madeProgress)
+    default:
+      return []
+    }
+  }
+
+  private mutating func handleFailure(_ failure: StepFailure, madeProgress: Bool) -> [Action] {
+    if madeProgress { succeed() }
+    problem = failure.problem
+    cause = failure.cause
+    switch failure.recovery {
+    case .renewTicket:
+      guard phase != .place, renewals < Self.maximumRenewals else { return fail(failure) }
+      renewals += 1
+      transition(.active, .renewingTicket)
+      return [.renewTicket]
+    case .requestGrant:
+      transition(.waiting, failure.reason)
+      return [.requestTerms(failure, madeProgress: madeProgress), .reschedule]
+    case .retry(let notBefore):
+      if failure.reason == .protocolViolation, failures + 1 >= Self.maximumViolations {
+        return fail(.permanent(.integrity))
+      }
+      return retry(after: failure, notBefore: notBefore)
+    case .giveUp:
+      return fail(failure)
+    }
+  }
+
+  private mutating func hold(_ condition: HoldCondition) -> [Action] {
+    guard holds.insert(condition).inserted, state == .active, phase != .place else { return [] }
+    // Placing is short, and its end is a rename: it is not stopped between the two.
+    transition(.waiting, .queued)
+    return [.stop, .reschedule]
+  }
+
+  private mutating func release(_ condition: HoldCondition) -> [Action] {
+    guard holds.remove(condition) != nil, isReady else { return [] }
+    return [.reschedule]
+  }
+
+  private mutating func renewTerms(isSameManifest: Bool) -> [Action] {
+    switch state {
+    case .waiting, .failed:
+      if !isSameManifest { phase = .manifest }
+      if state == .failed { succeed() }
+      renewals = 0
+      transition(.waiting, .queued)
+      return [.reschedule]
+    case .active where !isSameManifest:
+      phase = .manifest
+      transition(.waiting, .queued)
+      return [.stop, .reschedule]
+    case .active, .finished:
+      return []
+    case .abandoned:
+      self = ContentJobMachine()
+      return [.reschedule]
+    }
+  }
+
+  private mutating func abandon() -> [Action] {
+    guard state != .abandoned, state != .finished else { return [] }
+    let wasActive = state == .active
+    transition(.abandoned, .user)
+    return (wasActive ? [.stop] : []) + [.discard, .reschedule]
+  }
+
+  private mutating func restore() -> [Action] {
+    if state == .active { transition(.waiting, .queued) }
+    return state == .waiting ? [.reschedule] : []
+  }
+
+  private mutating func advance(to phase: Phase) -> [Action] {
+    self.phase = phase
+    problem = nil
+    cause = nil
+    transition(.active, Self.reason(while: phase))
+    return [.run(phase)]
+  }
+
+  private mutating func retry(after failure: StepFailure, notBefore: Duration?) -> [Action] {
+    failures += 1
+    problem = failure.problem
+    cause = failure.cause
+    transition(.waiting, failure.reason)
+    return [.scheduleRetry(failures: failures, notBefore: notBefore), .reschedule]
+  }
+
+  private mutating func fail(_ failure: StepFailure) -> [Action] {
+    problem = failure.problem
+    cause = failure.cause
+    transition(.failed, failure.reason)
+    return [.notifyDownloads, .reschedule]
+  }
+
+  private mutating func succeed() {
+    failures = 0
+    renewals = 0
+    problem = nil
+    cause = nil
+  }
+
+  private mutating func transition(_ state: State, _ reason: StatusReason) {
+    self.state = state
+    self.reason = reason
+  }
+
+  private static func reason(while phase: Phase) -> StatusReason {
+    switch phase {
+    case .manifest: .fetchingManifest
+    case .transfer: .transferring
+    case .place: .placing
+    }
+  }
+}

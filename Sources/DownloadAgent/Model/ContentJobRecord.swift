@@ -1,0 +1,50 @@
+import Commerce
+import CoreTypes
+import Crypto
+import PullboxAPI
+
+/// Everything the agent remembers of a content job.
+struct ContentJobRecord: MachineRecord {
+  let identifier: ContentJobIdentifier
+  let digest: SHA256Digest
+  var machine = ContentJobMachine()
+  /// Of the download whose manifest the job works with.
+  var grant: GrantIdentifier
+  var terms: DownloadTerms
+  /// At the last time it was persisted; a running transfer counts in its ``TransferProgress``.
+  var bytesVerified = ByteCount.zero
+  var bytesReceived = ByteCount.zero
+  var notBefore: Timestamp?
+
+  init(identifier: ContentJobIdentifier, grant: GrantIdentifier, terms: DownloadTerms) {
+    self.identifier = identifier
+    digest = terms.digest
+    self.grant = grant
+    self.terms = terms
+  }
+
+  /// The failure that its downloads share once it has failed.
+  var failure: StepFailure {
+    .permanent(machine.reason, problem: machine.problem, cause: machine.cause)
+  }
+}
+
+/// Names a content job on one device: 16 hexadecimal digits. Also the name of its staging folder.
+struct ContentJobIdentifier: Hashable, Sendable, CustomStringConvertible {
+  let description: String
+
+  /// Nil when `text` cannot be the name of a folder.
+  init?(_ text: String) {
+    guard DownloadIdentifier(text) != nil else { return nil }
+    description = text
+  }
+
+  private init(digits: String) {
+    description = digits
+  }
+
+  /// 64 random bits.
+  static func random() -> ContentJobIdentifier {
+    ContentJobIdentifier(digits: Hexadecimal.encode(RandomBytes.make(8)))
+  }
+}

@@ -1,0 +1,101 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import PullboxAPI
+
+extension AgentDatabase {
+  func save(_ record: ContentJobRecord) throws {
+    try database.writeBlocking(locking: [.everything]) { connection in
+      let machine = record.machine
+      // A job that has ended gives its digest up to the one that follows it.
+      try connection.execute(
+        """
+        INSERT OR REPLACE INTO content_jobs (id, digest, phase, state, reason, problem, cause, failures,
+          renewals, not_before, grant_id, terms, bytes_verified, bytes_received)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """,
+        [
+          .text(record.identifier.description), .text(record.digest.hexadecimal),
+          .text(machine.phase.rawValue), .text(machine.state.rawValue), .text(machine.reason.rawValue),
+          .optional(try machine.problem.map { try Self.text($0) }), .optional(machine.cause),
+          .integer(machine.failures), .integer(machine.renewals), .optional(record.notBefore),
+          .text(record.grant.description), .text(try Self.text(record.terms)),
+          .byteCount(record.bytesVerified), .byteCount(record.bytesReceived),
+        ])
+    }
+  }
+
+  func contentJobs() throws -> [ContentJobRecord] {
+    try database.readBlocking { connection in
+      var records: [ContentJobRecord] = []
+      try connection.forEach("SELECT * FROM content_jobs ORDER BY id") { row in
+        records.append(try Self.contentJob(row))
+      }
+      return records
+    }
+  }
+
+  func removeContentJob(_ identifier: ContentJobIdentifier) throws {
+    try database.writeBlocking(locking: [.everything]) { connection in
+      try connection.execute(
+        "DELETE FROM content_jobs WHERE id = ?", [.text(identifier.description)])
+    }
+  }
+
+  private static func contentJob(_ row: Row) throws -> ContentJobRecord {
+    let terms = try require(
+      try value(DownloadTerms.self, try row.text("terms")), "content_jobs.terms")
+    var record = ContentJobRecord(
+      identifier: try require(ContentJobIdentifier(try row.text("id")), "content_jobs.id"),
+      grant: try require(GrantIdentifier(try row.text("grant_id")), "content_jobs.grant_id"), terms: terms)
+    record.machine = ContentJobMachine(
+      phase: try require(ContentJobMachine.Phase(rawValue: try row.text("phase")), "content_jobs.phase"),
+      state: try require(ContentJobMachine.State(rawValue: try row.text("state")), "content_jobs.state"),
+      reason: StatusReason(rawValue: try row.text("reason")),
+      problem: try value(Problem.self, try row.optionalText("problem")),
+      cause: try row.optionalText("cause"), failures: Int(try row.integer("failures")),
+      renewals: Int(try row.integer("renewals")))
+    record.notBefore = try row.optionalTimestamp("not_before")
+    record.bytesVerified = try row.byteCount("bytes_verified")
+    record.bytesReceived = try row.byteCount("bytes_received")
+    return record
+  }
+
+  /// What was one download's alone becomes the job of its digest, under the download's name: its folders keep
+  /// theirs. Of several with one digest the one that has most goes on; the others find what it brings.
+  static let splitDownloads = Migration(
+    "content jobs",
+    script: """
+      CREATE TABLE content_jobs (
+        id TEXT PRIMARY KEY,
+        digest TEXT NOT NULL UNIQUE,
+        phase TEXT NOT NULL,
+        state TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        problem TEXT,
+        cause TEXT,
+        failures INTEGER NOT NULL,
+        renewals INTEGER NOT NULL,
+        not_before INTEGER,
+        grant_id TEXT NOT NULL,
+        terms TEXT NOT NULL,
+        bytes_verified INTEGER NOT NULL,
+        bytes_received INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+
+      INSERT OR IGNORE INTO content_jobs
+      SELECT id, json_extract(terms, '$.digest'), phase, iif(state = 'failed', 'failed', 'waiting'),
+        iif(state = 'failed', reason, 'queued'), problem, NULL, failures, renewals, NULL, grant_id, terms,
+        bytes_verified, bytes_received
+      FROM downloads
+      WHERE phase IN ('manifest', 'transfer', 'place') AND state NOT IN ('finished', 'cancelled')
+        AND terms IS NOT NULL AND grant_id IS NOT NULL
+      ORDER BY bytes_verified DESC, sequence;
+
+      UPDATE downloads SET phase = 'content' WHERE phase IN ('manifest', 'transfer', 'place');
+      ALTER TABLE downloads DROP COLUMN renewals;
+      ALTER TABLE downloads ADD COLUMN cause TEXT;
+      ALTER TABLE downloads ADD COLUMN not_before INTEGER;
+      """)
+}

@@ -1,0 +1,192 @@
+import PullboxAPI
+import Testing
+
+@testable import DownloadAgent
+
+private typealias Phase = ContentJobMachine.Phase
+private typealias Event = ContentJobMachine.Event
+private typealias Action = ContentJobMachine.Action
+
+/// Every state in every phase, held and free, and every kind of event.
+private enum Everything {
+  static let machines: [ContentJobMachine] = Phase.allCases.flatMap { phase in
+    ContentJobMachine.State.allCases.flatMap { state in
+      let machine = ContentJobMachine(phase: phase, state: state, reason: .queued)
+      var held = machine
+      _ = held.handle(.held(.noReader))
+      return [machine, held]
+    }
+  }
+
+  static let events: [Event] =
+    [
+      .started, .manifestVerified, .transferCompleted, .placed, .contentLost,
+      .stepFailed(.retry(.connectionLost), madeProgress: false),
+      .stepFailed(.retry(.connectionLost), madeProgress: true),
+      .stepFailed(.permanent(.integrity), madeProgress: false),
+      .stepFailed(StepFailure(.grantNeeded, .renewTicket), madeProgress: false),
+      .stepFailed(StepFailure(.grantNeeded, .requestGrant), madeProgress: false), .ticketRenewed,
+      .termsRenewed(isSameManifest: true), .termsRenewed(isSameManifest: false), .retryRequested, .abandoned,
+      .restored,
+    ] + HoldCondition.allCases.flatMap { [.held($0), .released($0)] }
+
+  static func forEach(_ body: (ContentJobMachine, Event, ContentJobMachine, [Action]) -> Void) {
+    for machine in machines {
+      for event in events {
+        var next = machine
+        let actions = next.handle(event)
+        body(machine, event, next, actions)
+      }
+    }
+  }
+}
+
+@Suite struct ContentJobMachineTests {
+  @Test("a step runs exactly where a job becomes or stays active, and it is the phase's own")
+  func stepsFitPhases() {
+    Everything.forEach { before, event, after, actions in
+      let steps = actions.filter { action in
+        switch action {
+        case .run, .renewTicket: true
+        default: false
+        }
+      }
+      #expect(steps.count <= 1, "\(before) \(event)")
+      if case .run(let phase) = steps.first { #expect(phase == after.phase) }
+      if !steps.isEmpty { #expect(after.state == .active, "\(before) \(event)") }
+      if after.state == .active, before.state != .active || before.phase != after.phase {
+        #expect(!steps.isEmpty, "\(before) \(event) is active and nothing runs")
+      }
+    }
+  }
+
+  @Test("whatever ends a step starts one or gives the place back")
+  func placesAreGivenBack() {
+    Everything.forEach { before, event, after, actions in
+      guard before.state == .active, after.state != .active else { return }
+      #expect(actions.contains(.reschedule), "\(before) \(event)")
+    }
+  }
+
+  @Test("a phase is reached only through the event that ends the one before, or from the beginning")
+  func phasesInOrder() {
+    Everything.forEach { before, event, after, _ in
+      guard before.phase != after.phase else { return }
+      switch (before.phase, after.phase, event) {
+      case (.manifest, .transfer, .manifestVerified), (.transfer, .place, .transferCompleted):
+        #expect(before.state == .active)
+      case (_, .manifest, .contentLost), (_, .manifest, .termsRenewed): break
+      default: Issue.record("\(before) came to \(after.phase) by \(event)")
+      }
+    }
+  }
+
+  @Test("what is held never starts, and a step that is held is stopped, but for placing (R16)")
+  func holding() {
+    Everything.forEach { before, event, after, actions in
+      if !after.holds.isEmpty { #expect(!after.isReady) }
+      if !before.holds.isEmpty, case .started = event { #expect(before == after && actions.isEmpty) }
+      guard case .held = event, before.state == .active, before.holds.isEmpty else { return }
+      if before.phase == .place {
+        #expect(after.state == .active && actions.isEmpty)
+      } else {
+        #expect(after.state == .waiting && actions == [.stop, .reschedule])
+      }
+    }
+  }
+
+  @Test("held and released, a job is what it was, but for the step that starts again")
+  func releasing() {
+    for machine in Everything.machines {
+      for condition in HoldCondition.allCases where machine.holds.isEmpty {
+        var next = machine
+        _ = next.handle(.held(condition))
+        let actions = next.handle(.released(condition))
+        #expect(next.phase == machine.phase && next.failures == machine.failures && next.holds.isEmpty)
+        #expect((next.state == .waiting) == actions.contains(.reschedule))
+        if machine.state != .active { #expect(next == machine) }
+      }
+    }
+  }
+
+  @Test("staged bytes are given up only when no download claims them")
+  func discarding() {
+    Everything.forEach { before, event, after, actions in
+      #expect(actions.contains(.discard) == (before.state != .abandoned && after.state == .abandoned))
+      if after.state == .abandoned, before.state != .abandoned { #expect(event == .abandoned) }
+    }
+  }
+
+  @Test("its downloads hear of both ends", arguments: [ContentJobMachine.State.finished, .failed])
+  func ends(_ end: ContentJobMachine.State) {
+    Everything.forEach { before, event, after, actions in
+      guard before.state != end, after.state == end else { return }
+      #expect(actions.contains(.notifyDownloads), "\(before) \(event)")
+    }
+  }
+
+  @Test("an abandoned job that is wanted again begins again") func wantedAgain() {
+    var machine = ContentJobMachine(phase: .transfer, state: .abandoned, failures: 3)
+    #expect(machine.handle(.termsRenewed(isSameManifest: true)) == [.reschedule])
+    #expect(machine == ContentJobMachine())
+  }
+
+  @Test("the way without trouble") func straightWay() {
+    var machine = ContentJobMachine()
+    let way: [(Event, [Action])] = [
+      (.started, [.run(.manifest)]), (.manifestVerified, [.run(.transfer)]),
+      (.transferCompleted, [.run(.place)]), (.placed, [.notifyDownloads, .reschedule]),
+    ]
+    for (event, actions) in way { #expect(machine.handle(event) == actions) }
+    #expect(machine.state == .finished)
+  }
+
+  @Test("an expired ticket is renewed and the same phase goes on") func renewing() {
+    var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring)
+    let expired = StepFailure(Problem(.ticketExpired))
+    #expect(machine.handle(.stepFailed(expired, madeProgress: true)) == [.renewTicket])
+    #expect(machine.reason == .renewingTicket)
+    #expect(machine.handle(.ticketRenewed) == [.run(.transfer)])
+    #expect(machine.reason == .transferring)
+  }
+
+  @Test("a server that refuses every fresh ticket is not asked for ever") func renewalsAreBounded() {
+    var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring)
+    let invalid = StepFailure(Problem(.ticketInvalid))
+    for _ in 0..<ContentJobMachine.maximumRenewals {
+      #expect(machine.handle(.stepFailed(invalid, madeProgress: false)) == [.renewTicket])
+      _ = machine.handle(.ticketRenewed)
+    }
+    #expect(machine.handle(.stepFailed(invalid, madeProgress: false)) == [.notifyDownloads, .reschedule])
+    #expect(machine.state == .failed && machine.reason.rawValue == "ticket-invalid")
+  }
+
+  @Test("verified pieces between two expired tickets make the count start anew") func progressCounts() {
+    var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring)
+    for _ in 0..<20 {
+      let expired = StepFailure(Problem(.ticketExpired))
+      #expect(machine.handle(.stepFailed(expired, madeProgress: true)) == [.renewTicket])
+      _ = machine.handle(.ticketRenewed)
+    }
+  }
+
+  @Test("each retry counts one more failure in a row; verified pieces forget them") func failures() {
+    var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring)
+    for count in 1...3 {
+      let actions = machine.handle(.stepFailed(.retry(.serverUnreachable), madeProgress: false))
+      #expect(actions == [.scheduleRetry(failures: count, notBefore: nil), .reschedule])
+      #expect(machine.state == .waiting && machine.reason == .serverUnreachable)
+      _ = machine.handle(.started)
+    }
+    _ = machine.handle(.transferCompleted)
+    #expect(machine.failures == 0)
+  }
+
+  @Test("a grant that the server forgot is left to the downloads that wait") func forgottenGrant() {
+    var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .renewingTicket)
+    let forgotten = StepFailure(Problem(.grantUnknown))
+    let actions = machine.handle(.stepFailed(forgotten, madeProgress: false))
+    #expect(actions == [.requestTerms(forgotten, madeProgress: false), .reschedule])
+    #expect(machine.state == .waiting && machine.phase == .transfer)
+  }
+}
