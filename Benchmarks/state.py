@@ -10,7 +10,8 @@ is spread over --products others, which are made where there are fewer. What the
 Of the grants 94 of 100 are finished, 4 granted, 1 completed, 1 revoked. A transaction has one grant, every tenth three;
 a device has five grants, but for those of the bestseller, which are a device each. Every grant has an obligation, its
 history and its count of bytes; every finished transaction has a row in the outbox that is done, and every completed grant
-one that waits, until tomorrow, so that a server has nothing to settle when it starts. Packages are not made: no other product than one that was published can be fetched.
+one that waits, until tomorrow, so that a server has nothing to settle when it starts. Packages are not made, and
+count as checked just now: no other product than one that was published can be fetched.
 """
 
 import argparse
@@ -111,6 +112,9 @@ class Filler:
         "product": "?1", "version": "'1.0'", "ordering": "'00000001'", "state": "'released'", "percentage": "100",
         "digest": "randomblob(32)", "length": "1048576", "manifest_digest": "randomblob(32)", "pieces": "1",
         "files": "1", "created": "?2", "released": "?2"}, "", (name, now))
+    # Their packages are not there: a server that looked for them would be busy with what it finds missing.
+    self.run("INSERT INTO package_checks (digest, checked) SELECT DISTINCT digest, ? FROM versions "
+             "WHERE product GLOB 'com.example.bench.*' ON CONFLICT DO NOTHING", (now,))
     self.run("CREATE TEMP TABLE sold (place INTEGER PRIMARY KEY, product, version, digest, length, manifest_digest)")
     released = "SELECT {}, product, version, digest, length, manifest_digest FROM versions WHERE state = 'released' AND "
     self.run("INSERT INTO sold " + released.format("-1") + "product = ? ORDER BY percentage DESC LIMIT 1",
