@@ -127,13 +127,14 @@ final class BodyQueue: Sendable {
   /// Answers the body at once where it cannot wait: `overloaded`, `closed`.
   func append(_ body: QueuedBody) {
     var sweep: ContinuousClock.Instant?
+    var wakesThread = false
     let refusal = state.withLock { state -> DatabaseError? in
       if state.isClosed { return DatabaseError(.closed, "the database is closed") }
       if state.count >= limit { return DatabaseError(.overloaded, "\(limit) bodies wait already") }
       state.bodies.append(body)
       if state.idle > 0 {
         state.idle -= 1
-        work.signal()
+        wakesThread = true
       }
       if let deadline = body.deadline, !state.isSweepDue {
         state.isSweepDue = true
@@ -141,6 +142,8 @@ final class BodyQueue: Sendable {
       }
       return nil
     }
+    // Not under the lock: the thread that wakes takes it at once, and would spin for it.
+    if wakesThread { work.signal() }
     if let refusal { body.answer(refusal) }
     if let sweep { self.sweep(at: sweep) }
   }
@@ -190,11 +193,12 @@ final class BodyQueue: Sendable {
 
   /// No body is taken in any more; those that wait are served.
   func close() {
-    state.withLock { state in
+    let idle = state.withLock { state in
       state.isClosed = true
-      for _ in 0..<state.idle { work.signal() }
-      state.idle = 0
+      defer { state.idle = 0 }
+      return state.idle
     }
+    for _ in 0..<idle { work.signal() }
   }
 
   private static func next(_ state: inout State) -> QueuedBody? {
