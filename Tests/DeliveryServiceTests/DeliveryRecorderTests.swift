@@ -48,9 +48,8 @@ struct DeliveryRecorderTests {
     let basis = GrantStore.Basis(
       store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)), content: content,
       owed: [])
-    let issued = try await grants.grants(
-      on: [basis], to: Device(id: try #require(DeviceIdentifier(device)), publicKey: key.verificationKey))
-    return try #require(issued.first).get().grant
+    let device = Device(id: try #require(DeviceIdentifier(device)), publicKey: key.verificationKey)
+    return try await grants.grant(on: basis, to: device).grant
   }
 
   private func meter(of grant: GrantRecord) -> GrantMeter {

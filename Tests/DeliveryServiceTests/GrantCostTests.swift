@@ -164,7 +164,7 @@ struct GrantCostTests {
           store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)), content: content,
           owed: [product])
         let device = Device(id: try #require(DeviceIdentifier(name)))
-        let issued = try #require(try await grants.grants(on: [basis], to: device).first).get()
+        let issued = try await grants.grant(on: basis, to: device)
         let grant = issued.grant
         _ = try await grants.grantForTicket(grant.id, for: credential(issued.renewalSecret))
         let product = product

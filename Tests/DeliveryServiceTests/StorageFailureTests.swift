@@ -121,6 +121,24 @@ struct StorageFailureTests {
     }
   }
 
+  @Test("a grant that stands is answered while nothing can be written, though the store was asked anew")
+  func standingGrant() async throws {
+    var options = TestDatabase.options
+    options.longestWait = .seconds(1)
+    let timer = ManualMonotonicClock()
+    try await ServerHarness.run(timer: timer, database: options) { server in
+      try await server.publish(package)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      let first = try await server.grant(receipt: receipt).value
+      timer.advance(by: VerdictCache.lifetime)
+      try await server.server.collector.database.holdingWrites {
+        let again = try await server.grant(receipt: receipt)
+        #expect(again.status == 200)
+        #expect(again.value.grant == first.grant)
+      }
+    }
+  }
+
   @Test("a damaged page is 503 for what needs it, and the rest is served") func damagedPage() async throws {
     let directory = try TemporaryDirectory()
     try await ServerHarness.run(in: directory) { server in

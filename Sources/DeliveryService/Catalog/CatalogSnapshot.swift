@@ -52,6 +52,11 @@ struct CatalogSnapshot: Sendable {
 
   private init() {}
 
+  /// Whether this is the catalog as the database has it.
+  func isCurrent(in connection: borrowing Connection) throws -> Bool {
+    try CatalogRevision.current(in: connection).number <= revision.number
+  }
+
   /// The number of products.
   var count: Int { entries.count }
 
@@ -123,6 +128,20 @@ final class CatalogCache: Sendable {
     try await snapshot(at: try await database.read { try CatalogRevision.current(in: $0) })
   }
 
+  /// What `body` makes of the catalog, the newest that is known. Where the database has a newer one
+  /// (``CatalogSnapshot/isCurrent(in:)``, asked in the same read or write as everything else), it answers nil, and is
+  /// called again with that. Throws what `body` and the database throw.
+  func current<Value>(_ body: (CatalogSnapshot) async throws -> Value?) async throws -> Value {
+    var catalog = latest
+    while true {
+      if let value = try await body(catalog) { return value }
+      catalog = try await current()
+    }
+  }
+
+  /// The newest catalog that is known; the database may have a newer one.
+  var latest: CatalogSnapshot { state.withLock { $0.snapshot } }
+
   /// The catalog at that revision, which was read from the database, or at a later one.
   func snapshot(at revision: CatalogRevision) async throws -> CatalogSnapshot {
     while true {
@@ -134,7 +153,7 @@ final class CatalogCache: Sendable {
         state.load = load
         return load
       }
-      guard let load else { return state.withLock { $0.snapshot } }
+      guard let load else { return latest }
       try await load.value
     }
   }
@@ -142,7 +161,7 @@ final class CatalogCache: Sendable {
   private func update() async throws {
     let result: Result<CatalogSnapshot?, any Error>
     do {
-      let before = state.withLock { $0.snapshot }
+      let before = latest
       let changes = try await database.read { try CatalogSnapshot.Changes.since(before.revision, in: $0) }
       result = .success(try await BlockingPool.computing.run { try changes.map { try before.applying($0) } })
     } catch {

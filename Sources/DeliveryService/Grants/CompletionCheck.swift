@@ -8,6 +8,8 @@ import Receipts
 enum ReceivedCompletion: Sendable {
   case plain(CompletionReport)
   case signed(JSONWebSignature)
+  /// The same once its signature was checked with `key`; the report is nil where it is not that key's.
+  case checked(JSONWebSignature, key: VerificationKey, CompletionReport?)
 
   /// Reads a compact JWS or a JSON object. Throws `completion-malformed`.
   init(_ body: [UInt8]) throws(Problem) {
@@ -22,6 +24,14 @@ enum ReceivedCompletion: Sendable {
     }
   }
 
+  /// The same completion with its signature checked, which takes as long as many questions to a database: a write
+  /// then has nothing to compute, unless the key is another by then. Throws `completion-malformed` like
+  /// ``report(for:)``.
+  func checked(with key: VerificationKey?) throws(Problem) -> ReceivedCompletion {
+    guard case .signed(let signature) = self, let key else { return self }
+    return .checked(signature, key: key, try report(for: key))
+  }
+
   /// What is reported, to a grant whose device gave `key` or gave none; nil where the signature that is
   /// needed is not there or not that key's. Throws `completion-malformed` for a genuine signature over
   /// something else.
@@ -29,10 +39,12 @@ enum ReceivedCompletion: Sendable {
     switch (self, key) {
     case (.plain(let report), nil):
       return report
-    case (.signed(let signature), let key?):
+    case (.checked(_, let checkedKey, let report), let key?) where checkedKey == key:
+      return report
+    case (.signed(let signature), let key?), (.checked(let signature, _, _), let key?):
       guard let payload = try? signature.payload(verifiedWith: key) else { return nil }
       return try Self.report(payload)
-    case (.plain, .some), (.signed, nil):
+    case (.plain, .some), (.signed, nil), (.checked, nil):
       return nil
     }
   }
@@ -64,7 +76,7 @@ struct CompletionCheck {
   func missingStep(in completion: ReceivedCompletion) throws(Problem) -> CompletionStep? {
     guard let report = try completion.report(for: grant.publicKey) else { return .deviceSignature }
     // A signed report that named no grant would fit every grant of its device.
-    if case .signed = completion, report.grant == nil { return .grant }
+    if grant.publicKey != nil, report.grant == nil { return .grant }
     if let named = report.grant, named != grant.id { return .grant }
     if let device = report.device, device != grant.device { return .device }
     if report.version != grant.version { return .version }

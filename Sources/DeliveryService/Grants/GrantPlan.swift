@@ -25,26 +25,42 @@ struct GrantPlan: Sendable {
 
 /// Makes plans from what a store vouches for, held against the catalog, and what the database says of the device.
 struct GrantPlanner: Sendable {
+  let device: Device
   private let store: StoreIdentifier
-  private let device: Device
+  private let orders: [GrantOrder]
   private let catalog: CatalogSnapshot
+  private let stops: RevocationList
   private let report: EntitlementReport
 
   init(
     rules: EntitlementRules, store: StoreIdentifier, transactions: [VerifiedTransaction],
-    orders: [GrantOrder], device: Device, catalog: CatalogSnapshot, now: Timestamp
+    orders: [GrantOrder], device: Device, catalog: CatalogSnapshot, stops: RevocationList, now: Timestamp
   ) {
     self.store = store
     self.device = device
+    self.orders = orders
     self.catalog = catalog
+    self.stops = stops
     let related = catalog.related(to: transactions.map(\.product) + orders.map(\.product))
     report = rules.evaluate(transactions, catalog: related, now: now)
   }
 
+  /// What the plans rest on.
+  var locks: [DatabaseLock] {
+    let locks = orders.flatMap { order -> [DatabaseLock] in
+      let transaction = try? Self.transaction(for: order, in: report)
+      return [.product(order.product)] + (transaction.map { [.transaction($0, store)] } ?? [])
+    }
+    return Array(Set(locks))
+  }
+
+  /// Whether the catalog is the database's; then the plans are good.
+  func isCurrent(in connection: borrowing Connection) throws -> Bool {
+    try catalog.isCurrent(in: connection)
+  }
+
   /// A plan for each order, or why there is none. Throws what the database throws.
-  func plans(
-    for orders: [GrantOrder], in connection: borrowing Connection
-  ) throws -> [Result<GrantPlan, Problem>] {
+  func plans(in connection: borrowing Connection) throws -> [Result<GrantPlan, Problem>] {
     var plans: [Result<GrantPlan, Problem>] = []
     for order in orders {
       do {
@@ -58,6 +74,7 @@ struct GrantPlanner: Sendable {
 
   private func plan(_ order: GrantOrder, in connection: borrowing Connection) throws -> GrantPlan {
     let content = try catalog.content(for: order, to: device.id, in: connection)
+    if stops.isBlocked(content: content.digest) { throw Problem(.contentWithdrawn) }
     let publisherKeys = catalog[order.product]?.product.publisherKeys
     let transaction = try Self.transaction(for: order, in: report)
     let owed = report.products(claimedBy: transaction).filter { catalog.offered($0, to: device.id) != nil }

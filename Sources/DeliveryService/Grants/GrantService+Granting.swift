@@ -44,68 +44,97 @@ extension GrantService {
     _ orders: [GrantOrder], of proof: Proof, for device: Device, asked id: String
   ) async throws -> [Result<Granted, Problem>] {
     let key = try verifier.key(of: proof)
-    var catalog = try await catalog.current()
+    let known = try verifier.known(key)
     let verified: VerifiedProof
-    if let known = try verifier.known(key) {
+    if let known {
       verified = known
     } else {
       // The store is not asked for what could not be granted anyway.
-      let refusals = try await refusals(of: orders, for: device.id, in: catalog)
+      let refusals = try await refusals(of: orders, for: device.id)
       if refusals.count == orders.count { return refusals.map { .failure($0) } }
       verified = try await verifier.ask(about: proof, as: key, for: id, apply: applyRevocations)
-      // Which took a while.
-      catalog = try await self.catalog.current()
     }
     try Self.requireBinding(of: verified, to: device.id)
-    let planner = GrantPlanner(
-      rules: rules, store: key.store, transactions: verified.transactions, orders: orders, device: device,
-      catalog: catalog, now: grantStore.clock.now())
-    let plans = try await grantStore.database.read { try planner.plans(for: orders, in: $0) }.map { plan in
-      plan.flatMap { stops.isBlocked(content: $0.basis.content.digest) ? .failure(.withdrawn) : .success($0) }
+    let now = grantStore.clock.now()
+    return try await catalog.current { catalog in
+      let planner = GrantPlanner(
+        rules: rules, store: key.store, transactions: verified.transactions, orders: orders, device: device,
+        catalog: catalog, stops: stops, now: now)
+      // A proof that the store was asked about just now has hardly a grant yet.
+      if known != nil, let standing = try await standing(by: planner) { return standing }
+      do {
+        return try await issue(by: planner, at: now)
+      } catch let failure as DatabaseError {
+        // What there is already needs no disk that can be written.
+        guard let standing = try await standing(by: planner) else { throw failure }
+        return standing
+      }
     }
-    return try await write(plans, for: device)
   }
 
-  /// Writes what is not there yet: nothing for a repetition, and all the rest at once.
-  private func write(
-    _ plans: [Result<GrantPlan, Problem>], for device: Device
-  ) async throws -> [Result<Granted, Problem>] {
-    let bases = plans.compactMap { plan in
-      (try? plan.get()).flatMap { $0.standing == nil ? $0.basis : nil }
-    }
-    var issued = try await (bases.isEmpty ? [] : grantStore.grants(on: bases, to: device))[...]
-    return plans.map { plan in
-      plan.flatMap { plan in
-        if let grant = plan.standing {
-          return .success((plan, GrantStore.Issued(grant: grant, isNew: false)))
+  /// What there is already; nil where something is to be written, or the catalog is not the planner's any more.
+  private func standing(by planner: GrantPlanner) async throws -> [Result<Granted, Problem>]? {
+    try await grantStore.database.read { connection in
+      guard try planner.isCurrent(in: connection) else { return nil }
+      var standing: [Result<Granted, Problem>] = []
+      for plan in try planner.plans(in: connection) {
+        switch plan {
+        case .failure(let problem): standing.append(.failure(problem))
+        case .success(let plan):
+          guard let grant = plan.standing else { return nil }
+          standing.append(.success((plan, GrantStore.Issued(grant: grant, isNew: false))))
         }
-        return issued.removeFirst().map { (plan, $0) }
+      }
+      return standing
+    }
+  }
+
+  /// Writes what is not there yet, all of it at once. Nil where the catalog is not the planner's any more; then nothing is
+  /// written.
+  private func issue(by planner: GrantPlanner, at now: Timestamp) async throws -> [Result<Granted, Problem>]?
+  {
+    try await grantStore.database.write(locking: planner.locks) { connection in
+      guard try planner.isCurrent(in: connection) else { return nil }
+      let plans = try planner.plans(in: connection)
+      let bases = plans.compactMap { plan in
+        (try? plan.get()).flatMap { $0.standing == nil ? $0.basis : nil }
+      }
+      var issued = try GrantStore.grants(on: bases, to: planner.device, at: now, in: connection)[...]
+      return plans.map { plan in
+        plan.flatMap { plan in
+          if let grant = plan.standing {
+            return .success((plan, GrantStore.Issued(grant: grant, isNew: false)))
+          }
+          return issued.removeFirst().map { (plan, $0) }
+        }
       }
     }
   }
 
   /// Why each order cannot be granted, whatever was bought; fewer than there are orders where one of them can.
-  private func refusals(
-    of orders: [GrantOrder], for device: DeviceIdentifier, in catalog: CatalogSnapshot
-  ) async throws -> [Problem] {
-    let known = orders.compactMap { $0.version == nil ? catalog.offered($0.product, to: device) : nil }
+  private func refusals(of orders: [GrantOrder], for device: DeviceIdentifier) async throws -> [Problem] {
+    let latest = catalog.latest
+    let known = orders.compactMap { $0.version == nil ? latest.offered($0.product, to: device) : nil }
     if known.count == orders.count, !known.contains(where: { stops.isBlocked(content: $0.digest) }) {
       return []
     }
-    let contents = try await grantStore.database.read { connection in
-      var contents: [Result<ReleasedContent, Problem>] = []
-      for order in orders {
-        do {
-          contents.append(.success(try catalog.content(for: order, to: device, in: connection)))
-        } catch let problem as Problem {
-          contents.append(.failure(problem))
+    let contents = try await catalog.current { catalog in
+      try await grantStore.database.read { connection -> [Result<ReleasedContent, Problem>]? in
+        guard try catalog.isCurrent(in: connection) else { return nil }
+        var contents: [Result<ReleasedContent, Problem>] = []
+        for order in orders {
+          do {
+            contents.append(.success(try catalog.content(for: order, to: device, in: connection)))
+          } catch let problem as Problem {
+            contents.append(.failure(problem))
+          }
         }
+        return contents
       }
-      return contents
     }
     return contents.compactMap { content in
       switch content {
-      case .success(let content): stops.isBlocked(content: content.digest) ? .withdrawn : nil
+      case .success(let content): stops.isBlocked(content: content.digest) ? Problem(.contentWithdrawn) : nil
       case .failure(let problem): problem
       }
     }
@@ -125,8 +154,4 @@ extension GrantService {
     return GrantResponse(
       grant: grant.id, transaction: grant.transaction, download: terms, renewalSecret: issued.renewalSecret)
   }
-}
-
-extension Problem {
-  fileprivate static var withdrawn: Problem { Problem(.contentWithdrawn) }
 }

@@ -37,21 +37,23 @@ struct GrantService: Sendable {
         try await verifier.ask(about: request.proof, as: key, for: id, apply: applyRevocations)
       }
     try Self.requireBinding(of: verified, to: device)
-    let catalog = try await catalog.current()
-    let report = rules.evaluate(
-      verified.transactions, catalog: catalog.related(to: verified.transactions.map(\.product)),
-      now: grantStore.clock.now())
-    let products = try await grantStore.database.read { connection in
-      try report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
-        guard let content = catalog.offered(product, to: device) else { return [] }
-        return try (report.claims[product] ?? []).map { claim in
-          let grant = try GrantTable.find(
-            store: key.store, transaction: claim.transaction, product: product, version: content.version,
-            device: device, in: connection)
-          return EntitledProduct(
-            product: product, version: content.version, length: content.length,
-            because: claim.reason.wireName, transaction: claim.transaction,
-            state: grant?.machine.name.rawValue ?? "not-granted")
+    let now = grantStore.clock.now()
+    let products = try await catalog.current { catalog in
+      let report = rules.evaluate(
+        verified.transactions, catalog: catalog.related(to: verified.transactions.map(\.product)), now: now)
+      return try await grantStore.database.read { connection -> [EntitledProduct]? in
+        guard try catalog.isCurrent(in: connection) else { return nil }
+        return try report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
+          guard let content = catalog.offered(product, to: device) else { return [] }
+          return try (report.claims[product] ?? []).map { claim in
+            let grant = try GrantTable.find(
+              store: key.store, transaction: claim.transaction, product: product, version: content.version,
+              device: device, in: connection)
+            return EntitledProduct(
+              product: product, version: content.version, length: content.length,
+              because: claim.reason.wireName, transaction: claim.transaction,
+              state: grant?.machine.name.rawValue ?? "not-granted")
+          }
         }
       }
     }
@@ -86,6 +88,7 @@ struct GrantService: Sendable {
     _ id: GrantIdentifier, with completion: ReceivedCompletion, credential: GrantCredential
   ) async throws -> CompletionResponse {
     let grant = try await grantStore.find(id)
+    let completion = try completion.checked(with: grant.publicKey)
     // What was sent a moment ago counts.
     let outcome = try await recorder.recording(of: grant.digest, to: grant.device) {
       try await grantStore.complete(

@@ -32,30 +32,26 @@ struct GrantStore: Sendable {
     var renewalSecret: String?
   }
 
-  /// The grants on these bases for the device, each the one there is, or a new one, in one write. The proof of
+  /// The grants on these bases for the device, each the one there is, or a new one. The proof of
   /// purchase was checked: so a device that lost its key brings a new one, and one without a key gets a new
   /// secret. A basis fails alone: with `entitlement-revoked` where its grant was revoked, and
   /// `content-withdrawn` where the version was withdrawn since the basis was looked at: its package may be
   /// collected by now, and what is collected is decided under the same lock.
-  func grants(on bases: [Basis], to device: Device) async throws -> [Result<Issued, Problem>] {
-    let now = clock.now()
-    let locks = bases.flatMap { basis -> [DatabaseLock] in
-      [.transaction(basis.transaction, basis.store), .product(basis.content.product)]
-    }
-    return try await database.write(locking: Array(Set(locks))) { connection in
-      var issued: [Result<Issued, Problem>] = []
-      for basis in bases {
-        do {
-          issued.append(.success(try Self.grant(on: basis, to: device, at: now, in: connection)))
-        } catch let problem as Problem {
-          issued.append(.failure(problem))
-        }
+  static func grants(
+    on bases: [Basis], to device: Device, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> [Result<Issued, Problem>] {
+    var issued: [Result<Issued, Problem>] = []
+    for basis in bases {
+      do {
+        issued.append(.success(try grant(on: basis, to: device, at: now, in: connection)))
+      } catch let problem as Problem {
+        issued.append(.failure(problem))
       }
-      return issued
     }
+    return issued
   }
 
-  /// The grant of `grants` that stands on that basis, where ``grants(on:to:)`` would write nothing; nil where it
+  /// The grant of `grants` that stands on that basis, where ``grants(on:to:at:in:)`` would write nothing; nil where it
   /// would. `grants` are those of the product on the device. Throws `entitlement-revoked`.
   static func standing(
     on basis: Basis, among grants: [GrantRecord], of device: Device, in connection: borrowing Connection
