@@ -164,7 +164,7 @@ struct InheritedSocketTests {
       configuration.loops = 2
       let server = HTTPServer(
         configuration: configuration,
-        handler: ClosureHandler { HTTPResponse(status: .ok, body: .bytes(Array($0.remoteAddress.utf8))) })
+        handler: ClosureHandler { HTTPResponse(status: .ok, body: .bytes(Array($0.peer.description.utf8))) })
       try server.start()
       guard case .tcp(host, let port) = server.boundAddresses[0] else {
         Issue.record("bound to \(server.boundAddresses)")

@@ -243,7 +243,7 @@ struct LifeTests {
     for _ in 0..<2 {
       let server = HTTPServer(
         configuration: configuration,
-        handler: ClosureHandler { HTTPResponse(status: .ok, body: .bytes(Array($0.remoteAddress.utf8))) })
+        handler: ClosureHandler { HTTPResponse(status: .ok, body: .bytes(Array($0.peer.description.utf8))) })
       try server.start()
       #expect(server.boundAddresses == [.unix(path: path)])
       let connection = try RawConnection.unix(path: path)

@@ -1,4 +1,4 @@
-/// Answers requests off the event loops, in a structured task each: the way for everything that waits.
+/// Answers requests off the event loops, in a task each: the way for everything that waits.
 ///
 /// The task is cancelled when the peer disconnects (as far as TCP tells: a peer that only closed its sending
 /// half counts too) or the drain deadline passes; an answer that it still gives is sent if the connection is

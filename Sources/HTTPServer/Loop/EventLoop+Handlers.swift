@@ -1,7 +1,6 @@
 internal import CLinux
 internal import CoreTypes
 internal import Glibc
-internal import Synchronization
 internal import SystemCalls
 
 extension EventLoop {
@@ -91,7 +90,7 @@ extension EventLoop {
     _ = advanceOutput(index)
   }
 
-  /// Hands a request to the async handler.
+  /// Makes a request ready for the async handler.
   mutating func deferToAsyncHandler(_ index: Int, bytes: Span<UInt8>, content: RequestContent) {
     let configuration = context.configuration
     table[index].isHead = parser.head.method == .head
@@ -104,7 +103,7 @@ extension EventLoop {
     case .chunked: table[index].chunks = ChunkedBodyParser(lineLimit: configuration.maximumChunkLineLength)
     }
     // Before anything is allocated for it: loops read faster than tasks begin.
-    guard context.waitingCount.load(ordering: .relaxed) < configuration.maximumWaitingRequests else {
+    guard context.requests.waitingCount < configuration.maximumWaitingRequests else {
       return refuseToWait(index)
     }
     let exchange = Exchange(
@@ -120,8 +119,7 @@ extension EventLoop {
         index, with: configuration.refusal(.badRequest), isHead: table[index].isHead, minorVersion: 1)
     }
     table[index].exchange = exchange
-    context.waitingCount.add(1, ordering: .relaxed)
-    context.requests.yield(PendingRequest(exchange: exchange, request: request))
+    deferred = PendingRequest(exchange: exchange, request: request)
   }
 
   /// Tells the client of the request that was just read to come back later, on another connection.
@@ -152,7 +150,6 @@ extension EventLoop {
       method: HTTPMethod(rawValue: EventLoop.text(bytes, at: parser.head.methodPosition)),
       rawTarget: EventLoop.text(bytes, at: parser.head.target), headers: headers,
       body: RequestBody(exchange, expectedLength: expectedLength),
-      remoteAddress: table[index].peer.description,
       id: AccessRecord.text(of: records[table[index].record].identifier))
     request.exchange = exchange
     request.peer = table[index].peer
@@ -161,9 +158,6 @@ extension EventLoop {
   }
 
   private static func text(_ bytes: Span<UInt8>, at range: Range<Int>) -> String {
-    var copy: [UInt8] = []
-    copy.reserveCapacity(range.count)
-    for position in range { copy.append(bytes[position]) }
-    return String(decoding: copy, as: UTF8.self)
+    unsafe bytes.extracting(range).withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
   }
 }

@@ -100,6 +100,7 @@ extension EventLoop {
   /// Parses requests and content as long as the connection accepts them; returns the number of bytes
   /// consumed.
   private mutating func feed(_ index: Int, bytes: Span<UInt8>) -> Int {
+    defer { beginDeferred() }
     var used = 0
     while used < bytes.count, !table[index].machine.isClosed, table[index].machine.acceptsInput {
       let rest = bytes.extracting(used...)
@@ -123,6 +124,11 @@ extension EventLoop {
       }
     }
     return used
+  }
+
+  /// Its handler finds what has come of the content so far, and need not ask the loop for it.
+  private mutating func beginDeferred() {
+    if let pending = deferred.take() { context.requests.begin(pending) }
   }
 
   /// Makes the loop's parser this connection's: where it stopped, or at the start of a request.

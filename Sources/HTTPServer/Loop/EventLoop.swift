@@ -56,6 +56,8 @@ struct EventLoop: ~Copyable {
   let limits: RequestLimits
   let receiveScratch: ScratchBuffer
   let sendScratch: ScratchBuffer
+  /// A request that is handed to the async handler once the content that came with its head is.
+  var deferred: PendingRequest?
   /// Connections whose turn ended before their work.
   var ready: [ConnectionTag] = []
   /// Nanoseconds of the context's clock at the last wake-up.

@@ -44,6 +44,7 @@ final class LoopThread: Sendable {
 
   fileprivate func run() {
     blockSignals()
+    unsafe clinux_name_thread(isLoop ? "http-loop" : "http-pages")
     body()
     let waiters = state.withLock { state in
       state.hasEnded = true

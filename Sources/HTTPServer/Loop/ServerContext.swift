@@ -10,21 +10,18 @@ final class ServerContext: Sendable {
   let clock: any MonotonicClock
   let wallClock: any WallClock
   let makeDispatcher: @Sendable (_ capacity: Int) -> InlineDispatcher?
-  /// Carries requests to the tasks of the async handler.
-  let requests: AsyncStream<PendingRequest>.Continuation
+  let requests: RequestTasks
   let pages: PagePrefetcher
   let addresses: AddressTable
   /// Open connections of all loops, but for those that were refused for want of room.
   let openCount = Atomic<Int>(0)
-  /// Requests that were handed to the async handler, and that it has not begun with.
-  let waitingCount = Atomic<Int>(0)
   /// For connections accepted from now on.
   private let tls = Mutex<TLSContext?>(nil)
 
   init(
     configuration: HTTPServerConfiguration, clock: any MonotonicClock, wallClock: any WallClock,
     makeDispatcher: @escaping @Sendable (_ capacity: Int) -> InlineDispatcher?,
-    requests: AsyncStream<PendingRequest>.Continuation
+    requests: RequestTasks
   ) {
     self.configuration = configuration
     durations = DeadlineDurations(configuration)

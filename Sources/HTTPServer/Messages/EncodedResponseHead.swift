@@ -48,8 +48,10 @@ struct EncodedResponseHead {
     bytes.append(contentsOf: text.utf8)
   }
 
+  private static let engines = ["content-length", "transfer-encoding", "connection", "date"]
+
   private static func isEngines(_ name: String) -> Bool {
-    ["content-length", "transfer-encoding", "connection", "date"].contains { HTTPFields.areSame($0, name) }
+    engines.contains { HTTPFields.areSame($0, name) }
   }
 
   /// A field that would break out of its line is left out: it can only be an attempt to inject another.

@@ -46,23 +46,34 @@ final class Exchange: Sendable {
 
   /// The peer may not want the answer any more: cancels the handler's task. An answer it still gives is sent.
   func cancel() {
-    let waiter = state.withLock { state in
+    let task = state.withLock { state in
       state.isCancelled = true
-      return state[.end].take()
+      return state.task
     }
-    waiter?.resume()
+    task?.cancel()
   }
 
   /// The connection is gone, or done with this request: whatever waits is woken, the handler's task is
   /// cancelled.
   func abandon() {
-    let waiters = state.withLock { state in
+    let (reader, writer, task) = state.withLock { state in
       state.isAbandoned = true
       state.isCancelled = true
       if state.bodyEnd == nil { state.bodyEnd = .failed(RequestBodyError(.connectionClosed)) }
-      return [state[.body].take(), state[.write].take(), state[.end].take()]
+      return (state[.body].take(), state[.write].take(), state.task)
     }
-    for waiter in waiters { waiter?.resume() }
+    reader?.resume()
+    writer?.resume()
+    task?.cancel()
+  }
+
+  /// The task that runs the handler: cancelled with the exchange, even where that came first.
+  func belongs(to task: Task<Void, Never>) {
+    let isCancelled = state.withLock { state in
+      state.task = task
+      return state.isCancelled
+    }
+    if isCancelled { task.cancel() }
   }
 
   /// What has changed since the last call.
@@ -133,23 +144,8 @@ final class Exchange: Sendable {
     }
   }
 
-  /// Runs `respond`, the handler, in a child task and cancels it when the exchange is abandoned.
-  func run(
-    _ request: HTTPRequest, respond: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
-  ) async {
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask {
-        await self.answer(request, respond: respond)
-        self.finish()
-      }
-      await self.wait(.end) { $0.isFinished || $0.isCancelled }
-      if self.state.withLock({ $0.isCancelled }) { group.cancelAll() }
-    }
-  }
-
-  private func answer(
-    _ request: HTTPRequest, respond: @Sendable (HTTPRequest) async -> HTTPResponse
-  ) async {
+  /// Runs `respond`, the handler, to the end of its response.
+  func run(_ request: HTTPRequest, respond: @Sendable (HTTPRequest) async -> HTTPResponse) async {
     let response = await respond(request)
     var length: Int64?
     if case .stream(let contentLength, _) = response.body { length = contentLength }
@@ -177,14 +173,6 @@ final class Exchange: Sendable {
       return state.postOnce()
     }
     if postsEnd { observer.exchangeDidChange(self) }
-  }
-
-  private func finish() {
-    let waiter = state.withLock { state in
-      state.isFinished = true
-      return state[.end].take()
-    }
-    waiter?.resume()
   }
 
   private func waitForBody() async {

@@ -17,13 +17,11 @@ struct ExchangeState {
     case wait
   }
 
-  enum Waiter: Int, Sendable {
+  enum Waiter: Sendable {
     /// The reader of the body.
     case body
     /// The writer of a stream.
     case write
-    /// The task that watches over the handler's.
-    case end
   }
 
   enum WriteVerdict {
@@ -45,15 +43,27 @@ struct ExchangeState {
   var streamEnd: StreamEnd?
   var isCancelled = false
   var isAbandoned = false
-  var isFinished = false
+  /// Runs the handler.
+  var task: Task<Void, Never>?
   /// A note about this exchange lies in the loop's mailbox.
   var isPosted = false
-  private var waiters: [CheckedContinuation<Void, Never>?] = [nil, nil, nil]
+  private var reader: CheckedContinuation<Void, Never>?
+  private var writer: CheckedContinuation<Void, Never>?
 
-  /// Who sleeps until the loop, or the handler's end, wakes it.
+  /// Who sleeps until the loop wakes it.
   subscript(waiter: Waiter) -> CheckedContinuation<Void, Never>? {
-    get { waiters[waiter.rawValue] }
-    set { waiters[waiter.rawValue] = newValue }
+    get {
+      switch waiter {
+      case .body: reader
+      case .write: writer
+      }
+    }
+    set {
+      switch waiter {
+      case .body: reader = newValue
+      case .write: writer = newValue
+      }
+    }
   }
 
   /// True when the caller has to post the exchange.

@@ -28,9 +28,7 @@ public struct HTTPRequest: Sendable {
   public var headers: HTTPFields
   /// The content; read it at most once.
   public var body: RequestBody
-  /// `address:port` of the peer, or `unix` for a Unix socket.
-  public var remoteAddress: String
-  /// ``remoteAddress`` as a value; ``PeerAddress/unix`` for a request that no connection brought.
+  /// Where the request came from; ``PeerAddress/unix`` for a request that no connection brought.
   public var peer = PeerAddress.unix
   /// Whether it came over TLS.
   public var isSecure = false
@@ -43,7 +41,7 @@ public struct HTTPRequest: Sendable {
   /// a slash or does not decode.
   public init(
     method: HTTPMethod, rawTarget: String, headers: HTTPFields = [:], body: RequestBody = .empty,
-    remoteAddress: String = "unix", id: String = "0"
+    id: String = "0"
   ) throws(RequestTargetError) {
     let target = try RequestTarget(rawTarget)
     self.method = method
@@ -53,7 +51,6 @@ public struct HTTPRequest: Sendable {
     self.query = target.query
     self.headers = headers
     self.body = body
-    self.remoteAddress = remoteAddress
     self.id = id
   }
 

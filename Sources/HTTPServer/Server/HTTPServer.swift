@@ -34,13 +34,10 @@ public final class HTTPServer: Sendable {
     var threads: [LoopThread] = []
     var counters: [CounterBlock] = []
     var rings: [AccessRing] = []
-    var requests: Task<Void, Never>?
     var wasStarted = false
   }
 
   private let context: ServerContext
-  private let handler: any AsyncHandler
-  private let pendingRequests: AsyncStream<PendingRequest>
   private let state = Mutex(State())
 
   /// Opens nothing yet. `inline` is asked before `handler`; the clocks are the system's unless a test owns
@@ -49,14 +46,11 @@ public final class HTTPServer: Sendable {
     configuration: HTTPServerConfiguration, inline: (any InlineHandler)? = nil, handler: any AsyncHandler,
     clock: any MonotonicClock = SystemMonotonicClock(), wallClock: any WallClock = SystemWallClock()
   ) {
-    let (stream, continuation) = AsyncStream.makeStream(of: PendingRequest.self)
-    pendingRequests = stream
-    self.handler = handler
     context = ServerContext(
       configuration: configuration, clock: clock, wallClock: wallClock,
       makeDispatcher: { capacity in
         inline.map { HTTPServer.makeDispatcher($0, capacity: capacity) }
-      }, requests: continuation)
+      }, requests: RequestTasks(handler))
   }
 
   private static func makeDispatcher(_ handler: some InlineHandler, capacity: Int) -> InlineDispatcher {
@@ -101,23 +95,6 @@ public final class HTTPServer: Sendable {
         stopThreads(&state)
         throw HTTPServerError(.systemFailure, "cannot start the event loops", cause: error)
       }
-      let handler = handler
-      let pendingRequests = pendingRequests
-      let context = context
-      // Unstructured: the server outlives the call that starts it. One task for all requests, ended by
-      // drain(); the requests' own tasks are its children.
-      state.requests = Task {
-        await withDiscardingTaskGroup { group in
-          for await request in pendingRequests {
-            group.addTask {
-              await request.exchange.run(request.request) {
-                context.waitingCount.subtract(1, ordering: .relaxed)
-                return await handler.respond(to: $0)
-              }
-            }
-          }
-        }
-      }
     }
   }
 
@@ -139,17 +116,16 @@ public final class HTTPServer: Sendable {
   /// then closes what is left; returns when every thread and task of the server has ended. Removes the files
   /// of its Unix sockets.
   public func drain() async {
-    let (mailboxes, threads, requests, paths) = state.withLock { state in
+    let (mailboxes, threads, paths) = state.withLock { state in
       let paths = state.unixPaths
       state.unixPaths = []
-      return (state.mailboxes, state.threads, state.requests, paths)
+      return (state.mailboxes, state.threads, paths)
     }
     // New clients find nothing there rather than a socket that no loop accepts from.
     for path in paths { _ = unsafe unlink(path) }
     for mailbox in mailboxes { mailbox.post(.drain) }
     for thread in threads where thread.isLoop { await thread.end() }
-    context.requests.finish()
-    await requests?.value
+    await context.requests.end()
     context.pages.stop(threads: readers)
     for thread in threads where !thread.isLoop { await thread.end() }
   }
@@ -217,7 +193,6 @@ public final class HTTPServer: Sendable {
     for mailbox in state.mailboxes { mailbox.post(.drain) }
     state.mailboxes = []
     context.pages.stop(threads: readers)
-    context.requests.finish()
   }
 
   /// Adds a listening socket to each loop's; returns the real address.
