@@ -1,5 +1,5 @@
-/// Writes text as a string of JSON (RFC 8259 §7). This is the project's one escaper; whole documents are written by
-/// `JSONEncoder`, and by this where the form or the speed matters: canonical manifests, log lines, access lines.
+/// Writes text as a string of JSON (RFC 8259 §7). This is the project's one escaper, for what the
+/// interfaces say, for canonical manifests, log lines and access lines.
 public enum JSONString {
   /// Which characters are escaped beyond quote, backslash and the controls below U+0020, which JSON demands.
   public enum Form: Hashable, Sendable {

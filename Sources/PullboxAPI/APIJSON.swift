@@ -5,9 +5,7 @@ public enum APIJSON {
   /// The document's UTF-8 bytes: keys ascending, slashes not escaped, no line feed at the end. Throws
   /// `EncodingError` for a number that is not finite.
   public static func encode(_ value: some Encodable) throws -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return Array(try encoder.encode(value))
+    try JSONDocumentWriter.bytes(of: value)
   }
 
   /// The value in `bytes`. Members that `type` does not have are ignored, but refused in what is ``OperatorWritten``. Throws `DecodingError`,
