@@ -59,11 +59,14 @@ public enum Base64 {
     if padding > 0 || alphabet == .standard {
       guard (end + padding).isMultiple(of: 4) else { return nil }
     }
+    let table = alphabet == .standard ? standardValues : urlValues
+    let values = table.span
     var accumulator: UInt32 = 0
     var bits = 0
     var count = 0
     for index in 0..<end {
-      guard let value = value(of: text[index], alphabet) else { return nil }
+      let value = values[Int(text[index])]
+      guard value != foreign else { return nil }
       accumulator = accumulator << 6 | UInt32(value)
       bits += 6
       if bits >= 8 {
@@ -87,15 +90,15 @@ public enum Base64 {
     }
   }
 
-  @inline(__always)
-  private static func value(of character: UInt8, _ alphabet: Alphabet) -> UInt8? {
-    switch character {
-    case 0x41...0x5A: character - 0x41
-    case 0x61...0x7A: character - 0x61 + 26
-    case 0x30...0x39: character - 0x30 + 52
-    case 0x2B where alphabet == .standard, 0x2D where alphabet == .url: 62
-    case 0x2F where alphabet == .standard, 0x5F where alphabet == .url: 63
-    default: nil
-    }
+  /// Stands in a table for a character that is none of the 64.
+  private static let foreign: UInt8 = 0xFF
+  private static let standardValues = values(of: .standard)
+  private static let urlValues = values(of: .url)
+
+  /// What each of the 256 bytes stands for: a look costs less than a choice among ranges.
+  private static func values(of alphabet: Alphabet) -> [UInt8] {
+    var values = [UInt8](repeating: foreign, count: 256)
+    for value in UInt8(0)..<64 { values[Int(character(value, alphabet))] = value }
+    return values
   }
 }

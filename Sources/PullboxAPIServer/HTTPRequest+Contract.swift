@@ -56,9 +56,9 @@ extension HTTPRequest {
   public func credential(scheme: String) -> String? {
     let values = headers.values(of: "Authorization")
     guard values.count == 1, let value = values.first else { return nil }
-    let parts = value.split(separator: " ", maxSplits: 1)
+    let parts = value.utf8.split(separator: 0x20, maxSplits: 1).map { Substring($0) }
     guard parts.count == 2, parts[0].lowercased() == scheme.lowercased() else { return nil }
-    return String(parts[1]).trimmingSpaces
+    return parts[1].trimmingSpaces
   }
 
   /// Throws `request-malformed`, naming the first, for parameters of the query that are not among `names`: ignored, a
@@ -95,8 +95,12 @@ extension RequestBodyError {
   }
 }
 
-extension String {
+extension Substring {
   fileprivate var trimmingSpaces: String {
-    String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+    let start = utf8.drop { $0 == 0x20 }
+    return String(
+      Substring(
+        start.prefix(upTo: start.lastIndex { $0 != 0x20 }.map { start.index(after: $0) } ?? start.startIndex))
+    )
   }
 }
