@@ -11,14 +11,14 @@ extension HTTPRequest {
   /// Empty counts as none. Throws `request-malformed` for one that is longer than the audit log keeps.
   static func checkedReason(_ text: String?) throws(Problem) -> String? {
     guard let text, !text.isEmpty else { return nil }
-    guard text.utf8.count <= ReasonBody.maximumLength else {
-      throw Problem(.requestMalformed, "a reason has at most \(ReasonBody.maximumLength) bytes")
+    guard text.unicodeScalars.count <= ReasonBody.maximumLength else {
+      throw Problem(.requestMalformed, "a reason has at most \(ReasonBody.maximumLength) characters")
     }
     return text
   }
 }
 
 extension ReasonBody {
-  /// Bytes of UTF-8.
-  static let maximumLength = 2000
+  /// Unicode characters, which is how JSON Schema counts: 2000 bytes at most.
+  static let maximumLength = 500
 }

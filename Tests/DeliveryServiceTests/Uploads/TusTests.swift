@@ -36,6 +36,25 @@ struct TusTests {
   }
 
   @Test(
+    "a request with the fields of both protocols is of neither", arguments: ["POST", "HEAD", "PATCH", "GET"])
+  func bothProtocols(method: String) async throws {
+    try await ServerHarness.run { server in
+      let client = UploadClient(server: server)
+      let location = method == "POST" ? UploadClient.collection : try await client.create(length: 4)
+      for value in ["?1", "?0", "gP"] {
+        let answer = try await client.tus(
+          method, location,
+          [
+            ("Upload-Length", "4"), ("Upload-Offset", "0"), ("Upload-Complete", value),
+            ("Content-Type", "application/offset+octet-stream"),
+          ])
+        #expect(answer.status == 400)
+      }
+      if method != "POST" { #expect(try await client.offset(location) == "0") }
+    }
+  }
+
+  @Test(
     "bytes with the right checksum are kept",
     arguments: [("sha1", ChecksumAlgorithm.sha1), ("sha256", .sha256)])
   func rightChecksum(name: String, algorithm: ChecksumAlgorithm) async throws {

@@ -50,11 +50,11 @@ struct UploadRoutes: Sendable {
     if method == .options { return options() }
     guard let id else {
       if method != .post { return try await list(request, authorization: authorization) }
-      return Self.isForTus(request, method)
+      return try Self.isForTus(request, method)
         ? try await tus.create(request, authorization: authorization)
         : try await resumable.create(request, authorization: authorization)
     }
-    return Self.isForTus(request, method)
+    return try Self.isForTus(request, method)
       ? try await tus.respond(to: request, as: method, upload: id, authorization: authorization)
       : try await resumable.respond(to: request, as: method, upload: id, authorization: authorization)
   }
@@ -70,9 +70,15 @@ struct UploadRoutes: Sendable {
   }
 
   /// `Tus-Resumable` is in every request of tus. Without it, the draft's own fields tell; a question or a
-  /// cancellation that has neither could only be the draft's, once it is out of its experimental phase.
-  private static func isForTus(_ request: HTTPRequest, _ method: HTTPMethod) -> Bool {
-    if request.headers.contains("Tus-Resumable") { return true }
+  /// cancellation that has neither could only be the draft's, once it is out of its experimental phase. Throws
+  /// `request-malformed` for one that has the fields of both: what it says in one of them would not count.
+  private static func isForTus(_ request: HTTPRequest, _ method: HTTPMethod) throws(Problem) -> Bool {
+    if request.headers.contains("Tus-Resumable") {
+      guard !request.headers.contains("Upload-Complete") else {
+        throw Problem(.requestMalformed, "Tus-Resumable and Upload-Complete are of two protocols")
+      }
+      return true
+    }
     let marks = ["Upload-Draft-Interop-Version", "Upload-Complete"]
     if marks.contains(where: request.headers.contains) { return false }
     return method == .post || method == .patch
