@@ -11,6 +11,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+from attackers import LOCALES, Attackers
 from measuring import memory, processor_time, run, say
 from reporting import Results, Target, row, show
 from services import Daemon, Services, request
@@ -281,6 +282,56 @@ def row_day(arguments):
             row("day-memory", name + ", the server's peak memory", "MiB", {"pullbox": [peak]}, [Target(None, 128)])]
 
 
+def row_attack(arguments):
+    """What honest clients wait for their answers, beside all attackers and without them."""
+    make_receipts(arguments, arguments.devices)
+    gate = Gate(arguments, 10_000, unlimitedAddresses=["127.0.0.1/32"], maximumConnections=12_000)
+    try:
+        device, product, receipt = (arguments.work / "devices.tsv").read_text().splitlines()[0].split("\t")
+        terms = request(gate.url + "/v1/grants", {"receipt": receipt, "product": product, "device": {"id": device}})["download"]
+        fields = arguments.work / "attack.fields"
+        fields.write_text(f"Authorization: Bearer {terms['ticket']}\n")
+        catalog = f"/v1/products?id={product}"
+        # Each is due at a fixed rate: content on four connections, which a grant may have, and what is for sale.
+        loads = {
+            "ranges of 64 KiB": ["--path", terms["contentURL"], "--fields", fields, "--length", MEBIBYTE,
+                                 "--range", 64 << 10, "--connections", 4, "--rate", 100],
+            "questions about a product": ["--path", catalog, "--length", len(gate.ask(catalog)[1]), "--connections", 8,
+                                          "--rate", 200]}
+        seconds = 10
+
+        def measure():
+            clients = [subprocess.Popen([str(word) for word in (
+                arguments.work / "load", "--port", gate.port, "--seconds", seconds, *words)], stdout=subprocess.PIPE, text=True)
+                       for words in loads.values()]
+            told = [json.loads(client.communicate()[0] or "{}") for client in clients]
+            if not all(told):
+                raise RuntimeError("an honest client met an answer that it did not expect")
+            return {name: one["p99"] / 1000 for name, one in zip(loads, told, strict=True)}
+
+        calm, attacked, statuses, surprises = [], [], {}, 0
+        measure()
+        for _ in range(arguments.runs):
+            calm.append(measure())
+            with Attackers(gate.port, product, LOCALES / seconds / arguments.runs) as attackers:
+                attacked.append(measure())
+            surprises += attackers.unannounced() + attackers.without_retry_after
+            for status, count in attackers.statuses.items():
+                statuses[status] = statuses.get(status, 0) + count
+        peak = memory(gate.server.pid, "VmHWM") / MEBIBYTE
+    finally:
+        gate.stop()
+    say(f"  the attackers were answered {statuses}; peak memory {peak:.0f} MiB")
+    name = "10,000 silent connections, 200 half-sent bodies, 50,000 locales and 100 wrong keys a second"
+    rows = [row(f"attack-p99-{index}", f"p99 of {load} beside {name}", "ms",
+                {"pullbox": [one[load] for one in attacked], "calm": [one[load] for one in calm]}, [Target("calm", 1.5)])
+            for index, load in enumerate(loads)]
+    return rows + [
+        row("attack-surprises", f"{name}: answers 5xx that are not announced, or 503 without Retry-After", "",
+            {"pullbox": [surprises]}, [Target(None, 0)], statuses=statuses),
+        row("attack-memory", f"{name}: the server's peak memory", "MiB", {"pullbox": [peak]}, [Target(None, 128)])]
+
+
 def row_bookkeeping(arguments):
     """5,000 downloads that live: the processor time that the database's threads take of one processor."""
     make_receipts(arguments, max(5000, arguments.devices))
@@ -328,7 +379,7 @@ def thread_time(pid, name):
     return total / 1e9
 
 
-ROWS = {"rates": row_rates, "lists": row_lists, "day": row_day, "bookkeeping": row_bookkeeping}
+ROWS = {"rates": row_rates, "lists": row_lists, "day": row_day, "attack": row_attack, "bookkeeping": row_bookkeeping}
 
 
 def main():

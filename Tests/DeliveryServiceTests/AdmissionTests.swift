@@ -156,12 +156,13 @@ struct AdmissionTests {
     #expect(ask(control, .ticket)?.retryAfterSeconds == 7)
   }
 
-  @Test("by default, what may be in progress takes no more than tens of megabytes while the store is asked")
+  @Test("by default, what is in progress and its bodies take no more than tens of megabytes")
   func defaults() {
     let limits = AdmissionLimits()
     // About 100 KiB each, of which half is libcurl's.
     #expect(limits[.store].inProgress <= 256)
     #expect(limits.inProgress <= 512)
+    #expect(limits.bodyBytes <= .mebibytes(16))
   }
 
   @Test("a time to come back is spread over a range that grows with it, and is never earlier")

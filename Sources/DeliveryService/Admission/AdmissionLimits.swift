@@ -40,7 +40,7 @@ struct AdmissionLimits: Hashable, Sendable {
   /// Requests of all classes but the operators' that are in progress at once.
   var inProgress = 512
   /// Bytes of request bodies that are in memory at once.
-  var bodyBytes = ByteCount.mebibytes(32)
+  var bodyBytes = ByteCount.mebibytes(16)
   /// Addresses without a limit of their own: proxies that do not name their clients.
   var unlimited: [PeerNetwork] = []
 

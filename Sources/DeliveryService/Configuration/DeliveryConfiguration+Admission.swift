@@ -24,7 +24,7 @@ extension DeliveryConfiguration {
       "requests-in-progress", "N", fallback: "512",
       help: "Requests that are answered at once, operators' and uploads aside; those beyond are answered 503"),
     .value(
-      "body-memory", "SIZE", fallback: "32MiB",
+      "body-memory", "SIZE", fallback: "16MiB",
       help: "What request bodies may take in memory together; those beyond wait 2 s and are answered 503"),
     .list(
       "admission-class", "JSON5", environment: "PULLBOX_ADMISSION_CLASSES", key: "admissionClasses",

@@ -48,8 +48,10 @@ extension DeliveryServer {
     http.minimumReceiveRate = UInt64(configuration.minimumReceiveRate.bytes.rawValue)
     http.minimumSendRate = UInt64(configuration.minimumSendRate.bytes.rawValue)
     http.unlimitedAddresses += try configuration.unlimitedNetworks()
-    // A body that no request may keep yet waits in the kernel.
-    http.bodyBufferLength = 65_536
+    // More could hardly be admitted, and each takes some 12 KiB with its body and task.
+    http.maximumWaitingRequests = 512
+    // A body that no request may keep yet waits in the kernel: what was received at once, and no more.
+    http.bodyBufferLength = 16_384
   }
 
   /// The addresses of the routes for operators and monitoring; nil where they have none of their own. It is a server
