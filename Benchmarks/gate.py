@@ -342,8 +342,8 @@ def row_bookkeeping(arguments):
     try:
         gate.play(["first"], file, arguments.connections)
         ended, shares = threading.Event(), []
-        # Each device takes its package again and again, for some four of the times when counts are written down.
-        phases = ["repeat"] + ["content"] * 16
+        # Each device takes its package again and again, for some twelve of the times when counts are written down.
+        phases = ["repeat"] + ["content"] * 48
 
         def watch():
             while not ended.is_set():

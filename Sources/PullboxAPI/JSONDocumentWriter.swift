@@ -1,7 +1,7 @@
 import CoreTypes
 
 /// Writes a value as a JSON document: byte for byte what Foundation's `JSONEncoder` writes with ascending keys and plain
-/// slashes, in a fraction of the time, since texts are escaped into the document alone and members are sorted in place.
+/// slashes, in half the time, since texts are escaped into the document alone and members are sorted in place.
 ///
 /// Foundation's own types (`Date`, `Data`, `URL`, `Decimal`) have no form here that differs from what they encode. A value
 /// that encodes nothing is an empty object. A member that is written twice has its last value.

@@ -7,7 +7,7 @@ import SystemCalls
 /// Reads receipts, long ones on threads of its own, each receipt once: a client that is told to come again brings the same
 /// one.
 final class ReceiptReader: Sendable {
-  /// A text of so many bytes is read where it is asked for, in less time than it takes to wake a thread and be woken.
+  /// A text of so many bytes is read where it is asked for: in some 20 µs, about what waking a thread and being woken takes.
   private static let short = 8192
 
   /// Up to 3 MB of untrusted bytes each: not on the cooperative pool, and not on the threads of others.

@@ -3,8 +3,7 @@ internal import Synchronization
 /// The tasks of an ``AsyncHandler``: one for each request, begun on the loop that has read its head.
 ///
 /// They are no children of a task that passes requests on to them: for each request that would be two more tasks to make
-/// and three more hand-overs between threads, which took a fifth of what a small request takes in all. So each exchange cancels its own
-/// task, and ``end()`` waits for all of them.
+/// and three more hand-overs between threads. So each exchange cancels its own task, and ``end()`` waits for all of them.
 final class RequestTasks: Sendable {
   private struct State {
     var running = 0

@@ -5,7 +5,8 @@ extension KeyedDecodingContainer {
   /// A string, or a number or boolean as its text. Nil when absent or null.
   func lenientText(_ key: Key) throws -> String? {
     guard contains(key), try !decodeNil(forKey: key) else { return nil }
-    // A failed try only means that the value has one of the other spellings, and costs as much as ten that succeed.
+    // A failed try only means that the value has one of the other spellings. It costs more than one that succeeds, and
+    // nearly all are texts.
     if let text = try? decode(String.self, forKey: key) { return text }
     if let integer = try? decode(Int64.self, forKey: key) { return String(integer) }
     if let flag = try? decode(Bool.self, forKey: key) { return flag ? "true" : "false" }
