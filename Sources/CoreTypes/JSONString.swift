@@ -21,6 +21,12 @@ public enum JSONString {
     let utf8 = text.utf8.span
     var index = 0
     while index < utf8.count {
+      let start = index
+      while index < utf8.count, isPlain(utf8[index], form) { index += 1 }
+      if index > start {
+        unsafe utf8.extracting(start..<index).withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
+        continue
+      }
       let byte = utf8[index]
       index += 1
       switch byte {
@@ -39,6 +45,13 @@ public enum JSONString {
       default: bytes.append(byte)
       }
     }
+  }
+
+  /// Whether the byte is written as it is, whatever comes after it.
+  @inline(__always)
+  private static func isPlain(_ byte: UInt8, _ form: Form) -> Bool {
+    guard byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { return false }
+    return form == .canonical || (byte != 0x7F && byte != 0xC2 && byte != 0xE2)
   }
 
   /// The escape of a control character below U+0020: the short form where there is one, else `\u00xx` with lower-case

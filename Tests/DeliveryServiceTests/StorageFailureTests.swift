@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Crypto
 import Database
 import Dispatch
 import HTTPClient
@@ -128,11 +129,13 @@ struct StorageFailureTests {
     let timer = ManualMonotonicClock()
     try await ServerHarness.run(timer: timer, database: options) { server in
       try await server.publish(package)
-      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
-      let first = try await server.grant(receipt: receipt).value
+      // A device without a key is handed a new secret each time, which is written down.
+      let device = Device(id: server.device.id, publicKey: SigningKey().verificationKey)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: device.id)
+      let first = try await server.grant(receipt: receipt, device: device).value
       timer.advance(by: VerdictCache.lifetime)
       try await server.server.collector.database.holdingWrites {
-        let again = try await server.grant(receipt: receipt)
+        let again = try await server.grant(receipt: receipt, device: device)
         #expect(again.status == 200)
         #expect(again.value.grant == first.grant)
       }
