@@ -18,12 +18,9 @@ static inline int csqlite_set_option(sqlite3 *database, int option, int on) {
   return sqlite3_db_config(database, option, on, (int *)0);
 }
 
-// Without the count of all memory, which every allocation would take a lock for. What a savepoint may have to put back is
-// kept in memory up to 512 KiB; beyond SQLite's own 64 KiB it is written to a file that is made for it, which a group of
-// a dozen changes to grants needed. Before the first connection.
+// Without the count of all memory, which every allocation would take a lock for. Before the first connection.
 static inline int csqlite_configure(void) {
-  int result = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-  return result == SQLITE_OK ? sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, 512 * 1024) : result;
+  return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
 static inline int csqlite_note_pages(void *pages, sqlite3 *database, const char *name, int count) {

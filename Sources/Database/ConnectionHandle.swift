@@ -10,12 +10,7 @@ final class ConnectionHandle {
   private var cache = StatementCache(capacity: 128)
   /// Pages in the write-ahead log after the last commit that wrote any; -1 until there is one.
   private let pagesInLog: UnsafeMutablePointer<Int32>
-  /// Pages in the log that are worth a checkpoint.
-  private var checkpointInterval = Int32.max
-  private var lastPagesInLog: Int32 = -1
   private var busyTimeout: Int32 = 0
-  /// As many pages as the log has when the next checkpoint is tried.
-  private var checkpointAt = Int32.max
 
   /// Done once, before the first connection; where another library was faster, SQLite works all the same.
   private static let isConfigured = csqlite_configure() == SQLITE_OK
@@ -82,36 +77,44 @@ final class ConnectionHandle {
 
 extension ConnectionHandle {
   /// SQLite's own, which no migration changes.
-  private static let pageLength: Int64 = 4096
+  static let pageLength: Int64 = 4096
   /// In milliseconds: writes wait meanwhile.
   private static let longestPauseForReaders: Int32 = 100
 
-  /// Commits no longer end with a checkpoint: ``checkpointIfDue()`` makes it, after the answers.
-  func takeOverCheckpoints(every length: ByteCount) {
-    unsafe csqlite_watch_log(database, pagesInLog)
-    checkpointInterval = Int32(clamping: max(1, length.rawValue / Self.pageLength))
-    checkpointAt = checkpointInterval
+  /// What a savepoint may have to put back stays in memory, where SQLite would make a file for more than 64 KiB: a dozen changes to
+  /// grants. After the migrations, which may change everything.
+  ///
+  /// SQLITE_CONFIG_STMTJRNL_SPILL, which raises that limit, does not do: the file is then written in parts of the limit, and the
+  /// Unix file system of SQLite 3.40 writes nothing of a part whose length is a multiple of 128 KiB.
+  func keepSavepointsInMemory() throws(DatabaseError) {
+    try execute(script: "PRAGMA temp_store = MEMORY")
   }
 
-  /// Whether the last commit wrote anything; asked once.
-  var hasWritten: Bool { unsafe pagesInLog.pointee >= 0 }
+  /// Commits no longer end with a checkpoint, and ``pagesAfterCommit`` is known.
+  func watchLog() {
+    unsafe csqlite_watch_log(database, pagesInLog)
+  }
 
-  /// Moves what stands in the log to its place in the file when the log has grown enough. What fails, or is kept
-  /// back by a reader, is tried again when the log has grown further.
-  func checkpointIfDue() {
+  /// Pages in the log after the last commit; nil where that wrote nothing.
+  var pagesAfterCommit: Int32? {
     let pages = unsafe pagesInLog.pointee
-    guard pages >= 0 else { return }
-    // The log has begun anew.
-    if pages < lastPagesInLog { checkpointAt = checkpointInterval }
-    lastPagesInLog = pages
-    guard pages >= checkpointAt else { return }
-    checkpointAt = pages + checkpointInterval
-    let isLong = pages / 4 >= checkpointInterval
-    if isLong { _ = unsafe sqlite3_busy_timeout(database, Self.longestPauseForReaders) }
-    // Where reads overlap all the time, the log begins anew only if the readers of its end are waited for.
-    let mode = isLong ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE
-    _ = unsafe sqlite3_wal_checkpoint_v2(database, nil, mode, nil, nil)
-    if isLong { _ = unsafe sqlite3_busy_timeout(database, busyTimeout) }
+    return pages >= 0 ? pages : nil
+  }
+
+  /// Moves what stands in the log to its place in the file, as far as no reader needs what was there before; how many pages of
+  /// the log are in their place then, none where that failed.
+  func moveLog() -> Int32 {
+    var (inLog, moved): (Int32, Int32) = (0, 0)
+    let result = unsafe sqlite3_wal_checkpoint_v2(database, nil, SQLITE_CHECKPOINT_PASSIVE, &inLog, &moved)
+    return result == SQLITE_OK ? max(0, moved) : 0
+  }
+
+  /// Moves what is left in the log and lets it begin anew, unless readers need its end for longer than a moment: then it goes on,
+  /// and this is tried again when it has grown further.
+  func restartLog() {
+    _ = unsafe sqlite3_busy_timeout(database, Self.longestPauseForReaders)
+    _ = unsafe sqlite3_wal_checkpoint_v2(database, nil, SQLITE_CHECKPOINT_RESTART, nil, nil)
+    _ = unsafe sqlite3_busy_timeout(database, busyTimeout)
   }
 }
 

@@ -29,6 +29,21 @@ final class ConnectionThread: @unchecked Sendable {
     try pool.runAndWait { [self] in set(try open()) }
   }
 
+  /// Begins `work` after what was begun before, unless the connection is closed by then.
+  func run(_ work: @escaping @Sendable (ConnectionHandle) -> Void) {
+    _ = pool.start { [self] in if let handle { work(handle) } }
+  }
+
+  /// Runs `work` after what was begun before; blocks the caller until then.
+  func runAndWait(_ work: @escaping @Sendable () -> Void) {
+    pool.runAndWait(work)
+  }
+
+  /// Closes the connection after what was begun; blocks the caller.
+  func close() {
+    pool.runAndWait { [self] in set(nil) }
+  }
+
   /// Begins to work; the connection is closed when `work` returns.
   func start(_ work: @escaping @Sendable () -> Void) -> PendingResult<Void, Never> {
     pool.start { [self] in

@@ -15,6 +15,7 @@ final class Writer: Sendable {
   private let options: Database.Options
   private let log: StatementLog
   private let thread = ConnectionThread(name: "sqlite-write")
+  private let checkpointer = Checkpointer()
   private let loop = Mutex<PendingResult<Void, Never>?>(nil)
 
   init(path: String, options: Database.Options, log: StatementLog) {
@@ -31,7 +32,13 @@ final class Writer: Sendable {
       let handle = try ConnectionHandle(path: path, log: log)
       try handle.prepare(options)
       try handle.migrate(migrations)
-      handle.takeOverCheckpoints(every: options.log)
+      try handle.keepSavepointsInMemory()
+      handle.watchLog()
+      return handle
+    }
+    try checkpointer.open { [path, options, log] in
+      let handle = try ConnectionHandle(path: path, log: log)
+      try handle.prepare(options)
       return handle
     }
   }
@@ -47,10 +54,19 @@ final class Writer: Sendable {
 
   private func work() {
     guard let handle = thread.get() else { return }
+    var schedule = CheckpointSchedule(every: options.log)
     while let body = queue.take() {
       serve(body, on: handle)
-      handle.checkpointIfDue()
+      guard let pages = handle.pagesAfterCommit else { continue }
+      switch schedule.decide(pages: pages, moved: checkpointer.moved) {
+      case .none: break
+      case .move: checkpointer.move()
+      case .restart:
+        checkpointer.wait()
+        handle.restartLog()
+      }
     }
+    checkpointer.close()
   }
 
   /// Runs, commits and answers `first` and what waits behind it.
@@ -82,7 +98,7 @@ final class Writer: Sendable {
       for body in batch { serveAlone(body, on: handle) }
       return
     }
-    if handle.hasWritten { failure.clear() }
+    if handle.pagesAfterCommit != nil { failure.clear() }
     for body in batch { body.applyEffect() }
     for body in batch { body.answer() }
   }
