@@ -8,11 +8,15 @@ CREATE TABLE content_jobs (
   cause TEXT,
   failures INTEGER NOT NULL,
   renewals INTEGER NOT NULL,
+  violations INTEGER NOT NULL,
+  violated_since INTEGER,
   not_before INTEGER,
   grant_id TEXT NOT NULL,
   terms TEXT NOT NULL,
   bytes_verified INTEGER NOT NULL,
-  bytes_received INTEGER NOT NULL
+  bytes_received INTEGER NOT NULL,
+  bytes_wasted INTEGER NOT NULL,
+  failed_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE downloads (
@@ -33,8 +37,12 @@ CREATE TABLE downloads (
   placed_at INTEGER,
   content_path TEXT,
   cause TEXT,
-  not_before INTEGER
+  not_before INTEGER,
+  created_at INTEGER,
+  ended_at INTEGER
 ) STRICT;
+CREATE INDEX downloads_by_end ON downloads (ended_at);
+CREATE INDEX downloads_by_state ON downloads (state, sequence);
 CREATE INDEX downloads_by_transaction ON downloads (transaction_id);
 
 CREATE TABLE library (

@@ -56,7 +56,7 @@ struct ControlInterface: Sendable {
 
   private func addDownloads(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/downloads") { _, _ in
-      try .json(DownloadsResponse(downloads: await downloads.statuses()))
+      try .json(DownloadsResponse(downloads: try await downloads.statuses()))
     }
     routes.on(.get, "/v1/downloads/{id}") { _, parameters in
       try .json(try await downloads.status(try Self.download(parameters)))
@@ -109,7 +109,7 @@ struct ControlInterface: Sendable {
   private func status() async throws -> AgentStatus {
     let free = try await BlockingPool.shared.run { () throws(SystemError) in try library.freeSpace() }
     var counts: [String: Int] = [:]
-    for download in await downloads.statuses() { counts[download.state.rawValue, default: 0] += 1 }
+    for (state, count) in try await downloads.counts() { counts[state.rawValue] = count }
     return AgentStatus(
       device: identity.identifier, server: server.status, store: store.status, started: started,
       libraryPath: library.paths.library, freeSpace: free, downloads: counts,

@@ -34,7 +34,7 @@ struct ContentJobSteps: Sendable {
     _ action: ContentJobMachine.Action, of record: ContentJobRecord, session: StagingSession?,
     progress: TransferProgress
   ) async -> Outcome? {
-    let before = progress.bytesVerified
+    let (verified, received) = (progress.bytesVerified, progress.bytesReceived)
     do {
       switch action {
       case .run(.manifest): return try await manifest(record)
@@ -45,7 +45,10 @@ struct ContentJobSteps: Sendable {
       }
     } catch {
       if Task.isCancelled { return nil }
-      return Outcome(event: .stepFailed(StepFailure(error), madeProgress: progress.bytesVerified > before))
+      let effort = StepEffort(
+        verified: max(.zero, progress.bytesVerified - verified), received: progress.bytesReceived - received,
+        end: clock.now())
+      return Outcome(event: .stepFailed(StepFailure(error), effort, length: record.terms.length))
     }
   }
 
@@ -94,7 +97,7 @@ struct ContentJobSteps: Sendable {
       return Outcome(event: .contentLost)
     }
     var pieces = try await session.open()
-    if pieces.verifiedCount == 0,
+    if pieces.verifiedCount == 0, !record.fetchesEverything,
       let previous = try await BlockingPool.shared.run({ [library] in try library.previous(to: terms) })
     {
       pieces = try await session.adopt(from: previous.manifest, at: previous.path)

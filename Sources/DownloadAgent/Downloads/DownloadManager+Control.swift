@@ -1,38 +1,89 @@
 import Commerce
 import CoreTypes
 import PullboxAPI
+import ServiceRuntime
 
 extension DownloadManager {
-  /// Every download, oldest first.
-  func statuses() -> [DownloadStatus] {
-    runner.entries.values.sorted { $0.record.sequence < $1.record.sequence }.map { status(of: $0) }
+  /// Downloads of one page of a list, at most.
+  static let maximumPage = 1000
+
+  /// Every download that the agent knows, oldest first: for short histories.
+  func statuses() throws -> [DownloadStatus] {
+    try database.downloads().map { status(of: runner[$0.identifier]?.record ?? $0) }
   }
+
+  /// One page of the downloads in one of `states`, the newest first, from the first that is older than
+  /// `after`. A page shorter than `limit` is the last one. Throws `download-unknown` for an `after` that there
+  /// is not.
+  func downloads(
+    in states: Set<DownloadStatus.State> = Set(DownloadStatus.State.allCases),
+    after: DownloadIdentifier? = nil, limit: Int = maximumPage
+  ) throws -> [DownloadStatus] {
+    let end = try after.map { try record($0).sequence } ?? .max
+    // What waits for its job is shown in the job's state, which the database does not have.
+    let live = runner.entries.values.map(\.record).filter { $0.sequence < end }
+    let ended: [DownloadStatus.State] = [.finished, .cancelled].filter(states.contains)
+    let past =
+      ended.isEmpty
+      ? []
+      : try database.downloads(in: ended, before: end, limit: limit).filter {
+        runner[$0.identifier] == nil
+      }
+    let found = live.map { (sequence: $0.sequence, status: status(of: $0)) }
+      .filter { states.contains($0.status.state) }
+    let all = found + past.map { (sequence: $0.sequence, status: status(of: $0)) }
+    return all.sorted { $0.sequence > $1.sequence }.prefix(limit).map(\.status)
+  }
+
+  /// How many downloads there are in each state.
+  func counts() throws -> [DownloadStatus.State: Int] {
+    var counts = try database.endedDownloadCounts()
+    for entry in runner.entries.values where !entry.record.isHistory {
+      counts[status(of: entry.record).state, default: 0] += 1
+    }
+    return counts
+  }
+
+  /// Forgets downloads that are over, but for those of transactions that are not; returns how many there were.
+  func clearHistory() throws -> Int { try database.clearDownloads() }
 
   /// Throws the ``Problem`` for a download there is not.
   func status(_ identifier: DownloadIdentifier) throws -> DownloadStatus {
-    status(of: try entry(identifier))
+    status(of: try record(identifier))
   }
 
   /// Pauses, resumes or cancels a download, and returns its status after that. Throws `download-unknown`, or
   /// `state-conflict` for what does not fit the state.
   func request(_ event: DownloadMachine.Event, of identifier: DownloadIdentifier) throws -> DownloadStatus {
-    let entry = try entry(identifier)
-    let before = entry.record.machine.state
-    if event == .cancelRequested, isPlacing(entry.record) {
+    let record = try record(identifier)
+    let before = record.machine.state
+    // What is over comes back into memory for as long as the request takes, or for good.
+    if runner[identifier] == nil { runner.insert(record, context: (), isSaved: true) }
+    defer { forgetIfOver(identifier) }
+    if event == .cancelRequested, isPlacing(record) {
       throw Problem(.stateConflict, "the content is being placed")
     }
-    guard let actions = process(event, of: identifier) else {
+    let received = job(of: record)?.context.progress.bytesReceived
+    let actions = process(event, of: identifier) { record in
+      guard record.machine.state == .cancelled, before != .cancelled else { return }
+      // What was staged goes.
+      record.bytesVerified = .zero
+      record.bytesReceived = received ?? record.bytesReceived
+    }
+    guard let actions else {
       throw Problem(.internalError, "the agent's state cannot be saved")
     }
     if actions.contains(.reject) {
       throw Problem(.stateConflict, "the download is \(before.rawValue)")
     }
-    inbox.noteChange(of: entry.record.transaction)
-    return status(of: try self.entry(identifier))
+    inbox.noteChange(of: record.transaction)
+    return status(of: try self.record(identifier))
   }
 
   func setPriority(_ priority: Int, of identifier: DownloadIdentifier) throws -> DownloadStatus {
-    _ = try entry(identifier)
+    var record = try record(identifier)
+    record.priority = priority
+    if runner[identifier] == nil { try database.save(record) }
     try runner.update(identifier) { $0.priority = priority }
     publish(identifier)
     schedule()
@@ -54,8 +105,8 @@ extension DownloadManager {
   }
 
   func publish(_ identifier: DownloadIdentifier) {
-    guard let entry = runner[identifier] else { return }
-    hub.publish(.download(status(of: entry)))
+    guard let record = runner[identifier]?.record else { return }
+    hub.publish(.download(status(of: record)))
   }
 
   private func isPlacing(_ record: DownloadRecord) -> Bool {
@@ -67,8 +118,7 @@ extension DownloadManager {
     record.claimedDigest.flatMap { jobsByDigest[$0] }.flatMap { jobs[$0] }
   }
 
-  private func status(of entry: Runner.Entry) -> DownloadStatus {
-    let record = entry.record
+  private func status(of record: DownloadRecord) -> DownloadStatus {
     let job = job(of: record)
     var working = job?.record
     if let job, var record = working {
@@ -83,19 +133,24 @@ extension DownloadManager {
       } else {
         ProgressEstimator.Estimate(speed: 0, timeRemaining: record.machine.state == .finished ? 0 : nil)
       }
-    return record.status(working, estimate)
+    return record.status(working, estimate, now: steps.clock.now())
   }
 
   private func records(of transaction: TransactionIdentifier) -> [DownloadRecord] {
-    runner.entries.values.map(\.record).filter { $0.transaction == transaction }.sorted {
-      $0.sequence < $1.sequence
+    do {
+      return try database.downloads(of: transaction).map { runner[$0.identifier]?.record ?? $0 }
+    } catch {
+      log.error(
+        "downloads cannot be read", ["transaction": "\(transaction)", "error": LogValue(error)])
+      return runner.entries.values.map(\.record).filter { $0.transaction == transaction }
     }
   }
 
-  private func entry(_ identifier: DownloadIdentifier) throws(Problem) -> Runner.Entry {
-    guard let entry = runner[identifier] else {
+  private func record(_ identifier: DownloadIdentifier) throws -> DownloadRecord {
+    if let record = runner[identifier]?.record { return record }
+    guard let record = try database.download(identifier) else {
       throw Problem(.downloadUnknown, "no download is called \(identifier)")
     }
-    return entry
+    return record
   }
 }

@@ -17,16 +17,17 @@ extension DownloadManager {
         processJob(.termsRenewed(isSameManifest: isSameManifest), of: known) { job in
           job.terms = terms
           job.grant = grant
+          if record.machine.hasFetchedEverything { job.fetchesEverything = true }
         }
       }
     } else {
       var job = ContentJobRecord(identifier: .random(), grant: grant, terms: terms)
       job.bytesReceived = record.bytesReceived
+      job.fetchesEverything = record.machine.hasFetchedEverything
       jobs.insert(job, context: JobActivity(job), isSaved: false)
       jobsByDigest[terms.digest] = job.identifier
       processJob(.termsRenewed(isSameManifest: true), of: job.identifier)
     }
-    updateInterest(in: terms.digest)
   }
 
   /// Whether one of the downloads that wait for the job has brought its manifest.
@@ -44,9 +45,11 @@ extension DownloadManager {
     change: (inout ContentJobRecord) -> Void = { _ in }
   ) {
     guard let progress = jobs[identifier]?.context.progress else { return }
+    let now = jobSteps.clock.now()
     let outcome = jobs.process(event, of: identifier) { record in
       change(&record)
       progress.copy(into: &record)
+      record.failedAt = record.machine.state == .failed ? record.failedAt ?? now : nil
     }
     guard let transition = outcome else { return }
     let (machine, digest) = (transition.after.machine, transition.after.digest)
@@ -129,7 +132,7 @@ extension DownloadManager {
     if let placed = outcome?.placed { hub.publish(.library(LibraryEvent(change: .placed, item: placed))) }
     if let outcome, record.machine.state == .active {
       jobs[identifier]?.context.session = outcome.session
-      if case .stepFailed(let failure, _) = outcome.event {
+      if case .stepFailed(let failure, _, _) = outcome.event {
         logFailure(failure, of: "job", identifier.description)
       }
       processJob(outcome.event, of: identifier, change: outcome.change)
@@ -168,6 +171,19 @@ extension DownloadManager {
     // A download may have claimed it again meanwhile.
     if jobs[identifier]?.record.machine.isLive == false { remove(identifier) }
     schedule()
+  }
+
+  /// Gives up what failed jobs have staged, once it is old.
+  func discardOldStaging() {
+    let oldest = jobSteps.clock.now() - ContentJobRecord.stagingAge
+    for (identifier, entry) in jobs.entries {
+      guard let failedAt = entry.record.failedAt, failedAt <= oldest else { continue }
+      processJob(.abandoned, of: identifier)
+      for reader in readers(of: identifier) {
+        // Only people see the count.
+        try? runner.update(reader) { $0.bytesVerified = .zero }
+      }
+    }
   }
 
   private func remove(_ identifier: ContentJobIdentifier) {

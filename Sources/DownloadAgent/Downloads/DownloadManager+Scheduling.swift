@@ -2,10 +2,20 @@ import Commerce
 import PullboxAPI
 
 extension DownloadManager {
-  /// Gives places to downloads and jobs that wait for one.
+  /// What surrounds the agent has changed: jobs are held or released by it.
+  func changeEnvironment(_ change: (inout Scheduler.Environment) -> Void) {
+    let before = environment
+    change(&environment)
+    if environment != before { schedule() }
+  }
+
+  /// Holds and releases jobs, and gives places to what waits for one.
   func schedule() {
     guard isRestored, !runner.isStopping else { return }
-    for work in scheduler.selection(from: downloadCandidates + jobCandidates) {
+    let plan = scheduler.plan(for: downloadCandidates + jobCandidates, in: environment)
+    for change in plan.holds { processJob(.held(change.condition), of: change.job) }
+    for change in plan.releases { processJob(.released(change.condition), of: change.job) }
+    for work in plan.starts {
       switch work {
       case .download(let identifier): process(.started, of: identifier)
       case .job(let identifier): processJob(.started, of: identifier)
@@ -21,20 +31,23 @@ extension DownloadManager {
       return Scheduler.Candidate(
         work: .download(identifier), product: record.product, priority: record.priority,
         sequence: record.sequence, isReady: machine.isReady && runner.isDue(identifier), isBusy: isBusy,
-        needsPlace: machine.phase == .grant)
+        needsPlace: machine.phase == .grant || machine.isChecked)
     }
   }
 
   /// A job goes as the first of its readers would.
   private var jobCandidates: [Scheduler.Candidate] {
-    jobs.entries.map { identifier, entry in
+    jobs.entries.compactMap { identifier, entry in
+      guard entry.record.machine.isLive || entry.step != nil else { return nil }
       let (record, machine) = (entry.record, entry.record.machine)
       let readers = (claims[record.digest] ?? []).compactMap { runner[$0]?.record }
       return Scheduler.Candidate(
         work: .job(identifier), product: record.terms.product,
         priority: readers.map(\.priority).max() ?? 0, sequence: readers.map(\.sequence).min() ?? 0,
-        isReady: machine.isReady && jobs.isDue(identifier),
-        isBusy: entry.step != nil || machine.state == .active, needsPlace: true)
+        // The plan says which of its holds are over.
+        isReady: machine.state == .waiting && jobs.isDue(identifier),
+        isBusy: entry.step != nil || machine.state == .active, needsPlace: true,
+        holds: machine.holds, isWanted: readers.contains(where: \.machine.awaitsJob))
     }
   }
 }

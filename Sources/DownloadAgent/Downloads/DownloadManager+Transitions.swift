@@ -12,7 +12,12 @@ extension DownloadManager {
     _ event: DownloadMachine.Event, of identifier: DownloadIdentifier,
     change: (inout DownloadRecord) -> Void = { _ in }
   ) -> [DownloadMachine.Action]? {
-    guard let transition = runner.process(event, of: identifier, change: change) else { return [] }
+    let now = steps.clock.now()
+    let outcome = runner.process(event, of: identifier) { record in
+      change(&record)
+      record.endedAt = record.machine.state.isFinal ? record.endedAt ?? now : nil
+    }
+    guard let transition = outcome else { return [] }
     let machine = transition.after.machine
     if let error = transition.saveError {
       log.error(
@@ -28,6 +33,7 @@ extension DownloadManager {
     if transition.saveError != nil || machine != transition.before.machine { publish(identifier) }
     moveClaim(of: identifier, from: transition.before.claimedDigest, to: transition.after.claimedDigest)
     perform(transition.actions, on: identifier)
+    forgetIfOver(identifier)
     return transition.saveError == nil ? transition.actions : nil
   }
 
@@ -45,7 +51,7 @@ extension DownloadManager {
       case .notifyTransaction:
         if let transaction = runner[identifier]?.record.transaction { inbox.noteChange(of: transaction) }
       case .reject: break
-      case .stop, .scheduleRetry: preconditionFailure("the runner performs these itself")
+      case .stop, .scheduleRetry, .scheduleCheck: preconditionFailure("the runner performs these itself")
       }
     }
     if isScheduleDue { schedule() }
@@ -65,7 +71,7 @@ extension DownloadManager {
     if let outcome {
       // What a step has placed is there, whatever has become of the download meanwhile.
       if let placed = outcome.placed { hub.publish(.library(LibraryEvent(change: .placed, item: placed))) }
-      if record.machine.state == .active {
+      if record.machine.state == .active || record.machine.isChecking {
         if let grant = record.grant, let state = outcome.grantState {
           inbox.noteReport(of: record.transaction, grant: grant, state: state)
         }
@@ -75,7 +81,24 @@ extension DownloadManager {
         process(outcome.event, of: identifier, change: outcome.change)
       }
     }
+    forgetIfOver(identifier)
     schedule()
+  }
+
+  /// What is over lies in the database alone, once its step has ended.
+  func forgetIfOver(_ identifier: DownloadIdentifier) {
+    guard let entry = runner[identifier], entry.record.isHistory, entry.step == nil, entry.isSaved else {
+      return
+    }
+    runner.remove(identifier)
+    endsSincePruning += 1
+    guard endsSincePruning >= Self.endsBetweenPrunings else { return }
+    endsSincePruning = 0
+    do {
+      try database.pruneDownloads(now: steps.clock.now())
+    } catch {
+      log.warning("the history of downloads cannot be pruned", ["error": LogValue(error)])
+    }
   }
 
   /// `kind` says what `name` is: a download or a job.
@@ -89,7 +112,7 @@ extension DownloadManager {
   }
 }
 
-// Claims: what a job is kept for, and whether it may run.
+// Claims: what a job is kept for.
 extension DownloadManager {
   private func moveClaim(
     of identifier: DownloadIdentifier, from before: SHA256Digest?, to after: SHA256Digest?
@@ -100,18 +123,11 @@ extension DownloadManager {
     }
     if let after { claims[after, default: []].insert(identifier) }
     if let before, before != after { updateInterest(in: before) }
-    if let after { updateInterest(in: after) }
   }
 
-  /// Holds the job of `digest` while no download waits for it, and gives it up when none claims it.
-  func updateInterest(in digest: SHA256Digest) {
-    guard let job = jobsByDigest[digest], let entry = jobs[job] else { return }
-    guard let readers = claims[digest] else {
-      processJob(.abandoned, of: job)
-      return
-    }
-    let isWanted = readers.contains { runner[$0]?.record.machine.awaitsJob == true }
-    let isHeld = entry.record.machine.holds.contains(.noReader)
-    if isWanted == isHeld { processJob(isWanted ? .released(.noReader) : .held(.noReader), of: job) }
+  /// Gives the job of `digest` up when no download claims it.
+  private func updateInterest(in digest: SHA256Digest) {
+    guard claims[digest] == nil, let job = jobsByDigest[digest] else { return }
+    processJob(.abandoned, of: job)
   }
 }

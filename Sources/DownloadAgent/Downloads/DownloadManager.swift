@@ -20,6 +20,7 @@ import SystemCalls
 /// await downloads.stop()                                // what was verified is recorded
 /// ```
 actor DownloadManager {
+  /// Of the downloads that are not over.
   typealias Runner = MachineRunner<DownloadRecord, Void>
   typealias JobRunner = MachineRunner<ContentJobRecord, JobActivity>
 
@@ -42,6 +43,11 @@ actor DownloadManager {
   /// How often it is persisted, so that the counts shown after a sudden end are not far off.
   static let saveInterval: Duration = .seconds(5)
 
+  /// After so many ends the history is pruned.
+  static let endsBetweenPrunings = 100
+  /// How often it is looked whether what failed jobs have staged is old.
+  static let cleaningInterval: Duration = .seconds(3600)
+
   private let thread = BlockingThread(name: "downloads")
   nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
 
@@ -60,6 +66,8 @@ actor DownloadManager {
   var jobsByDigest: [SHA256Digest: ContentJobIdentifier] = [:]
   /// The downloads for which the content of each digest is kept.
   var claims: [SHA256Digest: Set<DownloadIdentifier>] = [:]
+  var endsSincePruning = 0
+  var environment = Scheduler.Environment()
   /// Nothing starts before everything is known.
   private(set) var isRestored = false
   private var nextSave: MonotonicInstant
@@ -88,7 +96,8 @@ actor DownloadManager {
 
   /// Goes on with what was persisted. Throws when the state cannot be read.
   func restore() throws {
-    let records = try database.downloads()
+    try database.pruneDownloads(now: steps.clock.now())
+    let records = try database.liveDownloads()
     for record in records {
       if let digest = record.claimedDigest { claims[digest, default: []].insert(record.identifier) }
       runner.insert(record, context: (), isSaved: true)
@@ -102,10 +111,11 @@ actor DownloadManager {
       jobs.insert(record, context: JobActivity(record), isSaved: true)
       jobsByDigest[record.digest] = record.identifier
       processJob(.restored, of: record.identifier)
-      processJob(.held(.noReader), of: record.identifier)
     }
-    for record in records where !record.machine.state.isFinal {
+    for record in records where !record.machine.state.isFinal || record.machine.isChecked {
       process(.restored, of: record.identifier)
+      // Whether a refusal still stands is asked at every start.
+      if record.machine.isChecked { runner.cancelRetry(of: record.identifier) }
       publish(record.identifier)
     }
     isRestored = true
@@ -114,7 +124,9 @@ actor DownloadManager {
 
   /// Creates the downloads of a transaction that it does not have yet.
   func add(_ products: [ProductIdentifier], for transaction: TransactionIdentifier) throws {
-    for record in try database.createDownloads(for: transaction, products: products) { begin(record) }
+    for record in try database.createDownloads(for: transaction, products: products, now: steps.clock.now()) {
+      begin(record)
+    }
   }
 
   /// One more download for a product that is owned and not here, unless one is under way already. Answers
@@ -124,7 +136,7 @@ actor DownloadManager {
       entry.record.product == product && !entry.record.machine.state.isFinal
     }
     guard !isUnderWay else { return false }
-    begin(try database.createDownload(for: transaction, product: product))
+    begin(try database.createDownload(for: transaction, product: product, now: steps.clock.now()))
     return true
   }
 
@@ -138,6 +150,7 @@ actor DownloadManager {
 
   /// Stops every step; returns when what they verified is recorded.
   func stop() async {
+    changeEnvironment { $0.isDraining = true }
     for step in runner.stopSteps() + jobs.stopSteps() { await step.value }
     for identifier in jobs.entries.keys { saveProgress(of: identifier) }
   }
@@ -154,6 +167,7 @@ actor DownloadManager {
     if isSaveDue { nextSave = now + Self.saveInterval }
     _ = runner.dequeueDueRetries()
     _ = jobs.dequeueDueRetries()
+    discardOldStaging()
     for (identifier, entry) in jobs.entries where entry.record.machine.isTransferring {
       jobs[identifier]?.context.estimator.record(received: entry.context.progress.bytesReceived, at: now)
       if isSaveDue { saveProgress(of: identifier) }
@@ -162,10 +176,14 @@ actor DownloadManager {
     schedule()
   }
 
-  private var timeToNextTurn: Duration? {
+  /// Nil when nothing is to happen by itself.
+  var timeToNextTurn: Duration? {
     let isTransferring = jobs.entries.values.contains { $0.record.machine.isTransferring }
-    return [isTransferring ? Self.tick : nil, runner.timeToNextRetry, jobs.timeToNextRetry]
-      .compactMap { $0 }.min()
+    let hasFailed = jobs.entries.values.contains { $0.record.failedAt != nil }
+    return [
+      isTransferring ? Self.tick : nil, hasFailed ? Self.cleaningInterval : nil, runner.timeToNextRetry,
+      jobs.timeToNextRetry,
+    ].compactMap { $0 }.min()
   }
 }
 

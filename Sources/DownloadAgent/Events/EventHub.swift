@@ -81,10 +81,9 @@ final class EventObserver: Sendable {
 
   private let state: Mutex<State>
 
+  /// `snapshot` has one event of a subject at most.
   init(_ snapshot: [AgentEvent]) {
-    var queue = ObserverQueue()
-    for event in snapshot { queue.append(event) }
-    state = Mutex(State(queue: queue))
+    state = Mutex(State(queue: ObserverQueue(snapshot)))
   }
 
   func post(_ event: AgentEvent) {
@@ -157,30 +156,72 @@ struct ObserverQueue: Sendable {
 
   /// Above this many, older events of the same subject are dropped whatever they say.
   private let bound: Int
-  private var entries: [Entry] = []
+  /// Nil where an event was dropped, and for those before ``first``.
+  private var entries: [Entry?] = []
+  private var first = 0
+  /// Where the events of each subject are, in order.
+  private var positions: [Subject: [Int]] = [:]
+  private(set) var count = 0
 
   init(bound: Int = 256) {
     self.bound = bound
   }
 
-  var count: Int { entries.count }
-  var isEmpty: Bool { entries.isEmpty }
+  /// With these events, of which no two have one subject.
+  init(_ events: [AgentEvent]) {
+    self.init()
+    for event in events { add(event, Subject(event)) }
+  }
+
+  var isEmpty: Bool { count == 0 }
 
   mutating func append(_ event: AgentEvent) {
     let subject = Subject(event)
-    if let index = entries.lastIndex(where: { $0.subject == subject }) {
-      if Self.differsInProgressOnly(entries[index].event, event) {
-        entries[index].event = event
+    if let earlier = positions[subject], let last = earlier.last, let waiting = entries[last]?.event {
+      if Self.differsInProgressOnly(waiting, event) {
+        entries[last]?.event = event
         return
       }
       // The latest event moves to the end: it must not overtake events of other subjects.
-      if entries.count >= bound { entries.removeAll { $0.subject == subject } }
+      if count >= bound {
+        for position in earlier { entries[position] = nil }
+        count -= earlier.count
+        positions[subject] = nil
+      }
     }
+    add(event, subject)
+  }
+
+  private mutating func add(_ event: AgentEvent, _ subject: Subject) {
+    if entries.count > 2 * count + 1024 { compact() }
+    positions[subject, default: []].append(entries.count)
     entries.append(Entry(subject: subject, event: event))
+    count += 1
+  }
+
+  /// Forgets the places of what was read or dropped.
+  private mutating func compact() {
+    entries = entries.filter { $0 != nil }
+    first = 0
+    positions = [:]
+    for (position, entry) in entries.enumerated() {
+      if let entry { positions[entry.subject, default: []].append(position) }
+    }
   }
 
   mutating func popFirst() -> AgentEvent? {
-    entries.isEmpty ? nil : entries.removeFirst().event
+    while first < entries.count {
+      defer { first += 1 }
+      guard let entry = entries[first] else { continue }
+      entries[first] = nil
+      positions[entry.subject]?.removeFirst()
+      if positions[entry.subject]?.isEmpty == true { positions[entry.subject] = nil }
+      count -= 1
+      return entry.event
+    }
+    entries.removeAll(keepingCapacity: true)
+    first = 0
+    return nil
   }
 
   private static func differsInProgressOnly(_ left: AgentEvent, _ right: AgentEvent) -> Bool {

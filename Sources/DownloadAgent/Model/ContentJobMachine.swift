@@ -1,3 +1,4 @@
+import CoreTypes
 import PullboxAPI
 
 /// The state machine of a content job: decides, without any I/O, how the content of one digest comes to this
@@ -40,8 +41,10 @@ struct ContentJobMachine: StateMachine {
     case placed
     /// What was verified is gone from the disk.
     case contentLost
-    /// The running step ended without success. `madeProgress`: pieces were verified meanwhile.
-    case stepFailed(StepFailure, madeProgress: Bool)
+    /// The running step ended without success. `length` is the package's.
+    case stepFailed(StepFailure, StepEffort, length: ByteCount)
+    /// It could not be persisted that the step began or ended.
+    case saveFailed(StepFailure)
     case ticketRenewed
     /// A download brought terms from a new grant.
     case termsRenewed(isSameManifest: Bool)
@@ -76,8 +79,6 @@ struct ContentJobMachine: StateMachine {
 
   /// Fresh tickets asked for in a row without a verified piece between them, at most.
   static let maximumRenewals = 3
-  /// Failures in a row that speak against the server's bytes, without a verified piece between them, at most.
-  static let maximumViolations = 8
 
   private(set) var phase: Phase
   private(set) var state: State
@@ -88,13 +89,15 @@ struct ContentJobMachine: StateMachine {
   /// Failures in a row, without a verified piece between them.
   private(set) var failures: Int
   private(set) var renewals: Int
+  private(set) var budget: ContentJobBudget
   /// What stands in its way now; not persisted.
   private(set) var holds: Set<HoldCondition> = []
 
   /// A new job by default; otherwise what was persisted.
   init(
     phase: Phase = .manifest, state: State = .waiting, reason: StatusReason = .queued,
-    problem: Problem? = nil, cause: String? = nil, failures: Int = 0, renewals: Int = 0
+    problem: Problem? = nil, cause: String? = nil, failures: Int = 0, renewals: Int = 0,
+    budget: ContentJobBudget = ContentJobBudget()
   ) {
     self.phase = phase
     self.state = state
@@ -103,10 +106,17 @@ struct ContentJobMachine: StateMachine {
     self.cause = cause
     self.failures = failures
     self.renewals = renewals
+    self.budget = budget
   }
 
   /// Whether the scheduler may start it, once the delay of a retry is over.
   var isReady: Bool { state == .waiting && holds.isEmpty }
+
+  /// What it waits for, for people: a condition that holds it, or why the last try ended.
+  var shownReason: StatusReason {
+    guard state == .waiting else { return reason }
+    return HoldCondition.allCases.lazy.filter(holds.contains).compactMap(\.reason).first ?? reason
+  }
 
   mutating func handle(_ event: Event) -> [Action] {
     switch event {
@@ -128,13 +138,28 @@ struct ContentJobMachine: StateMachine {
 
 /// What keeps a job from running, other than a delay and the number of places.
 enum HoldCondition: String, CaseIterable, Hashable, Sendable {
+  case libraryOffline = "library-offline"
+  case noSpace = "no-space"
+  case networkNotOpen = "network-not-open"
+  /// The agent is about to end.
+  case draining
   /// Every download that claims it is paused, failed, or asks for a new grant.
   case noReader = "no-reader"
+
+  /// What is said of a job that it holds; nil for what needs no word.
+  var reason: StatusReason? {
+    switch self {
+    case .libraryOffline: .libraryOffline
+    case .noSpace: .insufficientSpace
+    case .networkNotOpen: .networkNotOpen
+    case .draining, .noReader: nil
+    }
+  }
 }
 
 extension ContentJobMachine {
   static func saveFailed(_ error: StepFailure, during event: Event) -> Event? {
-    .stepFailed(error, madeProgress: false)
+    .saveFailed(error)
   }
 
   var retriesAfterFailedSave: Bool { false }
@@ -165,8 +190,7 @@ extension ContentJobMachine {
     case .retryRequested:
       transition(.waiting, .queued)
       return [.reschedule]
-    case .stepFailed(let failure, _):
-      // It could not be persisted that it was started.
+    case .saveFailed(let failure):
       return retry(after: failure, notBefore: nil)
     default:
       return []
@@ -189,15 +213,23 @@ extension ContentJobMachine {
     case (_, .ticketRenewed):
       transition(.active, Self.reason(while: phase))
       return [.run(phase)]
-    case (_, .stepFailed(let failure, let madeProgress)):
-      return handleFailure(failure, madeProgress: madeProgress)
+    case (_, .saveFailed(let failure)):
+      return retry(after: failure, notBefore: nil)
+    case (_, .stepFailed(let failure, let effort, let length)):
+      return handleFailure(failure, effort, length: length)
     default:
       return []
     }
   }
 
-  private mutating func handleFailure(_ failure: StepFailure, madeProgress: Bool) -> [Action] {
+  private mutating func handleFailure(
+    _ failure: StepFailure, _ effort: StepEffort, length: ByteCount
+  ) -> [Action] {
+    let madeProgress = effort.verified > .zero
     if madeProgress { succeed() }
+    if let reason = budget.count(failure, effort, length: length) {
+      return fail(.permanent(reason, problem: failure.problem, cause: failure.cause))
+    }
     problem = failure.problem
     cause = failure.cause
     switch failure.recovery {
@@ -207,16 +239,20 @@ extension ContentJobMachine {
       transition(.active, .renewingTicket)
       return [.renewTicket]
     case .requestGrant:
-      transition(.waiting, failure.reason)
-      return [.requestTerms(failure, madeProgress: madeProgress), .reschedule]
+      return requestTerms(failure, madeProgress: madeProgress)
+    // What replaces a withdrawn version is in the grant that is asked for now.
+    case .giveUp where failure.problem?.code == .contentWithdrawn:
+      return requestTerms(failure, madeProgress: madeProgress)
     case .retry(let notBefore):
-      if failure.reason == .protocolViolation, failures + 1 >= Self.maximumViolations {
-        return fail(.permanent(.integrity))
-      }
       return retry(after: failure, notBefore: notBefore)
     case .giveUp:
       return fail(failure)
     }
+  }
+
+  private mutating func requestTerms(_ failure: StepFailure, madeProgress: Bool) -> [Action] {
+    transition(.waiting, failure.reason)
+    return [.requestTerms(failure, madeProgress: madeProgress), .reschedule]
   }
 
   private mutating func hold(_ condition: HoldCondition) -> [Action] {
@@ -235,7 +271,10 @@ extension ContentJobMachine {
     switch state {
     case .waiting, .failed:
       if !isSameManifest { phase = .manifest }
-      if state == .failed { succeed() }
+      if state == .failed {
+        succeed()
+        budget = ContentJobBudget()
+      }
       renewals = 0
       transition(.waiting, .queued)
       return [.reschedule]
@@ -246,7 +285,9 @@ extension ContentJobMachine {
     case .active, .finished:
       return []
     case .abandoned:
+      let holds = holds
       self = ContentJobMachine()
+      self.holds = holds
       return [.reschedule]
     }
   }

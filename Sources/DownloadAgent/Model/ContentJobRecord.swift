@@ -15,6 +15,13 @@ struct ContentJobRecord: MachineRecord {
   var bytesVerified = ByteCount.zero
   var bytesReceived = ByteCount.zero
   var notBefore: Timestamp?
+  /// When it failed; what it has staged is kept for a while.
+  var failedAt: Timestamp?
+  /// The server counts what it sends: what the library has of the content does not help. Not persisted.
+  var fetchesEverything = false
+
+  /// How long a failed job keeps what it has staged.
+  static let stagingAge: Duration = .seconds(7 * 86_400)
 
   init(identifier: ContentJobIdentifier, grant: GrantIdentifier, terms: DownloadTerms) {
     self.identifier = identifier

@@ -60,6 +60,8 @@ struct DownloadMachine: StateMachine {
     case stop
     /// Start again after the retry policy's delay for that many failures in a row.
     case scheduleRetry(failures: Int, notBefore: Duration?)
+    /// Ask for the grant again after the retry policy's pause for that many refusals in a row.
+    case scheduleCheck(refusals: Int)
     /// Ask the scheduler: a place has become free, or another download wants one.
     case reschedule
     /// Wait for the job of the content's digest, which begins if there is none.
@@ -82,6 +84,12 @@ struct DownloadMachine: StateMachine {
   private(set) var failures: Int
   /// Its content job goes on in its place; not persisted, since it looks again after a restart.
   private(set) var awaitsJob = false
+  /// The grant is asked for, though it has failed; not persisted.
+  private(set) var isChecking = false
+  /// Refusals in a row; not persisted.
+  private(set) var refusals = 0
+  /// The content was fetched for this download alone, since the server wanted it so; not persisted.
+  private(set) var hasFetchedEverything = false
 
   /// A new download by default; otherwise what was persisted.
   init(
@@ -97,7 +105,10 @@ struct DownloadMachine: StateMachine {
   }
 
   /// Whether the scheduler may start it, once the delay of a retry is over.
-  var isReady: Bool { state == .waiting && !awaitsJob }
+  var isReady: Bool { (state == .waiting && !awaitsJob) || (isChecked && !isChecking) }
+
+  /// A service's refusal may be taken back, so that the grant is asked for again, in growing pauses.
+  var isChecked: Bool { state == .failed && problem != nil }
 
   mutating func handle(_ event: Event) -> [Action] {
     switch event {
@@ -107,8 +118,9 @@ struct DownloadMachine: StateMachine {
       switch state {
       case .waiting: whileWaiting(event)
       case .active: whileActive(event)
+      case .failed: whileFailed(event)
       // A step that was stopped may still report; what it brought is found again when its phase runs next.
-      case .paused, .finished, .failed, .cancelled: []
+      case .paused, .finished, .cancelled: []
       }
     }
   }
@@ -134,6 +146,7 @@ extension DownloadMachine {
     case .stop: .stopStep
     case .scheduleRetry(let failures, let notBefore):
       .scheduleRetry(failures: failures, notBefore: notBefore)
+    case .scheduleCheck(let refusals): .scheduleCheck(refusals: refusals)
     case .run, .reschedule, .joinJob, .hurryJob, .notifyTransaction, .reject: nil
     }
   }
@@ -187,14 +200,44 @@ extension DownloadMachine {
     }
   }
 
+  private mutating func whileFailed(_ event: Event) -> [Action] {
+    switch event {
+    case .started where isReady:
+      isChecking = true
+      return [.run(.grant)]
+    case .granted where isChecking:
+      failures = 0
+      return advance(to: .content) + [.notifyTransaction]
+    case .stepFailed(let failure) where isChecking:
+      isChecking = false
+      if case .giveUp = failure.recovery, failure.problem != nil {
+        reason = failure.reason
+        problem = failure.problem
+        cause = failure.cause
+      }
+      refusals += 1
+      return [.scheduleCheck(refusals: refusals), .reschedule]
+    default:
+      return []
+    }
+  }
+
   private mutating func handleFailure(_ failure: StepFailure) -> [Action] {
     switch failure.recovery {
     case .requestGrant:
-      // Before there is a grant, or once what it was for is placed, a new one would not help.
-      guard phase == .content else { return fail(failure) }
+      // Before there is a grant, a new one would not help.
+      guard phase != .grant else { return fail(failure) }
       phase = .grant
       return retry(after: failure, notBefore: nil)
     case .retry(let notBefore): return retry(after: failure, notBefore: notBefore)
+    case .giveUp where phase == .report && failure.problem?.missingStep == "delivery":
+      // The server has not sent this device the bytes that it reports, or has lost its count.
+      guard !hasFetchedEverything else { return fail(failure) }
+      hasFetchedEverything = true
+      phase = .content
+      transition(.waiting, .waitingForContent)
+      awaitsJob = true
+      return [.joinJob, .reschedule]
     case .renewTicket, .giveUp: return fail(failure)
     }
   }
@@ -206,11 +249,12 @@ extension DownloadMachine {
       transition(.paused, .user)
       return wasActive ? [.stop, .reschedule] : [.reschedule]
     case (.pauseRequested, .paused): return []
-    case (.resumeRequested, .paused), (.resumeRequested, .failed):
+    case (.resumeRequested, .paused):
       transition(.waiting, .queued)
       succeed()
       return [.reschedule]
-    case (.resumeRequested, .cancelled):
+    case (.resumeRequested, .failed), (.resumeRequested, .cancelled):
+      // The grant may say something else today.
       transition(.waiting, .queued)
       succeed()
       phase = .grant
@@ -225,7 +269,7 @@ extension DownloadMachine {
       (.cancelRequested, .failed):
       // What is placed belongs to the library: removing it is another request.
       guard phase != .report else { return [.reject] }
-      let wasActive = state == .active
+      let wasActive = state == .active || isChecking
       transition(.cancelled, .user)
       problem = nil
       cause = nil
@@ -262,11 +306,14 @@ extension DownloadMachine {
     problem = failure.problem
     cause = failure.cause
     transition(.failed, failure.reason)
-    return [.notifyTransaction, .reschedule]
+    guard isChecked else { return [.notifyTransaction, .reschedule] }
+    refusals += 1
+    return [.scheduleCheck(refusals: refusals), .notifyTransaction, .reschedule]
   }
 
   private mutating func succeed() {
     failures = 0
+    refusals = 0
     problem = nil
     cause = nil
   }
@@ -275,6 +322,7 @@ extension DownloadMachine {
     self.state = state
     self.reason = reason
     awaitsJob = false
+    isChecking = false
   }
 
   private static func reason(while phase: Phase) -> StatusReason {

@@ -22,6 +22,10 @@ struct DownloadRecord: MachineRecord {
   /// What a reader opens.
   var contentPath: String?
   var notBefore: Timestamp?
+  /// When it was asked for; nil for one of an earlier version.
+  var created: Timestamp?
+  /// When it came to its end, nil while it has none.
+  var endedAt: Timestamp?
 
   init(
     identifier: DownloadIdentifier, sequence: Int64, transaction: TransactionIdentifier,
@@ -43,6 +47,9 @@ struct DownloadRecord: MachineRecord {
     }
   }
 
+  /// Nothing will happen to it but by a user's request: it is kept in the database alone.
+  var isHistory: Bool { machine.state == .finished || machine.state == .cancelled }
+
   /// The content whose job is kept for this download: until the library has it, or it is given up.
   var claimedDigest: SHA256Digest? {
     switch machine.state {
@@ -52,20 +59,25 @@ struct DownloadRecord: MachineRecord {
   }
 
   /// What the control interface shows; `job` is the one of ``claimedDigest``.
-  func status(_ job: ContentJobRecord?, _ estimate: ProgressEstimator.Estimate) -> DownloadStatus {
+  func status(
+    _ job: ContentJobRecord?, _ estimate: ProgressEstimator.Estimate, now: Timestamp
+  ) -> DownloadStatus {
     // While it waits for its job, the job's state is its own.
     let working = machine.awaitsJob ? job?.machine : nil
     let verified = job?.bytesVerified ?? bytesVerified
+    let notBefore = working == nil ? self.notBefore : working?.state == .waiting ? job?.notBefore : nil
     return DownloadStatus(
       id: identifier, product: product, version: terms?.version, transaction: transaction,
       state: working?.state == .active ? .active : machine.state,
-      reason: (working?.reason ?? machine.reason).rawValue, bytesVerified: verified,
+      reason: (working?.shownReason ?? machine.reason).rawValue, bytesVerified: verified,
       bytesTotal: terms?.length, bytesReceived: job?.bytesReceived ?? bytesReceived,
       progress: machine.state == .finished
         ? 1 : ProgressEstimator.fraction(verified: verified, of: terms?.length),
       timeRemaining: estimate.timeRemaining, speed: estimate.speed,
       error: working == nil ? machine.problem : working?.problem,
-      contentPath: machine.state == .finished ? contentPath : nil)
+      contentPath: machine.state == .finished ? contentPath : nil, priority: priority,
+      created: created, notBefore: notBefore.flatMap { $0 > now ? $0 : nil },
+      cause: working == nil ? machine.cause : working?.cause)
   }
 }
 

@@ -31,6 +31,8 @@ enum RunnerAction: Hashable, Sendable {
   /// Come back after the retry policy's delay for that many failures in a row, not before `notBefore` has
   /// passed.
   case scheduleRetry(failures: Int, notBefore: Duration?)
+  /// Come back after the retry policy's pause for that many refusals in a row.
+  case scheduleCheck(refusals: Int)
   /// Cancel the running step.
   case stopStep
 }
@@ -79,7 +81,7 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
     /// When the delay of a retry is over.
     fileprivate(set) var retryAt: MonotonicInstant?
     /// The record is on disk as it is here.
-    fileprivate var isSaved: Bool
+    fileprivate(set) var isSaved: Bool
   }
 
   /// What one event led to.
@@ -175,10 +177,14 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
     of record: inout Record, comingFrom before: Record, by event: Machine.Event, _ actions: [Machine.Action]
   ) -> Duration? {
     for action in actions {
-      guard case .scheduleRetry(let failures, let notBefore) = Machine.runnerAction(for: action) else {
-        continue
+      let delay: Duration
+      switch Machine.runnerAction(for: action) {
+      case .scheduleRetry(let failures, let notBefore):
+        delay = retryPolicy.delay(failures: failures, notBefore: notBefore, using: &generator)
+      case .scheduleCheck(let refusals):
+        delay = retryPolicy.checks.delay(afterFailures: max(refusals, 1), using: &generator)
+      case .stopStep, nil: continue
       }
-      let delay = retryPolicy.delay(failures: failures, notBefore: notBefore, using: &generator)
       record.notBefore = wallClock.now() + delay
       return delay
     }
@@ -218,7 +224,7 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
     var remaining: [Machine.Action] = []
     for action in actions {
       switch Machine.runnerAction(for: action) {
-      case .scheduleRetry: if let delay { scheduleRetry(of: identifier, after: delay) }
+      case .scheduleRetry, .scheduleCheck: if let delay { scheduleRetry(of: identifier, after: delay) }
       case .stopStep: entries[identifier]?.step?.cancel()
       case nil: remaining.append(action)
       }
@@ -293,6 +299,8 @@ extension MachineRunner {
 /// come back together, and what the other side asked for, up to a bound, plus a random part of it.
 struct RetryPolicy: Hashable, Sendable {
   var backoff = Backoff(initial: .seconds(1), factor: 2, cap: .seconds(60), jitter: 0.5)
+  /// The pauses between two questions whether a refusal still stands.
+  var checks = Backoff(initial: .seconds(60), factor: 2, cap: .seconds(3600), jitter: 0.25)
   /// What `Retry-After` is honored up to.
   var longestRequestedDelay: Duration = .seconds(RetryAfter.obeyedRange.upperBound)
   /// The largest part of a requested delay, and of a second, that is added to it at random: a service that told many

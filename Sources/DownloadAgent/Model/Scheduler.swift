@@ -1,7 +1,7 @@
 import Commerce
 import PullboxAPI
 
-/// Decides what is started. A pure value.
+/// Decides what is started, held and released: a pure function of what there is and of the ``Environment``.
 struct Scheduler: Hashable, Sendable {
   /// What waits for its turn.
   enum Work: Hashable, Sendable {
@@ -22,10 +22,65 @@ struct Scheduler: Hashable, Sendable {
     var isBusy: Bool
     /// False for what costs next to nothing: it needs no place.
     var needsPlace: Bool
+    /// Of a job: what it knows to stand in its way.
+    var holds: Set<HoldCondition> = []
+    /// Of a job: a download waits for it.
+    var isWanted = true
+  }
+
+  /// What surrounds the agent.
+  struct Environment: Hashable, Sendable {
+    var isLibraryOffline = false
+    var isNetworkClosed = false
+    var isDraining = false
+    /// The jobs for which there is no room.
+    var withoutSpace: Set<ContentJobIdentifier> = []
+  }
+
+  /// A job and a condition that began or ended for it.
+  struct Change: Hashable, Sendable {
+    var job: ContentJobIdentifier
+    var condition: HoldCondition
+  }
+
+  struct Plan: Hashable, Sendable {
+    var holds: [Change] = []
+    var releases: [Change] = []
+    /// In that order, once the others are done.
+    var starts: [Work] = []
   }
 
   /// Grants that are asked for and content that is transferred at the same time, at least 1.
   var maximumActive: Int
+
+  func plan(for candidates: [Candidate], in environment: Environment) -> Plan {
+    var plan = Plan()
+    var free: [Candidate] = []
+    for candidate in candidates {
+      let due = holds(of: candidate, in: environment)
+      if case .job(let job) = candidate.work {
+        let conditions = HoldCondition.allCases
+        plan.holds += conditions.filter { due.contains($0) && !candidate.holds.contains($0) }
+          .map { Change(job: job, condition: $0) }
+        plan.releases += conditions.filter { !due.contains($0) && candidate.holds.contains($0) }
+          .map { Change(job: job, condition: $0) }
+      }
+      if candidate.isBusy || due.isEmpty { free.append(candidate) }
+    }
+    plan.starts = selection(from: free)
+    return plan
+  }
+
+  private func holds(of candidate: Candidate, in environment: Environment) -> Set<HoldCondition> {
+    guard case .job(let job) = candidate.work else { return environment.isDraining ? [.draining] : [] }
+    var holds: Set<HoldCondition> = []
+    if environment.isLibraryOffline { holds.insert(.libraryOffline) }
+    if environment.isNetworkClosed { holds.insert(.networkNotOpen) }
+    if environment.isDraining { holds.insert(.draining) }
+    if environment.withoutSpace.contains(job) { holds.insert(.noSpace) }
+    if !candidate.isWanted { holds.insert(.noReader) }
+    return holds
+  }
 
   /// The ones to start now, in that order. Of one product only one runs at once: the second finds in the
   /// library what the first has placed. Nothing that runs is interrupted for a higher priority.

@@ -22,6 +22,10 @@ struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringConvertib
   static let insufficientSpace = StatusReason("insufficient-space")
   static let storageFailure = StatusReason("storage-failure")
   static let tooManyRequests = StatusReason("too-many-requests")
+  /// The volume on which the library lies is not there.
+  static let libraryOffline = StatusReason("library-offline")
+  /// What answers is not the service: a log-in page, a proxy, a filter.
+  static let networkNotOpen = StatusReason("network-not-open")
   /// The grant is to be asked for again.
   static let grantNeeded = StatusReason("grant-needed")
   /// The content job is another download's as well, or has not begun.
@@ -44,6 +48,10 @@ struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringConvertib
   // Failed.
   /// What the server sends is not, time and again, what the grant promised.
   static let integrity = StatusReason("integrity")
+  /// Far more bytes came than the package has, and it is not complete.
+  static let wasteful = StatusReason("wasteful")
+  /// For many days no piece came as it should.
+  static let givenUp = StatusReason("given-up")
   /// The manifest is not signed by a publisher's key that counts here.
   static let publisherSignature = StatusReason("publisher-signature")
   /// The server's answers break HTTP's or the interface's rules.

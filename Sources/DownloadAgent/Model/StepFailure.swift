@@ -47,6 +47,12 @@ struct StepFailure: Error, Hashable, Sendable {
 }
 
 extension StepFailure {
+  /// It speaks against what was sent, not against the way there: it counts against the job's budget.
+  var isViolation: Bool {
+    guard case .retry = recovery else { return false }
+    return reason == .integrity || reason == .protocolViolation
+  }
+
   /// The agent's own state could not be saved.
   init(savingFailedWith error: any Error) {
     let isOutOfSpace =

@@ -12,16 +12,19 @@ extension AgentDatabase {
       try connection.execute(
         """
         INSERT OR REPLACE INTO content_jobs (id, digest, phase, state, reason, problem, cause, failures,
-          renewals, not_before, grant_id, terms, bytes_verified, bytes_received)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          renewals, violations, violated_since, not_before, grant_id, terms, bytes_verified, bytes_received,
+          bytes_wasted, failed_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
         [
           .text(record.identifier.description), .text(record.digest.hexadecimal),
           .text(machine.phase.rawValue), .text(machine.state.rawValue), .text(machine.reason.rawValue),
           .optional(try machine.problem.map { try Self.text($0) }), .optional(machine.cause),
-          .integer(machine.failures), .integer(machine.renewals), .optional(record.notBefore),
+          .integer(machine.failures), .integer(machine.renewals), .integer(machine.budget.violations),
+          .optional(machine.budget.violatedSince), .optional(record.notBefore),
           .text(record.grant.description), .text(try Self.text(record.terms)),
           .byteCount(record.bytesVerified), .byteCount(record.bytesReceived),
+          .byteCount(machine.budget.wasted), .optional(record.failedAt),
         ])
     }
   }
@@ -55,7 +58,12 @@ extension AgentDatabase {
       reason: StatusReason(rawValue: try row.text("reason")),
       problem: try value(Problem.self, try row.optionalText("problem")),
       cause: try row.optionalText("cause"), failures: Int(try row.integer("failures")),
-      renewals: Int(try row.integer("renewals")))
+      renewals: Int(try row.integer("renewals")),
+      budget: ContentJobBudget(
+        violations: Int(try row.integer("violations")),
+        violatedSince: try row.optionalTimestamp("violated_since"),
+        wasted: try row.byteCount("bytes_wasted")))
+    record.failedAt = try row.optionalTimestamp("failed_at")
     record.notBefore = try row.optionalTimestamp("not_before")
     record.bytesVerified = try row.byteCount("bytes_verified")
     record.bytesReceived = try row.byteCount("bytes_received")
@@ -77,17 +85,22 @@ extension AgentDatabase {
         cause TEXT,
         failures INTEGER NOT NULL,
         renewals INTEGER NOT NULL,
+        violations INTEGER NOT NULL,
+        violated_since INTEGER,
         not_before INTEGER,
         grant_id TEXT NOT NULL,
         terms TEXT NOT NULL,
         bytes_verified INTEGER NOT NULL,
-        bytes_received INTEGER NOT NULL
+        bytes_received INTEGER NOT NULL,
+        bytes_wasted INTEGER NOT NULL,
+        failed_at INTEGER
       ) STRICT, WITHOUT ROWID;
 
       INSERT OR IGNORE INTO content_jobs
       SELECT id, json_extract(terms, '$.digest'), phase, iif(state = 'failed', 'failed', 'waiting'),
-        iif(state = 'failed', reason, 'queued'), problem, NULL, failures, renewals, NULL, grant_id, terms,
-        bytes_verified, bytes_received
+        iif(state = 'failed', reason, 'queued'), problem, NULL, failures, renewals, 0, NULL, NULL, grant_id,
+        terms, bytes_verified, bytes_received, 0,
+        iif(state = 'failed', CAST(strftime('%s', 'now') AS INTEGER) * 1000, NULL)
       FROM downloads
       WHERE phase IN ('manifest', 'transfer', 'place') AND state NOT IN ('finished', 'cancelled')
         AND terms IS NOT NULL AND grant_id IS NOT NULL
@@ -97,5 +110,12 @@ extension AgentDatabase {
       ALTER TABLE downloads DROP COLUMN renewals;
       ALTER TABLE downloads ADD COLUMN cause TEXT;
       ALTER TABLE downloads ADD COLUMN not_before INTEGER;
+      ALTER TABLE downloads ADD COLUMN created_at INTEGER;
+      ALTER TABLE downloads ADD COLUMN ended_at INTEGER;
+      UPDATE downloads SET ended_at = coalesce(placed_at, CAST(strftime('%s', 'now') AS INTEGER) * 1000)
+      WHERE state IN ('finished', 'cancelled', 'failed');
+      UPDATE downloads SET bytes_verified = 0 WHERE state = 'cancelled';
+      CREATE INDEX downloads_by_state ON downloads (state, sequence);
+      CREATE INDEX downloads_by_end ON downloads (ended_at);
       """)
 }

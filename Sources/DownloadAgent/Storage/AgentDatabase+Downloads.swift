@@ -6,7 +6,7 @@ import PullboxAPI
 extension AgentDatabase {
   /// Creates a download for each of `products` that this transaction has none for, in that order.
   func createDownloads(
-    for transaction: TransactionIdentifier, products: [ProductIdentifier]
+    for transaction: TransactionIdentifier, products: [ProductIdentifier], now: Timestamp
   ) throws -> [DownloadRecord] {
     try database.writeBlocking(locking: [.everything]) { connection in
       try products.compactMap { product in
@@ -14,22 +14,23 @@ extension AgentDatabase {
           "SELECT 1 FROM downloads WHERE transaction_id = ? AND product = ? LIMIT 1",
           [.text(transaction.description), .text(product.description)])
         guard known == nil else { return nil }
-        return try Self.insert(product, for: transaction, in: connection)
+        return try Self.insert(product, for: transaction, now: now, in: connection)
       }
     }
   }
 
   /// One more download, whatever others there are.
   func createDownload(
-    for transaction: TransactionIdentifier, product: ProductIdentifier
+    for transaction: TransactionIdentifier, product: ProductIdentifier, now: Timestamp
   ) throws -> DownloadRecord {
     try database.writeBlocking(locking: [.everything]) { connection in
-      try Self.insert(product, for: transaction, in: connection)
+      try Self.insert(product, for: transaction, now: now, in: connection)
     }
   }
 
   private static func insert(
-    _ product: ProductIdentifier, for transaction: TransactionIdentifier, in connection: borrowing Connection
+    _ product: ProductIdentifier, for transaction: TransactionIdentifier, now: Timestamp,
+    in connection: borrowing Connection
   ) throws -> DownloadRecord {
     let identifier = DownloadIdentifier.random()
     let new = DownloadRecord(
@@ -37,17 +38,19 @@ extension AgentDatabase {
     try connection.execute(
       """
       INSERT INTO downloads (id, transaction_id, product, phase, state, reason, failures, priority,
-        bytes_verified, bytes_received)
-      VALUES (?, ?, ?, ?, ?, ?, 0, ?, 0, 0)
+        bytes_verified, bytes_received, created_at)
+      VALUES (?, ?, ?, ?, ?, ?, 0, ?, 0, 0, ?)
       """,
       [
         .text(identifier.description), .text(transaction.description), .text(product.description),
         .text(new.machine.phase.rawValue), .text(new.machine.state.rawValue),
-        .text(new.machine.reason.rawValue), .integer(new.priority),
+        .text(new.machine.reason.rawValue), .integer(new.priority), .timestamp(now),
       ])
-    return DownloadRecord(
+    var record = DownloadRecord(
       identifier: identifier, sequence: connection.lastInsertedRowID, transaction: transaction,
       product: product)
+    record.created = now
+    return record
   }
 
   func save(_ record: DownloadRecord) throws {
@@ -60,7 +63,7 @@ extension AgentDatabase {
       """
       UPDATE downloads SET phase = ?, state = ?, reason = ?, problem = ?, cause = ?, failures = ?,
         not_before = ?, priority = ?, grant_id = ?, terms = ?, bytes_verified = ?, bytes_received = ?,
-        placed_at = ?, content_path = ?
+        placed_at = ?, content_path = ?, ended_at = ?
       WHERE id = ?
       """,
       [
@@ -70,15 +73,45 @@ extension AgentDatabase {
         .optional(record.grant?.description),
         .optional(try record.terms.map { try text($0) }), .byteCount(record.bytesVerified),
         .byteCount(record.bytesReceived), .optional(record.placedAt), .optional(record.contentPath),
-        .text(record.identifier.description),
+        .optional(record.endedAt), .text(record.identifier.description),
       ])
   }
 
   /// All of them, oldest first.
-  func downloads() throws -> [DownloadRecord] {
+  func downloads() throws -> [DownloadRecord] { try downloads(where: "TRUE", []) }
+
+  /// Those that are neither finished nor cancelled, oldest first.
+  func liveDownloads() throws -> [DownloadRecord] {
+    try downloads(where: "state NOT IN ('finished', 'cancelled')", [])
+  }
+
+  /// Those of a transaction, oldest first.
+  func downloads(of transaction: TransactionIdentifier) throws -> [DownloadRecord] {
+    try downloads(where: "transaction_id = ?", [.text(transaction.description)])
+  }
+
+  /// Nil for one that there never was, or that is forgotten.
+  func download(_ identifier: DownloadIdentifier) throws -> DownloadRecord? {
+    try downloads(where: "id = ?", [.text(identifier.description)]).first
+  }
+
+  /// The latest ones before `sequence` that are in one of `states`, the newest first.
+  func downloads(
+    in states: [DownloadStatus.State], before sequence: Int64, limit: Int
+  ) throws -> [DownloadRecord] {
+    let marks = states.map { _ in "?" }.joined(separator: ", ")
+    return try downloads(
+      where: "sequence < ? AND state IN (\(marks))",
+      [.integer(sequence)] + states.map { .text($0.rawValue) } + [.integer(limit)],
+      order: "sequence DESC LIMIT ?")
+  }
+
+  private func downloads(
+    where condition: String, _ values: [SQLValue], order: String = "sequence"
+  ) throws -> [DownloadRecord] {
     try database.readBlocking { connection in
       var records: [DownloadRecord] = []
-      try connection.forEach("SELECT * FROM downloads ORDER BY sequence") { row in
+      try connection.forEach("SELECT * FROM downloads WHERE \(condition) ORDER BY \(order)", values) { row in
         records.append(try Self.download(row))
       }
       return records
@@ -108,6 +141,8 @@ extension AgentDatabase {
     record.bytesReceived = try row.byteCount("bytes_received")
     record.placedAt = try row.optionalTimestamp("placed_at")
     record.contentPath = try row.optionalText("content_path")
+    record.created = try row.optionalTimestamp("created_at")
+    record.endedAt = try row.optionalTimestamp("ended_at")
     return record
   }
 }

@@ -1,3 +1,4 @@
+import CoreTypes
 import PullboxAPI
 import Testing
 
@@ -6,6 +7,14 @@ import Testing
 private typealias Phase = ContentJobMachine.Phase
 private typealias Event = ContentJobMachine.Event
 private typealias Action = ContentJobMachine.Action
+
+/// A step that failed, with a piece of 1 MiB verified meanwhile or with none.
+private func failed(_ failure: StepFailure, madeProgress: Bool = false, atDay day: Int = 0) -> Event {
+  let moved = madeProgress ? ByteCount.mebibytes(1) : .zero
+  let end = Timestamp(millisecondsSinceEpoch: Int64(day) * 86_400_000)
+  return .stepFailed(
+    failure, StepEffort(verified: moved, received: moved, end: end), length: .mebibytes(9))
+}
 
 /// Every state in every phase, held and free, and every kind of event.
 private enum Everything {
@@ -21,13 +30,13 @@ private enum Everything {
   static let events: [Event] =
     [
       .started, .manifestVerified, .transferCompleted, .placed, .contentLost,
-      .stepFailed(.retry(.connectionLost), madeProgress: false),
-      .stepFailed(.retry(.connectionLost), madeProgress: true),
-      .stepFailed(.permanent(.integrity), madeProgress: false),
-      .stepFailed(StepFailure(.grantNeeded, .renewTicket), madeProgress: false),
-      .stepFailed(StepFailure(.grantNeeded, .requestGrant), madeProgress: false), .ticketRenewed,
+      failed(.retry(.connectionLost), madeProgress: false),
+      failed(.retry(.connectionLost), madeProgress: true),
+      failed(.permanent(.integrity), madeProgress: false),
+      failed(StepFailure(.grantNeeded, .renewTicket), madeProgress: false),
+      failed(StepFailure(.grantNeeded, .requestGrant), madeProgress: false), .ticketRenewed,
       .termsRenewed(isSameManifest: true), .termsRenewed(isSameManifest: false), .retryRequested, .abandoned,
-      .restored,
+      .restored, .saveFailed(.retry(.insufficientSpace)),
     ] + HoldCondition.allCases.flatMap { [.held($0), .released($0)] }
 
   static func forEach(_ body: (ContentJobMachine, Event, ContentJobMachine, [Action]) -> Void) {
@@ -144,7 +153,7 @@ private enum Everything {
   @Test("an expired ticket is renewed and the same phase goes on") func renewing() {
     var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring)
     let expired = StepFailure(Problem(.ticketExpired))
-    #expect(machine.handle(.stepFailed(expired, madeProgress: true)) == [.renewTicket])
+    #expect(machine.handle(failed(expired, madeProgress: true)) == [.renewTicket])
     #expect(machine.reason == .renewingTicket)
     #expect(machine.handle(.ticketRenewed) == [.run(.transfer)])
     #expect(machine.reason == .transferring)
@@ -154,10 +163,10 @@ private enum Everything {
     var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring)
     let invalid = StepFailure(Problem(.ticketInvalid))
     for _ in 0..<ContentJobMachine.maximumRenewals {
-      #expect(machine.handle(.stepFailed(invalid, madeProgress: false)) == [.renewTicket])
+      #expect(machine.handle(failed(invalid, madeProgress: false)) == [.renewTicket])
       _ = machine.handle(.ticketRenewed)
     }
-    #expect(machine.handle(.stepFailed(invalid, madeProgress: false)) == [.notifyDownloads, .reschedule])
+    #expect(machine.handle(failed(invalid, madeProgress: false)) == [.notifyDownloads, .reschedule])
     #expect(machine.state == .failed && machine.reason.rawValue == "ticket-invalid")
   }
 
@@ -165,7 +174,7 @@ private enum Everything {
     var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring)
     for _ in 0..<20 {
       let expired = StepFailure(Problem(.ticketExpired))
-      #expect(machine.handle(.stepFailed(expired, madeProgress: true)) == [.renewTicket])
+      #expect(machine.handle(failed(expired, madeProgress: true)) == [.renewTicket])
       _ = machine.handle(.ticketRenewed)
     }
   }
@@ -173,7 +182,7 @@ private enum Everything {
   @Test("each retry counts one more failure in a row; verified pieces forget them") func failures() {
     var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring)
     for count in 1...3 {
-      let actions = machine.handle(.stepFailed(.retry(.serverUnreachable), madeProgress: false))
+      let actions = machine.handle(failed(.retry(.serverUnreachable), madeProgress: false))
       #expect(actions == [.scheduleRetry(failures: count, notBefore: nil), .reschedule])
       #expect(machine.state == .waiting && machine.reason == .serverUnreachable)
       _ = machine.handle(.started)
@@ -182,11 +191,101 @@ private enum Everything {
     #expect(machine.failures == 0)
   }
 
+  @Test("lost connections never fail a job, and one odd answer among them does not (K2)") func oddAnswer() {
+    var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring)
+    for day in 0..<400 {
+      let failure: StepFailure = .retry(day % 8 == 7 ? .protocolViolation : .connectionLost)
+      _ = machine.handle(failed(failure, madeProgress: day % 8 == 0, atDay: day))
+      #expect(machine.state == .waiting)
+      _ = machine.handle(.started)
+    }
+  }
+
+  @Test("what a withdrawn version is replaced by is asked for at once (K6)") func withdrawn() {
+    var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring)
+    let gone = StepFailure(Problem(.contentWithdrawn))
+    #expect(machine.handle(failed(gone)) == [.requestTerms(gone, madeProgress: false), .reschedule])
+    #expect(machine.state == .waiting)
+  }
+
+  @Test("a state that cannot be saved is retried (K1)") func unsaved() {
+    for state in [ContentJobMachine.State.waiting, .active] {
+      var machine = ContentJobMachine(phase: .transfer, state: state, reason: .transferring)
+      let actions = machine.handle(.saveFailed(.retry(.insufficientSpace)))
+      #expect(actions == [.scheduleRetry(failures: 1, notBefore: nil), .reschedule])
+      #expect(machine.state == .waiting && machine.reason == .insufficientSpace)
+    }
+  }
+
+  @Test("what holds a job is said, and the rest of it stays") func shownReasons() {
+    var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring)
+    _ = machine.handle(.held(.libraryOffline))
+    #expect(machine.state == .waiting && machine.shownReason == .libraryOffline)
+    _ = machine.handle(.held(.noReader))
+    _ = machine.handle(.released(.libraryOffline))
+    #expect(machine.shownReason == .queued && !machine.isReady)
+    #expect(machine.handle(.released(.noReader)) == [.reschedule])
+    #expect(machine.handle(.started) == [.run(.transfer)])
+  }
+
   @Test("a grant that the server forgot is left to the downloads that wait") func forgottenGrant() {
     var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .renewingTicket)
     let forgotten = StepFailure(Problem(.grantUnknown))
-    let actions = machine.handle(.stepFailed(forgotten, madeProgress: false))
+    let actions = machine.handle(failed(forgotten, madeProgress: false))
     #expect(actions == [.requestTerms(forgotten, madeProgress: false), .reschedule])
     #expect(machine.state == .waiting && machine.phase == .transfer)
+  }
+}
+
+@Suite struct ContentJobBudgetTests {
+  private let length = ByteCount.mebibytes(10)
+
+  private func effort(_ verified: Int = 0, received: Int = 0, hour: Int = 0) -> StepEffort {
+    StepEffort(
+      verified: .mebibytes(Int64(verified)), received: .mebibytes(Int64(received)),
+      end: Timestamp(millisecondsSinceEpoch: Int64(hour) * 3_600_000))
+  }
+
+  @Test("wrong bytes end in integrity only after many tries and a whole day (K2, K22)") func wrongBytes() {
+    var budget = ContentJobBudget()
+    for minute in 0..<1000 {
+      #expect(budget.count(.retry(.integrity), effort(hour: minute / 60), length: length) == nil)
+    }
+    #expect(budget.count(.retry(.integrity), effort(hour: 24), length: length) == .integrity)
+  }
+
+  @Test("a few wrong answers end only after many days") func days() {
+    var budget = ContentJobBudget()
+    for day in 0..<14 {
+      #expect(budget.count(.retry(.protocolViolation), effort(hour: 24 * day), length: length) == nil)
+    }
+    #expect(budget.count(.retry(.protocolViolation), effort(hour: 24 * 14), length: length) == .givenUp)
+  }
+
+  @Test("one verified piece forgets every wrong answer before it") func progress() {
+    var budget = ContentJobBudget()
+    for hour in 0..<500 {
+      #expect(budget.count(.retry(.integrity), effort(hour: hour / 25), length: length) == nil)
+    }
+    _ = budget.count(.retry(.connectionLost), effort(1, received: 1, hour: 25), length: length)
+    #expect(budget == ContentJobBudget())
+  }
+
+  @Test("lost connections and services that are away cost nothing but the bytes they wasted") func lost() {
+    var budget = ContentJobBudget()
+    for hour in 0..<10_000 {
+      #expect(budget.count(.retry(.serverUnreachable), effort(hour: hour), length: length) == nil)
+    }
+    var wasted = 0
+    while budget.count(.retry(.connectionLost), effort(received: 7), length: length) == nil { wasted += 7 }
+    #expect(wasted > 2 * 10 + 64 - 14 && wasted <= 2 * 10 + 64)
+    #expect(budget.count(.retry(.connectionLost), effort(received: 7), length: length) == .wasteful)
+  }
+
+  @Test("what arrives and is verified later was not in vain") func late() {
+    var budget = ContentJobBudget()
+    _ = budget.count(.retry(.connectionLost), effort(received: 30), length: length)
+    _ = budget.count(.retry(.connectionLost), effort(20, received: 0), length: length)
+    #expect(budget.wasted == .mebibytes(10))
   }
 }

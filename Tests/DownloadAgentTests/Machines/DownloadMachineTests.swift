@@ -24,7 +24,19 @@ private enum Everything {
   static let machines: [DownloadMachine] =
     Phase.allCases.flatMap { phase in
       reasons.map { DownloadMachine(phase: phase, state: $0.0, reason: $0.1) }
-    } + [awaitingJob]
+    } + [awaitingJob, refused, checking]
+
+  /// One whose grant was refused, and one that asks again.
+  static var refused: DownloadMachine {
+    DownloadMachine(
+      phase: .content, state: .failed, reason: StatusReason(rawValue: "entitlement-revoked"),
+      problem: Problem(.entitlementRevoked))
+  }
+  static var checking: DownloadMachine {
+    var machine = refused
+    _ = machine.handle(.started)
+    return machine
+  }
 
   static let events: [Event] = [
     .started, .granted, .contentHeld, .contentMissing, .contentReady, .contentFailed(.permanent(.integrity)),
@@ -54,6 +66,11 @@ private enum Everything {
         if case .run = action { true } else { false }
       }
       #expect(steps.count <= 1, "\(before) \(event)")
+      // One that failed asks for its grant, and stays as it is until that is there.
+      if after.isChecking, !before.isChecking {
+        #expect(steps == [.run(.grant)] && after.state == .failed)
+        return
+      }
       if case .run(let phase) = steps.first { #expect(phase == after.phase) }
       if !steps.isEmpty { #expect(after.state == .active, "\(before) \(event)") }
       if after.state == .active, before.state != .active || before.phase != after.phase {
@@ -75,7 +92,8 @@ private enum Everything {
     Everything.forEach { before, event, after, _ in
       guard before.phase != after.phase else { return }
       switch (before.phase, after.phase, event) {
-      case (.grant, .content, .granted), (.content, .report, .contentHeld): #expect(before.state == .active)
+      case (.grant, .content, .granted), (.content, .report, .contentHeld):
+        #expect(before.state == .active || before.isChecking)
       case (_, .grant, .stepFailed), (_, .grant, .contentLost), (_, .grant, .resumeRequested),
         (.content, .grant, .termsNeeded):
         break
@@ -98,7 +116,8 @@ private enum Everything {
       guard before.state.isFinal, before != after else { return }
       switch (before.state, event) {
       case (.failed, .resumeRequested), (.cancelled, .resumeRequested):
-        #expect(after.isReady && actions == [.reschedule])
+        #expect(after.isReady && after.phase == .grant && actions == [.reschedule])
+      case (.failed, .started), (.failed, .granted), (.failed, .stepFailed): #expect(before.isChecked)
       case (.failed, .cancelRequested): #expect(after.state == .cancelled)
       default: Issue.record("\(before) changed by \(event)")
       }
@@ -108,7 +127,7 @@ private enum Everything {
   @Test("a step's late word on a download that was paused, cancelled or is over changes nothing")
   func lateWords() {
     Everything.forEach { before, event, after, actions in
-      guard before.state != .active, before.state != .waiting else { return }
+      guard before.state != .active, before.state != .waiting, !before.isChecked else { return }
       switch event {
       case .pauseRequested, .resumeRequested, .cancelRequested: return
       default: #expect(before == after && actions.isEmpty, "\(before) \(event)")
@@ -189,6 +208,58 @@ private enum Everything {
     #expect(
       machine.handle(.termsNeeded(forgotten, madeProgress: true))
         == [.scheduleRetry(failures: 1, notBefore: nil), .reschedule])
+  }
+
+  @Test("a refusal is asked about in growing pauses, and a grant that comes after all goes on (K6)")
+  func takenBack() {
+    var machine = DownloadMachine(phase: .grant, state: .active, reason: .requestingGrant)
+    let refusal = StepFailure(Problem(.entitlementRevoked))
+    #expect(
+      machine.handle(.stepFailed(refusal)) == [
+        .scheduleCheck(refusals: 1), .notifyTransaction, .reschedule,
+      ])
+    for count in 2...4 {
+      #expect(machine.state == .failed && machine.isReady)
+      #expect(machine.handle(.started) == [.run(.grant)])
+      #expect(machine.state == .failed && !machine.isReady)
+      #expect(machine.handle(.stepFailed(refusal)) == [.scheduleCheck(refusals: count), .reschedule])
+    }
+    // A service that is away says nothing about the refusal.
+    _ = machine.handle(.started)
+    _ = machine.handle(.stepFailed(.retry(.serverUnreachable)))
+    #expect(machine.reason.rawValue == "entitlement-revoked" && machine.problem != nil)
+    _ = machine.handle(.started)
+    #expect(machine.handle(.granted) == [.run(.content), .notifyTransaction])
+    #expect(machine.state == .active && machine.problem == nil)
+  }
+
+  @Test("what failed asks for a new grant when it is resumed, whatever phase it failed in (K6)")
+  func resuming() {
+    for phase in Phase.allCases {
+      var machine = DownloadMachine(phase: phase, state: .failed, reason: .publisherSignature)
+      #expect(machine.handle(.resumeRequested) == [.reschedule])
+      #expect(machine.phase == .grant && machine.isReady)
+    }
+  }
+
+  @Test("a grant that the server lost is asked for again, in every phase after it (K8)") func lostGrant() {
+    for phase in [Phase.content, .report] {
+      var machine = DownloadMachine(phase: phase, state: .active, reason: .reporting)
+      let actions = machine.handle(.stepFailed(StepFailure(Problem(.grantUnknown))))
+      #expect(actions == [.scheduleRetry(failures: 1, notBefore: nil), .reschedule])
+      #expect(machine.phase == .grant && machine.state == .waiting)
+    }
+  }
+
+  @Test("a server that has lost its count of what it sent gets to send it again, once (K8)") func lostCount()
+  {
+    var machine = DownloadMachine(phase: .report, state: .active, reason: .reporting)
+    let refusal = StepFailure(Problem(.completionMismatch, missingStep: .delivery))
+    #expect(machine.handle(.stepFailed(refusal)) == [.joinJob, .reschedule])
+    #expect(machine.awaitsJob && machine.hasFetchedEverything)
+    for event in [.contentReady, .contentHeld] as [Event] { _ = machine.handle(event) }
+    _ = machine.handle(.stepFailed(refusal))
+    #expect(machine.state == .failed && machine.reason.rawValue == "completion-mismatch")
   }
 
   @Test("a state that cannot be saved is retried, whatever it was (K1)") func unsaved() {

@@ -47,6 +47,20 @@ import Testing
     for name in ["a", "b", "c"] { #expect(words.last { $0.hasPrefix(name) } == "\(name) paused 99") }
   }
 
+  @Test("a long queue that is read while it grows keeps its order and loses nothing (R14)") func long() throws
+  {
+    var queue = try ObserverQueue((0..<3000).map { try Self.download("d\($0)", 0, .waiting) })
+    #expect(queue.count == 3000)
+    var read: [String] = []
+    for round in 0..<9000 {
+      let event = queue.popFirst()
+      if case .download(let status) = event { read.append(status.id.description) }
+      queue.append(try Self.download("d\(round % 3000)", round, round % 2 == 0 ? .paused : .active))
+    }
+    #expect(queue.count == 3000)
+    #expect(read == (0..<9000).map { "d\($0 % 3000)" })
+  }
+
   @Test("what is about different things keeps its order") func order() throws {
     var queue = ObserverQueue()
     queue.append(try Self.download("a", 1))

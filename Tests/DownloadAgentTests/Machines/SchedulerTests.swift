@@ -59,4 +59,51 @@ import Testing
     #expect(selection(1, all) == [])
     #expect(selection(2, all) == ["2"])
   }
+
+  private func job(
+    _ number: Int64, holds: Set<HoldCondition> = [], isBusy: Bool = false, isWanted: Bool = true
+  ) throws -> Scheduler.Candidate {
+    var candidate = try candidate(number, isReady: !isBusy, isBusy: isBusy)
+    candidate.work = .job(try #require(ContentJobIdentifier("000000000000000\(number)")))
+    candidate.holds = holds
+    candidate.isWanted = isWanted
+    return candidate
+  }
+
+  @Test("what the surroundings forbid is held, what they allow again is released, once each")
+  func conditions() throws {
+    let scheduler = Scheduler(maximumActive: 3)
+    let id = try #require(ContentJobIdentifier("0000000000000001"))
+    let cases: [(HoldCondition, Scheduler.Environment)] = [
+      (.libraryOffline, Scheduler.Environment(isLibraryOffline: true)),
+      (.networkNotOpen, Scheduler.Environment(isNetworkClosed: true)),
+      (.draining, Scheduler.Environment(isDraining: true)),
+      (.noSpace, Scheduler.Environment(withoutSpace: [id])),
+    ]
+    for (condition, environment) in cases {
+      let change = Scheduler.Change(job: id, condition: condition)
+      let free = scheduler.plan(for: [try job(1)], in: environment)
+      #expect(free == Scheduler.Plan(holds: [change]))
+      let running = scheduler.plan(for: [try job(1, isBusy: true)], in: environment)
+      #expect(running == Scheduler.Plan(holds: [change]))
+      let held = try job(1, holds: [condition])
+      #expect(scheduler.plan(for: [held], in: environment) == Scheduler.Plan())
+      #expect(
+        scheduler.plan(for: [held], in: Scheduler.Environment())
+          == Scheduler.Plan(releases: [change], starts: [.job(id)]))
+    }
+    let unwanted = scheduler.plan(for: [try job(1, isWanted: false)], in: Scheduler.Environment())
+    #expect(unwanted == Scheduler.Plan(holds: [Scheduler.Change(job: id, condition: .noReader)]))
+  }
+
+  @Test("no room for one job stops no other, and nothing starts while the agent drains") func others() throws
+  {
+    let scheduler = Scheduler(maximumActive: 3)
+    let (one, two) = (try job(1), try job(2))
+    guard case .job(let id) = one.work else { return }
+    let plan = scheduler.plan(for: [one, two], in: Scheduler.Environment(withoutSpace: [id]))
+    #expect(plan.starts == [two.work])
+    let draining = Scheduler.Environment(isDraining: true)
+    #expect(scheduler.plan(for: [one, two, try candidate(3)], in: draining).starts.isEmpty)
+  }
 }

@@ -13,6 +13,7 @@ import Testing
   private let directory: TemporaryDirectory
   private let transaction: TransactionIdentifier
   private let product: ProductIdentifier
+  private let now = Timestamp(millisecondsSinceEpoch: 1_795_000_000_000)
 
   init() throws {
     directory = try TemporaryDirectory()
@@ -31,7 +32,8 @@ import Testing
 
   @Test("a download is read back as it was saved") func downloads() throws {
     let database = try open()
-    var record = try #require(try database.createDownloads(for: transaction, products: [product]).first)
+    var record = try #require(
+      try database.createDownloads(for: transaction, products: [product], now: now).first)
     record.machine = DownloadMachine(
       phase: .report, state: .failed, reason: StatusReason(rawValue: "completion-mismatch"),
       problem: Problem(.completionMismatch, missingStep: .version), cause: "no words", failures: 3)
@@ -60,8 +62,9 @@ import Testing
     let grant = try #require(GrantIdentifier("00112233445566778899aabbccddeeff"))
     var record = ContentJobRecord(identifier: .random(), grant: grant, terms: try terms())
     record.machine = ContentJobMachine(
-      phase: .place, state: .failed, reason: .storageFailure, problem: Problem(.unavailable),
-      cause: "fsync: EIO", failures: 3, renewals: 2)
+      phase: .place, state: .failed, reason: .storageFailure, cause: "fsync: EIO", failures: 3, renewals: 2,
+      budget: ContentJobBudget(violations: 4, violatedSince: now, wasted: ByteCount(5)))
+    record.failedAt = now
     record.bytesVerified = ByteCount(11)
     record.bytesReceived = ByteCount(22)
     record.notBefore = Timestamp(millisecondsSinceEpoch: 44)
@@ -77,10 +80,53 @@ import Testing
   @Test("a transaction gets one download for each product, however often it is planned") func once() throws {
     let database = try open()
     let other = try #require(ProductIdentifier("other"))
-    #expect(try database.createDownloads(for: transaction, products: [product]).count == 1)
+    #expect(try database.createDownloads(for: transaction, products: [product], now: now).count == 1)
     #expect(
-      try database.createDownloads(for: transaction, products: [product, other]).map(\.product) == [other])
+      try database.createDownloads(for: transaction, products: [product, other], now: now).map(\.product) == [
+        other
+      ])
     #expect(try database.downloads().map(\.product) == [product, other])
+  }
+
+  /// A download that ended so many days ago, of a transaction that is over.
+  private func ended(
+    _ number: Int, days: Int = 0, in database: AgentDatabase, step: TransactionMachine.Step = .finished
+  ) throws -> DownloadIdentifier {
+    let transaction = try #require(TransactionIdentifier("\(2_000_000_000_000_100 + number)"))
+    var owner = TransactionRecord(identifier: transaction, product: product, storeState: .purchased)
+    owner.machine = TransactionMachine(step: step)
+    try database.save(owner)
+    var record = try database.createDownload(for: transaction, product: product, now: now)
+    record.machine = DownloadMachine(phase: .report, state: .finished, reason: .placed)
+    record.endedAt = now - .seconds(days * 86_400)
+    try database.save(record)
+    return record.identifier
+  }
+
+  @Test("what ended long ago is forgotten, unless its transaction is not over") func pruning() throws {
+    let database = try open()
+    let kept = [
+      try ended(1, days: 89, in: database), try ended(2, days: 100, in: database, step: .waitingForServer),
+    ]
+    _ = try ended(3, days: 91, in: database)
+    let live = try database.createDownload(for: transaction, product: product, now: now).identifier
+    try database.pruneDownloads(now: now)
+    #expect(try database.downloads().map(\.identifier) == kept + [live])
+    #expect(try database.liveDownloads().map(\.identifier) == [live])
+    #expect(try database.endedDownloadCounts() == [.finished: 2])
+    #expect(try database.clearDownloads() == 1)
+    #expect(try database.downloads().map(\.identifier) == [kept[1], live])
+  }
+
+  @Test("of the downloads that are over the latest are kept, and pages begin with them") func keptNumber()
+    throws
+  {
+    let database = try open()
+    let all = try (0..<8).map { try ended($0, in: database) }
+    try database.pruneDownloads(now: now, keeping: 5)
+    #expect(try database.downloads().map(\.identifier) == Array(all.dropFirst(3)))
+    let page = try database.downloads(in: [.finished], before: .max, limit: 2).map(\.identifier)
+    #expect(page == [all[7], all[6]])
   }
 
   @Test("a transaction is read back as it was saved, the last word counts") func transactions() throws {

@@ -117,11 +117,15 @@ extension AgentService {
     }
   }
 
+  func firstDownload(where fits: (DownloadStatus) -> Bool) async throws -> DownloadStatus {
+    try await download(fits)
+  }
+
   private func download(_ fits: (DownloadStatus) -> Bool) async throws -> DownloadStatus {
     let observer = try #require(hub.subscribe())
     defer { hub.unsubscribe(observer) }
     // What is over is not told to a new observer.
-    if let status = await downloads.statuses().first(where: fits) { return status }
+    if let status = try await downloads.statuses().first(where: fits) { return status }
     return try await observer.firstValue { event in
       guard case .download(let status) = event, fits(status) else { return nil }
       return status

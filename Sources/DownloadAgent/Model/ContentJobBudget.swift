@@ -1,0 +1,50 @@
+import CoreTypes
+
+/// What a step moved, for the budget.
+struct StepEffort: Hashable, Sendable {
+  /// Bytes of the pieces that were verified.
+  var verified: ByteCount
+  /// Bytes that came over the network.
+  var received: ByteCount
+  /// When the step ended.
+  var end: Timestamp
+}
+
+/// What goes wrong with a job until it gives up: tries and days without one verified piece in which what came was
+/// wrong, and bytes that came in vain. Lost connections and services that are away count for nothing. A pure value.
+struct ContentJobBudget: Hashable, Sendable {
+  /// Wrong answers in a row, once they have lasted for ``shortestTrial``.
+  static let maximumViolations = 100
+  /// A hotel's proxy may be wrong all night.
+  static let shortestTrial: Duration = .seconds(86_400)
+  static let longestTrial: Duration = .seconds(14 * 86_400)
+  /// Bytes in vain, beside twice the package.
+  static let wasteAllowance = ByteCount.mebibytes(64)
+
+  /// Wrong answers in a row.
+  var violations = 0
+  /// When the first of them came.
+  var violatedSince: Timestamp?
+  /// Bytes received and not verified.
+  var wasted = ByteCount.zero
+
+  /// Counts a failed step; answers why the job gives up, nil when it goes on.
+  mutating func count(_ failure: StepFailure, _ effort: StepEffort, length: ByteCount) -> StatusReason? {
+    wasted = max(.zero, wasted + effort.received - effort.verified)
+    if effort.verified > .zero { forgetViolations() }
+    if failure.isViolation {
+      violations += 1
+      violatedSince = violatedSince ?? effort.end
+    }
+    if wasted > length + length + Self.wasteAllowance { return .wasteful }
+    guard failure.isViolation, let since = violatedSince else { return nil }
+    let trial = effort.end - since
+    if violations >= Self.maximumViolations, trial >= Self.shortestTrial { return .integrity }
+    return trial >= Self.longestTrial ? .givenUp : nil
+  }
+
+  mutating func forgetViolations() {
+    violations = 0
+    violatedSince = nil
+  }
+}
