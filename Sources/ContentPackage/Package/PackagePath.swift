@@ -151,8 +151,13 @@ package struct PathConflictDetector {
     let segments = path.segments
     var prefix = ""
     for (index, segment) in segments.enumerated() {
-      prefix += index == 0 ? String(segment) : "/" + segment
       let role = index == segments.count - 1 ? Role.file : .folder
+      if role == .file {
+        // The path's own text, which is in memory already: a package may have many.
+        prefix = path.text
+      } else {
+        prefix += index == 0 ? String(segment) : "/" + segment
+      }
       let key = prefix.uppercased().lowercased()
       guard let earlier = known[key] else {
         known[key] = (prefix, role)

@@ -92,8 +92,7 @@ struct FileMeasurement {
       }
     }
     guard isWhole else {
-      throw PackageValidationError(
-        .changedWhilePacking, path: file.path.text, "the file changed while it was packed")
+      throw SourceStamp.changed(file.path.text)
     }
     let gains =
       deflatedLength < length

@@ -35,6 +35,8 @@ struct FolderPacker: ~Copyable {
   private var output: PackageOutput
   private var entries: [ZipEntry] = []
   private var files: [ManifestFile] = []
+  /// How each file was before it was first read.
+  private var stamps: [PackagePath: SourceStamp] = [:]
   /// Bytes of the records that will follow the last entry's data.
   private var centralLength: UInt64 = 0
 
@@ -66,7 +68,7 @@ struct FolderPacker: ~Copyable {
   mutating func packAll(following previous: Manifest) throws {
     var items: [LayoutItem] = []
     for file in source.files {
-      let descriptor = try root.openFile(at: file.path)
+      let descriptor = try open(file)
       items.append(LayoutItem(file, try measure(file, descriptor)))
       advance(by: Int(file.length.rawValue))
     }
@@ -80,8 +82,23 @@ struct FolderPacker: ~Copyable {
     }
   }
 
-  private mutating func pack(_ file: SourceFile) throws {
+  private mutating func open(_ file: SourceFile) throws -> FileDescriptor {
     let descriptor = try root.openFile(at: file.path)
+    let status = try descriptor.status()
+    let stamp = SourceStamp(status)
+    guard status.length == file.length, stamps.updateValue(stamp, forKey: file.path) ?? stamp == stamp else {
+      throw changed(file)
+    }
+    return descriptor
+  }
+
+  /// A file that is written to while others are packed is not whole either: all are looked at again at the end.
+  private func checkUnchanged() throws {
+    for (path, stamp) in stamps { try stamp.check(try root.openFile(at: path), path: path.text) }
+  }
+
+  private mutating func pack(_ file: SourceFile) throws {
+    let descriptor = try open(file)
     if file.length <= Self.memoryLength {
       try packFromMemory(file, descriptor)
     } else {
@@ -99,6 +116,7 @@ struct FolderPacker: ~Copyable {
 
   /// Writes the central directory and makes the package visible.
   consuming func publish() throws -> Packed {
+    try checkUnchanged()
     let centralOffset = UInt64(output.length.rawValue)
     for entry in entries {
       let header = entry.centralHeader
@@ -225,6 +243,6 @@ struct FolderPacker: ~Copyable {
   }
 
   private func changed(_ file: SourceFile) -> PackageValidationError {
-    PackageValidationError(.changedWhilePacking, path: file.path.text, "the file changed while it was packed")
+    SourceStamp.changed(file.path.text)
   }
 }

@@ -68,6 +68,7 @@ public struct PackageBuilder: Sendable {
     let manifest = try Manifest.describing(
       singleFile: file, name: FileSystem.lastPart(of: path), product: product, version: version,
       length: status.length, digest: digests.digest, pieces: digests.pieces, limits: limits)
+    try SourceStamp(status).check(file, path: FileSystem.lastPart(of: path))
     return PackedPackage(manifest: manifest, skipped: [])
   }
 

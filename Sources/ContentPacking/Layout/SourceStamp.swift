@@ -1,0 +1,27 @@
+import ContentPackage
+import CoreTypes
+import SystemCalls
+
+/// What tells that a file was written to: a source that is the same before and after it was read was read as a whole.
+struct SourceStamp: Hashable, Sendable {
+  private let device: UInt64
+  private let inode: UInt64
+  private let length: ByteCount
+  private let modified: Timestamp
+
+  init(_ status: FileStatus) {
+    device = status.device
+    inode = status.inode
+    length = status.length
+    modified = status.modified
+  }
+
+  /// Throws ``PackageValidationError`` `changed-while-packing` unless the file is still as it was.
+  func check(_ file: borrowing FileDescriptor, path: String) throws {
+    guard SourceStamp(try file.status()) == self else { throw Self.changed(path) }
+  }
+
+  static func changed(_ path: String) -> PackageValidationError {
+    PackageValidationError(.changedWhilePacking, path: path, "the file changed while it was packed")
+  }
+}
