@@ -125,7 +125,7 @@ struct PurchaseTests {
     let order = try PurchaseOrder(PurchaseRequest(product: StoreHarness.coins))
     try await store.database.write(locking: [.everything]) { [clock = store.clock] connection in
       _ = try TransactionTable.insert(
-        in: connection, account: account.id, order: order, requested: clock.now())
+        in: connection, account: account.id, order: order, key: nil, requested: clock.now())
     }
     #expect(try await store.queue(token).map(\.state) == [.purchased, .purchasing])
     store.database.close()

@@ -80,9 +80,10 @@ final class StoreHarness: Sendable {
 
   /// The answer's status and body.
   func send(
-    _ method: HTTPMethod, _ target: String, token: String? = nil, body: [UInt8] = []
+    _ method: HTTPMethod, _ target: String, token: String? = nil, key: String? = nil, body: [UInt8] = []
   ) async throws -> (status: Int, headers: HTTPFields, body: [UInt8]) {
     var headers = HTTPFields()
+    if let key { headers["Idempotency-Key"] = key }
     if let token { headers["Authorization"] = "Bearer \(token)" }
     let request = try HTTPRequest(
       method: method, rawTarget: target, headers: headers, body: RequestBody(body))

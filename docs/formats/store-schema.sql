@@ -22,9 +22,11 @@ CREATE TABLE transactions (
   original_id INTEGER,
   purchased INTEGER,
   expires INTEGER,
-  finished INTEGER
+  finished INTEGER,
+  idempotency_key TEXT
 ) STRICT;
 CREATE INDEX transactions_by_account ON transactions (account, id);
+CREATE UNIQUE INDEX transactions_by_key ON transactions (account, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX transactions_by_product ON transactions (account, product, id);
 CREATE INDEX transactions_in_queue ON transactions (account, id) WHERE finished IS NULL AND state <> 'failed';
 CREATE INDEX transactions_purchasing ON transactions (id) WHERE state = 'purchasing';

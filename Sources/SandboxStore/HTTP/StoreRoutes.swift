@@ -45,7 +45,7 @@ struct StoreRoutes: Sendable {
     routes.on(.post, "/store/v1/purchases") { [store, log] request, _ in
       let account = try await store.account(token: request.bearerToken)
       let order = try await request.decode(PurchaseRequest.self, upTo: .kibibytes(16))
-      let transaction = try await store.purchase(order, by: account)
+      let transaction = try await store.purchase(order, by: account, key: try request.idempotencyKey())
       log.info(
         "purchase",
         [

@@ -8,10 +8,21 @@ extension PaymentStore {
   /// purchased or failed before the call returns. A sale that a test made fail returns the failed
   /// transaction; a product that is not for sale, or a catalog that does not answer, is thrown as a
   /// `Problem`, and the transaction has failed.
-  func purchase(_ request: PurchaseRequest, by account: Account) async throws -> StoreTransaction {
+  ///
+  /// A request that comes again with its `key` is answered with the transaction of the first, as it stands. Only where
+  /// the first bought nothing because of the catalog or the end of the store does it begin another. Throws
+  /// `idempotency-key-reused` when the key came with another order, `idempotency-key-in-use` while the first is decided.
+  func purchase(
+    _ request: PurchaseRequest, by account: Account, key: String? = nil
+  ) async throws -> StoreTransaction {
     let order = try PurchaseOrder(request)
-    let (begun, failure) = try await begin(order, by: account)
-    if let failure { return try await process(.refused(failure), of: begun).published }
+    let begun: StoredTransaction
+    switch try await begin(order, by: account, key: key) {
+    case .repeated(let transaction): return try transaction.published
+    case .begun(let transaction, let failure?):
+      return try await process(.refused(failure), of: transaction).published
+    case .begun(let transaction, nil): begun = transaction
+    }
     let listing: ProductListing?
     do throws(Problem) {
       listing = try await catalog.listing(
@@ -45,18 +56,30 @@ extension PaymentStore {
     }
   }
 
-  private func begin(
-    _ order: PurchaseOrder, by account: Account
-  ) async throws -> (StoredTransaction, PurchaseFailure?) {
+  private enum Beginning {
+    case begun(StoredTransaction, PurchaseFailure?)
+    case repeated(StoredTransaction)
+  }
+
+  private func begin(_ order: PurchaseOrder, by account: Account, key: String?) async throws -> Beginning {
     try await database.write(locking: [.everything]) { [limits, clock] connection in
+      if let key, let first = try TransactionTable.find(in: connection, account: account.id, key: key) {
+        guard order.isOrder(of: first) else { throw Problem(.idempotencyKeyReused) }
+        switch first.life.state {
+        case .purchasing: throw Problem(.idempotencyKeyInUse, retryAfterSeconds: 1)
+        case .failed(.catalogUnavailable), .failed(.interrupted), .failed(.productUnknown):
+          try TransactionTable.forgetKey(of: first.id, in: connection)
+        case .failed, .purchased: return .repeated(first)
+        }
+      }
       guard try TransactionTable.count(in: connection, account: account.id) < limits.transactionsPerAccount
       else {
         throw Problem(
           .tooManyRequests, "an account holds at most \(limits.transactionsPerAccount) transactions")
       }
       let begun = try TransactionTable.insert(
-        in: connection, account: account.id, order: order, requested: clock.now().wholeSeconds)
-      return (begun, try AccountTable.consumeNextFailure(account: account.id, in: connection))
+        in: connection, account: account.id, order: order, key: key, requested: clock.now().wholeSeconds)
+      return .begun(begun, try AccountTable.consumeNextFailure(account: account.id, in: connection))
     }
   }
 

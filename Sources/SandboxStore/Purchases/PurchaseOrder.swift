@@ -29,4 +29,10 @@ struct PurchaseOrder: Hashable, Sendable {
     device = request.device
     applicationUsername = request.applicationUsername
   }
+
+  /// Whether the transaction was begun for the same.
+  func isOrder(of transaction: StoredTransaction) -> Bool {
+    product == transaction.product && quantity == transaction.quantity && device == transaction.device
+      && applicationUsername == transaction.applicationUsername
+  }
 }

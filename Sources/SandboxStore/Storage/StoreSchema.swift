@@ -37,6 +37,13 @@ enum StoreSchema {
           WHERE finished IS NULL AND state <> 'failed';
         CREATE INDEX transactions_purchasing ON transactions (id) WHERE state = 'purchasing';
         INSERT INTO sqlite_sequence (name, seq) VALUES ('transactions', 2000000000000000);
-        """)
+        """),
+    Migration(
+      "the key by which a customer repeats a purchase",
+      script: """
+        ALTER TABLE transactions ADD COLUMN idempotency_key TEXT;
+        CREATE UNIQUE INDEX transactions_by_key ON transactions (account, idempotency_key)
+          WHERE idempotency_key IS NOT NULL;
+        """),
   ]
 }

@@ -7,21 +7,39 @@ import ServiceRuntime
 enum TransactionTable {
   /// Inserts a purchase that begins; the identifier is the next free one.
   static func insert(
-    in connection: borrowing Connection, account: Int64, order: PurchaseOrder, requested: Timestamp
+    in connection: borrowing Connection, account: Int64, order: PurchaseOrder, key: String?,
+    requested: Timestamp
   ) throws -> StoredTransaction {
     try connection.execute(
       """
-      INSERT INTO transactions (account, product, quantity, device, application_username, requested, state)
-      VALUES (?, ?, ?, ?, ?, ?, 'purchasing')
+      INSERT INTO transactions
+        (account, product, quantity, device, application_username, requested, state, idempotency_key)
+      VALUES (?, ?, ?, ?, ?, ?, 'purchasing', ?)
       """,
       [
         .integer(account), .text(order.product.description), .integer(order.quantity),
         .optional(order.device?.description), .optional(order.applicationUsername), .timestamp(requested),
+        .optional(key),
       ])
     return StoredTransaction(
       id: connection.lastInsertedRowID, account: account, product: order.product, quantity: order.quantity,
       device: order.device, applicationUsername: order.applicationUsername, requested: requested,
       life: PurchaseLifecycle())
+  }
+
+  /// The purchase that was begun with that key.
+  static func find(
+    in connection: borrowing Connection, account: Int64, key: String
+  ) throws -> StoredTransaction? {
+    try connection.first(
+      "SELECT * FROM transactions WHERE account = ? AND idempotency_key = ?", [.integer(account), .text(key)]
+    ).map(transaction)
+  }
+
+  /// The key is free for another purchase.
+  static func forgetKey(of transaction: Int64, in connection: borrowing Connection) throws {
+    try connection.execute(
+      "UPDATE transactions SET idempotency_key = NULL WHERE id = ?", [.integer(transaction)])
   }
 
   /// Saves the state of a transaction.
