@@ -5,6 +5,7 @@ import SystemCalls
 @main
 enum EntryPoint {
   static func main() {
+    StandardStream.reserve()
     Heap.limit()
     let arguments = ArgumentParser.parseOrExit(DeliveryConfiguration.command)
     if TicketKeyRotation.isAsked(arguments) {

@@ -1,4 +1,6 @@
+import CoreTypes
 import PullboxTesting
+import SystemCalls
 import Testing
 
 @Suite("What becomes of a result that nobody takes")
@@ -23,6 +25,33 @@ struct StandardOutputTests {
       Executables.path(program), ["--version"], in: try TemporaryDirectory())
     #expect(outcome.succeeded)
     #expect(outcome.output == "\(program) 0.1.0\n")
+  }
+
+  @Test("a result that standard output, closed, does not take is a failure (K13)")
+  func closedOutput() async throws {
+    let outcome = try await shell("\"$1\" --help >&-; echo \"exit $?\"")
+    #expect(outcome.output == "exit 1\n")
+    #expect(outcome.errors.contains("standard output was not written"))
+  }
+
+  @Test("a daemon without standard streams starts, and writes its log into no file of its own (K13)")
+  func closedStreams() async throws {
+    let directory = try TemporaryDirectory()
+    let state = directory.path("state")
+    let ready = directory.path("ready")
+    let command = """
+      "\(Executables.directory)/pullbox-server" --listen 127.0.0.1:0 --state "\(state)" \
+        --store-url http://127.0.0.1:9 --store-credential x --operator-key operator-key-of-a-test \
+        --ready-file "\(ready)" --log-level debug <&- >&- 2>&- &
+      for attempt in $(seq 600); do [ -e "\(ready)" ] && break; kill -0 $! || exit 9; sleep 0.05; done
+      for number in 0 1 2; do readlink "/proc/$!/fd/$number"; done
+      kill -TERM $!
+      wait $!
+      echo "exit $?"
+      """
+    let outcome = try await Executables.run("/bin/bash", ["-c", command], in: directory)
+    #expect(outcome.output == "/dev/null\n/dev/null\n/dev/null\nexit 0\n", "\(outcome.errors)")
+    #expect(try FileSystem.status(of: "\(state)/lock")?.length == .zero)
   }
 
   @Test("a reader that has seen enough ends nothing badly")

@@ -53,6 +53,7 @@ public enum Daemon {
         Configuration, Log, @escaping @Sendable () throws(ConfigurationError) -> Configuration
       ) throws -> Parts
   ) -> Never {
+    StandardStream.reserve()
     let arguments = ArgumentParser.parseOrExit(command)
     let log = Log()
     let code = Mutex(ExitCode.failed)

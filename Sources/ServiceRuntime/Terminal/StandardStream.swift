@@ -12,6 +12,8 @@ public final class StandardStream: Sendable {
 
   private let descriptor: FileDescriptor
   private let firstLoss = Mutex<SystemError?>(nil)
+  /// What is written goes to /dev/null, and is lost.
+  private let wasClosed = Atomic(false)
 
   /// Why text was lost; nil if none was. A reader that closes the stream is not an error.
   public var loss: SystemError? { firstLoss.withLock { $0 } }
@@ -21,11 +23,13 @@ public final class StandardStream: Sendable {
   }
 
   /// Opens /dev/null for each standard stream that this process was started without: else the next file or socket would get
-  /// its number, and what the program prints. Call it first in `main`.
+  /// its number, and what the program prints. Call it first in `main`. What is written to an output that was closed is lost
+  /// like what a full disk does not take: ``loss`` says so.
   public static func reserve() {
     for number: Int32 in 0...2 where fcntl(number, F_GETFD) == -1 {
       // The lowest free number is taken, which is this one. Without /dev/null there is nothing better to do.
       _ = unsafe open("/dev/null", O_RDWR)
+      if number == output.descriptor.number { output.wasClosed.store(true, ordering: .relaxed) }
     }
   }
 
@@ -40,6 +44,7 @@ public final class StandardStream: Sendable {
   @discardableResult
   public func write(_ bytes: [UInt8]) -> Bool {
     do throws(SystemError) {
+      if wasClosed.load(ordering: .relaxed) { throw SystemError(number: EBADF, call: "write") }
       try descriptor.write(bytes.span)
       return true
     } catch {
