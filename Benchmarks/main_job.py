@@ -91,10 +91,13 @@ def deliver_with_agent(stack, product):
     directory.mkdir()
     ready = directory / "ready"
     socket = directory / "agent.sock"
+    token = directory / "account-token"
+    token.touch(0o600)
+    token.write_text(stack.account())
     with open(directory / "log", "wb") as log:
         agent = subprocess.Popen(
             [arguments.bin / "pullbox-agent", "--state", directory / "state", "--server",
-             stack.description["server"], "--store", stack.description["store"], "--account-token", stack.account(),
+             stack.description["server"], "--store", stack.description["store"], "--account-token-file", token,
              "--socket", socket, "--ready-file", ready], stderr=log)
     try:
         while not ready.exists():

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <sys/uio.h>
@@ -61,6 +62,27 @@ bool clinux_is_cached(int descriptor, off_t offset) {
 int clinux_queued_output(int socket) {
   int count = 0;
   return ioctl(socket, TIOCOUTQ, &count) == 0 ? count : 0;
+}
+
+int clinux_peer_credentials(int socket, pid_t *process, uid_t *user, gid_t *group) {
+  struct ucred credentials = {0};
+  socklen_t length = sizeof credentials;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return -1;
+  *process = credentials.pid;
+  *user = credentials.uid;
+  *group = credentials.gid;
+  return 0;
+}
+
+#ifndef SO_PEERGROUPS
+#define SO_PEERGROUPS 59
+#endif
+
+int clinux_peer_groups(int socket, gid_t *groups, int capacity) {
+  socklen_t length = (socklen_t)capacity * sizeof(gid_t);
+  // Where the groups do not fit the kernel says ERANGE and how many bytes they have.
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups, &length) != 0 && errno != ERANGE) return -1;
+  return (int)(length / sizeof(gid_t));
 }
 
 ssize_t clinux_read_cached(int descriptor, void *buffer, size_t length, off_t offset) {

@@ -34,6 +34,12 @@ public enum FileSystem {
     return String(decoding: resolved.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
+  /// The path itself where it begins with a slash, else below the directory in which this process works now. Links, `.` and `..`
+  /// stay, and nothing has to exist.
+  public static func absolutePath(_ path: String) throws(SystemError) -> String {
+    path.hasPrefix("/") ? path : "\(try realPath("."))/\(path)"
+  }
+
   /// renameat2(2). Atomic within one file system; durable only after ``synchronizeDirectory(_:)`` of both
   /// directories.
   public static func rename(

@@ -229,7 +229,7 @@ struct StateFixtureTests {
       let library = try await stack.json("GET", "/v1/library", of: .agent)["items"].items
       #expect(library.count == 3)
       for item in library {
-        let path = stack.directory.path(item["path"].text ?? "")
+        let path = stack.place(item["path"].text ?? "")
         #expect(try FileSystem.status(of: path) != nil, "\(path)")
       }
       #expect(try await stack.terminate(.agent) == .exited(0))
@@ -321,7 +321,7 @@ struct StateFixtureTests {
         _ = try await agent.finishedDownload(of: Self.prefix + name)
         let library = try await stack.json("GET", "/v1/library", of: .agent)["items"].items
         let item = try #require(library.first { $0["product"].text == Self.prefix + name }, "\(name)")
-        let path = stack.directory.path(item["path"].text ?? "")
+        let path = stack.place(item["path"].text ?? "")
         let digests =
           deliveries?["body"]["items"].items
           .filter { $0["product"].text == Self.prefix + name }.compactMap { $0["digest"].text } ?? []

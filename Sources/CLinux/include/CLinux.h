@@ -45,7 +45,14 @@ ssize_t clinux_read_cached(int descriptor, void *buffer, size_t length, off_t of
 // ioctl is variadic. Bytes that were sent and not acknowledged yet; 0 where the socket cannot tell.
 int clinux_queued_output(int socket);
 
-// As above.
+// SO_PEERCRED gives a struct ucred, which needs _GNU_SOURCE. The process that connected a Unix socket, its effective user and
+// group; -1 and errno where the socket has no such peer.
+int clinux_peer_credentials(int socket, pid_t *process, uid_t *user, gid_t *group);
+// SO_PEERGROUPS: that process's supplementary groups. How many there are, which may be more than `capacity`, when nothing is
+// written; -1 and errno.
+int clinux_peer_groups(int socket, gid_t *groups, int capacity);
+
+// ioctl is variadic.
 int clinux_terminal_columns(int descriptor);
 int clinux_terminal_rows(int descriptor);
 

@@ -1,4 +1,5 @@
 import Commerce
+import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 
@@ -32,10 +33,25 @@ struct StoreQueueClient: Sendable {
     return Proof(receipt: response.receipt)
   }
 
-  func purchase(_ request: AgentPurchaseRequest) async throws(APICallError) -> StoreTransaction {
+  /// Buys once, however often it is called with one `key`. An answer that is lost on its way is asked for again.
+  func purchase(_ request: AgentPurchaseRequest, key: String) async throws(APICallError) -> StoreTransaction {
+    do {
+      return try await askToPurchase(request, key: key)
+    } catch {
+      guard case .unreachable(let cause) = error, cause.code == .connectionLost else { throw error }
+      return try await askToPurchase(request, key: key)
+    }
+  }
+
+  private func askToPurchase(
+    _ request: AgentPurchaseRequest, key: String
+  ) async throws(APICallError) -> StoreTransaction {
     let body = PurchaseRequest(product: request.product, quantity: request.quantity, device: device)
     return try await monitor.observe { () async throws(APICallError) in
-      try await api.call("POST", "/store/v1/purchases", body: body, as: TransactionResponse.self).value
+      try await api.call(
+        "POST", "/store/v1/purchases", body: body, headers: [("Idempotency-Key", key)],
+        as: TransactionResponse.self
+      ).value
     }.transaction
   }
 }

@@ -1,12 +1,14 @@
 import Commerce
 import CoreTypes
+import Crypto
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import ServiceRuntime
 import SystemCalls
 
-/// The agent's API on its Unix socket: a process that may open the socket may use all of it.
+/// The agent's API on its Unix socket: a process that may open the socket may watch, and ``ControlAccess`` says which may
+/// change something.
 struct ControlInterface: Sendable {
   let downloads: DownloadManager
   let transactions: TransactionManager
@@ -15,6 +17,7 @@ struct ControlInterface: Sendable {
   let identity: DeviceIdentity
   let server: EndpointHealth
   let store: EndpointHealth
+  let access: ControlAccess
   let started: Timestamp
   let clock: any MonotonicClock
   let log: Log
@@ -30,6 +33,7 @@ struct ControlInterface: Sendable {
     addDownloads(to: &routes)
     addLibrary(to: &routes)
     routes.on(.get, "/v1/events") { _, _ in try events() }
+    routes.guardChanges(by: access, log: log)
     return routes.router { request, error in
       log.error(
         "a request failed", ["request": "\(request.method) \(request.path)", "error": LogValue(error)])
@@ -38,12 +42,19 @@ struct ControlInterface: Sendable {
 
   private func addLists(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/status") { _, _ in try .json(try await status()) }
-    routes.on(.get, "/v1/transactions") { _, _ in
-      try .json(AgentTransactionsResponse(transactions: await transactions.statuses()))
+    routes.on(.get, "/v1/transactions") { request, _ in
+      let query = try ListQuery(request)
+      return try .json(query.page(of: await transactions.statuses()))
+    }
+    routes.on(.get, "/v1/transactions/{id}") { _, parameters in
+      let known = await transactions.statuses().first { $0.id.description == parameters["id"] }
+      guard let known else { throw Problem(.transactionUnknown) }
+      return try .json(known)
     }
     routes.on(.post, "/v1/purchases") { request, _ in
       let purchase = try await request.decode(AgentPurchaseRequest.self, upTo: Self.maximumBody)
-      return try .json(try await transactions.purchase(purchase), status: .created)
+      let key = try request.idempotencyKey() ?? RandomBytes.token(bits: 128)
+      return try .json(try await transactions.purchase(purchase, key: key), status: .created)
     }
     routes.on(.get, "/v1/restore") { _, _ in
       try .json(EntitlementsResponse(products: try await transactions.owned()))
@@ -55,8 +66,11 @@ struct ControlInterface: Sendable {
   }
 
   private func addDownloads(to routes: inout APIRoutes) {
-    routes.on(.get, "/v1/downloads") { _, _ in
-      try .json(DownloadsResponse(downloads: try await downloads.statuses()))
+    routes.on(.get, "/v1/downloads") { request, _ in
+      try .json(try await ListQuery(request).page(of: downloads))
+    }
+    routes.on(.delete, "/v1/downloads") { _, _ in
+      try .json(DownloadsClearResponse(removed: try await downloads.clearHistory()))
     }
     routes.on(.get, "/v1/downloads/{id}") { _, parameters in
       try .json(try await downloads.status(try Self.download(parameters)))

@@ -71,6 +71,7 @@ actor DownloadManager {
   /// Nothing starts before everything is known.
   private(set) var isRestored = false
   private var nextSave: MonotonicInstant
+  private let loop: LoopPulse
 
   init(
     database: AgentDatabase, steps: DownloadSteps, jobSteps: ContentJobSteps, maximumActive: Int,
@@ -92,6 +93,8 @@ actor DownloadManager {
       try database.save($0)
     }
     nextSave = clock.now() + Self.saveInterval
+    // A turn writes to the database, and waits for nothing else.
+    loop = LoopPulse(clock: clock, longestTurn: .seconds(120))
   }
 
   /// Goes on with what was persisted. Throws when the state cannot be read.
@@ -143,9 +146,17 @@ actor DownloadManager {
   /// Runs timers and publishes progress until the task is cancelled.
   func run() async {
     while !Task.isCancelled {
+      loop.turnBegan()
       handleDue()
+      loop.turnEnded()
       await runner.wakeUp.wait(atMost: timeToNextTurn, clock: clock)
     }
+  }
+
+  /// Returns once the loop has been seen to turn: a sign of life for the watchdog.
+  func pulse() async {
+    let wakeUp = runner.wakeUp
+    await loop.prove { wakeUp.signal() }
   }
 
   /// Stops every step; returns when what they verified is recorded.

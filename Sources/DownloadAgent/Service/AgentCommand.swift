@@ -1,4 +1,5 @@
 public import ServiceRuntime
+import SystemCalls
 
 /// The program `pullbox-agent`: its command line and its process.
 public enum AgentCommand {
@@ -14,10 +15,22 @@ public enum AgentCommand {
         help: "Where content is placed; library in the state directory unless given"),
       .value("server", "URL", help: "Address of the delivery server"),
       .value("store", "URL", help: "Address of the payment store"),
-      .value("account-token", "TOKEN", help: "Bearer token of the store's account"),
       .value(
-        "socket", "PATH", environment: "PULLBOX_AGENT_SOCKET",
-        help: "Unix socket of the control interface; agent.sock in the state directory unless given"),
+        "account-token-file", "FILE",
+        help:
+          "File with the bearer token of the store's account; the service manager's credential account-token unless given"
+      ),
+      .value(
+        "socket", "PATH", environment: "PULLBOX_AGENT_LISTEN",
+        help:
+          "Unix socket of the control interface; /run/pullbox/agent.sock, or below XDG_RUNTIME_DIR for a user other than root"
+      ),
+      .value(
+        "control-group", "GROUP",
+        help: "Members may change what the agent does; who may open the socket may watch"),
+      .list(
+        "control-users", "USER",
+        help: "User who may change what the agent does, beside root and the agent's own"),
       .value("poll-interval", "SECONDS", fallback: "5", help: "How often the store's queue is asked"),
       .value("maximum-downloads", "N", fallback: "3", help: "Downloads that transfer at once, 1 to 8"),
       .value("maximum-speed", "BYTES", help: "Bytes a second that each download takes at most"),
@@ -30,6 +43,7 @@ public enum AgentCommand {
   /// Runs the agent until a signal ends it; exits with the code of `ExitCode`. To be called from a
   /// synchronous `main`.
   public static func main() -> Never {
+    Heap.limit()
     Daemon.main(description, configuration: AgentConfiguration.self) { configuration, log in
       let service = try AgentService(configuration: configuration, log: log)
       return Daemon.Parts(services: [service], addresses: { service.boundAddresses })

@@ -1,5 +1,9 @@
+import CLinux
 public import Commerce
+import Glibc
+import PullboxAPI
 public import ServiceRuntime
+import SystemCalls
 
 /// The agent's configuration, from its file, its variables and its options. Decoded, and checked when the
 /// service is made.
@@ -8,14 +12,19 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var server: String
   /// The payment store's base URL, http or https.
   public var store: String
-  /// The bearer token of the store's account.
-  public var accountToken: String
+  /// A file of one line, for its owner's eyes only: the bearer token of the store's account. The credential `account-token`
+  /// of the service manager unless given.
+  public var accountTokenFile: String?
   /// A directory of the agent's own, made when it is missing; one process uses it at a time.
   public var state: String
   /// Where content is placed; `library` in the state directory unless given.
   public var library: String?
-  /// The control interface's Unix socket; `agent.sock` in the state directory unless given.
+  /// The control interface's Unix socket; that of `AgentSocket` unless given.
   public var socket: String?
+  /// A group, by name or number, whose members may change what the agent does; none unless given.
+  public var controlGroup: String?
+  /// Users, by name or number, who may change what the agent does, beside root and the agent's own; none unless given.
+  public var controlUsers: [String]?
   /// How often the store's queue is asked; 5 s unless given.
   public var pollInterval: ConfigurationDuration?
   /// Downloads that transfer at the same time, 1 to 8; 3 unless given.
@@ -30,12 +39,12 @@ public struct AgentConfiguration: DaemonConfiguration {
 
   /// What a process that has no configuration file sets; the rest is unset.
   public init(
-    server: String, store: String, accountToken: String, state: String, library: String? = nil,
+    server: String, store: String, accountTokenFile: String? = nil, state: String, library: String? = nil,
     socket: String? = nil, pollInterval: ConfigurationDuration? = nil, maximumDownloads: Int? = nil
   ) {
     self.server = server
     self.store = store
-    self.accountToken = accountToken
+    self.accountTokenFile = accountTokenFile
     self.state = state
     self.library = library
     self.socket = socket
@@ -44,9 +53,13 @@ public struct AgentConfiguration: DaemonConfiguration {
     logLevel = "info"
   }
 
-  var paths: StatePaths { StatePaths(state: state, library: library ?? "\(state)/library") }
-  /// The path of the Unix socket on which the control interface listens.
-  public var socketPath: String { socket ?? "\(state)/agent.sock" }
+  /// Absolute, so that what the agent tells of them means the same to every client.
+  var paths: StatePaths {
+    get throws {
+      let state = try FileSystem.absolutePath(state)
+      return StatePaths(state: state, library: try library.map(FileSystem.absolutePath) ?? "\(state)/library")
+    }
+  }
 
   /// Throws ``ConfigurationError`` for what cannot work.
   func check() throws(ConfigurationError) {
@@ -64,4 +77,77 @@ public struct AgentConfiguration: DaemonConfiguration {
       throw ConfigurationError(subject: "pollInterval", message: "more than no time is expected")
     }
   }
+}
+
+extension AgentConfiguration {
+  /// The name of the credential that holds the account's token (systemd.exec(5), `LoadCredential=`).
+  static let credentialName = "account-token"
+
+  /// The path of the Unix socket on which the control interface listens, and whether it is the one that nothing named.
+  func socketPath(environment: [String: String]) -> (path: String, isDefault: Bool) {
+    if let socket { return (socket, false) }
+    return (AgentSocket.path(user: geteuid(), environment: environment), true)
+  }
+
+  /// The account's token: never an argument or a variable, which other processes can read. Blocks. Throws
+  /// ``ConfigurationError`` where there is none, or others may read it.
+  func accountToken(environment: [String: String]) throws(ConfigurationError) -> Redacted<String> {
+    let bytes: [UInt8]
+    if let accountTokenFile {
+      do {
+        guard let secret = try SecretFile.read(accountTokenFile) else {
+          throw ConfigurationError(subject: "accountTokenFile", message: "there is no \(accountTokenFile)")
+        }
+        bytes = secret.revealed
+      } catch let error as ConfigurationError {
+        throw error
+      } catch {
+        throw ConfigurationError(subject: "accountTokenFile", message: "\(error)")
+      }
+    } else if let directory = environment["CREDENTIALS_DIRECTORY"] {
+      // The service manager keeps others out of the directory; the files' own bits are its business.
+      let path = "\(directory)/\(Self.credentialName)"
+      do {
+        bytes = try FileSystem.read(path, upTo: SecretFile.maximumLength)
+      } catch {
+        throw ConfigurationError(
+          subject: "accountTokenFile", message: "the credential cannot be read: \(error)")
+      }
+    } else {
+      throw ConfigurationError(
+        subject: "accountTokenFile",
+        message:
+          "name the file that holds the token of the store's account, or give the service the credential "
+          + Self.credentialName)
+    }
+    let text = String(decoding: bytes, as: UTF8.self)
+    let token = text.hasSuffix("\n") ? String(text.dropLast()) : text
+    guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+      throw ConfigurationError(
+        subject: "accountTokenFile", message: "one line of visible characters is expected there")
+    }
+    return Redacted(token)
+  }
+
+  /// Who may change what the agent does. Throws ``ConfigurationError`` for a name that this device does not know.
+  func controlAccess() throws(ConfigurationError) -> ControlAccess {
+    var access = ControlAccess(agentUser: geteuid())
+    for name in controlUsers ?? [] {
+      guard let user = UInt32(name) ?? Self.user(named: name) else {
+        throw ConfigurationError(subject: "controlUsers", message: "there is no user '\(name)'")
+      }
+      access.users.insert(user)
+    }
+    if let controlGroup {
+      guard let group = UInt32(controlGroup) ?? Self.group(named: controlGroup) else {
+        throw ConfigurationError(subject: "controlGroup", message: "there is no group '\(controlGroup)'")
+      }
+      access.group = group
+    }
+    return access
+  }
+
+  // Only at the start, before there is a second thread that could look one up.
+  private static func user(named name: String) -> UInt32? { unsafe getpwnam(name)?.pointee.pw_uid }
+  private static func group(named name: String) -> UInt32? { unsafe getgrnam(name)?.pointee.gr_gid }
 }

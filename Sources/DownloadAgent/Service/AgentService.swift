@@ -30,6 +30,8 @@ public final class AgentService: Service {
   let transactions: TransactionManager
   let hub: EventHub
   private let server: HTTPServer
+  private let socketPath: String
+  private let clock: any MonotonicClock
   private let log: Log
 
   /// Opens the state directory and makes it this process's own. Blocks. Throws ``ConfigurationError`` for a
@@ -46,7 +48,10 @@ public final class AgentService: Service {
     tuning: Tuning
   ) throws {
     try configuration.check()
-    let paths = configuration.paths
+    let environment = ProcessEnvironment.variables
+    let accountToken = try configuration.accountToken(environment: environment)
+    let access = try configuration.controlAccess()
+    let paths = try configuration.paths
     lock = try StateDirectory.claim(paths.state)
     self.log = log
     let identity = try DeviceIdentity.load(from: paths.state)
@@ -59,7 +64,7 @@ public final class AgentService: Service {
       api: APIClient(baseURL: configuration.server, client: client), monitor: serverMonitor,
       identity: identity, time: ServerTime(clock: wallClock))
     let store = StoreQueueClient(
-      api: APIClient(baseURL: configuration.store, credential: configuration.accountToken, client: client),
+      api: APIClient(baseURL: configuration.store, credential: accountToken.revealed, client: client),
       monitor: storeMonitor, device: identity.identifier)
     hub = EventHub()
     let inbox = TransactionInbox(wakeUp: AsyncSignal())
@@ -84,11 +89,15 @@ public final class AgentService: Service {
       retryPolicy: tuning.transactionRetry, clock: clock, log: log)
     let control = ControlInterface(
       downloads: downloads, transactions: transactions, library: library, hub: hub, identity: identity,
-      server: serverMonitor, store: storeMonitor, started: wallClock.now(), clock: clock, log: log,
-      heartbeat: tuning.heartbeat)
+      server: serverMonitor, store: storeMonitor, access: access, started: wallClock.now(), clock: clock,
+      log: log, heartbeat: tuning.heartbeat)
+    let socket = configuration.socketPath(environment: environment)
+    // Where something names the socket, its directory is the operator's business.
+    if socket.isDefault { try FileSystem.createDirectories(FileSystem.parent(of: socket.path)) }
+    socketPath = socket.path
+    self.clock = clock
     server = HTTPServer(
-      configuration: Self.serverConfiguration(socket: configuration.socketPath), handler: control.router(),
-      clock: clock)
+      configuration: Self.serverConfiguration(socket: socket.path), handler: control.router(), clock: clock)
   }
 
   /// Where the control interface answers; empty before the start.
@@ -109,9 +118,23 @@ public final class AgentService: Service {
     }
   }
 
-  /// Returns once the control interface's loop has answered: a sign of life for the watchdog.
+  /// Returns once everything that has to turn has been seen to: the client's loop and that of the control interface, by a
+  /// request of one to the other, then the loops of downloads and transactions. What stands still keeps it from returning,
+  /// and the watchdog from being fed.
   public func pulse() async {
-    await server.ping()
+    await proveConnection()
+    await downloads.pulse()
+    await transactions.pulse()
+  }
+
+  private func proveConnection() async {
+    var request = ClientRequest(method: "GET", url: "http://agent/healthz")
+    request.unixSocketPath = socketPath
+    request.totalTimeout = .seconds(10)
+    while !Task.isCancelled {
+      if (try? await client.send(request))?.status == 200 { return }
+      try? await clock.sleep(for: .seconds(1))
+    }
   }
 
   /// Ends event streams and connections, then transfers: what they have verified is recorded when this
@@ -135,6 +158,7 @@ public final class AgentService: Service {
     configuration.loops = 1
     configuration.maximumConnections = 256
     configuration.maximumBodyLength = .mebibytes(1)
+    configuration.readsPeerCredentials = true
     configuration.useProblemDocuments()
     return configuration
   }

@@ -44,6 +44,7 @@ actor TransactionManager {
   var runner: Runner
   private var generator: any RandomNumberGenerator & Sendable
   private var nextPoll: MonotonicInstant
+  private let loop: LoopPulse
   /// Polls in a row that the store did not answer.
   private var pollFailures = 0
 
@@ -68,6 +69,8 @@ actor TransactionManager {
       retryPolicy: retryPolicy, clock: clock, wakeUp: inbox.wakeUp, generator: generator
     ) { record in try database.save(record) }
     nextPoll = clock.now()
+    // A turn waits for store and server, whose answers have their own bounds.
+    loop = LoopPulse(clock: clock, longestTurn: .seconds(600))
   }
 
   /// Goes on with what was persisted. Throws when the state cannot be read.
@@ -83,12 +86,20 @@ actor TransactionManager {
   /// Runs until the task is cancelled.
   func run() async {
     while !Task.isCancelled {
+      loop.turnBegan()
       await processReports()
       await processDueRetries()
       if nextPoll <= clock.now() { await poll() }
       await askServer()
+      loop.turnEnded()
       await inbox.wakeUp.wait(atMost: timeToNextTurn, clock: clock)
     }
+  }
+
+  /// Returns once the loop has been seen to turn: a sign of life for the watchdog.
+  func pulse() async {
+    let wakeUp = inbox.wakeUp
+    await loop.prove { wakeUp.signal() }
   }
 
   /// The store's queue is asked at once, not at the next turn.
@@ -97,11 +108,11 @@ actor TransactionManager {
     inbox.wakeUp.signal()
   }
 
-  /// Buys; the transaction is known and under way when this returns.
-  func purchase(_ request: AgentPurchaseRequest) async throws -> AgentTransaction {
+  /// Buys, once for one `key`; the transaction is known and under way when this returns.
+  func purchase(_ request: AgentPurchaseRequest, key: String) async throws -> AgentTransaction {
     let transaction: StoreTransaction
     do {
-      transaction = try await store.purchase(request)
+      transaction = try await store.purchase(request, key: key)
     } catch {
       throw error.problem(of: .store)
     }

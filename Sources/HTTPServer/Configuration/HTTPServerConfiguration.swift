@@ -92,6 +92,8 @@ public struct HTTPServerConfiguration: Sendable {
   /// Threads that bring cold pages of files into memory before a loop sends them.
   public var readers = 2
 
+  /// Whether requests over Unix sockets have ``HTTPRequest/credentials``, at two system calls each.
+  public var readsPeerCredentials = false
   /// Permissions of a Unix socket's file.
   public var unixSocketPermissions: UInt32 = 0o660
 

@@ -153,6 +153,9 @@ extension EventLoop {
       id: AccessRecord.text(of: records[table[index].record].identifier))
     request.exchange = exchange
     request.peer = table[index].peer
+    if context.configuration.readsPeerCredentials, request.peer.family == .unix {
+      request.credentials = PeerCredentials(of: table[index].descriptor)
+    }
     request.isSecure = table[index].tls.isActive
     return request
   }

@@ -30,6 +30,9 @@ public struct HTTPRequest: Sendable {
   public var body: RequestBody
   /// Where the request came from; ``PeerAddress/unix`` for a request that no connection brought.
   public var peer = PeerAddress.unix
+  /// Who sent it, where ``HTTPServerConfiguration/readsPeerCredentials`` asks for that and it came over a Unix socket; nil
+  /// otherwise.
+  public var credentials: PeerCredentials?
   /// Whether it came over TLS.
   public var isSecure = false
   /// Unique within the life of the process; put it into logs.

@@ -108,11 +108,12 @@ actor Stack {
       daemons[part] = daemon
       serverProxy.setUpstream(port: daemon.port)
     case .agent:
+      let token = try AccountTokenFile(account, in: directory)
       daemons[part] = try await Daemon.start(
         "pullbox-agent",
         [
           "--state", directory.path("agent"), "--server", serverProxy.url, "--store", storeProxy.url,
-          "--account-token", account, "--socket", agentSocket, "--poll-interval", "1",
+          "--account-token-file", token.path, "--socket", agentSocket, "--poll-interval", "1",
         ], name: part.rawValue, in: directory)
     }
   }

@@ -112,8 +112,9 @@ actor FixtureStack {
     case .agent:
       executable = "pullbox-agent"
       arguments += [
-        "--server", serverProxy.url, "--store", storeProxy.url, "--account-token",
-        recorded["accounts"]["device"].text ?? "", "--poll-interval", "1",
+        "--server", serverProxy.url, "--store", storeProxy.url, "--account-token-file",
+        try AccountTokenFile(recorded["accounts"]["device"].text ?? "", in: directory).path, "--socket",
+        directory.path("agent/agent.sock"), "--poll-interval", "1",
       ]
     case .store:
       executable = "pullbox-sandbox"
@@ -149,6 +150,9 @@ actor FixtureStack {
     }
   }
 
+  /// Where an agent says that content lies; one that an earlier version placed may be told from the directory on.
+  nonisolated func place(_ path: String) -> String { path.hasPrefix("/") ? path : directory.path(path) }
+
   /// The answer as JSON; throws unless the status is a success.
   nonisolated func json(
     _ method: String, _ path: String, of name: StateFixture.Daemon, credential: String? = nil,
@@ -176,7 +180,12 @@ actor FixtureStack {
       let credential = earlier["credential"].text.flatMap { secrets[$0]?.text }
       let answer = try await json("GET", path, of: name, credential: credential)
       let body = path.hasPrefix("/v1/operator/") ? earlier["body"].withShortNames : earlier["body"]
-      differences += answer.differences(from: body, at: path)
+      if name == .agent {
+        let place = directory.path
+        differences += answer.aligned(in: place).differences(from: body.aligned(in: place), at: path)
+      } else {
+        differences += answer.differences(from: body, at: path)
+      }
     }
     return differences
   }

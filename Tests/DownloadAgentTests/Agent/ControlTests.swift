@@ -4,6 +4,7 @@ import CoreTypes
 import HTTPClient
 import PullboxAPI
 import PullboxTesting
+import ServiceRuntime
 import Synchronization
 import SystemCalls
 import Testing
@@ -203,6 +204,25 @@ import Testing
     }
   }
 
+  @Test("an agent at rest shows its pulse, one whose loops do not run shows none (R2)") func pulse()
+    async throws
+  {
+    let harness = try AgentHarness()
+    try await FakeServer().open { url in
+      try await harness.run(server: url) { agent in
+        for _ in 0..<3 { await agent.pulse() }
+        let dead = LoopPulse(clock: SystemMonotonicClock(), longestTurn: .seconds(1))
+        await #expect(throws: TimeoutError.self) {
+          try await withTimeout(.milliseconds(200)) {
+            await dead.prove {}
+          } expired: {
+            TimeoutError()
+          }
+        }
+      }
+    }
+  }
+
   @Test("a second agent cannot use the same state") func locked() async throws {
     let harness = try AgentHarness()
     try await FakeServer().open { url in
@@ -212,6 +232,8 @@ import Testing
     }
   }
 }
+
+private struct TimeoutError: Error {}
 
 /// Collects an event stream until a text has come.
 private final class StreamReader: TransferReceiver {

@@ -19,6 +19,8 @@ final class AgentHarness: Sendable {
   init() throws {
     directory = try TemporaryDirectory()
     client = try HTTPClient()
+    try DurableFile.write(
+      Array("token\n".utf8).span, to: directory.path("account-token"), permissions: 0o600, ifPresent: .refuse)
   }
 
   var library: String { directory.path("state/library") }
@@ -31,7 +33,8 @@ final class AgentHarness: Sendable {
     _ body: @escaping @Sendable (AgentService) async throws -> Result
   ) async throws -> Result {
     var configuration = AgentConfiguration(
-      server: server, store: store ?? server, accountToken: "token", state: directory.path("state"),
+      server: server, store: store ?? server, accountTokenFile: directory.path("account-token"),
+      state: directory.path("state"),
       socket: socket, pollInterval: ConfigurationDuration(.milliseconds(40)),
       maximumDownloads: maximumDownloads)
     configuration.trustedPublisherKeys = keys
