@@ -9,9 +9,10 @@ enum CommandLineInterface {
     DeliveriesCommand.self, GrantsCommand.self, RevokeCommand.self, ReinstateCommand.self, AuditCommand.self,
     OutboxCommand.self, GarbageCollectCommand.self, ScrubCommand.self,
     PackCommand.self, KeyCommand.self,
-    InspectCommand.self, VerifyCommand.self, BuyCommand.self, DownloadsCommand.self, PauseCommand.self,
+    InspectCommand.self, VerifyCommand.self, BuyCommand.self, TransactionsCommand.self, DownloadsCommand.self,
+    PauseCommand.self,
     ResumeCommand.self, CancelCommand.self, RestoreCommand.self, LibraryCommand.self, PathCommand.self,
-    RemoveCommand.self, StatusCommand.self,
+    RepairCommand.self, RemoveCommand.self, StatusCommand.self,
   ]
 
   static let description = CommandDescription(
@@ -30,6 +31,7 @@ enum CommandLineInterface {
     }
     let context = CommandContext(arguments: arguments)
     do {
+      try context.check()
       try await command.run(context)
       return .done
     } catch {

@@ -54,6 +54,26 @@ struct AgentClientTests {
     }
   }
 
+  @Test(
+    "a purchase whose answer is lost is asked for again with the same key; another purchase has another (R22)"
+  )
+  func lostAnswer() async throws {
+    double.list(transactions: [try Sample.transaction()])
+    double.loseAnswers(1)
+    let product = try #require(ProductIdentifier("com.example.heroes.issue42"))
+    try await withAgent { agent in
+      let bought = try await agent.buy(product)
+      #expect(bought.id.description == "20")
+      _ = try await agent.buy(product)
+      _ = try await agent.buy(product, key: "of-the-app")
+    }
+    let keys = double.purchaseKeys
+    #expect(keys.count == 4)
+    #expect(keys[0] == keys[1] && keys[0].count >= 20)
+    #expect(keys[2] != keys[0])
+    #expect(keys[3] == "of-the-app")
+  }
+
   @Test("many more events than are held at once arrive all")
   func backPressure() async throws {
     let texts = try (0..<2000).map { try AgentDouble.text(.download(try Sample.download(id: "d\($0)"))) }

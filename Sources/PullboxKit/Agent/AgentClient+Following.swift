@@ -1,16 +1,19 @@
+public import Commerce
 public import CoreTypes
 public import PullboxAPI
 public import PullboxAPIClient
 public import ServiceRuntime
 
 extension AgentClient {
-  /// Calls `handle` with how everything stands and then with every change, through restarts of the agent,
-  /// until it returns ``FollowAction/stop``.
+  /// Calls `handle` with how everything stands that is not over, and then with every change, through restarts of the agent,
+  /// until it returns ``FollowAction/stop``. After a restart, what has ended meanwhile is told as well; so are, from the
+  /// beginning, `transactions` and their downloads.
   ///
   /// A first connection that fails throws its `APICallError` at once. Later ones are repeated after the
   /// delays of `backoff`, whose jitter comes from `generator`, up to `maximumFailures` in a row. Throws what
   /// `handle` throws, and `CancellationError`.
   public func follow(
+    _ transactions: [TransactionIdentifier] = [],
     backoff: Backoff = Backoff(initial: .milliseconds(200), cap: .seconds(5)), maximumFailures: Int = 30,
     clock: any MonotonicClock = SystemMonotonicClock(),
     generator: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
@@ -18,18 +21,19 @@ extension AgentClient {
   ) async throws {
     var generator = generator
     var failures = 0
+    var followed = FollowedEntries(transactions)
     var wasConnected = false
     while true {
       var reason: APICallError?
       do {
         let events = try await events()
         // After the stream is open: what ended before is in the lists, what ends later is an event.
-        let update = AgentUpdate.snapshot(
-          transactions: try await transactions(), downloads: try await downloads())
+        let update = try await snapshot(&followed)
         wasConnected = true
         failures = 0
         if try await handle(update) == .stop { return }
         for try await event in events {
+          followed.note(event)
           if try await handle(.event(event)) == .stop { return }
         }
       } catch let error as APICallError {
@@ -42,6 +46,39 @@ extension AgentClient {
       let delay = backoff.delay(afterFailures: failures, using: &generator)
       if try await handle(.lost(reason, retryIn: delay)) == .stop { return }
       try await clock.sleep(for: delay)
+    }
+  }
+
+  /// What is not over, and what was not over before.
+  private func snapshot(_ followed: inout FollowedEntries) async throws(APICallError) -> AgentUpdate {
+    var transactions = try await self.transactions(.live)
+    var downloads = try await self.downloads(.live)
+    for id in followed.transactions.subtracting(transactions.map(\.id)).sorted(by: { "\($0)" < "\($1)" }) {
+      if let ended = try await known({ () throws(APICallError) in try await transaction(id) }) {
+        followed.downloads.formUnion(ended.downloads)
+        transactions.append(ended)
+      }
+    }
+    for id in followed.downloads.subtracting(downloads.map(\.id)).sorted() {
+      if let ended = try await known({ () throws(APICallError) in try await download(id) }) {
+        downloads.append(ended)
+      }
+    }
+    followed = FollowedEntries(followed.asked)
+    for transaction in transactions { followed.note(.transaction(transaction)) }
+    for download in downloads { followed.note(.download(download)) }
+    return .snapshot(transactions: transactions, downloads: downloads)
+  }
+
+  /// Nil for what the agent has forgotten.
+  private func known<Value>(_ call: () async throws(APICallError) -> Value) async throws(APICallError)
+    -> Value?
+  {
+    do {
+      return try await call()
+    } catch {
+      guard case .problem(let problem) = error, problem.status == 404 else { throw error }
+      return nil
     }
   }
 
@@ -66,4 +103,30 @@ public enum FollowAction: Sendable {
   case `continue`
   /// End the following without an error.
   case stop
+}
+
+/// What a follower has been told of and may end while the agent does not answer. Bounded by what is not over.
+struct FollowedEntries {
+  let asked: [TransactionIdentifier]
+  var transactions: Set<TransactionIdentifier>
+  var downloads: Set<DownloadIdentifier> = []
+
+  init(_ asked: [TransactionIdentifier]) {
+    self.asked = asked
+    transactions = Set(asked)
+  }
+
+  mutating func note(_ event: AgentEvent) {
+    switch event {
+    case .transaction(let transaction):
+      if transaction.step == "finished" || transaction.step == "failed" {
+        if !asked.contains(transaction.id) { transactions.remove(transaction.id) }
+      } else {
+        transactions.insert(transaction.id)
+      }
+    case .download(let download):
+      if download.state.isFinal { downloads.remove(download.id) } else { downloads.insert(download.id) }
+    case .library: break
+    }
+  }
 }

@@ -1,17 +1,22 @@
 public import Commerce
 import CoreTypes
+import Crypto
+import Glibc
 public import HTTPClient
 public import PullboxAPI
 public import PullboxAPIClient
+import ServiceRuntime
+import SystemCalls
 
 /// The agent on this device, over its Unix socket: every call of its control interface, and its events.
 ///
 /// Calls ask once; ``follow(backoff:maximumFailures:clock:generator:_:)`` keeps up with the agent through its
 /// restarts, and ``PaymentQueue`` is built on it. Every call throws `APICallError`: `unreachable` when no
-/// agent listens there, `problem` when it refuses. A process that may open the socket may do everything.
+/// agent listens there, `problem` when it refuses. A process that may open the socket may watch; the agent's configuration
+/// says whose changes it takes (`not-permitted`).
 ///
 /// ```swift
-/// let agent = try AgentClient(socketPath: "/run/pullbox/agent.sock")
+/// let agent = try AgentClient()
 /// for download in try await agent.downloads() where download.state == .active {
 ///   try await agent.pause(download.id)
 /// }
@@ -22,8 +27,16 @@ public struct AgentClient: Sendable {
   let client: HTTPClient
   let api: APIClient
 
+  /// Where an agent listens whose socket nothing names: the socket of the user's own agent where there is one, else that
+  /// of the device's.
+  public static var defaultSocketPath: String {
+    let candidates = AgentSocket.candidates(user: geteuid(), environment: ProcessEnvironment.variables)
+    let found = candidates.first { ((try? FileSystem.status(of: $0)) ?? nil)?.kind == .other }
+    return found ?? candidates[0]
+  }
+
   /// Connects with the first call. Throws when the HTTP client cannot be made.
-  public init(socketPath: String) throws(HTTPClientError) {
+  public init(socketPath: String = AgentClient.defaultSocketPath) throws(HTTPClientError) {
     self.init(socketPath: socketPath, client: try HTTPClient())
   }
 
@@ -38,19 +51,51 @@ public struct AgentClient: Sendable {
     try await api.get("/v1/status")
   }
 
-  /// Every transaction the agent knows of, finished ones too.
-  public func transactions() async throws(APICallError) -> [AgentTransaction] {
-    try await api.get("/v1/transactions", as: AgentTransactionsResponse.self).transactions
+  /// The transactions that the agent knows of, by identifier.
+  public func transactions(_ part: AgentListPart = .all) async throws(APICallError) -> [AgentTransaction] {
+    var found: [AgentTransaction] = []
+    var after: String?
+    repeat {
+      let page = try await api.get(
+        "/v1/transactions", query: part.query(after: after, limit: .max), as: AgentTransactionsResponse.self)
+      found += page.transactions
+      after = page.transactions.isEmpty ? nil : page.next
+    } while after != nil
+    return found
+  }
+
+  /// How the transaction stands; throws `transaction-unknown`.
+  public func transaction(_ id: TransactionIdentifier) async throws(APICallError) -> AgentTransaction {
+    try await api.get("/v1/transactions/\(id)")
   }
 
   /// Buys at the store, in the account of the agent, and returns once the store has accepted the purchase:
   /// what follows is the agent's work and is seen in ``events()``. `quantity` is 1 to 10, and 1 when nil.
+  ///
+  /// An answer that is lost, as when the agent is upgraded, is asked for again, for half a minute. Store and agent know
+  /// the repetition by `key`, so that it buys once; an app that repeats a purchase later gives the same key again.
+  /// Without one the call makes one up: 1 to 255 visible characters.
   public func buy(
-    _ product: ProductIdentifier, quantity: Int? = nil
+    _ product: ProductIdentifier, quantity: Int? = nil, key: String? = nil
   ) async throws(APICallError) -> AgentTransaction {
-    try await api.call(
-      "POST", "/v1/purchases", body: AgentPurchaseRequest(product: product, quantity: quantity)
-    ).value
+    let fields = [("Idempotency-Key", key ?? RandomBytes.token(bits: 128))]
+    let request = AgentPurchaseRequest(product: product, quantity: quantity)
+    let backoff = Backoff(initial: .milliseconds(200), cap: .seconds(5))
+    var generator = SystemRandomNumberGenerator()
+    var losses = 0
+    while true {
+      do throws(APICallError) {
+        return try await api.call("POST", "/v1/purchases", body: request, headers: fields).value
+      } catch {
+        // Only a connection that was there can have lost an answer; after that, one that is not there yet is waited for.
+        guard case .unreachable(let cause) = error,
+          losses > 0 ? cause.isRetryable : cause.code == .connectionLost,
+          losses < 10, !Task.isCancelled
+        else { throw error }
+        losses += 1
+        try? await Task.sleep(for: backoff.delay(afterFailures: losses, using: &generator))
+      }
+    }
   }
 
   /// Starts a download of everything that is owned and not in the library, and returns those products.
@@ -67,6 +112,28 @@ public struct AgentClient: Sendable {
   /// What is placed on this device, by product and version.
   public func library() async throws(APICallError) -> [LibraryItem] {
     try await api.get("/v1/library", as: LibraryResponse.self).items
+  }
+
+  /// Reads every placed file of the product, compares it with its manifest, and returns what was found. Throws
+  /// `library-item-unknown`, and `library-offline` while the library's volume is not there.
+  public func verify(_ product: ProductIdentifier) async throws(APICallError) -> [LibraryVerification] {
+    var patient = api
+    // A slow card reads a gibibyte in a minute.
+    patient.timeout = .seconds(3600)
+    return try await patient.call(
+      "POST", "/v1/library/\(product)/verify", body: EmptyBody(), as: LibraryVerificationResponse.self
+    ).value.items
+  }
+
+  /// Fetches what is missing or damaged of the product, and returns the downloads that do; none when nothing is. Throws as
+  /// ``verify(_:)`` does.
+  @discardableResult
+  public func repair(_ product: ProductIdentifier) async throws(APICallError) -> [DownloadStatus] {
+    var patient = api
+    patient.timeout = .seconds(3600)
+    return try await patient.call(
+      "POST", "/v1/library/\(product)/repair", body: EmptyBody(), as: LibraryRepairResponse.self
+    ).value.downloads
   }
 
   /// Removes every version of the product from this device; it can be restored later. Throws
@@ -90,9 +157,31 @@ public struct AgentClient: Sendable {
 }
 
 extension AgentClient {
-  /// Every download the agent knows of, the oldest first.
-  public func downloads() async throws(APICallError) -> [DownloadStatus] {
-    try await api.get("/v1/downloads", as: DownloadsResponse.self).downloads
+  /// The downloads that the agent knows of, the newest first; at most `limit`.
+  public func downloads(
+    _ part: AgentListPart = .all, limit: Int = .max
+  ) async throws(APICallError) -> [DownloadStatus] {
+    var found: [DownloadStatus] = []
+    var after: String?
+    repeat {
+      let page = try await api.get(
+        "/v1/downloads", query: part.query(after: after, limit: limit - found.count),
+        as: DownloadsResponse.self)
+      found += page.downloads
+      after = page.downloads.isEmpty ? nil : page.next
+    } while after != nil && found.count < limit
+    return Array(found.prefix(limit))
+  }
+
+  /// Has the agent forget the downloads that are over, but for those of unfinished transactions; returns how many.
+  @discardableResult
+  public func clearDownloads() async throws(APICallError) -> Int {
+    let response = try await api.exchange("DELETE", "/v1/downloads")
+    do {
+      return try APIJSON.decode(DownloadsClearResponse.self, from: response.body).removed
+    } catch {
+      throw .unexpectedResponse(status: response.status, detail: APIJSON.explain(error))
+    }
   }
 
   /// How the download stands; throws `download-unknown`.
@@ -138,5 +227,23 @@ extension AgentClient {
 
   private func address(_ id: DownloadIdentifier, suffix: String = "") -> String {
     "/v1/downloads/\(id)\(suffix)"
+  }
+}
+
+/// Which entries of the agent's lists are wanted.
+public enum AgentListPart: String, Sendable {
+  /// All of them, as far as the agent keeps what is over.
+  case all
+  /// Those to which something may still happen by itself.
+  case live
+  /// Those that have ended.
+  case over
+
+  /// A page of the agent's has at most 1,000 entries.
+  func query(after: String?, limit: Int) -> [(String, String)] {
+    var query = [("limit", "\(min(max(1, limit), 1000))")]
+    if self != .all { query.append(("state", rawValue)) }
+    if let after { query.append(("after", after)) }
+    return query
   }
 }

@@ -25,6 +25,8 @@ public final class PaymentQueue: Sendable {
     var observers: [any PaymentQueueObserver] = []
     var transactions: [TransactionIdentifier: PaymentTransaction] = [:]
     var downloads: [DownloadIdentifier: ContentDownload] = [:]
+    /// In the order in which they ended.
+    var ended: [DownloadIdentifier] = []
   }
 
   private let agent: AgentClient
@@ -40,7 +42,11 @@ public final class PaymentQueue: Sendable {
     state.withLock { $0.transactions.values.sorted { $0.id.description < $1.id.description } }
   }
 
-  /// The downloads that were reported since the queue was made, ended ones too, by identifier.
+  /// Ended downloads that a queue remembers; the oldest are forgotten first.
+  public static let maximumEndedDownloads = 200
+
+  /// The downloads that were reported since the queue was made, by identifier: those under way, and the last
+  /// ``maximumEndedDownloads`` that ended.
   public var downloads: [ContentDownload] {
     state.withLock { $0.downloads.values.sorted { $0.id < $1.id } }
   }
@@ -90,14 +96,17 @@ public final class PaymentQueue: Sendable {
     for download in downloads { try await agent.cancel(download.id) }
   }
 
-  /// Follows the agent and notifies the observers until the task is cancelled. Throws `APICallError` when
-  /// there is no agent, or it does not come back, and `CancellationError`.
+  /// Follows the agent and notifies the observers until the task is cancelled: an agent that stops, as for an upgrade, is
+  /// waited for, however long. Throws `APICallError` when there is no agent at first, or one refuses, and
+  /// `CancellationError`.
   public func run() async throws {
-    try await agent.follow { update in
+    try await agent.follow(maximumFailures: .max) { update in
       switch update {
       case .snapshot(let transactions, let downloads):
         await notify { await $0.paymentQueue(self, isConnected: true) }
-        await apply(downloads.filter { !$0.state.isFinal }.map(ContentDownload.init))
+        let known = state.withLock { Set($0.downloads.keys) }
+        await apply(
+          downloads.filter { !$0.state.isFinal || known.contains($0.id) }.map { ContentDownload($0) })
         await apply(snapshot: transactions.map(PaymentTransaction.init))
       case .event(.transaction(let transaction)): await apply([PaymentTransaction(transaction)])
       case .event(.download(let download)): await apply([ContentDownload(download)])
@@ -131,7 +140,15 @@ public final class PaymentQueue: Sendable {
   private func apply(_ downloads: [ContentDownload]) async {
     let changed = state.withLock { state in
       let changed = downloads.filter { state.downloads[$0.id] != $0 }
-      for download in changed { state.downloads[download.id] = download }
+      for download in changed {
+        state.downloads[download.id] = download
+        state.ended.removeAll { $0 == download.id }
+        if download.state.isFinal { state.ended.append(download.id) }
+      }
+      for id in state.ended.prefix(max(0, state.ended.count - Self.maximumEndedDownloads)) {
+        state.downloads[id] = nil
+      }
+      state.ended = state.ended.suffix(Self.maximumEndedDownloads)
       return changed
     }
     guard !changed.isEmpty else { return }

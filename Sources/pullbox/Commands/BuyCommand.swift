@@ -3,6 +3,7 @@ import CoreTypes
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime
+import Synchronization
 
 enum BuyCommand: Command {
   static let peer = CommandPeer.agent
@@ -19,7 +20,9 @@ enum BuyCommand: Command {
         "wait", abbreviation: "w", environment: .none, help: "Wait until the transaction is finished"),
       .value(
         "timeout", "SECONDS", environment: .none,
-        help: "With --wait, stop waiting after this time (exit code 4); the agent continues"),
+        help:
+          "With --wait, stop waiting after this time (exit code 4, or 5 if there is no room); the agent continues"
+      ),
       .value("quantity", "N", environment: .none, help: "Quantity of a consumable, 1 to 10"),
     ])
 
@@ -36,25 +39,29 @@ enum BuyCommand: Command {
       return try report(transaction, downloads: [], on: context.console)
     }
     context.console.note("\(product): transaction \(transaction.id)")
+    let latest = Mutex(PurchaseTracker(transaction.id))
     try await withTimeout(timeout.map { .seconds($0) }) {
-      try await wait(for: transaction, with: agent)
+      try await wait(for: transaction, with: agent) { tracker in latest.withLock { $0 = tracker } }
     } expired: {
-      CommandFailure(
-        .undetermined, "transaction \(transaction.id) is not finished yet; the agent continues it")
+      latest.withLock(\.expiry)
     }
-    let finished = try await agent.transactions().first { $0.id == transaction.id } ?? transaction
-    let downloads = try await agent.downloads().filter { $0.transaction == transaction.id }
+    let finished = try await agent.transaction(transaction.id)
+    var downloads: [DownloadStatus] = []
+    for id in finished.downloads { downloads.append(try await agent.download(id)) }
     try report(finished, downloads: downloads, on: context.console)
   }
 
-  private static func wait(for transaction: AgentTransaction, with agent: AgentClient) async throws {
+  private static func wait(
+    for transaction: AgentTransaction, with agent: AgentClient, noting note: (PurchaseTracker) -> Void
+  ) async throws {
     var display = DownloadDisplay(.error, terminal: .standardError)
     var tracker = PurchaseTracker(transaction.id)
     var absence = AgentOutageNotice()
     var obstacle: String?
     var failure: CommandFailure?
-    try await agent.follow { update in
+    try await agent.follow([transaction.id]) { update in
       let (news, verdict) = tracker.apply(update)
+      note(tracker)
       for download in news { display.show(download) }
       if let note = absence.note(on: update) { display.note(note) }
       switch verdict {
@@ -112,6 +119,19 @@ struct PurchaseTracker {
     return "\(latest.step): \(latest.error?.description ?? reason)"
   }
 
+  /// How the wait ends when its time is over. What waits for room alone is told by its own code.
+  var expiry: CommandFailure {
+    let waiting = downloads.values.filter { !$0.state.isFinal }.sorted { $0.id < $1.id }
+    if let download = waiting.first(where: { $0.reason == "insufficient-space" }) {
+      return CommandFailure(
+        .noSpace,
+        "transaction \(transaction) \(StandingText.of(download)); the agent goes on when there is room")
+    }
+    let why = waiting.first { $0.state == .waiting }.map { " (\(StandingText.of($0)))" } ?? ""
+    return CommandFailure(
+      .undetermined, "transaction \(transaction) is not finished yet\(why); the agent continues it")
+  }
+
   /// Answers the downloads of the transaction that changed, and how it ended once it has.
   mutating func apply(_ update: AgentUpdate) -> (news: [DownloadStatus], verdict: Verdict?) {
     switch update {
@@ -158,11 +178,10 @@ struct PurchaseTracker {
   private var failedDownload: Verdict? {
     let failed = downloads.values.filter { $0.state == .failed || $0.state == .cancelled }
     guard let download = failed.min(by: { $0.id < $1.id }) else { return nil }
-    let why = download.error?.description ?? download.reason
     return .failed(
       CommandFailure(
         ExitCode(endOf: download),
-        "the download of \(download.product) \(download.state.rawValue): \(why); 'pullbox resume \(download.id)' tries again"
+        "the download of \(download.product) \(StandingText.of(download)); 'pullbox resume \(download.id)' tries again"
       ))
   }
 

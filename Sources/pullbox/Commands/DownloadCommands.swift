@@ -8,20 +8,50 @@ import ServiceRuntime
 enum DownloadsCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
-    "downloads", summary: "Show downloads",
+    "downloads", summary: "Show downloads, the newest first",
     discussion: """
+      --clear has the agent forget downloads that are over; content stays.
       --watch follows downloads until all have ended or the command is interrupted,
       with bars on a terminal and lines anywhere else. Downloads continue in the
       background either way.
       """,
     options: [
-      .flag("watch", abbreviation: "w", environment: .none, help: "Follow downloads until they end")
+      .flag("watch", abbreviation: "w", environment: .none, help: "Follow downloads until they end"),
+      .value(
+        "limit", "N", environment: .none, fallback: "\(usualLimit)",
+        help: "Show the newest N downloads at most"),
+      .flag("all", environment: .none, help: "Show every download that the agent remembers"),
+      .flag("clear", environment: .none, help: "Forget the downloads that are over, and print how many"),
     ])
+
+  /// A screen of them.
+  static let usualLimit = 20
 
   static func run(_ context: CommandContext) async throws {
     let agent = try context.agent()
+    if context.arguments.isSet("clear") {
+      guard !context.arguments.isSet("watch") else {
+        throw UsageError("--clear and --watch exclude each other")
+      }
+      let removed = try await agent.clearDownloads()
+      if context.console.printsJSON {
+        try context.console.print(json: DownloadsClearResponse(removed: removed))
+      } else {
+        context.console.print("\(removed) forgotten")
+      }
+      return
+    }
     guard context.arguments.isSet("watch") else {
-      return try list(try await agent.downloads(), on: context.console)
+      let limit =
+        context.arguments.isSet("all")
+        ? Int.max : try context.arguments.integer("limit", in: 1...1_000_000) ?? usualLimit
+      // One more than is shown tells that there are more.
+      let found = try await agent.downloads(limit: limit == .max ? limit : limit + 1)
+      try list(Array(found.prefix(limit)), on: context.console)
+      if found.count > limit {
+        context.console.note("these are the newest \(limit); --all shows every download")
+      }
+      return
     }
     if context.console.printsJSON {
       try await watchAsJSON(agent, on: context.console)

@@ -7,21 +7,78 @@ import ServiceRuntime
 
 enum LibraryCommand: Command {
   static let peer = CommandPeer.agent
-  static let description = CommandDescription("library", summary: "Show the library of this device")
+  static let description = CommandDescription(
+    "library", summary: "Show the library of this device, or compare it with what was bought",
+    discussion: """
+      --verify reads every file and compares it with what the publisher made; exit
+      code 6 when something is missing or damaged, which 'pullbox repair' fetches.
+      """,
+    operands: [.init("ID", isRequired: false, repeats: true)],
+    options: [
+      .flag("verify", environment: .none, help: "Compare every file, of all products or of those given")
+    ])
 
   static func run(_ context: CommandContext) async throws {
+    let agent = try context.agent()
+    let wanted = try context.arguments.operands.map { try CommandContext.product($0) }
+    let items = try await agent.library().filter { wanted.isEmpty || wanted.contains($0.product) }
+    if let missing = wanted.first(where: { product in !items.contains { $0.product == product } }) {
+      throw APICallError.problem(Problem(.libraryItemUnknown, "\(missing)"))
+    }
+    if context.arguments.isSet("verify") { return try await verify(items, with: agent, on: context.console) }
     try context.console.print(
-      try await context.agent().library(),
+      items,
       columns: [
-        .text("PRODUCT"), .text("VERSION"), .number("SIZE"), .text("PLACED"), .text("TITLE"), .text("PATH"),
+        .text("PRODUCT"), .text("VERSION"), .number("SIZE"), .text("PLACED"), .text("STATE"), .text("TITLE"),
+        .text("PATH"),
       ], whenEmpty: "the library is empty"
     ) { item in
       [
         item.product.description, item.version.description, item.length.description,
-        item.placedAt.description,
-        item.title ?? "", item.path,
+        item.placedAt.description, item.state?.rawValue ?? "", item.title ?? "", item.path,
       ]
     }
+  }
+
+  private static func verify(
+    _ items: [LibraryItem], with agent: AgentClient, on console: Console
+  ) async throws {
+    var damaged: [LibraryVerification] = []
+    var seen: Set<ProductIdentifier> = []
+    for product in items.map(\.product) where seen.insert(product).inserted {
+      for found in try await agent.verify(product) {
+        if found.state != .present { damaged.append(found) }
+        if console.printsJSON {
+          try console.print(json: found)
+        } else {
+          console.print("\(found.product) \(found.version)  \(found.state.rawValue)")
+          for fault in found.faults { console.print("  \(fault.kind.rawValue)  \(fault.path)") }
+        }
+      }
+    }
+    if let first = damaged.first {
+      throw CommandFailure(
+        first.state == .offline ? .undetermined : .integrity,
+        first.state == .offline
+          ? "the library's volume is not there"
+          : "\(damaged.count) not as they were bought; 'pullbox repair \(first.product)' fetches what is damaged"
+      )
+    }
+    if items.isEmpty { console.note("the library is empty") }
+  }
+}
+
+enum RepairCommand: Command {
+  static let peer = CommandPeer.agent
+  static let description = CommandDescription(
+    "repair", summary: "Fetch what is missing or damaged of a product on this device", operands: [.init("ID")]
+  )
+
+  static func run(_ context: CommandContext) async throws {
+    let product = try context.product(0)
+    let downloads = try await context.agent().repair(product)
+    if downloads.isEmpty { context.console.note("nothing of \(product) is missing or damaged") }
+    for download in downloads { try DownloadSelector.print(download, on: context.console) }
   }
 }
 

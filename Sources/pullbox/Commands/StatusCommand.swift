@@ -22,13 +22,29 @@ enum StatusCommand: Command {
       ("device", status.device.description),
       ("server", describe(status.server)),
       ("store", describe(status.store)),
-      ("library", "\(status.libraryPath), \(status.freeSpace) free"),
+      ("library", library(status)),
       ("downloads", downloads.isEmpty ? "none" : downloads.joined(separator: ", ")),
       ("transactions", "\(status.unfinishedTransactions) unfinished"),
     ]
     for (name, text) in rows {
       context.console.print(name + String(repeating: " ", count: 14 - name.count) + text)
     }
+  }
+
+  private static func library(_ status: AgentStatus) -> String {
+    let place =
+      switch status.libraryState {
+      case .offline: "\(status.libraryPath), its volume is not there: downloads wait for it"
+      case .damaged: "\(status.libraryPath), damaged: 'pullbox library --verify' shows what"
+      case .present, nil: status.libraryPath
+      }
+    let parts = [
+      "\(status.freeSpace) free", status.reserve.map { "\($0) of that are kept" },
+      status.libraryLength.map { length in
+        status.quota.map { "\(length) of \($0) used" } ?? "\(length) used"
+      },
+    ]
+    return ([place] + parts.compactMap { $0 }).joined(separator: ", ")
   }
 
   /// Nil where the agent uses the store that `--store` names, or none is named.

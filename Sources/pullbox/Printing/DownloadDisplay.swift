@@ -140,14 +140,8 @@ extension DownloadStatus {
     return line
   }
 
-  /// State and reason, once where they say the same: `paused (user)`, `waiting (store-unreachable)`, `placing`.
-  var standing: String {
-    switch state {
-    case .active: reason
-    case .finished: "finished"
-    default: reason.isEmpty || reason == state.rawValue ? state.rawValue : "\(state.rawValue) (\(reason))"
-    }
-  }
+  /// How it stands, in words: `placing`, `waits for room: needs 1.9 GiB, 1.2 GiB free`, `failed: integrity`.
+  var standing: String { StandingText.of(self) }
 
   var color: ANSIColor? {
     switch state {

@@ -16,7 +16,6 @@ import ServiceRuntime
 struct CommandContext: Sendable {
   static let defaultServer = "http://127.0.0.1:8080"
   static let defaultPatience = "60s"
-  static let defaultAgentSocket = "/run/pullbox/agent.sock"
 
   /// The options of every command.
   static let options: [CommandOption] = [
@@ -30,8 +29,10 @@ struct CommandContext: Sendable {
         "How long a command that changes something waits for a delivery server that does not answer, such as one that restarts"
     ),
     .value(
-      "agent-socket", "PATH", fallback: defaultAgentSocket,
-      help: "Unix socket of this device's agent, for commands of its user"),
+      "agent-socket", "PATH",
+      help:
+        "Unix socket of this device's agent, for commands of its user; the user's own below XDG_RUNTIME_DIR, else /run/pullbox/agent.sock"
+    ),
     .value(
       "store", "URL",
       help: "Payment store that the agent should use; status warns if the agent uses another one"),
@@ -47,7 +48,24 @@ struct CommandContext: Sendable {
   }
 
   var server: String { arguments.value("server") ?? Self.defaultServer }
-  var agentSocket: String { arguments.value("agent-socket") ?? Self.defaultAgentSocket }
+
+  /// Refuses values of the common options that no command could use, also where this one does not.
+  func check() throws(UsageError) {
+    _ = try patience()
+    if arguments.value("agent-socket")?.isEmpty == true {
+      throw UsageError("--agent-socket takes the path of a socket")
+    }
+  }
+
+  private func patience() throws(UsageError) -> Duration {
+    let text = arguments.value("patience") ?? Self.defaultPatience
+    guard let limit = ConfigurationDuration(text)?.duration else {
+      throw UsageError("--patience takes a duration such as 90s or 5m, not '\(text)'")
+    }
+    return limit
+  }
+
+  var agentSocket: String { arguments.value("agent-socket") ?? AgentClient.defaultSocketPath }
 
   func agent() throws -> AgentClient { try AgentClient(socketPath: agentSocket) }
 
@@ -55,10 +73,7 @@ struct CommandContext: Sendable {
   /// `--patience` says, and says so once on standard error.
   func patientClient() throws -> OperatorClient {
     var client = try operatorClient()
-    let text = arguments.value("patience") ?? Self.defaultPatience
-    guard let limit = ConfigurationDuration(text)?.duration else {
-      throw UsageError("--patience takes a duration such as 90s or 5m, not '\(text)'")
-    }
+    let limit = try patience()
     let (server, on:console) = (server, on: console)
     client.unavailabilityRetry = UnavailabilityRetry(limit: limit) { error in
       let cause = if case .unreachable(let cause) = error { cause.message } else { error.description }

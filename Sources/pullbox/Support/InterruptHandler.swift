@@ -2,11 +2,11 @@ import ServiceRuntime
 import Synchronization
 import SystemCalls
 
-/// Ends the process at an interruption (Ctrl-C, SIGTERM), and removes the temporary files of this run.
+/// Ends the process at an interruption (Ctrl-C, SIGTERM, a terminal that closes), and removes the temporary files of this run.
 enum InterruptHandler {
   private static let temporaryPaths = Mutex<Set<String>>([])
 
-  /// Returns at the first SIGINT or SIGTERM, with the code by which shells report a process that the signal killed.
+  /// Returns at the first SIGINT, SIGTERM or SIGHUP (the terminal was closed), with the code by which shells report a process that the signal killed.
   static func wait(for signals: AsyncStream<ProcessSignal>) async -> ExitCode {
     for await signal in signals {
       switch signal {
@@ -14,7 +14,7 @@ enum InterruptHandler {
         StandardStream.error.write("\n")
         return ExitCode(rawValue: 130)
       case .terminate: return ExitCode(rawValue: 143)
-      case .reload: continue
+      case .reload: return ExitCode(rawValue: 129)
       }
     }
     return .failed

@@ -19,7 +19,7 @@ struct DownloadPrintingTests {
   @Test("one that waits says what for, in the place of speed and time")
   func waiting() throws {
     let download = try Sample.download(.waiting, "store-unreachable", verified: 1 << 20)
-    #expect(download.line.plain.hasSuffix("10 %, 1.0 MiB of 10.0 MiB, waiting (store-unreachable)"))
+    #expect(download.line.plain.hasSuffix("10 %, 1.0 MiB of 10.0 MiB, the store cannot be reached"))
   }
 
   @Test("before the grant there is no percentage")
@@ -78,7 +78,7 @@ struct DownloadPrintingTests {
     }
     #expect(
       lines.map { $0.drop { $0 != ":" } } == [
-        ": 0 %, 0 B of 9.8 KiB, waiting (queued)", ": 0 %, 0 B of 9.8 KiB", ": 13 %, 1.3 KiB of 9.8 KiB",
+        ": 0 %, 0 B of 9.8 KiB, waits for its turn", ": 0 %, 0 B of 9.8 KiB", ": 13 %, 1.3 KiB of 9.8 KiB",
         ": 35 %, 3.4 KiB of 9.8 KiB", ": 100 %, 9.8 KiB of 9.8 KiB, placing",
         ": 100 %, 9.8 KiB of 9.8 KiB, finished",
       ])

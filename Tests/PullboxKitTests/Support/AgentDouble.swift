@@ -11,6 +11,8 @@ final class AgentDouble: AsyncHandler {
     var scripts: [[String]] = []
     var requests: [String] = []
     var eventsRefusal = Problem(.forbidden)
+    var purchaseKeys: [String] = []
+    var lostAnswers = 0
   }
 
   private let state = Mutex(State())
@@ -27,6 +29,11 @@ final class AgentDouble: AsyncHandler {
   /// What connections to the events get when there is no script left.
   func refuseEvents(with problem: Problem) { state.withLock { $0.eventsRefusal = problem } }
 
+  /// So many purchases are taken without an answer that arrives.
+  func loseAnswers(_ count: Int) { state.withLock { $0.lostAnswers = count } }
+  /// What each request for a purchase bore as its key.
+  var purchaseKeys: [String] { state.withLock { $0.purchaseKeys } }
+
   var requests: [String] { state.withLock { $0.requests } }
 
   func respond(to request: HTTPRequest) async -> HTTPResponse {
@@ -37,6 +44,21 @@ final class AgentDouble: AsyncHandler {
       return (state, script)
     }
     switch request.path {
+    case "/v1/purchases":
+      let isLost = self.state.withLock { state in
+        state.purchaseKeys.append(request.headers["Idempotency-Key"] ?? "")
+        state.lostAnswers -= 1
+        return state.lostAnswers >= 0
+      }
+      guard isLost else {
+        return state.transactions.first.map(Self.json) ?? Self.problem(Problem(.productUnknown))
+      }
+      return HTTPResponse(
+        status: .created, headers: ["Content-Type": "application/json"],
+        body: .stream { writer in
+          try await writer.write("{")
+          throw CancellationError()
+        })
     case "/v1/transactions": return Self.json(AgentTransactionsResponse(transactions: state.transactions))
     case "/v1/downloads": return Self.json(DownloadsResponse(downloads: state.downloads))
     case "/v1/events":

@@ -1,0 +1,69 @@
+import CoreTypes
+import PullboxAPI
+import ServiceRuntime
+
+/// Says in words how a download or a transaction stands: what it waits for, what would help, when the next try is. A reason of
+/// a newer agent is shown as it is. Pure.
+enum StandingText {
+  private static let waits = [
+    "queued": "waits for its turn", "waiting-for-content": "waits for another download of the same content",
+    "server-unreachable": "the server cannot be reached",
+    "server-unavailable": "the server cannot answer now",
+    "store-unreachable": "the store cannot be reached", "store-unavailable": "the store cannot answer now",
+    "verification-undetermined": "the store could not confirm the purchase yet",
+    "connection-lost": "the connection was lost", "too-many-requests": "the server asks for patience",
+    "insufficient-space": "waits for room", "storage-failure": "the disk does not take it",
+    "library-offline": "waits for the library's volume to be connected",
+    "network-not-open": "the network does not let it through; it may want a log-in in a browser",
+    "protocol-violation": "the server's answer cannot be understood",
+    "awaiting-payment": "waits for the payment", "awaiting-approval": "waits for another person's approval",
+    "content-not-released": "waits for the content to be released",
+    "store-not-answered": "waits for the store's confirmation",
+  ]
+  private static let failures = [
+    "integrity": "the bytes that came are not those that were promised", "given-up": "too many tries failed",
+    "wasteful": "too many bytes came in vain",
+    "publisher-signature": "no publisher who counts here has signed it",
+    "protocol-violation": "the server's answers cannot be understood",
+  ]
+
+  static func of(_ download: DownloadStatus, now: Timestamp = SystemWallClock().now()) -> String {
+    switch download.state {
+    case .active: return download.reason
+    case .finished: return "finished"
+    case .paused: return "paused"
+    case .cancelled: return "cancelled"
+    case .failed:
+      let why = download.error?.description ?? failures[download.reason] ?? download.reason
+      return "failed: \(why)" + caused(download.cause, unless: why)
+    case .waiting:
+      var text = waits[download.reason] ?? "waits (\(download.reason))"
+      if let space = download.space { text += ": \(words(space))" }
+      return text + caused(download.cause, unless: text) + next(download.notBefore, now: now)
+    }
+  }
+
+  static func of(_ transaction: AgentTransaction, now: Timestamp = SystemWallClock().now()) -> String {
+    guard let reason = transaction.reason else { return transaction.step }
+    let why = transaction.error?.description ?? waits[reason] ?? reason
+    return "\(transaction.step): \(why)" + caused(transaction.cause, unless: why)
+      + next(transaction.notBefore, now: now)
+  }
+
+  static func words(_ space: SpaceShortage) -> String {
+    var text = "needs \(space.needed), \(space.free) free"
+    if space.reserve > .zero { text += ", of which \(space.reserve) stay" }
+    if space.removable > .zero { text += "; \(space.removable) could be removed and fetched again" }
+    return text
+  }
+
+  private static func caused(_ cause: String?, unless said: String) -> String {
+    guard let cause, !said.contains(cause) else { return "" }
+    return " (\(cause.removingInvisibleFormatting))"
+  }
+
+  private static func next(_ notBefore: Timestamp?, now: Timestamp) -> String {
+    guard let notBefore, notBefore > now else { return "" }
+    return ", next try in \(DurationText.short(notBefore - now))"
+  }
+}
