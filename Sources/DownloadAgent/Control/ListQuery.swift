@@ -43,7 +43,7 @@ struct ListQuery: Hashable, Sendable {
     switch state {
     case nil: nil
     case "live": .unfinished
-    case "over": .ended
+    case "over": .over
     default: throw Problem(.requestMalformed, "state is live or over")
     }
   }
