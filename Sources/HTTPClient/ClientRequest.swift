@@ -54,6 +54,10 @@ public struct ClientRequest: Sendable {
   /// How much is read from the socket at once: 1 KiB to 10 MiB. Nil means 512 KiB for streams, less
   /// under a speed cap, and 16 KiB otherwise.
   public var receiveBufferLength: ByteCount?
+  /// Makes a connection of its own, which no later request uses: for what came wrong over a kept one.
+  public var usesFreshConnection = false
+  /// Whose certificates count for this request; nil for what the client's configuration says.
+  public var trust: ServerTrust?
   /// Bytes per second, kept over a few seconds; short transfers may pass at full speed. Nil is no cap.
   public var maximumReceiveSpeed: ByteCount?
 
@@ -105,5 +109,40 @@ public final class UploadFile: Sendable {
   /// Opens `path` for reading. Throws the ``SystemError`` of openat(2). Blocks.
   public convenience init(path: String) throws(SystemError) {
     self.init(takingOwnershipOf: try FileDescriptor.open(path, .readOnly))
+  }
+}
+
+/// Whose word on a server's identity counts, for `https` alone.
+///
+/// ```swift
+/// var trust = ServerTrust(certificateAuthorityFile: "/etc/pullbox/ca.pem")
+/// trust.publicKeyPins = ["sha256//q7zKYJq0Dfs3Zp2Xv3fF5C7wVbpO0Qe1Xx1nqJt2m3A="]
+/// ```
+public struct ServerTrust: Hashable, Sendable {
+  /// PEM file of the certificate authorities to trust in place of the system's; nil for the system's.
+  public var certificateAuthorityFile: String?
+  /// Where not empty, the server's public key must also be one of these: `sha256//` and the SHA-256 of the
+  /// key's DER in base 64, 44 characters.
+  public var publicKeyPins: [String]
+
+  /// The system's authorities, and any key, unless given.
+  public init(certificateAuthorityFile: String? = nil, publicKeyPins: [String] = []) {
+    self.certificateAuthorityFile = certificateAuthorityFile
+    self.publicKeyPins = publicKeyPins
+  }
+
+  /// Whether `text` is a pin as ``publicKeyPins`` holds them.
+  public static func isPin(_ text: String) -> Bool {
+    let prefix = "sha256//"
+    guard text.hasPrefix(prefix) else { return false }
+    // 32 bytes in base 64 are 43 digits and one `=`.
+    let digits = text.dropFirst(prefix.count).utf8
+    guard digits.count == 44, digits.last == 0x3D else { return false }
+    return digits.dropLast().allSatisfy { byte in
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2B, 0x2F: true
+      default: false
+      }
+    }
   }
 }

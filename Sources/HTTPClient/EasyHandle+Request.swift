@@ -15,7 +15,11 @@ extension EasyHandle {
     try set(CURLOPT_TCP_KEEPALIVE, to: 1)
     try set(CURLOPT_USERAGENT, to: configuration.userAgent)
     try set(CURLOPT_BUFFERSIZE, to: Int(receiveBufferLength(for: request).rawValue))
-    if let file = configuration.certificateAuthorityFile { try set(CURLOPT_CAINFO, to: file) }
+    try configureTrust(request.trust ?? configuration.trust)
+    if request.usesFreshConnection {
+      try set(CURLOPT_FRESH_CONNECT, to: 1)
+      try set(CURLOPT_FORBID_REUSE, to: 1)
+    }
     if let path = request.unixSocketPath { try set(CURLOPT_UNIX_SOCKET_PATH, to: path) }
     if !configuration.usesProxyOfEnvironment || request.unixSocketPath != nil || request.isForLoopback {
       try set(CURLOPT_PROXY, to: "")
@@ -24,6 +28,17 @@ extension EasyHandle {
     try configureRedirects(for: request)
     try configureTimes(for: request)
     try setFields(request.fieldLines)
+  }
+
+  private func configureTrust(_ trust: ServerTrust) throws(HTTPClientError) {
+    if let file = trust.certificateAuthorityFile {
+      try set(CURLOPT_CAINFO, to: file)
+      // libcurl would go on to look into the system's directory as well.
+      try unset(CURLOPT_CAPATH)
+    }
+    if !trust.publicKeyPins.isEmpty {
+      try set(CURLOPT_PINNEDPUBLICKEY, to: trust.publicKeyPins.joined(separator: ";"))
+    }
   }
 
   private func configureMethod(for request: ClientRequest) throws(HTTPClientError) {

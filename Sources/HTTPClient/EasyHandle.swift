@@ -55,6 +55,11 @@ final class EasyHandle {
     try CurlCall.check(unsafe ccurl_easy_setopt_string(pointer, option, value), of: "curl_easy_setopt")
   }
 
+  /// Takes a text option back to nothing.
+  func unset(_ option: CURLoption) throws(HTTPClientError) {
+    try CurlCall.check(unsafe ccurl_easy_setopt_string(pointer, option, nil), of: "curl_easy_setopt")
+  }
+
   /// What is pointed at has to outlive the transfer.
   @unsafe
   func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer) throws(HTTPClientError) {

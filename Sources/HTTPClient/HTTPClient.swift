@@ -5,7 +5,8 @@ import CoreTypes
 /// A ``ClientRequest`` says what to send and bounds the transfer. ``send(_:)`` returns a ``ClientResponse``
 /// with the whole body; ``stream(_:to:)`` hands the body to a ``TransferReceiver`` as it arrives, which may
 /// refuse, pause and stop it. Every status is a result; a transfer without one throws ``HTTPClientError``.
-/// Requests of any number of tasks run side by side. Canceling the task cancels its transfer. Letting the
+/// Requests of any number of tasks run side by side. Where libcurl itself fails, the transfers that run fail, and the
+/// thread starts anew. Canceling the task cancels its transfer. Letting the
 /// last reference go shuts the client down.
 ///
 /// ```swift
@@ -63,6 +64,14 @@ public final class HTTPClient: Sendable {
     return try result.get()
   }
 
+  /// Returns once the client's thread has come by: a sign of life for a watchdog. Returns at once after
+  /// ``shutDown()``.
+  public func pulse() async {
+    await withCheckedContinuation { continuation in
+      mailbox.post(.pulse { continuation.resume() })
+    }
+  }
+
   /// Ends every transfer as ``HTTPClientError/Code/shutDown`` and lets the thread go; does not wait for it.
   /// Later requests fail the same way.
   public func shutDown() {
@@ -81,8 +90,10 @@ public struct HTTPClientConfiguration: Sendable {
   /// Whether `http_proxy`, `https_proxy` and `no_proxy` of the environment count. Loopback addresses and Unix
   /// sockets are always reached directly.
   public var usesProxyOfEnvironment = true
-  /// PEM file of the certificate authorities to trust in place of the system's.
-  public var certificateAuthorityFile: String?
+  /// Whose certificates count, where a request does not say otherwise.
+  public var trust = ServerTrust()
+  /// Makes a turn of the loop fail, for tests.
+  var loopFault: @Sendable () -> HTTPClientError? = { nil }
 
   /// A configuration with the defaults of every property.
   public init() {}

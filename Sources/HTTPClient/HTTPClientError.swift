@@ -9,6 +9,11 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
       case hostNotFound
       case connectionFailed
       case secureConnectionFailed
+      case certificateNotTrusted
+      case certificateOutOfDate
+      case certificateForAnotherName
+      case certificateNotPinned
+      case proxyRefused
       case connectionLost
       case timedOut
       case protocolViolation
@@ -30,8 +35,18 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
     public static let hostNotFound = Code(name: .hostNotFound)
     /// No connection could be made to the host or its proxy.
     public static let connectionFailed = Code(name: .connectionFailed)
-    /// TLS could not be agreed on, or the peer's certificate is not trusted.
+    /// TLS could not be agreed on, for a reason other than the peer's certificate.
     public static let secureConnectionFailed = Code(name: .secureConnectionFailed)
+    /// No authority that counts here has signed the peer's certificate.
+    public static let certificateNotTrusted = Code(name: .certificateNotTrusted)
+    /// The peer's certificate has expired, or is not valid yet: by this machine's clock, which may be wrong.
+    public static let certificateOutOfDate = Code(name: .certificateOutOfDate)
+    /// The peer's certificate names other hosts.
+    public static let certificateForAnotherName = Code(name: .certificateForAnotherName)
+    /// The peer's public key is none of ``ServerTrust/publicKeyPins``.
+    public static let certificateNotPinned = Code(name: .certificateNotPinned)
+    /// A proxy was reached, and refused to open a tunnel to the host: with 407, for example.
+    public static let proxyRefused = Code(name: .proxyRefused)
     /// The connection broke after it was made: no response, or part of one (see
     /// ``HTTPClientError/bytesReceived``).
     public static let connectionLost = Code(name: .connectionLost)
@@ -84,6 +99,12 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
     self.bytesReceived = bytesReceived
     self.head = head
     self.body = body
+  }
+
+  /// Whether the peer's certificate, or its key, does not count here.
+  public var isCertificateFault: Bool {
+    [.certificateNotTrusted, .certificateOutOfDate, .certificateForAnotherName, .certificateNotPinned]
+      .contains(code)
   }
 
   /// The code and the message.

@@ -33,10 +33,36 @@ extension Transfer {
   }
 
   private func failure(_ result: CURLcode) -> HTTPClientError {
-    let (code, isRetryable) = Self.meaning(of: result)
+    var (code, isRetryable) = Self.meaning(of: result)
+    if result == CURLE_PEER_FAILED_VERIFICATION {
+      code = Self.certificateFault(verification: easy.number(CURLINFO_SSL_VERIFYRESULT))
+    } else if head == nil, let status = refusedTunnelStatus {
+      return error(
+        .proxyRefused, message: "the proxy refused a tunnel to the host: status \(status)", isRetryable: true)
+    }
     var reason = easy.errorMessage
     if reason.isEmpty { unsafe reason = String(cString: curl_easy_strerror(result)) }
     return error(code, message: reason, isRetryable: isRetryable)
+  }
+
+  /// What a proxy answered to `CONNECT`, where that was no success.
+  private var refusedTunnelStatus: Int? {
+    let status = easy.number(CURLINFO_HTTP_CONNECTCODE)
+    return (300..<600).contains(status) ? status : nil
+  }
+
+  /// `verification` is OpenSSL's verdict on the chain; libcurl compares the names itself, so a chain that is
+  /// right belongs to another host.
+  static func certificateFault(verification: Int) -> HTTPClientError.Code {
+    switch verification {
+    // X509_V_OK, or what libcurl begins with (X509_V_ERR_UNSPECIFIED): the chain was right.
+    case 0, 1: .certificateForAnotherName
+    // X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED.
+    case 9, 10: .certificateOutOfDate
+    // X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH.
+    case 62, 64: .certificateForAnotherName
+    default: .certificateNotTrusted
+    }
   }
 
   /// What libcurl's results mean here, and whether the same request may succeed later.
@@ -51,9 +77,11 @@ extension Transfer {
       (.connectionLost, true)
     // The handshake broke: the peer may be restarting.
     case CURLE_SSL_CONNECT_ERROR: (.secureConnectionFailed, true)
-    case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE,
-      CURLE_SSL_CRL_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
-      CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT, CURLE_USE_SSL_FAILED:
+    case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS:
+      (.certificateNotTrusted, false)
+    case CURLE_SSL_PINNEDPUBKEYNOTMATCH: (.certificateNotPinned, false)
+    case CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE,
+      CURLE_SSL_CLIENTCERT, CURLE_USE_SSL_FAILED:
       (.secureConnectionFailed, false)
     case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_HTTP2,
       CURLE_HTTP2_STREAM, CURLE_CHUNK_FAILED,

@@ -7,13 +7,15 @@ import Glibc
 /// through its mailbox.
 final class TransferLoop {
   private let configuration: HTTPClientConfiguration
-  private let multi: MultiHandle
+  private var multi: MultiHandle
   private let mailbox: TransferMailbox
   /// By the address of the easy handle, as libcurl names a completed transfer.
   private var transfers: [UInt: Transfer] = [:]
   private var idle: [EasyHandle] = []
 
   private static let maximumIdle = 16
+  /// Failures of libcurl in a row, without one turn between them, that end the process.
+  private static let maximumFailures = 20
 
   private init(configuration: HTTPClientConfiguration) throws(HTTPClientError) {
     self.configuration = configuration
@@ -40,30 +42,64 @@ final class TransferLoop {
   }
 
   fileprivate func run() {
-    do {
-      while true {
-        let (commands, isClosing) = mailbox.collectCommands()
-        for command in commands { execute(command) }
-        if isClosing { break }
-        try multi.perform()
-        while let (address, result) = multi.nextCompletion() { complete(handle: address, result: result) }
-        try multi.wait()
+    var failures = 0
+    while true {
+      do throws(HTTPClientError) {
+        while try turn() { failures = 0 }
+        break
+      } catch {
+        failures += 1
+        restart(after: error, failures: failures)
       }
-      end(with: TransferMailbox.shutDownError)
+    }
+    end()
+  }
+
+  /// One turn: what was asked, what libcurl can do, then the wait for more. False once the mailbox is closed.
+  private func turn() throws(HTTPClientError) -> Bool {
+    let (commands, isClosing) = mailbox.collectCommands()
+    for command in commands { execute(command) }
+    if isClosing { return false }
+    if let fault = configuration.loopFault() { throw fault }
+    try multi.perform()
+    while let (address, result) = multi.nextCompletion() { complete(handle: address, result: result) }
+    try multi.wait()
+    return true
+  }
+
+  /// The transfers that run fail, as ones that may succeed later, and a new multi handle takes the place of the
+  /// one that failed. A process whose libcurl fails again and again ends: a supervisor sees that, and nothing
+  /// sees a client that only looks alive.
+  private func restart(after error: HTTPClientError, failures: Int) {
+    precondition(failures < Self.maximumFailures, "libcurl fails time and again: \(error.message)")
+    abandonTransfers(with: HTTPClientError(code: error.code, message: error.message, isRetryable: true))
+    // The loop's own thread, which has nothing else to do; a second at most in all before the process ends.
+    if failures > 1 { usleep(50_000) }
+    do throws(HTTPClientError) {
+      let fresh = try MultiHandle(configuration: configuration)
+      mailbox.attach(nil)
+      multi.close()
+      multi = fresh
+      mailbox.attach(fresh)
     } catch {
-      end(with: error)
+      // The old one stays, and counts as failed again if it does not work.
+      return
     }
   }
 
-  private func end(with reason: HTTPClientError) {
+  private func end() {
     for command in mailbox.seal() { execute(command) }
+    abandonTransfers(with: TransferMailbox.shutDownError)
+    multi.close()
+  }
+
+  private func abandonTransfers(with reason: HTTPClientError) {
     for transfer in Array(transfers.values) {
       finish(
         transfer,
         with: .failure(transfer.error(reason.code, message: reason.message, isRetryable: reason.isRetryable)))
     }
     idle = []
-    multi.close()
   }
 
   private func execute(_ command: TransferCommand) {
@@ -81,6 +117,7 @@ final class TransferLoop {
           finish(transfer, with: .failure(error))
         }
       }
+    case .pulse(let completion): completion()
     }
   }
 

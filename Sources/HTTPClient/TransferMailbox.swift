@@ -14,25 +14,34 @@ final class TransferMailbox: Sendable {
   private struct State {
     var commands: [TransferCommand] = []
     var phase = Phase.open
+    /// Nil while the loop has none.
+    var multi: MultiHandle?
   }
 
-  private let state = Mutex(State())
-  private let multi: MultiHandle
+  private let state: Mutex<State>
 
   init(waking multi: MultiHandle) {
-    self.multi = multi
+    state = Mutex(State(multi: multi))
+  }
+
+  /// From now on `multi` is the one that is woken; nil while there is none.
+  func attach(_ multi: MultiHandle?) {
+    state.withLock { $0.multi = multi }
   }
 
   func post(_ command: TransferCommand) {
     let isAccepted = state.withLock { state in
       guard state.phase == .open else { return false }
       // A loop that has commands waiting was woken for the first of them.
-      if state.commands.isEmpty { multi.wake() }
+      if state.commands.isEmpty { state.multi?.wake() }
       state.commands.append(command)
       return true
     }
-    if !isAccepted, case .start(let pending) = command {
-      pending.completion(.failure(Self.shutDownError))
+    guard !isAccepted else { return }
+    switch command {
+    case .start(let pending): pending.completion(.failure(Self.shutDownError))
+    case .pulse(let completion): completion()
+    case .pause, .resume, .cancel, .limit: break
     }
   }
 
@@ -40,7 +49,7 @@ final class TransferMailbox: Sendable {
     state.withLock { state in
       guard state.phase == .open else { return }
       state.phase = .closing
-      multi.wake()
+      state.multi?.wake()
     }
   }
 
@@ -71,6 +80,8 @@ enum TransferCommand: Sendable {
   case resume(TransferToken)
   case cancel(TransferToken)
   case limit(TransferToken, ByteCount?)
+  /// Called back from the loop's thread, once.
+  case pulse(@Sendable () -> Void)
 }
 
 /// What the loop is asked to run, and where the result goes. `completion` is called exactly once.

@@ -10,15 +10,15 @@ public enum APICallError: Error, Sendable {
   /// Nothing that speaks for the service answered: no connection, a lost one, a time-out.
   case unreachable(HTTPClientError)
   /// Something answered, but not in the contract's words: another server, a proxy, a newer service.
-  /// `retryAfter` is what its field `Retry-After` says.
-  case unexpectedResponse(status: Int, detail: String, retryAfter: Duration? = nil)
+  /// `retryAfter` is what its field `Retry-After` says; `isPage` tells that the body is not even JSON.
+  case unexpectedResponse(status: Int, detail: String, retryAfter: Duration? = nil, isPage: Bool = false)
 
   /// Whether the same call may succeed later without a change at either side.
   public var isTemporary: Bool {
     switch self {
     case .problem(let problem): problem.status == 429 || problem.status >= 500
     case .unreachable(let error): error.isRetryable
-    case .unexpectedResponse(let status, _, _): status == 429 || status >= 500
+    case .unexpectedResponse(let status, _, _, _): status == 429 || status >= 500
     }
   }
 
@@ -28,7 +28,7 @@ public enum APICallError: Error, Sendable {
     switch self {
     case .problem(let problem): Self.unavailableStatuses.contains(problem.status)
     case .unreachable(let error): error.isRetryable
-    case .unexpectedResponse(let status, _, _): Self.unavailableStatuses.contains(status)
+    case .unexpectedResponse(let status, _, _, _): Self.unavailableStatuses.contains(status)
     }
   }
 
@@ -40,7 +40,7 @@ public enum APICallError: Error, Sendable {
     switch self {
     case .problem(let problem):
       problem.retryAfterSeconds.map { .seconds(RetryAfter.obeyedSeconds(clamping: $0)) }
-    case .unexpectedResponse(_, _, let retryAfter): retryAfter
+    case .unexpectedResponse(_, _, let retryAfter, _): retryAfter
     case .unreachable: nil
     }
   }
@@ -52,7 +52,7 @@ extension APICallError: CustomStringConvertible, LocalizedError {
     switch self {
     case .problem(let problem): problem.description
     case .unreachable(let error): error.message
-    case .unexpectedResponse(let status, let detail, _):
+    case .unexpectedResponse(let status, let detail, _, _):
       "an answer that is not understood (status \(status)): \(detail)"
     }
   }

@@ -20,8 +20,15 @@ public struct APIClient: Sendable {
   private let credential: String?
   private let client: HTTPClient
   private let unixSocketPath: String?
-  /// From start to end of one call; 30 s unless set. With ``unavailabilityRetry`` it bounds each repetition.
-  public var timeout: Duration = .seconds(30)
+  /// From start to end of one call; 30 s unless set, nil for no bound. With ``unavailabilityRetry`` it bounds each
+  /// repetition.
+  public var timeout: Duration? = .seconds(30)
+  /// The lowest speed of a call; nil for the request's own.
+  public var lowSpeed: ClientRequest.LowSpeedLimit?
+  /// Makes a connection for each call.
+  public var usesFreshConnections = false
+  /// Whose certificates count for addresses under ``baseURL``; nil for what the client's configuration says.
+  public var trust: ServerTrust?
   /// The longest response body that is read; 32 MiB unless set. A longer one is
   /// ``APICallError/unreachable(_:)``.
   public var maximumResponseLength: ByteCount = .mebibytes(32)
@@ -48,6 +55,12 @@ public struct APIClient: Sendable {
     return base + (base.contains("?") ? "&" : "?") + pairs.joined(separator: "&")
   }
 
+  /// Whether `url` is safe to go to where the service is: one that is reached over https never leads to an address
+  /// without it, since that would show tickets and content to the network.
+  public func keepsScheme(_ url: String) -> Bool {
+    baseURL.prefix(6).lowercased() != "https:" || url.prefix(6).lowercased() == "https:"
+  }
+
   /// Gets a value in JSON.
   public func get<Value: Decodable & Sendable>(
     _ address: String, query: [(String, String)] = [], as type: Value.Type = Value.self
@@ -56,7 +69,8 @@ public struct APIClient: Sendable {
   }
 
   /// Sends `body` as JSON, or no body for nil, and decodes the JSON that comes back. `address` is as in
-  /// ``url(_:query:)``; `headers` are added to the client's own.
+  /// ``url(_:query:)``; `headers` are added to the client's own. An address that an https service names without https
+  /// is refused.
   public func call<Value: Decodable & Sendable>(
     _ method: String, _ address: String, query: [(String, String)] = [], body: (some Encodable & Sendable)?,
     headers: [(String, String)] = [], as type: Value.Type = Value.self
@@ -95,7 +109,8 @@ public struct APIClient: Sendable {
     do {
       return APIResponse(head: response.head, value: try APIJSON.decode(Value.self, from: response.body))
     } catch {
-      throw .unexpectedResponse(status: response.status, detail: APIJSON.explain(error))
+      throw .unexpectedResponse(
+        status: response.status, detail: APIJSON.explain(error), isPage: isPage(response.body))
     }
   }
 
@@ -105,12 +120,17 @@ public struct APIClient: Sendable {
     _ method: String, _ address: String, query: [(String, String)] = [], bytes: [UInt8]? = nil,
     mediaType: String = "application/json", headers: [(String, String)] = []
   ) async throws(APICallError) -> ClientResponse {
-    var request = request(method, url(address, query: query), headers: headers)
+    let url = url(address, query: query)
+    guard keepsScheme(url) else {
+      throw .unexpectedResponse(status: 0, detail: "\(url) is not https, and the service is")
+    }
+    var request = request(method, url, headers: headers)
     if let bytes {
       request.headers.append(("Content-Type", mediaType))
       request.body = .bytes(bytes)
     }
     request.totalTimeout = timeout
+    if let lowSpeed { request.lowSpeed = lowSpeed }
     request.maximumResponseLength = maximumResponseLength
     guard let unavailabilityRetry else { return try await send(request) }
     return try await unavailabilityRetry.run { () async throws(APICallError) in try await send(request) }
@@ -132,10 +152,11 @@ public struct APIClient: Sendable {
   public func request(_ method: String, _ url: String, headers: [(String, String)] = []) -> ClientRequest {
     var headers = headers
     // The credential is this service's: it is not sent to another address that a response may have named.
-    if let credential, url.hasPrefix(baseURL + "/") {
-      headers.append(("Authorization", "Bearer " + credential))
-    }
+    let isOwn = url.hasPrefix(baseURL + "/")
+    if let credential, isOwn { headers.append(("Authorization", "Bearer " + credential)) }
     var request = ClientRequest(method: method, url: url, headers: headers)
+    if isOwn { request.trust = trust }
+    request.usesFreshConnection = usesFreshConnections
     request.unixSocketPath = unixSocketPath
     return request
   }
@@ -158,7 +179,14 @@ public struct APIClient: Sendable {
     let beginning = String(decoding: body.prefix(200), as: UTF8.self)
     return .unexpectedResponse(
       status: head.status, detail: beginning.isEmpty ? "no problem document" : beginning,
-      retryAfter: head.retryAfter)
+      retryAfter: head.retryAfter, isPage: isPage(body))
+  }
+
+  /// Whether `body` is no JSON document: a proxy's page, or nothing at all. Every document of the contract is an
+  /// object.
+  public static func isPage(_ body: [UInt8]) -> Bool {
+    let blanks: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
+    return body.first { !blanks.contains($0) } != 0x7B
   }
 
   private static func escape(_ text: String) -> String {

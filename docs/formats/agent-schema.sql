@@ -70,5 +70,10 @@ CREATE TABLE transactions (
   step TEXT NOT NULL,
   reason TEXT,
   problem TEXT,
-  tries INTEGER NOT NULL
+  tries INTEGER NOT NULL,
+  cause TEXT,
+  not_before INTEGER,
+  ended_at INTEGER
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX transactions_by_end ON transactions (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX transactions_unfinished ON transactions (id) WHERE ended_at IS NULL;

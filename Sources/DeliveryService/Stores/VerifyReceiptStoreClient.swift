@@ -89,7 +89,7 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
   static func outcome(_ error: APICallError, retryAfter: Duration) -> CircuitBreaker.Outcome {
     switch error {
     case .problem(let problem) where refusals.contains(problem.status): .answered
-    case .unexpectedResponse(let status, _, _) where refusals.contains(status): .abandoned
+    case .unexpectedResponse(let status, _, _, _) where refusals.contains(status): .abandoned
     case .problem, .unreachable, .unexpectedResponse: .failed(retryAfter: error.retryAfter ?? retryAfter)
     }
   }

@@ -10,6 +10,8 @@ import Receipts
 /// The delivery server's interface for devices.
 struct DeliveryClient: Sendable {
   let api: APIClient
+  /// What transfers of content share.
+  let path: ServerPath
   private let monitor: EndpointHealth
   private let device: Device
   private let key: SigningKey
@@ -19,6 +21,7 @@ struct DeliveryClient: Sendable {
   init(api: APIClient, monitor: EndpointHealth, identity: DeviceIdentity, time: ServerTime) {
     self.api = api
     self.monitor = monitor
+    path = ServerPath(api: api, network: monitor.network)
     device = Device(id: identity.identifier, publicKey: identity.key.verificationKey)
     key = identity.key
     self.time = time
@@ -49,13 +52,39 @@ struct DeliveryClient: Sendable {
     try await signed("POST", "/v1/grants/\(grant)/tickets", as: TicketResponse.self)
   }
 
-  /// The manifest's bytes, which are not trusted before their digest was compared with the grant's.
-  func manifest(_ terms: DownloadTerms) async throws(APICallError) -> UnverifiedManifest {
-    let response = try await monitor.observe { () async throws(APICallError) in
-      try await api.exchange(
-        "GET", terms.manifestURL, headers: [("Authorization", "Bearer \(terms.ticket)")])
+  /// The manifest's bytes, with the digest that the grant names. A large one may take its time: it is given up
+  /// when it stalls. Bytes that are others are asked for once more, over a connection of their own. Throws
+  /// ``StepFailure``.
+  func manifest(_ terms: DownloadTerms) async throws(StepFailure) -> UnverifiedManifest {
+    for isFresh in [false, true] {
+      let body: [UInt8]
+      do {
+        body = try await manifestBody(terms, fresh: isFresh)
+      } catch {
+        throw StepFailure(error, from: .server)
+      }
+      if SHA256Digest.of(body) == terms.manifestDigest { return UnverifiedManifest(body) }
     }
-    return UnverifiedManifest(response.body)
+    throw .retry(.integrity, cause: "the manifest came damaged twice")
+  }
+
+  private func manifestBody(_ terms: DownloadTerms, fresh: Bool) async throws(APICallError) -> [UInt8] {
+    var api = api
+    api.timeout = nil
+    api.lowSpeed = ClientRequest.LowSpeedLimit(
+      bytesPerSecond: path.speeds.floor(under: nil), duration: SpeedHistory.stallAfter)
+    api.maximumResponseLength = PackageLimits.standard.maximumManifestLength
+    api.usesFreshConnections = fresh
+    return try await monitor.observe { () async throws(APICallError) in
+      let response = try await api.exchange(
+        "GET", terms.manifestURL, headers: [("Authorization", "Bearer \(terms.ticket)")])
+      guard !APIClient.isPage(response.body) else {
+        throw .unexpectedResponse(
+          status: response.status, detail: String(decoding: response.body.prefix(200), as: UTF8.self),
+          isPage: true)
+      }
+      return response.body
+    }
   }
 
   /// Reports "verified and placed", signed with the device's key.

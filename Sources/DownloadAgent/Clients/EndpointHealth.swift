@@ -3,12 +3,17 @@ import PullboxAPI
 import PullboxAPIClient
 import Synchronization
 
-/// Remembers how the last call to a service went, for `GET /v1/status`.
+/// Remembers how the last call to a service went, for `GET /v1/status`, and holds calls back while something else
+/// answers in its place.
 final class EndpointHealth: Sendable {
   private let state: Mutex<AgentStatus.Peer>
   private let clock: any WallClock
 
-  init(url: String, clock: any WallClock) {
+  /// What every call passes.
+  let network: NetworkGate
+
+  init(url: String, clock: any WallClock, network: NetworkGate = NetworkGate()) {
+    self.network = network
     state = Mutex(AgentStatus.Peer(url: url))
     self.clock = clock
   }
@@ -20,7 +25,7 @@ final class EndpointHealth: Sendable {
     _ call: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
     do {
-      let value = try await call()
+      let value = try await network.pass(call)
       succeeded()
       return value
     } catch {

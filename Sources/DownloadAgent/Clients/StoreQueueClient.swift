@@ -1,36 +1,116 @@
 import Commerce
+import CoreTypes
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 
 /// The payment store's interface for one of its customers.
 struct StoreQueueClient: Sendable {
+  /// What the store answered about its queue.
+  struct Queue: Sendable {
+    /// In the store's order.
+    var transactions: [StoreTransaction] = []
+    /// Whether that is all of it: what is missing here has left the queue.
+    var isComplete = false
+  }
+
+  /// Transactions of one page, which a store gives where it has so many; a shorter page is the last one.
+  static let pageLength = 1000
+  /// Pages of one answer that are asked for.
+  static let maximumPages = 100
+
   private let api: APIClient
   private let monitor: EndpointHealth
   private let device: DeviceIdentifier
+  private let receipts: ReceiptCache
+
+  var network: NetworkGate { monitor.network }
 
   /// `api` carries the account's token.
-  init(api: APIClient, monitor: EndpointHealth, device: DeviceIdentifier) {
+  init(
+    api: APIClient, monitor: EndpointHealth, device: DeviceIdentifier,
+    clock: any MonotonicClock = SystemMonotonicClock()
+  ) {
     self.api = api
     self.monitor = monitor
     self.device = device
+    receipts = ReceiptCache(clock: clock)
   }
 
-  /// The queue: every transaction that is not finished.
-  func unfinishedTransactions() async throws(APICallError) -> [StoreTransaction] {
-    try await monitor.observe { () async throws(APICallError) in
-      try await api.get(
-        "/store/v1/transactions", query: [("unfinished", "true")], as: TransactionsResponse.self)
+  /// The queue, page by page: every transaction that is not finished.
+  func unfinishedTransactions() async throws(APICallError) -> Queue {
+    var queue = Queue()
+    var known: Set<TransactionIdentifier> = []
+    for _ in 0..<Self.maximumPages {
+      let page = try await page(after: queue.transactions.last?.id)
+      let new = page.filter { known.insert($0.id).inserted }
+      queue.transactions += new
+      if page.count < Self.pageLength {
+        queue.isComplete = true
+        break
+      }
+      // A store that gives the same page again has no other.
+      if new.isEmpty { break }
+    }
+    return queue
+  }
+
+  private func page(after: TransactionIdentifier?) async throws(APICallError) -> [StoreTransaction] {
+    var query = [("unfinished", "true"), ("limit", "\(Self.pageLength)")]
+    if let after { query.append(("after", after.description)) }
+    return try await monitor.observe { () async throws(APICallError) in
+      try await api.get("/store/v1/transactions", query: query, as: TransactionsResponse.self)
     }.transactions
   }
 
-  /// The account's receipt, bound to this device.
+  /// The account's receipt, bound to this device; one that was fetched for another question a moment ago, since a
+  /// receipt holds every purchase.
   func receipt() async throws(APICallError) -> Proof {
-    let response = try await monitor.observe { () async throws(APICallError) in
-      try await api.get(
-        "/store/v1/receipt", query: [("device", device.description)], as: ReceiptResponse.self)
+    try await keptReceipt().proof
+  }
+
+  /// Calls `body` with the account's receipt; once more with a fresh one where a kept one is refused.
+  func withReceipt<Value: Sendable>(
+    _ body: @Sendable (Proof) async throws(APICallError) -> Value
+  ) async throws(StepFailure) -> Value {
+    let first: (proof: Proof, isKept: Bool)
+    do {
+      first = try await keptReceipt()
+    } catch {
+      throw StepFailure(error, from: .store)
     }
-    return Proof(receipt: response.receipt)
+    do {
+      return try await body(first.proof)
+    } catch {
+      guard first.isKept, error.mayBeOfReceipt else { throw StepFailure(error, from: .server) }
+    }
+    await receipts.remove()
+    let second: Proof
+    do {
+      second = try await receipt()
+    } catch {
+      throw StepFailure(error, from: .store)
+    }
+    do {
+      return try await body(second)
+    } catch {
+      throw StepFailure(error, from: .server)
+    }
+  }
+
+  private func keptReceipt() async throws(APICallError) -> (proof: Proof, isKept: Bool) {
+    try await receipts.receipt { () async throws(APICallError) in
+      let response = try await monitor.observe { () async throws(APICallError) in
+        try await api.get(
+          "/store/v1/receipt", query: [("device", device.description)], as: ReceiptResponse.self)
+      }
+      return Proof(receipt: response.receipt)
+    }
+  }
+
+  /// Something was bought or restored that an earlier receipt does not hold.
+  func noteNewPurchase() async {
+    await receipts.remove()
   }
 
   /// Buys once, however often it is called with one `key`. An answer that is lost on its way is asked for again.
@@ -47,11 +127,21 @@ struct StoreQueueClient: Sendable {
     _ request: AgentPurchaseRequest, key: String
   ) async throws(APICallError) -> StoreTransaction {
     let body = PurchaseRequest(product: request.product, quantity: request.quantity, device: device)
-    return try await monitor.observe { () async throws(APICallError) in
+    let response = try await monitor.observe { () async throws(APICallError) in
       try await api.call(
         "POST", "/store/v1/purchases", body: body, headers: [("Idempotency-Key", key)],
         as: TransactionResponse.self
       ).value
-    }.transaction
+    }
+    await receipts.remove()
+    return response.transaction
+  }
+}
+
+extension APICallError {
+  /// Whether another receipt might change the answer.
+  fileprivate var mayBeOfReceipt: Bool {
+    guard case .problem(let problem) = self else { return false }
+    return (400..<500).contains(problem.status) && problem.status != 429
   }
 }

@@ -43,12 +43,12 @@ struct ControlInterface: Sendable {
   private func addLists(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/status") { _, _ in try .json(try await status()) }
     routes.on(.get, "/v1/transactions") { request, _ in
-      let query = try ListQuery(request)
-      return try .json(query.page(of: await transactions.statuses()))
+      try .json(try await ListQuery(request).page(of: transactions))
     }
     routes.on(.get, "/v1/transactions/{id}") { _, parameters in
-      let known = await transactions.statuses().first { $0.id.description == parameters["id"] }
-      guard let known else { throw Problem(.transactionUnknown) }
+      guard let identifier = TransactionIdentifier(parameters["id"]),
+        let known = try await transactions.status(identifier)
+      else { throw Problem(.transactionUnknown) }
       return try .json(known)
     }
     routes.on(.post, "/v1/purchases") { request, _ in

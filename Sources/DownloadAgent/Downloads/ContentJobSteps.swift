@@ -104,7 +104,8 @@ struct ContentJobSteps: Sendable {
     }
     try await checkSpace(for: session.manifest, staged: pieces)
     let transfer = PieceTransfer(
-      client: client, session: session, buffers: buffers, progress: progress, limits: limits)
+      client: client, session: session, buffers: buffers, progress: progress, limits: limits,
+      path: server.path)
     try await transfer.run(url: server.api.url(terms.contentURL), ticket: terms.ticket)
     progress.setVerified(terms.length)
     return Outcome(event: .transferCompleted, session: session)

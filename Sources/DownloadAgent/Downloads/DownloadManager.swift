@@ -72,6 +72,8 @@ actor DownloadManager {
   private(set) var isRestored = false
   private var nextSave: MonotonicInstant
   private let loop: LoopPulse
+  /// Of the networks, when they were last looked at.
+  private var openings = 0
 
   init(
     database: AgentDatabase, steps: DownloadSteps, jobSteps: ContentJobSteps, maximumActive: Int,
@@ -145,6 +147,7 @@ actor DownloadManager {
 
   /// Runs timers and publishes progress until the task is cancelled.
   func run() async {
+    for network in networks { network.signalOpenings(to: runner.wakeUp) }
     while !Task.isCancelled {
       loop.turnBegan()
       handleDue()
@@ -172,10 +175,27 @@ actor DownloadManager {
     schedule()
   }
 
+  /// What the calls of downloads pass.
+  private var networks: [NetworkGate] { [steps.server.path.network, steps.store.network] }
+
+  /// The way to a service is open again: what waited for that need not wait for its delay.
+  private func cancelRetriesAfterOpening() {
+    let now = networks.reduce(0) { $0 + $1.openings }
+    guard now != openings else { return }
+    openings = now
+    for (identifier, entry) in runner.entries where entry.record.machine.reason == .networkNotOpen {
+      runner.cancelRetry(of: identifier)
+    }
+    for (identifier, entry) in jobs.entries where entry.record.machine.reason == .networkNotOpen {
+      jobs.cancelRetry(of: identifier)
+    }
+  }
+
   private func handleDue() {
     let now = clock.now()
     let isSaveDue = nextSave <= now
     if isSaveDue { nextSave = now + Self.saveInterval }
+    cancelRetriesAfterOpening()
     _ = runner.dequeueDueRetries()
     _ = jobs.dequeueDueRetries()
     discardOldStaging()

@@ -2,6 +2,7 @@ import Commerce
 import ContentPackage
 import CoreTypes
 import PullboxAPI
+import PullboxAPIClient
 import SystemCalls
 
 /// Runs one step of a download: does the I/O, and leaves the states to the machine. Each step ends in one
@@ -38,13 +39,9 @@ struct DownloadSteps: Sendable {
   }
 
   private func grant(_ record: DownloadRecord) async throws -> Outcome {
-    let proof: Proof
-    do {
-      proof = try await store.receipt()
-    } catch {
-      throw StepFailure(error, from: .store)
+    let response = try await store.withReceipt { [server] proof async throws(APICallError) in
+      try await server.grant(record.product, for: record.transaction, proof: proof)
     }
-    let response = try await server.grant(record.product, for: record.transaction, proof: proof)
     let terms = response.download
     guard terms.product == record.product else { throw StepFailure.permanent(.protocolViolation) }
     return Outcome(

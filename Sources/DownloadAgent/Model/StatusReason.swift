@@ -30,6 +30,13 @@ struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringConvertib
   static let grantNeeded = StatusReason("grant-needed")
   /// The content job is another download's as well, or has not begun.
   static let waitingForContent = StatusReason("waiting-for-content")
+  /// No authority that counts here has signed the service's certificate.
+  static let certificateNotTrusted = StatusReason("certificate-not-trusted")
+  /// The service's certificate has expired or is not valid yet, by this device's clock.
+  static let certificateOutOfDate = StatusReason("certificate-out-of-date")
+  static let certificateForAnotherName = StatusReason("certificate-for-another-name")
+  /// The service's key is none of those that are configured.
+  static let certificateNotPinned = StatusReason("certificate-not-pinned")
 
   // Active.
   static let requestingGrant = StatusReason("requesting-grant")

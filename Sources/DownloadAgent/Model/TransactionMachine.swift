@@ -1,4 +1,5 @@
 import Commerce
+import CoreTypes
 import PullboxAPI
 
 /// The state machine of a transaction on this device: decides, without any I/O, what to ask, to download and
@@ -41,7 +42,7 @@ struct TransactionMachine: StateMachine {
   enum Event: Hashable, Sendable {
     /// The store's queue lists it, in that state.
     case observed(StoreTransaction.State)
-    /// A complete answer of the store no longer lists it.
+    /// A complete answer of the store no longer lists it, for the first time.
     case disappeared
     /// The server has answered what this transaction entitles to.
     case planned([ProductIdentifier])
@@ -66,13 +67,19 @@ struct TransactionMachine: StateMachine {
   private(set) var step: Step
   private(set) var reason: StatusReason?
   private(set) var problem: Problem?
+  /// The words of what failed last, on one line.
+  private(set) var cause: String?
   /// Tries in a row that did not bring the transaction to its next step.
   private(set) var tries: Int
 
-  init(step: Step = .observed, reason: StatusReason? = nil, problem: Problem? = nil, tries: Int = 0) {
+  init(
+    step: Step = .observed, reason: StatusReason? = nil, problem: Problem? = nil, cause: String? = nil,
+    tries: Int = 0
+  ) {
     self.step = step
     self.reason = reason
     self.problem = problem
+    self.cause = cause
     self.tries = tries
   }
 
@@ -129,8 +136,9 @@ extension TransactionMachine {
       transition(.finished, .finishedElsewhere)
       return []
     case .waitingForServer:
-      // The server decides; it is asked without delay.
-      return [.askServer]
+      // The server decides. What it has answered already is out of date, so it is asked without delay; where asking
+      // failed, or is under way, the time of the next try stands.
+      return reason == .storeNotAnswered ? [.askServer] : []
     case .delivering, .finished, .failed:
       return []
     }
@@ -141,6 +149,7 @@ extension TransactionMachine {
     if products.isEmpty {
       reason = .contentNotReleased
       problem = nil
+      cause = nil
       tries += 1
       return [.scheduleRetry(tries: tries, notBefore: nil)]
     }
@@ -152,6 +161,7 @@ extension TransactionMachine {
     guard step == .planning || step == .waitingForServer else { return [] }
     reason = failure.reason
     problem = failure.problem
+    cause = failure.cause
     tries += 1
     // A refusal that repeating does not change today (refunded, wrong application) may change at the store:
     // the transaction is still in its queue, so the server is asked again, at growing intervals.
@@ -189,6 +199,7 @@ extension TransactionMachine {
       guard step == .waitingForServer else { return [] }
       reason = state == .revoked ? .grantRevoked : .storeNotAnswered
       problem = nil
+      cause = nil
       tries += 1
       return [.scheduleRetry(tries: tries, notBefore: nil)]
     }
@@ -207,6 +218,7 @@ extension TransactionMachine {
     self.step = step
     self.reason = reason
     problem = nil
+    cause = nil
   }
 }
 
@@ -217,10 +229,13 @@ struct TransactionRecord: MachineRecord {
   /// What the store said last.
   var storeState: StoreTransaction.State
   var machine = TransactionMachine()
+  /// Until when a retry waits, also over a restart.
+  var notBefore: Timestamp?
 
   func status(downloads: [DownloadIdentifier]) -> AgentTransaction {
     AgentTransaction(
       id: identifier, product: product, state: storeState.rawValue, step: machine.step.rawValue,
-      reason: machine.reason?.rawValue, error: machine.problem, downloads: downloads)
+      reason: machine.reason?.rawValue, error: machine.problem, downloads: downloads,
+      notBefore: machine.isOver ? nil : notBefore, cause: machine.cause)
   }
 }

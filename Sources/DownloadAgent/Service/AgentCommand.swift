@@ -16,6 +16,21 @@ public enum AgentCommand {
       .value("server", "URL", help: "Address of the delivery server"),
       .value("store", "URL", help: "Address of the payment store"),
       .value(
+        "ca-file", "FILE", key: "serverCA",
+        help:
+          "PEM file of the authorities whose certificates count for the delivery server; the system's unless given"
+      ),
+      .list(
+        "server-pin", "PIN", key: "serverPin",
+        help:
+          "A public key of the delivery server, as sha256// and its SHA-256 in base 64; another key is refused"
+      ),
+      .value(
+        "store-ca-file", "FILE", key: "storeCA",
+        help:
+          "PEM file of the authorities whose certificates count for the payment store; the system's unless given"
+      ),
+      .value(
         "account-token-file", "FILE",
         help:
           "File with the bearer token of the store's account; the service manager's credential account-token unless given"

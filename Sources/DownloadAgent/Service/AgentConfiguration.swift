@@ -1,6 +1,7 @@
 import CLinux
 public import Commerce
 import Glibc
+import HTTPClient
 import PullboxAPI
 public import ServiceRuntime
 import SystemCalls
@@ -12,6 +13,13 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var server: String
   /// The payment store's base URL, http or https.
   public var store: String
+  /// PEM file of the certificate authorities that count for the delivery server, in place of the system's.
+  public var serverCA: String?
+  /// Public keys that count for the delivery server, each as `sha256//` and the SHA-256 of its DER in base 64; any key that
+  /// an authority vouches for unless given.
+  public var serverPin: [String]?
+  /// PEM file of the certificate authorities that count for the payment store, in place of the system's.
+  public var storeCA: String?
   /// A file of one line, for its owner's eyes only: the bearer token of the store's account. The credential `account-token`
   /// of the service manager unless given.
   public var accountTokenFile: String?
@@ -60,12 +68,24 @@ public struct AgentConfiguration: DaemonConfiguration {
       return StatePaths(state: state, library: try library.map(FileSystem.absolutePath) ?? "\(state)/library")
     }
   }
+  /// Whose certificates count for the delivery server, and for the payment store.
+  var serverTrust: ServerTrust {
+    ServerTrust(certificateAuthorityFile: serverCA, publicKeyPins: serverPin ?? [])
+  }
+  var storeTrust: ServerTrust { ServerTrust(certificateAuthorityFile: storeCA) }
 
   /// Throws ``ConfigurationError`` for what cannot work.
   func check() throws(ConfigurationError) {
     for (name, address) in [("server", server), ("store", store)]
     where !address.hasPrefix("http://") && !address.hasPrefix("https://") {
       throw ConfigurationError(subject: name, message: "an http or https address is expected")
+    }
+    for pin in serverPin ?? [] where !ServerTrust.isPin(pin) {
+      throw ConfigurationError(
+        subject: "serverPin", message: "sha256// and the digest of a public key in base 64 are expected")
+    }
+    if serverPin?.isEmpty == false, !server.hasPrefix("https://") {
+      throw ConfigurationError(subject: "serverPin", message: "an https server is expected with a pin")
     }
     if let maximumDownloads, !(1...8).contains(maximumDownloads) {
       throw ConfigurationError(subject: "maximumDownloads", message: "a number from 1 to 8 is expected")

@@ -15,6 +15,8 @@ public final class AgentService: Service {
     var downloadRetry = RetryPolicy()
     var transactionRetry = RetryPolicy(
       backoff: Backoff(initial: .milliseconds(500), factor: 2, cap: .seconds(30), jitter: 0.3))
+    /// The pauses between the probes of a network that is not open.
+    var probes = NetworkGate.standardBackoff
     var heartbeat: Duration = .seconds(15)
     /// Pieces in memory at once, of 1 MiB each; two for each download where that is more.
     var buffers = 12
@@ -58,14 +60,21 @@ public final class AgentService: Service {
     database = try AgentDatabase(path: paths.database)
     client = try HTTPClient(configuration: Self.clientConfiguration)
 
-    let serverMonitor = EndpointHealth(url: configuration.server, clock: wallClock)
-    let storeMonitor = EndpointHealth(url: configuration.store, clock: wallClock)
+    let serverMonitor = EndpointHealth(
+      url: configuration.server, clock: wallClock,
+      network: NetworkGate(clock: clock, backoff: tuning.probes))
+    let storeMonitor = EndpointHealth(
+      url: configuration.store, clock: wallClock,
+      network: NetworkGate(clock: clock, backoff: tuning.probes))
+    var serverAPI = APIClient(baseURL: configuration.server, client: client)
+    serverAPI.trust = configuration.serverTrust
+    var storeAPI = APIClient(
+      baseURL: configuration.store, credential: accountToken.revealed, client: client)
+    storeAPI.trust = configuration.storeTrust
     let delivery = DeliveryClient(
-      api: APIClient(baseURL: configuration.server, client: client), monitor: serverMonitor,
-      identity: identity, time: ServerTime(clock: wallClock))
+      api: serverAPI, monitor: serverMonitor, identity: identity, time: ServerTime(clock: wallClock))
     let store = StoreQueueClient(
-      api: APIClient(baseURL: configuration.store, credential: accountToken.revealed, client: client),
-      monitor: storeMonitor, device: identity.identifier)
+      api: storeAPI, monitor: storeMonitor, device: identity.identifier, clock: clock)
     hub = EventHub()
     let inbox = TransactionInbox(wakeUp: AsyncSignal())
     let maximumDownloads = configuration.maximumDownloads ?? 3
@@ -86,7 +95,7 @@ public final class AgentService: Service {
     transactions = TransactionManager(
       database: database, store: store, server: delivery, downloads: downloads, hub: hub, inbox: inbox,
       pollInterval: configuration.pollInterval?.duration ?? .seconds(5),
-      retryPolicy: tuning.transactionRetry, clock: clock, log: log)
+      retryPolicy: tuning.transactionRetry, clock: clock, wallClock: wallClock, log: log)
     let control = ControlInterface(
       downloads: downloads, transactions: transactions, library: library, hub: hub, identity: identity,
       server: serverMonitor, store: storeMonitor, access: access, started: wallClock.now(), clock: clock,

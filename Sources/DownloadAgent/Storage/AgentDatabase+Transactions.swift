@@ -1,34 +1,123 @@
 import Commerce
+import CoreTypes
 import Database
 import PullboxAPI
 
+/// Which transactions a list is of.
+enum TransactionFilter: String, CaseIterable, Sendable {
+  case unfinished
+  /// Those that are over: finished and failed.
+  case over
+}
+
 extension AgentDatabase {
-  func save(_ record: TransactionRecord) throws {
+  /// What is kept of transactions that are over: so many, the latest ones, and none for longer than this.
+  static let keptTransactions = 10_000
+  static let keptFor: Duration = .seconds(90 * 86_400)
+
+  static let transactionHistory = Migration(
+    "history of transactions",
+    script: """
+      ALTER TABLE transactions ADD COLUMN cause TEXT;
+      ALTER TABLE transactions ADD COLUMN not_before INTEGER;
+      ALTER TABLE transactions ADD COLUMN ended_at INTEGER;
+      UPDATE transactions SET ended_at = unixepoch() * 1000 WHERE step IN ('finished', 'failed');
+      CREATE INDEX transactions_unfinished ON transactions (id) WHERE ended_at IS NULL;
+      CREATE INDEX transactions_by_end ON transactions (ended_at) WHERE ended_at IS NOT NULL;
+      """)
+
+  /// `now` is when it ended, if it has just ended.
+  func save(_ record: TransactionRecord, now: Timestamp) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
       let machine = record.machine
       try connection.execute(
         """
-        INSERT INTO transactions (id, product, store_state, step, reason, problem, tries)
-        VALUES (?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO transactions
+          (id, product, store_state, step, reason, problem, cause, tries, not_before, ended_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (id) DO UPDATE SET store_state = excluded.store_state, step = excluded.step,
-          reason = excluded.reason, problem = excluded.problem, tries = excluded.tries
+          reason = excluded.reason, problem = excluded.problem, cause = excluded.cause, tries = excluded.tries,
+          not_before = excluded.not_before,
+          ended_at = iif(excluded.ended_at IS NULL, NULL, coalesce(ended_at, excluded.ended_at))
         """,
         [
           .text(record.identifier.description), .text(record.product.description),
           .text(record.storeState.rawValue),
           .text(machine.step.rawValue), .optional(machine.reason?.rawValue),
-          .optional(try machine.problem.map { try Self.text($0) }), .integer(machine.tries),
+          .optional(try machine.problem.map { try Self.text($0) }), .optional(machine.cause),
+          .integer(machine.tries), .optional(record.notBefore), .optional(machine.isOver ? now : nil),
         ])
     }
   }
 
-  func transactions() throws -> [TransactionRecord] {
+  /// Those that are not over, by identifier.
+  func unfinishedTransactions() throws -> [TransactionRecord] {
     try database.readBlocking { connection in
-      var records: [TransactionRecord] = []
-      try connection.forEach("SELECT * FROM transactions ORDER BY id") { row in
-        records.append(try Self.transaction(row))
+      try connection.query("SELECT * FROM transactions WHERE ended_at IS NULL ORDER BY id").map {
+        try Self.transaction($0)
       }
-      return records
+    }
+  }
+
+  /// Nil for one that was never observed, or is forgotten.
+  func transaction(_ identifier: TransactionIdentifier) throws -> TransactionRecord? {
+    try database.readBlocking { connection in
+      try connection.first("SELECT * FROM transactions WHERE id = ?", [.text(identifier.description)]).map {
+        try Self.transaction($0)
+      }
+    }
+  }
+
+  /// One page by identifier, from the first after `after`, each with its downloads, oldest first.
+  func transactions(
+    _ filter: TransactionFilter?, after: TransactionIdentifier?, limit: Int
+  ) throws -> [(record: TransactionRecord, downloads: [DownloadIdentifier])] {
+    let condition =
+      switch filter {
+      case .unfinished: "AND ended_at IS NULL"
+      case .over: "AND ended_at IS NOT NULL"
+      case nil: ""
+      }
+    return try database.readBlocking { connection in
+      try connection.query(
+        "SELECT * FROM transactions WHERE id > ? \(condition) ORDER BY id LIMIT ?",
+        [.text(after?.description ?? ""), .integer(limit)]
+      ).map { row in
+        let record = try Self.transaction(row)
+        return (record, try Self.downloadIdentifiers(of: record.identifier, in: connection))
+      }
+    }
+  }
+
+  /// The downloads of a transaction, oldest first.
+  func downloadIdentifiers(of transaction: TransactionIdentifier) throws -> [DownloadIdentifier] {
+    try database.readBlocking { try Self.downloadIdentifiers(of: transaction, in: $0) }
+  }
+
+  private static func downloadIdentifiers(
+    of transaction: TransactionIdentifier, in connection: borrowing Connection
+  ) throws -> [DownloadIdentifier] {
+    try connection.query(
+      "SELECT id FROM downloads WHERE transaction_id = ? ORDER BY sequence", [.text(transaction.description)]
+    ).map { try require(DownloadIdentifier(try $0.text("id")), "downloads.id") }
+  }
+
+  /// Forgets transactions that are over: those beyond ``keptTransactions``, the earliest first, and those that ended
+  /// longer ago than ``keptFor``.
+  func pruneTransactions(now: Timestamp) throws {
+    try database.writeBlocking(locking: [.everything]) { connection in
+      try connection.execute(
+        """
+        DELETE FROM transactions WHERE ended_at < ? OR id IN (
+          SELECT id FROM transactions WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT -1 OFFSET ?)
+        """, [.timestamp(now - Self.keptFor), .integer(Self.keptTransactions)])
+    }
+  }
+
+  /// Forgets every transaction that is over; returns how many there were.
+  func removeEndedTransactions() throws -> Int {
+    try database.writeBlocking(locking: [.everything]) { connection in
+      try connection.execute("DELETE FROM transactions WHERE ended_at IS NOT NULL")
     }
   }
 
@@ -42,7 +131,8 @@ extension AgentDatabase {
       step: try require(TransactionMachine.Step(rawValue: try row.text("step")), "transactions.step"),
       reason: try row.optionalText("reason").map { StatusReason(rawValue: $0) },
       problem: try value(Problem.self, try row.optionalText("problem")),
-      tries: Int(try row.integer("tries")))
+      cause: try row.optionalText("cause"), tries: Int(try row.integer("tries")))
+    record.notBefore = try row.optionalTimestamp("not_before")
     return record
   }
 }

@@ -78,6 +78,7 @@ struct AgentDatabase: Sendable {
     Migration(
       "manifests of what is placed", script: "ALTER TABLE library ADD COLUMN manifest BLOB;"),
     splitDownloads,
+    transactionHistory,
   ]
 
   /// A value as JSON text, which people can read in the file.

@@ -3,17 +3,30 @@ import PullboxAPI
 import PullboxAPIClient
 
 extension TransactionManager {
-  /// Every transaction the agent knows, by identifier.
-  func statuses() async -> [AgentTransaction] {
-    var statuses: [AgentTransaction] = []
-    for identifier in runner.entries.keys.sorted(by: { $0.description < $1.description }) {
-      let identifiers = await downloads.downloads(of: identifier)
-      if let record = runner[identifier]?.record { statuses.append(record.status(downloads: identifiers)) }
+  /// Transactions of one page of a list, at most.
+  static let maximumPage = 1000
+
+  /// One page of the transactions the agent knows, by identifier, from the first after `after`: all of them, or those
+  /// that are over or not. A page shorter than `limit` is the last one.
+  func statuses(
+    _ filter: TransactionFilter? = nil, after: TransactionIdentifier? = nil, limit: Int = maximumPage
+  ) throws -> [AgentTransaction] {
+    try database.transactions(filter, after: after, limit: limit).map { record, downloads in
+      record.status(downloads: downloads)
     }
-    return statuses
   }
 
-  var unfinishedCount: Int { runner.entries.values.count { !$0.record.machine.isOver } }
+  /// Nil for a transaction that the agent does not know, or has forgotten.
+  func status(_ identifier: TransactionIdentifier) throws -> AgentTransaction? {
+    try database.transaction(identifier).map { record in
+      record.status(downloads: try database.downloadIdentifiers(of: identifier))
+    }
+  }
+
+  /// Forgets the transactions that are over; returns how many there were.
+  func clearHistory() throws -> Int { try database.removeEndedTransactions() }
+
+  var unfinishedCount: Int { runner.entries.count }
 
   /// Everything the account owns. Throws the ``Problem`` that stands in the way.
   func owned() async throws -> [EntitledProduct] {

@@ -1,19 +1,26 @@
 import Commerce
 import CoreTypes
 import PullboxAPI
+import PullboxAPIClient
 import ServiceRuntime
 
 extension TransactionManager {
-  /// The store's queue lists the transaction.
-  func observe(_ transaction: StoreTransaction) async {
+  /// The store's queue lists the transaction. Throws where it cannot be looked up.
+  func observe(_ transaction: StoreTransaction) async throws {
     if runner[transaction.id] == nil {
-      let record = TransactionRecord(
-        identifier: transaction.id, product: transaction.product, storeState: transaction.state)
-      runner.insert(record, context: Attention(), isSaved: false)
+      let known = try database.transaction(transaction.id)
+      let record =
+        known
+        ?? TransactionRecord(
+          identifier: transaction.id, product: transaction.product, storeState: transaction.state)
+      // One that is over and listed has nothing to do, unless the store has reopened it.
+      if record.machine.isOver, record.machine.step == .failed { return }
+      runner.insert(record, context: Attention(), isSaved: known != nil)
       log.info(
         "a transaction is in the queue",
         ["transaction": "\(transaction.id)", "product": "\(transaction.product)"])
     }
+    runner[transaction.id]?.context.isListed = true
     await process(.observed(transaction.state), of: transaction.id) { $0.storeState = transaction.state }
   }
 
@@ -31,14 +38,30 @@ extension TransactionManager {
       return
     }
     let machine = transition.after.machine
+    // Known before anything is awaited, so that a list that was asked for earlier does not reopen it.
+    if machine.isOver { recentEnds[identifier] = clock.now() }
     if machine.step != transition.before.machine.step {
-      runner[identifier]?.context.overSince = machine.isOver ? clock.now() : nil
       log.info(
         "a transaction came to its next step",
         ["transaction": "\(identifier)", "step": "\(machine.step.rawValue)"])
     }
     for action in transition.actions { await perform(action, on: identifier) }
-    if transition.hasChanged { await publish(identifier) }
+    if transition.hasChanged { await publish(transition.after) }
+    if machine.isOver { forget(identifier) }
+  }
+
+  /// A transaction that is over is in the database alone.
+  private func forget(_ identifier: TransactionIdentifier) {
+    guard runner[identifier]?.record.machine.isOver == true else { return }
+    runner[identifier] = nil
+    endsSincePruning += 1
+    guard endsSincePruning >= Self.endsBetweenPrunings else { return }
+    endsSincePruning = 0
+    do {
+      try database.pruneTransactions(now: wallClock.now())
+    } catch {
+      log.warning("the history of transactions cannot be pruned", ["error": LogValue(error)])
+    }
   }
 
   private func perform(
@@ -47,7 +70,7 @@ extension TransactionManager {
     switch action {
     case .plan, .askServer:
       runner[identifier]?.context.isDue = true
-      inbox.wakeUp.signal()
+      questions.signal()
     case .createDownloads(let products):
       do {
         try await downloads.add(products, for: identifier)
@@ -85,33 +108,42 @@ extension TransactionManager {
     }
   }
 
-  /// Asks the server for what is due: once for all plans, since a receipt holds every purchase, and once for
-  /// each transaction that waits for its end.
+  /// Asks the server for what is due, side by side: once for all plans, since a receipt holds every purchase, and once
+  /// for each transaction that waits for its end, a few at a time.
   func askServer() async {
     let due = runner.entries.filter(\.value.context.isDue).mapValues(\.record.machine.step)
     for identifier in due.keys { runner[identifier]?.context.isDue = false }
     let plans = due.filter { $0.value == .planning }.keys
-    if !plans.isEmpty { await plan(Array(plans)) }
-    for identifier in due.keys where due[identifier] == .waitingForServer {
-      guard let grant = await downloads.grant(of: identifier) else { continue }
-      do {
-        await process(.serverAnswered(try await server.status(of: grant).state), of: identifier)
-      } catch {
-        await process(.stepFailed(StepFailure(error, from: .server)), of: identifier)
+    await withTaskGroup(of: Void.self) { group in
+      if !plans.isEmpty { group.addTask { await self.plan(Set(plans)) } }
+      var asked = 0
+      for identifier in due.keys where due[identifier] == .waitingForServer {
+        if asked >= Self.questionsAtOnce { await group.next() }
+        asked += 1
+        group.addTask { await self.askForEnd(of: identifier) }
       }
     }
   }
 
-  private func plan(_ identifiers: [TransactionIdentifier]) async {
+  private func askForEnd(of identifier: TransactionIdentifier) async {
+    guard let grant = await downloads.grant(of: identifier) else { return }
     do {
-      let owned = try await entitlements()
-      for identifier in identifiers {
-        var products: [ProductIdentifier] = []
-        for item in owned where item.transaction == identifier && !products.contains(item.product) {
-          products.append(item.product)
-        }
-        await process(.planned(products), of: identifier)
+      await process(.serverAnswered(try await server.status(of: grant).state), of: identifier)
+    } catch {
+      await process(.stepFailed(StepFailure(error, from: .server)), of: identifier)
+    }
+  }
+
+  private func plan(_ identifiers: Set<TransactionIdentifier>) async {
+    do {
+      var products: [TransactionIdentifier: [ProductIdentifier]] = [:]
+      for item in try await entitlements()
+      where identifiers.contains(item.transaction)
+        && products[item.transaction]?.contains(item.product) != true
+      {
+        products[item.transaction, default: []].append(item.product)
       }
+      for identifier in identifiers { await process(.planned(products[identifier] ?? []), of: identifier) }
     } catch {
       for identifier in identifiers { await process(.stepFailed(error), of: identifier) }
     }
@@ -119,23 +151,16 @@ extension TransactionManager {
 
   /// Everything the account owns, by the server's judgement of the store's receipt.
   func entitlements() async throws(StepFailure) -> [EntitledProduct] {
-    let proof: Proof
-    do {
-      proof = try await store.receipt()
-    } catch {
-      throw StepFailure(error, from: .store)
-    }
-    do {
-      return try await server.entitlements(of: proof)
-    } catch {
-      throw StepFailure(error, from: .server)
+    try await store.withReceipt { [server] proof async throws(APICallError) in
+      try await server.entitlements(of: proof)
     }
   }
 
-  func publish(_ identifier: TransactionIdentifier) async {
-    let identifiers = await downloads.downloads(of: identifier)
-    // Read after the wait, so that this publishes the latest state.
-    guard let record = runner[identifier]?.record else { return }
-    hub.publish(.transaction(record.status(downloads: identifiers)))
+  /// Publishes `record`, or what has become of it meanwhile.
+  func publish(_ record: TransactionRecord) async {
+    let identifiers = await downloads.downloads(of: record.identifier)
+    // Read after the wait; another loop may have forgotten one that is over.
+    let latest = runner[record.identifier]?.record ?? record
+    hub.publish(.transaction(latest.status(downloads: identifiers)))
   }
 }

@@ -6,10 +6,11 @@ import SystemCalls
 
 /// Watches the store's queue and brings every transaction to its end.
 ///
-/// A ``MachineRunner`` holds the transactions and runs their ``TransactionMachine``s. One loop does
-/// everything else: it asks the store for its queue, asks the server what is owed and what is finished, and
-/// reads what downloads have reported to the ``TransactionInbox``. The manager lives on a thread of its own,
-/// since persisting blocks.
+/// A ``MachineRunner`` holds the transactions that are not over and runs their ``TransactionMachine``s; those that are
+/// over are in the database alone. Three loops do everything else, side by side, so that a service that does not answer
+/// holds up nothing but its own questions: one asks the store for its queue, one asks the server what is owed and what
+/// is finished, and one reads what downloads have reported to the ``TransactionInbox``. The manager lives on a thread of
+/// its own, since persisting blocks.
 ///
 /// ```swift
 /// try await transactions.restore()                  // after the downloads
@@ -23,9 +24,14 @@ actor TransactionManager {
   struct Attention: Sendable {
     /// The server is to be asked: what the transaction entitles to, or whether it is finished.
     var isDue = false
-    /// When it was over, so that a list that was asked for earlier does not bring it back.
-    var overSince: MonotonicInstant?
+    /// The store's queue listed it when it was last complete.
+    var isListed = true
   }
+
+  /// Questions about the state of grants that are asked at the same time.
+  static let questionsAtOnce = 4
+  /// After so many ends the history is pruned.
+  static let endsBetweenPrunings = 256
 
   private let thread = BlockingThread(name: "transactions")
   nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
@@ -37,21 +43,31 @@ actor TransactionManager {
   let hub: EventHub
   let inbox: TransactionInbox
   let clock: any MonotonicClock
+  let wallClock: any WallClock
   let log: Log
   private let pollInterval: Duration
   let retryPolicy: RetryPolicy
 
   var runner: Runner
+  /// When transactions were over, so that a list that was asked for earlier does not bring them back.
+  var recentEnds: [TransactionIdentifier: MonotonicInstant] = [:]
+  var endsSincePruning = 0
+  /// The server has something to be asked.
+  let questions = AsyncSignal()
+  private let pollWakeUp = AsyncSignal()
   private var generator: any RandomNumberGenerator & Sendable
   private var nextPoll: MonotonicInstant
   private let loop: LoopPulse
+  /// What the store asked for with its last answer: no poll comes before that.
+  private var pollNotBefore: MonotonicInstant
   /// Polls in a row that the store did not answer.
   private var pollFailures = 0
+  private var openings = 0
 
   init(
     database: AgentDatabase, store: StoreQueueClient, server: DeliveryClient, downloads: DownloadManager,
     hub: EventHub, inbox: TransactionInbox, pollInterval: Duration, retryPolicy: RetryPolicy,
-    clock: any MonotonicClock, log: Log,
+    clock: any MonotonicClock, wallClock: any WallClock = SystemWallClock(), log: Log,
     generator: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
   ) {
     self.database = database
@@ -63,49 +79,55 @@ actor TransactionManager {
     self.pollInterval = pollInterval
     self.retryPolicy = retryPolicy
     self.clock = clock
+    self.wallClock = wallClock
     self.log = log
     self.generator = generator
     runner = Runner(
-      retryPolicy: retryPolicy, clock: clock, wakeUp: inbox.wakeUp, generator: generator
-    ) { record in try database.save(record) }
+      retryPolicy: retryPolicy, clock: clock, wallClock: wallClock, wakeUp: inbox.wakeUp,
+      generator: generator
+    ) { record in try database.save(record, now: wallClock.now()) }
     nextPoll = clock.now()
     // A turn waits for store and server, whose answers have their own bounds.
     loop = LoopPulse(clock: clock, longestTurn: .seconds(600))
+    pollNotBefore = clock.now()
   }
 
   /// Goes on with what was persisted. Throws when the state cannot be read.
   func restore() async throws {
-    for record in try database.transactions() {
-      let isDue = record.machine.step == .planning || record.machine.step == .waitingForServer
-      runner.insert(record, context: Attention(isDue: isDue), isSaved: true)
-      await publish(record.identifier)
+    try database.pruneTransactions(now: wallClock.now())
+    for record in try database.unfinishedTransactions() {
+      let waits = record.machine.step == .planning || record.machine.step == .waitingForServer
+      runner.insert(record, context: Attention(), isSaved: true)
+      // A delay that an earlier process began is waited for to its end.
+      runner[record.identifier]?.context.isDue = waits && runner.isDue(record.identifier)
+      await publish(record)
       await processDownloads(of: record.identifier)
     }
   }
 
   /// Runs until the task is cancelled.
   func run() async {
-    while !Task.isCancelled {
-      loop.turnBegan()
-      await processReports()
-      await processDueRetries()
-      if nextPoll <= clock.now() { await poll() }
-      await askServer()
-      loop.turnEnded()
-      await inbox.wakeUp.wait(atMost: timeToNextTurn, clock: clock)
+    for network in [store.network, server.path.network] {
+      network.signalOpenings(to: inbox.wakeUp)
+      network.signalOpenings(to: pollWakeUp)
+    }
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.watchQueue() }
+      group.addTask { await self.watchServer() }
+      group.addTask { await self.watchDownloads() }
     }
   }
 
-  /// Returns once the loop has been seen to turn: a sign of life for the watchdog.
+  /// Returns once the loop of what is reported and due has been seen to turn: a sign of life for the watchdog.
   func pulse() async {
     let wakeUp = inbox.wakeUp
     await loop.prove { wakeUp.signal() }
   }
 
-  /// The store's queue is asked at once, not at the next turn.
+  /// The store's queue is asked at once, unless the store wants to be left alone.
   func pollSoon() {
-    nextPoll = clock.now()
-    inbox.wakeUp.signal()
+    nextPoll = max(clock.now(), pollNotBefore)
+    pollWakeUp.signal()
   }
 
   /// Buys, once for one `key`; the transaction is known and under way when this returns.
@@ -116,7 +138,7 @@ actor TransactionManager {
     } catch {
       throw error.problem(of: .store)
     }
-    await observe(transaction)
+    try await observe(transaction)
     pollSoon()
     let identifiers = await downloads.downloads(of: transaction.id)
     let record =
@@ -126,26 +148,73 @@ actor TransactionManager {
     return record.status(downloads: identifiers)
   }
 
+  private func watchQueue() async {
+    while !Task.isCancelled {
+      if nextPoll <= clock.now() { await poll() }
+      await pollWakeUp.wait(atMost: max(.zero, nextPoll - clock.now()), clock: clock)
+    }
+  }
+
+  private func watchServer() async {
+    while !Task.isCancelled {
+      await askServer()
+      await questions.wait(atMost: nil, clock: clock)
+    }
+  }
+
+  private func watchDownloads() async {
+    while !Task.isCancelled {
+      loop.turnBegan()
+      await processReports()
+      await processDueRetries()
+      await processOpenings()
+      loop.turnEnded()
+      await inbox.wakeUp.wait(atMost: runner.timeToNextRetry, clock: clock)
+    }
+  }
+
+  /// The way to a service is open again: what waited for that goes on.
+  private func processOpenings() async {
+    let now = store.network.openings + server.path.network.openings
+    guard now != openings else { return }
+    openings = now
+    for (identifier, entry) in runner.entries where entry.record.machine.reason == .networkNotOpen {
+      await process(.retryDue, of: identifier)
+    }
+    if pollFailures > 0 { pollSoon() }
+  }
+
   private func poll() async {
     let asked = clock.now()
     // One that appears while the store answers is not in its answer, and not gone either.
     let known = Set(runner.entries.keys)
+    recentEnds = recentEnds.filter { $0.value >= asked }
     var notBefore: Duration?
     do {
-      let listed = try await store.unfinishedTransactions()
+      let queue = try await store.unfinishedTransactions()
       pollFailures = 0
-      for transaction in listed {
-        if let over = runner[transaction.id]?.context.overSince, over >= asked { continue }
-        await observe(transaction)
+      pollNotBefore = clock.now()
+      // What is new here was bought before the answer, so that one receipt from now on holds all of it.
+      if queue.transactions.contains(where: { runner[$0.id]?.record.storeState != $0.state }) {
+        await store.noteNewPurchase()
       }
-      let identifiers = Set(listed.map(\.id))
-      for identifier in known where !identifiers.contains(identifier) {
-        await process(.disappeared, of: identifier)
+      for transaction in queue.transactions {
+        if let over = recentEnds[transaction.id], over >= asked { continue }
+        try await observe(transaction)
+      }
+      if queue.isComplete {
+        for identifier in known.subtracting(queue.transactions.map(\.id))
+        where runner[identifier]?.context.isListed == true {
+          runner[identifier]?.context.isListed = false
+          await process(.disappeared, of: identifier)
+        }
+      } else {
+        log.warning("the store's queue has no end", ["transactions": "\(queue.transactions.count)"])
       }
     } catch {
       pollFailures += 1
       if case .retry(let told) = StepFailure(error, from: .store).recovery { notBefore = told }
-      log.info("the store's queue cannot be asked", ["error": LogValue(error)])
+      log.info("the store's queue cannot be read", ["error": LogValue(error)])
     }
     // Devices that were started together, or lost the store together, drift apart.
     var delay = pollInterval * Double.random(in: 0.9...1.1, using: &generator)
@@ -153,10 +222,6 @@ actor TransactionManager {
       delay = max(delay, retryPolicy.delay(failures: pollFailures, notBefore: notBefore, using: &generator))
     }
     nextPoll = clock.now() + delay
-  }
-
-  private var timeToNextTurn: Duration {
-    let timeToNextPoll = max(.zero, nextPoll - clock.now())
-    return min(runner.timeToNextRetry ?? timeToNextPoll, timeToNextPoll)
+    if notBefore != nil { pollNotBefore = nextPoll }
   }
 }

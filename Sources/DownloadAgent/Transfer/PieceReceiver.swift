@@ -13,16 +13,24 @@ final class PieceReceiver: TransferReceiver {
     case undecided
     case accepted
     case mismatched
+    case foreign
     case refused
   }
 
   private struct State {
     var handle: TransferHandle?
     var verdict = Verdict.undecided
+    var isCertain = false
     /// Where in the package the next byte of the body belongs.
     var position: Int64 = 0
     var current: ReceivedPiece?
     var spare: [UInt8]?
+    /// What an earlier connection brought of the first piece; the answer goes on behind it.
+    var resumed: ReceivedPiece?
+    /// ``current`` was begun by an earlier connection, and does not count in the budget yet.
+    var lacksPlace = false
+    /// Bytes of the body that come before ``current`` goes on.
+    var skip: Int64 = 0
   }
 
   private let asked: Range<Int64>
@@ -32,13 +40,14 @@ final class PieceReceiver: TransferReceiver {
   private let buffers: BufferPool
   private let queue: PieceQueue
   private let progress: TransferProgress
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
-  /// `asked` starts at the beginning of a piece that `known` lacks.
+  /// `asked` starts at the beginning of a piece that `known` lacks, or behind what `resumed` holds of it.
   init(
-    asked: Range<Int64>, manifest: Manifest, known: PieceMap, buffers: BufferPool, queue: PieceQueue,
-    progress: TransferProgress
+    asked: Range<Int64>, manifest: Manifest, known: PieceMap, resumed: ReceivedPiece? = nil,
+    buffers: BufferPool, queue: PieceQueue, progress: TransferProgress
   ) {
+    state = Mutex(State(resumed: resumed))
     self.asked = asked
     self.manifest = manifest
     self.known = known
@@ -48,6 +57,8 @@ final class PieceReceiver: TransferReceiver {
   }
 
   var verdict: Verdict { state.withLock { $0.verdict } }
+  /// Whether the answer carried the package's own tag.
+  var isCertain: Bool { state.withLock { $0.isCertain } }
 
   func start(_ handle: TransferHandle) {
     state.withLock { $0.handle = handle }
@@ -66,9 +77,14 @@ final class PieceReceiver: TransferReceiver {
       case .body(let start, _):
         state.position = start
         state.verdict = .accepted
+        state.isCertain = head.headers["ETag"] != nil
+        resume(&state)
         return .accept
       case .mismatched:
         state.verdict = .mismatched
+        return .refuse
+      case .foreign:
+        state.verdict = .foreign
         return .refuse
       case .refusal:
         state.verdict = .refused
@@ -77,8 +93,26 @@ final class PieceReceiver: TransferReceiver {
     }
   }
 
+  /// Goes on with the piece that was begun, if the body reaches the byte where that stopped without other wanted pieces
+  /// before it.
+  private func resume(_ state: inout State) {
+    guard let resumed = state.resumed.take() else { return }
+    let start = manifest.layout.range(of: resumed.index).lowerBound
+    let end = start + Int64(resumed.bytes.count)
+    guard (start...end).contains(state.position) else { return }
+    state.skip = end - state.position
+    state.current = resumed
+    state.lacksPlace = true
+  }
+
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     state.withLock { state in
+      if state.lacksPlace {
+        let handle = state.handle
+        // Its own bytes stay where they are; the budget counts them from now on.
+        guard buffers.acquire(otherwise: { handle?.resume() }) != nil else { return .pause }
+        state.lacksPlace = false
+      }
       // A span is far shorter than a piece, so that it can start at most one; the buffer for it is secured
       // before any byte is consumed, since a paused transfer delivers the same bytes again.
       if state.spare == nil, (state.current?.missingCount ?? 0) < bytes.count {
@@ -89,6 +123,13 @@ final class PieceReceiver: TransferReceiver {
       var offset = 0
       while offset < bytes.count {
         let rest = bytes.extracting(droppingFirst: offset)
+        if state.skip > 0 {
+          let skipped = min(Int64(rest.count), state.skip)
+          offset += Int(skipped)
+          state.position += skipped
+          state.skip -= skipped
+          continue
+        }
         if state.current != nil {
           let count = state.current?.append(rest) ?? 0
           offset += count
@@ -114,11 +155,16 @@ final class PieceReceiver: TransferReceiver {
     }
   }
 
-  /// After the transfer's end: releases the buffers of the pieces that stayed incomplete.
-  func abandonRest() {
-    let (current, spare) = state.withLock { ($0.current.take(), $0.spare.take()) }
-    if let current { buffers.release(current.bytes) }
+  /// After the transfer's end: releases the buffers, and hands out the piece that stayed incomplete.
+  func removeRest() -> ReceivedPiece? {
+    let (current, spare, lacksPlace) = state.withLock { state in
+      (state.current.take() ?? state.resumed.take(), state.spare.take(), state.lacksPlace)
+    }
     if let spare { buffers.release(spare) }
+    guard let current else { return nil }
+    // Its bytes leave the budget with it.
+    if state.withLock({ $0.verdict }) == .accepted, !lacksPlace { buffers.release(nil) }
+    return current
   }
 
   /// The first piece that is not there yet and starts at or behind `position`.

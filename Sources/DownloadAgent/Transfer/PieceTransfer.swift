@@ -6,13 +6,14 @@ import PullboxAPIClient
 import Synchronization
 
 /// Fetches the missing pieces of one package, range by range, and trusts each piece by its digest alone. What
-/// was verified stays, however this ends.
+/// was verified stays, however this ends; what came of a piece when the connection was lost is gone on with by the next
+/// transfer of this process.
 struct PieceTransfer: Sendable {
   struct Limits: Sendable {
-    /// A piece that came damaged so often fails the download.
+    /// A piece that came damaged so often, each time over a connection of its own, ends the transfer.
     var corruptTries = 5
-    /// A transfer slower than one byte a second for so long has stalled. Whole seconds.
-    var stallAfter: Duration = .seconds(30)
+    /// A transfer below the lowest speed (``SpeedHistory``) for so long has stalled. Whole seconds.
+    var stallAfter = SpeedHistory.stallAfter
     var connectTimeout: Duration = .seconds(10)
     /// A second; nil is no cap.
     var maximumSpeed: ByteCount?
@@ -23,59 +24,98 @@ struct PieceTransfer: Sendable {
   let buffers: BufferPool
   let progress: TransferProgress
   let limits: Limits
+  /// Shared by all transfers from this server.
+  var path = ServerPath()
 
   /// Returns when every piece is written; throws ``StepFailure``, or `CancellationError` once the task is
   /// cancelled. `url` is absolute.
   func run(url: String, ticket: String) async throws {
+    try path.checkScheme(of: url)
     var pieces = try await session.open()
     progress.setVerified(pieces.bytesVerified)
     var corruptTries: [Int: Int] = [:]
     var position = 0
+    var isSuspicious = false
     while !pieces.isComplete {
-      guard let run = pieces.nextMissingRun(from: position) ?? pieces.nextMissingRun(from: 0) else { break }
+      let isProbe = try path.admit()
+      let resumed = partialPiece(lackedBy: pieces)
+      guard
+        let run = pieces.nextMissingRun(from: resumed?.index ?? position) ?? pieces.nextMissingRun(from: 0)
+      else { break }
       position = run.upperBound
-      let result = try await fetch(run, lacking: pieces, url: url, ticket: ticket)
+      let result = try await fetch(
+        run, lacking: pieces, resuming: resumed, fresh: isSuspicious, probing: isProbe, url: url,
+        ticket: ticket)
       pieces = result.pieces
+      isSuspicious = !result.corrupt.isEmpty
       for piece in result.corrupt {
         corruptTries[piece, default: 0] += 1
-        if corruptTries[piece, default: 0] >= limits.corruptTries { throw StepFailure.permanent(.integrity) }
+        guard corruptTries[piece, default: 0] >= limits.corruptTries else { continue }
+        throw StepFailure.retry(
+          .integrity, cause: "piece \(piece) came damaged \(limits.corruptTries) times")
       }
       // A response that ended properly and brought nothing would be asked for again forever.
-      if result.verifiedCount == 0, result.corrupt.isEmpty { throw StepFailure.retry(.protocolViolation) }
+      if result.verifiedCount == 0, result.corrupt.isEmpty {
+        throw StepFailure.retry(
+          .protocolViolation, cause: "an answer ended properly and brought no whole piece")
+      }
     }
   }
 
-  /// One request for a run of missing pieces.
+  /// What an earlier connection brought of a piece that is missing still.
+  private func partialPiece(lackedBy pieces: PieceMap) -> ReceivedPiece? {
+    guard let piece = path.partials.remove(of: session.manifest.digest), !pieces.isVerified(piece.index)
+    else {
+      return nil
+    }
+    return piece
+  }
+
+  /// One request for a run of missing pieces; `resumed` is of its first, if it is given.
   private func fetch(
-    _ run: Range<Int>, lacking known: PieceMap, url: String, ticket: String
+    _ run: Range<Int>, lacking known: PieceMap, resuming resumed: ReceivedPiece?, fresh: Bool, probing: Bool,
+    url: String, ticket: String
   ) async throws -> StagingSession.WriteResult {
     let manifest = session.manifest
-    let asked = manifest.layout.range(of: run)
+    let whole = manifest.layout.range(of: run)
+    let asked = whole.lowerBound + Int64(resumed?.bytes.count ?? 0)..<whole.upperBound
     let queue = PieceQueue()
     let receiver = PieceReceiver(
-      asked: asked, manifest: manifest, known: known, buffers: buffers, queue: queue, progress: progress)
+      asked: asked, manifest: manifest, known: known, resumed: resumed, buffers: buffers, queue: queue,
+      progress: progress)
     async let writing = session.writePieces(
       queue, buffers: buffers, progress: progress, stop: { receiver.cancel() })
+    var request = request(asked, of: manifest, url: url, ticket: ticket)
+    request.usesFreshConnection = fresh
     var failure: HTTPClientError?
+    let began = path.clock.now()
+    let before = progress.bytesReceived
     do throws(HTTPClientError) {
-      _ = try await client.stream(request(asked, of: manifest, url: url, ticket: ticket), to: receiver)
+      _ = try await client.stream(request, to: receiver)
     } catch {
       failure = error
     }
-    receiver.abandonRest()
+    path.speeds.record(progress.bytesReceived - before, in: path.clock.now() - began)
+    if let rest = receiver.removeRest() { path.partials.keep(rest, of: manifest.digest) }
     queue.close()
     let result = try await writing
+    let answer = error(of: failure, receiver)
+    path.note(answer, isCertain: receiver.isCertain || result.verifiedCount > 0, wasProbe: probing)
     if let error = result.failure { throw error }
     try Task.checkCancellation()
-    if let failure, failure.code != .stopped { throw stepFailure(for: failure, verdict: receiver.verdict) }
+    if let answer { throw StepFailure(answer, from: .server) }
+    if !receiver.isCertain, result.verifiedCount == 0 {
+      throw StepFailure.retry(
+        .networkNotOpen, cause: "an answer without the package's tag brought nothing of it")
+    }
     return result
   }
 
   private func request(
     _ asked: Range<Int64>, of manifest: Manifest, url: String, ticket: String
   ) -> ClientRequest {
-    var request = ClientRequest(
-      method: "GET", url: url,
+    var request = path.request(
+      url,
       headers: [
         ("Range", "bytes=\(asked.lowerBound)-\(asked.upperBound - 1)"),
         ("If-Range", RangeResponse.entityTagText(manifest.digest)),
@@ -84,14 +124,26 @@ struct PieceTransfer: Sendable {
     request.connectTimeout = limits.connectTimeout
     request.maximumReceiveSpeed = limits.maximumSpeed
     request.lowSpeed = ClientRequest.LowSpeedLimit(
-      bytesPerSecond: ByteCount(1), duration: limits.stallAfter)
+      bytesPerSecond: path.speeds.floor(under: limits.maximumSpeed), duration: limits.stallAfter)
     return request
   }
 
-  private func stepFailure(for error: HTTPClientError, verdict: PieceReceiver.Verdict) -> StepFailure {
-    guard error.code == .refused, let head = error.head else { return StepFailure(error, from: .server) }
-    if verdict == .mismatched { return .retry(.protocolViolation, notBefore: head.retryAfter) }
-    return StepFailure(APIClient.refusal(head: head, body: error.body), from: .server)
+  /// What a failed transfer comes to as a call; nil where all that was wanted came.
+  private func error(of failure: HTTPClientError?, _ receiver: PieceReceiver) -> APICallError? {
+    guard let failure, failure.code != .stopped else { return nil }
+    guard failure.code == .refused, let head = failure.head else { return .unreachable(failure) }
+    switch receiver.verdict {
+    case .mismatched:
+      return .unexpectedResponse(
+        status: 206, detail: "other content than was asked for, with status \(head.status)",
+        retryAfter: head.retryAfter)
+    case .foreign:
+      return .unexpectedResponse(
+        status: head.status, detail: String(decoding: failure.body.prefix(200), as: UTF8.self),
+        retryAfter: head.retryAfter, isPage: true)
+    case .refused, .accepted, .undecided:
+      return APIClient.refusal(head: head, body: failure.body)
+    }
   }
 }
 

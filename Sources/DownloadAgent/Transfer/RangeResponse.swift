@@ -10,6 +10,8 @@ enum RangeResponse: Hashable, Sendable {
   case body(start: Int64, end: Int64?)
   /// Other content than the grant's, or bytes from another place than asked: not one of them may be used.
   case mismatched
+  /// A page of something between here and the server: a log-in page, a filter's.
+  case foreign
   /// A refusal, or something that is no answer to a ranged request; its body may say why.
   case refusal
 
@@ -22,12 +24,16 @@ enum RangeResponse: Hashable, Sendable {
     case 416: return .mismatched
     default: return .refusal
     }
+    guard !isPage(head) else { return .foreign }
     // A content coding would move every offset. The digests of the pieces replace a missing validator.
     guard isIdentity(head.headers["Content-Encoding"]), isOurs(head.headers["ETag"], digest: digest) else {
       return .mismatched
     }
     guard head.status == 206 else {
-      guard head.contentLength.map({ $0 == length }) ?? true else { return .mismatched }
+      // Without our validator nothing says that this is the server's answer at all.
+      guard head.contentLength.map({ $0 == length }) ?? true else {
+        return head.headers["ETag"] == nil ? .foreign : .mismatched
+      }
       return .body(start: 0, end: nil)
     }
     guard let contentRange = head.contentRange, let range = contentRange.range,
@@ -36,6 +42,12 @@ enum RangeResponse: Hashable, Sendable {
       head.contentLength.map({ $0.rawValue == range.upperBound - range.lowerBound }) ?? true
     else { return .mismatched }
     return .body(start: range.lowerBound, end: range.upperBound)
+  }
+
+  /// A package is never sent as HTML.
+  private static func isPage(_ head: ResponseHead) -> Bool {
+    let type = head.headers["Content-Type"]?.lowercased() ?? ""
+    return type.hasPrefix("text/html") || type.hasPrefix("application/xhtml")
   }
 
   private static func isIdentity(_ coding: String?) -> Bool {

@@ -37,10 +37,14 @@ public struct OperatorClient: Sendable {
   }
 
   /// `server` is the base URL of the delivery server, `key` an operator's key; without one the server refuses
-  /// everything with `unauthorized`. Connects with the first call. Throws when the HTTP client cannot be
-  /// made.
-  public init(server: String, key: String?) throws(HTTPClientError) {
-    client = try HTTPClient()
+  /// everything with `unauthorized`. `certificateAuthorityFile` is a PEM file of the authorities whose certificates
+  /// count in place of the system's. Connects with the first call. Throws when the HTTP client cannot be made.
+  public init(
+    server: String, key: String?, certificateAuthorityFile: String? = nil
+  ) throws(HTTPClientError) {
+    var configuration = HTTPClientConfiguration()
+    configuration.trust.certificateAuthorityFile = certificateAuthorityFile
+    client = try HTTPClient(configuration: configuration)
     api = APIClient(baseURL: server, credential: key, client: client)
   }
 

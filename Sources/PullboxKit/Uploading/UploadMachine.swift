@@ -100,7 +100,7 @@ struct UploadMachine {
       default: break
       }
     }
-    if case .unexpectedResponse(let status, _, _) = error, url != nil {
+    if case .unexpectedResponse(let status, _, _, _) = error, url != nil {
       // A HEAD has no body to say more.
       if status == 404 || status == 410 { return restart(because: error) }
       if status == 423 { return wait(error) }

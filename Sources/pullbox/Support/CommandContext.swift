@@ -22,6 +22,11 @@ struct CommandContext: Sendable {
     .value(
       "server", "URL", fallback: defaultServer,
       help: "Address of the delivery server, for commands of publishers and operators"),
+    .value(
+      "ca-file", "FILE",
+      help:
+        "PEM file of the authorities whose certificates count for the delivery server; the system's unless given"
+    ),
     .value("operator-key", "KEY", help: "Operator key that the delivery server knows"),
     .value(
       "patience", "DURATION", fallback: defaultPatience,
@@ -89,7 +94,9 @@ struct CommandContext: Sendable {
       throw UsageError(
         "--server takes an address such as \(Self.defaultServer), not '\(server)'")
     }
-    return try OperatorClient(server: server, key: arguments.value("operator-key"))
+    return try OperatorClient(
+      server: server, key: arguments.value("operator-key"),
+      certificateAuthorityFile: arguments.value("ca-file"))
   }
 
   /// The operand at `index`, from 0. Throws without one.

@@ -43,6 +43,9 @@ struct CommandFailure: Error {
     case (.unreachable(let cause), .agent):
       "no agent answers at \(agentSocket) (\(cause.message)); start pullbox-agent, or name its socket with "
         + "--agent-socket or PULLBOX_AGENT_SOCKET"
+    case (.unreachable(let cause), .server) where cause.isCertificateFault:
+      "the certificate of \(server) is refused (\(certificateFault(cause.code)): \(cause.message)); give the "
+        + "authorities' certificates with --ca-file or PULLBOX_CA_FILE"
     case (.unreachable(let cause), _):
       "no server answers at \(server) (\(cause.message)); start pullbox-server, or name it with --server or "
         + "PULLBOX_SERVER"
@@ -54,6 +57,16 @@ struct CommandFailure: Error {
       problem.description + (problem.retryAfterSeconds.map { "; try again in \($0) s" } ?? "")
     case (.unexpectedResponse, .agent): "\(agentSocket) gave \(error)"
     case (.unexpectedResponse, _): "\(server) gave \(error)"
+    }
+  }
+
+  /// The same words as an agent's reasons.
+  private static func certificateFault(_ code: HTTPClientError.Code) -> String {
+    switch code {
+    case .certificateOutOfDate: "certificate-out-of-date"
+    case .certificateForAnotherName: "certificate-for-another-name"
+    case .certificateNotPinned: "certificate-not-pinned"
+    default: "certificate-not-trusted"
     }
   }
 
@@ -106,7 +119,8 @@ extension ExitCode {
     switch error {
     case .problem(let problem): self.init(problem)
     case .unreachable(let cause): self = cause.isRetryable ? .undetermined : .failed
-    case .unexpectedResponse(let status, _, _): self = (502...504).contains(status) ? .undetermined : .failed
+    case .unexpectedResponse(let status, _, _, _):
+      self = (502...504).contains(status) ? .undetermined : .failed
     }
   }
 

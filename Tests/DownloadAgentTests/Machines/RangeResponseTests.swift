@@ -48,7 +48,16 @@ import Testing
   @Test("a 200 starts at the first byte, whatever was asked for") func whole() {
     #expect(classify(200, [("Content-Length", "1000"), ("ETag", Self.tag)]) == .body(start: 0, end: nil))
     #expect(classify(200, []) == .body(start: 0, end: nil))
-    #expect(classify(200, [("Content-Length", "999")]) == .mismatched)
+    #expect(classify(200, [("Content-Length", "999"), ("ETag", Self.tag)]) == .mismatched)
+  }
+
+  @Test("a page, or a 200 of another length without our validator, is not the server's answer (D5)")
+  func foreign() {
+    #expect(classify(200, [("Content-Type", "text/html; charset=utf-8")]) == .foreign)
+    #expect(classify(200, [("Content-Type", "text/html"), ("Content-Length", "1000")]) == .foreign)
+    #expect(classify(200, [("Content-Length", "999")]) == .foreign)
+    #expect(
+      classify(206, [("Content-Type", "TEXT/HTML"), ("Content-Range", "bytes 100-199/1000")]) == .foreign)
   }
 
   @Test(

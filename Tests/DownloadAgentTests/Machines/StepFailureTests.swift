@@ -46,8 +46,18 @@ import Testing
     #expect(StepFailure(problem).recovery == .retry(notBefore: nil))
     problem.status = 418
     #expect(StepFailure(problem).recovery == .giveUp && StepFailure(problem).reason.rawValue == "of-tomorrow")
+  }
+
+  @Test("a problem document of another service, such as a content network's, never fails a purchase (D5)")
+  func foreignProblems() {
+    var problem = Problem(.unavailable)
     problem.type = "about:blank"
-    #expect(StepFailure(problem).reason.rawValue == "http-418")
+    problem.status = 403
+    #expect(StepFailure(problem).recovery == .retry(notBefore: nil))
+    #expect(StepFailure(problem).reason == .networkNotOpen)
+    #expect(APICallError.problem(problem).isForeign)
+    problem.status = 503
+    #expect(StepFailure(problem).reason == .serverUnavailable)
   }
 
   @Test("a service that does not answer is tried again, and the reason names it") func unreachable() {
@@ -56,14 +66,53 @@ import Testing
     #expect(StepFailure(APICallError.unreachable(refused), from: .store).reason == .storeUnreachable)
     let cut = HTTPClientError(
       code: .connectionLost, message: "cut", isRetryable: true, head: ResponseHead(status: 206))
-    #expect(StepFailure(cut, from: .server) == .retry(.connectionLost))
+    #expect(StepFailure(cut, from: .server) == .retry(.connectionLost, cause: "cut"))
   }
 
-  @Test("a page that is no problem document never fails a download") func proxies() {
-    let page = APICallError.unexpectedResponse(status: 502, detail: "<html>")
-    #expect(StepFailure(page, from: .server) == .retry(.serverUnavailable))
-    let lie = APICallError.unexpectedResponse(status: 200, detail: "<html>")
-    #expect(StepFailure(lie, from: .server) == .retry(.protocolViolation))
+  @Test(
+    "a page that is no problem document never fails a purchase (D5)",
+    arguments: [
+      (200, StatusReason.networkNotOpen), (302, .networkNotOpen), (401, .networkNotOpen),
+      (403, .networkNotOpen),
+      (404, .networkNotOpen), (407, .networkNotOpen), (511, .networkNotOpen), (408, .serverUnavailable),
+      (429, .tooManyRequests), (500, .serverUnavailable), (502, .serverUnavailable),
+    ])
+  func proxies(status: Int, reason: StatusReason) {
+    let error = APIClient.refusal(head: ResponseHead(status: status), body: Array("<html>log in</html>".utf8))
+    let failure = StepFailure(error, from: .server)
+    #expect(failure.reason == reason && failure.recovery == .retry(notBefore: nil))
+    #expect(error.isForeign == (reason == .networkNotOpen))
+  }
+
+  @Test("JSON with other members than the contract's is another version's, not a log-in page's")
+  func otherVersions() {
+    let error = APICallError.unexpectedResponse(status: 200, detail: "no member", isPage: false)
+    #expect(StepFailure(error, from: .server).reason == .protocolViolation)
+    #expect(!error.isForeign)
+  }
+
+  @Test(
+    "certificates that do not count are named, and waited for (D13)",
+    arguments: [
+      (HTTPClientError.Code.certificateNotTrusted, "certificate-not-trusted"),
+      (.certificateOutOfDate, "certificate-out-of-date"),
+      (.certificateForAnotherName, "certificate-for-another-name"),
+      (.certificateNotPinned, "certificate-not-pinned"),
+    ])
+  func certificates(code: HTTPClientError.Code, reason: String) {
+    let words = "SSL certificate problem: self-signed certificate"
+    let failure = StepFailure(HTTPClientError(code: code, message: words), from: .server)
+    #expect(failure.reason.rawValue == reason && failure.recovery == .retry(notBefore: nil))
+    #expect(failure.cause == words)
+  }
+
+  @Test("every failure has the words of the part that failed, on one line (D13)") func causes() {
+    let full = StepFailure(SystemError(number: 28, call: "pwrite", subject: "/library/x"))
+    #expect(full.cause?.contains("pwrite") == true && full.cause?.contains("/library/x") == true)
+    let refusal = StepFailure(Problem(.purchaseRequired, "the receipt\nholds no such purchase"))
+    #expect(refusal.cause == "\(ProblemCode.purchaseRequired.title): the receipt holds no such purchase")
+    let long = HTTPClientError(code: .connectionFailed, message: String(repeating: "x", count: 5000))
+    #expect(StepFailure(long, from: .store).cause?.count == StepFailure.maximumCauseLength)
   }
 
   @Test(
@@ -73,11 +122,14 @@ import Testing
     let head = ResponseHead(
       status: status, headers: ResponseFields([.init(name: "Retry-After", value: "3600")]))
     let error = APIClient.refusal(head: head, body: Array("<html><h1>\(status)</h1></html>".utf8))
-    #expect(StepFailure(error, from: .server) == .retry(reason, notBefore: .seconds(3600)))
+    let failure = StepFailure(error, from: .server)
+    #expect(failure.reason == reason && failure.recovery == .retry(notBefore: .seconds(3600)))
   }
 
   @Test("a full disk is told from a broken one") func disks() {
-    #expect(StepFailure(SystemError(number: 28, call: "pwrite")) == .retry(.insufficientSpace))
-    #expect(StepFailure(SystemError(number: 5, call: "pwrite")) == .retry(.storageFailure))
+    let full = StepFailure(SystemError(number: 28, call: "pwrite"))
+    let broken = StepFailure(SystemError(number: 5, call: "pwrite"))
+    #expect(full.reason == .insufficientSpace && full.recovery == .retry(notBefore: nil))
+    #expect(broken.reason == .storageFailure && broken.recovery == .retry(notBefore: nil))
   }
 }

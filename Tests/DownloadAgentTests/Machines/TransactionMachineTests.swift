@@ -77,6 +77,22 @@ private typealias Machine = TransactionMachine
     }
   }
 
+  @Test(
+    "a store that no longer lists it lets the server be asked, though never past its Retry-After (D11)"
+  )
+  func disappearance() {
+    var machine = Machine(step: .waitingForServer)
+    #expect(machine.handle(.disappeared) == [], "the question is under way")
+    _ = machine.handle(.observed(.purchased))
+    #expect(machine.handle(.serverAnswered(.completed)) == [.scheduleRetry(tries: 1, notBefore: nil)])
+    #expect(machine.handle(.disappeared) == [.askServer])
+    let told = StepFailure.retry(.serverUnavailable, notBefore: .seconds(60))
+    #expect(machine.handle(.stepFailed(told)) == [.scheduleRetry(tries: 2, notBefore: .seconds(60))])
+    _ = machine.handle(.observed(.purchased))
+    #expect(machine.handle(.disappeared) == [])
+    #expect(machine.handle(.retryDue) == [.askServer])
+  }
+
   @Test("the way without trouble") func straightWay() {
     var machine = Machine()
     #expect(machine.handle(.observed(.purchasing)) == [])

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
+import Database
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime
@@ -132,14 +133,70 @@ import Testing
   @Test("a transaction is read back as it was saved, the last word counts") func transactions() throws {
     let database = try open()
     var record = TransactionRecord(identifier: transaction, product: product, storeState: .purchasing)
-    try database.save(record)
+    let now = Timestamp(millisecondsSinceEpoch: 1)
+    try database.save(record, now: now)
     record.storeState = .purchased
     record.machine = TransactionMachine(
-      step: .planning, reason: .contentNotReleased, problem: Problem(.unavailable), tries: 4)
-    try database.save(record)
+      step: .planning, reason: .contentNotReleased, problem: Problem(.unavailable), cause: "a word", tries: 4)
+    record.notBefore = Timestamp(millisecondsSinceEpoch: 77)
+    try database.save(record, now: now)
     database.close()
-    let read = try open().transactions()
-    #expect(read.map(\.machine) == [record.machine] && read.map(\.storeState) == [.purchased])
+    let read = try open().unfinishedTransactions()
+    #expect(read == [record])
+  }
+
+  @Test("transactions are listed page by page, those that are over apart from the others") func pages() throws
+  {
+    let database = try open()
+    let identifiers = try (1...7).map { try #require(TransactionIdentifier("200000000000000\($0)")) }
+    for (index, identifier) in identifiers.enumerated() {
+      var record = TransactionRecord(identifier: identifier, product: product, storeState: .purchased)
+      record.machine = TransactionMachine(step: index % 2 == 0 ? .finished : .planning)
+      try database.save(record, now: Timestamp(millisecondsSinceEpoch: Int64(index)))
+    }
+    let download = try #require(try database.createDownloads(for: identifiers[1], products: [product]).first)
+    func page(
+      _ filter: TransactionFilter?, after: TransactionIdentifier? = nil, limit: Int = 100
+    ) throws -> [TransactionIdentifier] {
+      try database.transactions(filter, after: after, limit: limit).map(\.record.identifier)
+    }
+    #expect(try page(nil) == identifiers)
+    #expect(try page(nil, after: identifiers[1], limit: 2) == [identifiers[2], identifiers[3]])
+    #expect(try page(.over) == [0, 2, 4, 6].map { identifiers[$0] })
+    #expect(try page(.unfinished, after: identifiers[1]) == [identifiers[3], identifiers[5]])
+    #expect(
+      try database.transactions(.unfinished, after: nil, limit: 1).first?.downloads == [download.identifier])
+    #expect(try database.unfinishedTransactions().map(\.identifier) == [1, 3, 5].map { identifiers[$0] })
+    #expect(try database.removeEndedTransactions() == 4)
+    #expect(try page(nil) == [1, 3, 5].map { identifiers[$0] })
+  }
+
+  @Test("of transactions that are over the latest 10,000 are kept, and none longer than 90 days")
+  func pruning()
+    throws
+  {
+    let database = try open()
+    let count = AgentDatabase.keptTransactions + 3
+    try database.database.writeBlocking(locking: [.everything]) { connection in
+      for index in 0..<count {
+        try connection.execute(
+          "INSERT INTO transactions (id, product, store_state, step, tries, ended_at) VALUES (?, 'p', 'purchased', 'finished', 0, ?)",
+          [.text("\(1_000_000 + index)"), .integer(index)])
+      }
+      try connection.execute(
+        "INSERT INTO transactions (id, product, store_state, step, tries) VALUES ('9', 'p', 'purchased', 'planning', 0)"
+      )
+    }
+    try database.pruneTransactions(now: Timestamp(millisecondsSinceEpoch: Int64(count)))
+    let kept = try database.transactions(.over, after: nil, limit: count)
+    #expect(kept.count == AgentDatabase.keptTransactions)
+    #expect(kept.first?.record.identifier.description == "1000003")
+    let days = AgentDatabase.keptFor + .milliseconds(5)
+    try database.pruneTransactions(now: Timestamp(millisecondsSinceEpoch: 0) + days)
+    #expect(
+      try database.transactions(.over, after: nil, limit: 1).first?.record.identifier.description == "1000005"
+    )
+    #expect(try database.unfinishedTransactions().count == 1)
   }
 }
 

@@ -29,7 +29,7 @@ final class AgentHarness: Sendable {
   /// Runs an agent for as long as `body` takes; it is stopped as by SIGTERM, and gone when this returns.
   func run<Result: Sendable>(
     server: String, store: String? = nil, maximumDownloads: Int? = nil,
-    trusting keys: [PublisherKeyIdentifier]? = nil, retry: RetryPolicy? = nil,
+    trusting keys: [PublisherKeyIdentifier]? = nil, retry: RetryPolicy? = nil, probes: Backoff? = nil,
     _ body: @escaping @Sendable (AgentService) async throws -> Result
   ) async throws -> Result {
     var configuration = AgentConfiguration(
@@ -45,6 +45,7 @@ final class AgentHarness: Sendable {
     tuning.transactionRetry = tuning.downloadRetry
     tuning.transfer.stallAfter = .seconds(20)
     tuning.heartbeat = .milliseconds(50)
+    if let probes { tuning.probes = probes }
     let agent = try AgentService(
       configuration: configuration, log: Log(level: .error), clock: SystemMonotonicClock(),
       wallClock: SystemWallClock(), tuning: tuning)
@@ -146,10 +147,29 @@ extension AgentService {
   private func transaction(_ fits: (AgentTransaction) -> Bool) async throws -> AgentTransaction {
     let observer = try #require(hub.subscribe())
     defer { hub.unsubscribe(observer) }
-    if let status = await transactions.statuses().first(where: fits) { return status }
+    if let status = try await transactions.statuses().first(where: fits) { return status }
     return try await observer.firstValue { event in
       guard case .transaction(let status) = event, fits(status) else { return nil }
       return status
+    }
+  }
+}
+
+extension AgentService {
+  /// Until all these transactions are finished.
+  func finished(_ identifiers: [String]) async throws {
+    let observer = try #require(hub.subscribe())
+    defer { hub.unsubscribe(observer) }
+    var remaining = Set(identifiers)
+    for status in try await transactions.statuses(.over) where status.step == "finished" {
+      remaining.remove(status.id.description)
+    }
+    while !remaining.isEmpty {
+      let ended = try await observer.firstValue { event -> String? in
+        guard case .transaction(let status) = event, status.step == "finished" else { return nil }
+        return status.id.description
+      }
+      remaining.remove(ended)
     }
   }
 }

@@ -35,6 +35,9 @@ extension FakeServer {
       headers["Content-Range"] = "bytes \(start)-\(end - 1)/\(package.bytes.count)"
     }
     var body = Array(package.bytes[start..<end])
+    if case .damagedCut(_, let offset) = fault, (start..<end).contains(offset) {
+      body[offset - start] ^= 0x40
+    }
     if case .flip(let offset) = fault, (start..<end).contains(offset) { body[offset - start] ^= 0x40 }
     return HTTPResponse(status: status, headers: headers, body: stream(body, start, fault))
   }
@@ -42,7 +45,8 @@ extension FakeServer {
   private func stream(_ body: [UInt8], _ start: Int, _ fault: ContentFault) -> ResponseBody {
     .stream(contentLength: Int64(body.count)) { writer in
       switch fault {
-      case .cut(let count):
+      case .cut(let most), .damagedCut(let most, _):
+        let count = min(most, body.count)
         self.change { $0.sent.append(start..<start + count) }
         try await writer.write(Array(body.prefix(count)))
         throw Cut()

@@ -11,10 +11,11 @@ import Receipts
 extension FakeServer {
   func router() -> Router {
     var routes = APIRoutes()
-    routes.on(.get, "/store/v1/transactions") { _, _ in
+    routes.on(.get, "/store/v1/transactions") { request, _ in
       try self.check("GET /store/v1/transactions")
-      return try .json(
-        TransactionsResponse(transactions: self.state.current.transactions.filter { $0.finishedDate == nil }))
+      // Until the peer gives up, which cancels this.
+      if self.state.current.isStoreDeaf { try await Task.sleep(for: .seconds(600)) }
+      return try .json(TransactionsResponse(transactions: self.page(of: request)))
     }
     routes.on(.get, "/store/v1/receipt") { _, _ in
       try self.check("GET /store/v1/receipt")
@@ -59,13 +60,32 @@ extension FakeServer {
       try self.check("GET /v1/content/manifest")
       let package = try self.package(parameters["digest"], request)
       let document = self.state.current.manifestDocument ?? package.manifest.canonicalBytes()
-      return HTTPResponse(status: .ok, body: .bytes(document))
+      guard let pause = self.state.current.manifestPause else {
+        return HTTPResponse(status: .ok, body: .bytes(document))
+      }
+      return HTTPResponse(
+        status: .ok,
+        body: .stream(contentLength: Int64(document.count)) { writer in
+          try await Task.sleep(for: pause)
+          try await writer.write(Array(document.prefix(1)))
+          try await Task.sleep(for: pause)
+          try await writer.write(Array(document.dropFirst()))
+        })
     }
     routes.on(.get, "/v1/content/{digest}") { request, parameters in
       try self.check("GET /v1/content")
       return try self.content(try self.package(parameters["digest"], request), request)
     }
     return routes.router { _, _ in }
+  }
+
+  /// The unfinished transactions by identifier, as the store's contract has it.
+  private func page(of request: HTTPRequest) -> [StoreTransaction] {
+    let state = state.current
+    let after = request.queryValue("after") ?? ""
+    let limit = min(request.queryValue("limit").flatMap { Int($0) } ?? state.queuePage, state.queuePage)
+    let unfinished = state.transactions.filter { $0.finishedDate == nil && $0.id.description > after }
+    return Array(unfinished.sorted { $0.id.description < $1.id.description }.prefix(limit))
   }
 
   /// Notes the request down, and throws what a test put in its way.
@@ -184,12 +204,14 @@ extension FakeServer {
   private func settle() {
     change { state in
       guard state.isStoreUp else { return }
+      let delivered = Dictionary(
+        grouping: state.grants.values.filter { $0.name != .granted }, by: \.transaction)
       for index in state.transactions.indices where state.transactions[index].finishedDate == nil {
         let transaction = state.transactions[index].id
+        guard let done = delivered[transaction] else { continue }
         let owed = state.package.filter {
           $0.manifest.product.description.hasPrefix(state.transactions[index].product.description)
         }.map(\.manifest.product)
-        let done = state.grants.values.filter { $0.transaction == transaction && $0.name != .granted }
         guard owed.allSatisfy({ product in done.contains { $0.product == product } }) else { continue }
         state.transactions[index].finishedDate = Timestamp(millisecondsSinceEpoch: 1_795_249_900_000)
         for (name, grant) in state.grants where grant.transaction == transaction {

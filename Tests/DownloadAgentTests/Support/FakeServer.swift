@@ -17,6 +17,8 @@ final class FakeServer: Sendable {
     case faultless
     /// The connection breaks after so many bytes of the body.
     case cut(after: Int)
+    /// Both: the byte at that offset is changed, and the connection breaks.
+    case damagedCut(after: Int, flip: Int)
     /// The byte of the package at this offset is changed, if the request covers it.
     case flip(at: Int)
     /// 200 with everything, whatever range was asked for.
@@ -39,6 +41,16 @@ final class FakeServer: Sendable {
     var refusals: [String: [Problem]] = [:]
     /// Pages of a proxy in front of the server, used up one by one, by the names of ``refusals``.
     var pages: [String: [Page]] = [:]
+    /// In front of everything, while it is set: what a network that wants a log-in first answers.
+    var portal: Page?
+    /// Requests that ``portal`` has answered.
+    var portalRequests = 0
+    /// Transactions of one page of the queue, at most.
+    var queuePage = 1000
+    /// The store takes a request for its queue and does not answer.
+    var isStoreDeaf = false
+    /// Before each half of a manifest is sent.
+    var manifestPause: Duration?
     /// When each request came, by those names.
     var arrivals: [String: [MonotonicInstant]] = [:]
     var contentFaults: [ContentFault] = []
@@ -65,9 +77,9 @@ final class FakeServer: Sendable {
   }
 
   /// What nginx or a content network answers in the server's place: HTML, and no problem document.
-  struct Page: Sendable {
+  struct Page: Hashable, Sendable {
     var status: Int
-    var retryAfter: Int
+    var retryAfter: Int?
   }
 
   struct RecordedGrant: Sendable {
@@ -91,6 +103,7 @@ final class FakeServer: Sendable {
     let server = HTTPServer(
       configuration: configuration, handler: ProxyPages(server: self, handler: router()))
     try server.start()
+    self.server.withLock { $0 = server }
     let address = try #require(server.boundAddresses.first)
     do {
       let result = try await body("http://\(address)")
@@ -101,6 +114,9 @@ final class FakeServer: Sendable {
       throw error
     }
   }
+
+  /// How many connections were made so far.
+  var acceptedConnections: UInt64 { server.current?.statistics().acceptedConnections ?? 0 }
 
   func change(_ body: @Sendable (inout State) -> Void) { state.withLock { body(&$0) } }
 

@@ -11,14 +11,20 @@ struct ProxyPages: AsyncHandler {
     let name = Self.name(of: request)
     let page = server.state.withLock { state -> FakeServer.Page? in
       state.arrivals[name, default: []].append(SystemMonotonicClock().now())
+      if let portal = state.portal {
+        state.portalRequests += 1
+        return portal
+      }
       guard let first = state.pages[name]?.first else { return nil }
       state.pages[name]?.removeFirst()
       return first
     }
     guard let page else { return await handler.respond(to: request) }
+    var headers: HTTPFields = ["Content-Type": "text/html"]
+    if let retryAfter = page.retryAfter { headers["Retry-After"] = String(retryAfter) }
+    if page.status == 302 { headers["Location"] = "http://log-in.example/" }
     return HTTPResponse(
-      status: HTTPStatus(rawValue: page.status),
-      headers: ["Content-Type": "text/html", "Retry-After": String(page.retryAfter)],
+      status: HTTPStatus(rawValue: page.status), headers: headers,
       body: .bytes(Array("<html><head><title>\(page.status)</title></head><body>nginx</body></html>".utf8)))
   }
 

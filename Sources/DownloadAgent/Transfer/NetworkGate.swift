@@ -1,0 +1,107 @@
+import CoreTypes
+import PullboxAPIClient
+import ServiceRuntime
+import Synchronization
+
+/// What all calls to one service pass: while something else answers in the service's place, only probes go out, and
+/// every other call fails at once with what the last probe met. ``NetworkCondition`` decides.
+final class NetworkGate: Sendable {
+  /// The pauses between probes: 1 s, doubled up to 2 minutes, so that an hour behind a log-in page costs some forty
+  /// requests.
+  static let standardBackoff = Backoff(initial: .seconds(1), factor: 2, cap: .seconds(120), jitter: 0.2)
+
+  private struct State {
+    var condition = NetworkCondition()
+    var lastError: APICallError?
+    var openings = 0
+    var listeners: [AsyncSignal] = []
+  }
+
+  private let state = Mutex(State())
+  private let clock: any MonotonicClock
+  private let backoff: Backoff
+
+  init(clock: any MonotonicClock = SystemMonotonicClock(), backoff: Backoff = standardBackoff) {
+    self.clock = clock
+    self.backoff = backoff
+  }
+
+  /// How often it was opened: a loop that sees another number than before tries again what waits for
+  /// ``StatusReason/networkNotOpen``.
+  var openings: Int { state.withLock { $0.openings } }
+
+  var isOpen: Bool { state.withLock { $0.condition.isOpen } }
+
+  /// `signal` is given whenever the way opens.
+  func signalOpenings(to signal: AsyncSignal) {
+    state.withLock { $0.listeners.append(signal) }
+  }
+
+  /// Makes one call, or throws what the last probe met, with the time to the next one as its `retryAfter`.
+  func pass<Value: Sendable>(
+    _ call: () async throws(APICallError) -> Value
+  ) async throws(APICallError) -> Value {
+    let isProbe = try admit()
+    do {
+      let value = try await call()
+      noteAnswer()
+      return value
+    } catch {
+      note(error, wasProbe: isProbe)
+      throw error
+    }
+  }
+
+  /// Whether the call that is about to be made is a probe; for calls that ``pass(_:)`` cannot hold. Throws as it does.
+  func admit() throws(APICallError) -> Bool {
+    let now = clock.now()
+    let (admission, error) = state.withLock { state in (state.condition.admit(at: now), state.lastError) }
+    switch admission {
+    case .open: return false
+    case .probe: return true
+    case .held(let rest): throw Self.held(by: error, for: rest)
+    }
+  }
+
+  /// The service itself answered.
+  func noteAnswer() {
+    let listeners = state.withLock { state -> [AsyncSignal] in
+      guard state.condition.succeed() else { return [] }
+      state.openings += 1
+      state.lastError = nil
+      return state.listeners
+    }
+    for listener in listeners { listener.signal() }
+  }
+
+  /// The call ended so. A service that is not reached says nothing about the way, unless the call was a probe: then it is
+  /// closed still.
+  func note(_ error: APICallError, wasProbe: Bool) {
+    let isClosed = error.isForeign || (wasProbe && error.isUnreachable)
+    guard isClosed else {
+      if !error.isUnreachable { noteAnswer() }
+      return
+    }
+    let now = clock.now()
+    state.withLock { state in
+      if error.isForeign { state.lastError = error }
+      state.condition.fail(wasProbe: wasProbe, at: now) { backoff.delay(afterFailures: $0) }
+    }
+  }
+
+  private static func held(by error: APICallError?, for rest: Duration) -> APICallError {
+    switch error {
+    case .unexpectedResponse(let status, let detail, _, let isPage):
+      .unexpectedResponse(status: status, detail: detail, retryAfter: rest, isPage: isPage)
+    case .some(let error): error
+    case nil: .unexpectedResponse(status: 511, detail: "the network is not open", retryAfter: rest)
+    }
+  }
+}
+
+extension APICallError {
+  fileprivate var isUnreachable: Bool {
+    if case .unreachable = self { return true }
+    return false
+  }
+}

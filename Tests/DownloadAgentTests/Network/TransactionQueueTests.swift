@@ -1,0 +1,167 @@
+import Commerce
+import CoreTypes
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import ServiceRuntime
+import Testing
+
+@testable import DownloadAgent
+
+/// The transactions of a whole agent, with stores and servers as they are.
+@Suite(.serialized, .timeLimit(.minutes(10))) struct TransactionQueueTests {
+  private func identifiers(_ count: Int) -> [String] { (0..<count).map { "\(2_000_000_000_000_000 + $0)" } }
+
+  @Test("of 1,200 unfinished transactions none is called finished before it is delivered, and all are (K5)")
+  func longQueue() async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    let identifiers = identifiers(1200)
+    for identifier in identifiers { try server.queuePurchase(transaction: identifier) }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url, maximumDownloads: 8) { agent in
+        try await agent.finished(identifiers)
+        let first = try await agent.transactions.statuses(.over, limit: 1000)
+        let rest = try await agent.transactions.statuses(.over, after: first.last?.id)
+        #expect((first + rest).map(\.id.description) == identifiers)
+        #expect((first + rest).allSatisfy { $0.reason == nil && $0.downloads.count == 1 })
+        #expect(try await agent.transactions.statuses(.unfinished).isEmpty)
+      }
+    }
+    #expect(server.state.current.transactions.allSatisfy { $0.finishedDate != nil })
+    #expect(server.state.current.reports.count == 1200)
+  }
+
+  @Test("a queue of which a page is missing lets no transaction disappear (K5)") func incompleteAnswers()
+    async throws
+  {
+    let server = FakeServer()
+    for identifier in identifiers(1001) { try server.queuePurchase(transaction: identifier) }
+    try await server.open { url in
+      let store = try self.store(url)
+      let whole = try await store.unfinishedTransactions()
+      #expect(whole.isComplete && whole.transactions.count == 1001)
+      // A store that gives less than its contract says, or the same page for ever.
+      server.change { $0.refusals["GET /store/v1/transactions"] = [Problem(.unavailable)] }
+      await #expect(throws: APICallError.self) { _ = try await store.unfinishedTransactions() }
+    }
+  }
+
+  private func store(_ url: String) throws -> StoreQueueClient {
+    StoreQueueClient(
+      api: APIClient(baseURL: url, client: try HTTPClient()),
+      monitor: EndpointHealth(url: url, clock: SystemWallClock()),
+      device: try #require(DeviceIdentifier("device")))
+  }
+
+  @Test("the questions of one turn share a receipt; a new purchase, or a refusal, brings another (R12)")
+  func receipts() async throws {
+    let server = FakeServer()
+    try await server.open { url in
+      let store = try self.store(url)
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<20 { group.addTask { _ = try await store.receipt() } }
+        try await group.waitForAll()
+      }
+      #expect(server.state.current.receiptsGiven == 1)
+      let calls = Locked(0)
+      let value = try await store.withReceipt { _ async throws(APICallError) -> Int in
+        let call = calls.withLock { count in
+          count += 1
+          return count
+        }
+        guard call == 2 else { throw .problem(Problem(.purchaseRequired)) }
+        return call
+      }
+      #expect(value == 2 && server.state.current.receiptsGiven == 2)
+      await store.noteNewPurchase()
+      _ = try await store.receipt()
+      #expect(server.state.current.receiptsGiven == 3)
+    }
+  }
+
+  @Test("one hundred purchases that wait at the start need one receipt for a turn, not one each (R12)")
+  func oneReceipt() async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    let identifiers = identifiers(100)
+    for identifier in identifiers { try server.queuePurchase(transaction: identifier) }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in try await agent.finished(identifiers) }
+    }
+    #expect(server.state.current.receiptsGiven <= 5)
+  }
+
+  @Test("a store that takes a request and never answers holds up neither server nor downloads (R13)")
+  func deafStore() async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try server.queuePurchase()
+      try await harness.run(server: url) { agent in
+        _ = try await agent.transaction("planning")
+        server.change { $0.isStoreDeaf = true }
+        try await agent.finished(["2000000000000001"])
+      }
+    }
+  }
+
+  @Test("neither a poll nor a user's purchase gets past a Retry-After (D11, K2)") func retryAfter()
+    async throws
+  {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    server.change { $0.isStoreUp = false }
+    let harness = try AgentHarness()
+    let quick = Backoff(initial: .milliseconds(20), factor: 1, cap: .milliseconds(20), jitter: 0)
+    try await server.open { url in
+      try await harness.run(server: url, retry: RetryPolicy(backoff: quick)) { agent in
+        try server.queuePurchase()
+        _ = try await agent.transaction("waiting-for-server", "store-not-answered")
+        server.change { $0.pages["GET /v1/grants"] = [FakeServer.Page(status: 503, retryAfter: 1)] }
+        // It leaves the store's queue: a reason to ask the server, though not before its time.
+        _ = try await agent.transaction("waiting-for-server", "server-unavailable")
+        server.change { $0.transactions = [] }
+        let before = server.state.current.arrivals["GET /v1/grants"]?.count ?? 0
+        _ = try await agent.transaction("waiting-for-server", "store-not-answered")
+        let arrivals = try #require(server.state.current.arrivals["GET /v1/grants"])
+        #expect(arrivals.count >= before + 1)
+        #expect(arrivals[before] - arrivals[before - 1] >= .seconds(1))
+      }
+    }
+  }
+
+  @Test("transactions that are over are not read at the start, and a reopened one is planned again")
+  func reopened()
+    async throws
+  {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try server.queuePurchase()
+      try await harness.run(server: url) { agent in
+        try await agent.finished(["2000000000000001"])
+        #expect(await agent.transactions.unfinishedCount == 0)
+      }
+      try await harness.run(server: url) { agent in
+        #expect(await agent.transactions.unfinishedCount == 0)
+        #expect(try await agent.transactions.statuses(.over).count == 1)
+        let observer = try #require(agent.hub.subscribe())
+        defer { agent.hub.unsubscribe(observer) }
+        server.change { state in
+          state.transactions[0].finishedDate = nil
+          for name in state.grants.keys { state.grants[name]?.name = .granted }
+        }
+        _ = try await observer.first { event in
+          guard case .transaction(let status) = event else { return false }
+          return status.step == "planning"
+        }
+      }
+    }
+  }
+}
