@@ -26,6 +26,17 @@ int64_t clinux_realtime(void) { return nanoseconds(CLOCK_REALTIME); }
 int64_t clinux_modification_seconds(const struct stat *status) { return status->st_mtim.tv_sec; }
 int64_t clinux_modification_nanoseconds(const struct stat *status) { return status->st_mtim.tv_nsec; }
 
+static int64_t nanoseconds_of(struct timespec time) {
+  int64_t result;
+  if (__builtin_mul_overflow((int64_t)time.tv_sec, INT64_C(1000000000), &result)) return time.tv_sec < 0 ? INT64_MIN : INT64_MAX;
+  return __builtin_add_overflow(result, (int64_t)time.tv_nsec, &result) ? INT64_MAX : result;
+}
+int64_t clinux_change_time(const struct stat *status) { return nanoseconds_of(status->st_ctim); }
+int64_t clinux_access_time(const struct stat *status) { return nanoseconds_of(status->st_atim); }
+
+int clinux_fallocate(int descriptor, off_t length) { return fallocate(descriptor, 0, 0, length); }
+const int clinux_open_no_access_time = O_NOATIME;
+
 int clinux_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
 
 int clinux_openat(int directory, const char *path, int flags, mode_t mode) {

@@ -10,20 +10,22 @@ public final class SmallDisk: Sendable {
 
   /// Where it is mounted; it goes with this object.
   public let directory: TemporaryDirectory
+  private let mountPoint: String
 
-  /// Throws `SystemError` where the system allows no mount.
-  public init(_ size: ByteCount) throws {
+  /// At `path`, a directory that exists, or in a place of its own. Throws `SystemError` where the system allows no mount.
+  public init(_ size: ByteCount, at path: String? = nil) throws {
     directory = try TemporaryDirectory()
-    let (path, options) = (directory.path, "size=\(size.rawValue)")
+    mountPoint = path ?? directory.path
+    let (path, options) = (mountPoint, "size=\(size.rawValue)")
     try SystemCall.run("mount", subject: path) { unsafe mount("tmpfs", path, "tmpfs", 0, options) }
   }
 
   deinit {
-    _ = unsafe umount2(directory.path, Int32(MNT_DETACH))
+    _ = unsafe umount2(mountPoint, Int32(MNT_DETACH))
   }
 
   /// Of a file on it.
-  public func path(_ name: String) -> String { directory.path(name) }
+  public func path(_ name: String) -> String { "\(mountPoint)/\(name)" }
 
   /// Takes all the room that is left.
   public func fill() throws {

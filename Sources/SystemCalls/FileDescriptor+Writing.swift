@@ -14,6 +14,18 @@ extension FileDescriptor {
     }
   }
 
+  /// fallocate(2): takes the room for so many bytes from the beginning. False where the file system cannot; nothing is
+  /// written in its stead.
+  public func allocateIfSupported(_ length: ByteCount) throws(SystemError) -> Bool {
+    do {
+      try SystemCall.run("fallocate") { clinux_fallocate(number, off_t(length.rawValue)) }
+      return true
+    } catch {
+      if error.isNotSupported { return false }
+      throw error
+    }
+  }
+
   /// pwrite(2) until all of `bytes` is written at `offset`.
   public func write(_ bytes: Span<UInt8>, at offset: ByteCount) throws(SystemError) {
     var written = 0

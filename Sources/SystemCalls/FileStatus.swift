@@ -29,6 +29,13 @@ public struct FileStatus: Sendable {
   public let linkCount: UInt64
   /// When its content was last changed, by the wall clock of that moment.
   public let modified: Timestamp
+  /// When its content, its names or its permissions were last changed, in nanoseconds since the epoch. No program can set
+  /// it: where it is the same, so is the content.
+  public let changed: Int64
+  /// When it was last read, as far as the file system keeps that (`noatime`, `relatime`).
+  public let accessed: Timestamp
+  /// What it takes on the device.
+  public let allocated: ByteCount
 
   init(_ status: stat) {
     kind =
@@ -46,6 +53,9 @@ public struct FileStatus: Sendable {
     linkCount = UInt64(status.st_nlink)
     // Anyone may give a file any time, also one beyond what milliseconds count to.
     var status = status
+    changed = unsafe clinux_change_time(&status)
+    accessed = Timestamp(millisecondsSinceEpoch: unsafe clinux_access_time(&status) / 1_000_000)
+    allocated = ByteCount(Int64(clamping: status.st_blocks).multipliedReportingOverflow(by: 512).partialValue)
     modified =
       Timestamp(millisecondsSinceEpoch: 0) + .seconds(unsafe clinux_modification_seconds(&status))
       + .nanoseconds(unsafe clinux_modification_nanoseconds(&status))

@@ -71,6 +71,12 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     return subject.isEmpty ? "\(call): \(message)" : "\(call) \(subject): \(message)"
   }
 
+  /// `EPERM`: not for this user, whatever the permissions say.
+  public var isNotPermitted: Bool { number == EPERM }
+  /// `EOPNOTSUPP`, `ENOSYS` or `ENOLCK`: the file system cannot do that.
+  public var isNotSupported: Bool { number == EOPNOTSUPP || number == ENOSYS || number == ENOLCK }
+  /// `EROFS`: the file system may only be read.
+  public var isReadOnly: Bool { number == EROFS }
   /// `ENOENT`.
   public var isFileMissing: Bool { number == ENOENT }
   /// `EEXIST` or `ENOTEMPTY`: the new name is used already.

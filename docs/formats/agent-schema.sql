@@ -54,8 +54,18 @@ CREATE TABLE library (
   placed_at INTEGER NOT NULL,
   title TEXT,
   manifest BLOB,
+  manifest_digest TEXT,
+  size_on_disk INTEGER NOT NULL DEFAULT 0,
+  last_opened INTEGER,
+  pinned INTEGER NOT NULL DEFAULT 0,
+  damaged INTEGER NOT NULL DEFAULT 0,
+  stamps BLOB,
   PRIMARY KEY (product, version)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE library_volume (
+  id TEXT
+) STRICT;
 
 CREATE TABLE publisher_keys (
   product TEXT NOT NULL,

@@ -65,6 +65,13 @@ int64_t clinux_realtime(void);
 struct stat;
 int64_t clinux_modification_seconds(const struct stat *status);
 int64_t clinux_modification_nanoseconds(const struct stat *status);
+// When the file or what is known of it was last changed, and when it was last read: nanoseconds since the epoch.
+int64_t clinux_change_time(const struct stat *status);
+int64_t clinux_access_time(const struct stat *status);
+
+// fallocate and O_NOATIME need _GNU_SOURCE. Takes room for a file of that length; unlike posix_fallocate it never writes.
+int clinux_fallocate(int descriptor, off_t length);
+extern const int clinux_open_no_access_time;
 
 extern const unsigned int clinux_rename_noreplace;
 extern const unsigned int clinux_rename_exchange;

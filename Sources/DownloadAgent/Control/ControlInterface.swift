@@ -102,32 +102,15 @@ struct ControlInterface: Sendable {
     return identifier
   }
 
-  private func addLibrary(to routes: inout APIRoutes) {
-    routes.on(.get, "/v1/library") { _, _ in
-      let items = try await BlockingPool.shared.run { try library.database.libraryItems() }
-      return try .json(LibraryResponse(items: items))
-    }
-    routes.on(.delete, "/v1/library/{product}") { _, parameters in
-      guard let product = ProductIdentifier(parameters["product"]) else {
-        throw Problem(.libraryItemUnknown, "that is no product's identifier")
-      }
-      let removed = try await BlockingPool.shared.run { try library.remove(product) }
-      guard !removed.isEmpty else {
-        throw Problem(.libraryItemUnknown, "the library does not hold \(product)")
-      }
-      for item in removed { hub.publish(.library(LibraryEvent(change: .removed, item: item))) }
-      return HTTPResponse(status: .noContent)
-    }
-  }
-
   private func status() async throws -> AgentStatus {
-    let free = try await BlockingPool.shared.run { () throws(SystemError) in try library.freeSpace() }
+    let held = try await libraryStatus()
     var counts: [String: Int] = [:]
     for (state, count) in try await downloads.counts() { counts[state.rawValue] = count }
     return AgentStatus(
       device: identity.identifier, server: server.status, store: store.status, started: started,
-      libraryPath: library.paths.library, freeSpace: free, downloads: counts,
-      unfinishedTransactions: await transactions.unfinishedCount)
+      libraryPath: library.paths.library, freeSpace: held.free, downloads: counts,
+      unfinishedTransactions: await transactions.unfinishedCount, libraryState: held.state,
+      libraryLength: held.length, reserve: library.space.reserve, quota: library.space.quota)
   }
 }
 

@@ -26,8 +26,6 @@ struct ContentJobSteps: Sendable {
   /// Publishers' keys; when empty, the keys that products name are trusted.
   var trustedKeys: Set<PublisherKeyIdentifier> = []
   var limits = PieceTransfer.Limits()
-  /// What must stay free beside the content.
-  var spaceReserve = ByteCount.mebibytes(32)
 
   /// Never throws: an error becomes the event that the step failed. Nil when the task was cancelled.
   func run(
@@ -96,17 +94,26 @@ struct ContentJobSteps: Sendable {
     guard let session = try await openSession(of: record, terms: terms) else {
       return Outcome(event: .contentLost)
     }
+    try await BlockingPool.shared.run { [library] in try library.requireOnline() }
     var pieces = try await session.open()
-    if pieces.verifiedCount == 0, !record.fetchesEverything,
-      let previous = try await BlockingPool.shared.run({ [library] in try library.previous(to: terms) })
-    {
-      pieces = try await session.adopt(from: previous.manifest, at: previous.path)
+    if pieces.verifiedCount == 0, !record.fetchesEverything {
+      pieces = try await adopt(record, in: session) ?? pieces
     }
-    try await checkSpace(for: session.manifest, staged: pieces)
+    let shares = UnpackedShares(session.manifest)
+    let room = try await library.reserve(
+      shares.need(without: pieces), for: record.identifier, of: terms.product, allocating: true)
+    await session.write(into: room, shares)
     let transfer = PieceTransfer(
       client: client, session: session, buffers: buffers, progress: progress, limits: limits,
       path: server.path)
-    try await transfer.run(url: server.api.url(terms.contentURL), ticket: terms.ticket)
+    let url = server.api.url(terms.contentURL)
+    do {
+      try await transfer.run(url: url, ticket: terms.ticket)
+    } catch {
+      await BlockingPool.shared.run { room.release() }
+      throw error
+    }
+    await BlockingPool.shared.run { room.release() }
     progress.setVerified(terms.length)
     return Outcome(event: .transferCompleted, session: session)
   }
@@ -117,24 +124,16 @@ struct ContentJobSteps: Sendable {
     let terms = record.terms
     let opened = if let known { known } else { try await openSession(of: record, terms: terms) }
     guard let session = opened else { return Outcome(event: .contentLost) }
-    let target = library.directory(of: terms.product, version: terms.version)
+    try await BlockingPool.shared.run { [library] in try library.requireOnline() }
     let manifest = session.manifest
-    let contentPath: String
+    let item: LibraryItem
     if try await session.open().isComplete {
-      // What is there without a record has no claim to the name.
-      try await BlockingPool.shared.run { [library] in try library.moveAside(target) }
-      contentPath = try await session.place(at: target).contentPath
-    } else if let found = try await findContent(at: target, manifest: manifest) {
+      item = try await library.place(manifest, at: clock.now()) { path in try await session.place(at: path) }
+    } else if let found = try await library.recordPlaced(manifest, at: clock.now()) {
       // An earlier process had renamed it and ended before it saved the record.
-      contentPath = found.contentPath
+      item = found
     } else {
       return Outcome(event: .contentLost)
-    }
-    let item = LibraryItem(
-      product: terms.product, version: terms.version, path: contentPath, digest: terms.digest,
-      length: manifest.unpackedLength, placedAt: clock.now(), title: manifest.displayTitle)
-    try await BlockingPool.shared.run { [library] in
-      try library.database.saveLibraryItem(item, manifest: manifest.canonicalBytes())
     }
     progress.setVerified(terms.length)
     return Outcome(event: .placed, placed: item)
@@ -167,21 +166,20 @@ extension ContentJobSteps {
     return StagingSession(manifest: manifest, paths: paths)
   }
 
-  private func checkSpace(for manifest: Manifest, staged pieces: PieceMap) async throws {
-    let free = try await BlockingPool.shared.run { [library] in try library.freeSpace() }
-    let staged = pieces.bytesVerified
-    let missing = manifest.unpackedLength - min(staged, manifest.unpackedLength)
-    if free < missing + spaceReserve { throw StepFailure.retry(.insufficientSpace) }
-  }
-
-  private func findContent(at target: String, manifest: Manifest) async throws -> PlacedContent? {
-    try await BlockingPool.shared.run {
-      do {
-        return try PlacedContent.find(at: target, manifest: manifest)
-      } catch is PackageValidationError {
-        // Something is there, and it is not this content.
-        return nil
-      }
+  /// Takes over what lies in the library already: links, or copies. Nil where there is nothing.
+  private func adopt(_ record: ContentJobRecord, in session: StagingSession) async throws -> PieceMap? {
+    let sources = try await library.sources(for: session.manifest, previous: record.terms.previous)
+    guard !sources.isEmpty else { return nil }
+    let need = UnpackedShares(session.manifest)
+      .need(beside: sources.map(\.manifest), linking: library.canLink)
+    // Not allocated: the copies themselves take the room.
+    let room = try await library.reserve(
+      need, for: record.identifier, of: record.terms.product, allocating: false)
+    defer { room.release() }
+    var pieces: PieceMap?
+    for source in sources where pieces?.isComplete != true {
+      pieces = try await session.adopt(from: source.manifest, at: source.path)
     }
+    return pieces
   }
 }

@@ -118,7 +118,7 @@ extension DownloadManager {
     record.claimedDigest.flatMap { jobsByDigest[$0] }.flatMap { jobs[$0] }
   }
 
-  private func status(of record: DownloadRecord) -> DownloadStatus {
+  func status(of record: DownloadRecord) -> DownloadStatus {
     let job = job(of: record)
     var working = job?.record
     if let job, var record = working {
@@ -133,7 +133,11 @@ extension DownloadManager {
       } else {
         ProgressEstimator.Estimate(speed: 0, timeRemaining: record.machine.state == .finished ? 0 : nil)
       }
-    return record.status(working, estimate, now: steps.clock.now())
+    var status = record.status(working, estimate, now: steps.clock.now())
+    if status.reason == StatusReason.insufficientSpace.rawValue, let working {
+      status.space = jobSteps.library.space.shortage(of: working.identifier)
+    }
+    return status
   }
 
   private func records(of transaction: TransactionIdentifier) -> [DownloadRecord] {

@@ -109,7 +109,7 @@ actor DownloadManager {
     }
     let known = try database.contentJobs()
     let live = known.filter { claims[$0.digest] != nil && $0.machine.isLive }
-    try steps.library.recover()
+    try steps.library.look()
     try steps.library.discardLeftovers(except: Set(live.map(\.identifier)))
     for record in known where !live.contains(record) { try database.removeContentJob(record.identifier) }
     for record in live {

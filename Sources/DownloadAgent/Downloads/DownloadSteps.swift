@@ -54,32 +54,25 @@ struct DownloadSteps: Sendable {
       })
   }
 
-  /// Looks whether the library has the content.
+  /// Looks whether the library has the content, and whether it is right.
   private func content(_ record: DownloadRecord) async throws -> Outcome {
     guard let terms = record.terms else { throw StepFailure(.grantNeeded, .requestGrant) }
-    let now = clock.now()
-    let held = try await BlockingPool.shared.run { [library, trustedKeys] in
-      let trust = try library.database.trust(in: terms, trusting: trustedKeys)
-      return try library.reuse(terms, now: now, fromOthers: trust.asksForNothing)
-    }
-    guard let held else { return Outcome(event: .contentMissing) }
+    guard let held = try await library.held(terms) else { return Outcome(event: .contentMissing) }
     return Outcome(
       event: .contentHeld,
       change: { record in
         record.bytesVerified = terms.length
         record.placedAt = held.placedAt
         record.contentPath = held.path
-      },
-      placed: held)
+      })
   }
 
   private func report(_ record: DownloadRecord) async throws -> Outcome {
-    guard let terms = record.terms, let grant = record.grant, let placedAt = record.placedAt,
-      let path = record.contentPath
-    else { return Outcome(event: .contentLost) }
-    guard try await BlockingPool.shared.run({ try FileSystem.status(of: path) }) != nil else {
+    guard let terms = record.terms, let grant = record.grant, let placedAt = record.placedAt else {
       return Outcome(event: .contentLost)
     }
+    // Nothing is reported that is not right at this moment.
+    guard try await library.held(terms) != nil else { return Outcome(event: .contentLost) }
     let response = try await server.complete(grant, terms: terms, placedAt: placedAt)
     return Outcome(event: .reportAccepted, grantState: response.state)
   }

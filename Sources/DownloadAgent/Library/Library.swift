@@ -1,36 +1,212 @@
 import Commerce
 import ContentPackage
 import CoreTypes
-import Glibc
 import PullboxAPI
+import ServiceRuntime
+import Synchronization
 import SystemCalls
 
-/// The placed content: `PRODUCT/VERSION/` in one directory, and its records. Content comes in by a rename and
-/// goes out by one, so that a reader never sees half of it. Every call blocks.
-struct Library: Sendable {
+/// Owns what is placed: `PRODUCT/VERSION/` in one directory, the manifest of each beside it in `PRODUCT/.pullbox/VERSION`, and
+/// its records. Content comes in by a rename and goes out by one, so that a reader never sees half of it; one task at a time
+/// works on a product.
+///
+/// Nothing is taken as held that was not compared with its manifest (``held(_:)``). While the library's file system is away
+/// every call throws ``LibraryOfflineError``, and no record changes.
+///
+/// ```swift
+/// try library.open()
+/// if let item = try await library.held(terms) { … }                        // checked
+/// for source in try await library.sources(for: manifest, terms) { … }      // what need not be fetched
+/// let item = try await library.place(manifest, at: clock.now()) { path in try await session.place(at: path) }
+/// ```
+final class Library: Sendable {
+  /// Whether content can be reached.
+  enum Availability: Hashable, Sendable {
+    case online
+    /// The sentence says what is missing.
+    case offline(String)
+  }
+
+  private struct State: ~Copyable {
+    var volume: LibraryVolume
+    var availability: Availability?
+    /// An operator asks for it: what is there, or nothing, is the library from now on.
+    var mayBegin: Bool
+    /// As the records have it.
+    var expected: AgentDatabase.ExpectedVolume?
+    var canLink = false
+    var isClosed = false
+  }
+
+  /// Checks read whole files: two at a time, beside what else blocks.
+  static let checking = BlockingPool(name: "pullbox-check", threads: 2)
+
   let paths: StatePaths
   let database: AgentDatabase
+  let log: Log
+  let clock: any WallClock
+  let exclusion = ProductExclusion()
+  let space: LibrarySpace
+  private let state: Mutex<State>
+  private let advice = Mutex<EvictionAdvice?>(nil)
+
+  /// `mayBegin`: whatever lies at the path is the library from now on.
+  init(
+    paths: StatePaths, database: AgentDatabase, mayBegin: Bool = false, reserve: ByteCount = .mebibytes(32),
+    quota: ByteCount? = nil, clock: any WallClock = SystemWallClock(), log: Log = Log()
+  ) {
+    self.paths = paths
+    self.database = database
+    self.log = log
+    self.clock = clock
+    space = LibrarySpace(paths: paths, database: database, reserve: reserve, quota: quota)
+    state = Mutex(State(volume: LibraryVolume(root: paths.library), availability: nil, mayBegin: mayBegin))
+  }
 
   /// The directory that a version is placed as.
   func directory(of product: ProductIdentifier, version: ContentVersion) -> String {
-    "\(paths.library)/\(product.description)/\(version.description)"
+    "\(paths.library)/\(product)/\(version)"
   }
 
-  /// Makes the directories, drops the records of items that were removed by other programs, and empties the
-  /// trash.
-  func recover() throws {
-    try FileSystem.createDirectories(paths.library)
-    try FileSystem.createDirectories(paths.staging, permissions: 0o700)
-    try FileSystem.removeRecursively(paths.trash)
-    for item in try database.libraryItems() where try FileSystem.status(of: item.path) == nil {
-      try database.removeLibraryItem(item)
+  func directory(of record: LibraryRecord) -> String {
+    directory(of: record.product, version: record.version)
+  }
+
+  /// As it was at the last look; offline before the first.
+  var availability: Availability {
+    state.withLock { $0.availability } ?? .offline("the library was not looked for yet")
+  }
+
+  /// Nothing is removed to make room before there is any.
+  var evictionAdvice: EvictionAdvice? {
+    get { advice.withLock { $0 } }
+    set { advice.withLock { $0 = newValue } }
+  }
+
+  /// Whether a file of the library can have two names, so that what is taken over takes no room.
+  var canLink: Bool { state.withLock { $0.canLink } }
+
+  /// Looks whether the library is there, and makes records and content fit where it has come back. Blocks. Throws what the
+  /// database throws.
+  @discardableResult
+  func look() throws -> Availability {
+    try state.withLock { state in
+      guard !state.isClosed else { return .offline("the agent ends") }
+      let found = try presence(&state)
+      guard found != state.availability else { return found }
+      switch found {
+      case .online: log.info("the library is there", ["path": LogValue(paths.library)])
+      case .offline(let reason):
+        log.warning("the library is offline; its records stay", ["reason": LogValue(reason)])
+      }
+      state.availability = found
+      return found
     }
   }
 
-  /// Removes staging areas and small files of jobs that are not in `live`.
+  private func presence(_ state: inout State) throws -> Availability {
+    let expected = try state.expected ?? database.expectedVolume()
+    state.expected = expected
+    switch (state.volume.look(), expected) {
+    case (.unusable(let reason), _): return .offline(reason)
+    case (.present(let found), .identified(let known)) where found != known:
+      return .offline(
+        "\(paths.library) is another library than the one known here: start with --rebuild to take it")
+    case (.present(let found), .identified):
+      return state.availability == .online ? .online : try arrive(found, importing: false, &state)
+    case (.present(let found), _): return try arrive(found, importing: true, &state)
+    case (.unmarked, .none):
+      guard try state.mayBegin || mayBeOurs() else { return missing }
+      let identifier = try state.volume.mark()
+      guard case .present = state.volume.look() else { return missing }
+      return try arrive(identifier, importing: false, &state)
+    case (.unmarked, _): return missing
+    }
+  }
+
+  private var missing: Availability {
+    .offline(
+      """
+      \(paths.library)/.pullbox/volume is missing: is its file system mounted? If the library is really gone, start \
+      with --rebuild
+      """)
+  }
+
+  /// No library was ever seen: nothing is known that should lie here, or some of it does, from a version of the agent that
+  /// made no marker.
+  private func mayBeOurs() throws -> Bool {
+    let records = try database.libraryRecords()
+    return try records.isEmpty
+      || records.contains { try FileSystem.status(of: directory(of: $0)) != nil }
+  }
+
+  private func arrive(
+    _ identifier: String, importing: Bool, _ state: inout State
+  ) throws -> Availability {
+    do {
+      try FileSystem.createDirectories(paths.staging, permissions: 0o700)
+      state.canLink = LibraryVolume.canLink(in: paths.library)
+      try moveManifests()
+      try database.expect(.identified(identifier))
+      state.expected = .identified(identifier)
+      if importing { try importContent() }
+      for record in try database.libraryRecords()
+      where try FileSystem.status(of: directory(of: record)) == nil {
+        log.warning("content was removed by another program", ["path": LogValue(directory(of: record))])
+        try forget(record)
+      }
+      emptyTrash()
+      return .online
+    } catch let error as SystemError {
+      return .offline("\(error)")
+    }
+  }
+
+  /// Lets another agent have the library: the end of this one.
+  func close() {
+    evictionAdvice = nil
+    state.withLock { state in
+      state.isClosed = true
+      state.volume.letGo()
+    }
+  }
+
+  /// Throws ``LibraryOfflineError`` while the library is away. Blocks.
+  func requireOnline() throws {
+    if case .offline(let reason) = try look() { throw LibraryOfflineError(reason: reason) }
+  }
+
+  /// Moves what is at `path` to the trash, so that the name is free.
+  func moveAside(_ path: String) throws(SystemError) {
+    guard try FileSystem.status(of: path) != nil else { return }
+    try FileSystem.createDirectories(paths.trash, permissions: 0o700)
+    try FileSystem.rename(path, to: "\(paths.trash)/\(ContentJobIdentifier.random())")
+    try FileSystem.synchronizeDirectory(FileSystem.parent(of: path))
+  }
+
+  /// What cannot be removed stays, and is tried again whenever something else goes.
+  func emptyTrash() {
+    do throws(SystemError) {
+      guard try FileSystem.status(of: paths.trash) != nil else { return }
+      for entry in try FileSystem.list(paths.trash) {
+        do throws(SystemError) {
+          try FileSystem.removeRecursively("\(paths.trash)/\(entry.name)")
+        } catch {
+          log.warning("something in the trash cannot be removed", ["error": LogValue(error)])
+        }
+      }
+    } catch {
+      log.warning("the trash cannot be emptied", ["error": LogValue(error)])
+    }
+  }
+}
+
+extension Library {
+  /// Removes staging areas and small files of jobs that are not in `live`. Of a library that is away what is staged
+  /// stays until the next start.
   func discardLeftovers(except live: Set<ContentJobIdentifier>) throws {
-    for directory in [paths.staging, paths.downloads]
-    where try FileSystem.status(of: directory) != nil {
+    let directories = availability == .online ? [paths.staging, paths.downloads] : [paths.downloads]
+    for directory in directories where try FileSystem.status(of: directory) != nil {
       for entry in try FileSystem.list(directory) {
         if let identifier = ContentJobIdentifier(entry.name), live.contains(identifier) { continue }
         try FileSystem.removeRecursively("\(directory)/\(entry.name)")
@@ -39,110 +215,9 @@ struct Library: Sendable {
   }
 
   func discard(_ job: ContentJobIdentifier) throws {
+    space.forget(job)
     let paths = paths.paths(of: job)
     try FileSystem.removeRecursively(paths.staging)
     try FileSystem.removeRecursively(paths.state)
-  }
-
-  /// The item that holds the content of `terms`, if it is really there: the product's own, or one made by
-  /// linking the files of another product that came in the same package, where `fromOthers` allows that: a
-  /// publisher of one product need not be a publisher of the other.
-  func reuse(
-    _ terms: DownloadTerms, now: Timestamp, fromOthers: Bool
-  ) throws -> LibraryItem? {
-    if let own = try database.libraryItem(of: terms.product, version: terms.version),
-      own.digest == terms.digest,
-      try FileSystem.status(of: own.path) != nil
-    {
-      return own
-    }
-    guard fromOthers else { return nil }
-    guard let item = try database.libraryItem(digest: terms.digest) else { return nil }
-    guard try FileSystem.status(of: item.path) != nil else {
-      try database.removeLibraryItem(item)
-      return nil
-    }
-    if item.product == terms.product, item.version == terms.version { return item }
-    let source = directory(of: item.product, version: item.version)
-    let target = directory(of: terms.product, version: terms.version)
-    let staging = paths.paths(of: ContentJobIdentifier.random()).staging
-    try FileSystem.createDirectories(FileSystem.parent(of: target))
-    try HardLinkTree.make(at: staging, from: source)
-    try moveAside(target)
-    try FileSystem.rename(staging, to: target, ifPresent: .refuse)
-    try FileSystem.synchronizeDirectory(FileSystem.parent(of: target))
-    var linked = item
-    linked.product = terms.product
-    linked.version = terms.version
-    linked.path = target + item.path.dropFirst(source.count)
-    linked.placedAt = now
-    try database.saveLibraryItem(linked)
-    return linked
-  }
-
-  /// The manifest and the directory of the version that the server says this device has completed; nil when
-  /// it is not there any more.
-  func previous(to terms: DownloadTerms) throws -> (manifest: Manifest, path: String)? {
-    guard let previous = terms.previous,
-      let item = try database.libraryItem(of: terms.product, version: previous.version),
-      item.digest == previous.digest,
-      let bytes = try database.libraryManifest(item),
-      // A damaged manifest only costs what it would have saved.
-      let manifest = try? UnverifiedManifest(bytes).proposed(), manifest.digest == item.digest
-    else { return nil }
-    return (manifest, directory(of: item.product, version: item.version))
-  }
-
-  /// Removes every version of the product, and returns the removed items.
-  func remove(_ product: ProductIdentifier) throws -> [LibraryItem] {
-    let items = try database.libraryItems().filter { $0.product == product }
-    for item in items {
-      try moveAside(directory(of: item.product, version: item.version))
-      try database.removeLibraryItem(item)
-    }
-    try FileSystem.removeRecursively(paths.trash)
-    return items
-  }
-
-  /// Moves what is at `path` to the trash, so that the name is free.
-  func moveAside(_ path: String) throws(SystemError) {
-    guard try FileSystem.status(of: path) != nil else { return }
-    try FileSystem.createDirectories(paths.trash, permissions: 0o700)
-    try FileSystem.rename(path, to: "\(paths.trash)/\(DownloadIdentifier.random())")
-    try FileSystem.synchronizeDirectory(FileSystem.parent(of: path))
-  }
-
-  /// How much may be written to the library's file system.
-  func freeSpace() throws(SystemError) -> ByteCount {
-    try FileSystem.freeSpace(at: paths.library)
-  }
-}
-
-/// A second tree of directories whose files are those of the first: no byte is copied.
-enum HardLinkTree {
-  /// Deeper than any package can be: its paths have 1024 bytes.
-  private static let maximumDepth = 512
-
-  /// Makes the directory `path`, which must not exist, like `source`. Anything but files and directories is
-  /// left out.
-  static func make(at path: String, from source: String) throws(SystemError) {
-    try FileSystem.createDirectory(path)
-    try link(try Directory(opening: source), into: try Directory(opening: path), depth: 0)
-  }
-
-  private static func link(
-    _ source: borrowing Directory, into target: borrowing Directory, depth: Int
-  ) throws(SystemError) {
-    guard depth < maximumDepth else { throw SystemError(number: ELOOP, call: "linkat") }
-    for entry in try source.entries() {
-      switch entry.kind {
-      case .regular: try target.link(entry.name, to: entry.name, of: source)
-      case .directory:
-        let inner = try target.subdirectory(creating: entry.name)
-        try link(try source.subdirectory(entry.name), into: inner, depth: depth + 1)
-      case .symbolicLink, .other: break
-      }
-    }
-    try target.synchronize()
   }
 }

@@ -101,6 +101,8 @@ extension StepFailure {
     case let error as APICallError: self.init(error, from: peer)
     case let error as HTTPClientError: self.init(error, from: peer)
     case let error as SystemError: self.init(error)
+    case let error as LibraryOfflineError: self = .retry(.libraryOffline, cause: Self.cause(of: error))
+    case let error as InsufficientSpaceError: self = .retry(.insufficientSpace, cause: Self.cause(of: error))
     case let error as PackageValidationError: self = .permanent(.integrity, cause: Self.cause(of: error))
     default: self = .retry(.storageFailure, cause: Self.cause(of: error))
     }

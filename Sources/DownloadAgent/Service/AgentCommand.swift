@@ -52,6 +52,17 @@ public enum AgentCommand {
       .list(
         "trusted-publisher-keys", "ID",
         help: "A publisher's key; content that none of these signed is refused"),
+      .value(
+        "quota", "SIZE",
+        help: "What content may take, such as 20GiB; for new content, what was opened longest ago goes"),
+      .value(
+        "space-reserve", "SIZE", fallback: "32MiB", help: "What stays free on the library's file system"),
+      .flag(
+        "rebuild", environment: .none,
+        help: "At this start, make the records anew from the library and the store"),
+      .flag(
+        "new-identity", environment: .none,
+        help: "At this start, give the device a new identity and ask for every open grant anew"),
       .readyFile, .logLevel,
     ])
 

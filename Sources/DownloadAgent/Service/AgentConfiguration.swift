@@ -42,6 +42,14 @@ public struct AgentConfiguration: DaemonConfiguration {
   /// Keys of publishers; content that none of them signed is refused. Every publisher is accepted unless
   /// given.
   public var trustedPublisherKeys: [PublisherKeyIdentifier]?
+  /// Bytes that content may take in the library, staged bytes included; no bound unless given.
+  public var quota: ConfigurationSize?
+  /// What stays free on the library's file system; 32 MiB unless given.
+  public var spaceReserve: ConfigurationSize?
+  /// At this start the library's records and the queue are made anew from the library and the store.
+  public var rebuild: Bool?
+  /// At this start the device gets a new identity, and open grants are asked for anew.
+  public var newIdentity: Bool?
   /// The least severe lines that are logged: `error`, `warning`, `info` or `debug`.
   public var logLevel: String
 

@@ -1,6 +1,7 @@
 import CoreTypes
 import HTTPClient
 import HTTPServer
+import PullboxAPI
 import PullboxAPIClient
 import PullboxAPIServer
 public import ServiceRuntime
@@ -31,6 +32,8 @@ public final class AgentService: Service {
   let downloads: DownloadManager
   let transactions: TransactionManager
   let hub: EventHub
+  private let library: Library
+  private let watch: LibraryWatch
   private let server: HTTPServer
   private let socketPath: String
   private let clock: any MonotonicClock
@@ -56,8 +59,9 @@ public final class AgentService: Service {
     let paths = try configuration.paths
     lock = try StateDirectory.claim(paths.state)
     self.log = log
-    let identity = try DeviceIdentity.load(from: paths.state)
-    database = try AgentDatabase(path: paths.database)
+    let opened = try Self.openState(configuration, paths: paths, log: log, at: wallClock.now())
+    let identity = opened.identity
+    database = opened.database
     client = try HTTPClient(configuration: Self.clientConfiguration)
 
     let serverMonitor = EndpointHealth(
@@ -78,7 +82,10 @@ public final class AgentService: Service {
     hub = EventHub()
     let inbox = TransactionInbox(wakeUp: AsyncSignal())
     let maximumDownloads = configuration.maximumDownloads ?? 3
-    let library = Library(paths: paths, database: database)
+    library = Library(
+      paths: paths, database: database, mayBegin: opened.mayBegin,
+      reserve: configuration.spaceReserve?.bytes ?? .mebibytes(32), quota: configuration.quota?.bytes,
+      clock: wallClock, log: log)
     let trustedKeys = Set(configuration.trustedPublisherKeys ?? [])
     var limits = tuning.transfer
     if let speed = configuration.maximumSpeed { limits.maximumSpeed = ByteCount(speed) }
@@ -96,6 +103,10 @@ public final class AgentService: Service {
       database: database, store: store, server: delivery, downloads: downloads, hub: hub, inbox: inbox,
       pollInterval: configuration.pollInterval?.duration ?? .seconds(5),
       retryPolicy: tuning.transactionRetry, clock: clock, wallClock: wallClock, log: log)
+    library.evictionAdvice = Library.EvictionAdvice(
+      removable: { [transactions] in await transactions.refetchable() },
+      noteRemoval: { [hub] item in hub.publish(.library(LibraryEvent(change: .removed, item: item))) })
+    watch = LibraryWatch(library: library, downloads: downloads, clock: clock, log: log)
     let control = ControlInterface(
       downloads: downloads, transactions: transactions, library: library, hub: hub, identity: identity,
       server: serverMonitor, store: storeMonitor, access: access, started: wallClock.now(), clock: clock,
@@ -124,6 +135,7 @@ public final class AgentService: Service {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [downloads] in await downloads.run() }
       group.addTask { [transactions] in await transactions.run() }
+      group.addTask { [watch] in await watch.run() }
     }
   }
 
@@ -153,7 +165,36 @@ public final class AgentService: Service {
     await server.drain()
     await downloads.stop()
     client.shutDown()
+    library.close()
     await BlockingPool.shared.run { [database] in database.close() }
+  }
+
+  /// The device's identity and the agent's records, with what the configuration asks to be made anew.
+  private static func openState(
+    _ configuration: AgentConfiguration, paths: StatePaths, log: Log, at now: Timestamp
+  ) throws -> (identity: DeviceIdentity, database: AgentDatabase, mayBegin: Bool) {
+    let replaces = configuration.newIdentity == true
+    let isUsed = try AgentDatabase.isUsed(paths.database)
+    if !replaces, isUsed { _ = try DeviceIdentity.load(from: paths.state, isExpected: true) }
+    if configuration.rebuild == true, isUsed {
+      let aside = try AgentDatabase.setAside(paths.database, "replaced", at: now)
+      log.warning("the agent's records are made anew", ["kept": LogValue(aside)])
+    }
+    let opened = try AgentDatabase.open(paths.database, log: log, at: now)
+    let database = opened.database
+    let hadIdentity = try FileSystem.status(of: "\(paths.state)/device-key") != nil
+    let isRebuilt = configuration.rebuild == true
+    // The records of a device that was in use are gone: where its library is not there, it is to be waited for.
+    if opened.isNewAfterDamage || !isUsed && hadIdentity, !isRebuilt { try database.expect(.unknown) }
+    if replaces {
+      try database.forgetGrants()
+      try DeviceIdentity.setAside(in: paths.state, at: now)
+    }
+    let identity = try DeviceIdentity.load(from: paths.state, isExpected: isUsed && !replaces)
+    if replaces {
+      log.warning("the device has a new identity", ["device": LogValue("\(identity.identifier)")])
+    }
+    return (identity, database, isRebuilt)
   }
 
   private static var clientConfiguration: HTTPClientConfiguration {

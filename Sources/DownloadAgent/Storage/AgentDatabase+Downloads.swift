@@ -109,13 +109,19 @@ extension AgentDatabase {
   private func downloads(
     where condition: String, _ values: [SQLValue], order: String = "sequence"
   ) throws -> [DownloadRecord] {
-    try database.readBlocking { connection in
-      var records: [DownloadRecord] = []
-      try connection.forEach("SELECT * FROM downloads WHERE \(condition) ORDER BY \(order)", values) { row in
-        records.append(try Self.download(row))
+    // A transaction that loses a download plans again, and makes it anew.
+    try records(
+      "SELECT * FROM downloads WHERE \(condition) ORDER BY \(order)", values,
+      dropping: { row in
+        [
+          ("DELETE FROM downloads WHERE sequence = ?", [.integer(try row.integer("sequence"))]),
+          (
+            "UPDATE transactions SET step = 'planning' WHERE id = ? AND step = 'delivering'",
+            [.text(try row.text("transaction_id"))]
+          ),
+        ]
       }
-      return records
-    }
+    ) { row in try Self.download(row) }
   }
 
   private static func download(_ row: Row) throws -> DownloadRecord {

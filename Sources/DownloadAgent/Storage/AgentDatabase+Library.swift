@@ -1,75 +1,164 @@
 import Commerce
+import ContentPackage
 import CoreTypes
 import Crypto
 import Database
 import PullboxAPI
 
 extension AgentDatabase {
-  /// The manifest of what is placed as that version of the product; nil where it is not known.
-  func libraryManifest(_ item: LibraryItem) throws -> [UInt8]? {
+  /// What is placed, by product and version.
+  func libraryRecords() throws -> [LibraryRecord] {
+    let found = try records(
+      "SELECT * FROM library",
+      dropping: { row in
+        [
+          (
+            "DELETE FROM library WHERE product = ? AND version = ?",
+            [.text(try row.text("product")), .text(try row.text("version"))]
+          )
+        ]
+      }
+    ) { row in try Self.record(row) }
+    return found.sorted { ($0.product.description, $0.version) < ($1.product.description, $1.version) }
+  }
+
+  /// The record of that version of the product, if the library holds it.
+  func libraryRecord(of product: ProductIdentifier, version: ContentVersion) throws -> LibraryRecord? {
     try database.readBlocking { connection in
       try connection.first(
-        "SELECT manifest FROM library WHERE product = ? AND version = ?",
-        [.text(item.product.description), .text(item.version.description)])?.optionalBlob("manifest")
+        "SELECT * FROM library WHERE product = ? AND version = ?",
+        [.text(product.description), .text(version.description)]
+      ).map { try Self.record($0) }
     }
   }
 
-  /// What is placed, by product and version.
-  func libraryItems() throws -> [LibraryItem] {
+  /// Everything that came in the package of that digest.
+  func libraryRecords(digest: SHA256Digest) throws -> [LibraryRecord] {
     try database.readBlocking { connection in
-      var items: [LibraryItem] = []
-      try connection.forEach("SELECT * FROM library") { row in items.append(try Self.item(row)) }
-      return items.sorted { ($0.product.description, $0.version) < ($1.product.description, $1.version) }
+      try connection.query("SELECT * FROM library WHERE digest = ?", [.text(digest.hexadecimal)])
+        .map { try Self.record($0) }
     }
   }
 
-  /// The item, if the library holds that version of the product.
-  func libraryItem(of product: ProductIdentifier, version: ContentVersion) throws -> LibraryItem? {
-    try libraryItems().first { $0.product == product && $0.version == version }
-  }
-
-  /// Any item that came in the package of that digest.
-  func libraryItem(digest: SHA256Digest) throws -> LibraryItem? {
-    try database.readBlocking { connection in
-      try connection.first("SELECT * FROM library WHERE digest = ? LIMIT 1", [.text(digest.hexadecimal)])
-        .map { try Self.item($0) }
-    }
-  }
-
-  /// `manifest` tells which of its files a later version need not bring.
-  func saveLibraryItem(_ item: LibraryItem, manifest: [UInt8]? = nil) throws {
+  /// Inserts or replaces the record. A version of a product that is pinned is pinned.
+  func save(_ record: LibraryRecord, stamps: FileStamps?) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
       try connection.execute(
         """
-        INSERT INTO library (product, version, path, digest, length, placed_at, title, manifest)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO library (product, version, path, digest, length, placed_at, title, manifest_digest,
+          size_on_disk, last_opened, pinned, damaged, stamps)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+          max(?, coalesce((SELECT max(pinned) FROM library WHERE product = ?), 0)), ?, ?)
         ON CONFLICT (product, version) DO UPDATE SET path = excluded.path, digest = excluded.digest,
           length = excluded.length, placed_at = excluded.placed_at, title = excluded.title,
-          manifest = excluded.manifest
+          manifest_digest = excluded.manifest_digest, size_on_disk = excluded.size_on_disk,
+          last_opened = excluded.last_opened, pinned = excluded.pinned, damaged = excluded.damaged,
+          stamps = excluded.stamps, manifest = NULL
         """,
         [
-          .text(item.product.description), .text(item.version.description), .text(item.path),
-          .text(item.digest.hexadecimal),
-          .byteCount(item.length), .timestamp(item.placedAt), .optional(item.title), .optional(manifest),
+          .text(record.product.description), .text(record.version.description), .text(record.relativePath),
+          .text(record.digest.hexadecimal), .byteCount(record.length), .timestamp(record.placedAt),
+          .optional(record.title), .optional(record.manifestDigest?.hexadecimal),
+          .byteCount(record.sizeOnDisk), .optional(record.lastOpened), .integer(record.isPinned ? 1 : 0),
+          .text(record.product.description), .integer(record.isDamaged ? 1 : 0), .optional(stamps?.encoded),
         ])
     }
   }
 
-  func removeLibraryItem(_ item: LibraryItem) throws {
+  /// What a check of the content found.
+  func note(_ record: LibraryRecord, stamps: FileStamps) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
       try connection.execute(
-        "DELETE FROM library WHERE product = ? AND version = ?",
-        [.text(item.product.description), .text(item.version.description)])
+        """
+        UPDATE library SET size_on_disk = ?, last_opened = ?, damaged = ?, stamps = ?
+        WHERE product = ? AND version = ?
+        """,
+        [
+          .byteCount(record.sizeOnDisk), .optional(record.lastOpened), .integer(record.isDamaged ? 1 : 0),
+          .blob(stamps.encoded), .text(record.product.description), .text(record.version.description),
+        ])
     }
   }
 
-  private static func item(_ row: Row) throws -> LibraryItem {
-    LibraryItem(
-      product: try require(ProductIdentifier(try row.text("product")), "library.product"),
-      version: try require(ContentVersion(try row.text("version")), "library.version"),
-      path: try row.text("path"),
+  /// The stamps of the last check, as they were saved.
+  func stamps(of record: LibraryRecord) throws -> [UInt8]? {
+    try database.readBlocking { connection in
+      try connection.first(
+        "SELECT stamps FROM library WHERE product = ? AND version = ?",
+        [.text(record.product.description), .text(record.version.description)])?.optionalBlob("stamps")
+    }
+  }
+
+  /// Pins every version of the product, or none. False when the library holds none.
+  func setPinned(_ isPinned: Bool, of product: ProductIdentifier) throws -> Bool {
+    try database.writeBlocking(locking: [.everything]) { connection in
+      try connection.execute(
+        "UPDATE library SET pinned = ? WHERE product = ?",
+        [.integer(isPinned ? 1 : 0), .text(product.description)]) > 0
+    }
+  }
+
+  func remove(_ record: LibraryRecord) throws {
+    try database.writeBlocking(locking: [.everything]) { connection in
+      try connection.execute(
+        "DELETE FROM library WHERE product = ? AND version = ?",
+        [.text(record.product.description), .text(record.version.description)])
+    }
+  }
+
+  /// The manifests that an earlier version of the agent kept here, by the records they belong to. Once they lie beside the
+  /// content, ``save(_:stamps:)`` takes them out.
+  func manifestsInRecords() throws -> [(record: LibraryRecord, manifest: [UInt8])] {
+    try database.readBlocking { connection in
+      try connection.query("SELECT * FROM library WHERE manifest IS NOT NULL").map { row in
+        (record: try Self.record(row), manifest: try row.blob("manifest"))
+      }
+    }
+  }
+
+  private static func record(_ row: Row) throws -> LibraryRecord {
+    let product = try require(ProductIdentifier(try row.text("product")), "library.product")
+    let version = try require(ContentVersion(try row.text("version")), "library.version")
+    return LibraryRecord(
+      product: product, version: version,
+      name: LibraryRecord.name(in: try row.text("path"), product: product, version: version),
       digest: try require(SHA256Digest(hexadecimal: try row.text("digest")), "library.digest"),
-      length: try row.byteCount("length"), placedAt: try row.timestamp("placed_at"),
-      title: try row.optionalText("title"))
+      manifestDigest: try row.optionalText("manifest_digest").map {
+        try require(SHA256Digest(hexadecimal: $0), "library.manifest_digest")
+      },
+      length: try row.byteCount("length"), sizeOnDisk: try row.byteCount("size_on_disk"),
+      placedAt: try row.timestamp("placed_at"), title: try row.optionalText("title"),
+      lastOpened: try row.optionalTimestamp("last_opened"), isPinned: try row.boolean("pinned"),
+      isDamaged: try row.boolean("damaged"))
+  }
+}
+
+extension AgentDatabase {
+  /// Which library these records are of.
+  enum ExpectedVolume: Hashable, Sendable {
+    /// None was seen yet.
+    case none
+    /// There was one, and the records that knew its identifier are lost.
+    case unknown
+    case identified(String)
+  }
+
+  func expectedVolume() throws -> ExpectedVolume {
+    try database.readBlocking { connection in
+      guard let row = try connection.first("SELECT id FROM library_volume") else { return .none }
+      return try row.optionalText("id").map { .identified($0) } ?? .unknown
+    }
+  }
+
+  func expect(_ volume: ExpectedVolume) throws {
+    try database.writeBlocking(locking: [.everything]) { connection in
+      try connection.execute("DELETE FROM library_volume")
+      switch volume {
+      case .none: break
+      case .unknown: try connection.execute("INSERT INTO library_volume (id) VALUES (NULL)")
+      case .identified(let id):
+        try connection.execute("INSERT INTO library_volume (id) VALUES (?)", [.text(id)])
+      }
+    }
   }
 }

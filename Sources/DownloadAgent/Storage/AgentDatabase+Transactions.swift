@@ -52,11 +52,13 @@ extension AgentDatabase {
 
   /// Those that are not over, by identifier.
   func unfinishedTransactions() throws -> [TransactionRecord] {
-    try database.readBlocking { connection in
-      try connection.query("SELECT * FROM transactions WHERE ended_at IS NULL ORDER BY id").map {
-        try Self.transaction($0)
+    // The store tells again of what was dropped.
+    try records(
+      "SELECT * FROM transactions WHERE ended_at IS NULL ORDER BY id",
+      dropping: { row in
+        [("DELETE FROM transactions WHERE id = ?", [.text(try row.text("id"))])]
       }
-    }
+    ) { row in try Self.transaction(row) }
   }
 
   /// Nil for one that was never observed, or is forgotten.

@@ -9,10 +9,12 @@ import ServiceRuntime
 /// threads of our own, not on the cooperative pool.
 struct AgentDatabase: Sendable {
   let database: Database
+  let log: Log
 
-  /// Throws what `Database.open` throws.
-  init(path: String) throws {
+  /// Throws what `Database.open` throws. ``open(_:log:at:)`` also goes on where the file is damaged.
+  init(path: String, log: Log = Log()) throws {
     database = try Database.open(path: path, migrations: Self.migrations, options: .small)
+    self.log = log
   }
 
   func close() {
@@ -79,7 +81,22 @@ struct AgentDatabase: Sendable {
       "manifests of what is placed", script: "ALTER TABLE library ADD COLUMN manifest BLOB;"),
     splitDownloads,
     transactionHistory,
+    placedContent,
   ]
+
+  /// What is checked of placed content, and which library it is in.
+  private static let placedContent = Migration(
+    "checks of what is placed",
+    script: """
+      ALTER TABLE library ADD COLUMN manifest_digest TEXT;
+      ALTER TABLE library ADD COLUMN size_on_disk INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE library ADD COLUMN last_opened INTEGER;
+      ALTER TABLE library ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE library ADD COLUMN damaged INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE library ADD COLUMN stamps BLOB;
+      UPDATE library SET size_on_disk = length;
+      CREATE TABLE library_volume (id TEXT) STRICT;
+      """)
 
   /// A value as JSON text, which people can read in the file.
   static func text(_ value: some Encodable) throws -> String {

@@ -38,14 +38,33 @@ extension TransactionManager {
     }
   }
 
+  /// The products that can be fetched again, and that nothing unfinished needs; none while a service cannot be asked.
+  func refetchable() async -> Set<ProductIdentifier> {
+    guard let owned = try? await owned() else { return [] }
+    let unfinished = runner.entries.values.filter { !$0.record.machine.isOver }.map(\.record.product)
+    return Set(owned.map(\.product)).subtracting(unfinished)
+      .subtracting(await downloads.unfinishedProducts())
+  }
+
+  /// Starts a download of a product that is owned, whatever the library holds of it, unless one is under way. Throws the
+  /// ``Problem`` that stands in the way.
+  func refetch(_ product: ProductIdentifier) async throws {
+    guard let item = try await owned().first(where: { $0.product == product }) else {
+      throw Problem(.purchaseRequired, "\(product) is not owned any more")
+    }
+    _ = try await downloads.addMissing(product, for: item.transaction)
+  }
+
   /// Starts a download for everything that is owned and not in the library, and returns those products.
   /// Throws the ``Problem`` that stands in the way.
   func restorePurchases() async throws -> [ProductIdentifier] {
     let owned = try await owned()
-    let held = try database.libraryItems()
+    let held = try database.libraryRecords()
     var started: [ProductIdentifier] = []
     for item in owned where !started.contains(item.product) {
-      if held.contains(where: { $0.product == item.product && $0.version == item.version }) { continue }
+      if held.contains(where: { $0.product == item.product && $0.version == item.version && !$0.isDamaged }) {
+        continue
+      }
       if try await downloads.addMissing(item.product, for: item.transaction) { started.append(item.product) }
     }
     return started

@@ -22,6 +22,8 @@ actor StagingSession {
   private let paths: ContentJobPaths
   private var area: StagingArea?
   private var journal: PieceJournal?
+  /// What the pieces are written into, and what each takes.
+  private var room: (reservation: SpaceReservation, shares: UnpackedShares)?
 
   init(manifest: Manifest, paths: ContentJobPaths) {
     self.manifest = manifest
@@ -89,9 +91,15 @@ actor StagingSession {
   /// Verifies, writes and records a piece, in this order; returns its buffer.
   private func keep(_ piece: consuming ReceivedPiece) throws -> [UInt8] {
     let verified = try VerifiedPiece(piece, of: manifest)
+    if let room { try room.reservation.spend(room.shares.share(of: verified.index)) }
     try area?.write(verified)
     try journal?.record(verified.index)
     return verified.bytes
+  }
+
+  /// From now on pieces use up what was reserved.
+  func write(into reservation: SpaceReservation, _ shares: UnpackedShares) {
+    room = (reservation, shares)
   }
 
   /// Makes everything durable and visible at `path`; every piece must be there.

@@ -130,7 +130,7 @@ import Testing
       try DurableFile.write(
         package.manifest.canonicalBytes().span,
         to: harness.directory.path("state/downloads/\(job.identifier)/manifest"))
-      for item in try database.libraryItems() { try database.removeLibraryItem(item) }
+      for item in try database.libraryRecords() { try database.remove(item) }
       database.close()
       server.change { $0.refusals = [:] }
       try await harness.run(server: url) { agent in

@@ -30,6 +30,7 @@ final class AgentHarness: Sendable {
   func run<Result: Sendable>(
     server: String, store: String? = nil, maximumDownloads: Int? = nil,
     trusting keys: [PublisherKeyIdentifier]? = nil, retry: RetryPolicy? = nil, probes: Backoff? = nil,
+    configure: (inout AgentConfiguration) -> Void = { _ in },
     _ body: @escaping @Sendable (AgentService) async throws -> Result
   ) async throws -> Result {
     var configuration = AgentConfiguration(
@@ -38,6 +39,7 @@ final class AgentHarness: Sendable {
       socket: socket, pollInterval: ConfigurationDuration(.milliseconds(40)),
       maximumDownloads: maximumDownloads)
     configuration.trustedPublisherKeys = keys
+    configure(&configuration)
     var tuning = AgentService.Tuning()
     let quick = Backoff(initial: .milliseconds(20), factor: 1, cap: .milliseconds(20), jitter: 0)
     tuning.downloadRetry =

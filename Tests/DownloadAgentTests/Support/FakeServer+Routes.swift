@@ -151,7 +151,7 @@ extension FakeServer {
         digest: digest,
         manifestDigest: state.current.manifestDocument.map { .of($0) } ?? package.manifest.manifestDigest,
         contentURL: "/v1/content/\(digest)",
-        manifestURL: "/v1/content/\(digest)/manifest", ticket: ticket,
+        manifestURL: "/v1/content/\(digest)/manifest?product=\(request.product)", ticket: ticket,
         ticketExpires: Timestamp(millisecondsSinceEpoch: 1_895_249_800_000),
         publisherKeys: state.current.publisherKeys, signatures: signatures(of: package.manifest),
         previous: state.current.previous))
@@ -224,9 +224,13 @@ extension FakeServer {
   private func package(_ digest: String, _ request: HTTPRequest) throws -> FixturePackage {
     let state = state.current
     guard request.bearerToken == state.ticket else { throw Problem(.ticketExpired) }
-    guard let package = state.package.first(where: { $0.manifest.digest.hexadecimal == digest }) else {
-      throw Problem(.contentUnknown)
+    // The real server knows the product by the ticket.
+    let product = request.queryValue("product")
+    let package = state.package.first { package in
+      package.manifest.digest.hexadecimal == digest
+        && (product == nil || package.manifest.product.description == product)
     }
+    guard let package else { throw Problem(.contentUnknown) }
     return package
   }
 }

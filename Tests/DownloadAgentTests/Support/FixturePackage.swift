@@ -23,14 +23,14 @@ struct FixturePackage: Sendable {
     try file(noise(length, seed: seed), product: product, version: version)
   }
 
-  static func file(_ bytes: [UInt8], product: String = product, version: String = "1.0") throws
-    -> FixturePackage
-  {
+  static func file(
+    _ bytes: [UInt8], product: String = product, version: String = "1.0", name: String = "issue.pdf"
+  ) throws -> FixturePackage {
     let directory = try TemporaryDirectory()
-    let path = directory.path("issue.pdf")
+    let path = directory.path(name)
     try DurableFile.write(bytes.span, to: path)
     let packed = try builder(product, version).describe(file: path)
-    return FixturePackage(bytes: bytes, manifest: packed.manifest, files: ["issue.pdf": bytes])
+    return FixturePackage(bytes: bytes, manifest: packed.manifest, files: [name: bytes])
   }
 
   /// A folder of stored and deflated files, packed.

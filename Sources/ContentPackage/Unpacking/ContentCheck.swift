@@ -1,0 +1,194 @@
+public import CoreTypes
+import Crypto
+import SystemCalls
+
+/// What a placed file was when its bytes were last read and right: while it is the same, so are they.
+public struct FileStamp: Hashable, Sendable {
+  /// The file's number within its file system.
+  public var inode: UInt64
+  /// When the file or what is known of it was last changed, in nanoseconds since the epoch.
+  public var changed: Int64
+
+  /// A stamp from its parts.
+  public init(inode: UInt64, changed: Int64) {
+    self.inode = inode
+    self.changed = changed
+  }
+
+  /// Nil for a file that was changed so shortly before `now` that a later change could bear the same time.
+  init?(_ status: borrowing FileStatus, now: Timestamp) {
+    // Whole seconds are a sign of a file system that keeps no finer ones (vfat: two).
+    let margin: Int64 = status.changed % 1_000_000_000 == 0 ? 2_000_000_000 : 100_000_000
+    guard status.changed < now.millisecondsSinceEpoch &* 1_000_000 &- margin else { return nil }
+    self.init(inode: status.inode, changed: status.changed)
+  }
+}
+
+/// The stamps of placed content, one for each file of its manifest and in that order; nil where a file has to be read.
+public struct FileStamps: Hashable, Sendable {
+  static let stampLength = 16
+
+  /// One for each file.
+  public internal(set) var stamps: [FileStamp?]
+
+  /// Those of `files` files of which nothing is known.
+  public init(unknown files: Int) {
+    stamps = Array(repeating: nil, count: files)
+  }
+
+  /// Reads what ``encoded`` wrote; nil where it is not of so many files.
+  public init?(encoded bytes: [UInt8], files: Int) {
+    guard bytes.count == files * Self.stampLength else { return nil }
+    stamps = (0..<files).map { index in
+      let start = index * Self.stampLength
+      let inode = Self.word(bytes[start..<start + 8])
+      let changed = Int64(bitPattern: Self.word(bytes[start + 8..<start + 16]))
+      return inode == 0 && changed == 0 ? nil : FileStamp(inode: inode, changed: changed)
+    }
+  }
+
+  /// Inode and time of change of each file, 8 bytes each, little-endian; zeros where nothing is known.
+  public var encoded: [UInt8] {
+    stamps.flatMap { stamp in
+      [stamp?.inode ?? 0, UInt64(bitPattern: stamp?.changed ?? 0)].flatMap { word in
+        (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) }
+      }
+    }
+  }
+
+  private static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+    bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}
+
+/// Compares placed content with its manifest: every file's length and SHA-256. A file whose stamp is that of an earlier check
+/// is not read again. Files that the manifest does not name are not looked at. Blocks.
+public struct ContentCheck: Sendable {
+  /// A file that is not the manifest's.
+  public struct Fault: Hashable, Sendable {
+    /// What is the matter with it.
+    public enum Kind: Sendable {
+      /// There is no file of that name.
+      case missing
+      /// It has another length or another SHA-256.
+      case damaged
+    }
+
+    /// Where it lies, below the content's directory; empty where it is about the whole.
+    public var path: String
+    /// What is the matter with it.
+    public var kind: Kind
+
+    /// A fault from its parts.
+    public init(path: String, _ kind: Kind) {
+      self.path = path
+      self.kind = kind
+    }
+  }
+
+  /// What a check found.
+  public struct Finding: Sendable {
+    /// The files that are not the manifest's, in its order; empty when the content is whole.
+    public internal(set) var faults: [Fault] = []
+    /// For the next check; of the files that are right.
+    public internal(set) var stamps: FileStamps
+    /// What the files take on the device.
+    public internal(set) var sizeOnDisk = ByteCount.zero
+    /// Bytes that had to be read.
+    public internal(set) var bytesRead = ByteCount.zero
+
+    init(stamps: FileStamps) {
+      self.stamps = stamps
+    }
+
+    /// Of content that cannot be looked at, because something of it is missing.
+    public init(_ fault: Fault) {
+      faults = [fault]
+      stamps = FileStamps(unknown: 0)
+    }
+
+    /// Whether every file is the manifest's.
+    public var isWhole: Bool { faults.isEmpty }
+  }
+
+  /// How much of the content has to be read.
+  public enum Depth: Sendable {
+    /// Every byte.
+    case everything
+    /// The bytes of files that are not as they were at an earlier check.
+    case changes(since: FileStamps)
+    /// None: a file of the right length counts as right. Only for content that this process has just written and synced.
+    case lengths
+  }
+
+  private let manifest: Manifest
+  private let path: String
+  private let isStopped: @Sendable () -> Bool
+
+  /// Of the content that lies at `path`; the check ends with `CancellationError` soon after `isStopped` says so.
+  public init(_ manifest: Manifest, at path: String, isStopped: @escaping @Sendable () -> Bool = { false }) {
+    self.manifest = manifest
+    self.path = path
+    self.isStopped = isStopped
+  }
+
+  /// Throws `SystemError` where a file cannot be read, `ENOENT` when there is nothing at the path.
+  public func run(_ depth: Depth, now: Timestamp) throws -> Finding {
+    let directory = try Directory(opening: path)
+    var finding = Finding(stamps: FileStamps(unknown: manifest.files.count))
+    for (index, file) in manifest.files.enumerated() {
+      guard let kind = try check(file, index: index, depth, now: now, in: directory, &finding) else {
+        continue
+      }
+      finding.stamps.stamps[index] = nil
+      finding.faults.append(Fault(path: file.path.text, kind))
+    }
+    return finding
+  }
+
+  private func check(
+    _ file: ManifestFile, index: Int, _ depth: Depth, now: Timestamp, in directory: borrowing Directory,
+    _ finding: inout Finding
+  ) throws -> Fault.Kind? {
+    guard let length = try directory.lengthOfFile(at: file.path) else { return .missing }
+    guard length == file.length.rawValue else { return .damaged }
+    let descriptor = try directory.openFileKeepingAccessTime(at: file.path)
+    let status = try descriptor.status()
+    finding.sizeOnDisk += status.allocated
+    finding.stamps.stamps[index] = FileStamp(status, now: now)
+    switch depth {
+    case .lengths: return nil
+    case .changes(let earlier)
+    where earlier.stamps[index] == FileStamp(inode: status.inode, changed: status.changed):
+      // It was old enough then, whatever the clock says now.
+      finding.stamps.stamps[index] = earlier.stamps[index]
+      return nil
+    case .changes, .everything: break
+    }
+    finding.bytesRead += file.length
+    return try digest(of: descriptor, length: file.length.rawValue) == file.digest ? nil : .damaged
+  }
+
+  private func digest(of file: borrowing FileDescriptor, length: Int64) throws -> SHA256Digest? {
+    var hasher = SHA256Hasher()
+    let isWhole = try FileDigest.forEachChunk(of: file, in: 0..<length) { bytes in
+      if isStopped() { throw CancellationError() }
+      hasher.update(bytes)
+    }
+    return isWhole ? hasher.finalize() : nil
+  }
+}
+
+extension Directory {
+  /// Opens the file at `path` for reading, without that counting as a use of it where this process may say so.
+  fileprivate func openFileKeepingAccessTime(at path: PackagePath) throws(SystemError) -> FileDescriptor {
+    try withParent(of: path.segments[...], creating: false) { directory, name throws(SystemError) in
+      do throws(SystemError) {
+        return try directory.open(name, .readOnly, options: .keepAccessTime)
+      } catch {
+        guard error.isNotPermitted else { throw error }
+        return try directory.open(name, .readOnly)
+      }
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import Commerce
+import CoreTypes
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import SystemCalls
+
+extension ControlInterface {
+  func addLibrary(to routes: inout APIRoutes) {
+    routes.on(.get, "/v1/library") { _, _ in
+      try .json(LibraryResponse(items: await library.items()))
+    }
+    routes.on(.delete, "/v1/library/{product}") { _, parameters in
+      let product = try Self.product(parameters)
+      let removed = try await Self.online { try await library.remove(product) }
+      guard !removed.isEmpty else { throw Self.unknown(product) }
+      for item in removed { hub.publish(.library(LibraryEvent(change: .removed, item: item))) }
+      return HTTPResponse(status: .noContent)
+    }
+    routes.on(.post, "/v1/library/{product}/verify") { _, parameters in
+      let items = try await verify(try Self.product(parameters))
+      return try .json(LibraryVerificationResponse(items: items))
+    }
+    routes.on(.post, "/v1/library/{product}/repair") { _, parameters in
+      let product = try Self.product(parameters)
+      guard try await verify(product).contains(where: { $0.state == .damaged }) else {
+        return try .json(LibraryRepairResponse(downloads: []))
+      }
+      try await transactions.refetch(product)
+      return try .json(
+        LibraryRepairResponse(downloads: await downloads.unfinished(of: product)), status: .accepted)
+    }
+    for (name, isPinned) in [("pin", true), ("unpin", false)] {
+      routes.on(.post, "/v1/library/{product}/\(name)") { _, parameters in
+        let product = try Self.product(parameters)
+        guard try await Self.online({ try await library.setPinned(isPinned, product) }) else {
+          throw Self.unknown(product)
+        }
+        let items = try await items(of: product)
+        for item in items { hub.publish(.library(LibraryEvent(change: .changed, item: item))) }
+        return try .json(LibraryResponse(items: items))
+      }
+    }
+  }
+
+  /// Checks every byte of the product's content, and tells observers what changed by that.
+  private func verify(_ product: ProductIdentifier) async throws -> [LibraryVerification] {
+    let before = try await items(of: product)
+    let found = try await Self.online { try await library.verify(product) }
+    guard !found.isEmpty else { throw Self.unknown(product) }
+    for item in try await items(of: product)
+    where before.contains(where: { $0.version == item.version && $0.state != item.state }) {
+      hub.publish(.library(LibraryEvent(change: .changed, item: item)))
+    }
+    return found
+  }
+
+  private func items(of product: ProductIdentifier) async throws -> [LibraryItem] {
+    try await library.items().filter { $0.product == product }
+  }
+
+  /// What `status` says of the library.
+  func libraryStatus() async throws -> (state: LibraryItem.State, free: ByteCount, length: ByteCount) {
+    let items = try await library.items()
+    let length = items.reduce(ByteCount.zero) { $0 + ($1.lengthOnDisk ?? .zero) }
+    guard library.availability == .online else { return (.offline, .zero, length) }
+    let free = try await BlockingPool.shared.run { () throws(SystemError) in
+      try FileSystem.freeSpace(at: library.paths.library)
+    }
+    return (items.contains { $0.state == .damaged } ? .damaged : .present, free, length)
+  }
+
+  private static func product(_ parameters: PathParameters) throws(Problem) -> ProductIdentifier {
+    guard let product = ProductIdentifier(parameters["product"]) else {
+      throw Problem(.libraryItemUnknown, "that is no product's identifier")
+    }
+    return product
+  }
+
+  private static func unknown(_ product: ProductIdentifier) -> Problem {
+    Problem(.libraryItemUnknown, "the library does not hold \(product)")
+  }
+
+  private static func online<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+    do {
+      return try await body()
+    } catch let error as LibraryOfflineError {
+      throw Problem(.libraryOffline, error.reason)
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import Commerce
+import ContentPackage
+import CoreTypes
+import PullboxAPI
+import ServiceRuntime
+import Synchronization
+import SystemCalls
+
+extension Library {
+  /// Reads every byte of the product's content, or of all there is, two items at a time, and notes what is damaged.
+  func verify(_ product: ProductIdentifier? = nil) async throws -> [LibraryVerification] {
+    let records = try await BlockingPool.shared.run { [self] in
+      try requireOnline()
+      return try database.libraryRecords().filter { product == nil || $0.product == product }
+    }
+    return try await withThrowingTaskGroup(of: (Int, LibraryVerification).self) { group in
+      var remaining = records.enumerated().makeIterator()
+      var findings: [(Int, LibraryVerification)] = []
+      func startNext() {
+        guard let (index, record) = remaining.next() else { return }
+        group.addTask { [self] in
+          let finding = try await exclusion.run(record.product) {
+            try await check(record, everything: true)
+          }
+          return (
+            index,
+            LibraryVerification(
+              product: record.product, version: record.version,
+              state: finding.isWhole ? .present : .damaged, bytesRead: finding.bytesRead,
+              faults: finding.faults.map {
+                .init(path: $0.path, kind: $0.kind == .missing ? .missing : .damaged)
+              })
+          )
+        }
+      }
+      for _ in 0..<Self.checking.threads { startNext() }
+      while let finding = try await group.next() {
+        findings.append(finding)
+        startNext()
+      }
+      return findings.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+  }
+
+  /// Compares content with its manifest and notes what was found. The caller has the product to itself.
+  func check(_ record: LibraryRecord, everything: Bool) async throws -> ContentCheck.Finding {
+    let known = try await BlockingPool.shared.run { [self] () -> (Manifest?, [UInt8]?) in
+      (try manifest(of: record), everything ? nil : try database.stamps(of: record))
+    }
+    guard let manifest = known.0 else {
+      try await note(record, isDamaged: true, stamps: FileStamps(unknown: 0))
+      return ContentCheck.Finding(.init(path: "", .damaged))
+    }
+    let stamps = known.1.flatMap { FileStamps(encoded: $0, files: manifest.files.count) }
+    do {
+      let finding = try await run(
+        stamps.map { .changes(since: $0) } ?? .everything, on: manifest, at: directory(of: record))
+      var checked = record
+      checked.sizeOnDisk = finding.sizeOnDisk
+      if record.isDamaged == finding.isWhole || finding.bytesRead > .zero {
+        try await note(checked, isDamaged: !finding.isWhole, stamps: finding.stamps)
+      }
+      return finding
+    } catch let error as SystemError where error.isFileMissing {
+      // Another program removed all of it while the library is there.
+      try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        try forget(record)
+      }
+      return ContentCheck.Finding(.init(path: "", .missing))
+    }
+  }
+
+  private func note(_ record: LibraryRecord, isDamaged: Bool, stamps: FileStamps) async throws {
+    try await BlockingPool.shared.run { [self] in
+      var record = record
+      if isDamaged, !record.isDamaged {
+        log.warning("content is damaged", ["path": LogValue(directory(of: record))])
+      }
+      record.isDamaged = isDamaged
+      record.lastOpened = try lastOpened(record) ?? record.lastOpened
+      try database.note(record, stamps: stamps)
+    }
+  }
+
+  /// Runs the check off the cooperative pool; a cancelled task ends it.
+  func run(
+    _ depth: ContentCheck.Depth, on manifest: Manifest, at path: String
+  ) async throws -> ContentCheck.Finding {
+    let isCancelled = CancellationMark()
+    let now = clock.now()
+    return try await withTaskCancellationHandler {
+      try await Self.checking.run {
+        try ContentCheck(manifest, at: path, isStopped: { isCancelled.isSet }).run(depth, now: now)
+      }
+    } onCancel: {
+      isCancelled.set()
+    }
+  }
+
+  /// When a reader opened the content last, as far as the file system tells; nil where it was not since it was placed. Blocks.
+  func lastOpened(_ record: LibraryRecord) throws -> Timestamp? {
+    guard let status = try FileSystem.status(of: "\(paths.library)/\(record.relativePath)") else {
+      return nil
+    }
+    // Placing itself leaves the time of its own.
+    return status.accessed > record.placedAt + .seconds(1) ? status.accessed : nil
+  }
+
+  /// Pins every version of the product, so that none is removed to make room, or ends that. False when the library holds
+  /// none of it.
+  func setPinned(_ isPinned: Bool, _ product: ProductIdentifier) async throws -> Bool {
+    try await exclusion.run(product) {
+      try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        guard try database.setPinned(isPinned, of: product) else { return false }
+        try writePin(isPinned, of: product)
+        return true
+      }
+    }
+  }
+}
+
+/// Tells a blocking call that its task was cancelled.
+private final class CancellationMark: Sendable {
+  private let mark = Atomic(false)
+
+  var isSet: Bool { mark.load(ordering: .relaxed) }
+  func set() { mark.store(true, ordering: .relaxed) }
+}

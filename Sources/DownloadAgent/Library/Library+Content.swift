@@ -1,0 +1,135 @@
+import Commerce
+import ContentPackage
+import CoreTypes
+import Crypto
+import PullboxAPI
+import ServiceRuntime
+import SystemCalls
+
+extension Library {
+  /// What need not be fetched of other content: files, or pieces, with the same SHA-256 lie there, as far as it is whole.
+  struct Source: Sendable {
+    let manifest: Manifest
+    /// The directory that holds the files.
+    let path: String
+  }
+
+  /// The item that holds the content of `terms`, compared with the manifest that they name; nil when it is not here, or is
+  /// not right. What was right and is not any more is damaged from now on.
+  func held(_ terms: DownloadTerms) async throws -> LibraryItem? {
+    try await exclusion.run(terms.product) {
+      let record = try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        return try database.libraryRecord(of: terms.product, version: terms.version)
+      }
+      guard let record, record.digest == terms.digest, record.manifestDigest == terms.manifestDigest else {
+        return nil
+      }
+      guard try await check(record, everything: false).isWhole else { return nil }
+      var whole = record
+      whole.isDamaged = false
+      return whole.item(in: paths.library)
+    }
+  }
+
+  /// Content that shares bytes with `manifest`, in the order in which it is worth a look: what is placed as the same version
+  /// and is damaged, the same package of another product, and the version that the server says this device has completed.
+  func sources(for manifest: Manifest, previous: PreviousContent?) async throws -> [Source] {
+    try await BlockingPool.shared.run { [self] in
+      try requireOnline()
+      var records: [LibraryRecord] = []
+      if let own = try database.libraryRecord(of: manifest.product, version: manifest.version) {
+        records.append(own)
+      }
+      records += try database.libraryRecords(digest: manifest.digest).filter { !records.contains($0) }
+      if let previous,
+        let earlier = try database.libraryRecord(of: manifest.product, version: previous.version),
+        earlier.digest == previous.digest, !records.contains(earlier)
+      {
+        records.append(earlier)
+      }
+      return try records.compactMap { record in
+        try self.manifest(of: record).map { Source(manifest: $0, path: directory(of: record)) }
+      }
+    }
+  }
+
+  /// Places content as `body` does at the path that it is given, replaces what is there, and keeps the manifest beside it.
+  func place(
+    _ manifest: Manifest, at now: Timestamp, _ body: @Sendable (String) async throws -> PlacedContent
+  ) async throws -> LibraryItem {
+    try await exclusion.run(manifest.product) {
+      let target = directory(of: manifest.product, version: manifest.version)
+      try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        try write(manifest)
+        // What is there has no claim to the name: it has no record, or is damaged.
+        try moveAside(target)
+      }
+      _ = try await body(target)
+      return try await BlockingPool.shared.run { [self] in
+        // It was verified piece by piece as it was written, and synced.
+        let finding = try ContentCheck(manifest, at: target).run(.lengths, now: clock.now())
+        guard finding.isWhole else { throw StepFailure.retry(.storageFailure) }
+        let record = LibraryRecord(manifest, placedAt: now, sizeOnDisk: finding.sizeOnDisk)
+        try database.save(record, stamps: finding.stamps)
+        emptyTrash()
+        return record.item(in: paths.library)
+      }
+    }
+  }
+
+  /// The item of content that an earlier process placed and had not recorded when it ended; nil when nothing is there, or
+  /// something else. Reads every byte.
+  func recordPlaced(_ manifest: Manifest, at now: Timestamp) async throws -> LibraryItem? {
+    try await exclusion.run(manifest.product) {
+      let target = directory(of: manifest.product, version: manifest.version)
+      let isThere = try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        return try FileSystem.status(of: target) != nil
+      }
+      guard isThere else { return nil }
+      let finding = try await run(ContentCheck.Depth.everything, on: manifest, at: target)
+      guard finding.isWhole else { return nil }
+      return try await BlockingPool.shared.run { [self] in
+        try write(manifest)
+        let record = LibraryRecord(manifest, placedAt: now, sizeOnDisk: finding.sizeOnDisk)
+        try database.save(record, stamps: finding.stamps)
+        return record.item(in: paths.library)
+      }
+    }
+  }
+
+  /// Removes every version of the product, and returns the removed items.
+  func remove(_ product: ProductIdentifier) async throws -> [LibraryItem] {
+    try await exclusion.run(product) {
+      try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        let records = try database.libraryRecords().filter { $0.product == product }
+        try remove(records)
+        return records.map { $0.item(in: paths.library) }
+      }
+    }
+  }
+
+  /// Takes content out, and its records. Blocks; the caller has the products to itself.
+  func remove(_ records: [LibraryRecord]) throws {
+    for record in records {
+      try moveAside(directory(of: record))
+      try forget(record)
+    }
+    emptyTrash()
+  }
+
+  /// Everything that is placed, by product and version.
+  func items() async throws -> [LibraryItem] {
+    try await BlockingPool.shared.run { [self] in
+      let isOffline = try look() != .online
+      return try database.libraryRecords().map { record in
+        var record = record
+        if !isOffline { record.lastOpened = try lastOpened(record) ?? record.lastOpened }
+        return record.item(in: paths.library, isOffline: isOffline)
+      }
+    }
+  }
+}

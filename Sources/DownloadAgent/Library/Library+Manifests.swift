@@ -1,0 +1,120 @@
+import Commerce
+import ContentPackage
+import CoreTypes
+import Crypto
+import PullboxAPI
+import ServiceRuntime
+import SystemCalls
+
+// Manifests lie beside the content, hidden from a plain listing, so that the library explains itself without the agent's
+// records: `PRODUCT/.pullbox/VERSION` holds the canonical bytes, and `PRODUCT/.pullbox/pinned` is there for what is pinned.
+// Every call blocks.
+extension Library {
+  private static let folderName = ".pullbox"
+  private static let pinName = "pinned"
+
+  private func folder(of product: ProductIdentifier) -> String {
+    "\(paths.library)/\(product)/\(Self.folderName)"
+  }
+
+  private func path(of product: ProductIdentifier, _ version: ContentVersion) -> String {
+    "\(folder(of: product))/\(version)"
+  }
+
+  func write(_ manifest: Manifest) throws(SystemError) {
+    try FileSystem.createDirectories(folder(of: manifest.product))
+    try DurableFile.write(
+      manifest.canonicalBytes().span, to: path(of: manifest.product, manifest.version))
+  }
+
+  /// The manifest that the record was placed by; nil when it is missing, or another lies there.
+  func manifest(of record: LibraryRecord) throws(SystemError) -> Manifest? {
+    guard let digest = record.manifestDigest,
+      let bytes = try read(path(of: record.product, record.version))
+    else { return nil }
+    return try? UnverifiedManifest(bytes).verified(against: digest)
+  }
+
+  private func read(_ path: String) throws(SystemError) -> [UInt8]? {
+    guard let status = try FileSystem.status(of: path), status.kind == .regular,
+      status.length <= PackageLimits.standard.maximumManifestLength
+    else { return nil }
+    return try FileSystem.read(path, upTo: PackageLimits.standard.maximumManifestLength)
+  }
+
+  /// Drops the record, the manifest and what is empty then.
+  func forget(_ record: LibraryRecord) throws {
+    try FileSystem.removeFile(path(of: record.product, record.version))
+    try database.remove(record)
+    guard try database.libraryRecords().allSatisfy({ $0.product != record.product }) else { return }
+    try FileSystem.removeRecursively(folder(of: record.product))
+    let directory = "\(paths.library)/\(record.product)"
+    if try FileSystem.status(of: directory)?.kind == .directory, try FileSystem.list(directory).isEmpty {
+      try FileSystem.removeRecursively(directory)
+    }
+  }
+
+  func writePin(_ isPinned: Bool, of product: ProductIdentifier) throws(SystemError) {
+    let path = "\(folder(of: product))/\(Self.pinName)"
+    guard isPinned else {
+      try FileSystem.removeFile(path)
+      return
+    }
+    try FileSystem.createDirectories(folder(of: product))
+    let nothing: [UInt8] = []
+    try DurableFile.write(nothing.span, to: path)
+  }
+
+  /// Puts the manifests that an earlier version of the agent kept in its records beside the content.
+  func moveManifests() throws {
+    for (record, bytes) in try database.manifestsInRecords() {
+      var record = record
+      if try FileSystem.status(of: directory(of: record)) != nil,
+        let manifest = try? UnverifiedManifest(bytes).proposed(), manifest.product == record.product,
+        manifest.version == record.version, manifest.digest == record.digest
+      {
+        try write(manifest)
+        record.manifestDigest = manifest.manifestDigest
+      }
+      try database.save(record, stamps: nil)
+    }
+  }
+
+  /// Makes records of the content that lies in the library with its manifest. Nothing of it counts as checked.
+  func importContent() throws {
+    var count = 0
+    for entry in try FileSystem.list(paths.library) where entry.kind == .directory {
+      guard let product = ProductIdentifier(entry.name),
+        try FileSystem.status(of: folder(of: product))?.kind == .directory
+      else { continue }
+      let names = try FileSystem.list(folder(of: product)).map(\.name)
+      for name in names {
+        guard let version = ContentVersion(name), version.description == name,
+          try database.libraryRecord(of: product, version: version) == nil,
+          let record = try recordOfContent(product, version, isPinned: names.contains(Self.pinName))
+        else { continue }
+        try database.save(record, stamps: nil)
+        count += 1
+      }
+    }
+    log.info("records were made of what the library holds", ["count": LogValue(count)])
+  }
+
+  private func recordOfContent(
+    _ product: ProductIdentifier, _ version: ContentVersion, isPinned: Bool
+  ) throws -> LibraryRecord? {
+    let path = path(of: product, version)
+    let content = directory(of: product, version: version)
+    guard try FileSystem.status(of: content)?.kind == .directory,
+      let status = try FileSystem.status(of: path),
+      let bytes = try read(path), let manifest = try? UnverifiedManifest(bytes).proposed(),
+      manifest.product == product, manifest.version == version
+    else { return nil }
+    let finding = try ContentCheck(manifest, at: content).run(.lengths, now: clock.now())
+    // The manifest is written just before the content is placed.
+    var record = LibraryRecord(manifest, placedAt: status.modified, sizeOnDisk: finding.sizeOnDisk)
+    record.isPinned = isPinned
+    record.isDamaged = !finding.isWhole
+    return record
+  }
+}

@@ -1,0 +1,72 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import ServiceRuntime
+import SystemCalls
+
+extension Library {
+  /// What the rest of the agent says about removing content, and is told of it.
+  struct EvictionAdvice: Sendable {
+    /// The products that can be fetched again, and that nothing unfinished needs. To be asked when room is short.
+    var removable: @Sendable () async -> Set<ProductIdentifier>
+    var noteRemoval: @Sendable (LibraryItem) async -> Void
+  }
+
+  /// Promises the room to the job. Where a quota is set, content of other products that can be fetched again is removed for
+  /// it, if that is enough. Throws ``InsufficientSpaceError``.
+  func reserve(
+    _ need: SpaceNeed, for job: ContentJobIdentifier, of product: ProductIdentifier, allocating: Bool
+  ) async throws -> SpaceReservation {
+    do {
+      return try await admit(job, need, allocating: allocating)
+    } catch let error as InsufficientSpaceError {
+      guard space.quota != nil, try await evict(error.shortage.missing, keeping: product) else { throw error }
+      return try await admit(job, need, allocating: allocating)
+    }
+  }
+
+  private func admit(
+    _ job: ContentJobIdentifier, _ need: SpaceNeed, allocating: Bool
+  ) async throws -> SpaceReservation {
+    try await BlockingPool.shared.run { [self] in
+      try requireOnline()
+      return try space.admit(job, needing: need, allocating: allocating)
+    }
+  }
+
+  /// False when nothing was removed, since all that may be would not be enough.
+  private func evict(_ missing: ByteCount, keeping product: ProductIdentifier) async throws -> Bool {
+    guard let advice = evictionAdvice else { return false }
+    let removable = await advice.removable()
+    let selected = try await BlockingPool.shared.run { [self] in
+      let records = try database.libraryRecords()
+      let candidates = try records.filter {
+        !$0.isPinned && $0.product != product && removable.contains($0.product)
+      }
+      .map { record in
+        var record = record
+        record.lastOpened = try lastOpened(record) ?? record.lastOpened
+        return Eviction.Candidate(
+          record: record,
+          isSuperseded: records.contains { $0.product == record.product && $0.version > record.version })
+      }
+      return Eviction.selection(from: candidates, toFree: missing)
+    }
+    for record in selected {
+      try await exclusion.run(record.product) {
+        try await BlockingPool.shared.run { [self] in
+          try requireOnline()
+          try remove([record])
+        }
+      }
+      log.info("content was removed to make room", ["path": LogValue(directory(of: record))])
+      await advice.noteRemoval(record.item(in: paths.library))
+    }
+    return !selected.isEmpty
+  }
+}
+
+extension SpaceShortage {
+  /// What has to become free.
+  var missing: ByteCount { needed - (free - reserve) }
+}

@@ -1,0 +1,92 @@
+import CoreTypes
+import PullboxAPI
+import Synchronization
+import SystemCalls
+
+/// Keeps the books of the library's space: asks the file system, and the ``SpaceLedger``, before anything is written. Every
+/// call blocks.
+final class LibrarySpace: Sendable {
+  typealias Ledger = SpaceLedger<ContentJobIdentifier>
+
+  private let paths: StatePaths
+  private let database: AgentDatabase
+  private let ledger: Mutex<Ledger>
+  /// What was asked for and refused last, of each job that waits for room.
+  private let refused = Mutex<[ContentJobIdentifier: (need: SpaceNeed, shortage: SpaceShortage)]>([:])
+
+  init(paths: StatePaths, database: AgentDatabase, reserve: ByteCount, quota: ByteCount?) {
+    self.paths = paths
+    self.database = database
+    ledger = Mutex(Ledger(reserve: reserve, quota: quota))
+  }
+
+  /// What stays free on the file system.
+  var reserve: ByteCount { ledger.withLock { $0.reserve } }
+  /// What content and staged bytes may take together.
+  var quota: ByteCount? { ledger.withLock { $0.quota } }
+
+  /// Promises `need` to the job, in place of what it had been promised; throws ``InsufficientSpaceError`` where there is no room for
+  /// it. `allocating`: what is promised is taken from the file system at once, where that can be done, so that other programs
+  /// cannot take it.
+  func admit(
+    _ job: ContentJobIdentifier, needing need: SpaceNeed, allocating: Bool
+  ) throws -> SpaceReservation {
+    // What an earlier run of the job has allocated is not its content.
+    try FileSystem.removeFile(ballast(of: job))
+    let volume = try volume(for: job)
+    let shortage = ledger.withLock { $0.admit(job, needing: need, in: volume) }
+    refused.withLock { $0[job] = shortage.map { (need: need, shortage: $0) } }
+    if let shortage { throw InsufficientSpaceError(shortage: shortage) }
+    let reservation = SpaceReservation(of: need.total) { [weak self] outstanding in
+      self?.note(job, outstanding)
+    }
+    if allocating { try reservation.allocate(at: ballast(of: job)) }
+    return reservation
+  }
+
+  /// What the job lacks now; nil when ``admit(_:needing:allocating:)`` would admit it.
+  func shortage(of need: SpaceNeed, for job: ContentJobIdentifier) throws -> SpaceShortage? {
+    let volume = try volume(for: job)
+    return ledger.withLock { ledger in
+      ledger.release(job)
+      return ledger.shortage(of: need, in: volume)
+    }
+  }
+
+  /// Why the job waits for room, in the numbers of its last try; nil when it does not.
+  func shortage(of job: ContentJobIdentifier) -> SpaceShortage? {
+    refused.withLock { $0[job]?.shortage }
+  }
+
+  /// The jobs that were refused and would be admitted now: the file system, or the quota, says so.
+  func jobsWithRoom() throws -> [ContentJobIdentifier] {
+    try refused.withLock { $0.mapValues { $0.need } }.filter { job, need in
+      try shortage(of: need, for: job) == nil
+    }.map(\.key)
+  }
+
+  /// The job is over.
+  func forget(_ job: ContentJobIdentifier) {
+    refused.withLock { $0[job] = nil }
+  }
+
+  private func note(_ job: ContentJobIdentifier, _ outstanding: ByteCount?) {
+    ledger.withLock { ledger in
+      if let outstanding { ledger.setPromise(to: job, outstanding) } else { ledger.release(job) }
+    }
+  }
+
+  /// A file in the staging folder that no job has as its name.
+  private func ballast(of job: ContentJobIdentifier) -> String { "\(paths.staging)/\(job).reserved" }
+
+  private func volume(for job: ContentJobIdentifier) throws -> Ledger.Volume {
+    let free = try FileSystem.freeSpace(at: paths.staging)
+    let records = try database.libraryRecords()
+    let placed = records.reduce(ByteCount.zero) { $0 + $1.sizeOnDisk }
+    let removable = records.filter { !$0.isPinned }.reduce(ByteCount.zero) { $0 + $1.sizeOnDisk }
+    guard quota != nil else { return Ledger.Volume(free: free, used: placed, removable: removable) }
+    // Bytes that are staged for this job are not needed again, and are there all the same.
+    let staged = try FileSystem.allocatedSize(of: paths.staging)
+    return Ledger.Volume(free: free, used: placed + staged, removable: removable)
+  }
+}

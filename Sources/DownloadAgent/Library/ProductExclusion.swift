@@ -1,0 +1,48 @@
+import Commerce
+import Synchronization
+
+/// Lets one task at a time work on a product's content, in the order in which they ask; different products are free of each
+/// other.
+final class ProductExclusion: Sendable {
+  private typealias Waiter = CheckedContinuation<Void, Never>
+
+  /// The products that are worked on, each with those who wait for it.
+  private let waiting = Mutex<[ProductIdentifier: [Waiter]]>([:])
+
+  /// Runs `body` once nothing else works on the product. Waiting is not ended by cancellation; what a cancelled body does is
+  /// its own matter.
+  func run<Value: Sendable>(
+    _ product: ProductIdentifier, _ body: () async throws -> Value
+  ) async rethrows -> Value {
+    await enter(product)
+    defer { leave(product) }
+    return try await body()
+  }
+
+  private func enter(_ product: ProductIdentifier) async {
+    await withCheckedContinuation { (waiter: Waiter) in
+      let isFree = waiting.withLock { waiting in
+        guard waiting[product] != nil else {
+          waiting[product] = []
+          return true
+        }
+        waiting[product]?.append(waiter)
+        return false
+      }
+      if isFree { waiter.resume() }
+    }
+  }
+
+  private func leave(_ product: ProductIdentifier) {
+    let next = waiting.withLock { waiting -> Waiter? in
+      guard var waiters = waiting[product], !waiters.isEmpty else {
+        waiting[product] = nil
+        return nil
+      }
+      let next = waiters.removeFirst()
+      waiting[product] = waiters
+      return next
+    }
+    next?.resume()
+  }
+}

@@ -1,0 +1,78 @@
+import Commerce
+import ContentPackage
+import CoreTypes
+import Crypto
+import PullboxAPI
+
+/// What the agent knows of a placed version of a product.
+struct LibraryRecord: Hashable, Sendable {
+  let product: ProductIdentifier
+  let version: ContentVersion
+  /// The file that a package of kind file was placed as; nil for a folder.
+  var name: String?
+  /// The package's.
+  var digest: SHA256Digest
+  /// Nil for content that an earlier version of the agent placed without a manifest.
+  var manifestDigest: SHA256Digest?
+  /// Of the files together, as the manifest says.
+  var length: ByteCount
+  /// What the files took on the device at the last check.
+  var sizeOnDisk: ByteCount
+  var placedAt: Timestamp
+  var title: String?
+  /// When a reader was last seen to have opened it.
+  var lastOpened: Timestamp?
+  /// Never removed to make room.
+  var isPinned = false
+  /// The last check found bytes that are not the manifest's, or bytes missing.
+  var isDamaged = false
+
+  /// What the manifest says, and whether it was placed as that at `placedAt`.
+  init(_ manifest: Manifest, placedAt: Timestamp, sizeOnDisk: ByteCount) {
+    self.init(
+      product: manifest.product, version: manifest.version, name: manifest.name, digest: manifest.digest,
+      manifestDigest: manifest.manifestDigest, length: manifest.unpackedLength, sizeOnDisk: sizeOnDisk,
+      placedAt: placedAt, title: manifest.displayTitle)
+  }
+
+  init(
+    product: ProductIdentifier, version: ContentVersion, name: String?, digest: SHA256Digest,
+    manifestDigest: SHA256Digest?, length: ByteCount, sizeOnDisk: ByteCount, placedAt: Timestamp,
+    title: String?, lastOpened: Timestamp? = nil, isPinned: Bool = false, isDamaged: Bool = false
+  ) {
+    self.product = product
+    self.version = version
+    self.name = name
+    self.digest = digest
+    self.manifestDigest = manifestDigest
+    self.length = length
+    self.sizeOnDisk = sizeOnDisk
+    self.placedAt = placedAt
+    self.title = title
+    self.lastOpened = lastOpened
+    self.isPinned = isPinned
+    self.isDamaged = isDamaged
+  }
+
+  /// For what was opened never: when it came.
+  var lastUse: Timestamp { max(lastOpened ?? placedAt, placedAt) }
+
+  /// The version's directory and, for a single file, its name, below the library.
+  var relativePath: String { "\(product)/\(version)" + (name.map { "/\($0)" } ?? "") }
+
+  /// The name of the single file in a path that an earlier version of the agent recorded: it held the library's own path as
+  /// well. Nil for a folder.
+  static func name(in path: String, product: ProductIdentifier, version: ContentVersion) -> String? {
+    let parts = path.split(separator: "/").suffix(3).map(String.init)
+    return parts.count == 3 && parts[0] == product.description && parts[1] == version.description
+      ? parts[2] : nil
+  }
+
+  /// What the control interface shows, with absolute paths if `library` is one.
+  func item(in library: String, isOffline: Bool = false) -> LibraryItem {
+    LibraryItem(
+      product: product, version: version, path: "\(library)/\(relativePath)", digest: digest, length: length,
+      placedAt: placedAt, title: title, state: isOffline ? .offline : isDamaged ? .damaged : .present,
+      lengthOnDisk: sizeOnDisk, lastOpened: lastOpened, pinned: isPinned ? true : nil)
+  }
+}

@@ -1,0 +1,39 @@
+import CoreTypes
+import ServiceRuntime
+import SystemCalls
+
+/// Looks now and then whether the library is there and has room, and lets go on what waited for that: no service is asked, and
+/// no delay is waited for.
+struct LibraryWatch: Sendable {
+  /// Between two looks while something waits, and otherwise.
+  static let intervals: (waiting: Duration, quiet: Duration) = (.seconds(2), .seconds(10))
+
+  let library: Library
+  let downloads: DownloadManager
+  let clock: any MonotonicClock
+  let log: Log
+
+  /// Until the task is cancelled.
+  func run() async {
+    var wasOnline = true
+    while !Task.isCancelled {
+      do {
+        let isOnline = try await BlockingPool.shared.run { [library] in try library.look() == .online }
+        if isOnline != wasOnline { await downloads.libraryChanged(isOnline: isOnline) }
+        wasOnline = isOnline
+        if isOnline {
+          let jobs = try await BlockingPool.shared.run { [library] in try library.space.jobsWithRoom() }
+          if !jobs.isEmpty { await downloads.roomAppeared(for: jobs) }
+        }
+      } catch {
+        log.warning("the library cannot be looked at", ["error": LogValue(error)])
+      }
+      let isWaited = await downloads.waitsForLibrary
+      do {
+        try await clock.sleep(for: isWaited || !wasOnline ? Self.intervals.waiting : Self.intervals.quiet)
+      } catch {
+        return
+      }
+    }
+  }
+}

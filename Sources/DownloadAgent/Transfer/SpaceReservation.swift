@@ -1,0 +1,129 @@
+import ContentPackage
+import CoreTypes
+import Synchronization
+import SystemCalls
+
+/// Room that one job was promised, until it has written all of it or ends. What is not written when this value goes is free
+/// for others. Every call blocks for a moment.
+final class SpaceReservation: Sendable {
+  /// In steps of so much allocated room is given back, just before it is written.
+  private static let step = ByteCount.mebibytes(8)
+
+  private struct State: ~Copyable {
+    var remaining: ByteCount
+    var ballast: FileDescriptor?
+    var ballastLength = ByteCount.zero
+    var ballastPath = ""
+  }
+
+  private let state: Mutex<State>
+  /// What is still to be written and not allocated; nil at the end.
+  private let note: @Sendable (ByteCount?) -> Void
+
+  init(of total: ByteCount, note: @escaping @Sendable (ByteCount?) -> Void) {
+    state = Mutex(State(remaining: total, ballast: nil))
+    self.note = note
+  }
+
+  deinit { release() }
+
+  /// Takes the room from the file system, as a file at `path`. Where the file system cannot do that nothing happens; throws
+  /// where the room is not there.
+  func allocate(at path: String) throws(SystemError) {
+    try state.withLock { state throws(SystemError) in
+      guard state.ballast == nil, state.remaining > .zero else { return }
+      let file = try FileDescriptor.open(
+        path, .writeOnly, options: [.create, .exclusive], permissions: 0o600)
+      state.ballastPath = path
+      do throws(SystemError) {
+        guard try file.allocateIfSupported(state.remaining) else {
+          try FileSystem.removeFile(path)
+          return
+        }
+      } catch {
+        _ = try? FileSystem.removeFile(path)
+        throw error
+      }
+      state.ballastLength = state.remaining
+      state.ballast = consume file
+      note(.zero)
+    }
+  }
+
+  /// To be called before so many of the promised bytes are written.
+  func spend(_ bytes: ByteCount) throws(SystemError) {
+    try state.withLock { state throws(SystemError) in
+      state.remaining = max(state.remaining - bytes, .zero)
+      if state.ballast != nil, state.ballastLength > state.remaining {
+        let length = max(state.remaining - Self.step, .zero)
+        try state.ballast?.truncate(to: length)
+        state.ballastLength = length
+      }
+      note(state.remaining - state.ballastLength)
+    }
+  }
+
+  /// Gives back what was not written.
+  func release() {
+    state.withLock { state in
+      if state.ballast != nil {
+        state.ballast = nil
+        // The next admission of the job, or the next start of the agent, removes what stays.
+        _ = try? FileSystem.removeFile(state.ballastPath)
+      }
+      state.remaining = .zero
+      state.ballastLength = .zero
+      note(nil)
+    }
+  }
+}
+
+/// What the bytes of a package take once they are unpacked, piece by piece.
+struct UnpackedShares: Sendable {
+  /// Packed bytes that wait for their turn take no more than that beside the files.
+  static let maximumSpool = ByteCount.mebibytes(16)
+
+  private let manifest: Manifest
+  private let plan: UnpackPlan
+
+  init(_ manifest: Manifest) {
+    self.manifest = manifest
+    plan = UnpackPlan(manifest)
+  }
+
+  /// What the piece's bytes become: of a deflated file its part of the file.
+  func share(of piece: Int) -> ByteCount {
+    plan.writes(for: piece).reduce(.zero) { sum, write in
+      let file = manifest.files[write.file]
+      guard file.method == .deflated else { return sum + ByteCount(write.slice.count) }
+      // At most 2^20 times 2^33, and a piece's bytes of a file are never without a file's.
+      let slice = ByteCount(write.slice.count)
+      let product = slice.rawValue.multipliedReportingOverflow(by: file.length.rawValue).partialValue
+      return sum + ByteCount(product / max(file.storedLength.rawValue, 1) + 1)
+    }
+  }
+
+  /// What the pieces will take that `pieces` does not have.
+  func need(without pieces: PieceMap) -> SpaceNeed {
+    var unpacked = ByteCount.zero
+    var deflated = ByteCount.zero
+    for piece in 0..<pieces.layout.count where !pieces.isVerified(piece) {
+      unpacked += share(of: piece)
+      for write in plan.writes(for: piece) where manifest.files[write.file].method == .deflated {
+        deflated += ByteCount(write.slice.count)
+      }
+    }
+    return .init(unpacked: unpacked, spool: min(deflated, Self.maximumSpool))
+  }
+
+  /// What copies of other content will take, at most, and what is fetched beside them: of a folder the files that none of
+  /// `sources` has, where files can be linked; otherwise everything.
+  func need(beside sources: [Manifest], linking: Bool) -> SpaceNeed {
+    guard linking, manifest.kind == .folder else { return need(without: PieceMap(manifest)) }
+    let known = Set(sources.flatMap(\.files).map(\.digest))
+    let missing = manifest.files.filter { !known.contains($0.digest) }
+    let spool = missing.filter { $0.method == .deflated }.reduce(ByteCount.zero) { $0 + $1.storedLength }
+    return .init(
+      unpacked: missing.reduce(.zero) { $0 + $1.length }, spool: min(spool, Self.maximumSpool))
+  }
+}

@@ -1,0 +1,240 @@
+import Commerce
+import ContentPackage
+import CoreTypes
+import Crypto
+import PullboxAPI
+import PullboxTesting
+import ServiceRuntime
+import SystemCalls
+import Testing
+
+@testable import DownloadAgent
+
+@Suite struct LibraryTests {
+  @Test("what is whole is held, with where it lies")
+  func held() async throws {
+    let fixture = try LibraryFixture()
+    let package = try FixturePackage.file(length: 1 << 20)
+    #expect(try await fixture.held(package) == nil)
+    let placed = try await fixture.place(package)
+    #expect(placed.path == fixture.path(package, "issue.pdf") && placed.length == .mebibytes(1))
+    #expect(try await fixture.held(package) == placed)
+    #expect(try await fixture.library.items().map(\.path) == [placed.path])
+  }
+
+  @Test(
+    "a page that was removed, cut, or overwritten makes content damaged, and it is not held (D1, K4)",
+    arguments: ["removed", "cut", "overwritten", "folder"])
+  func damaged(how: String) async throws {
+    let fixture = try LibraryFixture()
+    let package = try FixturePackage.folder()
+    try await fixture.place(package)
+    #expect(try await fixture.held(package) != nil)
+    let page = fixture.path(package, "pages/page3.jpg")
+    switch how {
+    case "removed": try FileSystem.removeFile(page)
+    case "cut": try FileDescriptor.open(page, .readWrite).truncate(to: .kibibytes(100))
+    case "folder": try FileSystem.removeRecursively(fixture.path(package, "pages"))
+    default: try fixture.flip(page, at: 650_000)
+    }
+    #expect(try await fixture.held(package) == nil)
+    #expect(try fixture.database.libraryRecords().map(\.isDamaged) == [true])
+    #expect(fixture.lines.current.contains { $0.contains("content is damaged") })
+    try await fixture.place(package)
+    #expect(try await fixture.held(package) != nil)
+    #expect(try fixture.database.libraryRecords().map(\.isDamaged) == [false])
+  }
+
+  @Test("what was not changed since the last check is not read again, what was is")
+  func unchanged() async throws {
+    let fixture = try LibraryFixture()
+    let package = try FixturePackage.folder()
+    try await fixture.place(package)
+    let check = ContentCheck(package.manifest, at: fixture.path(package))
+    let later = SystemWallClock().now() + .seconds(5)
+    let first = try check.run(.everything, now: later)
+    #expect(first.isWhole && first.bytesRead == package.manifest.unpackedLength)
+    #expect(first.sizeOnDisk >= .mebibytes(4))
+    #expect(try check.run(.changes(since: first.stamps), now: later).bytesRead == .zero)
+    let saved = try #require(FileStamps(encoded: first.stamps.encoded, files: package.files.count))
+    #expect(saved == first.stamps)
+    try fixture.flip(fixture.path(package, "pages/page2.jpg"), at: 5)
+    let second = try check.run(.changes(since: saved), now: later)
+    #expect(second.faults.map(\.path) == ["pages/page2.jpg"] && second.bytesRead == ByteCount(700_002))
+  }
+
+  @Test("a file that was changed just now is read again, since its time may be that of another change")
+  func justChanged() async throws {
+    let fixture = try LibraryFixture()
+    let package = try FixturePackage.file(length: 100)
+    try await fixture.place(package)
+    let check = ContentCheck(package.manifest, at: fixture.path(package))
+    let changed = try #require(try FileSystem.status(of: fixture.path(package, "issue.pdf"))).changed
+    let moment = Timestamp(millisecondsSinceEpoch: changed / 1_000_000 + 1)
+    let stamps = try check.run(.everything, now: moment).stamps
+    #expect(try check.run(.changes(since: stamps), now: moment).bytesRead == ByteCount(100))
+  }
+
+  @Test("content that was removed by another program is not held, and its record goes") func vanished()
+    async throws
+  {
+    let fixture = try LibraryFixture()
+    let package = try FixturePackage.file(length: 100)
+    try await fixture.place(package)
+    try FileSystem.removeRecursively(fixture.path(package))
+    #expect(try await fixture.held(package) == nil)
+    #expect(try fixture.database.libraryRecords().isEmpty)
+  }
+
+  @Test("content that the terms name by another manifest is not held, though its bytes are the same")
+  func otherManifest() async throws {
+    let fixture = try LibraryFixture()
+    let package = try FixturePackage.file(length: 100)
+    try await fixture.place(package)
+    var terms = LibraryFixture.terms(package)
+    terms.manifestDigest = .of([1])
+    #expect(try await fixture.library.held(terms) == nil)
+    #expect(try fixture.database.libraryRecords().map(\.isDamaged) == [false])
+  }
+
+  @Test("nothing that lies beside the content is seen in a listing of it")
+  func hidden() async throws {
+    let fixture = try LibraryFixture()
+    let package = try FixturePackage.folder()
+    try await fixture.place(package)
+    let names = try FileSystem.list(fixture.path(package)).map(\.name)
+    #expect(names.sorted() == ["notes", "pages"])
+    let product = FileSystem.parent(of: fixture.path(package))
+    for directory in [product, fixture.paths.library] {
+      let shown = try FileSystem.list(directory).map(\.name).filter { !$0.hasPrefix(".") }
+      #expect(shown.count == 1)
+    }
+  }
+
+  @Test("what is replaced goes at once (D17)")
+  func replaced() async throws {
+    let fixture = try LibraryFixture()
+    let package = try FixturePackage.folder()
+    try await fixture.place(package)
+    try await fixture.place(package)
+    #expect(try FileSystem.list(fixture.paths.trash).isEmpty)
+    #expect(try FileSystem.list(FileSystem.parent(of: fixture.path(package))).count == 2)
+  }
+
+  @Test("removing takes every version, and leaves the others") func removing() async throws {
+    let fixture = try LibraryFixture()
+    let packages = [
+      try FixturePackage.file(length: 10, product: "first"),
+      try FixturePackage.file(length: 11, product: "first", version: "1.1"),
+      try FixturePackage.file(length: 12, product: "second"),
+    ]
+    for package in packages { try await fixture.place(package) }
+    let product = try #require(ProductIdentifier("first"))
+    #expect(try await fixture.library.remove(product).map(\.version.description) == ["1.0", "1.1"])
+    #expect(try fixture.database.libraryRecords().map(\.product.description) == ["second"])
+    #expect(try FileSystem.status(of: fixture.directory.path("library/first")) == nil)
+    #expect(try FileSystem.list(fixture.paths.trash).isEmpty)
+    #expect(try await fixture.library.remove(product).isEmpty)
+  }
+
+  @Test("trash that cannot be removed does not stop the start (R18)", .enabled(if: SmallDisk.isAvailable))
+  func stuckTrash() async throws {
+    let fixture = try LibraryFixture()
+    // A mount point cannot be removed, not even by root.
+    let stuck = "\(fixture.paths.trash)/stuck"
+    try FileSystem.createDirectories(stuck)
+    let mount = try SmallDisk(.mebibytes(1), at: stuck)
+    try DurableFile.write([1].span, to: mount.path("page"))
+    let other = Library(paths: fixture.paths, database: fixture.database)
+    // The first one holds the lock of this library.
+    guard case .offline = try other.look() else {
+      Issue.record("two agents took one library")
+      return
+    }
+    fixture.library.emptyTrash()
+    #expect(fixture.lines.current.contains { $0.contains("cannot be removed") })
+  }
+
+  @Test("two products of one package, one of them damaged: the other is a source, the damaged one too (K4)")
+  func sources() async throws {
+    let fixture = try LibraryFixture()
+    let bytes = FixturePackage.noise(3 << 20, seed: 1)
+    let first = try FixturePackage.file(bytes, product: "first")
+    let second = try FixturePackage.file(bytes, product: "second", name: "zwei.pdf")
+    try await fixture.place(first)
+    try await fixture.place(second)
+    try fixture.flip(fixture.path(first, "issue.pdf"), at: 100)
+    #expect(try await fixture.held(first) == nil)
+    #expect(try await fixture.held(second) != nil)
+    let sources = try await fixture.library.sources(for: first.manifest, previous: nil)
+    #expect(sources.map(\.path) == [fixture.path(first), fixture.path(second)])
+    #expect(sources.map(\.manifest) == [first.manifest, second.manifest])
+  }
+
+  @Test("every byte is checked, all of it or one product's, and what is found is noted")
+  func verify() async throws {
+    let fixture = try LibraryFixture()
+    let packages = try (0..<5).map {
+      try FixturePackage.file(length: 1000, product: "p\($0)", seed: UInt64($0))
+    }
+    for package in packages { try await fixture.place(package) }
+    try fixture.flip(fixture.path(packages[3], "issue.pdf"), at: 10)
+    let findings = try await fixture.library.verify()
+    #expect(findings.map(\.product.description) == ["p0", "p1", "p2", "p3", "p4"])
+    #expect(findings.map(\.faults.count) == [0, 0, 0, 1, 0])
+    #expect(findings.map(\.bytesRead.rawValue) == [1000, 1000, 1000, 1000, 1000])
+    #expect(try fixture.database.libraryRecords().map(\.isDamaged) == [false, false, false, true, false])
+    try fixture.flip(fixture.path(packages[3], "issue.pdf"), at: 10)
+    let one = try await fixture.library.verify(packages[3].manifest.product)
+    #expect(one.count == 1 && one.allSatisfy { $0.faults.isEmpty })
+    #expect(try fixture.database.libraryRecords().allSatisfy { !$0.isDamaged })
+  }
+
+  @Test("content without its manifest cannot be checked, and counts as damaged")
+  func manifestLost() async throws {
+    let fixture = try LibraryFixture()
+    let package = try FixturePackage.file(length: 1000)
+    try await fixture.place(package)
+    let product = FileSystem.parent(of: fixture.path(package))
+    try fixture.flip("\(product)/.pullbox/1.0", at: 20)
+    #expect(try await fixture.held(package) == nil)
+    #expect(try fixture.database.libraryRecords().map(\.isDamaged) == [true])
+  }
+
+  @Test("one task at a time works on a product, in the order in which they ask (R20)")
+  func exclusion() async throws {
+    let exclusion = ProductExclusion()
+    let product = try #require(ProductIdentifier("p"))
+    let (running, most) = (Locked(0), Locked(0))
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<50 {
+        group.addTask {
+          await exclusion.run(product) {
+            let now = running.withLock { count in
+              count += 1
+              return count
+            }
+            most.withLock { $0 = max($0, now) }
+            await Task.yield()
+            running.withLock { $0 -= 1 }
+          }
+        }
+      }
+    }
+    #expect(most.current == 1 && running.current == 0)
+  }
+
+  @Test("at the start, staged bytes without a live job go") func leftovers() throws {
+    let fixture = try LibraryFixture()
+    let live = ContentJobIdentifier.random()
+    let dead = ContentJobIdentifier.random()
+    for identifier in [live, dead] {
+      try FileSystem.createDirectories(fixture.paths.paths(of: identifier).staging)
+      try FileSystem.createDirectories(fixture.paths.paths(of: identifier).state)
+    }
+    try DurableFile.write([1].span, to: "\(fixture.paths.staging)/\(live).reserved")
+    try fixture.library.discardLeftovers(except: [live])
+    #expect(try FileSystem.list(fixture.paths.staging).map(\.name) == [live.description])
+    #expect(try FileSystem.list(fixture.paths.downloads).map(\.name) == [live.description])
+  }
+}

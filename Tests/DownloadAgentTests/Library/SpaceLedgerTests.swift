@@ -1,0 +1,166 @@
+import Commerce
+import CoreTypes
+import Crypto
+import PullboxAPI
+import PullboxTesting
+import SystemCalls
+import Testing
+
+@testable import DownloadAgent
+
+@Suite struct SpaceLedgerTests {
+  private typealias Ledger = SpaceLedger<String>
+
+  private func mebibytes(_ count: Int64) -> ByteCount { .mebibytes(count) }
+  private func need(_ count: Int64, spool: Int64 = 0) -> SpaceNeed {
+    SpaceNeed(unpacked: .mebibytes(count), spool: .mebibytes(spool))
+  }
+
+  @Test("two jobs of 100 MiB do not both get 160 MiB, and the second is told the numbers (D6)")
+  func two() {
+    var ledger = Ledger(reserve: .mebibytes(32))
+    let volume = Ledger.Volume(free: .mebibytes(160), removable: .mebibytes(7))
+    #expect(ledger.admit("a", needing: need(100), in: volume) == nil)
+    #expect(
+      ledger.admit("b", needing: need(100), in: volume)
+        == SpaceShortage(
+          needed: .mebibytes(100), free: .mebibytes(60), reserve: .mebibytes(32), removable: .mebibytes(7)))
+    // 40 MiB of a are written: the file system has less, a's promise too.
+    ledger.setPromise(to: "a", .mebibytes(60))
+    let later = Ledger.Volume(free: .mebibytes(120))
+    #expect(ledger.admit("b", needing: need(100), in: later)?.free == .mebibytes(60))
+    #expect(ledger.admit("c", needing: need(28), in: later) == nil)
+    ledger.release("a")
+    ledger.release("c")
+    #expect(ledger.admit("b", needing: need(88), in: later) == nil)
+  }
+
+  @Test("the reserve is never promised, to the byte; the spool counts (D7)")
+  func exact() {
+    var ledger = Ledger(reserve: .mebibytes(32))
+    let volume = Ledger.Volume(free: .mebibytes(148))
+    #expect(ledger.admit("a", needing: need(100, spool: 16), in: volume) == nil)
+    #expect(ledger.admit("a", needing: need(100, spool: 17), in: volume)?.needed == .mebibytes(117))
+    #expect(ledger.promises.isEmpty)
+    let less = Ledger.Volume(free: .mebibytes(148) - ByteCount(1))
+    #expect(ledger.admit("a", needing: need(100, spool: 16), in: less) != nil)
+    #expect(ledger.admit("a", needing: need(0), in: Ledger.Volume(free: .mebibytes(1))) == nil)
+  }
+
+  @Test("a job that asks again is measured without its own earlier promise")
+  func again() {
+    var ledger = Ledger(reserve: .zero)
+    let volume = Ledger.Volume(free: .mebibytes(100))
+    #expect(ledger.admit("a", needing: need(90), in: volume) == nil)
+    #expect(ledger.admit("a", needing: need(95), in: volume) == nil)
+    #expect(ledger.promises == ["a": .mebibytes(95)])
+  }
+
+  @Test("a quota bounds what is placed, staged and promised together, where the disk has more")
+  func quota() {
+    var ledger = Ledger(reserve: .mebibytes(32), quota: .mebibytes(200))
+    let volume = Ledger.Volume(free: .gibibytes(1), used: .mebibytes(90))
+    #expect(ledger.admit("a", needing: need(60), in: volume) == nil)
+    #expect(ledger.admit("b", needing: need(51), in: volume) != nil)
+    #expect(ledger.admit("b", needing: need(50), in: volume) == nil)
+  }
+
+  @Test("a job that was not admitted has no promise to change")
+  func unknown() {
+    var ledger = Ledger(reserve: .zero)
+    ledger.setPromise(to: "a", .mebibytes(5))
+    #expect(ledger.promises.isEmpty)
+  }
+
+  private func candidate(
+    _ product: String, _ version: String, size: Int64, placed: Int64, opened: Int64? = nil,
+    superseded: Bool = false
+  ) throws -> Eviction.Candidate {
+    Eviction.Candidate(
+      record: LibraryRecord(
+        product: try #require(ProductIdentifier(product)), version: try #require(ContentVersion(version)),
+        name: nil, digest: .of([]), manifestDigest: nil, length: .zero, sizeOnDisk: .mebibytes(size),
+        placedAt: Timestamp(millisecondsSinceEpoch: placed), title: nil,
+        lastOpened: opened.map { Timestamp(millisecondsSinceEpoch: $0) }),
+      isSuperseded: superseded)
+  }
+
+  @Test(
+    "earlier versions go first, then what was opened longest ago; no more than is needed, and none where it is too little"
+  )
+  func eviction() throws {
+    let candidates = [
+      try candidate("new", "1.0", size: 10, placed: 50),
+      try candidate("read", "1.0", size: 10, placed: 1, opened: 90),
+      try candidate("old", "1.0", size: 10, placed: 2, opened: 20),
+      try candidate("corrected", "1.0", size: 10, placed: 60, superseded: true),
+    ]
+    func selected(_ missing: Int64) -> [String] {
+      Eviction.selection(from: candidates, toFree: .mebibytes(missing)).map(\.product.description)
+    }
+    #expect(selected(0) == [])
+    #expect(selected(5) == ["corrected"])
+    #expect(selected(11) == ["corrected", "old"])
+    #expect(selected(40) == ["corrected", "old", "new", "read"])
+    #expect(selected(41) == [])
+  }
+}
+
+@Suite struct LibrarySpaceTests {
+  private func job(_ name: String) throws -> ContentJobIdentifier { try #require(ContentJobIdentifier(name)) }
+
+  @Test(
+    "room that was promised is taken from the disk and given back as it is written (D6)",
+    .enabled(if: SmallDisk.isAvailable))
+  func allocated() throws {
+    let disk = try SmallDisk(.mebibytes(64))
+    let fixture = try LibraryFixture(root: disk.path("library"), reserve: .mebibytes(16))
+    let space = fixture.library.space
+    let free = try FileSystem.freeSpace(at: disk.path(""))
+    let reservation = try space.admit(
+      try job("a"), needing: .init(unpacked: .mebibytes(40)), allocating: true)
+    #expect(try FileSystem.freeSpace(at: disk.path("")) <= free - .mebibytes(40))
+    // Another program cannot take what was promised.
+    #expect(throws: InsufficientSpaceError.self) {
+      try space.admit(try job("b"), needing: .init(unpacked: .mebibytes(10)), allocating: true)
+    }
+    for written in 1...40 {
+      try reservation.spend(.mebibytes(1))
+      let file = try FileDescriptor.open(disk.path("library/page\(written)"), .readWrite, options: .create)
+      try file.write([UInt8](repeating: 1, count: 1 << 20).span, at: .zero)
+      #expect(try FileSystem.freeSpace(at: disk.path("")) >= .mebibytes(16), "\(written)")
+    }
+    #expect(try FileSystem.status(of: "\(fixture.paths.staging)/a.reserved")?.length == .zero)
+    reservation.release()
+    #expect(try FileSystem.status(of: "\(fixture.paths.staging)/a.reserved") == nil)
+  }
+
+  @Test("where nothing can be allocated the promise alone keeps room from others")
+  func promised() throws {
+    let fixture = try LibraryFixture(reserve: .zero)
+    let space = fixture.library.space
+    let free = try FileSystem.freeSpace(at: fixture.paths.library)
+    let reservation = try space.admit(
+      try job("a"), needing: .init(unpacked: free - .mebibytes(1024)), allocating: false)
+    let need = SpaceNeed(unpacked: .mebibytes(2048))
+    #expect(try space.shortage(of: need, for: try job("b")) != nil)
+    reservation.release()
+    #expect(try space.shortage(of: need, for: try job("b")) == nil)
+  }
+
+  @Test("with a quota staged bytes count, and what is placed")
+  func quota() async throws {
+    let fixture = try LibraryFixture(reserve: .zero, quota: .mebibytes(4))
+    try await fixture.place(try FixturePackage.file(length: 2 << 20))
+    let space = fixture.library.space
+    let first = try space.admit(try job("a"), needing: .init(unpacked: .mebibytes(1)), allocating: true)
+    let error = #expect(throws: InsufficientSpaceError.self) {
+      try space.admit(try job("b"), needing: .init(unpacked: .mebibytes(2)), allocating: true)
+    }
+    #expect(error?.shortage.needed == .mebibytes(2))
+    #expect((error?.shortage.free ?? .zero) <= .mebibytes(1))
+    #expect((error?.shortage.removable ?? .zero) >= .mebibytes(2))
+    first.release()
+    #expect(try space.shortage(of: .init(unpacked: .mebibytes(2)), for: try job("b")) == nil)
+  }
+}
