@@ -2,6 +2,7 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <linux/fs.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -57,6 +58,14 @@ int clinux_sync_file_range(int descriptor, off_t offset, off_t length, unsigned 
 }
 
 int clinux_syncfs(int descriptor) { return syncfs(descriptor); }
+
+int clinux_clone(int descriptor, int source) { return ioctl(descriptor, FICLONE, source); }
+
+uint64_t clinux_mount_identifier(int descriptor) {
+  struct statx status;
+  if (statx(descriptor, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) != 0) return 0;
+  return status.stx_mask & STATX_MNT_ID ? status.stx_mnt_id : 0;
+}
 
 void clinux_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
@@ -114,5 +123,7 @@ int clinux_terminal_rows(int descriptor) {
 const unsigned int clinux_rename_noreplace = RENAME_NOREPLACE;
 const unsigned int clinux_rename_exchange = RENAME_EXCHANGE;
 const unsigned int clinux_sync_file_range_write = SYNC_FILE_RANGE_WRITE;
+const unsigned int clinux_sync_file_range_wait =
+    SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
 const uint32_t clinux_epoll_edge_triggered = EPOLLET;
 const uint32_t clinux_epoll_exclusive = EPOLLEXCLUSIVE;

@@ -12,4 +12,11 @@ static inline int czlib_inflate_init(z_stream *stream, int window_bits) {
   return inflateInit2(stream, window_bits);
 }
 
+// The macros of inflate's data_type: what zlib.h tells in words only.
+static inline int czlib_is_behind_block(const z_stream *stream) {
+  return (stream->data_type & 128) != 0 && (stream->data_type & 64) == 0;
+}
+
+static inline int czlib_unused_bits(const z_stream *stream) { return stream->data_type & 7; }
+
 #endif

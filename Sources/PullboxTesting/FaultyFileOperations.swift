@@ -4,45 +4,86 @@ internal import Glibc
 internal import Synchronization
 public import SystemCalls
 
-/// The kernel's file operations, one step of which fails.
+/// The kernel's file operations, some of which fail.
+///
+/// A call is made to fail by its kind (``fail(_:)``), by its number (``fail(call:number:)``), or by a rule
+/// (``answer(_:)``). From the call given to ``die(at:)`` on nothing is done any more, as after SIGKILL.
 public final class FaultyFileOperations: FileOperations {
   /// The operations that can fail.
-  public enum Step: String, CaseIterable, Sendable {
-    case create
-    case write
-    case synchronize
-    case rename
-    case synchronizeDirectory
-    case remove
-  }
+  public typealias Step = FileCall
 
   private struct State {
     var failing: Step?
+    var number: Int32
+    var failingCall: (index: Int, number: Int32)?
+    var lastCall = Int.max
+    var rule: (@Sendable (FileCall, String) -> Int32?)?
     var steps: [Step] = []
+    var failures = 0
   }
 
   private let state: Mutex<State>
-  private let number: Int32
   private let system = SystemFileOperations()
 
   /// `failing` fails every time, with `number` as its errno (`EIO` unless given); nil lets all succeed.
-  public init(failing: Step?, number: Int32? = nil) {
-    state = Mutex(State(failing: failing))
-    self.number = number ?? EIO
+  public init(failing: Step? = nil, number: Int32? = nil) {
+    state = Mutex(State(failing: failing, number: number ?? EIO))
   }
 
   /// The steps asked for so far, failed ones included.
   public var steps: [Step] { state.withLock { $0.steps } }
+  /// How many calls were refused.
+  public var failures: Int { state.withLock { $0.failures } }
 
   /// From now on `step` fails; nil lets all succeed.
   public func fail(_ step: Step?) {
     state.withLock { $0.failing = step }
   }
 
-  /// Records ``Step/create``, and fails when the test wants that.
-  public func create(_ path: String, permissions: UInt32) throws(SystemError) -> FileDescriptor {
-    try record(.create)
-    return try system.create(path, permissions: permissions)
+  /// Lets one call fail: the one with that index among all, counted from 0, with that errno.
+  public func fail(call index: Int, number: Int32) {
+    state.withLock { $0.failingCall = (index, number) }
+  }
+
+  /// Lets nothing happen any more from the call with that index on, counted from 0.
+  public func die(at index: Int) {
+    state.withLock { $0.lastCall = index }
+  }
+
+  /// Whether the call that was to be the last has been reached.
+  public var isDead: Bool { state.withLock { $0.steps.count > $0.lastCall } }
+
+  /// `rule` says with which errno a call of a kind on a path or name fails; nil lets it succeed.
+  public func answer(_ rule: (@Sendable (FileCall, String) -> Int32?)?) {
+    state.withLock { $0.rule = rule }
+  }
+
+  /// Records the call, and fails when the test wants that.
+  public func willMake(_ call: FileCall, of subject: String) throws(SystemError) {
+    let number = state.withLock { state -> Int32? in
+      let index = state.steps.count
+      state.steps.append(call)
+      var number: Int32?
+      if index >= state.lastCall {
+        number = ECANCELED
+      } else if let failing = state.failingCall, failing.index == index {
+        number = failing.number
+      } else if state.failing == call {
+        number = state.number
+      } else {
+        number = state.rule?(call, subject)
+      }
+      if number != nil { state.failures += 1 }
+      return number
+    }
+    guard let number else { return }
+    let name =
+      switch call {
+      case .open, .create: "openat"
+      case .makeDirectory: "mkdirat"
+      default: call.rawValue
+      }
+    throw SystemError(number: number, call: name, subject: "injected")
   }
 
   /// When failing, half of `bytes` is written first, as on a full device.
@@ -50,45 +91,11 @@ public final class FaultyFileOperations: FileOperations {
     _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
   ) throws(SystemError) {
     do {
-      try record(.write)
+      try willMake(.write, of: "")
     } catch {
-      try system.write(bytes.extracting(first: bytes.count / 2), to: file, at: offset)
+      if !isDead { try system.write(bytes.extracting(first: bytes.count / 2), to: file, at: offset) }
       throw error
     }
     try system.write(bytes, to: file, at: offset)
-  }
-
-  /// Records ``Step/synchronize``, and fails when the test wants that.
-  public func synchronize(_ file: borrowing FileDescriptor) throws(SystemError) {
-    try record(.synchronize)
-    try system.synchronize(file)
-  }
-
-  /// Records ``Step/rename``, and fails when the test wants that.
-  public func rename(
-    _ path: String, to newPath: String, ifPresent rule: FileSystem.RenameRule
-  ) throws(SystemError) {
-    try record(.rename)
-    try system.rename(path, to: newPath, ifPresent: rule)
-  }
-
-  /// Records ``Step/synchronizeDirectory``, and fails when the test wants that.
-  public func synchronizeDirectory(_ path: String) throws(SystemError) {
-    try record(.synchronizeDirectory)
-    try system.synchronizeDirectory(path)
-  }
-
-  /// Records ``Step/remove``, and fails when the test wants that.
-  public func remove(_ path: String) throws(SystemError) {
-    try record(.remove)
-    try system.remove(path)
-  }
-
-  private func record(_ step: Step) throws(SystemError) {
-    let fails = state.withLock { state in
-      state.steps.append(step)
-      return state.failing == step
-    }
-    if fails { throw SystemError(number: number, call: step.rawValue, subject: "injected") }
   }
 }

@@ -6,22 +6,30 @@ internal import Glibc
 public struct Directory: ~Copyable, Sendable {
   /// Open for reading; valid while this value lives.
   public let descriptor: FileDescriptor
+  /// What every call here, and in the directories that are opened here, goes through.
+  public let operations: any FileOperations
 
   /// `path` is trusted: links in it are followed.
-  public init(opening path: String) throws(SystemError) {
+  public init(
+    opening path: String, operations: any FileOperations = SystemFileOperations()
+  ) throws(SystemError) {
+    try operations.willMake(.open, of: path)
     descriptor = try FileDescriptor.open(path, .readOnly, options: .directory)
+    self.operations = operations
   }
 
-  private init(_ descriptor: consuming FileDescriptor) {
+  private init(_ descriptor: consuming FileDescriptor, _ operations: any FileOperations) {
     self.descriptor = descriptor
+    self.operations = operations
   }
 
   /// Opens the directory called `name`. Throws `ENOTDIR` or `ELOOP` when that is a link.
   public func subdirectory(_ name: String) throws(SystemError) -> Directory {
     try check(name)
+    try operations.willMake(.open, of: name)
     return Directory(
       try FileDescriptor.open(
-        name, .readOnly, options: [.directory, .doNotFollow], relativeTo: descriptor))
+        name, .readOnly, options: [.directory, .doNotFollow], relativeTo: descriptor), operations)
   }
 
   /// Opens the directory called `name`, and makes it before if it is missing. The name is durable only after
@@ -31,6 +39,7 @@ public struct Directory: ~Copyable, Sendable {
   ) throws(SystemError) -> Directory {
     try check(name)
     do {
+      try operations.willMake(.makeDirectory, of: name)
       try SystemCall.run("mkdirat", subject: name) { unsafe mkdirat(descriptor.number, name, permissions) }
     } catch {
       if error.number != EEXIST { throw error }
@@ -45,6 +54,7 @@ public struct Directory: ~Copyable, Sendable {
     permissions: UInt32 = 0o644
   ) throws(SystemError) -> FileDescriptor {
     try check(name)
+    try operations.willMake(options.contains(.create) ? .create : .open, of: name)
     return try FileDescriptor.open(
       name, access, options: options.union(.doNotFollow), permissions: permissions,
       relativeTo: descriptor)
@@ -57,8 +67,27 @@ public struct Directory: ~Copyable, Sendable {
   ) throws(SystemError) {
     try check(name)
     try check(newName)
+    try operations.willMake(.link, of: newName)
     try SystemCall.run("linkat", subject: newName) {
       unsafe linkat(directory.descriptor.number, name, descriptor.number, newName, 0)
+    }
+  }
+
+  /// ioctl_ficlone(2): makes the file `newName` with the bytes of `source`; they are shared on the device until
+  /// one of the files is written to; `permissions` are the new file's, whatever the umask is. Throws an error whose `isUnsupported` is true where the file system cannot,
+  /// and then there is no new file.
+  public func clone(
+    _ newName: String, of source: borrowing FileDescriptor, permissions: UInt32 = 0o644
+  ) throws(SystemError) {
+    let file = try open(newName, .readWrite, options: [.create, .exclusive], permissions: permissions)
+    do {
+      try operations.willMake(.clone, of: newName)
+      try SystemCall.run("ioctl_ficlone", subject: newName) { clinux_clone(file.number, source.number) }
+      try operations.setPermissions(permissions, of: file)
+    } catch {
+      // The first error is the one that explains.
+      try? removeFile(newName)
+      throw error
     }
   }
 
@@ -66,12 +95,13 @@ public struct Directory: ~Copyable, Sendable {
   /// removed.
   public func removeFile(_ name: String) throws(SystemError) {
     try check(name)
+    try operations.willMake(.remove, of: name)
     try SystemCall.run("unlinkat", subject: name) { unsafe unlinkat(descriptor.number, name, 0) }
   }
 
   /// fsync(2): the names in this directory are durable afterwards.
   public func synchronize() throws(SystemError) {
-    try descriptor.synchronize()
+    try operations.synchronizeDirectory(descriptor)
   }
 
   func check(_ name: String) throws(SystemError) {
@@ -98,6 +128,7 @@ public struct DirectoryEntry: Hashable, Sendable {
 extension Directory {
   /// The entries other than `.` and `..`, in no order.
   public func entries() throws(SystemError) -> [DirectoryEntry] {
+    try operations.willMake(.list, of: "")
     // A stream owns its descriptor and moves its position, so it gets one of its own.
     let number = try FileDescriptor.open(".", .readOnly, options: .directory, relativeTo: descriptor)
       .release()
@@ -136,6 +167,7 @@ extension Directory {
         }
       }
     }
+    try operations.willMake(.removeDirectory, of: name)
     try SystemCall.run("unlinkat", subject: name) { unsafe unlinkat(descriptor.number, name, AT_REMOVEDIR) }
   }
 

@@ -58,7 +58,7 @@ public struct DurableFile: ~Copyable {
   /// if the directory's fsync fails after another file was replaced, the new one stays; it is whole, but
   /// whether it survives a power cut is not known.
   public consuming func publish(ifPresent rule: FileSystem.RenameRule = .replace) throws(SystemError) {
-    let replaces = try FileSystem.status(of: path) != nil
+    let replaces = try operations.status(of: path) != nil
     try operations.synchronize(file)
     try operations.rename(temporaryPath, to: path, ifPresent: rule)
     isPublished = true
@@ -123,63 +123,5 @@ extension DurableFile {
 
   private static func isLeftover(_ name: String) -> Bool {
     name.hasPrefix(".") && name.hasSuffix(suffix)
-  }
-}
-
-/// The steps of a durable write, one by one, so that a test can let any of them fail. All of them block.
-public protocol FileOperations: Sendable {
-  /// A new file, open for reading and writing; throws where one has the name.
-  func create(_ path: String, permissions: UInt32) throws(SystemError) -> FileDescriptor
-  /// Writes all of `bytes` at `offset`.
-  func write(
-    _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
-  ) throws(SystemError)
-  /// Returns when the file's bytes are on the device.
-  func synchronize(_ file: borrowing FileDescriptor) throws(SystemError)
-  /// Renames within one file system, atomically.
-  func rename(_ path: String, to newPath: String, ifPresent: FileSystem.RenameRule) throws(SystemError)
-  /// Returns when the names in the directory are on the device.
-  func synchronizeDirectory(_ path: String) throws(SystemError)
-  /// Removes the file; a missing one is no error.
-  func remove(_ path: String) throws(SystemError)
-}
-
-/// The steps as system calls.
-public struct SystemFileOperations: FileOperations {
-  /// Has no state: all values are alike.
-  public init() {}
-
-  /// openat(2) with `O_CREAT` and `O_EXCL`.
-  public func create(_ path: String, permissions: UInt32) throws(SystemError) -> FileDescriptor {
-    try FileDescriptor.open(path, .readWrite, options: [.create, .exclusive], permissions: permissions)
-  }
-
-  /// pwrite(2) until all is written.
-  public func write(
-    _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
-  ) throws(SystemError) {
-    try file.write(bytes, at: offset)
-  }
-
-  /// fsync(2).
-  public func synchronize(_ file: borrowing FileDescriptor) throws(SystemError) {
-    try file.synchronize()
-  }
-
-  /// renameat2(2).
-  public func rename(
-    _ path: String, to newPath: String, ifPresent rule: FileSystem.RenameRule
-  ) throws(SystemError) {
-    try FileSystem.rename(path, to: newPath, ifPresent: rule)
-  }
-
-  /// fsync(2) of the directory.
-  public func synchronizeDirectory(_ path: String) throws(SystemError) {
-    try FileSystem.synchronizeDirectory(path)
-  }
-
-  /// unlink(2).
-  public func remove(_ path: String) throws(SystemError) {
-    try FileSystem.removeFile(path)
   }
 }

@@ -20,10 +20,7 @@ extension FileSystem {
   /// Creates the directory and the missing ones above it, like `mkdir -p`, and durably: the directory above
   /// each new one is synced. Each new directory has `permissions`, less the umask.
   public static func createDirectories(_ path: String, permissions: UInt32 = 0o755) throws(SystemError) {
-    if try isDirectory(path) { return }
-    let parent = parent(of: path)
-    if parent != path { try createDirectories(parent, permissions: permissions) }
-    if try createDirectory(path, permissions: permissions) { try synchronizeDirectory(parent) }
+    try SystemFileOperations().createDirectories(path, permissions: permissions)
   }
 
   /// The entries other than `.` and `..`, in no order.
@@ -35,10 +32,7 @@ extension FileSystem {
   /// there was nothing. Not atomic: rename it aside first where another process could see it half gone.
   @discardableResult
   public static func removeRecursively(_ path: String) throws(SystemError) -> Bool {
-    guard let status = try status(of: path) else { return false }
-    guard status.kind == .directory else { return try removeFile(path) }
-    try Directory(opening: parent(of: path)).removeRecursively(lastPart(of: path))
-    return true
+    try SystemFileOperations().removeRecursively(path)
   }
 
   /// fsync(2) of a directory: the names in it are durable afterwards.
@@ -61,7 +55,7 @@ extension FileSystem {
   }
 
   /// Whether the path leads to a directory, through links.
-  private static func isDirectory(_ path: String) throws(SystemError) -> Bool {
+  static func isDirectory(_ path: String) throws(SystemError) -> Bool {
     var status = stat()
     do {
       try SystemCall.run("stat", subject: path) { unsafe stat(path, &status) }

@@ -10,18 +10,30 @@ extension FileSystem {
     return ByteCount(status.f_bavail) * status.f_frsize
   }
 
-  /// syncfs(2): returns when everything written to the file system of `path` is on the device; the cheap way
-  /// to make thousands of files durable.
-  public static func synchronizeFileSystem(of path: String) throws(SystemError) {
-    let directory = try FileDescriptor.open(path, .readOnly)
-    try SystemCall.run("syncfs", subject: path) { clinux_syncfs(directory.number) }
-  }
-
   /// A name for the time since the machine started, from /proc/sys/kernel/random/boot_id: what was written
   /// but not synced is still there exactly when this has not changed.
   public static func bootIdentifier() throws(SystemError) -> String {
     let bytes = try read("/proc/sys/kernel/random/boot_id", upTo: .kibibytes(1))
     return String(decoding: bytes.filter { $0 != 0x0A }, as: UTF8.self)
+  }
+}
+
+/// Which opening of which file system a file was reached through: differs after the medium was taken out and put
+/// back, also where the numbers of files are the same.
+public struct MountIdentity: Hashable, Sendable {
+  /// The file system's number (`st_dev`).
+  public let device: UInt64
+  /// The kernel's number of the mount (`stx_mnt_id`); 0 where it does not tell.
+  public let mount: UInt64
+  /// The number of the file that was asked about.
+  public let inode: UInt64
+
+  /// Of an open file or directory.
+  public init(of file: borrowing FileDescriptor) throws(SystemError) {
+    let status = try file.status()
+    device = status.device
+    inode = status.inode
+    mount = clinux_mount_identifier(file.number)
   }
 }
 

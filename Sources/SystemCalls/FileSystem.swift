@@ -41,9 +41,15 @@ public enum FileSystem {
   }
 
   /// renameat2(2). Atomic within one file system; durable only after ``synchronizeDirectory(_:)`` of both
-  /// directories.
+  /// directories. A file system that cannot refuse (NFS, some of FUSE) is asked first whether the name is free.
   public static func rename(
     _ path: String, to newPath: String, ifPresent rule: RenameRule = .replace
+  ) throws(SystemError) {
+    try SystemFileOperations().rename(path, to: newPath, ifPresent: rule)
+  }
+
+  static func renameWithFlags(
+    _ path: String, to newPath: String, ifPresent rule: RenameRule
   ) throws(SystemError) {
     let flags: UInt32 =
       switch rule {

@@ -81,6 +81,17 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
   public var isFileMissing: Bool { number == ENOENT }
   /// `EEXIST` or `ENOTEMPTY`: the new name is used already.
   public var isFileInTheWay: Bool { number == EEXIST || number == ENOTEMPTY }
+  /// The file system has no such thing: links, copies that share bytes, permissions, flags of a rename; or not
+  /// between these two files.
+  public var isUnsupported: Bool {
+    [EPERM, EXDEV, EMLINK, EOPNOTSUPP, ENOSYS, ENOTTY, EINVAL].contains(number)
+  }
+  /// renameat2(2) does not know the flag here.
+  var isFlagUnknown: Bool { number == EINVAL || number == ENOSYS || number == EOPNOTSUPP }
+  /// The file system takes no such name: it is too long, or has characters that are not allowed there.
+  public var isNameRefused: Bool {
+    (call == "openat" || call == "mkdirat") && [ENAMETOOLONG, EILSEQ, EINVAL].contains(number)
+  }
   /// No space, or the user's quota is used up.
   public var isOutOfSpace: Bool { number == ENOSPC || number == EDQUOT }
 }

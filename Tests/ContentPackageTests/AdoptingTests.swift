@@ -1,6 +1,7 @@
 import ContentPacking
 import CoreTypes
 import Crypto
+import Glibc
 import PackageTesting
 import PullboxTesting
 import SystemCalls
@@ -80,21 +81,55 @@ struct AdoptingTests {
     #expect(try contents(of: "\(versions.placed)/p2.jpg")[5000] == 1)
   }
 
-  @Test("an area that is opened again, after a kill or a restart of the machine, comes to the same end")
+  @Test("an area that is opened again keeps what was taken over")
   func reopened() throws {
-    for resumption in [StagingArea.Resumption.sameBoot, .afterRestart] {
-      let versions = try Versions { try $0.write(noise(650_000, seed: 77), to: "p3.jpg") }
-      var pieces: PieceMap
-      do {
-        var area = try StagingArea.open(at: versions.area, manifest: versions.newer)
-        _ = try area.adopt(from: versions.older, at: versions.placed)
-        pieces = area.pieces
-      }
-      var area = try StagingArea.open(
-        at: versions.area, manifest: versions.newer, pieces: pieces, resumption: resumption)
-      _ = try versions.fetch(into: &area)
+    let versions = try Versions { try $0.write(noise(650_000, seed: 77), to: "p3.jpg") }
+    let pieces: PieceMap
+    do {
+      var area = try StagingArea.open(at: versions.area, manifest: versions.newer)
+      _ = try area.adopt(from: versions.older, at: versions.placed)
+      pieces = area.pieces
+    }
+    var area = try StagingArea.open(at: versions.area, manifest: versions.newer)
+    #expect(area.pieces == pieces)
+    _ = try versions.fetch(into: &area)
+    try versions.place(area)
+  }
+
+  @Test(
+    "files are shared as clones, else as links, else copied, and fetched where no room is left for a copy (D3, R7, R23)",
+    arguments: [[], [FileCall.clone], [.clone, .link]])
+  func ways(_ refused: [FileCall]) throws {
+    let versions = try Versions { try $0.write(noise(650_000, seed: 77), to: "p3.jpg") }
+    let operations = FaultyFileOperations()
+    operations.answer { call, _ in refused.contains(call) ? EPERM : nil }
+    let difference = VersionDifference(from: versions.older, to: versions.newer)
+    do {
+      var area = try StagingArea.open(at: versions.area, manifest: versions.newer, operations: operations)
+      let kept = try area.adopt(
+        from: versions.older, at: versions.placed, room: refused.contains(.link) ? .zero : .gibibytes(1))
+      #expect(kept == (refused.contains(.link) ? .zero : difference.keptLength))
+      #expect(try area.adopt(from: versions.older, at: versions.placed) + kept == difference.keptLength)
+      #expect(try versions.fetch(into: &area) == difference.neededPieces)
       try versions.place(area)
     }
+    let old = try #require(try FileSystem.status(of: "\(versions.placed)/p1.jpg"))
+    let new = try #require(try FileSystem.status(of: versions.folder.directory.path("library/next/p1.jpg")))
+    if refused.contains(.link) { #expect(old.inode != new.inode) }
+    #expect(new.permissions == 0o444 || old.inode == new.inode)
+  }
+
+  @Test("an older file that cannot be read is fetched", arguments: [FileCall.read, .open])
+  func unreadable(_ call: FileCall) throws {
+    let versions = try Versions { try $0.write(noise(650_000, seed: 77), to: "p3.jpg") }
+    let operations = FaultyFileOperations()
+    var area = try StagingArea.open(at: versions.area, manifest: versions.newer, operations: operations)
+    operations.answer { asked, name in asked == call && (name.isEmpty || name == "p1.jpg") ? EIO : nil }
+    _ = try? area.adopt(from: versions.older, at: versions.placed)
+    operations.answer(nil)
+    var again = try StagingArea.open(at: versions.area, manifest: versions.newer)
+    _ = try versions.fetch(into: &again)
+    try versions.place(again)
   }
 
   @Test("where there is nothing to take over, everything is missing")

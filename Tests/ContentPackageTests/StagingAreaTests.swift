@@ -19,19 +19,19 @@ struct StagingAreaTests {
       let staging = try Staging()
       let pieces = try staging.write(order)
       #expect(pieces.isComplete)
-      #expect(try staging.finish(pieces) == [], "\(order)")
+      #expect(try staging.finish() == [], "\(order)")
     }
   }
 
-  @Test("placed files are 0644, folders 0755, whatever the umask, and nothing of the staging is left")
+  @Test("placed files are 0444, folders 0755, whatever the umask, and nothing of the staging is left")
   func permissions() async {
     // The umask belongs to the process: one that no other test runs in.
     await #expect(processExitsWith: .success) {
       let staging = try Staging()
       umask(0o077)
-      #expect(try staging.finish(nil) == [])
+      #expect(try staging.finish() == [])
       for (path, permissions) in [
-        ("001.jpg", 0o644), ("story.txt", 0o644), ("empty.jpg", 0o644), ("chapter", 0o755),
+        ("001.jpg", 0o444), ("story.txt", 0o444), ("empty.jpg", 0o444), ("chapter", 0o755),
         ("chapter/deep/er", 0o755), ("", 0o755),
       ] as [(String, UInt32)] {
         #expect(
@@ -47,21 +47,21 @@ struct StagingAreaTests {
     try FileSystem.createDirectories(staging.placePath)
     let file = try FileDescriptor.open("\(staging.placePath)/mine", .writeOnly, options: .create)
     try file.write([1].span, at: .zero)
-    let pieces = try staging.write([0, 1, 2, 3])
+    try staging.write([0, 1, 2, 3])
     let error = try #require(throws: SystemError.self) {
-      _ = try staging.open(pieces).finish().place(at: staging.placePath)
+      _ = try staging.open().finish().place(at: staging.placePath)
     }
     #expect(error.isFileInTheWay)
     #expect(try contents(of: "\(staging.placePath)/mine") == [1])
     #expect(try staging.differences(in: "\(staging.areaPath)/tree") == [])
   }
 
-  @Test("what was placed is found again, and a file that somebody cut is named")
+  @Test("what was placed is found again by its bytes, and a file that was changed or cut is named (K3)")
   func find() throws {
     let staging = try Staging()
     let manifest = staging.sample.manifest
     #expect(try PlacedContent.find(at: staging.placePath, manifest: manifest) == nil)
-    _ = try staging.finish(nil)
+    _ = try staging.finish()
     let placed = try #require(try PlacedContent.find(at: staging.placePath, manifest: manifest))
     #expect(placed.contentPath == staging.placePath)
     #expect(try placed.verify().isEmpty)
@@ -69,6 +69,9 @@ struct StagingAreaTests {
     let file = try FileDescriptor.open("\(staging.placePath)/001.jpg", .writeOnly)
     try file.write([0, 1, 2].span, at: ByteCount(5))
     #expect(try placed.verify().map(\.path) == ["001.jpg"])
+    #expect(throws: PackageValidationError.self) {
+      try PlacedContent.find(at: staging.placePath, manifest: manifest)
+    }
     try file.truncate(to: ByteCount(5))
     let refusal = try #require(throws: PackageValidationError.self) {
       try PlacedContent.find(at: staging.placePath, manifest: manifest)

@@ -1,5 +1,7 @@
 import ContentPacking
 import CoreTypes
+import Foundation
+import Glibc
 import PackageTesting
 import PullboxTesting
 import SystemCalls
@@ -7,132 +9,218 @@ import Testing
 
 @testable import ContentPackage
 
+/// With PULLBOX_CRASH_SWEEP=all in the environment the sweeps try every file call, else every eighth.
 @Suite("Going on after a kill")
 struct StagingResumeTests {
-  @Test("killed after any piece, with the map as it was after any piece before, the files come out whole")
+  private static let stride = ProcessInfo.processInfo.environment["PULLBOX_CRASH_SWEEP"] == "all" ? 1 : 8
+
+  @Test("after any piece, in any order, another process finds exactly the pieces that were written (K3, R10)")
   func everyStep() throws {
     let count = 4
-    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]] {
+    for order in permutations(Array(0..<count)) {
       for written in 0...count {
-        for noted in 0...written {
-          let staging = try Staging()
-          var map = PieceMap(staging.sample.manifest)
-          for piece in order.prefix(noted) { map.markVerified(piece) }
-          _ = try staging.write(Array(order.prefix(written)))
-          let resumed = try staging.open(map)
-          #expect(resumed.pieces == map, "nothing that was verified is fetched again")
-          #expect(try staging.finish(map) == [], "\(order) written \(written) noted \(noted)")
-        }
+        let staging = try Staging()
+        let map = try staging.write(Array(order.prefix(written)))
+        #expect(map.verifiedCount == written)
+        #expect(try staging.open().pieces == map, "\(order) written \(written)")
+        #expect(try staging.finish() == [], "\(order) written \(written)")
       }
     }
   }
 
-  @Test("a spool that was whole but not unpacked yet is unpacked when the area is opened")
-  func killedBeforeUnpacking() throws {
-    let staging = try Staging()
-    let manifest = staging.sample.manifest
-    let index = try #require(manifest.files.firstIndex { $0.path.text == "story.txt" })
-    let file = manifest.files[index]
-    let complete = try staging.write([0, 1, 2, 3])
-    // As a kill between the last write and the end of unpacking leaves it.
-    let stored = Array(
-      staging.sample.package[Int(file.offset.rawValue)...].prefix(Int(file.storedLength.rawValue)))
-    let spool = try FileDescriptor.open("\(staging.areaPath)/spool/\(index)", .writeOnly, options: .create)
-    try spool.write(stored.span, at: .zero)
-    try FileDescriptor.open("\(staging.areaPath)/tree/story.txt", .writeOnly).truncate(to: ByteCount(7))
-    #expect(try staging.open(complete).pieces.isComplete)
-    #expect(try contents(of: "\(staging.areaPath)/tree/story.txt").count == file.length.rawValue)
-    #expect(try staging.finish(complete) == [])
+  @Test(
+    "killed before any one of its file calls, it goes on, and no piece that was written is fetched again (D7)"
+  )
+  func everyCall() throws {
+    for order in [[0, 1, 2, 3], [3, 1, 2, 0]] {
+      var call = 0
+      var isDone = false
+      while !isDone {
+        let staging = try Staging()
+        let operations = FaultyFileOperations()
+        operations.die(at: call)
+        var written: [Int] = []
+        do {
+          var area = try staging.open(operations)
+          for index in order {
+            try area.write(try staging.sample.verifiedPiece(index))
+            written.append(index)
+          }
+          _ = try area.finish().place(at: staging.placePath)
+          isDone = true
+        } catch let error as SystemError {
+          #expect(error.number == ECANCELED)
+        } catch let error as UnsyncedContent {
+          #expect(error.cause.number == ECANCELED)
+        }
+        let manifest = staging.sample.manifest
+        if try PlacedContent.find(at: staging.placePath, manifest: manifest) == nil {
+          let found = try staging.open().pieces
+          #expect(written.allSatisfy { found.isVerified($0) }, "\(order), call \(call): \(written)")
+          #expect(try staging.finish() == [], "\(order), call \(call)")
+        }
+        #expect(try staging.differences(in: staging.placePath) == [])
+        call += Self.stride
+      }
+      #expect(call > 60)
+    }
   }
 
-  @Test("a map without its staging area counts for nothing")
-  func areaGone() throws {
-    let staging = try Staging()
-    let map = try staging.write([0, 1])
-    try StagingArea.discard(at: staging.areaPath)
-    #expect(try staging.open(map).pieces.verifiedCount == 0)
-    #expect(try staging.finish(map) == [])
+  @Test("whatever file call fails, and with whatever error, trying again comes to the right files (D8)")
+  func everyFailure() throws {
+    for number in [ENOSPC, EDQUOT, EIO, EROFS, EPERM] {
+      var call = 0
+      while true {
+        let staging = try Staging()
+        let operations = FaultyFileOperations()
+        operations.fail(call: call, number: number)
+        for _ in 0..<3 where try FileSystem.status(of: staging.placePath) == nil {
+          do {
+            var area = try staging.open(operations)
+            for run in area.pieces.missingRuns {
+              for index in run { try area.write(try staging.sample.verifiedPiece(index)) }
+            }
+            _ = try area.finish().place(at: staging.placePath)
+          } catch is SystemError {
+          } catch is UnsyncedContent {
+          }
+        }
+        #expect(try staging.differences(in: staging.placePath) == [], "call \(call), errno \(number)")
+        guard operations.failures > 0 else { break }
+        call += Self.stride
+      }
+      #expect(call > 60)
+    }
+  }
+
+  @Test("what a failed sync left is void: it is gone, and is written anew (D8)", arguments: [4, 40])
+  func failedSync(files: Int) throws {
+    let folder = try Folder()
+    for index in 0..<files { try folder.write(noise(90_000, seed: UInt64(index + 1)), to: "p\(index).jpg") }
+    let manifest = try Sample.builder.pack(folder: folder.path, to: folder.directory.path("package")).manifest
+    let package = try contents(of: folder.directory.path("package"))
+    let operations = FaultyFileOperations()
+    let path = folder.directory.path("staging")
+    func write(_ area: inout StagingArea) throws {
+      for index in area.pieces.missingRuns.flatMap({ Array($0) }) {
+        var piece = ReceivedPiece(index: index, layout: manifest.layout)
+        let range = manifest.layout.range(of: index)
+        _ = piece.append(Array(package[Int(range.lowerBound)..<Int(range.upperBound)]).span)
+        try area.write(try VerifiedPiece(piece, of: manifest))
+      }
+    }
+    var area = try StagingArea.open(at: path, manifest: manifest, operations: operations)
+    try write(&area)
+    operations.answer { call, _ in call == .synchronize || call == .synchronizeFileSystem ? EIO : nil }
+    var isRemoved = false
+    do {
+      _ = try area.finish()
+    } catch let error as UnsyncedContent {
+      isRemoved = error.isRemoved
+    }
+    #expect(isRemoved)
+    operations.answer(nil)
+    // No second sync is believed: the same bytes do not count any more.
+    var again = try StagingArea.open(at: path, manifest: manifest, operations: operations)
+    #expect(again.pieces.verifiedCount == 0)
+    try write(&again)
+    #expect(try again.finish().place(at: folder.directory.path("placed")).verify() == [])
   }
 
   @Test("an area of another manifest is cleared")
   func otherManifest() throws {
     let staging = try Staging()
-    let map = try staging.write([0, 1, 2])
+    try staging.write([0, 1, 2])
     let marker = try FileDescriptor.open("\(staging.areaPath)/manifest", .writeOnly)
     try marker.write([0x20].span, at: .zero)
-    #expect(try staging.open(map).pieces.verifiedCount == 0)
+    #expect(try staging.open().pieces.verifiedCount == 0)
     #expect(try FileSystem.list("\(staging.areaPath)/tree").isEmpty)
   }
 
   @Test(
-    "files that are gone or cut are fetched again, the others are not", arguments: ["001.jpg", "002.jpg"])
-  func fileGone(_ name: String) throws {
+    "files that are gone, cut or damaged are fetched again, the others are not (K3)",
+    arguments: ["001.jpg", "002.jpg"], [0, 100, 700_000])
+  func fileGone(_ name: String, length: Int) throws {
     let staging = try Staging()
-    let map = try staging.write([0, 1, 2, 3])
+    try staging.write([0, 1, 2, 3])
     let index = try #require(staging.sample.manifest.files.firstIndex { $0.path.text == name })
     let pieces = UnpackPlan(staging.sample.manifest).pieces(of: index)
-    try FileDescriptor.open("\(staging.areaPath)/tree/\(name)", .writeOnly).truncate(to: ByteCount(100))
-    let resumed = try staging.open(map).pieces
-    #expect((0..<4).filter { !resumed.isVerified($0) } == Array(pieces))
-    try FileSystem.removeFile("\(staging.areaPath)/tree/\(name)")
-    #expect(try staging.open(map).pieces == resumed)
-    #expect(try staging.finish(map) == [])
+    let path = "\(staging.areaPath)/tree/\(name)"
+    if length == 0 {
+      try FileSystem.removeFile(path)
+    } else if length == 100 {
+      try FileDescriptor.open(path, .writeOnly).truncate(to: ByteCount(100))
+    } else {
+      try FileDescriptor.open(path, .writeOnly).write([0x55, 0xAA].span, at: ByteCount(600_000))
+    }
+    let missing = try staging.open().pieces.missingRuns.flatMap { Array($0) }
+    #expect(!missing.isEmpty && missing.allSatisfy { pieces.contains($0) })
+    #expect(try staging.finish() == [])
   }
 
-  @Test("an unpacked file that is gone is fetched again")
-  func unpackedFileGone() throws {
+  @Test("a file that is longer than the manifest's is not taken for it")
+  func longerFile() throws {
     let staging = try Staging()
-    let map = try staging.write([0, 1, 2, 3])
-    try FileSystem.removeFile("\(staging.areaPath)/tree/story.txt")
-    #expect(try !staging.open(map).pieces.isComplete)
-    #expect(try staging.finish(map) == [])
+    try staging.write([0, 1, 2, 3])
+    try FileDescriptor.open("\(staging.areaPath)/tree/001.jpg", .writeOnly)
+      .write([1].span, at: ByteCount(700_000))
+    #expect(try !staging.open().pieces.isComplete)
+    #expect(try staging.finish() == [])
   }
 
-  @Test("after a restart of the machine, bytes that were lost are found missing and fetched again")
-  func lostBytes() throws {
-    let staging = try Staging()
-    let map = try staging.write([0, 1, 2, 3])
-    let hole = [UInt8](repeating: 0, count: 4096)
-    try FileDescriptor.open("\(staging.areaPath)/tree/002.jpg", .writeOnly)
-      .write(hole.span, at: ByteCount(600_000))
-    #expect(try staging.open(map).pieces == map, "the same boot does not read it again")
-    let confirmed = try staging.open(map, resumption: .afterRestart).pieces
-    #expect(!confirmed.isComplete)
-    #expect(try staging.finish(map, resumption: .afterRestart) == [])
+  @Test(
+    "an inflated file that is gone or damaged is fetched again, and so is what damaged spool there was",
+    arguments: ["tree/story.txt", "spool/gaps", "spool/p3"])
+  func damaged(_ name: String) throws {
+    for isRemoved in [true, false] {
+      for written in 1...4 {
+        let staging = try Staging()
+        try staging.write(Array(0..<written))
+        let path = "\(staging.areaPath)/\(name)"
+        guard try FileSystem.status(of: path) != nil else { continue }
+        if isRemoved {
+          try FileSystem.removeFile(path)
+        } else {
+          try FileDescriptor.open(path, .writeOnly).write([0x55, 0xAA].span, at: .zero)
+        }
+        #expect(try staging.finish() == [], "\(written) pieces")
+      }
+    }
   }
 
-  @Test("after a restart of the machine, what is whole is not fetched again")
-  func nothingLost() throws {
-    let staging = try Staging()
-    let map = try staging.write([0, 1, 2, 3])
-    #expect(try staging.open(map, resumption: .afterRestart).pieces == map)
-  }
-
-  @Test("after a restart of the machine, half a file is confirmed by the pieces that are its alone")
+  @Test("of half a file, the pieces that are right count, flagged or not (K3, R10)")
   func halfAFile() throws {
     let staging = try HalfFile(seed: 11)
-    #expect(try staging.confirmed() == staging.written)
-    let hole = [UInt8](repeating: 0, count: 10)
-    try staging.file().write(hole.span, at: ByteCount(1_500_000))
-    let confirmed = try staging.confirmed()
-    #expect(confirmed.isVerified(0))
-    #expect(!confirmed.isVerified(1))
+    #expect(try staging.confirmed() == [0, 1])
+    try staging.file().write([UInt8](repeating: 0, count: 10).span, at: ByteCount(1_500_000))
+    #expect(try staging.confirmed() == [0])
   }
 
-  @Test("after a restart of the machine, a file that lost its end keeps the pieces before it")
+  @Test("a file that lost its end keeps the pieces before it")
   func lostEnd() throws {
     let staging = try HalfFile(seed: 12)
     try staging.file().truncate(to: ByteCount(1_500_000))
-    let confirmed = try staging.confirmed()
-    #expect(confirmed.isVerified(0))
-    #expect(!confirmed.isVerified(1))
+    #expect(try staging.confirmed() == [0])
+  }
+
+  @Test(
+    "an area whose folder was replaced, or opened by another process, is not the one that was opened (R9)")
+  func otherArea() throws {
+    let staging = try Staging()
+    let area = try staging.open()
+    let (first, second, third): (Bool, Bool, Bool)
+    first = try area.isCurrent()
+    let next = try staging.open()
+    second = try area.isCurrent()
+    try FileSystem.rename(staging.areaPath, to: staging.areaPath + ".away")
+    third = try next.isCurrent()
+    #expect(first && !second && !third)
   }
 
   /// A single file of three pieces, of which the first two were written.
   private struct HalfFile {
     let folder: Folder
     let manifest: Manifest
-    let written: PieceMap
 
     init(seed: UInt64) throws {
       folder = try Folder()
@@ -146,18 +234,16 @@ struct StagingResumeTests {
         _ = piece.append(part.span)
         try area.write(try VerifiedPiece(piece, of: manifest))
       }
-      written = area.pieces
     }
 
     func file() throws -> FileDescriptor {
       try FileDescriptor.open(folder.directory.path("staging") + "/tree/a.pdf", .writeOnly)
     }
 
-    /// What counts of it after a restart of the machine.
-    func confirmed() throws -> PieceMap {
-      try StagingArea.open(
-        at: folder.directory.path("staging"), manifest: manifest, pieces: written, resumption: .afterRestart
-      ).pieces
+    /// The pieces that count for another process.
+    func confirmed() throws -> [Int] {
+      try StagingArea.open(at: folder.directory.path("staging"), manifest: manifest).pieces.verifiedRuns
+        .flatMap { Array($0) }
     }
   }
 }

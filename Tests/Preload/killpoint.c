@@ -1,13 +1,16 @@
-// Preloaded into a server under test: counts the steps by which a process leaves something behind (writes to files, syncs,
-// renames, removals, truncations, new directories), over all threads, and ends the process with SIGKILL before the one whose
-// number the environment gives. Counting starts once the file KILLPOINT_ARMED exists; with KILLPOINT_LOG every step counted
-// is a line there. KILLPOINT_KINDS narrows the steps down: a word of letters, see `take`.
+// Preloaded into a daemon under test: counts the steps by which a process leaves something behind (writes to files, syncs,
+// renames, links, removals, truncations, new files and directories), over all threads, and ends the process with SIGKILL
+// before the one whose number the environment gives; with KILLPOINT_ERRNO that step fails with this errno instead, and the
+// process goes on. Counting starts once the file KILLPOINT_ARMED exists; with KILLPOINT_LOG every step counted is a line
+// there. KILLPOINT_KINDS narrows the steps down: a word of letters, see `take`.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +26,14 @@ static int log_descriptor = -1;
   static result (*real)(__VA_ARGS__) = NULL; \
   if (!real) real = (result(*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name)
 
-// kind: w write, t truncate, s sync, r rename, u unlink, m mkdir, c create
-static void take(char kind, const char *name) {
+// kind: w write, t truncate, s sync, b begin or await writing back, r rename, l link, u unlink, m mkdir, c create,
+// p permissions, i read. Answers whether the step is to fail; errno says how.
+static int take(char kind, const char *name) {
   const char *armed = getenv("KILLPOINT_ARMED");
-  if (!armed) return;
+  if (!armed) return 0;
   const char *kinds = getenv("KILLPOINT_KINDS");
-  if (kinds && !strchr(kinds, kind)) return;
+  if (kinds && !strchr(kinds, kind)) return 0;
+  int fails = 0;
   pthread_mutex_lock(&lock);
   if (!is_armed && access(armed, F_OK) == 0) is_armed = 1;
   if (is_armed) {
@@ -39,12 +44,19 @@ static void take(char kind, const char *name) {
     }
     if (log_descriptor >= 0) dprintf(log_descriptor, "%ld %s\n", count, name);
     const char *at = getenv("KILLPOINT_AT");
-    if (at && atol(at) == count) {
+    const char *number = getenv("KILLPOINT_ERRNO");
+    if (at && atol(at) == count && number) {
+      fails = 1;
+      errno = atoi(number);
+    } else if (at && atol(at) == count) {
       kill(getpid(), SIGKILL);
       for (;;) pause();
     }
   }
+  int saved = errno;
   pthread_mutex_unlock(&lock);
+  errno = saved;
+  return fails;
 }
 
 static int is_file(int descriptor) {
@@ -54,66 +66,119 @@ static int is_file(int descriptor) {
 
 ssize_t pwrite(int descriptor, const void *bytes, size_t length, off_t offset) {
   REAL(pwrite, ssize_t, int, const void *, size_t, off_t);
-  take('w', "pwrite");
+  if (take('w', "pwrite")) return -1;
   return real(descriptor, bytes, length, offset);
 }
 
 ssize_t pwrite64(int descriptor, const void *bytes, size_t length, off64_t offset) {
   REAL(pwrite64, ssize_t, int, const void *, size_t, off64_t);
-  take('w', "pwrite");
+  if (take('w', "pwrite")) return -1;
   return real(descriptor, bytes, length, offset);
 }
 
 int ftruncate(int descriptor, off_t length) {
   REAL(ftruncate, int, int, off_t);
-  take('t', "ftruncate");
+  if (take('t', "ftruncate")) return -1;
   return real(descriptor, length);
 }
 
 int ftruncate64(int descriptor, off64_t length) {
   REAL(ftruncate64, int, int, off64_t);
-  take('t', "ftruncate");
+  if (take('t', "ftruncate")) return -1;
   return real(descriptor, length);
 }
 
 int fsync(int descriptor) {
   REAL(fsync, int, int);
-  take('s', is_file(descriptor) ? "fsync" : "fsync directory");
+  if (take('s', is_file(descriptor) ? "fsync" : "fsync directory")) return -1;
   return real(descriptor);
 }
 
 int fdatasync(int descriptor) {
   REAL(fdatasync, int, int);
-  take('s', "fdatasync");
+  if (take('s', "fdatasync")) return -1;
   return real(descriptor);
 }
 
 int rename(const char *from, const char *to) {
   REAL(rename, int, const char *, const char *);
-  take('r', "rename");
+  if (take('r', "rename")) return -1;
   return real(from, to);
 }
 
 int renameat2(int from_directory, const char *from, int to_directory, const char *to, unsigned int flags) {
   REAL(renameat2, int, int, const char *, int, const char *, unsigned int);
-  take('r', "renameat2");
+  if (take('r', "renameat2")) return -1;
   return real(from_directory, from, to_directory, to, flags);
 }
 
 int unlink(const char *path) {
   REAL(unlink, int, const char *);
-  take('u', "unlink");
+  if (take('u', "unlink")) return -1;
   return real(path);
 }
 
 int unlinkat(int directory, const char *path, int flags) {
   REAL(unlinkat, int, int, const char *, int);
-  take('u', "unlinkat");
+  if (take('u', "unlinkat")) return -1;
   return real(directory, path, flags);
 }
 
 int mkdir(const char *path, mode_t mode) {
   REAL(mkdir, int, const char *, mode_t);
-  take('m', "mkdir");
+  if (take('m', "mkdir")) return -1;
   return real(path, mode);
+}
+
+int mkdirat(int directory, const char *path, mode_t mode) {
+  REAL(mkdirat, int, int, const char *, mode_t);
+  if (take('m', "mkdirat")) return -1;
+  return real(directory, path, mode);
+}
+
+int linkat(int from_directory, const char *from, int to_directory, const char *to, int flags) {
+  REAL(linkat, int, int, const char *, int, const char *, int);
+  if (take('l', "linkat")) return -1;
+  return real(from_directory, from, to_directory, to, flags);
+}
+
+int syncfs(int descriptor) {
+  REAL(syncfs, int, int);
+  if (take('s', "syncfs")) return -1;
+  return real(descriptor);
+}
+
+int sync_file_range(int descriptor, off64_t offset, off64_t length, unsigned int flags) {
+  REAL(sync_file_range, int, int, off64_t, off64_t, unsigned int);
+  if (take('b', "sync_file_range")) return -1;
+  return real(descriptor, offset, length, flags);
+}
+
+int fchmod(int descriptor, mode_t mode) {
+  REAL(fchmod, int, int, mode_t);
+  if (take('p', "fchmod")) return -1;
+  return real(descriptor, mode);
+}
+
+ssize_t pread(int descriptor, void *bytes, size_t length, off_t offset) {
+  REAL(pread, ssize_t, int, void *, size_t, off_t);
+  if (take('i', "pread")) return -1;
+  return real(descriptor, bytes, length, offset);
+}
+
+ssize_t pread64(int descriptor, void *bytes, size_t length, off64_t offset) {
+  REAL(pread64, ssize_t, int, void *, size_t, off64_t);
+  if (take('i', "pread")) return -1;
+  return real(descriptor, bytes, length, offset);
+}
+
+// Variadic in C; the mode is passed on, and means nothing without O_CREAT.
+int openat(int directory, const char *path, int flags, ...) {
+  REAL(openat, int, int, const char *, int, mode_t);
+  va_list arguments;
+  va_start(arguments, flags);
+  mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  if (flags & O_CREAT && take('c', "openat")) return -1;
+  return real(directory, path, flags, mode);
 }

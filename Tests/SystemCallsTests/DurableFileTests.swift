@@ -1,4 +1,5 @@
 import CoreTypes
+import Glibc
 import PullboxTesting
 import SystemCalls
 import Testing
@@ -30,7 +31,7 @@ import Testing
   @Test("the order is write, fsync, rename, fsync of the directory") func order() throws {
     let operations = FaultyFileOperations(failing: nil)
     try DurableFile.write(new.span, to: path, operations: operations)
-    #expect(operations.steps == [.create, .write, .synchronize, .rename, .synchronizeDirectory])
+    #expect(operations.steps == [.create, .write, .status, .synchronize, .rename, .synchronizeDirectory])
   }
 
   @Test(
@@ -95,6 +96,25 @@ import Testing
     }
     #expect(error?.isFileInTheWay == true)
     #expect(try FileSystem.read(path, upTo: .kibibytes(1)) == old)
+    #expect(try names() == ["issue.cbz"])
+  }
+
+  @Test(
+    "where a rename cannot refuse to replace, the name is asked for first (R11)", arguments: [true, false])
+  func plainRename(isTaken: Bool) throws {
+    if isTaken { try DurableFile.write(old.span, to: path) }
+    let operations = FaultyFileOperations()
+    // Its create, write, question and sync come before its rename.
+    operations.fail(call: 4, number: EINVAL)
+    var error: SystemError?
+    do {
+      try DurableFile.write(new.span, to: path, ifPresent: .refuse, operations: operations)
+    } catch let failure {
+      error = failure
+    }
+    #expect(operations.failures == 1)
+    #expect(error?.isFileInTheWay == (isTaken ? true : nil))
+    #expect(try FileSystem.read(path, upTo: .kibibytes(1)) == (isTaken ? old : new))
     #expect(try names() == ["issue.cbz"])
   }
 

@@ -124,7 +124,7 @@ import Testing
 
   @Test("free space is known, and the file system can be synced") func space() throws {
     #expect(try FileSystem.freeSpace(at: directory.path) > .mebibytes(1))
-    try FileSystem.synchronizeFileSystem(of: directory.path)
+    try SystemFileOperations().synchronizeFileSystem(of: FileDescriptor.open(directory.path, .readOnly))
   }
 
   @Test(

@@ -30,6 +30,11 @@ int clinux_renameat2(int old_directory, const char *old_path, int new_directory,
 int clinux_sync_file_range(int descriptor, off_t offset, off_t length, unsigned int flags);
 int clinux_syncfs(int descriptor);
 
+// ioctl is variadic. FICLONE: lets the empty file have the other's bytes without copying them, where the file system can.
+int clinux_clone(int descriptor, int source);
+// statx needs _GNU_SOURCE. The kernel's number of the mount that the file was opened through; 0 where it does not tell.
+uint64_t clinux_mount_identifier(int descriptor);
+
 // prctl is variadic and pthread_setname_np needs _GNU_SOURCE. Names the calling thread; the kernel keeps 15 bytes.
 void clinux_name_thread(const char *name);
 
@@ -76,6 +81,8 @@ extern const int clinux_open_no_access_time;
 extern const unsigned int clinux_rename_noreplace;
 extern const unsigned int clinux_rename_exchange;
 extern const unsigned int clinux_sync_file_range_write;
+// Starts writing and waits until what was written is on the device.
+extern const unsigned int clinux_sync_file_range_wait;
 
 // EPOLLET is 1u << 31, which Swift imports with the wrong sign.
 extern const uint32_t clinux_epoll_edge_triggered;

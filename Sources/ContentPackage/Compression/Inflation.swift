@@ -76,6 +76,18 @@ package enum Inflation {
 /// Owns one raw inflate (RFC 1951) of zlib.
 @safe
 struct InflateStream: ~Copyable {
+  /// Where a stream can be taken up again: between two of its blocks. What was inflated up to there is needed beside it,
+  /// at most the last ``windowLength`` bytes.
+  struct Boundary: Hashable, Sendable {
+    /// Bits of the byte before the boundary that belong behind it, 0 to 7.
+    var unusedBits: Int
+    /// That byte.
+    var lastByte: UInt8
+  }
+
+  /// As far back as a deflate stream may point.
+  static let windowLength = 32 << 10
+
   // zlib keeps a pointer back to the structure, so it must not move.
   private let stream: UnsafeMutablePointer<z_stream>
 
@@ -86,6 +98,31 @@ struct InflateStream: ~Copyable {
     guard code == Z_OK else {
       unsafe stream.deallocate()
       throw .from(code, in: "inflateInit2")
+    }
+    unsafe self.stream = stream
+  }
+
+  /// Goes on behind `boundary`; `window` is what was inflated last before it.
+  init(resumingAt boundary: Boundary, window: Span<UInt8>) throws(CompressionError) {
+    let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+    unsafe stream.initialize(to: z_stream())
+    var call: StaticString = "inflateInit2"
+    var code = unsafe czlib_inflate_init(stream, -MAX_WBITS)
+    if code == Z_OK, boundary.unusedBits > 0 {
+      call = "inflatePrime"
+      let bits = Int32(boundary.lastByte) >> Int32(8 - boundary.unusedBits)
+      code = unsafe inflatePrime(stream, Int32(boundary.unusedBits), bits)
+    }
+    if code == Z_OK, !window.isEmpty {
+      call = "inflateSetDictionary"
+      code = unsafe window.withUnsafeBufferPointer {
+        unsafe inflateSetDictionary(stream, $0.baseAddress, UInt32($0.count))
+      }
+    }
+    guard code == Z_OK else {
+      unsafe inflateEnd(stream)
+      unsafe stream.deallocate()
+      throw .from(code, in: call)
     }
     unsafe self.stream = stream
   }
@@ -103,5 +140,17 @@ struct InflateStream: ~Copyable {
     let code = unsafe zlibCall(stream, input: input, output: &output) { unsafe inflate($0, Z_NO_FLUSH) }
     return try unsafe zlibStep(
       stream, inputCount: input.count, outputCount: output.count, code: code, call: "inflate")
+  }
+
+  /// The same, but stops behind every block as well. The second value is how many bits of the byte that was taken last
+  /// are left there; nil elsewhere, and behind the last block.
+  mutating func runToBlock(
+    _ input: Span<UInt8>, into output: inout MutableSpan<UInt8>
+  ) throws(CompressionError) -> (step: CompressionStep, unusedBits: Int?) {
+    let code = unsafe zlibCall(stream, input: input, output: &output) { unsafe inflate($0, Z_BLOCK) }
+    let step = try unsafe zlibStep(
+      stream, inputCount: input.count, outputCount: output.count, code: code, call: "inflate")
+    guard step.outcome != .finished, unsafe czlib_is_behind_block(stream) != 0 else { return (step, nil) }
+    return (step, Int(unsafe czlib_unused_bits(stream)))
   }
 }

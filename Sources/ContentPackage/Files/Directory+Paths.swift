@@ -41,7 +41,7 @@ extension Directory {
   /// The length of the regular file called `name`; nil when there is nothing, or something else.
   func lengthOfFile(named name: String) throws(SystemError) -> Int64? {
     do {
-      let status = try open(name, .readOnly).status()
+      let status = try operations.status(of: try open(name, .readOnly))
       return status.kind == .regular ? status.length.rawValue : nil
     } catch {
       if error.isFileMissing || error.isSomethingElse { return nil }

@@ -32,3 +32,24 @@ package enum FileDigest {
     return true
   }
 }
+
+extension Directory {
+  /// A hasher that has read the first `length` bytes of the file at `path`; nil where there are fewer. Throws
+  /// `CancellationError` soon after the task was cancelled.
+  func hasher(of path: PackagePath, length: Int64) throws -> SHA256Hasher? {
+    let file = try openFile(at: path)
+    var hasher = SHA256Hasher()
+    var buffer: [UInt8] = []
+    var position: Int64 = 0
+    while position < length {
+      try Task.checkCancellation()
+      buffer.removeAll(keepingCapacity: true)
+      let count = Int(min(Int64(FileDigest.bufferLength), length - position))
+      try operations.read(upTo: count, of: file, at: ByteCount(position), into: &buffer)
+      guard buffer.count == count else { return nil }
+      hasher.update(buffer.span)
+      position += Int64(count)
+    }
+    return hasher
+  }
+}

@@ -15,8 +15,17 @@ extension Directory {
       return try create(named: name)
     } catch {
       guard error.isFileInTheWay else { throw error }
-      return try open(name, .readWrite)
     }
+    do {
+      return try open(name, .readWrite)
+    } catch {
+      // Its permissions are those of a reader's file already; they do not hold for root.
+      guard error.number == EACCES else { throw error }
+    }
+    try operations.setPermissions(0o644, of: try open(name, .readOnly))
+    let file = try open(name, .readWrite)
+    try operations.setPermissions(Self.placedPermissions, of: file)
+    return file
   }
 
   /// A new, empty file at `path`; whatever had the name is removed.
@@ -32,15 +41,18 @@ extension Directory {
     }
   }
 
-  /// With permissions 0644 whatever the umask is.
-  private func create(named name: String) throws(SystemError) -> FileDescriptor {
+  /// Readers read. Versions may share a file, so that writing to one must be meant.
+  static var placedPermissions: UInt32 { 0o444 }
+
+  /// With the permissions it will be placed with, whatever the umask is.
+  func create(named name: String) throws(SystemError) -> FileDescriptor {
     let file = try open(name, .readWrite, options: [.create, .exclusive])
-    try SystemCall.run("fchmod", subject: name) { fchmod(file.number, 0o644) }
+    try operations.setPermissions(Self.placedPermissions, of: file)
     return file
   }
 
   /// Gives this directory permissions 0755 whatever the umask was.
   func openUp() throws(SystemError) {
-    try SystemCall.run("fchmod") { fchmod(descriptor.number, 0o755) }
+    try operations.setPermissions(0o755, of: descriptor)
   }
 }

@@ -3,103 +3,159 @@ import Crypto
 import SystemCalls
 
 extension StagingArea {
-  /// Takes over from content that is placed at `path` as `older` says: files with the digest of one of this package are
-  /// linked, or copied where that cannot be, and count once their bytes were read and are right. Pieces that hold no byte
-  /// of another file need not be fetched any more. In a single file, pieces are copied instead. Returns the bytes of the
-  /// package in what was taken over; what cannot be is left to be fetched.
-  public mutating func adopt(from older: Manifest, at path: String) throws -> ByteCount {
+  /// Takes over from content that is placed at `path` as `older` says. Files with the digest of one of this package come as
+  /// copies that share their bytes on the device, as second names of the same file, or as copies, whichever the file
+  /// system has first; they count once their bytes were read and are right. Pieces that hold no byte of another file need
+  /// not be fetched any more. In a single file, pieces are copied instead. Copies take `room` at most. Returns the bytes of
+  /// the package in what was taken over; what cannot be is left to be fetched.
+  public mutating func adopt(
+    from older: Manifest, at path: String, room: ByteCount = ByteCount(Int64.max)
+  ) throws -> ByteCount {
     let before = pieces.bytesVerified
+    let source: Directory
     do throws(SystemError) {
-      let source = try Directory(opening: path)
-      if manifest.kind == .file, older.kind == .file {
-        try copyPieces(of: older, in: source)
-      } else {
-        try linkFiles(of: older, in: source)
-      }
+      source = try Directory(opening: path, operations: operations)
     } catch {
-      // The older content is gone, or not readable: everything is fetched.
+      // The older content is gone: everything is fetched.
       guard error.isFileMissing else { throw error }
+      return .zero
+    }
+    if manifest.kind == .file, older.kind == .file {
+      try copyPieces(of: older, in: source, room: room)
+    } else {
+      try takeFiles(of: older, in: source, room: room)
     }
     return pieces.bytesVerified - before
   }
 
-  private mutating func linkFiles(of older: Manifest, in source: borrowing Directory) throws(SystemError) {
+  private mutating func takeFiles(
+    of older: Manifest, in source: borrowing Directory, room: ByteCount
+  ) throws {
     let known = Dictionary(older.files.map { ($0.digest, $0) }, uniquingKeysWith: { first, _ in first })
-    var hasAny = false
+    var room = room
     for (index, file) in manifest.files.enumerated() where !isUnpacked[index] && file.storedLength > .zero {
-      guard let old = known[file.digest], old.length == file.length, try adopt(old, as: file, in: source)
-      else {
-        continue
-      }
-      isUnpacked[index] = true
-      hasAny = true
+      try Task.checkCancellation()
+      guard let old = known[file.digest], old.length == file.length else { continue }
+      isUnpacked[index] = try take(old, as: file, in: source, room: &room)
     }
-    guard hasAny else { return }
     for piece in 0..<pieces.layout.count
-    where plan.files(in: piece..<piece + 1).allSatisfy({ isUnpacked[$0] }) {
+    where !pieces.isVerified(piece) && isVouched(piece, storedFiles: { _ in false }) {
       pieces.markVerified(piece)
     }
   }
 
-  /// False when what lies there is not the file that the older manifest says, or nothing does.
-  private func adopt(
-    _ old: ManifestFile, as file: ManifestFile, in source: borrowing Directory
-  ) throws(SystemError) -> Bool {
-    guard try source.lengthOfFile(at: old.path) == old.length.rawValue else { return false }
-    try tree.withParent(of: file.path.segments[...], creating: true) { target, name throws(SystemError) in
-      if try target.lengthOfFile(named: name) != nil { try target.removeFile(name) }
-      try source.withParent(of: old.path.segments[...], creating: false) {
-        folder, oldName throws(SystemError) in
-        try target.link(name, to: oldName, of: folder)
-      }
+  /// False when what lies there is not the file that the older manifest says, or nothing does, or it cannot be read, or no
+  /// room is left for a copy.
+  private func take(
+    _ old: ManifestFile, as file: ManifestFile, in source: borrowing Directory, room: inout ByteCount
+  ) throws -> Bool {
+    let original: FileDescriptor
+    do throws(SystemError) {
+      guard try source.lengthOfFile(at: old.path) == old.length.rawValue else { return false }
+      original = try source.openFile(at: old.path)
+    } catch {
+      return false
     }
-    let linked = try tree.openFile(at: file.path)
-    if try Self.digest(of: linked, length: file.length.rawValue) == file.digest { return true }
-    try tree.withParent(of: file.path.segments[...], creating: false) { target, name throws(SystemError) in
-      _ = try target.removeFile(name)
+    try removeFromTree(file.path)
+    if try !share(original, of: old, as: file, in: source) {
+      guard file.length <= room, try copy(original, as: file) else { return false }
+      room = room - file.length
     }
+    // Of a second name, these are the bytes that were there all along; of a copy, those that arrived.
+    let digest: SHA256Digest?
+    do {
+      digest = try tree.hasher(of: file.path, length: file.length.rawValue)?.finalize()
+    } catch is SystemError {
+      digest = nil
+    }
+    if digest == file.digest { return true }
+    try removeFromTree(file.path)
     return false
   }
 
-  private static func digest(
-    of file: borrowing FileDescriptor, length: Int64
-  ) throws(SystemError) -> SHA256Digest? {
-    var hasher = SHA256Hasher()
-    var buffer: [UInt8] = []
-    var position: Int64 = 0
-    while position < length {
-      buffer.removeAll(keepingCapacity: true)
-      let count = Int(min(Int64(FileDigest.bufferLength), length - position))
-      try file.read(upTo: count, at: ByteCount(position), into: &buffer)
-      guard buffer.count == count else { return nil }
-      hasher.update(buffer.span)
-      position += Int64(count)
+  /// By a clone or by a link; false where the file system has neither.
+  private func share(
+    _ original: borrowing FileDescriptor, of old: ManifestFile, as file: ManifestFile,
+    in source: borrowing Directory
+  ) throws(SystemError) -> Bool {
+    try tree.withParent(of: file.path.segments[...], creating: true) { target, name throws(SystemError) in
+      do throws(SystemError) {
+        try target.clone(name, of: original, permissions: Directory.placedPermissions)
+        return true
+      } catch {
+        guard error.isUnsupported else { throw error }
+      }
+      do throws(SystemError) {
+        try source.withParent(of: old.path.segments[...], creating: false) {
+          folder, oldName throws(SystemError) in
+          try target.link(name, to: oldName, of: folder)
+        }
+        return true
+      } catch {
+        guard error.isUnsupported else { throw error }
+        return false
+      }
     }
-    return hasher.finalize()
   }
 
-  private mutating func copyPieces(of older: Manifest, in source: borrowing Directory) throws(SystemError) {
+  /// False when the original cannot be read to its end.
+  private func copy(_ original: borrowing FileDescriptor, as file: ManifestFile) throws -> Bool {
+    let target = try tree.replaceFile(at: file.path)
+    var buffer: [UInt8] = []
+    var position: Int64 = 0
+    while position < file.length.rawValue {
+      try Task.checkCancellation()
+      buffer.removeAll(keepingCapacity: true)
+      do throws(SystemError) {
+        try operations.read(
+          upTo: FileDigest.bufferLength, of: original, at: ByteCount(position), into: &buffer)
+      } catch {
+        return false
+      }
+      guard !buffer.isEmpty else { return false }
+      try operations.write(buffer.span, to: target, at: ByteCount(position))
+      position += Int64(buffer.count)
+    }
+    return position == file.length.rawValue
+  }
+
+  private func removeFromTree(_ path: PackagePath) throws(SystemError) {
+    do {
+      try tree.withParent(of: path.segments[...], creating: false) { directory, name throws(SystemError) in
+        try directory.removeFile(name)
+      }
+    } catch {
+      guard error.isFileMissing else { throw error }
+    }
+  }
+
+  private mutating func copyPieces(
+    of older: Manifest, in source: borrowing Directory, room: ByteCount
+  ) throws {
     guard let name = older.files.first, try source.lengthOfFile(at: name.path) == older.length.rawValue else {
       return
     }
     let file = try source.openFile(at: name.path)
     let known = Dictionary(
       older.pieces.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+    var room = room
     for (index, digest) in manifest.pieces.enumerated() where !pieces.isVerified(index) {
       guard let old = known[digest] else { continue }
+      try Task.checkCancellation()
       let range = older.layout.range(of: old)
+      guard ByteCount(range.count) <= room else { return }
       var bytes: [UInt8] = []
-      try file.read(upTo: range.count, at: ByteCount(range.lowerBound), into: &bytes)
-      var received = ReceivedPiece(index: index, layout: manifest.layout)
-      _ = received.append(bytes.span)
-      do {
-        try write(try VerifiedPiece(received, of: manifest))
-      } catch let error as SystemError {
-        throw error
+      do throws(SystemError) {
+        try operations.read(upTo: range.count, of: file, at: ByteCount(range.lowerBound), into: &bytes)
       } catch {
-        // Not the bytes that once were there: they are fetched.
         continue
       }
+      var received = ReceivedPiece(index: index, layout: manifest.layout)
+      _ = received.append(bytes.span)
+      // Not the bytes that once were there: they are fetched.
+      guard let piece = try? VerifiedPiece(received, of: manifest) else { continue }
+      try write(piece)
+      room = room - ByteCount(range.count)
     }
   }
 }

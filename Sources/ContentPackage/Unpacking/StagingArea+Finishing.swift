@@ -1,13 +1,18 @@
 import CoreTypes
 import Crypto
-import SystemCalls
+public import SystemCalls
 
 extension StagingArea {
   /// Up to so many files are synced one by one; more cost less through one sync of the whole file system.
   private static let individualSyncLimit = 16
 
+  /// So much is waited for at once, so that a slow device does not keep a task that was cancelled.
+  private static let syncSlice: Int64 = 4 << 20
+  /// Shorter files are left to the sync of the whole.
+  private static let shortFileLength: Int64 = 256 << 10
+
   /// Ends the work in the area: makes the files that have no bytes, sets permissions, and returns when everything is on
-  /// the device. Every piece must be there.
+  /// the device. Every piece must be there. Throws ``UnsyncedContent`` when the device did not take all.
   public consuming func finish() throws -> StagedContent {
     precondition(pieces.isComplete, "pieces are missing")
     closeFiles()
@@ -15,9 +20,13 @@ extension StagingArea {
       _ = try tree.openForWriting(at: file.path)
     }
     try openUpDirectories()
-    try FileSystem.removeRecursively("\(path)/\(Self.spoolName)")
-    try synchronize()
-    return StagedContent(manifest: manifest, stagingPath: path)
+    var synced: Set<Int> = []
+    do {
+      try synchronize(&synced)
+    } catch let failure as SyncFailure {
+      throw UnsyncedContent(cause: failure.cause, isRemoved: removeAll(except: synced))
+    }
+    return StagedContent(manifest: manifest, stagingPath: path, operations: operations)
   }
 
   private func openUpDirectories() throws(SystemError) {
@@ -27,16 +36,64 @@ extension StagingArea {
     }
   }
 
-  private func synchronize() throws(SystemError) {
-    guard manifest.files.count <= Self.individualSyncLimit else {
-      return try FileSystem.synchronizeFileSystem(of: path)
+  private func synchronize(_ synced: inout Set<Int>) throws {
+    let isIndividual = manifest.files.count <= Self.individualSyncLimit
+    for (index, entry) in manifest.files.enumerated()
+    where isIndividual || entry.length.rawValue >= Self.shortFileLength {
+      let file = try tree.openFile(at: entry.path)
+      var position: Int64 = 0
+      while position < entry.length.rawValue {
+        try Task.checkCancellation()
+        let end = min(position + Self.syncSlice, entry.length.rawValue)
+        do throws(SystemError) {
+          try operations.awaitWriteback(of: position..<end, in: file)
+        } catch {
+          throw SyncFailure(cause: error)
+        }
+        position = end
+      }
+      guard isIndividual else { continue }
+      do throws(SystemError) {
+        try operations.synchronize(file)
+      } catch {
+        throw SyncFailure(cause: error)
+      }
+      synced.insert(index)
     }
-    for file in manifest.files { try tree.openFile(at: file.path).synchronize() }
-    for segments in directories {
-      try withDirectory(segments) { directory throws(SystemError) in try directory.synchronize() }
+    do throws(SystemError) {
+      guard isIndividual else { return try operations.synchronizeFileSystem(of: root.descriptor) }
+      for segments in directories {
+        try withDirectory(segments) { directory throws(SystemError) in try directory.synchronize() }
+      }
+      try tree.synchronize()
+      try root.synchronize()
+    } catch {
+      throw SyncFailure(cause: error)
     }
-    try tree.synchronize()
-    try FileSystem.synchronizeDirectory(path)
+  }
+
+  /// A sync failed, as opposed to what is needed for one.
+  private struct SyncFailure: Error {
+    var cause: SystemError
+  }
+
+  /// What a failed sync leaves in memory looks as if it were on the device, and the next sync would say so: only what is
+  /// written anew counts. Answers whether all of it could be removed.
+  private func removeAll(except synced: Set<Int>) -> Bool {
+    do {
+      guard !synced.isEmpty, synced.count < manifest.files.count else {
+        try Self.discard(at: path, operations: operations)
+        return true
+      }
+      for (index, entry) in manifest.files.enumerated() where !synced.contains(index) {
+        try tree.withParent(of: entry.path.segments[...], creating: false) {
+          directory, name throws(SystemError) in try directory.removeFile(name)
+        }
+      }
+      return true
+    } catch {
+      return false
+    }
   }
 
   private func withDirectory(
@@ -58,25 +115,14 @@ extension StagingArea {
   }
 }
 
-extension StagingArea {
-  /// Turns the whole spool of a deflated file into the file, and removes it. Killed at any point, it is done again: the
-  /// spool goes last.
-  mutating func unpackIfDeflated(_ index: Int) throws {
-    let file = manifest.files[index]
-    guard file.method == .deflated, !isUnpacked[index] else { return }
-    let source = try spool.open(String(index), .readOnly)
-    let target = try tree.replaceFile(at: file.path)
-    var written: Int64 = 0
-    let digest = try Inflation.run(source, range: 0..<file.storedLength.rawValue, of: file) { bytes in
-      try target.write(bytes, at: ByteCount(written))
-      written += Int64(bytes.count)
-    }
-    guard digest == file.digest else {
-      throw PackageValidationError(
-        .fileDigestMismatch, path: file.path.text, "the unpacked file is not the one the manifest lists")
-    }
-    try target.startWriteback(of: 0..<written)
-    try spool.removeFile(String(index))
-    isUnpacked[index] = true
-  }
+/// The device refused to take some of the content. What was not synced before is void and has been removed from the
+/// staging area; where even that failed, the whole area must be removed before anything of it is believed.
+public struct UnsyncedContent: Error, Sendable, CustomStringConvertible {
+  /// What the sync answered.
+  public let cause: SystemError
+  /// Whether the bytes in doubt are gone.
+  public let isRemoved: Bool
+
+  /// A sentence for logs.
+  public var description: String { "\(cause); what was not synced is fetched again" }
 }

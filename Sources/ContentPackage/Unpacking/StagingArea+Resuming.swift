@@ -2,112 +2,141 @@ import CoreTypes
 import Crypto
 import SystemCalls
 
+/// What an earlier process left is found by reading it. Nothing else is believed, so that it does not matter whether the
+/// machine, the medium or only the process has started anew.
 extension StagingArea {
-  /// Compares the map with what is on disk and takes back what is not there; unpacks what is whole but was not unpacked.
-  mutating func reconcile(_ resumption: Resumption) throws {
-    guard pieces.verifiedCount > 0 else { return }
-    for index in manifest.files.indices {
-      let range = plan.pieces(of: index)
-      guard range.contains(where: { pieces.isVerified($0) }) else { continue }
-      switch manifest.files[index].method {
-      case .stored: try reconcileStored(index, pieces: range, resumption: resumption)
-      case .deflated: try reconcileDeflated(index, pieces: range, resumption: resumption)
-      }
+  mutating func recover() throws {
+    try spool.recover()
+    let lengths = try lengthsOfFiles()
+    try recoverSpooled()
+    var readers = OpenFiles()
+    for piece in pieces.layout.indices where !pieces.isVerified(piece) {
+      if try isThere(piece, lengths, &readers) { pieces.markVerified(piece) }
     }
-    // Only now is it certain which files still have all their pieces.
+    try recoverDeflated(lengths)
+    try recoverVouched(lengths)
     for index in manifest.files.indices where manifest.files[index].method == .deflated {
-      if !isUnpacked[index], pieces.areAllVerified(plan.pieces(of: index)) { try unpackOrForget(index) }
+      if plan.pieces(of: index).contains(where: { pieces.isVerified($0) }) { try inflate(index) }
     }
+    try dropVouched()
   }
 
-  private mutating func reconcileStored(
-    _ index: Int, pieces range: Range<Int>, resumption: Resumption
-  ) throws {
-    let file = manifest.files[index]
-    let length = try tree.lengthOfFile(at: file.path) ?? -1
-    guard length <= file.length.rawValue, keepWhatIsThere(range, of: index, length: length, resumption) else {
-      return forget(range)
-    }
-    guard resumption == .afterRestart else { return }
-    let descriptor = try tree.openFile(at: file.path)
-    if pieces.areAllVerified(range),
-      try FileDigest.of(descriptor, in: 0..<file.length.rawValue) == file.digest
-    {
-      return
-    }
-    try confirmPieces(range, of: index, in: descriptor)
-  }
-
-  private mutating func reconcileDeflated(
-    _ index: Int, pieces range: Range<Int>, resumption: Resumption
-  ) throws {
-    let file = manifest.files[index]
-    let name = String(index)
-    if let length = try spool.lengthOfFile(named: name) {
-      guard keepWhatIsThere(range, of: index, length: length, resumption) else { return forget(range) }
-      if resumption == .afterRestart, !pieces.areAllVerified(range) {
-        try confirmPieces(range, of: index, in: try spool.open(name, .readOnly))
+  /// Of the files in the tree, -1 for none. Removes what is longer than the manifest's file: it is something else.
+  private func lengthsOfFiles() throws -> [Int64] {
+    try manifest.files.map { file in
+      try Task.checkCancellation()
+      let length = try tree.lengthOfFile(at: file.path) ?? -1
+      guard length > file.length.rawValue else { return length }
+      try tree.withParent(of: file.path.segments[...], creating: false) {
+        directory, name throws(SystemError) in
+        try directory.removeFile(name)
       }
-      return
+      return -1
     }
-    // Without a spool the file was unpacked, maybe just before its last piece was noted down.
-    guard try tree.lengthOfFile(at: file.path) == file.length.rawValue,
-      try FileDigest.of(try tree.openFile(at: file.path), in: 0..<file.length.rawValue) == file.digest
-    else { return forget(range) }
-    isUnpacked[index] = true
   }
 
-  /// Whether the file is as long as its pieces need. After a restart of the machine a file that is too short was cut where
-  /// it was not synced: the pieces behind the cut count as missing, and those before it are still worth a look.
-  private mutating func keepWhatIsThere(
-    _ range: Range<Int>, of index: Int, length: Int64, _ resumption: Resumption
-  ) -> Bool {
-    if length >= neededLength(of: index, range) { return true }
-    guard resumption == .afterRestart, length > 0 else { return false }
-    let stored = manifest.files[index].storedRange
-    for piece in range
-    where stored.clamped(to: pieces.layout.range(of: piece)).upperBound - stored.lowerBound > length {
-      pieces.markMissing(piece)
-    }
-    return true
-  }
-
-  /// Pieces that lie in this file alone are compared with their digests; those it shares cannot be, their other bytes
-  /// (headers) are not on disk, and count as missing.
-  private mutating func confirmPieces(
-    _ range: Range<Int>, of index: Int, in descriptor: borrowing FileDescriptor
-  ) throws {
-    let stored = manifest.files[index].storedRange
-    for piece in range where pieces.isVerified(piece) {
-      let bytes = pieces.layout.range(of: piece)
-      let inFile = (bytes.lowerBound - stored.lowerBound)..<(bytes.upperBound - stored.lowerBound)
-      if stored.clamped(to: bytes) == bytes,
-        try FileDigest.of(descriptor, in: inFile) == manifest.pieces[piece]
-      {
+  /// Pieces that lie in the spool; their bytes of stored files are written again, since those may be damaged alone.
+  private mutating func recoverSpooled() throws {
+    for index in spool.pieces.sorted() {
+      try Task.checkCancellation()
+      guard index < pieces.layout.count,
+        let bytes = try spool.bytes(of: index, count: pieces.layout.length(of: index))
+      else {
+        try spool.drop(index)
         continue
       }
-      pieces.markMissing(piece)
+      var received = ReceivedPiece(index: index, layout: manifest.layout)
+      _ = received.append(bytes.span)
+      guard let piece = try? VerifiedPiece(received, of: manifest) else {
+        try spool.drop(index)
+        continue
+      }
+      try putStored(piece)
+      pieces.markVerified(index)
     }
   }
 
-  private mutating func unpackOrForget(_ index: Int) throws {
-    do {
-      try unpackIfDeflated(index)
-    } catch is PackageValidationError {
-      // What lies in the spool is not what was verified; it is fetched again.
-      try spool.removeFile(String(index))
-      forget(plan.pieces(of: index))
+  /// Puts the piece together from stored files and gaps, and compares its digest.
+  private mutating func isThere(
+    _ piece: Int, _ lengths: [Int64], _ readers: inout OpenFiles
+  ) throws -> Bool {
+    let writes = plan.writes(for: piece)
+    let isReadable = writes.allSatisfy { write in
+      manifest.files[write.file].method == .stored
+        && lengths[write.file] >= write.offset + Int64(write.slice.count)
+    }
+    guard isReadable else { return false }
+    try Task.checkCancellation()
+    var hasher = SHA256Hasher()
+    var buffer: [UInt8] = []
+    var gaps = plan.gaps(in: piece)[...]
+    for write in writes {
+      while let gap = gaps.first, gap.slice.lowerBound < write.slice.lowerBound {
+        try hash(gap, into: &hasher, &buffer)
+        gaps.removeFirst()
+      }
+      let path = manifest.files[write.file].path
+      let file = try readers.file(write.file) { () throws(SystemError) in try tree.openFile(at: path) }
+      buffer.removeAll(keepingCapacity: true)
+      try operations.read(
+        upTo: write.slice.count, of: file.descriptor, at: ByteCount(write.offset), into: &buffer)
+      guard buffer.count == write.slice.count else { return false }
+      hasher.update(buffer.span)
+    }
+    for gap in gaps { try hash(gap, into: &hasher, &buffer) }
+    return hasher.finalize() == manifest.pieces[piece]
+  }
+
+  private mutating func hash(
+    _ gap: UnpackPlan.Gap, into hasher: inout SHA256Hasher, _ buffer: inout [UInt8]
+  ) throws(SystemError) {
+    buffer.removeAll(keepingCapacity: true)
+    try spool.readGap(gap.slice.count, at: gap.offset, into: &buffer)
+    hasher.update(buffer.span)
+  }
+
+  /// Deflated files that are whole, and those whose inflation can be taken up again.
+  private mutating func recoverDeflated(_ lengths: [Int64]) throws {
+    for index in manifest.files.indices {
+      let file = manifest.files[index]
+      guard file.method == .deflated, lengths[index] >= 0, file.storedLength > .zero else { continue }
+      if try isWhole(index, lengths) {
+        isUnpacked[index] = true
+        continue
+      }
+      let checkpoint = try spool.checkpoint(of: index) { length in
+        guard length <= lengths[index] else { return nil }
+        return try tree.hasher(of: file.path, length: length)
+      }
+      guard let checkpoint, checkpoint.position <= file.storedLength.rawValue else { continue }
+      inflating[index] = try InflatingFile(
+        file, into: try tree.openForWriting(at: file.path), resumingAt: checkpoint, operations: operations)
+      checkpoints[index] = checkpoint.position
     }
   }
 
-  private mutating func forget(_ range: Range<Int>) {
-    for piece in range { pieces.markMissing(piece) }
+  /// Pieces of which every file with a byte in them vouches.
+  private mutating func recoverVouched(_ lengths: [Int64]) throws {
+    var known: [Int: Bool] = [:]
+    for piece in pieces.layout.indices where !pieces.isVerified(piece) {
+      let isVouched = try isVouched(piece) { file in
+        if let answer = known[file] { return answer }
+        let answer = try isWhole(file, lengths)
+        known[file] = answer
+        return answer
+      }
+      if isVouched { pieces.markVerified(piece) }
+    }
   }
 
-  /// How long the file's stored bytes must be at least, given the pieces that are said to be written.
-  private func neededLength(of index: Int, _ range: Range<Int>) -> Int64 {
-    guard let last = range.last(where: { pieces.isVerified($0) }) else { return 0 }
-    let stored = manifest.files[index].storedRange
-    return min(pieces.layout.range(of: last).upperBound, stored.upperBound) - stored.lowerBound
+  private func isWhole(_ index: Int, _ lengths: [Int64]) throws -> Bool {
+    let file = manifest.files[index]
+    guard lengths[index] == file.length.rawValue else { return false }
+    return try tree.hasher(of: file.path, length: file.length.rawValue)?.finalize() == file.digest
   }
+}
+
+extension PieceLayout {
+  /// Of all pieces, in order.
+  fileprivate var indices: Range<Int> { 0..<count }
 }

@@ -1,18 +1,22 @@
 import CoreTypes
+import Crypto
 public import SystemCalls
 
 /// A package on its way: verified bytes go straight into their files. A directory that holds
 ///
 ///     manifest   the manifest's canonical bytes: whose staging this is
+///     session    random bytes of the process that has it open
 ///     tree/      the files as they will be placed
-///     spool/     one file per deflated entry that is not whole yet: its stored bytes, called by its index
+///     spool/     what is needed beside the files to tell which pieces are there, see ``Spool``
 ///
-/// A killed process continues by opening the area again with the map of pieces it had persisted; any prefix of what was
-/// written will do. There is one owner at a time. Every call blocks, so none belongs on the cooperative pool. The methods throw
-/// `SystemError`, or ``PackageValidationError`` when the bytes that the manifest promised do not unpack to its files.
+/// A killed process continues by opening the area again: every piece whose bytes are there is read, compared with its
+/// digest, and counts. There is one owner at a time. Every call blocks, so none belongs on the cooperative pool. Long calls
+/// throw `CancellationError` soon after the task was cancelled. The methods throw `SystemError`, or
+/// ``PackageValidationError`` when the bytes that the manifest promised do not unpack to its files. After any other error
+/// than that the area must be opened again.
 ///
 /// ```swift
-/// var area = try StagingArea.open(at: path, manifest: manifest, pieces: savedMap)
+/// var area = try StagingArea.open(at: path, manifest: manifest)
 /// for piece in verifiedPieces { try area.write(piece) }
 /// if area.pieces.isComplete { let content = try area.finish() }
 /// ```
@@ -21,115 +25,165 @@ public struct StagingArea: ~Copyable, Sendable {
   public let manifest: Manifest
   /// The folder of the staging area, absolute or relative to the process's.
   public let path: String
-  /// What is verified and written. May be less than the map that ``open(at:manifest:pieces:resumption:)`` was given: files can be gone.
+  /// What is verified and written.
   public internal(set) var pieces: PieceMap
 
   let plan: UnpackPlan
+  let operations: any FileOperations
+  let root: Directory
   let tree: Directory
-  let spool: Directory
-  /// Deflated files that are in the tree already.
+  var spool: Spool
+  /// Files that are in the tree whole and need no more bytes: inflated, or taken over from another version.
   var isUnpacked: [Bool]
-  private var openFiles = OpenFiles()
+  /// Deflated files of which the beginning is in the tree, and not the end.
+  var inflating: [Int: InflatingFile] = [:]
+  /// How many stored bytes of a deflated file the checkpoint on disk stands for.
+  var checkpoints: [Int: Int64] = [:]
+  var openFiles = OpenFiles()
+  private let identity: MountIdentity
+  private let session: [UInt8]
 
   static let manifestName = "manifest"
+  static let sessionName = "session"
   static let treeName = "tree"
   static let spoolName = "spool"
 
-  /// Whether the bytes behind the map's pieces can be taken as written.
-  public enum Resumption: Sendable {
-    /// The machine has run on since the map was persisted: whatever was written is there.
-    case sameBoot
-    /// It may have lost what was not synced: pieces are read again, and those that cannot be confirmed count as missing.
-    case afterRestart
-  }
-
   /// Opens the area at `path`, making it if it is not there; its parent must exist. An area of another manifest is
-  /// cleared first.
+  /// cleared first. What an earlier process left is read again.
   public static func open(
-    at path: String, manifest: Manifest, pieces: PieceMap? = nil, resumption: Resumption = .sameBoot
+    at path: String, manifest: Manifest, operations: any FileOperations = SystemFileOperations()
   ) throws -> StagingArea {
-    precondition(pieces.map { $0.layout == manifest.layout } ?? true, "the map is another package's")
-    let isKnown = try claim(path, for: manifest)
-    let root = try Directory(opening: path)
+    let isKnown = try claim(path, for: manifest, operations)
+    let root = try Directory(opening: path, operations: operations)
     let tree = try root.subdirectory(creating: treeName)
-    let spool = try root.subdirectory(creating: spoolName)
+    let spool = Spool(try root.subdirectory(creating: spoolName))
+    let identity = try MountIdentity(of: root.descriptor)
+    let session = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
+    try operations.write(session.span, to: try root.openForWriting(named: sessionName), at: .zero)
     var area = StagingArea(
-      path: path, manifest: manifest, pieces: isKnown ? pieces ?? PieceMap(manifest) : PieceMap(manifest),
-      tree: tree, spool: spool)
-    try area.reconcile(resumption)
+      path: path, manifest: manifest, operations: operations, root: root, tree: tree, spool: spool,
+      identity: identity, session: session)
+    if isKnown { try area.recover() }
     return area
   }
 
   private init(
-    path: String, manifest: Manifest, pieces: PieceMap, tree: consuming Directory, spool: consuming Directory
+    path: String, manifest: Manifest, operations: any FileOperations, root: consuming Directory,
+    tree: consuming Directory, spool: consuming Spool, identity: MountIdentity, session: [UInt8]
   ) {
     self.path = path
     self.manifest = manifest
-    self.pieces = pieces
+    self.operations = operations
+    self.root = root
     self.tree = tree
     self.spool = spool
+    self.identity = identity
+    self.session = session
+    pieces = PieceMap(manifest)
     plan = UnpackPlan(manifest)
     isUnpacked = Array(repeating: false, count: manifest.files.count)
   }
 
-  /// Writes a piece to where its bytes belong and unpacks what it makes whole; then ``pieces`` has it. Writing one again
+  /// Whether the area is still the one that was opened: false when the medium was taken away or another one is in its
+  /// place, or another process has opened the area. Then it must be opened again.
+  public func isCurrent() throws(SystemError) -> Bool {
+    do {
+      let directory = try Directory(opening: path, operations: operations)
+      var bytes: [UInt8] = []
+      try operations.read(
+        upTo: session.count, of: try directory.open(Self.sessionName, .readOnly), at: .zero, into: &bytes)
+      return try MountIdentity(of: directory.descriptor) == identity && bytes == session
+    } catch {
+      if error.isFileMissing { return false }
+      throw error
+    }
+  }
+
+  /// Writes a piece to where its bytes belong and inflates what follows from it; then ``pieces`` has it. Writing one again
   /// changes nothing.
   public mutating func write(_ piece: VerifiedPiece) throws {
     precondition(piece.index < pieces.layout.count, "the piece is another package's")
     guard !pieces.isVerified(piece.index) else { return }
-    let bytes = piece.bytes.span
-    for write in plan.writes(for: piece.index) where !isUnpacked[write.file] {
-      try put(bytes.extracting(write.slice), of: write.file, at: write.offset)
-    }
-    for file in plan.filesCompleted(by: piece.index, in: pieces) {
-      openFiles.close(file)
-      try unpackIfDeflated(file)
+    let writes = plan.writes(for: piece.index).filter { !isUnpacked[$0.file] }
+    let deflated = writes.filter { manifest.files[$0.file].method == .deflated }
+    let completed = Set(plan.filesCompleted(by: piece.index, in: pieces))
+    try putStored(piece)
+    if deflated.isEmpty {
+      let bytes = piece.bytes.span
+      for gap in plan.gaps(in: piece.index) {
+        try spool.keepGap(bytes.extracting(gap.slice), at: gap.offset)
+      }
+    } else if !writes.allSatisfy({ completed.contains($0.file) }) {
+      try spool.keep(piece.bytes.span, of: piece.index)
     }
     pieces.markVerified(piece.index)
-  }
-
-  private mutating func put(_ bytes: Span<UInt8>, of index: Int, at offset: Int64) throws(SystemError) {
-    let entry = manifest.files[index]
-    let file: OpenFiles.File
-    switch entry.method {
-    case .stored:
-      file = try openFiles.file(index) { () throws(SystemError) in try tree.openForWriting(at: entry.path) }
-    case .deflated:
-      file = try openFiles.file(index) { () throws(SystemError) in
-        try spool.openForWriting(named: String(index))
+    for write in deflated {
+      do {
+        try inflate(write.file, having: piece)
+      } catch {
+        pieces.markMissing(piece.index)
+        throw error
       }
     }
-    try file.descriptor.write(bytes, at: ByteCount(offset))
-    // Spooled bytes are gone soon; the others may as well start on their way to the device now.
-    if entry.method == .stored {
-      try file.descriptor.startWriteback(of: offset..<offset + Int64(bytes.count))
+    for file in completed { openFiles.close(file) }
+    try dropVouched()
+  }
+
+  /// Whether ``write(_:)`` may be called with that piece now. False while the spool is full and the piece would have to wait
+  /// there for one before it: that one is to be fetched first. The first piece that is missing is always accepted.
+  public func accepts(_ piece: Int) -> Bool {
+    guard spool.pieces.count >= Spool.pieceLimit - Spool.orderedPieces else { return true }
+    return plan.files(in: piece..<piece + 1).allSatisfy { file in
+      manifest.files[file].method == .stored || isUnpacked[file]
+        || pieces.areAllVerified(plan.pieces(of: file).lowerBound..<piece)
     }
   }
 
-  mutating func closeFiles() {
+  /// Writes the piece's bytes of stored files.
+  mutating func putStored(_ piece: VerifiedPiece) throws(SystemError) {
+    let bytes = piece.bytes.span
+    for write in plan.writes(for: piece.index) where !isUnpacked[write.file] {
+      let entry = manifest.files[write.file]
+      guard entry.method == .stored else { continue }
+      let file = try openFiles.file(write.file) { () throws(SystemError) in
+        try tree.openForWriting(at: entry.path)
+      }
+      try operations.write(
+        bytes.extracting(write.slice), to: file.descriptor, at: ByteCount(write.offset))
+      try operations.startWriteback(
+        of: write.offset..<write.offset + Int64(write.slice.count), in: file.descriptor)
+    }
+  }
+
+  /// Closes the files that are open for writing; writing opens them again.
+  public mutating func closeFiles() {
     openFiles.closeAll()
   }
 
   /// True when the directory is there and this manifest's.
-  private static func claim(_ path: String, for manifest: Manifest) throws(SystemError) -> Bool {
+  private static func claim(
+    _ path: String, for manifest: Manifest, _ operations: any FileOperations
+  ) throws(SystemError) -> Bool {
     let marker = "\(path)/\(manifestName)"
     let bytes = manifest.canonicalBytes()
-    if try FileSystem.status(of: path) != nil {
-      let status = try FileSystem.status(of: marker)
+    if try operations.status(of: path) != nil {
+      let status = try operations.status(of: marker)
       if let status, status.kind == .regular, status.length == ByteCount(bytes.count),
-        try FileSystem.read(marker, upTo: status.length) == bytes
+        try operations.read(marker, upTo: status.length) == bytes
       {
         return true
       }
-      try FileSystem.removeRecursively(path)
+      try operations.removeRecursively(path)
     }
-    try FileSystem.createDirectory(path)
-    try DurableFile.write(bytes.span, to: marker)
+    try operations.createDirectory(path)
+    try DurableFile.write(bytes.span, to: marker, operations: operations)
     return false
   }
 
   /// Removes the area at `path`, if there is one.
-  public static func discard(at path: String) throws(SystemError) {
-    try FileSystem.removeRecursively(path)
+  public static func discard(
+    at path: String, operations: any FileOperations = SystemFileOperations()
+  ) throws(SystemError) {
+    try operations.removeRecursively(path)
   }
 }

@@ -12,10 +12,20 @@ public struct UnpackPlan: Sendable {
     public let slice: Range<Int>
   }
 
+  /// A slice of a piece that belongs to no file: headers, padding, the archive's directory.
+  public struct Gap: Hashable, Sendable {
+    /// Where the slice begins among all bytes of the package that belong to no file.
+    public let offset: Int64
+    /// Which bytes of the piece it is.
+    public let slice: Range<Int>
+  }
+
   private let layout: PieceLayout
   private let ranges: [Range<Int64>]
   /// The files that take bytes in the package, by where they do.
   private let order: [Int]
+  /// How many bytes the first files of ``order`` take together: none, the first, the first two, and so on.
+  private let takenBefore: [Int64]
 
   /// Plans the unpacking of a package; it depends on the manifest alone.
   public init(_ manifest: Manifest) {
@@ -24,6 +34,29 @@ public struct UnpackPlan: Sendable {
     self.ranges = ranges
     order = ranges.indices.filter { !ranges[$0].isEmpty }
       .sorted { ranges[$0].lowerBound < ranges[$1].lowerBound }
+    takenBefore = order.reduce(into: [0]) { sums, file in
+      sums.append((sums.last ?? 0) + Int64(ranges[file].count))
+    }
+  }
+
+  /// The bytes of `piece` that are no file's, in the order of the bytes.
+  public func gaps(in piece: Int) -> [Gap] {
+    let bytes = layout.range(of: piece)
+    let files = files(holding: bytes)
+    var gaps: [Gap] = []
+    var position = bytes.lowerBound
+    for place in files.startIndex...files.endIndex {
+      let isLast = place == files.endIndex
+      let end = isLast ? bytes.upperBound : ranges[order[place]].lowerBound
+      if position < end {
+        gaps.append(
+          Gap(
+            offset: position - takenBefore[place],
+            slice: Int(position - bytes.lowerBound)..<Int(end - bytes.lowerBound)))
+      }
+      if !isLast { position = ranges[order[place]].upperBound }
+    }
+    return gaps
   }
 
   /// What of `piece` goes where, in the order of the bytes; bytes between the files (headers, the archive's directory) go

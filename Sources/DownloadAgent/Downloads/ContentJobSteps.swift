@@ -13,8 +13,6 @@ struct ContentJobSteps: Sendable {
     var event: ContentJobMachine.Event
     /// The change to the record that is persisted together with the event.
     var change: @Sendable (inout ContentJobRecord) -> Void = { _ in }
-    /// Kept for the step that follows.
-    var session: StagingSession?
     var placed: LibraryItem?
   }
 
@@ -26,18 +24,20 @@ struct ContentJobSteps: Sendable {
   /// Publishers' keys; when empty, the keys that products name are trusted.
   var trustedKeys: Set<PublisherKeyIdentifier> = []
   var limits = PieceTransfer.Limits()
+  var operations: any FileOperations = SystemFileOperations()
+  /// The staging areas that are open, kept over setbacks.
+  let sessions = StagingSessions()
 
   /// Never throws: an error becomes the event that the step failed. Nil when the task was cancelled.
   func run(
-    _ action: ContentJobMachine.Action, of record: ContentJobRecord, session: StagingSession?,
-    progress: TransferProgress
+    _ action: ContentJobMachine.Action, of record: ContentJobRecord, progress: TransferProgress
   ) async -> Outcome? {
     let (verified, received) = (progress.bytesVerified, progress.bytesReceived)
     do {
       switch action {
       case .run(.manifest): return try await manifest(record)
       case .run(.transfer): return try await transfer(record, progress: progress)
-      case .run(.place): return try await place(record, from: session, progress: progress)
+      case .run(.place): return try await place(record, progress: progress)
       case .renewTicket: return try await renewTicket(record)
       default: preconditionFailure("\(action) is no step")
       }
@@ -58,11 +58,12 @@ struct ContentJobSteps: Sendable {
       manifest.product == terms.product, manifest.version == terms.version
     else { throw StepFailure.permanent(.integrity) }
     let paths = library.paths.paths(of: record.identifier)
-    try await BlockingPool.shared.run { [library, trustedKeys] in
+    try await BlockingPool.shared.run { [library, trustedKeys, operations] in
       try Self.checkSignature(
         of: received, for: terms, database: library.database, trustedKeys: trustedKeys)
-      try FileSystem.createDirectories(paths.state, permissions: 0o700)
-      try DurableFile.write(received.bytes.span, to: paths.manifest, permissions: 0o600)
+      try operations.createDirectories(paths.state, permissions: 0o700)
+      try DurableFile.write(
+        received.bytes.span, to: paths.manifest, permissions: 0o600, operations: operations)
     }
     return Outcome(event: .manifestVerified)
   }
@@ -115,15 +116,16 @@ struct ContentJobSteps: Sendable {
     }
     await BlockingPool.shared.run { room.release() }
     progress.setVerified(terms.length)
-    return Outcome(event: .transferCompleted, session: session)
+    return Outcome(event: .transferCompleted)
   }
 
   private func place(
-    _ record: ContentJobRecord, from known: StagingSession?, progress: TransferProgress
+    _ record: ContentJobRecord, progress: TransferProgress
   ) async throws -> Outcome {
     let terms = record.terms
-    let opened = if let known { known } else { try await openSession(of: record, terms: terms) }
-    guard let session = opened else { return Outcome(event: .contentLost) }
+    guard let session = try await openSession(of: record, terms: terms) else {
+      return Outcome(event: .contentLost)
+    }
     try await BlockingPool.shared.run { [library] in try library.requireOnline() }
     let manifest = session.manifest
     let item: LibraryItem
@@ -155,15 +157,22 @@ extension ContentJobSteps {
   private func openSession(
     of record: ContentJobRecord, terms: DownloadTerms
   ) async throws -> StagingSession? {
+    if let known = sessions.session(of: record.identifier),
+      known.manifest.manifestDigest == terms.manifestDigest
+    {
+      return known
+    }
     let paths = library.paths.paths(of: record.identifier)
-    let manifest = try await BlockingPool.shared.run { () -> Manifest? in
-      guard try FileSystem.status(of: paths.manifest) != nil else { return nil }
-      let bytes = try FileSystem.read(paths.manifest, upTo: PackageLimits.standard.maximumManifestLength)
+    let manifest = try await BlockingPool.shared.run { [operations] () -> Manifest? in
+      guard try operations.status(of: paths.manifest) != nil else { return nil }
+      let bytes = try operations.read(paths.manifest, upTo: PackageLimits.standard.maximumManifestLength)
       // A manifest that was damaged on disk is fetched again, like one that is missing.
       return try? UnverifiedManifest(bytes).verified(against: terms.manifestDigest)
     }
     guard let manifest else { return nil }
-    return StagingSession(manifest: manifest, paths: paths)
+    let session = StagingSession(manifest: manifest, paths: paths, operations: operations)
+    sessions.keep(session, of: record.identifier)
+    return session
   }
 
   /// Takes over what lies in the library already: links, or copies. Nil where there is nothing.
@@ -176,9 +185,11 @@ extension ContentJobSteps {
     let room = try await library.reserve(
       need, for: record.identifier, of: record.terms.product, allocating: false)
     defer { room.release() }
+    let free = try await BlockingPool.shared.run { [library] in try FileSystem.freeSpace(at: library.paths.library) }
     var pieces: PieceMap?
     for source in sources where pieces?.isComplete != true {
-      pieces = try await session.adopt(from: source.manifest, at: source.path)
+      pieces = try await session.adopt(
+        from: source.manifest, at: source.path, room: max(.zero, free - library.space.reserve))
     }
     return pieces
   }

@@ -116,11 +116,10 @@ extension DownloadManager {
 
   private func start(_ action: ContentJobMachine.Action, of identifier: ContentJobIdentifier) {
     guard let entry = jobs[identifier], !jobs.isStopping else { return }
-    jobs[identifier]?.context.session = nil
     jobs.wakeUp.signal()
     jobs.startStep(of: identifier) { [jobSteps] in
       let outcome = await jobSteps.run(
-        action, of: entry.record, session: entry.context.session, progress: entry.context.progress)
+        action, of: entry.record, progress: entry.context.progress)
       await self.endStep(of: identifier, with: outcome)
     }
   }
@@ -131,13 +130,11 @@ extension DownloadManager {
     // What a step has placed is there, whatever has become of the job meanwhile.
     if let placed = outcome?.placed { hub.publish(.library(LibraryEvent(change: .placed, item: placed))) }
     if let outcome, record.machine.state == .active {
-      jobs[identifier]?.context.session = outcome.session
       if case .stepFailed(let failure, _, _) = outcome.event {
         logFailure(failure, of: "job", identifier.description)
       }
       processJob(outcome.event, of: identifier, change: outcome.change)
     } else {
-      jobs[identifier]?.context.session = nil
       saveProgress(of: identifier)
     }
     if let entry = jobs[identifier], entry.context.discardIsDue, entry.step == nil { discard(identifier) }
@@ -152,7 +149,7 @@ extension DownloadManager {
       return
     }
     jobs[identifier]?.context.discardIsDue = false
-    jobs[identifier]?.context.session = nil
+    jobSteps.sessions.remove(identifier)
     entry.context.progress.setVerified(.zero)
     jobs.startStep(of: identifier) { [library = jobSteps.library, log] in
       do {
@@ -203,7 +200,7 @@ extension DownloadManager {
     do {
       try jobs.update(identifier) { progress.copy(into: &$0) }
     } catch {
-      // Only people see these counts; the journal of the pieces decides what is fetched.
+      // Only people see these counts; the staging area decides what is fetched.
       log.warning("progress cannot be saved", ["job": "\(identifier)", "error": LogValue(error)])
     }
   }

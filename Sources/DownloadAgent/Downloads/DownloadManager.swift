@@ -26,8 +26,6 @@ actor DownloadManager {
 
   /// What is going on about a content job in this process.
   struct JobActivity: Sendable {
-    /// Kept from the transfer for the placing.
-    var session: StagingSession?
     var progress: TransferProgress
     var estimator = ProgressEstimator()
     /// Remove what is staged, and the job, as soon as no step runs.

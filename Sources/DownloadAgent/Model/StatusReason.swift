@@ -53,6 +53,8 @@ struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringConvertib
   static let placed = StatusReason("placed")
 
   // Failed.
+  /// The library's file system takes no file of such a name.
+  static let nameRefused = StatusReason("name-refused")
   /// What the server sends is not, time and again, what the grant promised.
   static let integrity = StatusReason("integrity")
   /// Far more bytes came than the package has, and it is not complete.

@@ -90,6 +90,10 @@ extension StepFailure {
   }
 
   init(_ error: SystemError) {
+    guard !error.isNameRefused else {
+      self = .permanent(.nameRefused, cause: Self.cause(of: error))
+      return
+    }
     self = .retry(error.isOutOfSpace ? .insufficientSpace : .storageFailure, cause: Self.cause(of: error))
   }
 

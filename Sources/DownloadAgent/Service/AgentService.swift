@@ -21,6 +21,8 @@ public final class AgentService: Service {
     var heartbeat: Duration = .seconds(15)
     /// Pieces in memory at once, of 1 MiB each; two for each download where that is more.
     var buffers = 12
+    /// What staging goes through.
+    var fileOperations: any FileOperations = SystemFileOperations()
   }
 
   /// The name in the log.
@@ -96,7 +98,7 @@ public final class AgentService: Service {
       jobSteps: ContentJobSteps(
         server: delivery, client: client, library: library,
         buffers: BufferPool(limit: max(tuning.buffers, 2 * maximumDownloads)), clock: wallClock,
-        trustedKeys: trustedKeys, limits: limits),
+        trustedKeys: trustedKeys, limits: limits, operations: tuning.fileOperations),
       maximumActive: maximumDownloads, retryPolicy: tuning.downloadRetry, hub: hub,
       inbox: inbox, clock: clock, log: log)
     transactions = TransactionManager(

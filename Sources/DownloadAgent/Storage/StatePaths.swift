@@ -18,11 +18,10 @@ struct StatePaths: Hashable, Sendable {
 
 /// Where the files of one content job lie.
 struct ContentJobPaths: Hashable, Sendable {
-  /// A directory of the agent's state, for what is small: ``manifest`` and ``journal``.
+  /// A directory of the agent's state, for what is small: ``manifest``.
   let state: String
   /// The staging area, on the library's file system, so that placing is a rename.
   let staging: String
 
   var manifest: String { "\(state)/manifest" }
-  var journal: String { "\(state)/pieces" }
 }

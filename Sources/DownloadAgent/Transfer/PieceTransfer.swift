@@ -54,6 +54,10 @@ struct PieceTransfer: Sendable {
         throw StepFailure.retry(
           .integrity, cause: "piece \(piece) came damaged \(limits.corruptTries) times")
       }
+      if result.isOutOfOrder {
+        position = 0
+        continue
+      }
       // A response that ended properly and brought nothing would be asked for again forever.
       if result.verifiedCount == 0, result.corrupt.isEmpty {
         throw StepFailure.retry(
@@ -103,6 +107,7 @@ struct PieceTransfer: Sendable {
     path.note(answer, isCertain: receiver.isCertain || result.verifiedCount > 0, wasProbe: probing)
     if let error = result.failure { throw error }
     try Task.checkCancellation()
+    if result.isOutOfOrder { return result }
     if let answer { throw StepFailure(answer, from: .server) }
     if !receiver.isCertain, result.verifiedCount == 0 {
       throw StepFailure.retry(

@@ -1,9 +1,11 @@
 import ContentPackage
 import CoreTypes
+import Synchronization
 import SystemCalls
 
-/// Owns the staging area and the journal of one content job while it is worked on, on a thread of its own:
-/// everything here blocks. Lives from the transfer to the placing, so that what is open and known stays so.
+/// Owns the staging area of one package while it is worked on, on a thread of its own: everything here blocks.
+/// Lives from the transfer to the placing, over every setback between, so that nothing is read twice. After an
+/// error of the disk, and when the medium is another one, the area is opened again, and what is there is read.
 actor StagingSession {
   /// How a queue of received pieces ended.
   struct WriteResult: Sendable {
@@ -11,6 +13,8 @@ actor StagingSession {
     /// Pieces whose bytes were not the manifest's, in the order they came.
     var corrupt: [Int] = []
     var verifiedCount = 0
+    /// A piece came for which one before it must be fetched first; it was dropped, with those behind it.
+    var isOutOfOrder = false
     /// What stopped the writing; the pieces that came after it were dropped.
     var failure: (any Error)?
   }
@@ -20,43 +24,47 @@ actor StagingSession {
 
   let manifest: Manifest
   private let paths: ContentJobPaths
+  private let operations: any FileOperations
   private var area: StagingArea?
-  private var journal: PieceJournal?
   /// What the pieces are written into, and what each takes.
   private var room: (reservation: SpaceReservation, shares: UnpackedShares)?
+  /// A sync failed, and what it did not sync could not be removed.
+  private var isVoid = false
 
-  init(manifest: Manifest, paths: ContentJobPaths) {
+  init(
+    manifest: Manifest, paths: ContentJobPaths, operations: any FileOperations = SystemFileOperations()
+  ) {
     self.manifest = manifest
     self.paths = paths
+    self.operations = operations
   }
 
   /// Opens what an earlier process left, or starts with nothing; returns the pieces that are there. Opening
-  /// again changes nothing.
+  /// again changes nothing while the area is still the one that was opened.
   func open() throws -> PieceMap {
-    if let pieces = area?.pieces { return pieces }
-    try FileSystem.createDirectories(paths.state, permissions: 0o700)
-    try FileSystem.createDirectories(FileSystem.parent(of: paths.staging), permissions: 0o700)
-    let boot = try FileSystem.bootIdentifier()
-    let earlier = try PieceJournal.read(paths.journal, manifest: manifest, boot: boot)
-    let opened = try StagingArea.open(
-      at: paths.staging, manifest: manifest, pieces: earlier?.pieces,
-      resumption: earlier?.resumption ?? .sameBoot)
+    if let pieces = area?.pieces {
+      if try keepingArea({ () throws in try area?.isCurrent() == true }) { return pieces }
+      area = nil
+    }
+    if isVoid {
+      try StagingArea.discard(at: paths.staging, operations: operations)
+      isVoid = false
+    }
+    try operations.createDirectories(FileSystem.parent(of: paths.staging), permissions: 0o700)
+    let opened = try StagingArea.open(at: paths.staging, manifest: manifest, operations: operations)
     let pieces = opened.pieces
-    journal = try PieceJournal(creating: paths.journal, manifest: manifest, pieces: pieces, boot: boot)
     area = consume opened
     return pieces
   }
 
-  /// Copies what another version, placed at `path`, has of this one; returns the pieces that are there then.
-  func adopt(from older: Manifest, at path: String) throws -> PieceMap {
+  /// Takes over what another version, placed at `path`, has of this one, with copies of `room` bytes at most;
+  /// returns the pieces that are there then.
+  func adopt(from older: Manifest, at path: String, room: ByteCount) throws -> PieceMap {
     let before = try open()
-    guard try area?.adopt(from: older, at: path) ?? .zero > .zero, let pieces = area?.pieces else {
-      return before
+    return try keepingArea {
+      _ = try area?.adopt(from: older, at: path, room: room)
+      return area?.pieces ?? before
     }
-    // Only now is it all on disk, as far as a process can tell.
-    journal = try PieceJournal(
-      creating: paths.journal, manifest: manifest, pieces: pieces, boot: try FileSystem.bootIdentifier())
-    return pieces
   }
 
   /// Checks and writes what comes through `queue` until it is closed. Blocks this session's thread meanwhile;
@@ -66,15 +74,24 @@ actor StagingSession {
   ) throws -> WriteResult {
     var result = WriteResult(pieces: try open())
     while let piece = queue.next() {
-      guard result.failure == nil else {
+      guard result.failure == nil, !result.isOutOfOrder else {
         buffers.release(piece.bytes)
         continue
       }
       let index = piece.index
+      guard area?.accepts(index) != false else {
+        buffers.release(piece.bytes)
+        result.isOutOfOrder = true
+        stop()
+        continue
+      }
       do {
         buffers.release(try keep(piece))
         result.verifiedCount += 1
-        if let pieces = area?.pieces { progress.setVerified(pieces.bytesVerified) }
+        if let pieces = area?.pieces {
+          result.pieces = pieces
+          progress.setVerified(pieces.bytesVerified)
+        }
       } catch is PieceMismatch {
         buffers.release(nil)
         result.corrupt.append(index)
@@ -84,16 +101,15 @@ actor StagingSession {
         stop()
       }
     }
-    if let pieces = area?.pieces { result.pieces = pieces }
+    area?.closeFiles()
     return result
   }
 
-  /// Verifies, writes and records a piece, in this order; returns its buffer.
+  /// Verifies and writes a piece, in this order; returns its buffer.
   private func keep(_ piece: consuming ReceivedPiece) throws -> [UInt8] {
     let verified = try VerifiedPiece(piece, of: manifest)
     if let room { try room.reservation.spend(room.shares.share(of: verified.index)) }
-    try area?.write(verified)
-    try journal?.record(verified.index)
+    try keepingArea { try area?.write(verified) }
     return verified.bytes
   }
 
@@ -108,7 +124,63 @@ actor StagingSession {
     guard let area = area.take(), area.pieces.isComplete else {
       throw StepFailure.retry(.storageFailure)
     }
-    journal = nil
-    return try area.finish().place(at: path)
+    do {
+      return try area.finish().place(at: path)
+    } catch let error as UnsyncedContent {
+      isVoid = !error.isRemoved
+      throw StepFailure(error.cause)
+    }
+  }
+
+  /// The content at `path`, if an earlier process had placed it there and ended before it noted that down.
+  func find(at path: String) throws -> PlacedContent? {
+    do {
+      return try PlacedContent.find(at: path, manifest: manifest, operations: operations)
+    } catch is PackageValidationError {
+      // Something is there, and it is not this content.
+      return nil
+    }
+  }
+
+  /// What an error of the disk, or a cancellation in the middle, leaves of the area in memory is not what is on
+  /// the disk.
+  private func keepingArea<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch {
+      area = nil
+      throw error
+    }
+  }
+}
+
+/// The sessions of the jobs that were worked on last, so that a setback costs no reading. One that makes room for
+/// another closes its files; its area is read when its job goes on.
+final class StagingSessions: Sendable {
+  /// Each has a thread and a few descriptors.
+  static let limit = 16
+
+  /// In the order of their last use.
+  private let sessions = Mutex<[(job: ContentJobIdentifier, session: StagingSession)]>([])
+
+  func session(of job: ContentJobIdentifier) -> StagingSession? {
+    sessions.withLock { sessions in
+      guard let index = sessions.firstIndex(where: { $0.job == job }) else { return nil }
+      let entry = sessions.remove(at: index)
+      sessions.append(entry)
+      return entry.session
+    }
+  }
+
+  func keep(_ session: StagingSession, of job: ContentJobIdentifier) {
+    sessions.withLock { sessions in
+      sessions.removeAll { $0.job == job }
+      if sessions.count == Self.limit { sessions.removeFirst() }
+      sessions.append((job, session))
+    }
+  }
+
+  func remove(_ job: ContentJobIdentifier) {
+    sessions.withLock { $0.removeAll { $0.job == job } }
   }
 }

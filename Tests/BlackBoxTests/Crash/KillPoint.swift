@@ -9,6 +9,10 @@ struct KillPoint: Sendable {
     case order = "srutm"
     /// Every write to a file as well.
     case all = "srutmw"
+    /// Every call by which a process makes, changes or removes a file.
+    case changes = "srutmwblcp"
+    /// Every read of a file as well.
+    case calls = "srutmwblcpi"
   }
 
   struct Failure: Error, CustomStringConvertible {
@@ -33,12 +37,15 @@ struct KillPoint: Sendable {
     guard outcome.succeeded else { throw Failure(description: outcome.errors) }
   }
 
-  /// For a process that is to end before its step number `step`, counted from ``arm()`` on.
-  func environment(step: Int, _ kinds: Kinds) -> [String: String] {
-    [
+  /// For a process that is to end before its step number `step`, counted from ``arm()`` on; where `error` is given, the
+  /// step fails with it instead.
+  func environment(step: Int, _ kinds: Kinds, error: Int32? = nil) -> [String: String] {
+    var environment = [
       "LD_PRELOAD": library, "KILLPOINT_ARMED": armed, "KILLPOINT_AT": String(step), "KILLPOINT_LOG": log,
       "KILLPOINT_KINDS": kinds.rawValue,
     ]
+    environment["KILLPOINT_ERRNO"] = error.map { String($0) }
+    return environment
   }
 
   func arm() throws {

@@ -84,8 +84,11 @@ actor Stack {
 
   // MARK: Starting and stopping
 
-  /// Starts a part that does not run, with the state it had. `environment` is added to that of the server.
-  func start(_ part: Part, environment: [String: String] = [:]) async throws {
+  /// Starts a part that does not run, with the state it had. `environment` is added to that of the server or the agent;
+  /// `state` is the agent's directory, for a device other than the first.
+  func start(
+    _ part: Part, environment: [String: String] = [:], state: String = "agent"
+  ) async throws {
     switch part {
     case .store:
       let daemon = try await Daemon.start(
@@ -112,9 +115,9 @@ actor Stack {
       daemons[part] = try await Daemon.start(
         "pullbox-agent",
         [
-          "--state", directory.path("agent"), "--server", serverProxy.url, "--store", storeProxy.url,
+          "--state", directory.path(state), "--server", serverProxy.url, "--store", storeProxy.url,
           "--account-token-file", token.path, "--socket", agentSocket, "--poll-interval", "1",
-        ], name: part.rawValue, in: directory)
+        ], name: part.rawValue, in: directory, environment: environment)
     }
   }
 
@@ -122,6 +125,12 @@ actor Stack {
   func kill(_ part: Part) async {
     guard let daemon = daemons.removeValue(forKey: part) else { return }
     await daemon.process.killAndWait()
+  }
+
+  /// How a part that runs ends; returns when it has.
+  func ending(of part: Part) async throws -> ChildProcess.Ending {
+    guard let daemon = daemons[part] else { throw Failure(description: "\(part) does not run") }
+    return await daemon.process.ending()
   }
 
   /// Sends a signal to a part that runs, such as SIGSTOP.

@@ -19,22 +19,22 @@ struct Staging {
   var areaPath: String { directory.path("staging") }
   var placePath: String { directory.path("library/com.example.sample/1.0") }
 
-  func open(
-    _ pieces: PieceMap? = nil, resumption: StagingArea.Resumption = .sameBoot
-  ) throws -> StagingArea {
-    try StagingArea.open(at: areaPath, manifest: sample.manifest, pieces: pieces, resumption: resumption)
+  /// As a process opens it that knows nothing of an earlier one.
+  func open(_ operations: any FileOperations = SystemFileOperations()) throws -> StagingArea {
+    try StagingArea.open(at: areaPath, manifest: sample.manifest, operations: operations)
   }
 
   /// Writes `indices`, in this order, into an area that is opened for it; answers the map.
-  func write(_ indices: [Int], resuming pieces: PieceMap? = nil) throws -> PieceMap {
-    var area = try open(pieces)
+  @discardableResult
+  func write(_ indices: [Int]) throws -> PieceMap {
+    var area = try open()
     for index in indices { try area.write(try sample.verifiedPiece(index)) }
     return area.pieces
   }
 
   /// Fetches what is missing, places it, and answers where the files differ from the source.
-  func finish(_ pieces: PieceMap?, resumption: StagingArea.Resumption = .sameBoot) throws -> [String] {
-    var area = try open(pieces, resumption: resumption)
+  func finish() throws -> [String] {
+    var area = try open()
     for run in area.pieces.missingRuns {
       for index in run { try area.write(try sample.verifiedPiece(index)) }
     }

@@ -7,6 +7,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime
+import SystemCalls
 import Testing
 
 @testable import DeliveryService

@@ -12,47 +12,52 @@ struct ListQueryTests {
     try ListQuery(try HTTPRequest(method: .get, rawTarget: "/v1/downloads\(text)"))
   }
 
-  private func downloads() throws -> [DownloadStatus] {
-    let product = try #require(ProductIdentifier("com.example.a"))
-    let transaction = try #require(TransactionIdentifier("20"))
-    return try (0..<5).map { index in
-      DownloadStatus(
-        id: try #require(DownloadIdentifier("d\(index)")), product: product, version: nil,
-        transaction: transaction, state: index % 2 == 0 ? .finished : .waiting, reason: "x",
-        bytesVerified: .zero,
-        bytesTotal: nil, bytesReceived: .zero, progress: 0, timeRemaining: nil, speed: 0, error: nil,
-        contentPath: nil)
-    }
-  }
-
-  private func names(_ text: String) throws -> (String, String?) {
-    let page = try query(text).page(of: try downloads())
-    return (page.downloads.map(\.id.description).joined(separator: " "), page.next)
-  }
-
-  @Test("pages follow one another without a gap, and the last one says so")
-  func pages() throws {
-    #expect(try names("") == ("d0 d1 d2 d3 d4", nil))
-    #expect(try names("?limit=2") == ("d0 d1", "d1"))
-    #expect(try names("?limit=2&after=d1") == ("d2 d3", "d3"))
-    #expect(try names("?limit=2&after=d3") == ("d4", nil))
-    #expect(try names("?after=d4") == ("", nil))
-  }
-
-  @Test("a state selects, also behind one that does not have it")
+  @Test("a word selects states of downloads")
   func states() throws {
-    #expect(try names("?state=live") == ("d1 d3", nil))
-    #expect(try names("?state=over") == ("d0 d2 d4", nil))
-    #expect(try names("?state=finished&limit=1") == ("d0", "d0"))
-    #expect(try names("?state=live&after=d2") == ("d3", nil))
-    #expect(try names("?state=failed") == ("", nil))
+    #expect(try query("").downloadStates() == Set(DownloadStatus.State.allCases))
+    #expect(try query("?state=live").downloadStates() == [.waiting, .active, .paused])
+    #expect(try query("?state=over").downloadStates() == [.finished, .failed, .cancelled])
+    #expect(try query("?state=paused").downloadStates() == [.paused])
   }
 
-  @Test(
-    "what cannot be meant is refused",
-    arguments: ["?state=x", "?after=d9", "?limit=0", "?limit=1001", "?sort=x"])
+  @Test("a word selects transactions that are over, or are not")
+  func transactions() throws {
+    #expect(try query("").transactionFilter() == nil)
+    #expect(try query("?state=live").transactionFilter() == .unfinished)
+    #expect(try query("?state=over").transactionFilter() == .over)
+    #expect(throws: Problem.self) { try query("?state=paused").transactionFilter() }
+  }
+
+  @Test("what cannot be meant is refused", arguments: ["?state=x", "?limit=0", "?limit=1001", "?sort=x"])
   func refused(text: String) throws {
-    let problem = #expect(throws: Problem.self) { try names(text) }
+    let problem = #expect(throws: Problem.self) { try query(text).downloadStates() }
     #expect(problem?.code == .requestMalformed)
+  }
+
+  @Test("pages of downloads follow one another without a gap, the newest first, and the last one says so")
+  func pages() async throws {
+    let server = FakeServer([try FixturePackage.file(length: 1000)])
+    for number in 1...3 { try server.queuePurchase(transaction: "200000000000000\(number)") }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        for number in 1...3 { _ = try await agent.transaction("200000000000000\(number)", isAt: "finished") }
+        func page(_ text: String) async throws -> DownloadsResponse {
+          try await query(text).page(of: agent.downloads)
+        }
+        let all = try await page("?state=finished")
+        #expect(all.downloads.count == 3 && all.next == nil)
+        let first = try await page("?limit=2")
+        #expect(first.downloads == Array(all.downloads.prefix(2)))
+        let next = try #require(first.next)
+        #expect(next == all.downloads[1].id.description)
+        let last = try await page("?limit=2&after=\(next)")
+        #expect(last.downloads == [all.downloads[2]] && last.next == nil)
+        #expect(try await page("?state=live").downloads.isEmpty)
+        let transactions = try await query("?limit=2").page(of: agent.transactions)
+        #expect(transactions.transactions.map(\.id.description) == ["2000000000000001", "2000000000000002"])
+        #expect(transactions.next == "2000000000000002")
+      }
+    }
   }
 }

@@ -96,7 +96,7 @@ import Testing
     let transaction = try #require(TransactionIdentifier("\(2_000_000_000_000_100 + number)"))
     var owner = TransactionRecord(identifier: transaction, product: product, storeState: .purchased)
     owner.machine = TransactionMachine(step: step)
-    try database.save(owner)
+    try database.save(owner, now: now)
     var record = try database.createDownload(for: transaction, product: product, now: now)
     record.machine = DownloadMachine(phase: .report, state: .finished, reason: .placed)
     record.endedAt = now - .seconds(days * 86_400)
@@ -154,7 +154,7 @@ import Testing
       record.machine = TransactionMachine(step: index % 2 == 0 ? .finished : .planning)
       try database.save(record, now: Timestamp(millisecondsSinceEpoch: Int64(index)))
     }
-    let download = try #require(try database.createDownloads(for: identifiers[1], products: [product]).first)
+    let download = try #require(try database.createDownloads(for: identifiers[1], products: [product], now: now).first)
     func page(
       _ filter: TransactionFilter?, after: TransactionIdentifier? = nil, limit: Int = 100
     ) throws -> [TransactionIdentifier] {
@@ -172,9 +172,7 @@ import Testing
   }
 
   @Test("of transactions that are over the latest 10,000 are kept, and none longer than 90 days")
-  func pruning()
-    throws
-  {
+  func pruningTransactions() throws {
     let database = try open()
     let count = AgentDatabase.keptTransactions + 3
     try database.database.writeBlocking(locking: [.everything]) { connection in

@@ -29,15 +29,17 @@ import Testing
     }
   }
 
+  private let now = Timestamp(millisecondsSinceEpoch: 0)
+
   private func open() throws -> (database: AgentDatabase, isNewAfterDamage: Bool) {
-    try AgentDatabase.open(path, log: log, at: Timestamp(millisecondsSinceEpoch: 0))
+    try AgentDatabase.open(path, log: log, at: now)
   }
 
   /// A database of several pages, closed.
   private func fill() throws {
     let database = try open().database
-    try database.save(TransactionRecord(identifier: transaction, product: product, storeState: .purchased))
-    for _ in 0..<200 { _ = try database.createDownload(for: transaction, product: product) }
+    try database.save(TransactionRecord(identifier: transaction, product: product, storeState: .purchased), now: now)
+    for _ in 0..<200 { _ = try database.createDownload(for: transaction, product: product, now: now) }
     database.close()
   }
 
@@ -65,8 +67,8 @@ import Testing
     let damagedBytes = try FileSystem.read(path, upTo: .mebibytes(64))
     let opened = try open()
     #expect(opened.isNewAfterDamage)
-    #expect(try opened.database.transactions().isEmpty && opened.database.downloads().isEmpty)
-    _ = try opened.database.createDownload(for: transaction, product: product)
+    #expect(try opened.database.unfinishedTransactions().isEmpty && opened.database.downloads().isEmpty)
+    _ = try opened.database.createDownload(for: transaction, product: product, now: now)
     let kept = directory.path("agent.sqlite.damaged-19700101T000000.000Z")
     #expect(try FileSystem.read(kept, upTo: .mebibytes(64)) == damagedBytes)
     #expect(lines.current.contains { $0.contains("damaged") && $0.contains(kept) })
@@ -90,8 +92,8 @@ import Testing
     for identifier in [transaction, other] {
       var record = TransactionRecord(identifier: identifier, product: product, storeState: .purchased)
       record.machine = TransactionMachine(step: .delivering)
-      try database.save(record)
-      _ = try database.createDownload(for: identifier, product: product)
+      try database.save(record, now: now)
+      _ = try database.createDownload(for: identifier, product: product, now: now)
     }
     try database.database.writeBlocking(locking: [.everything]) { connection in
       try connection.execute(
@@ -106,13 +108,13 @@ import Testing
     }
     #expect(try database.downloads().map(\.transaction) == [other])
     #expect(try database.libraryRecords().isEmpty)
-    let steps = try database.transactions().map(\.machine.step)
+    let steps = try database.unfinishedTransactions().map(\.machine.step)
     #expect(steps == [.planning, .delivering])
     #expect(lines.current.count == 3)
     // They are gone for good, and are not told again.
-    #expect(try database.downloads().count == 1 && database.transactions().count == 2)
+    #expect(try database.downloads().count == 1 && database.unfinishedTransactions().count == 2)
     #expect(lines.current.count == 3)
-    #expect(try database.createDownloads(for: transaction, products: [product]).count == 1)
+    #expect(try database.createDownloads(for: transaction, products: [product], now: now).count == 1)
   }
 
   @Test("a missing or an empty file is a new database, and was not used")

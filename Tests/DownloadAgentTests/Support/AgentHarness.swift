@@ -15,6 +15,8 @@ import Testing
 final class AgentHarness: Sendable {
   let directory: TemporaryDirectory
   let client: HTTPClient
+  /// The agent's disk.
+  let operations = FaultyFileOperations()
 
   init() throws {
     directory = try TemporaryDirectory()
@@ -48,6 +50,7 @@ final class AgentHarness: Sendable {
     tuning.transfer.stallAfter = .seconds(20)
     tuning.heartbeat = .milliseconds(50)
     if let probes { tuning.probes = probes }
+    tuning.fileOperations = operations
     let agent = try AgentService(
       configuration: configuration, log: Log(level: .error), clock: SystemMonotonicClock(),
       wallClock: SystemWallClock(), tuning: tuning)

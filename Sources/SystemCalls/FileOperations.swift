@@ -1,0 +1,221 @@
+internal import CLinux
+public import CoreTypes
+internal import Glibc
+
+/// The kinds of calls by which a process reads and changes files.
+public enum FileCall: String, CaseIterable, Sendable {
+  /// Of a file or a directory that is there.
+  case open
+  /// Of a file that is not there yet.
+  case create
+  case makeDirectory
+  case status
+  case list
+  case read
+  case write
+  case truncate
+  case setPermissions
+  /// Asks the kernel to begin writing to the device.
+  case startWriteback
+  /// Waits for a part of a file to be on the device.
+  case awaitWriteback
+  case synchronize
+  case synchronizeDirectory
+  case synchronizeFileSystem
+  case link
+  /// Of a file's bytes, which both files share until one of them is written to.
+  case clone
+  case rename
+  case remove
+  case removeDirectory
+}
+
+/// The file calls of what must outlive a process, so that a test can let any one of them fail, or be the last.
+/// All of them block. Every call asks ``willMake(_:of:)`` first; the calls themselves are extensions, and
+/// ``Directory`` makes its own the same way.
+public protocol FileOperations: Sendable {
+  /// Before each call; `subject` is its path or name, empty for a call on an open file. An error thrown here
+  /// stands for the call's.
+  func willMake(_ call: FileCall, of subject: String) throws(SystemError)
+  /// Writes all of `bytes` at `offset`.
+  func write(
+    _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
+  ) throws(SystemError)
+}
+
+/// The calls as the kernel answers them.
+public struct SystemFileOperations: FileOperations {
+  /// Has no state: all values are alike.
+  public init() {}
+
+  /// Allows every call.
+  public func willMake(_ call: FileCall, of subject: String) {}
+
+  /// pwrite(2) until all is written.
+  public func write(
+    _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
+  ) throws(SystemError) {
+    try file.write(bytes, at: offset)
+  }
+}
+
+/// Calls on an open file.
+extension FileOperations {
+  /// Appends up to `count` bytes from `offset` to `buffer`; fewer at the end of the file.
+  public func read(
+    upTo count: Int, of file: borrowing FileDescriptor, at offset: ByteCount, into buffer: inout [UInt8]
+  ) throws(SystemError) {
+    try willMake(.read, of: "")
+    try file.read(upTo: count, at: offset, into: &buffer)
+  }
+
+  /// fstat(2).
+  public func status(of file: borrowing FileDescriptor) throws(SystemError) -> FileStatus {
+    try willMake(.status, of: "")
+    return try file.status()
+  }
+
+  /// ftruncate(2).
+  public func truncate(_ file: borrowing FileDescriptor, to length: ByteCount) throws(SystemError) {
+    try willMake(.truncate, of: "")
+    try file.truncate(to: length)
+  }
+
+  /// fchmod(2). A file system without permissions of its own refuses that, which is no error: there the
+  /// mount's count.
+  public func setPermissions(
+    _ permissions: UInt32, of file: borrowing FileDescriptor
+  ) throws(SystemError) {
+    do {
+      try willMake(.setPermissions, of: "")
+      try SystemCall.run("fchmod") { fchmod(file.number, permissions) }
+    } catch {
+      guard error.isUnsupported else { throw error }
+    }
+  }
+
+  /// Returns when the file's bytes are on the device.
+  public func synchronize(_ file: borrowing FileDescriptor) throws(SystemError) {
+    try willMake(.synchronize, of: "")
+    try file.synchronize()
+  }
+
+  /// fsync(2) of a directory: the names in it are durable afterwards.
+  public func synchronizeDirectory(_ directory: borrowing FileDescriptor) throws(SystemError) {
+    try willMake(.synchronizeDirectory, of: "")
+    try directory.synchronize()
+  }
+
+  /// syncfs(2) of the file system that the descriptor is open on; since Linux 5.8 it also answers for bytes
+  /// that could not be written at any time since the descriptor was opened.
+  public func synchronizeFileSystem(of directory: borrowing FileDescriptor) throws(SystemError) {
+    try willMake(.synchronizeFileSystem, of: "")
+    try SystemCall.run("syncfs") { clinux_syncfs(directory.number) }
+  }
+
+  /// See ``FileDescriptor/startWriteback(of:)``.
+  public func startWriteback(
+    of range: Range<Int64>, in file: borrowing FileDescriptor
+  ) throws(SystemError) {
+    try willMake(.startWriteback, of: "")
+    try file.startWriteback(of: range)
+  }
+
+  /// sync_file_range(2): returns when these bytes are on the device. No durability by itself; what an
+  /// fsync(2) after it still has to do is short.
+  public func awaitWriteback(
+    of range: Range<Int64>, in file: borrowing FileDescriptor
+  ) throws(SystemError) {
+    try willMake(.awaitWriteback, of: "")
+    try SystemCall.run("sync_file_range") {
+      clinux_sync_file_range(
+        file.number, off_t(range.lowerBound), off_t(range.upperBound - range.lowerBound),
+        clinux_sync_file_range_wait)
+    }
+  }
+}
+
+/// Calls by path; those of ``FileSystem`` say what they do.
+extension FileOperations {
+  /// A new file, open for reading and writing; throws where one has the name.
+  public func create(_ path: String, permissions: UInt32) throws(SystemError) -> FileDescriptor {
+    try willMake(.create, of: path)
+    return try FileDescriptor.open(
+      path, .readWrite, options: [.create, .exclusive], permissions: permissions)
+  }
+
+  /// Renames within one file system, atomically.
+  public func rename(
+    _ path: String, to newPath: String, ifPresent rule: FileSystem.RenameRule = .replace
+  ) throws(SystemError) {
+    do {
+      try willMake(.rename, of: newPath)
+      try FileSystem.renameWithFlags(path, to: newPath, ifPresent: rule)
+    } catch {
+      guard rule == .refuse, error.isFlagUnknown else { throw error }
+      // Only a process that writes here beside this one could take the name between the question and the call.
+      if try status(of: newPath) != nil {
+        throw SystemError(number: EEXIST, call: "renameat2", subject: newPath)
+      }
+      try willMake(.rename, of: newPath)
+      try FileSystem.renameWithFlags(path, to: newPath, ifPresent: .replace)
+    }
+  }
+
+  /// Returns when the names in the directory are on the device.
+  public func synchronizeDirectory(_ path: String) throws(SystemError) {
+    try willMake(.synchronizeDirectory, of: path)
+    try FileSystem.synchronizeDirectory(path)
+  }
+
+  /// Removes the file; a missing one is no error.
+  public func remove(_ path: String) throws(SystemError) {
+    try willMake(.remove, of: path)
+    try FileSystem.removeFile(path)
+  }
+
+  /// lstat(2); nil when there is nothing.
+  public func status(of path: String) throws(SystemError) -> FileStatus? {
+    try willMake(.status, of: path)
+    return try FileSystem.status(of: path)
+  }
+
+  /// The whole file; `EFBIG` when it is longer than `limit`.
+  public func read(_ path: String, upTo limit: ByteCount) throws(SystemError) -> [UInt8] {
+    try willMake(.read, of: path)
+    return try FileSystem.read(path, upTo: limit)
+  }
+
+  /// False when a directory is there already.
+  @discardableResult
+  public func createDirectory(_ path: String, permissions: UInt32 = 0o755) throws(SystemError) -> Bool {
+    try willMake(.makeDirectory, of: path)
+    return try FileSystem.createDirectory(path, permissions: permissions)
+  }
+
+  /// Creates the directory and the missing ones above it, durably.
+  public func createDirectories(_ path: String, permissions: UInt32 = 0o755) throws(SystemError) {
+    if try FileSystem.isDirectory(path) { return }
+    let parent = FileSystem.parent(of: path)
+    if parent != path { try createDirectories(parent, permissions: permissions) }
+    if try createDirectory(path, permissions: permissions) { try synchronizeDirectory(parent) }
+  }
+
+  /// The entries other than `.` and `..`, in no order.
+  public func list(_ path: String) throws(SystemError) -> [DirectoryEntry] {
+    try Directory(opening: path, operations: self).entries()
+  }
+
+  /// Removes the file or the directory with everything in it; false when there was nothing.
+  @discardableResult
+  public func removeRecursively(_ path: String) throws(SystemError) -> Bool {
+    guard let status = try status(of: path) else { return false }
+    guard status.kind == .directory else {
+      try remove(path)
+      return true
+    }
+    try Directory(opening: FileSystem.parent(of: path), operations: self)
+      .removeRecursively(FileSystem.lastPart(of: path))
+    return true
+  }
+}

@@ -1,0 +1,145 @@
+import CoreTypes
+import Crypto
+import Foundation
+import Glibc
+import PullboxAPI
+import PullboxTesting
+import SystemCalls
+import Testing
+
+/// One delivery after another, each by a new device, with a fault at the first file call of the agent, at the second, and so
+/// on, until a delivery needs fewer: the agent is killed before the call, or the call fails. The agent, started again where
+/// it died, comes to the right files, and leaves nothing beside them.
+///
+/// Every eighth call is tried, with one fault after another; with PULLBOX_CRASH_SWEEP=all in the environment every call is,
+/// with every fault.
+@Suite("A fault at every file call of a delivery", .serialized, .timeLimit(.minutes(60)))
+struct AgentCrashTests {
+  /// What the delivered package is.
+  enum Content: String, CaseIterable, Sendable {
+    case file
+    case stored
+    case deflated
+  }
+
+  private struct Violation: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  private static let triesAll = ProcessInfo.processInfo.environment["PULLBOX_CRASH_SWEEP"] == "all"
+  /// nil is SIGKILL.
+  private static let faults: [Int32?] = [nil, ENOSPC, EIO, EROFS, EDQUOT, EPERM]
+
+  @Test(
+    "the right files, nothing beside them, whatever call fails or is the last (K1, D7, D8)",
+    arguments: Content.allCases)
+  func sweep(content: Content) async throws {
+    try await Stack.with(Stack.Options(parts: [.store, .server])) { stack in
+      let product = "com.example.\(content)"
+      let expected = try await Self.publish(content, as: product, in: stack)
+      let killPoint = try await KillPoint(in: stack.directory)
+      var step = 1
+      var isDone = false
+      while !isDone {
+        let turn = (step - 1) / 8
+        let faults = Self.triesAll ? Self.faults : [Self.faults[turn % Self.faults.count]]
+        for fault in faults {
+          do {
+            let isReached = try await Self.deliver(
+              product, step: step, fault: fault, expected, stack, killPoint)
+            if !isReached { isDone = true }
+          } catch {
+            Issue.record(
+              "\(content), step \(step), \(fault.map { "errno \($0)" } ?? "killed"): \(error)\n\(try await stack.logged(by: .agent).suffix(3000))"
+            )
+            return
+          }
+        }
+        step += Self.triesAll ? 1 : 8
+      }
+      #expect(step > 40, "\(content) needs \(step) calls at most")
+    }
+  }
+
+  /// Puts the content on sale; answers the digests of the files as they must be placed.
+  private static func publish(
+    _ content: Content, as product: String, in stack: Stack
+  ) async throws -> [String: SHA256Digest] {
+    let length: Int64 = 2_600_000
+    switch content {
+    case .file:
+      let file = try await Material.file("issue.cbz", length: length, in: stack.directory)
+      try await stack.publish(file, as: product)
+      return try Material.digests(of: file)
+    case .stored:
+      let folder = try await Material.folder(
+        "stored", product: product, length: length, images: 7, in: stack.directory)
+      try await stack.publishByCommand(folder, as: product)
+      var expected = try Material.digests(of: folder)
+      expected["product.json5"] = nil
+      return expected
+    case .deflated:
+      let folder = stack.directory.path("deflated")
+      try FileSystem.createDirectories(folder + "/text")
+      var generator = SplitMix(seed: 7)
+      for (name, count) in [("notes", 5000), ("story", 3_400_000)] {
+        // Six bits of eight: what a compressor makes of it is a quarter shorter.
+        let bytes = (0..<count).map { _ in 0x20 + UInt8(truncatingIfNeeded: generator.next() & 0x3F) }
+        try DurableFile.write(bytes.span, to: "\(folder)/text/\(name).txt")
+      }
+      try DurableFile.write([UInt8]().span, to: folder + "/empty.txt")
+      try await stack.publishByCommand(folder, as: product)
+      return try Material.digests(of: folder)
+    }
+  }
+
+  /// One delivery to a new device. False when it needed fewer calls.
+  private static func deliver(
+    _ product: String, step: Int, fault: Int32?, _ expected: [String: SHA256Digest], _ stack: Stack,
+    _ killPoint: KillPoint
+  ) async throws -> Bool {
+    let state = "agent-\(step)-\(fault ?? 0)"
+    try await stack.start(
+      .agent, environment: killPoint.environment(step: step, triesAll ? .calls : .changes, error: fault),
+      state: state)
+    try killPoint.arm()
+    var isReached: Bool
+    do {
+      let answer = try await stack.agent.buy(product)
+      // A purchase whose answer was a failure is in the store's queue, or is made again.
+      if !(200..<300).contains(answer.status) { _ = try await stack.agent.buy(product) }
+      _ = try await stack.agent.finishedTransaction(of: product)
+      isReached = try killPoint.disarm().count >= step
+    } catch {
+      guard case .killed(signal: 9) = try await stack.ending(of: .agent) else { throw error }
+      isReached = true
+      _ = try killPoint.disarm()
+    }
+    await stack.kill(.agent)
+    try await stack.start(.agent, state: state)
+    if try await stack.agent.transactions().isEmpty, try await stack.unfinishedTransactions().isEmpty {
+      _ = try await stack.agent.buy(product)
+    }
+    _ = try await stack.agent.finishedTransaction(of: product)
+    let download = try await stack.agent.finishedDownload(of: product)
+    await stack.kill(.agent)
+    guard download.state == .finished, let path = download.contentPath else {
+      throw Violation(description: "the download ended \(download.state), \(download.reason)")
+    }
+    let placed = try Material.digests(of: path)
+    let isRight = expected.count == 1 ? Set(placed.values) == Set(expected.values) : placed == expected
+    guard isRight else { throw Violation(description: "other files are placed: \(placed.keys.sorted())") }
+    try checkLeftovers(stack.directory.path(state))
+    try FileSystem.removeRecursively(stack.directory.path(state))
+    return isReached
+  }
+
+  private static func checkLeftovers(_ state: String) throws {
+    for directory in ["library/.staging", "library/.trash", "downloads", "content"] {
+      let path = "\(state)/\(directory)"
+      guard try FileSystem.status(of: path) != nil else { continue }
+      let names = try FileSystem.list(path).map(\.name)
+      guard names.isEmpty else { throw Violation(description: "left in \(directory): \(names)") }
+    }
+  }
+}
