@@ -27,13 +27,15 @@ struct HeapTests {
       }
     }
     let maps = try Executables.text("/proc/\(daemon.process.identifier)/maps")
-    // The first line of a heap begins there, is written to, and maps no file; long allocations lie elsewhere.
-    let heaps = maps.split(separator: "\n").count { line in
+    let lines = maps.split(separator: "\n").map { line in
       let parts = line.split(separator: " ", omittingEmptySubsequences: true)
-      guard parts.count == 5, parts[1] == "rw-p",
-        let start = parts[0].split(separator: "-").first.flatMap({ UInt64($0, radix: 16) })
-      else { return false }
-      return start.isMultiple(of: Self.alignment)
+      let bounds = parts[0].split(separator: "-").compactMap { UInt64($0, radix: 16) }
+      return (start: bounds[0], end: bounds[1], access: String(parts[1]), isAnonymous: parts.count == 5)
+    }
+    // A heap is a part that is in use and a part that is kept for it, one behind the other and 64 MiB together.
+    let heaps = zip(lines, lines.dropFirst()).count { used, kept in
+      used.start.isMultiple(of: Self.alignment) && used.access == "rw-p" && used.isAnonymous
+        && kept.start == used.end && kept.access == "---p" && kept.end == used.start + Self.alignment
     }
     // Each of them may grow into another 64 MiB, which this little work does not ask for.
     #expect(heaps <= 1)

@@ -70,7 +70,9 @@ struct ControlInterface: Sendable {
       try .json(try await ListQuery(request).page(of: downloads))
     }
     routes.on(.delete, "/v1/downloads") { _, _ in
-      try .json(DownloadsClearResponse(removed: try await downloads.clearHistory()))
+      let removed = try await downloads.clearHistory()
+      _ = try await transactions.clearHistory()
+      return try .json(DownloadsClearResponse(removed: removed))
     }
     routes.on(.get, "/v1/downloads/{id}") { _, parameters in
       try .json(try await downloads.status(try Self.download(parameters)))

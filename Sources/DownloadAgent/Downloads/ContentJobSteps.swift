@@ -185,7 +185,9 @@ extension ContentJobSteps {
     let room = try await library.reserve(
       need, for: record.identifier, of: record.terms.product, allocating: false)
     defer { room.release() }
-    let free = try await BlockingPool.shared.run { [library] in try FileSystem.freeSpace(at: library.paths.library) }
+    let free = try await BlockingPool.shared.run { [library] in
+      try FileSystem.freeSpace(at: library.paths.library)
+    }
     var pieces: PieceMap?
     for source in sources where pieces?.isComplete != true {
       pieces = try await session.adopt(

@@ -107,6 +107,10 @@ extension StepFailure {
     case let error as SystemError: self.init(error)
     case let error as LibraryOfflineError: self = .retry(.libraryOffline, cause: Self.cause(of: error))
     case let error as InsufficientSpaceError: self = .retry(.insufficientSpace, cause: Self.cause(of: error))
+    // Other bytes than the grant promised may be right next time; right bytes that say something wrong stay wrong.
+    case let error as PackageValidationError
+    where error.faults.allSatisfy { $0.code == .manifestDigestMismatch }:
+      self = .retry(.integrity, cause: Self.cause(of: error))
     case let error as PackageValidationError: self = .permanent(.integrity, cause: Self.cause(of: error))
     default: self = .retry(.storageFailure, cause: Self.cause(of: error))
     }

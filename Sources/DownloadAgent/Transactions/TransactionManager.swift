@@ -99,7 +99,8 @@ actor TransactionManager {
       let waits = record.machine.step == .planning || record.machine.step == .waitingForServer
       runner.insert(record, context: Attention(), isSaved: true)
       // A delay that an earlier process began is waited for to its end.
-      runner[record.identifier]?.context.isDue = waits && runner.isDue(record.identifier)
+      let isDue = waits && runner.isDue(record.identifier)
+      runner[record.identifier]?.context.isDue = isDue
       await publish(record)
       await processDownloads(of: record.identifier)
     }

@@ -154,7 +154,8 @@ import Testing
       record.machine = TransactionMachine(step: index % 2 == 0 ? .finished : .planning)
       try database.save(record, now: Timestamp(millisecondsSinceEpoch: Int64(index)))
     }
-    let download = try #require(try database.createDownloads(for: identifiers[1], products: [product], now: now).first)
+    let download = try #require(
+      try database.createDownloads(for: identifiers[1], products: [product], now: now).first)
     func page(
       _ filter: TransactionFilter?, after: TransactionIdentifier? = nil, limit: Int = 100
     ) throws -> [TransactionIdentifier] {

@@ -38,7 +38,8 @@ import Testing
   /// A database of several pages, closed.
   private func fill() throws {
     let database = try open().database
-    try database.save(TransactionRecord(identifier: transaction, product: product, storeState: .purchased), now: now)
+    try database.save(
+      TransactionRecord(identifier: transaction, product: product, storeState: .purchased), now: now)
     for _ in 0..<200 { _ = try database.createDownload(for: transaction, product: product, now: now) }
     database.close()
   }

@@ -127,7 +127,9 @@ import Testing
     _ = try await session.open()
     bench.operations.answer { call, name in call == .create && name.hasSuffix(".pdf") ? EINVAL : nil }
     let failure = try #require(try await bench.write([0], to: session).failure)
-    #expect(StepFailure(failure) == .permanent(.nameRefused))
+    let refused = StepFailure(failure)
+    #expect(refused.reason == .nameRefused && refused.recovery == .giveUp)
+    #expect(refused.cause == "openat injected: Invalid argument")
   }
 
   @Test("content is placed where a rename cannot refuse to replace (R11)") func plainRename() async throws {
