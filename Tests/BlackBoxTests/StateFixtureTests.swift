@@ -204,7 +204,8 @@ struct StateFixtureTests {
     try await FixtureStack.with([fixture]) { stack in
       let identifier = try Executables.text(stack.directory.path("agent/device-id"))
       try await stack.start(.agent, recorded)
-      #expect(try await stack.differences(from: recorded, of: .agent) == [])
+      let differences = try await stack.differences(from: recorded, of: .agent)
+      #expect(differences == [], "\(differences)")
       let status = try await stack.json("GET", "/v1/status", of: .agent)
       #expect(status["device"].text.map { $0 + "\n" } == identifier)
 

@@ -57,7 +57,7 @@ struct WireTests {
     }
   }
 
-  @Test("a connection that is cut is taken up again at the first piece that is missing")
+  @Test("a connection that is cut is taken up again at the byte where it was cut, in the middle of a piece")
   func cutConnection() async throws {
     try await Stack.with { stack in
       let file = try await Material.file("file.cbz", length: 9 * pieceLength, in: stack.directory)
@@ -69,7 +69,7 @@ struct WireTests {
       #expect(download.state == .finished)
       #expect(
         try Material.digests(of: try #require(download.contentPath)) == (try Material.digests(of: file)))
-      #expect(stack.serverProxy.timesForwarded(pieces: 9) == [1, 1, 2, 1, 1, 1, 1, 2, 1])
+      #expect(stack.serverProxy.timesForwarded(pieces: 9) == Array(repeating: 1, count: 9))
     }
   }
 }

@@ -67,14 +67,16 @@ enum JSONValue: Hashable, Sendable, Decodable {
     }
   }
 
-  /// What an agent's lists say whatever their order, and its paths from `directory` on: since they are absolute, and
-  /// downloads come the newest first.
+  /// What an agent's lists say whatever their order, and its paths from `directory` on: since they are absolute, downloads
+  /// come the newest first, and one that was cancelled holds no bytes.
   func aligned(in directory: String) -> JSONValue {
     switch self {
     case .list(let items):
       let items = items.map { $0.aligned(in: directory) }
       return .list(items.sorted { ($0["id"].text ?? "") < ($1["id"].text ?? "") })
-    case .members(let members): return .members(members.mapValues { $0.aligned(in: directory) })
+    case .members(var members):
+      if members["state"]?.text == "cancelled" { (members["bytesVerified"], members["progress"]) = (nil, nil) }
+      return .members(members.mapValues { $0.aligned(in: directory) })
     case .text(let text) where text.hasPrefix("\(directory)/"):
       return .text(String(text.dropFirst(directory.utf8.count + 1)))
     default: return self
