@@ -8,12 +8,14 @@ struct SourceStamp: Hashable, Sendable {
   private let inode: UInt64
   private let length: ByteCount
   private let modified: Timestamp
+  private let changed: Int64
 
   init(_ status: FileStatus) {
     device = status.device
     inode = status.inode
     length = status.length
     modified = status.modified
+    changed = status.changed
   }
 
   /// Throws ``PackageValidationError`` `changed-while-packing` unless the file is still as it was.

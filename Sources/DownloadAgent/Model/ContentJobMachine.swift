@@ -164,7 +164,7 @@ extension ContentJobMachine {
 
   var retriesAfterFailedSave: Bool { false }
 
-  static func leavesRetry(_ event: Event) -> Bool {
+  func leavesRetry(_ event: Event) -> Bool {
     switch event {
     case .held, .released, .restored: true
     default: false
@@ -187,7 +187,7 @@ extension ContentJobMachine {
     case .started where isReady:
       transition(.active, Self.reason(while: phase))
       return [.run(phase)]
-    case .retryRequested:
+    case .retryRequested where !reason.isWishOfService:
       transition(.waiting, .queued)
       return [.reschedule]
     case .saveFailed(let failure):

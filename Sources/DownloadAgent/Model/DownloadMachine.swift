@@ -137,8 +137,14 @@ extension DownloadMachine {
 
   var retriesAfterFailedSave: Bool { false }
 
-  static func leavesRetry(_ event: Event) -> Bool {
-    event == .restored
+  func leavesRetry(_ event: Event) -> Bool {
+    switch event {
+    case .restored: true
+    // Pausing and resuming is no way around what a service has asked for.
+    case .pauseRequested: reason.isWishOfService
+    case .resumeRequested: state == .paused || reason.isWishOfService
+    default: false
+    }
   }
 
   static func runnerAction(for action: Action) -> RunnerAction? {
@@ -260,8 +266,9 @@ extension DownloadMachine {
       phase = .grant
       return [.reschedule]
     case (.resumeRequested, .waiting):
-      // An impatient user need not wait for the timer.
+      // An impatient user need not wait for the timer, unless a service has asked for the delay.
       guard !awaitsJob else { return [.hurryJob] }
+      guard !reason.isWishOfService else { return [] }
       transition(.waiting, .queued)
       return [.reschedule]
     case (.resumeRequested, .active): return []

@@ -14,7 +14,7 @@ protocol StateMachine: Hashable, Sendable {
   var retriesAfterFailedSave: Bool { get }
 
   /// Whether a retry that waits goes on waiting, though `event` has changed the machine.
-  static func leavesRetry(_ event: Event) -> Bool
+  func leavesRetry(_ event: Event) -> Bool
 
   mutating func handle(_ event: Event) -> [Action]
 
@@ -23,7 +23,7 @@ protocol StateMachine: Hashable, Sendable {
 }
 
 extension StateMachine {
-  static func leavesRetry(_ event: Event) -> Bool { false }
+  func leavesRetry(_ event: Event) -> Bool { false }
 }
 
 /// The actions that every machine has in common.
@@ -164,7 +164,7 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
     }
     entries[identifier]?.record = record
     entries[identifier]?.isSaved = true
-    if record.machine != entry.record.machine, !Machine.leavesRetry(event) {
+    if record.machine != entry.record.machine, !entry.record.machine.leavesRetry(event) {
       entries[identifier]?.retryAt = nil
     }
     return Transition(
@@ -188,7 +188,7 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
       record.notBefore = wallClock.now() + delay
       return delay
     }
-    if record.machine != before.machine, !Machine.leavesRetry(event) { record.notBefore = nil }
+    if record.machine != before.machine, !before.machine.leavesRetry(event) { record.notBefore = nil }
     return nil
   }
 

@@ -22,6 +22,8 @@ struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringConvertib
   static let insufficientSpace = StatusReason("insufficient-space")
   static let storageFailure = StatusReason("storage-failure")
   static let tooManyRequests = StatusReason("too-many-requests")
+  /// The server could not reach the payment store.
+  static let verificationUndetermined = StatusReason("verification-undetermined")
   /// The volume on which the library lies is not there.
   static let libraryOffline = StatusReason("library-offline")
   /// What answers is not the service: a log-in page, a proxy, a filter.
@@ -81,4 +83,9 @@ struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringConvertib
   static let finishedElsewhere = StatusReason("finished-elsewhere")
 
   var description: String { rawValue }
+
+  /// A service has asked to be left alone for a while: no user can shorten that.
+  var isWishOfService: Bool {
+    [.tooManyRequests, .serverUnavailable, .storeUnavailable, .verificationUndetermined].contains(self)
+  }
 }

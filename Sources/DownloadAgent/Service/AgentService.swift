@@ -37,8 +37,6 @@ public final class AgentService: Service {
   private let library: Library
   private let watch: LibraryWatch
   private let server: HTTPServer
-  private let socketPath: String
-  private let clock: any MonotonicClock
   private let log: Log
 
   /// Opens the state directory and makes it this process's own. Blocks. Throws ``ConfigurationError`` for a
@@ -116,8 +114,6 @@ public final class AgentService: Service {
     let socket = configuration.socketPath(environment: environment)
     // Where something names the socket, its directory is the operator's business.
     if socket.isDefault { try FileSystem.createDirectories(FileSystem.parent(of: socket.path)) }
-    socketPath = socket.path
-    self.clock = clock
     server = HTTPServer(
       configuration: Self.serverConfiguration(socket: socket.path), handler: control.router(), clock: clock)
   }
@@ -141,23 +137,13 @@ public final class AgentService: Service {
     }
   }
 
-  /// Returns once everything that has to turn has been seen to: the client's loop and that of the control interface, by a
-  /// request of one to the other, then the loops of downloads and transactions. What stands still keeps it from returning,
-  /// and the watchdog from being fed.
+  /// Returns once everything that has to turn has been seen to: the loops of the control interface and of the HTTP client, then
+  /// those of downloads and transactions. What stands still keeps it from returning, and the watchdog from being fed.
   public func pulse() async {
-    await proveConnection()
+    await server.ping()
+    await client.pulse()
     await downloads.pulse()
     await transactions.pulse()
-  }
-
-  private func proveConnection() async {
-    var request = ClientRequest(method: "GET", url: "http://agent/healthz")
-    request.unixSocketPath = socketPath
-    request.totalTimeout = .seconds(10)
-    while !Task.isCancelled {
-      if (try? await client.send(request))?.status == 200 { return }
-      try? await clock.sleep(for: .seconds(1))
-    }
   }
 
   /// Ends event streams and connections, then transfers: what they have verified is recorded when this

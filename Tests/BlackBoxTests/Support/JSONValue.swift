@@ -75,7 +75,9 @@ enum JSONValue: Hashable, Sendable, Decodable {
       let items = items.map { $0.aligned(in: directory) }
       return .list(items.sorted { ($0["id"].text ?? "") < ($1["id"].text ?? "") })
     case .members(var members):
-      if members["state"]?.text == "cancelled" { (members["bytesVerified"], members["progress"]) = (nil, nil) }
+      if members["state"]?.text == "cancelled" {
+        (members["bytesVerified"], members["progress"]) = (nil, nil)
+      }
       return .members(members.mapValues { $0.aligned(in: directory) })
     case .text(let text) where text.hasPrefix("\(directory)/"):
       return .text(String(text.dropFirst(directory.utf8.count + 1)))

@@ -306,4 +306,23 @@ private enum Everything {
     #expect(machine.handle(.started) == [.run(.content)])
     #expect(machine.handle(.pauseRequested) == [.stop, .reschedule])
   }
+
+  @Test(
+    "a delay that a service has asked for is waited for, also by a user who resumes, or pauses and resumes",
+    arguments: [
+      StatusReason.tooManyRequests, .serverUnavailable, .storeUnavailable, .verificationUndetermined,
+    ])
+  func delayOfService(reason: StatusReason) {
+    var machine = DownloadMachine(state: .waiting, reason: reason)
+    #expect(machine.leavesRetry(.resumeRequested) && machine.leavesRetry(.pauseRequested))
+    #expect(machine.handle(.resumeRequested) == [])
+    #expect(machine.state == .waiting && machine.reason == reason)
+    #expect(machine.handle(.pauseRequested) == [.reschedule])
+    #expect(machine.leavesRetry(.resumeRequested))
+    var job = ContentJobMachine(state: .waiting, reason: reason)
+    #expect(job.handle(.retryRequested) == [])
+    #expect(job.reason == reason)
+    let own = DownloadMachine(state: .waiting, reason: .serverUnreachable)
+    #expect(!own.leavesRetry(.resumeRequested) && !own.leavesRetry(.pauseRequested))
+  }
 }
