@@ -7,11 +7,6 @@ extension DownloadManager {
   /// Downloads of one page of a list, at most.
   static let maximumPage = 1000
 
-  /// Every download that the agent knows, oldest first: for short histories.
-  func statuses() throws -> [DownloadStatus] {
-    try database.downloads().map { status(of: runner[$0.identifier]?.record ?? $0) }
-  }
-
   /// One page of the downloads in one of `states`, the newest first, from the first that is older than
   /// `after`. A page shorter than `limit` is the last one. Throws `download-unknown` for an `after` that there
   /// is not.

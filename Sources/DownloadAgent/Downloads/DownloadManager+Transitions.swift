@@ -69,8 +69,6 @@ extension DownloadManager {
     runner.endStep(of: identifier)
     guard let record = runner[identifier]?.record, !runner.isStopping else { return }
     if let outcome {
-      // What a step has placed is there, whatever has become of the download meanwhile.
-      if let placed = outcome.placed { hub.publish(.library(LibraryEvent(change: .placed, item: placed))) }
       if record.machine.state == .active || record.machine.isChecking {
         if let grant = record.grant, let state = outcome.grantState {
           inbox.noteReport(of: record.transaction, grant: grant, state: state)

@@ -12,7 +12,6 @@ struct DownloadSteps: Sendable {
     var event: DownloadMachine.Event
     /// The change to the record that is persisted together with the event.
     var change: @Sendable (inout DownloadRecord) -> Void = { _ in }
-    var placed: LibraryItem?
     /// The grant's state when the server accepted the completion.
     var grantState: GrantState?
   }
@@ -21,8 +20,6 @@ struct DownloadSteps: Sendable {
   let store: StoreQueueClient
   let library: Library
   let clock: any WallClock
-  /// Publishers' keys; when empty, the keys that products name are trusted.
-  var trustedKeys: Set<PublisherKeyIdentifier> = []
 
   /// Never throws: an error becomes the event that the step failed. Nil when the task was cancelled.
   func run(_ phase: DownloadMachine.Phase, of record: DownloadRecord) async -> Outcome? {

@@ -139,8 +139,6 @@ struct ContentJobMachine: StateMachine {
 /// What keeps a job from running, other than a delay and the number of places.
 enum HoldCondition: String, CaseIterable, Hashable, Sendable {
   case libraryOffline = "library-offline"
-  case noSpace = "no-space"
-  case networkNotOpen = "network-not-open"
   /// The agent is about to end.
   case draining
   /// Every download that claims it is paused, failed, or asks for a new grant.
@@ -150,8 +148,6 @@ enum HoldCondition: String, CaseIterable, Hashable, Sendable {
   var reason: StatusReason? {
     switch self {
     case .libraryOffline: .libraryOffline
-    case .noSpace: .insufficientSpace
-    case .networkNotOpen: .networkNotOpen
     case .draining, .noReader: nil
     }
   }

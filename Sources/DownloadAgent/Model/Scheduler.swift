@@ -31,10 +31,7 @@ struct Scheduler: Hashable, Sendable {
   /// What surrounds the agent.
   struct Environment: Hashable, Sendable {
     var isLibraryOffline = false
-    var isNetworkClosed = false
     var isDraining = false
-    /// The jobs for which there is no room.
-    var withoutSpace: Set<ContentJobIdentifier> = []
   }
 
   /// A job and a condition that began or ended for it.
@@ -72,12 +69,10 @@ struct Scheduler: Hashable, Sendable {
   }
 
   private func holds(of candidate: Candidate, in environment: Environment) -> Set<HoldCondition> {
-    guard case .job(let job) = candidate.work else { return environment.isDraining ? [.draining] : [] }
+    guard case .job = candidate.work else { return environment.isDraining ? [.draining] : [] }
     var holds: Set<HoldCondition> = []
     if environment.isLibraryOffline { holds.insert(.libraryOffline) }
-    if environment.isNetworkClosed { holds.insert(.networkNotOpen) }
     if environment.isDraining { holds.insert(.draining) }
-    if environment.withoutSpace.contains(job) { holds.insert(.noSpace) }
     if !candidate.isWanted { holds.insert(.noReader) }
     return holds
   }

@@ -92,7 +92,7 @@ public final class AgentService: Service {
     downloads = DownloadManager(
       database: database,
       steps: DownloadSteps(
-        server: delivery, store: store, library: library, clock: wallClock, trustedKeys: trustedKeys),
+        server: delivery, store: store, library: library, clock: wallClock),
       jobSteps: ContentJobSteps(
         server: delivery, client: client, library: library,
         buffers: BufferPool(limit: max(tuning.buffers, 2 * maximumDownloads)), clock: wallClock,

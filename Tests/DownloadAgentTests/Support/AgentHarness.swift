@@ -134,7 +134,7 @@ extension AgentService {
     let observer = try #require(hub.subscribe())
     defer { hub.unsubscribe(observer) }
     // What is over is not told to a new observer.
-    if let status = try await downloads.statuses().first(where: fits) { return status }
+    if let status = try await downloads.downloads().last(where: fits) { return status }
     return try await observer.firstValue { event in
       guard case .download(let status) = event, fits(status) else { return nil }
       return status
