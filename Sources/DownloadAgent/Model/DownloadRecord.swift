@@ -62,8 +62,9 @@ struct DownloadRecord: MachineRecord {
   func status(
     _ job: ContentJobRecord?, _ estimate: ProgressEstimator.Estimate, now: Timestamp
   ) -> DownloadStatus {
-    // While it waits for its job, the job's state is its own.
-    let working = machine.awaitsJob ? job?.machine : nil
+    // While it waits for its job, the job's state is its own; of one that has ended it hears in a moment.
+    let isWorked = job?.machine.state == .waiting || job?.machine.state == .active
+    let working = machine.awaitsJob && isWorked ? job?.machine : nil
     let verified = job?.bytesVerified ?? bytesVerified
     let notBefore = working == nil ? self.notBefore : working?.state == .waiting ? job?.notBefore : nil
     return DownloadStatus(

@@ -6,7 +6,7 @@ import ServiceRuntime
 /// a newer agent is shown as it is. Pure.
 enum StandingText {
   private static let waits = [
-    "queued": "waits for its turn", "waiting-for-content": "waits for another download of the same content",
+    "queued": "waits for its turn", "waiting-for-content": "waits for its content",
     "server-unreachable": "the server cannot be reached",
     "server-unavailable": "the server cannot answer now",
     "store-unreachable": "the store cannot be reached", "store-unavailable": "the store cannot answer now",

@@ -57,6 +57,23 @@ import Testing
     #expect(read.placedAt == record.placedAt && read.contentPath == "/somewhere/else")
   }
 
+  @Test("a download shows its job's reason only while the job is under way") func shownReason() throws {
+    var record = DownloadRecord(
+      identifier: .random(), sequence: 1, transaction: transaction, product: product)
+    record.machine = DownloadMachine(phase: .content, state: .active, reason: .placing)
+    _ = record.machine.handle(.contentMissing)
+    let grant = try #require(GrantIdentifier("00112233445566778899aabbccddeeff"))
+    var job = ContentJobRecord(identifier: .random(), grant: grant, terms: try terms())
+    for (state, reason, shown) in [
+      (.waiting, .connectionLost, "connection-lost"), (.active, .transferring, "transferring"),
+      (.finished, .placed, "waiting-for-content"), (.failed, .publisherSignature, "waiting-for-content"),
+    ] as [(ContentJobMachine.State, StatusReason, String)] {
+      job.machine = ContentJobMachine(phase: .transfer, state: state, reason: reason)
+      let status = record.status(job, ProgressEstimator.Estimate(speed: 0, timeRemaining: nil), now: now)
+      #expect(status.reason == shown)
+    }
+  }
+
   @Test("a job is read back as it was saved, and gives its digest up to the one after it") func jobs() throws
   {
     let database = try open()

@@ -36,6 +36,8 @@ struct StandingTextTests {
     download.notBefore = now
     #expect(!StandingText.of(download, now: now).contains("next try"))
     #expect(StandingText.of(try Sample.download(.waiting, "moon-phase"), now: now) == "waits (moon-phase)")
+    let alone = try Sample.download(.waiting, "waiting-for-content")
+    #expect(StandingText.of(alone, now: now) == "waits for its content")
   }
 
   @Test("what failed says why, once")
