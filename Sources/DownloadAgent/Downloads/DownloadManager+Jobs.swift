@@ -96,7 +96,9 @@ extension DownloadManager {
       discard(identifier)
     }
     for reader in readers {
-      process(isFinished ? .contentReady : .contentFailed(job.failure), of: reader) { record in
+      let isOwn = runner[reader]?.record.terms?.manifestDigest == job.terms.manifestDigest
+      let success: DownloadMachine.Event = isOwn ? .contentReady : .relatedContentReady
+      process(isFinished ? success : .contentFailed(job.failure), of: reader) { record in
         record.bytesVerified = job.bytesVerified
         record.bytesReceived = job.bytesReceived
       }

@@ -115,7 +115,8 @@ actor DownloadManager {
       jobsByDigest[record.digest] = record.identifier
       processJob(.restored, of: record.identifier)
     }
-    for record in records where !record.machine.state.isFinal || record.machine.isChecked {
+    for record in records
+    where !record.machine.state.isFinal || record.machine.isChecked || record.machine.isTriedAtStart {
       process(.restored, of: record.identifier)
       // Whether a refusal still stands is asked at every start.
       if record.machine.isChecked { runner.cancelRetry(of: record.identifier) }

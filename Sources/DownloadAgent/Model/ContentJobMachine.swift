@@ -224,7 +224,8 @@ extension ContentJobMachine {
     let madeProgress = effort.verified > .zero
     if madeProgress { succeed() }
     if let reason = budget.count(failure, effort, length: length) {
-      return fail(.permanent(reason, problem: failure.problem, cause: failure.cause))
+      // No service has refused anything: only a user tries again.
+      return fail(.permanent(reason, cause: failure.cause))
     }
     problem = failure.problem
     cause = failure.cause

@@ -36,6 +36,9 @@ struct DownloadMachine: StateMachine {
     case contentMissing
     /// The job that it waits for has ended well.
     case contentReady
+    /// The job that it waits for has ended well, for another manifest of the same content: what it placed is
+    /// not this download's yet.
+    case relatedContentReady
     /// The job that it waits for has failed.
     case contentFailed(StepFailure)
     /// The job that it waits for needs another grant.
@@ -90,6 +93,10 @@ struct DownloadMachine: StateMachine {
   private(set) var refusals = 0
   /// The content was fetched for this download alone, since the server wanted it so; not persisted.
   private(set) var hasFetchedEverything = false
+  /// Its job has just placed the content, so that the library must have it; not persisted.
+  private(set) var expectsContent = false
+  /// Times in a row that what was placed was not there, or not right, when it was looked at; not persisted.
+  private(set) var losses = 0
 
   /// A new download by default; otherwise what was persisted.
   init(
@@ -107,8 +114,12 @@ struct DownloadMachine: StateMachine {
   /// Whether the scheduler may start it, once the delay of a retry is over.
   var isReady: Bool { (state == .waiting && !awaitsJob) || (isChecked && !isChecking) }
 
-  /// A service's refusal may be taken back, so that the grant is asked for again, in growing pauses.
-  var isChecked: Bool { state == .failed && problem != nil }
+  /// A service's refusal may be taken back, so that the grant is asked for again, in growing pauses. What
+  /// this device has judged itself has another reason than its problem's, and is not asked about.
+  var isChecked: Bool { state == .failed && problem.map(StepFailure.reason(of:)) == reason }
+
+  /// Which publishers' keys count may have changed since, here or at the server: every start tries it again.
+  var isTriedAtStart: Bool { state == .failed && reason == .publisherSignature }
 
   mutating func handle(_ event: Event) -> [Action] {
     switch event {
@@ -165,6 +176,10 @@ extension DownloadMachine {
       transition(.active, Self.reason(while: phase))
       return [.run(phase)]
     case .contentReady where awaitsJob:
+      let actions = advance(to: .content)
+      expectsContent = true
+      return actions
+    case .relatedContentReady where awaitsJob:
       return advance(to: .content)
     case .contentFailed(let failure) where awaitsJob:
       return fail(failure)
@@ -186,6 +201,8 @@ extension DownloadMachine {
     case (.content, .contentHeld):
       succeed()
       return advance(to: .report)
+    case (.content, .contentMissing) where expectsContent:
+      return retryAfterLoss()
     case (.content, .contentMissing):
       transition(.waiting, .waitingForContent)
       awaitsJob = true
@@ -193,10 +210,10 @@ extension DownloadMachine {
     case (.report, .contentLost):
       // Nothing of it is left, so it comes anew; the grant may have changed meanwhile.
       phase = .grant
-      transition(.waiting, .queued)
-      return [.reschedule]
+      return retryAfterLoss()
     case (.report, .reportAccepted):
       transition(.finished, .placed)
+      losses = 0
       succeed()
       return [.notifyTransaction, .reschedule]
     case (_, .stepFailed(let failure)):
@@ -258,11 +275,13 @@ extension DownloadMachine {
     case (.resumeRequested, .paused):
       transition(.waiting, .queued)
       succeed()
+      losses = 0
       return [.reschedule]
     case (.resumeRequested, .failed), (.resumeRequested, .cancelled):
       // The grant may say something else today.
       transition(.waiting, .queued)
       succeed()
+      losses = 0
       phase = .grant
       return [.reschedule]
     case (.resumeRequested, .waiting):
@@ -287,6 +306,12 @@ extension DownloadMachine {
   }
 
   private mutating func restore() -> [Action] {
+    if isTriedAtStart {
+      transition(.waiting, .queued)
+      succeed()
+      phase = .grant
+      return [.notifyTransaction, .reschedule]
+    }
     guard state == .waiting || state == .active else { return [] }
     if state == .active || reason == .waitingForContent { transition(.waiting, .queued) }
     awaitsJob = false
@@ -307,6 +332,14 @@ extension DownloadMachine {
     cause = failure.cause
     transition(.waiting, failure.reason)
     return [.scheduleRetry(failures: failures, notBefore: notBefore), .reschedule]
+  }
+
+  /// Bytes that a disk keeps losing are fetched ever later: that they came well is no success.
+  private mutating func retryAfterLoss() -> [Action] {
+    losses += 1
+    failures = max(failures, losses - 1)
+    return retry(
+      after: .retry(.storageFailure, cause: "what was placed is not what was written"), notBefore: nil)
   }
 
   private mutating func fail(_ failure: StepFailure) -> [Action] {
@@ -330,6 +363,7 @@ extension DownloadMachine {
     self.reason = reason
     awaitsJob = false
     isChecking = false
+    expectsContent = false
   }
 
   private static func reason(while phase: Phase) -> StatusReason {

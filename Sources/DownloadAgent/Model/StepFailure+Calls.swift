@@ -35,7 +35,7 @@ extension StepFailure {
   }
 
   /// The code's own text, also of a code this version does not know.
-  private static func reason(of problem: Problem) -> StatusReason {
+  static func reason(of problem: Problem) -> StatusReason {
     StatusReason(rawValue: String(problem.type.dropFirst(ProblemCode.typePrefix.count)))
   }
 }

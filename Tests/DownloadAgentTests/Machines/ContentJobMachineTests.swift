@@ -282,6 +282,16 @@ private enum Everything {
     #expect(budget.count(.retry(.connectionLost), effort(received: 7), length: length) == .wasteful)
   }
 
+  @Test("a job that gives up by its budget carries no service's problem") func verdict() {
+    var budget = ContentJobBudget()
+    budget.wasted = .mebibytes(1000)
+    var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring, budget: budget)
+    let failure = StepFailure.retry(.serverUnavailable, problem: Problem(.unavailable), cause: "503")
+    _ = machine.handle(.stepFailed(failure, effort(), length: length))
+    #expect(machine.state == .failed && machine.reason == .wasteful)
+    #expect(machine.problem == nil && machine.cause == "503")
+  }
+
   @Test("what arrives and is verified later was not in vain") func late() {
     var budget = ContentJobBudget()
     _ = budget.count(.retry(.connectionLost), effort(received: 30), length: length)

@@ -39,7 +39,8 @@ private enum Everything {
   }
 
   static let events: [Event] = [
-    .started, .granted, .contentHeld, .contentMissing, .contentReady, .contentFailed(.permanent(.integrity)),
+    .started, .granted, .contentHeld, .contentMissing, .contentReady, .relatedContentReady,
+    .contentFailed(.permanent(.integrity)),
     .termsNeeded(StepFailure(.grantNeeded, .requestGrant), madeProgress: false), .reportAccepted,
     .stepFailed(.retry(.connectionLost)), .stepFailed(.permanent(.integrity)),
     .stepFailed(StepFailure(.grantNeeded, .renewTicket)),
@@ -142,7 +143,8 @@ private enum Everything {
       if after.awaitsJob { #expect(after.state == .waiting && after.phase == .content && !after.isReady) }
       guard before.awaitsJob, !after.awaitsJob else { return }
       switch event {
-      case .contentReady, .contentFailed, .termsNeeded, .stepFailed, .pauseRequested, .cancelRequested,
+      case .contentReady, .relatedContentReady, .contentFailed, .termsNeeded, .stepFailed, .pauseRequested,
+        .cancelRequested,
         .restored:
         break
       default: Issue.record("\(event) ended the wait")
@@ -260,6 +262,46 @@ private enum Everything {
     for event in [.contentReady, .contentHeld] as [Event] { _ = machine.handle(event) }
     _ = machine.handle(.stepFailed(refusal))
     #expect(machine.state == .failed && machine.reason.rawValue == "completion-mismatch")
+  }
+
+  @Test("content that is wrong right after placing is fetched ever later, and says why") func lostAtOnce() {
+    let cause = "what was placed is not what was written"
+    var missing = Everything.awaitingJob
+    var lost = Everything.awaitingJob
+    for count in 1...5 {
+      let later: [Action] = [.scheduleRetry(failures: count, notBefore: nil), .reschedule]
+      _ = missing.handle(.contentReady)
+      #expect(missing.handle(.contentMissing) == later)
+      #expect(missing.reason == .storageFailure && missing.cause == cause && missing.phase == .content)
+      _ = missing.handle(.started)
+      #expect(missing.handle(.contentMissing) == [.joinJob, .reschedule])
+      for event in [.contentReady, .contentHeld] as [Event] { _ = lost.handle(event) }
+      #expect(lost.handle(.contentLost) == later)
+      #expect(lost.reason == .storageFailure && lost.cause == cause && lost.phase == .grant)
+      for event in [.started, .granted, .contentMissing] as [Event] { _ = lost.handle(event) }
+    }
+  }
+
+  @Test("what was fetched for another manifest of the same content is used without a delay") func related() {
+    var machine = Everything.awaitingJob
+    #expect(machine.handle(.relatedContentReady) == [.run(.content)])
+    #expect(machine.handle(.contentMissing) == [.joinJob, .reschedule])
+    #expect(machine.failures == 0)
+  }
+
+  @Test("what this device has judged itself is not asked about; a signature is judged again at a start")
+  func ownJudgement() {
+    var machine = Everything.awaitingJob
+    let rejected = StepFailure.permanent(.publisherSignature, problem: Problem(.packageRejected))
+    #expect(machine.handle(.contentFailed(rejected)) == [.notifyTransaction, .reschedule])
+    #expect(!machine.isChecked && !machine.isReady && machine.problem != nil)
+    #expect(machine.handle(.restored) == [.notifyTransaction, .reschedule])
+    #expect(machine.isReady && machine.phase == .grant)
+    for reason in [StatusReason.integrity, .wasteful, .givenUp] {
+      var machine = Everything.awaitingJob
+      _ = machine.handle(.contentFailed(.permanent(reason, problem: Problem(.unavailable))))
+      #expect(!machine.isChecked && machine.handle(.restored) == [])
+    }
   }
 
   @Test("a state that cannot be saved is retried, whatever it was (K1)") func unsaved() {
