@@ -12,8 +12,11 @@ extension ControlInterface {
     }
     routes.on(.delete, "/v1/library/{product}") { _, parameters in
       let product = try Self.product(parameters)
+      // One that looked for its content after the removal would fetch it again.
+      let unreported = await downloads.unreported(of: product)
       let removed = try await Self.online { try await library.remove(product) }
       guard !removed.isEmpty else { throw Self.unknown(product) }
+      await downloads.contentRemoved(of: unreported)
       for item in removed { hub.publish(.library(LibraryEvent(change: .removed, item: item))) }
       return HTTPResponse(status: .noContent)
     }
@@ -23,7 +26,7 @@ extension ControlInterface {
     }
     routes.on(.post, "/v1/library/{product}/repair") { _, parameters in
       let product = try Self.product(parameters)
-      guard try await verify(product).contains(where: { $0.state == .damaged }) else {
+      guard try await needsDownload(product) else {
         return try .json(LibraryRepairResponse(downloads: []))
       }
       try await transactions.refetch(product)
@@ -41,6 +44,24 @@ extension ControlInterface {
         return try .json(LibraryResponse(items: items))
       }
     }
+  }
+
+  /// Whether something of the product is damaged that a download mends. A grant names one version only: a damaged one that
+  /// a whole one replaces cannot be fetched any more, and is removed.
+  private func needsDownload(_ product: ProductIdentifier) async throws -> Bool {
+    let found = try await verify(product)
+    guard found.contains(where: { $0.state == .damaged }) else { return false }
+    let owned = try await transactions.owned().filter { $0.product == product }.map(\.version)
+    let replaced = found.filter { item in
+      item.state == .damaged && !owned.contains(item.version)
+        && found.contains {
+          $0.state == .present && ($0.version > item.version || owned.contains($0.version))
+        }
+    }
+    .map(\.version)
+    let removed = try await Self.online { try await library.remove(product, replaced) }
+    for item in removed { hub.publish(.library(LibraryEvent(change: .removed, item: item))) }
+    return found.contains { $0.state == .damaged && !replaced.contains($0.version) }
   }
 
   /// Checks every byte of the product's content, and tells observers what changed by that.

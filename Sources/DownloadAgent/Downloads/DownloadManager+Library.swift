@@ -1,4 +1,5 @@
 import Commerce
+import CoreTypes
 import PullboxAPI
 
 extension DownloadManager {
@@ -31,6 +32,29 @@ extension DownloadManager {
   func unfinished(of product: ProductIdentifier) -> [DownloadStatus] {
     runner.entries.values.filter { $0.record.product == product && !$0.record.machine.state.isFinal }
       .map { status(of: $0.record) }
+  }
+
+  /// The downloads of the product whose content is placed and was not reported yet.
+  func unreported(of product: ProductIdentifier) -> [DownloadIdentifier] {
+    runner.entries.filter { _, entry in
+      let machine = entry.record.machine
+      return entry.record.product == product && machine.phase == .report && machine.state != .finished
+        && machine.state != .cancelled
+    }
+    .map(\.key)
+  }
+
+  /// The user removed what these downloads had placed: they do not fetch it again.
+  func contentRemoved(of identifiers: [DownloadIdentifier]) {
+    for identifier in identifiers {
+      guard let transaction = runner[identifier]?.record.transaction else { continue }
+      process(.contentRemoved, of: identifier) { record in
+        guard record.machine.state == .cancelled else { return }
+        record.bytesVerified = .zero
+      }
+      inbox.noteChange(of: transaction)
+      forgetIfOver(identifier)
+    }
   }
 
   private func retry(_ isDue: (StatusReason) -> Bool) {

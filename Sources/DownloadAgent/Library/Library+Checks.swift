@@ -62,11 +62,11 @@ extension Library {
       }
       return finding
     } catch let error as SystemError where error.isFileMissing {
-      // Another program removed all of it while the library is there.
-      try await BlockingPool.shared.run { [self] in
-        try requireOnline()
-        try forget(record)
-      }
+      // Another program removed all of it while the library is there. A repair fetches it.
+      try await BlockingPool.shared.run { [self] in try requireOnline() }
+      var missing = record
+      missing.sizeOnDisk = .zero
+      try await note(missing, isDamaged: true, stamps: FileStamps(unknown: 0))
       return ContentCheck.Finding(.init(path: "", .missing))
     }
   }

@@ -48,7 +48,7 @@ extension Library {
       {
         records.append(earlier)
       }
-      return try records.compactMap { record in
+      return try records.filter(isThere).compactMap { record in
         try self.manifest(of: record).map { Source(manifest: $0, path: directory(of: record)) }
       }
     }
@@ -100,12 +100,16 @@ extension Library {
     }
   }
 
-  /// Removes every version of the product, and returns the removed items.
-  func remove(_ product: ProductIdentifier) async throws -> [LibraryItem] {
+  /// Removes every version of the product, or those given, and returns the removed items.
+  func remove(
+    _ product: ProductIdentifier, _ versions: [ContentVersion]? = nil
+  ) async throws -> [LibraryItem] {
     try await exclusion.run(product) {
       try await BlockingPool.shared.run { [self] in
         try requireOnline()
-        let records = try database.libraryRecords().filter { $0.product == product }
+        let records = try database.libraryRecords().filter {
+          $0.product == product && versions?.contains($0.version) != false
+        }
         try remove(records)
         return records.map { $0.item(in: paths.library) }
       }
@@ -121,13 +125,21 @@ extension Library {
     emptyTrash()
   }
 
-  /// Everything that is placed, by product and version.
+  /// Whether the record's file or folder lies in the library, whatever is in it. Blocks.
+  func isThere(_ record: LibraryRecord) throws(SystemError) -> Bool {
+    try FileSystem.status(of: "\(paths.library)/\(record.relativePath)") != nil
+  }
+
+  /// Everything that is placed, by product and version. What another program has removed shows as damaged.
   func items() async throws -> [LibraryItem] {
     try await BlockingPool.shared.run { [self] in
       let isOffline = try look() != .online
       return try database.libraryRecords().map { record in
         var record = record
-        if !isOffline { record.lastOpened = try lastOpened(record) ?? record.lastOpened }
+        if !isOffline {
+          record.lastOpened = try lastOpened(record) ?? record.lastOpened
+          if try !isThere(record) { record.isDamaged = true }
+        }
         return record.item(in: paths.library, isOffline: isOffline)
       }
     }

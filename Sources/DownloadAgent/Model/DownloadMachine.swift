@@ -52,6 +52,8 @@ struct DownloadMachine: StateMachine {
     case pauseRequested
     case resumeRequested
     case cancelRequested
+    /// The user removed from the library what it had placed, before the server knew of it.
+    case contentRemoved
     /// The agent starts again with what was persisted.
     case restored
   }
@@ -124,6 +126,7 @@ struct DownloadMachine: StateMachine {
   mutating func handle(_ event: Event) -> [Action] {
     switch event {
     case .pauseRequested, .resumeRequested, .cancelRequested: request(event)
+    case .contentRemoved: cancelWithoutContent()
     case .restored: restore()
     default:
       switch state {
@@ -141,7 +144,7 @@ extension DownloadMachine {
   static func saveFailed(_ error: StepFailure, during event: Event) -> Event? {
     switch event {
     // The user is told, and nothing else has happened.
-    case .pauseRequested, .resumeRequested, .cancelRequested: nil
+    case .pauseRequested, .resumeRequested, .cancelRequested, .contentRemoved: nil
     default: .stepFailed(error)
     }
   }
@@ -295,14 +298,24 @@ extension DownloadMachine {
       (.cancelRequested, .failed):
       // What is placed belongs to the library: removing it is another request.
       guard phase != .report else { return [.reject] }
-      let wasActive = state == .active || isChecking
-      transition(.cancelled, .user)
-      problem = nil
-      cause = nil
-      return (wasActive ? [.stop] : []) + [.notifyTransaction, .reschedule]
+      return cancel()
     case (.cancelRequested, .cancelled): return []
     default: return [.reject]
     }
+  }
+
+  private mutating func cancelWithoutContent() -> [Action] {
+    guard state != .finished, state != .cancelled else { return [] }
+    phase = .grant
+    return cancel()
+  }
+
+  private mutating func cancel() -> [Action] {
+    let wasActive = state == .active || isChecking
+    transition(.cancelled, .user)
+    problem = nil
+    cause = nil
+    return (wasActive ? [.stop] : []) + [.notifyTransaction, .reschedule]
   }
 
   private mutating func restore() -> [Action] {

@@ -59,10 +59,12 @@ extension TransactionManager {
   /// Throws the ``Problem`` that stands in the way.
   func restorePurchases() async throws -> [ProductIdentifier] {
     let owned = try await owned()
-    let held = try database.libraryRecords()
+    let held = try await downloads.steps.library.items()
     var started: [ProductIdentifier] = []
     for item in owned where !started.contains(item.product) {
-      if held.contains(where: { $0.product == item.product && $0.version == item.version && !$0.isDamaged }) {
+      if held.contains(where: {
+        $0.product == item.product && $0.version == item.version && $0.state != .damaged
+      }) {
         continue
       }
       if try await downloads.addMissing(item.product, for: item.transaction) { started.append(item.product) }

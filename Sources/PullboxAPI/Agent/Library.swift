@@ -132,7 +132,8 @@ public struct LibraryVerificationResponse: Codable, Hashable, Sendable {
 
 /// The answer to `POST /v1/library/{product}/repair` of the agent.
 public struct LibraryRepairResponse: Codable, Sendable {
-  /// The downloads that fetch what is missing or damaged; empty when nothing is.
+  /// The downloads that fetch what is missing or damaged; empty when nothing is to be fetched. A damaged version that a
+  /// whole newer one replaces is removed instead.
   public var downloads: [DownloadStatus]
 
   /// Creates the document from its members.

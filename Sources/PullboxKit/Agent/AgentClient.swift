@@ -125,8 +125,8 @@ public struct AgentClient: Sendable {
     ).value.items
   }
 
-  /// Fetches what is missing or damaged of the product, and returns the downloads that do; none when nothing is. Throws as
-  /// ``verify(_:)`` does.
+  /// Fetches what is missing or damaged of the product, and returns the downloads that do; none when nothing is to be
+  /// fetched. A damaged version that a whole newer one replaces is removed. Throws as ``verify(_:)`` does.
   @discardableResult
   public func repair(_ product: ProductIdentifier) async throws(APICallError) -> [DownloadStatus] {
     var patient = api

@@ -4,6 +4,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxKit
 import ServiceRuntime
+import SystemCalls
 
 enum LibraryCommand: Command {
   static let peer = CommandPeer.agent
@@ -52,7 +53,9 @@ enum LibraryCommand: Command {
           try console.print(json: found)
         } else {
           console.print("\(found.product) \(found.version)  \(found.state.rawValue)")
-          for fault in found.faults { console.print("  \(fault.kind.rawValue)  \(fault.path)") }
+          for fault in found.faults {
+            console.print("  \(fault.kind.rawValue)  \(fault.path.isEmpty ? "all of it" : fault.path)")
+          }
         }
       }
     }
@@ -76,9 +79,21 @@ enum RepairCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let product = try context.product(0)
-    let downloads = try await context.agent().repair(product)
-    if downloads.isEmpty { context.console.note("nothing of \(product) is missing or damaged") }
-    for download in downloads { try DownloadSelector.print(download, on: context.console) }
+    let agent = try context.agent()
+    let before = try await agent.library().filter { $0.product == product }
+    let downloads = try await agent.repair(product)
+    let after = try await agent.library().filter { $0.product == product }
+    let removed = before.filter { item in !after.contains { $0.version == item.version } }
+    for item in removed {
+      context.console.note("\(product) \(item.version) was damaged and is replaced: it was removed")
+    }
+    if downloads.isEmpty, removed.isEmpty {
+      context.console.note("nothing of \(product) is missing or damaged")
+    }
+    for download in downloads {
+      try DownloadSelector.print(download, on: context.console)
+      if download.state == .paused { context.console.note(paused: download) }
+    }
   }
 }
 
@@ -93,6 +108,10 @@ enum PathCommand: Command {
     guard let newest = items.max(by: { $0.version < $1.version }) else {
       throw APICallError.problem(
         Problem(.libraryItemUnknown, "\(product); 'pullbox downloads' shows what is under way"))
+    }
+    if newest.state == .damaged, try FileSystem.status(of: newest.path) == nil {
+      throw CommandFailure(
+        .integrity, "\(newest.path) was removed by another program; 'pullbox repair \(product)' fetches it")
     }
     if context.console.printsJSON {
       try context.console.print(json: newest)
@@ -124,12 +143,20 @@ enum RestoreCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let agent = try context.agent()
     guard context.arguments.isSet("plan") else {
-      for product in try await agent.restore() {
+      let started = try await agent.restore()
+      for product in started {
         if context.console.printsJSON {
           try context.console.print(json: ["product": product.description])
         } else {
           context.console.print(product.description)
         }
+      }
+      for download in try await agent.downloads(.live)
+      where download.state == .paused && !started.contains(download.product) {
+        context.console.note(paused: download)
+      }
+      if started.isEmpty, try await agent.status().libraryState == .offline {
+        throw CommandFailure(.undetermined, "the library's volume is not there")
       }
       return
     }
@@ -146,5 +173,12 @@ enum RestoreCommand: Command {
         owned.transaction.description,
       ]
     }
+  }
+}
+
+extension Console {
+  /// A request to fetch something starts nothing beside a download that the user has paused.
+  fileprivate func note(paused download: DownloadStatus) {
+    note("the download of \(download.product) is paused; 'pullbox resume \(download.id)' goes on with it")
   }
 }

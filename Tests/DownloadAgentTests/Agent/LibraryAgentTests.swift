@@ -218,6 +218,81 @@ import Testing
     #expect(try harness.placed(package))
   }
 
+  @Test("a damaged version that a whole one replaces is removed by a repair, and nothing is fetched")
+  func repairOfReplaced() async throws {
+    let harness = try AgentHarness()
+    let first = try FixturePackage.file(length: 2 << 20)
+    let second = try FixturePackage.file(length: 2 << 20, version: "1.1", seed: 2)
+    _ = try await buy(first, "2000000000000001", from: FakeServer([first]), with: harness)
+    let server = FakeServer([second])
+    _ = try await buy(second, "2000000000000002", from: server, with: harness)
+    let path = "/v1/library/\(first.manifest.product)"
+    server.change { $0.sent = [] }
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        try overwrite("\(harness.library)/\(first.manifest.product)/1.0/issue.pdf", at: 10)
+        let before = try await harness.downloads().count
+        #expect(try await harness.ask("POST", "\(path)/repair").status == 200)
+        let items = try await harness.get("/v1/library", as: LibraryResponse.self).items
+        #expect(items.map(\.version.description) == ["1.1"] && items.map(\.state) == [.present])
+        #expect(try await harness.downloads().count == before)
+      }
+    }
+    #expect(server.state.current.sent.isEmpty)
+    #expect(try !harness.placed(first) && harness.placed(second))
+  }
+
+  @Test("content that is removed before its report was accepted is not fetched again")
+  func removedBeforeReport() async throws {
+    let harness = try AgentHarness()
+    let package = try FixturePackage.file(length: 2 << 20)
+    let server = FakeServer([package])
+    server.change { $0.refusals["POST /v1/grants/completion"] = [Problem(.unavailable)] }
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        try server.queuePurchase(transaction: "2000000000000001")
+        _ = try await agent.firstDownload { $0.state == .waiting && $0.cause != nil }
+        #expect(try harness.placed(package))
+        server.change { $0.sent = [] }
+        let answer = try await harness.ask("DELETE", "/v1/library/\(package.manifest.product)")
+        #expect(answer.status == 204)
+        #expect(try await harness.downloads().map(\.state) == [.cancelled])
+        server.change { $0.refusals = [:] }
+        try await Task.sleep(for: .seconds(2))
+        #expect(try await harness.downloads().map(\.state) == [.cancelled])
+        #expect(try await harness.get("/v1/library", as: LibraryResponse.self).items.isEmpty)
+      }
+    }
+    #expect(server.state.current.sent.isEmpty && server.state.current.reports.isEmpty)
+  }
+
+  @Test("content that another program removed shows as damaged at once, and a restore fetches it")
+  func vanished() async throws {
+    let harness = try AgentHarness()
+    let package = try FixturePackage.file(length: 2 << 20)
+    let server = FakeServer([package])
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        try server.queuePurchase(transaction: "2000000000000001")
+        _ = try await agent.download(.finished)
+        let path = "\(harness.library)/\(package.manifest.product)/\(package.manifest.version)"
+        try FileSystem.removeRecursively(path)
+        let items = try await harness.get("/v1/library", as: LibraryResponse.self).items
+        #expect(items.map(\.state) == [.damaged])
+        let observer = try #require(agent.hub.subscribe())
+        defer { agent.hub.unsubscribe(observer) }
+        let restored = try await harness.ask("POST", "/v1/restore")
+        let products = try APIJSON.decode(AgentRestoreResponse.self, from: restored.body).products
+        #expect(products == [package.manifest.product])
+        _ = try await observer.first { event in
+          guard case .download(let status) = event else { return false }
+          return status.state == .finished
+        }
+      }
+    }
+    #expect(try harness.placed(package))
+  }
+
   @Test("a database that is damaged is made anew: the library is known again, and nothing is fetched (D9)")
   func rebuilt() async throws {
     let harness = try AgentHarness()

@@ -75,15 +75,22 @@ import Testing
     #expect(try check.run(.changes(since: stamps), now: moment).bytesRead == ByteCount(100))
   }
 
-  @Test("content that was removed by another program is not held, and its record goes") func vanished()
-    async throws
-  {
+  @Test("content that was removed by another program is not held, and stays known as damaged")
+  func vanished() async throws {
     let fixture = try LibraryFixture()
     let package = try FixturePackage.file(length: 100)
     try await fixture.place(package)
     try FileSystem.removeRecursively(fixture.path(package))
+    #expect(try await fixture.library.items().map(\.state) == [.damaged])
+    #expect(try fixture.database.libraryRecords().map(\.isDamaged) == [false])
     #expect(try await fixture.held(package) == nil)
-    #expect(try fixture.database.libraryRecords().isEmpty)
+    #expect(try fixture.database.libraryRecords().map(\.isDamaged) == [true])
+    let found = try await fixture.library.verify()
+    #expect(found.map(\.state) == [.damaged])
+    #expect(found.flatMap(\.faults) == [.init(path: "", kind: .missing)])
+    #expect(try await fixture.library.sources(for: package.manifest, previous: nil).isEmpty)
+    try await fixture.place(package)
+    #expect(try await fixture.library.items().map(\.state) == [.present])
   }
 
   @Test("content that the terms name by another manifest is not held, though its bytes are the same")

@@ -45,7 +45,7 @@ private enum Everything {
     .stepFailed(.retry(.connectionLost)), .stepFailed(.permanent(.integrity)),
     .stepFailed(StepFailure(.grantNeeded, .renewTicket)),
     .stepFailed(StepFailure(.grantNeeded, .requestGrant)), .contentLost,
-    .pauseRequested, .resumeRequested, .cancelRequested, .restored,
+    .pauseRequested, .resumeRequested, .cancelRequested, .contentRemoved, .restored,
   ]
 
   static func forEach(_ body: (DownloadMachine, Event, DownloadMachine, [Action]) -> Void) {
@@ -96,6 +96,7 @@ private enum Everything {
       case (.grant, .content, .granted), (.content, .report, .contentHeld):
         #expect(before.state == .active || before.isChecking)
       case (_, .grant, .stepFailed), (_, .grant, .contentLost), (_, .grant, .resumeRequested),
+        (_, .grant, .contentRemoved),
         (.content, .grant, .termsNeeded):
         break
       default: Issue.record("\(before) came to \(after.phase) by \(event)")
@@ -119,7 +120,7 @@ private enum Everything {
       case (.failed, .resumeRequested), (.cancelled, .resumeRequested):
         #expect(after.isReady && after.phase == .grant && actions == [.reschedule])
       case (.failed, .started), (.failed, .granted), (.failed, .stepFailed): #expect(before.isChecked)
-      case (.failed, .cancelRequested): #expect(after.state == .cancelled)
+      case (.failed, .cancelRequested), (.failed, .contentRemoved): #expect(after.state == .cancelled)
       default: Issue.record("\(before) changed by \(event)")
       }
     }
@@ -130,7 +131,7 @@ private enum Everything {
     Everything.forEach { before, event, after, actions in
       guard before.state != .active, before.state != .waiting, !before.isChecked else { return }
       switch event {
-      case .pauseRequested, .resumeRequested, .cancelRequested: return
+      case .pauseRequested, .resumeRequested, .cancelRequested, .contentRemoved: return
       default: #expect(before == after && actions.isEmpty, "\(before) \(event)")
       }
     }
@@ -144,8 +145,7 @@ private enum Everything {
       guard before.awaitsJob, !after.awaitsJob else { return }
       switch event {
       case .contentReady, .relatedContentReady, .contentFailed, .termsNeeded, .stepFailed, .pauseRequested,
-        .cancelRequested,
-        .restored:
+        .cancelRequested, .contentRemoved, .restored:
         break
       default: Issue.record("\(event) ended the wait")
       }
@@ -309,7 +309,7 @@ private enum Everything {
       var machine = before
       let failure = StepFailure.retry(.insufficientSpace)
       switch event {
-      case .pauseRequested, .resumeRequested, .cancelRequested:
+      case .pauseRequested, .resumeRequested, .cancelRequested, .contentRemoved:
         #expect(DownloadMachine.saveFailed(failure, during: event) == nil)
       default:
         guard let told = DownloadMachine.saveFailed(failure, during: event) else {
@@ -329,6 +329,16 @@ private enum Everything {
       var machine = DownloadMachine(phase: .report, state: state, reason: .reporting)
       #expect(machine.handle(.cancelRequested) == [.reject])
       #expect(machine.state == state)
+    }
+  }
+
+  @Test("what is removed before the server knew of it cancels the download, which can be resumed")
+  func removedBeforeReport() {
+    for state in [DownloadMachine.State.waiting, .active, .paused, .failed] {
+      var machine = DownloadMachine(phase: .report, state: state, reason: .reporting)
+      let stop: [DownloadMachine.Action] = state == .active ? [.stop] : []
+      #expect(machine.handle(.contentRemoved) == stop + [.notifyTransaction, .reschedule])
+      #expect(machine.state == .cancelled && machine.phase == .grant)
     }
   }
 
