@@ -33,8 +33,8 @@ struct AdoptingTests {
       package = try contents(of: output)
     }
 
-    func fetch(into area: inout StagingArea) throws -> [Int] {
-      let missing = area.pieces.missingRuns.flatMap { Array($0) }
+    func fetch(_ count: Int = .max, into area: inout StagingArea) throws -> [Int] {
+      let missing = area.pieces.missingRuns.flatMap { Array($0) }.prefix(count)
       for index in missing {
         var piece = ReceivedPiece(index: index, layout: newer.layout)
         let range = newer.layout.range(of: index)
@@ -42,7 +42,7 @@ struct AdoptingTests {
         _ = piece.append(bytes.span)
         try area.write(try VerifiedPiece(piece, of: newer))
       }
-      return missing
+      return Array(missing)
     }
 
     func place(_ area: consuming StagingArea) throws {
@@ -79,6 +79,20 @@ struct AdoptingTests {
     try versions.place(area)
     // The damaged file of the older version was not written to.
     #expect(try contents(of: "\(versions.placed)/p2.jpg")[5000] == 1)
+  }
+
+  @Test("taking over after some pieces were fetched keeps those, though the older file is damaged")
+  func late() throws {
+    let versions = try Versions { try $0.write(noise(650_000, seed: 77), to: "p6.jpg") }
+    for page in 1...3 {
+      try FileDescriptor.open("\(versions.placed)/p\(page).jpg", .writeOnly)
+        .write([1].span, at: ByteCount(5000))
+    }
+    var area = try StagingArea.open(at: versions.area, manifest: versions.newer)
+    let fetched = try versions.fetch(2, into: &area)
+    #expect(try area.adopt(from: versions.older, at: versions.placed) > .zero)
+    #expect(try Set(versions.fetch(into: &area)).isDisjoint(with: fetched))
+    try versions.place(area)
   }
 
   @Test("an area that is opened again keeps what was taken over")

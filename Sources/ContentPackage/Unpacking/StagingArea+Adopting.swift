@@ -36,6 +36,8 @@ extension StagingArea {
     for (index, file) in manifest.files.enumerated() where !isUnpacked[index] && file.storedLength > .zero {
       try Task.checkCancellation()
       guard let old = known[file.digest], old.length == file.length else { continue }
+      // What was fetched of a file is not given up for one that may turn out to be damaged.
+      if plan.pieces(of: index).contains(where: { pieces.isVerified($0) }) { continue }
       isUnpacked[index] = try take(old, as: file, in: source, room: &room)
     }
     for piece in 0..<pieces.layout.count

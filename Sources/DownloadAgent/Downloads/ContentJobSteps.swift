@@ -97,8 +97,11 @@ struct ContentJobSteps: Sendable {
     }
     try await BlockingPool.shared.run { [library] in try library.requireOnline() }
     var pieces = try await session.open()
-    if pieces.verifiedCount == 0, !record.fetchesEverything {
-      pieces = try await adopt(record, in: session) ?? pieces
+    let hasTriedSources = await session.hasTriedSources
+    if !pieces.isComplete, pieces.verifiedCount == 0 || !hasTriedSources, !record.fetchesEverything {
+      // Of what an earlier process took over, the end of that process may have left any part.
+      pieces = try await adopt(record, in: session, lacking: pieces) ?? pieces
+      await session.noteSourcesTried()
     }
     let shares = UnpackedShares(session.manifest)
     let room = try await library.reserve(
@@ -111,10 +114,10 @@ struct ContentJobSteps: Sendable {
     do {
       try await transfer.run(url: url, ticket: terms.ticket)
     } catch {
-      await BlockingPool.shared.run { room.release() }
+      await session.endReservation()
       throw error
     }
-    await BlockingPool.shared.run { room.release() }
+    await session.endReservation()
     progress.setVerified(terms.length)
     return Outcome(event: .transferCompleted)
   }
@@ -176,11 +179,13 @@ extension ContentJobSteps {
   }
 
   /// Takes over what lies in the library already: links, or copies. Nil where there is nothing.
-  private func adopt(_ record: ContentJobRecord, in session: StagingSession) async throws -> PieceMap? {
+  private func adopt(
+    _ record: ContentJobRecord, in session: StagingSession, lacking known: PieceMap
+  ) async throws -> PieceMap? {
     let sources = try await library.sources(for: session.manifest, previous: record.terms.previous)
     guard !sources.isEmpty else { return nil }
     let need = UnpackedShares(session.manifest)
-      .need(beside: sources.map(\.manifest), linking: library.canLink)
+      .need(beside: sources.map(\.manifest), linking: library.canLink, without: known)
     // Not allocated: the copies themselves take the room.
     let room = try await library.reserve(
       need, for: record.identifier, of: record.terms.product, allocating: false)

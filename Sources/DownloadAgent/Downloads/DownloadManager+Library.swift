@@ -1,12 +1,32 @@
 import Commerce
 import CoreTypes
 import PullboxAPI
+import ServiceRuntime
 
 extension DownloadManager {
-  /// While the library is not there, jobs are held; what waited for it goes on once it is.
+  /// While the library is not there, jobs are held, and nothing of it is kept open; what waited for it goes on
+  /// once it is.
   func libraryChanged(isOnline: Bool) {
+    if isOnline { discardLeftovers() }
     changeEnvironment { $0.isLibraryOffline = !isOnline }
-    if isOnline { retry { $0 == .libraryOffline } }
+    if isOnline {
+      retry { $0 == .libraryOffline }
+    } else {
+      // A session that is busy lets go when its step has failed.
+      Task { [sessions = jobSteps.sessions.all] in
+        for session in sessions { await session.letGo() }
+      }
+    }
+  }
+
+  /// Removes what jobs had staged that ended while the library was away.
+  private func discardLeftovers() {
+    guard isRestored else { return }
+    do {
+      try jobSteps.library.discardLeftovers(except: Set(jobs.entries.keys))
+    } catch {
+      log.warning("staged files cannot be removed", ["error": LogValue(error)])
+    }
   }
 
   /// Those of `identifiers` that wait for room go on.

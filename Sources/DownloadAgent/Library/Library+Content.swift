@@ -92,6 +92,8 @@ extension Library {
       let finding = try await run(ContentCheck.Depth.everything, on: manifest, at: target)
       guard finding.isWhole else { return nil }
       return try await BlockingPool.shared.run { [self] in
+        // That process may have ended before it did this, and a record must not outlive its content.
+        try FileSystem.synchronizeDirectory(FileSystem.parent(of: target))
         try write(manifest)
         let record = LibraryRecord(manifest, placedAt: now, sizeOnDisk: finding.sizeOnDisk)
         try database.save(record, stamps: finding.stamps)

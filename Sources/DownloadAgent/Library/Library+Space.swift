@@ -53,12 +53,19 @@ extension Library {
       return Eviction.selection(from: candidates, toFree: missing)
     }
     for record in selected {
-      try await exclusion.run(record.product) {
+      let isRemoved = try await exclusion.run(record.product) {
         try await BlockingPool.shared.run { [self] in
           try requireOnline()
-          try remove([record])
+          // It may have been pinned since it was chosen.
+          guard
+            let current = try database.libraryRecord(of: record.product, version: record.version),
+            !current.isPinned
+          else { return false }
+          try remove([current])
+          return true
         }
       }
+      guard isRemoved else { continue }
       log.info("content was removed to make room", ["path": LogValue(directory(of: record))])
       await advice.noteRemoval(record.item(in: paths.library))
     }

@@ -203,7 +203,7 @@ final class Library: Sendable {
 
 extension Library {
   /// Removes staging areas and small files of jobs that are not in `live`. Of a library that is away what is staged
-  /// stays until the next start.
+  /// stays until it is back. Room that a live job has allocated stays its own: the file loses only its name.
   func discardLeftovers(except live: Set<ContentJobIdentifier>) throws {
     let directories = availability == .online ? [paths.staging, paths.downloads] : [paths.downloads]
     for directory in directories where try FileSystem.status(of: directory) != nil {
@@ -217,6 +217,7 @@ extension Library {
   func discard(_ job: ContentJobIdentifier) throws {
     space.forget(job)
     let paths = paths.paths(of: job)
+    try FileSystem.removeFile(space.ballast(of: job))
     try FileSystem.removeRecursively(paths.staging)
     try FileSystem.removeRecursively(paths.state)
   }

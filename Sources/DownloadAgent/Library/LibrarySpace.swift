@@ -33,8 +33,11 @@ final class LibrarySpace: Sendable {
   ) throws -> SpaceReservation {
     // What an earlier run of the job has allocated is not its content.
     try FileSystem.removeFile(ballast(of: job))
-    let volume = try volume(for: job)
-    let shortage = ledger.withLock { $0.admit(job, needing: need, in: volume) }
+    let records = try database.libraryRecords()
+    // Between the look and the promise no other job may allocate what it was promised.
+    let shortage = try ledger.withLock { ledger in
+      ledger.admit(job, needing: need, in: try volume(with: records, hasQuota: ledger.quota != nil))
+    }
     refused.withLock { $0[job] = shortage.map { (need: need, shortage: $0) } }
     if let shortage { throw InsufficientSpaceError(shortage: shortage) }
     let reservation = SpaceReservation(of: need.total) { [weak self] outstanding in
@@ -46,10 +49,13 @@ final class LibrarySpace: Sendable {
 
   /// What the job lacks now; nil when ``admit(_:needing:allocating:)`` would admit it.
   func shortage(of need: SpaceNeed, for job: ContentJobIdentifier) throws -> SpaceShortage? {
-    let volume = try volume(for: job)
-    return ledger.withLock { ledger in
+    let records = try database.libraryRecords()
+    return try ledger.withLock { current in
+      // The job may have been admitted meanwhile, and keeps its promise.
+      var ledger = current
       ledger.release(job)
-      return ledger.shortage(of: need, in: volume)
+      return ledger.shortage(
+        of: need, in: try volume(with: records, hasQuota: ledger.quota != nil))
     }
   }
 
@@ -77,14 +83,13 @@ final class LibrarySpace: Sendable {
   }
 
   /// A file in the staging folder that no job has as its name.
-  private func ballast(of job: ContentJobIdentifier) -> String { "\(paths.staging)/\(job).reserved" }
+  func ballast(of job: ContentJobIdentifier) -> String { "\(paths.staging)/\(job).reserved" }
 
-  private func volume(for job: ContentJobIdentifier) throws -> Ledger.Volume {
+  private func volume(with records: [LibraryRecord], hasQuota: Bool) throws -> Ledger.Volume {
     let free = try FileSystem.freeSpace(at: paths.staging)
-    let records = try database.libraryRecords()
     let placed = records.reduce(ByteCount.zero) { $0 + $1.sizeOnDisk }
     let removable = records.filter { !$0.isPinned }.reduce(ByteCount.zero) { $0 + $1.sizeOnDisk }
-    guard quota != nil else { return Ledger.Volume(free: free, used: placed, removable: removable) }
+    guard hasQuota else { return Ledger.Volume(free: free, used: placed, removable: removable) }
     // Bytes that are staged for this job are not needed again, and are there all the same.
     let staged = try FileSystem.allocatedSize(of: paths.staging)
     return Ledger.Volume(free: free, used: placed + staged, removable: removable)

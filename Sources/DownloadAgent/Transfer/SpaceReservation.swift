@@ -3,8 +3,9 @@ import CoreTypes
 import Synchronization
 import SystemCalls
 
-/// Room that one job was promised, until it has written all of it or ends. What is not written when this value goes is free
-/// for others. Every call blocks for a moment.
+/// Room that one job was promised, until it has written all of it or ends. What is not written when this value
+/// is released, or goes, is free for others: once, since the job may have been promised room anew by then. Every
+/// call blocks for a moment.
 final class SpaceReservation: Sendable {
   /// In steps of so much allocated room is given back, just before it is written.
   private static let step = ByteCount.mebibytes(8)
@@ -14,6 +15,7 @@ final class SpaceReservation: Sendable {
     var ballast: FileDescriptor?
     var ballastLength = ByteCount.zero
     var ballastPath = ""
+    var isReleased = false
   }
 
   private let state: Mutex<State>
@@ -31,7 +33,7 @@ final class SpaceReservation: Sendable {
   /// where the room is not there.
   func allocate(at path: String) throws(SystemError) {
     try state.withLock { state throws(SystemError) in
-      guard state.ballast == nil, state.remaining > .zero else { return }
+      guard !state.isReleased, state.ballast == nil, state.remaining > .zero else { return }
       let file = try FileDescriptor.open(
         path, .writeOnly, options: [.create, .exclusive], permissions: 0o600)
       state.ballastPath = path
@@ -53,6 +55,7 @@ final class SpaceReservation: Sendable {
   /// To be called before so many of the promised bytes are written.
   func spend(_ bytes: ByteCount) throws(SystemError) {
     try state.withLock { state throws(SystemError) in
+      guard !state.isReleased else { return }
       state.remaining = max(state.remaining - bytes, .zero)
       if state.ballast != nil, state.ballastLength > state.remaining {
         let length = max(state.remaining - Self.step, .zero)
@@ -66,6 +69,8 @@ final class SpaceReservation: Sendable {
   /// Gives back what was not written.
   func release() {
     state.withLock { state in
+      guard !state.isReleased else { return }
+      state.isReleased = true
       if state.ballast != nil {
         state.ballast = nil
         // The next admission of the job, or the next start of the agent, removes what stays.
@@ -117,13 +122,15 @@ struct UnpackedShares: Sendable {
   }
 
   /// What copies of other content will take, at most, and what is fetched beside them: of a folder the files that none of
-  /// `sources` has, where files can be linked; otherwise everything.
-  func need(beside sources: [Manifest], linking: Bool) -> SpaceNeed {
-    guard linking, manifest.kind == .folder else { return need(without: PieceMap(manifest)) }
+  /// `sources` has, where files can be linked; otherwise everything that `pieces` does not have.
+  func need(beside sources: [Manifest], linking: Bool, without pieces: PieceMap) -> SpaceNeed {
+    let rest = need(without: pieces)
+    guard linking, manifest.kind == .folder else { return rest }
     let known = Set(sources.flatMap(\.files).map(\.digest))
     let missing = manifest.files.filter { !known.contains($0.digest) }
     let spool = missing.filter { $0.method == .deflated }.reduce(ByteCount.zero) { $0 + $1.storedLength }
-    return .init(
+    let unlinked = SpaceNeed(
       unpacked: missing.reduce(.zero) { $0 + $1.length }, spool: min(spool, Self.maximumSpool))
+    return unlinked.total < rest.total ? unlinked : rest
   }
 }

@@ -28,6 +28,8 @@ actor StagingSession {
   private var area: StagingArea?
   /// What the pieces are written into, and what each takes.
   private var room: (reservation: SpaceReservation, shares: UnpackedShares)?
+  /// What the library has of this package was taken over, as far as it could be.
+  private(set) var hasTriedSources = false
   /// A sync failed, and what it did not sync could not be removed.
   private var isVoid = false
 
@@ -118,6 +120,18 @@ actor StagingSession {
     room = (reservation, shares)
   }
 
+  /// What was reserved is given back: pieces use up nothing until the next reservation.
+  func endReservation() {
+    room?.reservation.release()
+    room = nil
+  }
+
+  func noteSourcesTried() { hasTriedSources = true }
+
+  /// Closes every file of the area, so that its file system can be unmounted. What is there is read when the
+  /// area is opened again.
+  func letGo() { area = nil }
+
   /// Makes everything durable and visible at `path`; every piece must be there.
   func place(at path: String) throws -> PlacedContent {
     _ = try open()
@@ -129,16 +143,6 @@ actor StagingSession {
     } catch let error as UnsyncedContent {
       isVoid = !error.isRemoved
       throw StepFailure(error.cause)
-    }
-  }
-
-  /// The content at `path`, if an earlier process had placed it there and ended before it noted that down.
-  func find(at path: String) throws -> PlacedContent? {
-    do {
-      return try PlacedContent.find(at: path, manifest: manifest, operations: operations)
-    } catch is PackageValidationError {
-      // Something is there, and it is not this content.
-      return nil
     }
   }
 
@@ -179,6 +183,8 @@ final class StagingSessions: Sendable {
       sessions.append((job, session))
     }
   }
+
+  var all: [StagingSession] { sessions.withLock { $0.map(\.session) } }
 
   func remove(_ job: ContentJobIdentifier) {
     sessions.withLock { $0.removeAll { $0.job == job } }

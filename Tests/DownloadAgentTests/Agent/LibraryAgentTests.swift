@@ -128,12 +128,15 @@ import Testing
         #expect(try await harness.get("/v1/status", as: AgentStatus.self).libraryState == .offline)
         #expect(try await harness.ask("DELETE", "/v1/library/com.example.first").status == 503)
         #expect(try FileSystem.list(harness.library).isEmpty)
+        // A download that was cancelled while the library was away has left this.
+        try FileSystem.createDirectories("\(elsewhere)/.staging/\(ContentJobIdentifier.random())")
         try FileSystem.removeRecursively(harness.library)
         try FileSystem.rename(elsewhere, to: harness.library)
         _ = try await observer.first { event in
           guard case .download(let status) = event else { return false }
           return status.id == waiting.id && status.state == .finished
         }
+        #expect(try FileSystem.list("\(harness.library)/.staging").isEmpty)
         let back = try await harness.get("/v1/library", as: LibraryResponse.self).items
         #expect(back.map(\.state) == [.present, .present])
       }

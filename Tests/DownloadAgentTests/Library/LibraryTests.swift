@@ -231,6 +231,15 @@ import Testing
     #expect(most.current == 1 && running.current == 0)
   }
 
+  @Test("what a job has staged goes with the room that it had allocated") func discarded() throws {
+    let fixture = try LibraryFixture()
+    let job = ContentJobIdentifier.random()
+    try FileSystem.createDirectories(fixture.paths.paths(of: job).staging)
+    try DurableFile.write([1].span, to: "\(fixture.paths.staging)/\(job).reserved")
+    try fixture.library.discard(job)
+    #expect(try FileSystem.list(fixture.paths.staging).isEmpty)
+  }
+
   @Test("at the start, staged bytes without a live job go") func leftovers() throws {
     let fixture = try LibraryFixture()
     let live = ContentJobIdentifier.random()

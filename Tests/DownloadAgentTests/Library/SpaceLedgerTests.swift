@@ -148,6 +148,28 @@ import Testing
     #expect(try space.shortage(of: need, for: try job("b")) == nil)
   }
 
+  @Test("a reservation gives back its own promise, once, and not a later one of the same job")
+  func released() throws {
+    let fixture = try LibraryFixture(reserve: .zero)
+    let space = fixture.library.space
+    let free = try FileSystem.freeSpace(at: fixture.paths.library)
+    var first: SpaceReservation? = try space.admit(
+      try job("a"), needing: .init(unpacked: .mebibytes(1)), allocating: false)
+    first?.release()
+    let second = try space.admit(
+      try job("a"), needing: .init(unpacked: free - .mebibytes(1024)), allocating: false)
+    try first?.spend(.mebibytes(1))
+    first?.release()
+    first = nil
+    let need = SpaceNeed(unpacked: .mebibytes(2048))
+    #expect(try space.shortage(of: need, for: try job("b")) != nil)
+    // To ask for a job changes nothing about its promise.
+    #expect(try space.shortage(of: need, for: try job("a")) == nil)
+    #expect(try space.shortage(of: need, for: try job("b")) != nil)
+    second.release()
+    #expect(try space.shortage(of: need, for: try job("b")) == nil)
+  }
+
   @Test("with a quota staged bytes count, and what is placed")
   func quota() async throws {
     let fixture = try LibraryFixture(reserve: .zero, quota: .mebibytes(4))

@@ -69,6 +69,16 @@ import Testing
     try bench.expectPlaced()
   }
 
+  @Test("a session that let go of the medium goes on with what is there") func letGo() async throws {
+    let bench = try Bench(try FixturePackage.file(length: 3 << 20))
+    let session = bench.session()
+    #expect(try await bench.write([0, 1], to: session).pieces.verifiedCount == 2)
+    await session.letGo()
+    #expect(try await bench.write([2], to: session).pieces.isComplete)
+    _ = try await session.place(at: bench.target)
+    try bench.expectPlaced()
+  }
+
   @Test("after a write that failed, what is there is read, and counts", arguments: [ENOSPC, EIO, EROFS])
   func failedWrite(number: Int32) async throws {
     let bench = try Bench(try FixturePackage.file(length: 4 << 20))
