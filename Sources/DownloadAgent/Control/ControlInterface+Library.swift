@@ -46,7 +46,7 @@ extension ControlInterface {
     }
   }
 
-  /// Whether something of the product is damaged that a download mends. A grant names one version only: a damaged one that
+  /// Whether something of the product is damaged that a download fixes. A grant names one version only: a damaged one that
   /// a whole one replaces cannot be fetched any more, and is removed.
   private func needsDownload(_ product: ProductIdentifier) async throws -> Bool {
     let found = try await verify(product)

@@ -1,0 +1,280 @@
+"""What the agent costs: deliveries beside other download tools and beside the disk, and checking what is there. Run through
+scripts/bench agent."""
+import argparse
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+from measuring import GIGABYTE, peak_memory, processor_time, run, say
+from reporting import Results, Target, row, show
+from services import Daemon, Services, request
+
+MEBIBYTE = 1 << 20
+# A folder's package also holds its directory: a little less, so that both fit.
+FOLDER_MARGIN = 1_500_000
+FILE, FOLDER = "com.example.bench.file", "com.example.bench.folder"
+CURL, ARIA, LIMIT = "curl + sha256sum + sync", "aria2c -x4", "write + fsync"
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="scripts/bench agent")
+    parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW",
+                        help=f"measure only this row; may be repeated. Rows: {', '.join(ROWS)}")
+    parser.add_argument("--bytes", type=int, default=2_147_483_648, metavar="N", help="size of the packages")
+    parser.add_argument("--images", type=int, default=2000, metavar="N", help="files in the folder")
+    parser.add_argument("--runs", type=int, default=3, metavar="N", help="times each contender is measured")
+    parser.add_argument("--cuts", type=int, default=20, metavar="N", help="connections that are cut in a delivery")
+    parser.add_argument("--port-base", type=int, default=27080, metavar="N")
+    parser.add_argument("--root", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--bin", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--work", type=Path, required=True, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def package(arguments, product, length=None):
+    """The file or folder that is published, made once."""
+    path = arguments.work / ("folder" if product == FOLDER else f"{product}.cbz")
+    if not path.exists():
+        say(f"Making {product}")
+        generate = [arguments.root / "content/generate", "package"]
+        if product != FOLDER:
+            run("python3", "-B", *generate, "--size", length or arguments.bytes, path)
+        else:
+            run("python3", "-B", *generate, "--size", arguments.bytes - FOLDER_MARGIN, "--files", arguments.images,
+                "--product", product, path)
+    return path
+
+
+class Agent:
+    """An agent with a state directory and an account of its own, which fetches over `server`."""
+
+    def __init__(self, arguments, services, server=None):
+        self.arguments, self.services = arguments, services
+        self.directory = arguments.work / "agent"
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir()
+        token = self.directory / "token"
+        token.touch(mode=0o600)
+        token.write_text(
+            request(services.store_url + "/sandbox/v1/accounts", {"territory": "USA", "name": "Bench"})["token"])
+        self.socket = self.directory / "agent.sock"
+        self.daemon = Daemon(arguments.bin / "pullbox-agent", self.directory, {
+            "state": str(self.directory / "state"), "server": server or services.server_url,
+            "store": services.store_url, "accountTokenFile": str(token), "socket": str(self.socket)})
+
+    def pullbox(self, *words):
+        return run(self.arguments.bin / "pullbox", *words, env=os.environ | {"PULLBOX_AGENT_SOCKET": str(self.socket)})
+
+    def deliver(self, product):
+        """Seconds from the purchase to the report of what is placed and durable."""
+        start = time.monotonic()
+        self.pullbox("buy", product, "--wait")
+        return time.monotonic() - start
+
+    @property
+    def processor(self):
+        return processor_time([self.daemon.pid])
+
+    @property
+    def peak(self):
+        return peak_memory(self.daemon.pid)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.daemon.stop()
+        shutil.rmtree(self.directory)
+
+
+def settled(work):
+    """What earlier runs left to be written must not be paid for by the next."""
+    run("sync", "--file-system", work)
+
+
+def with_processor_time(body):
+    """Seconds that `body` takes, and those that the processes which it runs were on a processor."""
+    def used():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    before, start = used(), time.monotonic()
+    body()
+    return time.monotonic() - start, used() - before
+
+
+# ---- deliveries
+
+
+def fetch_with_curl(arguments, services, terms, path):
+    run("curl", "--silent", "--fail", "--noproxy", "*", "--header", f"Authorization: Bearer {terms['ticket']}",
+        "-o", path, services.server_url + terms["contentURL"])
+    if run("sha256sum", path).split()[0] != terms["digest"]:
+        raise RuntimeError("curl's file is not what was published")
+    run("sync", path)
+
+
+def fetch_with_aria(arguments, services, terms, path):
+    run("aria2c", "--quiet", "--no-conf", "--all-proxy=", "-x4", "-s4", "--file-allocation=falloc",
+        f"--checksum=sha-256={terms['digest']}", f"--header=Authorization: Bearer {terms['ticket']}",
+        "-d", path.parent, "-o", path.name, services.server_url + terms["contentURL"])
+    run("sync", path)
+
+
+def write_to_limit(arguments, services, terms, path):
+    run("dd", f"if={services.blob(terms['digest'])}", f"of={path}", "bs=1M", "conv=fsync")
+
+
+CONTENDERS = {CURL: fetch_with_curl, ARIA: fetch_with_aria, LIMIT: write_to_limit}
+
+
+def deliveries(arguments, services, product):
+    """Seconds, processor seconds, and the agent's peaks in MiB."""
+    services.publish(product, package(arguments, product))
+    names = ["pullbox", *CONTENDERS]
+    seconds, processor, peaks = {name: [] for name in names}, {name: [] for name in names}, []
+    path = arguments.work / "download"
+    for _ in range(arguments.runs):
+        settled(arguments.work)
+        with Agent(arguments, services) as agent:
+            before = agent.processor
+            seconds["pullbox"].append(agent.deliver(product))
+            processor["pullbox"].append(agent.processor - before)
+            peaks.append(agent.peak / MEBIBYTE)
+        for name, fetch in CONTENDERS.items():
+            terms = services.buy(product)
+            settled(arguments.work)
+            elapsed, used = with_processor_time(lambda: fetch(arguments, services, terms, path))
+            path.unlink()
+            seconds[name].append(elapsed)
+            processor[name].append(used)
+        say(f"  {product}: " + ", ".join(f"{name} {seconds[name][-1]:.2f} s" for name in names))
+    return seconds, processor, peaks
+
+
+def delivery_rows(arguments, services, name, product, work, targets):
+    seconds, processor, peaks = deliveries(arguments, services, product)
+    tools = {peer: processor[peer] for peer in ("pullbox", CURL, ARIA)}
+    return [row(name, f"{work}, bought to placed and durable", "s", seconds, targets, bytes=arguments.bytes),
+            row(f"{name}-processor", f"{work}, processor time", "s", tools, [Target(CURL, 0.8), Target(ARIA, 0.8)]),
+            row(f"{name}-peak", f"{work}, peak memory", "MiB", {"pullbox": peaks}, [Target(None, 48)])]
+
+
+def row_file(arguments, services):
+    return delivery_rows(arguments, services, "file", FILE, f"one file of {arguments.bytes / 2**30:.3g} GiB",
+                         [Target(CURL, 0.45), Target(ARIA, 0.40), Target(LIMIT, 1.10)])
+
+
+def row_folder(arguments, services):
+    return delivery_rows(arguments, services, "folder", FOLDER, f"{arguments.images:,} images",
+                         [Target(CURL, 0.30)])
+
+
+# ---- checking
+
+
+def row_check(arguments, services):
+    services.publish(FILE, package(arguments, FILE))
+    rates = []
+    with Agent(arguments, services) as agent:
+        agent.deliver(FILE)
+        for _ in range(arguments.runs):
+            before = agent.processor
+            agent.pullbox("library", "--verify", FILE)
+            rates.append(arguments.bytes / GIGABYTE / (agent.processor - before))
+    return [row("check", f"checking a library of {arguments.bytes / 2**30:.3g} GiB, for a second of a processor", "GB",
+                {"pullbox": rates}, [Target(None, 1.2, "at least")])]
+
+
+# ---- connections that are cut
+
+
+class CuttingProxy:
+    """Passes connections on to a port, and cuts the one that has brought its share of the bytes from there."""
+
+    def __init__(self, upstream, share, cuts):
+        self.upstream, self.share, self.left = upstream, share, cuts
+        self.passed = 0
+        self.lock = threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self.upstream))
+            threading.Thread(target=self.pump, args=(client, server, False), daemon=True).start()
+            threading.Thread(target=self.pump, args=(server, client, True), daemon=True).start()
+
+    def pump(self, source, target, counts):
+        try:
+            while data := source.recv(65_536):
+                target.sendall(data)
+                if counts and self.is_due(len(data)):
+                    break
+        except OSError:
+            pass
+        for end in (source, target):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def is_due(self, count):
+        with self.lock:
+            before, self.passed = self.passed // self.share, self.passed + count
+            if self.left == 0 or self.passed // self.share == before:
+                return False
+            self.left -= 1
+            return True
+
+    def close(self):
+        self.listener.close()
+
+
+def row_cuts(arguments, services):
+    rows = []
+    for length, bound in ((20 * MEBIBYTE, 1.05), (arguments.bytes, 1.01)):
+        product = FILE if length == arguments.bytes else "com.example.bench.small"
+        services.publish(product, package(arguments, product, length))
+        proxy = CuttingProxy(arguments.port_base, length // (arguments.cuts + 1), arguments.cuts)
+        try:
+            with Agent(arguments, services, server=proxy.url) as agent:
+                agent.deliver(product)
+        finally:
+            proxy.close()
+        if proxy.left:
+            raise RuntimeError(f"{proxy.left} of {arguments.cuts} connections were not cut")
+        rows.append(row(f"cuts-{length}", f"received by needed, {arguments.cuts} cuts in {length / 2**30:.3g} GiB", "ratio",
+                        {"pullbox": [proxy.passed / length]}, [Target(None, bound)]))
+    return rows
+
+
+ROWS = {"file": row_file, "folder": row_folder, "check": row_check, "cuts": row_cuts}
+
+
+def main():
+    arguments = parse_arguments()
+    results = Results(arguments.root / "Benchmarks/results/agent.json", "agent",
+                      {"bytes": arguments.bytes, "images": arguments.images, "runs": arguments.runs})
+    services = Services(arguments)
+    try:
+        for name in arguments.only or ROWS:
+            for measured in ROWS[name](arguments, services):
+                results.add(measured)
+                show(measured)
+    finally:
+        services.stop()
+
+
+if __name__ == "__main__":
+    main()
