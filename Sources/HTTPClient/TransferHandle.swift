@@ -21,11 +21,6 @@ public struct TransferHandle: Sendable {
     token.markCancelled()
     mailbox.post(.cancel(token))
   }
-
-  /// Caps the receiving speed in bytes per second from now on; nil is no cap.
-  public func setMaximumReceiveSpeed(_ speed: ByteCount?) {
-    mailbox.post(.limit(token, speed))
-  }
 }
 
 /// What a transfer that ran to its end moved, and how long that took.

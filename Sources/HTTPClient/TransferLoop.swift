@@ -109,14 +109,6 @@ final class TransferLoop {
     case .resume(let token): with(token) { finishIfFailed($0, result: $0.easy.pause(CURLPAUSE_CONT)) }
     case .cancel(let token):
       with(token) { finish($0, with: .failure($0.error(.cancelled, message: "cancelled"))) }
-    case .limit(let token, let speed):
-      with(token) { transfer in
-        do throws(HTTPClientError) {
-          try transfer.easy.limitReceiveSpeed(to: speed)
-        } catch {
-          finish(transfer, with: .failure(error))
-        }
-      }
     case .pulse(let completion): completion()
     }
   }

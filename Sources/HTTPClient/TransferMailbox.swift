@@ -1,4 +1,3 @@
-import CoreTypes
 import Synchronization
 
 /// Carries commands from any thread to the loop, in order.
@@ -41,7 +40,7 @@ final class TransferMailbox: Sendable {
     switch command {
     case .start(let pending): pending.completion(.failure(Self.shutDownError))
     case .pulse(let completion): completion()
-    case .pause, .resume, .cancel, .limit: break
+    case .pause, .resume, .cancel: break
     }
   }
 
@@ -79,7 +78,6 @@ enum TransferCommand: Sendable {
   case pause(TransferToken)
   case resume(TransferToken)
   case cancel(TransferToken)
-  case limit(TransferToken, ByteCount?)
   /// Called back from the loop's thread, once.
   case pulse(@Sendable () -> Void)
 }

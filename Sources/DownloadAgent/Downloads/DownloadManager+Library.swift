@@ -12,7 +12,8 @@ extension DownloadManager {
     if isOnline {
       retry { $0 == .libraryOffline }
     } else {
-      // A session that is busy lets go when its step has failed.
+      // Unstructured: a session that is busy lets go when its step has failed, and on a dead medium that may take long. The
+      // watch over the library does not wait for it.
       Task { [sessions = jobSteps.sessions.all] in
         for session in sessions { await session.letGo() }
       }
