@@ -1,16 +1,20 @@
 """What the agent costs: deliveries beside other download tools and beside the disk, and checking what is there. Run through
 scripts/bench agent."""
 import argparse
+import http.client
+import http.server
+import json
 import os
 import resource
 import shutil
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
 from pathlib import Path
 
-from measuring import GIGABYTE, peak_memory, processor_time, run, say
+from measuring import GIGABYTE, memory, peak_memory, processor_time, run, say
 from reporting import Results, Target, row, show
 from services import Daemon, Services, request
 
@@ -259,7 +263,254 @@ def row_cuts(arguments, services):
     return rows
 
 
-ROWS = {"file": row_file, "folder": row_folder, "check": row_check, "cuts": row_cuts}
+# ---- a long history
+
+
+FINISHED, WAITING, IDLE_SECONDS = 10_000, 1_000, 60
+PURCHASED = "2026-11-01T00:00:00.000Z"
+
+
+class BusyServices(http.server.ThreadingHTTPServer):
+    """A store whose queue lists what the agent waits for, and a server that is busy for an hour."""
+
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        # The agent may have ended meanwhile.
+        pass
+
+    def __init__(self):
+        listed = [{"id": f"2{number:015}", "originalId": f"2{number:015}", "product": f"com.example.p{number}",
+                   "quantity": 1, "state": "purchased", "purchaseDate": PURCHASED}
+                  for number in range(FINISHED + 1, FINISHED + WAITING + 1)]
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self):
+                is_queue = self.path.startswith("/store/v1/transactions")
+                after = self.path.partition("after=")[2].partition("&")[0]
+                body = {"transactions": [one for one in listed if one["id"] > after]} if is_queue else {
+                    "type": "urn:pullbox:problem:unavailable", "title": "busy", "status": 503, "retryAfterSeconds": 3600}
+                content = json.dumps(body).encode()
+                self.send_response(200 if is_queue else 503)
+                self.send_header("Content-Type", "application/json" if is_queue else "application/problem+json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST = answer
+
+            def log_message(self, *_):
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+def fill_history(database):
+    """What years of purchases leave in an agent's database; the waiting downloads have an hour to go."""
+    now = int(time.time() * 1000)
+    ended, ids = range(1, FINISHED + 1), range(1, FINISHED + WAITING + 1)
+    with sqlite3.connect(database) as connection:
+        connection.executemany(
+            "INSERT INTO transactions (id, product, store_state, step, tries, ended_at) VALUES (?, ?, 'purchased', ?, 0, ?)",
+            [(f"2{n:015}", f"com.example.p{n}", "finished" if n in ended else "delivering", now if n in ended else None)
+             for n in ids])
+        connection.executemany(
+            "INSERT INTO downloads (id, transaction_id, product, phase, state, reason, failures, priority, bytes_verified,"
+            " bytes_received, created_at, ended_at, not_before) VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0, 0, ?, ?, ?)",
+            [(f"{n:016x}", f"2{n:015}", f"com.example.p{n}", "report" if n in ended else "grant",
+              "finished" if n in ended else "waiting", "placed" if n in ended else "server-unavailable", now,
+              now if n in ended else None, now + 3_600_000) for n in ids])
+    connection.close()
+
+
+def ask_agent(path, target):
+    """Seconds until the answer is here, and the answer."""
+    connection = http.client.HTTPConnection("agent")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(str(path))
+    start = time.monotonic()
+    connection.request("GET", target)
+    answer = json.loads(connection.getresponse().read())
+    seconds = time.monotonic() - start
+    connection.close()
+    return seconds, answer
+
+
+def thread_runs(pid):
+    """How often the threads of a process were put on a processor."""
+    runs = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            runs += int((task / "schedstat").read_text().split()[2])
+        except FileNotFoundError:
+            pass
+    return runs
+
+
+def used_time(pid):
+    """Seconds that a process was on a processor, with the threads that have ended, to a hundredth."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wake_ups(pid, seconds):
+    """How often a second a process that slept began to run: what runs within 20 ms of it is one wake-up."""
+    count, known, was_busy = 0, thread_runs(pid), False
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.02)
+        now = thread_runs(pid)
+        count += now != known and not was_busy
+        known, was_busy = now, now != known
+    return count / seconds
+
+
+def row_history(arguments, _):
+    busy = BusyServices()
+    directory = arguments.work / "agent"
+    starts, pages, processor, ups, anonymous = [], [], [], [], []
+    try:
+        for _ in range(arguments.runs):
+            shutil.rmtree(directory, ignore_errors=True)
+            directory.mkdir()
+            token = directory / "token"
+            token.touch(mode=0o600)
+            token.write_text("token")
+            configuration = {"state": str(directory / "state"), "server": busy.url, "store": busy.url,
+                             "accountTokenFile": str(token), "socket": str(directory / "agent.sock")}
+            daemon = Daemon(arguments.bin / "pullbox-agent", directory, configuration)
+            daemon.stop()
+            fill_history(directory / "state/agent.sqlite")
+            # The first start prunes what is more than it keeps.
+            daemon.start(configuration)
+            daemon.stop()
+            begin = time.monotonic()
+            daemon.start(configuration)
+            starts.append(time.monotonic() - begin)
+            for kind in ("downloads", "transactions"):
+                after = ""
+                while after is not None:
+                    seconds, page = ask_agent(directory / "agent.sock", f"/v1/{kind}?limit=200{after}")
+                    pages.append(seconds)
+                    after = "&after=" + page["next"] if "next" in page else None
+            time.sleep(5)
+            before = used_time(daemon.pid)
+            ups.append(wake_ups(daemon.pid, IDLE_SECONDS))
+            processor.append((used_time(daemon.pid) - before) / IDLE_SECONDS * 100)
+            anonymous.append(memory(daemon.pid, "RssAnon") / MEBIBYTE)
+            daemon.stop()
+    finally:
+        busy.shutdown()
+        shutil.rmtree(directory, ignore_errors=True)
+    what = f"{FINISHED:,} finished and {WAITING:,} waiting downloads"
+    return [row("history-start", f"{what}, start to ready", "s", {"pullbox": starts}, [Target(None, 0.5)]),
+            row("history-pages", f"{what}, a page of 200", "s", {"pullbox": pages}, [Target(None, 0.05)]),
+            row("history-processor", f"{what}, idle, of a processor", "%", {"pullbox": processor}, [Target(None, 0.5)]),
+            row("history-wake-ups", f"{what}, idle, wake-ups a second", "1/s", {"pullbox": ups}, [Target(None, 0.5)]),
+            row("history-memory", f"{what}, idle, RssAnon", "MiB", {"pullbox": anonymous}, [Target(None, 12)])]
+
+
+# ---- hostile answers
+
+
+class HostileServices(http.server.ThreadingHTTPServer):
+    """Answers everything with as much JSON as the agent takes, of the shape that costs most to read."""
+
+    daemon_threads = True
+    # A little less than the agent's bound, and more than it.
+    lengths = (3 * MEBIBYTE - 100, 33 * MEBIBYTE)
+
+    def handle_error(self, *_):
+        pass
+
+    def __init__(self):
+        answers = [b'{"transactions":[' + b"{}," * ((length - 20) // 3) + b"{}]}" for length in self.lengths]
+        asked = self.asked = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self):
+                content = answers[len(asked) % len(answers)]
+                asked.append(self.path)
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST = answer
+
+            def log_message(self, *_):
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+def row_hostile(arguments, _):
+    hostile = HostileServices()
+    directory = arguments.work / "agent"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    token = directory / "token"
+    token.touch(mode=0o600)
+    token.write_text("token")
+    daemon = Daemon(arguments.bin / "pullbox-agent", directory, {
+        "state": str(directory / "state"), "server": hostile.url, "store": hostile.url, "pollInterval": 1,
+        "accountTokenFile": str(token), "socket": str(directory / "agent.sock")})
+    try:
+        deadline = time.monotonic() + 120
+        while len(hostile.asked) < 6 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        if len(hostile.asked) < 6:
+            raise RuntimeError(f"the agent asked {len(hostile.asked)} times")
+        peak = peak_memory(daemon.pid) / MEBIBYTE
+    finally:
+        daemon.stop()
+        hostile.shutdown()
+        shutil.rmtree(directory, ignore_errors=True)
+    return [row("hostile", "answers as long as the agent takes, and longer ones, peak memory", "MiB", {"pullbox": [peak]},
+                [Target(None, 96)])]
+
+
+# ---- the largest package
+
+
+MOST_FILES = 65_535
+
+
+def row_files(arguments, services):
+    """The memory of both ends for a package of as many files as there may be."""
+    product = "com.example.bench.most"
+    path = arguments.work / "most"
+    if not path.exists():
+        say(f"Making {product}")
+        path.mkdir()
+        (path / "product.json5").write_text(json.dumps({"id": product, "version": "1.0"}))
+        for number in range(MOST_FILES):
+            folder = path / f"{number // 1000:03}"
+            folder.mkdir(exist_ok=True)
+            (folder / f"{number:06}.txt").write_text(f"file {number}\n" * 20)
+    services.publish(product, path)
+    services.restart(logLevel="info")
+    with Agent(arguments, services) as agent:
+        agent.deliver(product)
+        agent.pullbox("library", "--verify", product)
+        device = agent.peak / MEBIBYTE
+    server = peak_memory(services.server.pid) / MEBIBYTE
+    what = f"a package of {MOST_FILES:,} files, peak memory"
+    return [row("files-agent", f"{what} of the agent", "MiB", {"pullbox": [device]}, [Target(None, 96)]),
+            row("files-server", f"{what} of the server", "MiB", {"pullbox": [server]}, [Target(None, 96)])]
+
+
+ROWS = {"file": row_file, "folder": row_folder, "check": row_check, "cuts": row_cuts, "history": row_history,
+        "files": row_files, "hostile": row_hostile}
 
 
 def main():
