@@ -5,6 +5,9 @@ import PackageDescription
 // The floors of the house, from the cellar up; an arrow in `dependencies` only ever points down.
 // docs/architecture.md draws the same picture.
 
+// What `--version` says beside the version. The scripts give it; a build without it knows no commit.
+let commit = Context.environment["PULLBOX_COMMIT"] ?? ""
+
 let systemLibraries: [Target] = [
   .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
   .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
@@ -12,7 +15,7 @@ let systemLibraries: [Target] = [
   .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
   .systemLibrary(name: "CTLS", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
   .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-  .target(name: "CLinux"),
+  .target(name: "CLinux", cSettings: [.define("PULLBOX_COMMIT", to: "\"\(commit)\"")]),
 ]
 
 let groundwork: [Target] = [
@@ -40,6 +43,12 @@ let domain: [Target] = [
   .target(name: "Receipts", dependencies: ["Commerce", "COpenSSL", "Crypto", "CoreTypes"]),
 ]
 
+let monitoring: [Target] = [
+  .target(
+    name: "Monitoring",
+    dependencies: ["HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "CoreTypes"])
+]
+
 let contract: [Target] = [
   .target(
     name: "PullboxAPI",
@@ -55,22 +64,22 @@ let services: [Target] = [
     name: "DeliveryService",
     dependencies: [
       "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking",
-      "Receipts", "HTTPServer", "HTTPClient", "Database", "BlobStore", "ServiceRuntime", "SystemCalls",
-      "Crypto", "CoreTypes",
+      "Receipts", "HTTPServer", "HTTPClient", "Database", "BlobStore", "Monitoring", "ServiceRuntime",
+      "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "DownloadAgent",
     dependencies: [
       "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts",
       "HTTPServer",
-      "HTTPClient", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+      "HTTPClient", "Database", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "SandboxStore",
     dependencies: [
       "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "Receipts", "HTTPServer",
       "HTTPClient",
-      "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+      "Database", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "PullboxKit",
@@ -78,6 +87,12 @@ let services: [Target] = [
       "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient", "ServiceRuntime",
       "SystemCalls",
       "Crypto", "CoreTypes",
+    ]),
+  .target(
+    name: "PullboxDoctor",
+    dependencies: [
+      "PullboxKit", "PullboxAPI", "PullboxAPIClient", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto",
+      "CoreTypes",
     ]),
 ]
 
@@ -88,8 +103,8 @@ let executables: [Target] = [
   .executableTarget(
     name: "pullbox",
     dependencies: [
-      "PullboxKit", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking",
-      "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+      "PullboxDoctor", "PullboxKit", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage",
+      "ContentPacking", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
 ]
 
@@ -117,6 +132,11 @@ let tests: [Target] = [
   .testTarget(
     name: "ServiceRuntimeTests",
     dependencies: ["ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
+  .testTarget(
+    name: "MonitoringTests",
+    dependencies: [
+      "Monitoring", "HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "CoreTypes", "PullboxTesting",
+    ]),
   .testTarget(name: "CommerceTests", dependencies: ["Commerce", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "ContentPackageTests",
@@ -142,7 +162,7 @@ let tests: [Target] = [
       "DeliveryService", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage",
       "ContentPacking", "Receipts",
       "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes", "ServiceRuntime",
-      "BlobStore", "PullboxTesting", "pullbox-server",
+      "BlobStore", "Monitoring", "PullboxDoctor", "PullboxTesting", "pullbox-server",
     ]),
   .testTarget(
     name: "DownloadAgentTests",
@@ -155,16 +175,22 @@ let tests: [Target] = [
   .testTarget(
     name: "SandboxStoreTests",
     dependencies: [
-      "SandboxStore", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "Receipts",
+      "SandboxStore", "Monitoring", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce",
+      "Receipts",
       "HTTPClient",
       "HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "PullboxKitTests",
     dependencies: [
-      "PullboxKit", "pullbox", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient",
+      "PullboxKit", "PullboxDoctor", "pullbox", "PullboxAPI", "PullboxAPIClient", "Commerce",
+      "ContentPackage",
+      "HTTPClient",
       "HTTPServer", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
+  .testTarget(
+    name: "PullboxDoctorTests",
+    dependencies: ["PullboxDoctor", "PullboxAPI", "HTTPClient", "Commerce", "CoreTypes"]),
   .testTarget(
     name: "BlackBoxTests",
     dependencies: [
@@ -182,7 +208,8 @@ let package = Package(
     .executable(name: "pullbox-sandbox", targets: ["pullbox-sandbox"]),
     .library(name: "PullboxKit", targets: ["PullboxKit"]),
   ],
-  targets: systemLibraries + groundwork + plumbing + domain + contract + services + executables + examples
+  targets: systemLibraries + groundwork + plumbing + monitoring + domain + contract + services + executables
+    + examples
     + [
       .target(
         name: "PullboxTesting",

@@ -55,7 +55,7 @@ public final class BlobStore: Sendable {
       try FileSystem.createDirectories(paths.blobs, permissions: 0o700)
       try FileSystem.createDirectories(paths.incoming, permissions: 0o700)
       try DurableFile.removeLeftovers(in: paths.incoming)
-      return measures ? try blobs(in: paths).values.reduce(.zero, +) : nil
+      return measures ? try paths.list().values.reduce(.zero, +) : nil
     }
     return BlobStore(
       paths: paths, reserve: reserve, stored: stored, operations: operations, pool: pool, hashers: hashers)
@@ -107,7 +107,8 @@ public final class BlobStore: Sendable {
     }
   }
 
-  /// Takes the name away; who has the blob open goes on reading it. False when there was none.
+  /// Takes the name away; who has the blob open goes on reading it. False when there was none. Throws `inUse` while a backup is
+  /// being taken (``BlobDirectory/holdRemovals()``).
   @discardableResult
   public func remove(_ digest: SHA256Digest) async throws(BlobStoreError) -> Bool {
     try await pool.run { () throws(BlobStoreError) in try self.removeBlocking(digest) }
@@ -116,7 +117,14 @@ public final class BlobStore: Sendable {
   /// Does the same as ``remove(_:)`` on the caller's thread, which may block.
   @discardableResult
   public func removeBlocking(_ digest: SHA256Digest) throws(BlobStoreError) -> Bool {
-    try asBlobStoreError { () throws(SystemError) in
+    let directory: FileDescriptor = try asBlobStoreError { () throws(SystemError) in
+      try FileDescriptor.open(paths.blobs, .readOnly, options: .directory)
+    }
+    // Shared with other removals, and held to the end of this one.
+    guard try asBlobStoreError({ () throws(SystemError) in try directory.lockShared() }) else {
+      throw BlobStoreError(.inUse, "a backup is being taken")
+    }
+    return try asBlobStoreError { () throws(SystemError) in
       let path = paths.blob(digest)
       guard let status = try FileSystem.status(of: path) else { return false }
       try operations.remove(path)
@@ -128,19 +136,7 @@ public final class BlobStore: Sendable {
 
   /// Every blob and its length, in no order.
   public func list() async throws(BlobStoreError) -> [SHA256Digest: ByteCount] {
-    try await run { () throws(SystemError) in try Self.blobs(in: self.paths) }
-  }
-
-  private static func blobs(in paths: BlobStorePaths) throws(SystemError) -> [SHA256Digest: ByteCount] {
-    var lengths: [SHA256Digest: ByteCount] = [:]
-    for directory in try FileSystem.list(paths.blobs) where directory.kind == .directory {
-      for entry in try FileSystem.list("\(paths.blobs)/\(directory.name)") {
-        guard let digest = SHA256Digest(hexadecimal: directory.name + entry.name) else { continue }
-        // One that is gone by now is none.
-        lengths[digest] = try FileSystem.status(of: paths.blob(digest))?.length
-      }
-    }
-    return lengths
+    try await run { () throws(SystemError) in try self.paths.list() }
   }
 
   /// What incoming files may still take: the free space less the reserve, never negative.
@@ -173,6 +169,19 @@ struct BlobStorePaths: Sendable {
   func blob(_ digest: SHA256Digest) -> String {
     let text = digest.hexadecimal
     return "\(blobs)/\(text.prefix(2))/\(text.dropFirst(2))"
+  }
+
+  /// Every blob and its length, in no order.
+  func list() throws(SystemError) -> [SHA256Digest: ByteCount] {
+    var lengths: [SHA256Digest: ByteCount] = [:]
+    for directory in try FileSystem.list(blobs) where directory.kind == .directory {
+      for entry in try FileSystem.list("\(blobs)/\(directory.name)") {
+        guard let digest = SHA256Digest(hexadecimal: directory.name + entry.name) else { continue }
+        // One that is gone by now is none.
+        lengths[digest] = try FileSystem.status(of: blob(digest))?.length
+      }
+    }
+    return lengths
   }
 
   func incomingFile(_ identifier: String) -> String { "\(incoming)/\(identifier)" }

@@ -25,7 +25,7 @@ public struct BlobStoreError: TemporarilyFailing, Sendable, CustomStringConverti
     public static let notFound = Code(.notFound)
     /// An incoming file has that identifier already.
     public static let exists = Code(.exists)
-    /// Another writer is receiving into that file now; later it may be resumed.
+    /// Another writer is receiving into that file now, or a backup of the blobs is being taken; later it may be tried again.
     public static let inUse = Code(.inUse)
     /// The identifier cannot be the name of an incoming file.
     public static let invalidIdentifier = Code(.invalidIdentifier)

@@ -31,6 +31,8 @@ public actor BlobWriter {
   /// Bytes that do not count until their checksum is known to be right.
   var check: PendingChecksum?
   private var committed: BlobDescription?
+  /// The file has its digest's name, where another one was; the directory is still to be synced.
+  private var hasReplaced = false
 
   /// The thread that writes: file system calls may block, so they stay off the shared pool.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -105,9 +107,10 @@ public actor BlobWriter {
     }
   }
 
-  /// Moves the file to its digest's name: fsync, rename, fsync of the directory. With the same bytes there already, the
-  /// file is dropped and the answer is the same; so it is for a second call. When it throws, nothing is visible under the
-  /// digest that was not before, and the call can be repeated. `digestMismatch` when `expected` is another digest.
+  /// Moves the file to its digest's name: fsync, rename, fsync of the directory. It takes the place of a file that has the name,
+  /// whose bytes may have been damaged since; a second call answers the same. When it throws, the call can be repeated; nothing is
+  /// visible under the digest then that was not before, or the bytes that are there are these. `digestMismatch` when `expected` is
+  /// another digest.
   public func commit(expecting expected: SHA256Digest? = nil) throws(BlobStoreError) -> BlobDescription {
     if let committed { return committed }
     let blob = digests.finalize()
@@ -115,25 +118,30 @@ public actor BlobWriter {
       throw BlobStoreError(.digestMismatch, "the bytes received have the digest \(blob.digest)")
     }
     precondition(check == nil, "the verdict on these bytes is still to come")
-    try withFile { file throws(SystemError) in
-      let path = store.paths.blob(blob.digest)
-      try FileSystem.createDirectories(FileSystem.parent(of: path), permissions: 0o700)
-      do throws(SystemError) {
-        try DurableFile.publish(
-          file, at: store.paths.incomingFile(identifier), as: path, operations: store.operations)
-        store.count(blob.length)
-      } catch {
-        guard error.isFileInTheWay else { throw error }
-        // The bytes are there already. The process that put them there may have been killed before the last sync.
-        try store.operations.synchronizeDirectory(FileSystem.parent(of: path))
-        try store.operations.remove(store.paths.incomingFile(identifier))
-      }
-    }
+    try withFile { file throws(SystemError) in try publish(file, as: blob) }
     committed = blob
     file = nil
     // Without its file it means nothing; what stays is swept.
     try? store.operations.remove(store.paths.syncCheckpoint(identifier))
     return blob
+  }
+
+  private func publish(_ file: borrowing FileDescriptor, as blob: BlobDescription) throws(SystemError) {
+    let (path, incoming) = (store.paths.blob(blob.digest), store.paths.incomingFile(identifier))
+    if !hasReplaced {
+      try FileSystem.createDirectories(FileSystem.parent(of: path), permissions: 0o700)
+      do throws(SystemError) {
+        try DurableFile.publish(file, at: incoming, as: path, operations: store.operations)
+        return store.count(blob.length)
+      } catch {
+        guard error.isFileInTheWay else { throw error }
+      }
+      let before = try store.operations.status(of: path)?.length ?? .zero
+      try store.operations.rename(incoming, to: path)
+      hasReplaced = true
+      store.count(blob.length - before)
+    }
+    try store.operations.synchronizeDirectory(FileSystem.parent(of: path))
   }
 
   /// Gives the file up and removes it.

@@ -45,6 +45,14 @@ static inline CURLcode ccurl_easy_getinfo_pointer(CURL *easy, CURLINFO info, voi
   return curl_easy_getinfo(easy, info, (char **)value);
 }
 
+static inline CURLcode ccurl_easy_getinfo_text(CURL *easy, CURLINFO info, const char **value) {
+  return curl_easy_getinfo(easy, info, (char **)value);
+}
+
+static inline CURLcode ccurl_easy_getinfo_certificates(CURL *easy, struct curl_certinfo **value) {
+  return curl_easy_getinfo(easy, CURLINFO_CERTINFO, value);
+}
+
 static inline CURLMcode ccurl_multi_setopt_long(CURLM *multi, CURLMoption option, long value) {
   return curl_multi_setopt(multi, option, value);
 }

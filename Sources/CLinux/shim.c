@@ -38,6 +38,12 @@ int64_t clinux_access_time(const struct stat *status) { return nanoseconds_of(st
 int clinux_fallocate(int descriptor, off_t length) { return fallocate(descriptor, 0, 0, length); }
 const int clinux_open_no_access_time = O_NOATIME;
 
+int clinux_set_direct(int descriptor, bool is_direct) {
+  int flags = fcntl(descriptor, F_GETFL);
+  if (flags == -1) return -1;
+  return fcntl(descriptor, F_SETFL, is_direct ? flags | O_DIRECT : flags & ~O_DIRECT);
+}
+
 int clinux_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
 
 int clinux_openat(int directory, const char *path, int flags, mode_t mode) {
@@ -127,3 +133,10 @@ const unsigned int clinux_sync_file_range_wait =
     SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
 const uint32_t clinux_epoll_edge_triggered = EPOLLET;
 const uint32_t clinux_epoll_exclusive = EPOLLEXCLUSIVE;
+
+size_t clinux_format_local_time(int64_t seconds, const char *format, char *buffer, size_t capacity) {
+  time_t time = seconds;
+  struct tm fields;
+  if (localtime_r(&time, &fields) == NULL) return 0;
+  return strftime(buffer, capacity, format, &fields);
+}

@@ -4,6 +4,8 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <stdint.h>
+#include <time.h>
 
 // What OpenSSL offers as macros with arguments, or as 64-bit constants that arrive without a usable type.
 
@@ -40,6 +42,23 @@ static inline int ctls_error_reason(unsigned long code) { return ERR_GET_REASON(
 
 static inline int ctls_set_server_name(SSL *session, const char *name) {
   return (int)SSL_set_tlsext_host_name(session, name);
+}
+
+// The end of what ends first of the certificate and of those that are sent with it, in seconds since the epoch. 1, or 0 where
+// there is none, or one has no end that can be read. The lists of certificates are macros.
+static inline int ctls_first_certificate_end(SSL_CTX *context, int64_t *seconds) {
+  STACK_OF(X509) *others = NULL;
+  X509 *certificate = SSL_CTX_get0_certificate(context);
+  if (!certificate) return 0;
+  SSL_CTX_get0_chain_certs(context, &others);
+  for (int index = -1; index < (others ? sk_X509_num(others) : 0); index++) {
+    const ASN1_TIME *end = X509_get0_notAfter(index < 0 ? certificate : sk_X509_value(others, index));
+    struct tm parts;
+    if (!end || ASN1_TIME_to_tm(end, &parts) != 1) return 0;
+    int64_t found = (int64_t)timegm(&parts);
+    if (index < 0 || found < *seconds) *seconds = found;
+  }
+  return 1;
 }
 
 #endif

@@ -1,3 +1,4 @@
+internal import CoreTypes
 internal import Dispatch
 internal import Synchronization
 internal import SystemCalls
@@ -8,10 +9,13 @@ class QueuedBody: @unchecked Sendable {
   let locks: [DatabaseLock]
   /// When it is refused unless a thread has taken it.
   let deadline: ContinuousClock.Instant?
+  /// When it began to wait.
+  let begun: ContinuousClock.Instant
 
-  init(locks: [DatabaseLock], deadline: ContinuousClock.Instant?) {
+  init(locks: [DatabaseLock], waitingAtMost wait: Duration?) {
     self.locks = locks
-    self.deadline = deadline
+    begun = .now
+    deadline = wait.map { [begun] in begun + $0 }
   }
 
   /// Runs it and keeps what it came to. Answers what it threw.
@@ -45,7 +49,7 @@ final class CalledBody<Value: Sendable>: QueuedBody, @unchecked Sendable {
   ) {
     self.work = work
     self.effect = effect
-    super.init(locks: locks, deadline: wait.map { .now + $0 })
+    super.init(locks: locks, waitingAtMost: wait)
   }
 
   /// Its value. A task that is cancelled while its body waits takes it back and throws `CancellationError`; one
@@ -114,6 +118,7 @@ final class BodyQueue: Sendable {
   }
 
   private let state = Mutex(State())
+  private let waits = Mutex(DurationHistogram())
   private let work = DispatchSemaphore(value: 0)
   private let limit: Int
 
@@ -123,6 +128,9 @@ final class BodyQueue: Sendable {
 
   /// How many wait.
   var count: Int { state.withLock { $0.count } }
+
+  /// How many wait, and how long those waited that do so no longer.
+  var statistics: DatabaseStatistics.Queue { .init(waiting: count, waits: waits.withLock { $0 }) }
 
   /// Answers the body at once where it cannot wait: `overloaded`, `closed`.
   func append(_ body: QueuedBody) {
@@ -217,7 +225,9 @@ final class BodyQueue: Sendable {
   }
 
   private func refuseLate(_ body: QueuedBody) -> Bool {
-    guard let deadline = body.deadline, deadline < .now else { return false }
+    let now = ContinuousClock.now
+    waits.withLock { $0.add(now - body.begun) }
+    guard let deadline = body.deadline, deadline < now else { return false }
     Self.refuse(body)
     return true
   }
@@ -253,7 +263,10 @@ final class BodyQueue: Sendable {
       state.isSweepDue = next != nil
       return (late, next)
     }
-    for body in late { Self.refuse(body) }
+    for body in late {
+      waits.withLock { $0.add(now - body.begun) }
+      Self.refuse(body)
+    }
     if let next { sweep(at: next) }
   }
 }

@@ -119,6 +119,23 @@ extension ConnectionHandle {
 }
 
 extension ConnectionHandle {
+  /// Puts one state of this database in place of all that `other` holds; writers go on meanwhile. With SQLite's online backup.
+  func copy(to other: ConnectionHandle) throws(DatabaseError) {
+    guard let backup = unsafe sqlite3_backup_init(other.database, "main", database, "main") else {
+      throw unsafe .last(of: other.database, result: sqlite3_errcode(other.database), sql: "")
+    }
+    // In one step: between two of them, another process that writes would let it begin anew.
+    let result = unsafe sqlite3_backup_step(backup, -1)
+    let end = unsafe sqlite3_backup_finish(backup)
+    guard result == SQLITE_DONE, end == SQLITE_OK else {
+      let failure = end == SQLITE_OK ? result : end
+      throw DatabaseError(
+        extendedCode: failure, message: unsafe String(cString: sqlite3_errstr(failure)), sql: "")
+    }
+  }
+}
+
+extension ConnectionHandle {
   /// What must be set on every opening: none of it but WAL is kept in the file.
   func prepare(_ options: Database.Options) throws(DatabaseError) {
     let timeout = options.busyTimeout.components

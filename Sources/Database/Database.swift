@@ -1,6 +1,6 @@
-internal import CoreTypes
+public import CoreTypes
 internal import Synchronization
-internal import SystemCalls
+public import SystemCalls
 
 /// One SQLite file with several connections, each on a thread of its own: reads run side by side, writes one
 /// after the other, and neither waits for the other.
@@ -171,6 +171,15 @@ public final class Database: Sendable {
   /// How many bodies wait for their turn.
   public var waiting: (reads: Int, writes: Int) { (readers.queue.count, writer.queue.count) }
 
+  /// What monitoring shows of the database. Blocks, and waits for no body. Throws `SystemError` where the file cannot be
+  /// looked at.
+  public func statistics() throws(SystemError) -> DatabaseStatistics {
+    DatabaseStatistics(
+      length: try FileSystem.status(of: path)?.length ?? .zero,
+      logLength: try FileSystem.status(of: path + "-wal")?.length ?? .zero, reads: readers.queue.statistics,
+      writes: writer.queue.statistics, isWriteFailing: lastWriteFailure != nil)
+  }
+
   /// Closes the file after what was asked before; every later call throws `closed`. Blocks until done. A
   /// database that is let go without it is closed too, later.
   public func close() {
@@ -179,4 +188,26 @@ public final class Database: Sendable {
     writer.queue.close()
     writer.join()
   }
+}
+
+/// What monitoring shows of a database.
+public struct DatabaseStatistics: Hashable, Sendable {
+  /// Bodies that wait for their turn, and those that have waited.
+  public struct Queue: Hashable, Sendable {
+    /// Bodies that wait now.
+    public let waiting: Int
+    /// How long bodies waited, refused ones included, since the opening.
+    public let waits: DurationHistogram
+  }
+
+  /// The file's.
+  public let length: ByteCount
+  /// The write-ahead log's, the room that it keeps for later included.
+  public let logLength: ByteCount
+  /// Bodies that read.
+  public let reads: Queue
+  /// Bodies that write.
+  public let writes: Queue
+  /// Whether the last write that had something to write was not written.
+  public let isWriteFailing: Bool
 }

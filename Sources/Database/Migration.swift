@@ -23,7 +23,7 @@ extension ConnectionHandle {
   func migrate(_ migrations: [Migration]) throws {
     while true {
       let isDone = try transaction(.write) { connection in
-        let version = try schemaVersion(connection)
+        let version = try connection.schemaVersion()
         guard version <= migrations.count else {
           throw DatabaseError(
             .newerSchema, "its version is \(version), this program knows \(migrations.count)")
@@ -36,12 +36,5 @@ extension ConnectionHandle {
       }
       if isDone { return }
     }
-  }
-
-  private func schemaVersion(_ connection: borrowing Connection) throws(DatabaseError) -> Int {
-    guard let row = try connection.first("PRAGMA user_version") else {
-      throw DatabaseError(.other, "no user_version")
-    }
-    return Int(try row.integer("user_version"))
   }
 }

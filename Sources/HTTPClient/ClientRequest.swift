@@ -58,6 +58,8 @@ public struct ClientRequest: Sendable {
   public var usesFreshConnection = false
   /// Whose certificates count for this request; nil for what the client's configuration says.
   public var trust: ServerTrust?
+  /// Whether ``ConnectionDetails/certificateExpiry`` is wanted; only a connection that this request makes tells it.
+  public var describesCertificate = false
   /// Bytes per second, kept over a few seconds; short transfers may pass at full speed. Nil is no cap.
   public var maximumReceiveSpeed: ByteCount?
 

@@ -56,10 +56,13 @@ public struct ResponseHead: Hashable, Sendable {
       return .seconds(RetryAfter.obeyedSeconds(clamping: Int64(text) ?? .max))
     }
     guard let date = Self.date(text) else { return nil }
-    let now = headers["Date"].flatMap(Self.date) ?? SystemWallClock().now()
+    let now = self.date ?? SystemWallClock().now()
     return .seconds(
       RetryAfter.obeyedSeconds(clamping: date.secondsSinceEpoch - now.secondsSinceEpoch))
   }
+
+  /// `Date` (RFC 9110 §6.6.1); nil where it is missing or malformed.
+  public var date: Timestamp? { headers["Date"].flatMap(Self.date) }
 
   /// An IMF-fixdate (RFC 9110 §5.6.7), such as `Sun, 06 Nov 1994 08:49:37 GMT`; nil for anything else.
   private static func date(_ text: String) -> Timestamp? {
@@ -71,7 +74,7 @@ public struct ResponseHead: Hashable, Sendable {
     return Timestamp(rfc3339: "\(parts[3])-\(number)-\(parts[1])T\(parts[4])Z")
   }
 
-  private static let months = [
+  static let months = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 }

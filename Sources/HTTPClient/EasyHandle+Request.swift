@@ -16,6 +16,7 @@ extension EasyHandle {
     try set(CURLOPT_USERAGENT, to: configuration.userAgent)
     try set(CURLOPT_BUFFERSIZE, to: Int(receiveBufferLength(for: request).rawValue))
     try configureTrust(request.trust ?? configuration.trust)
+    if request.describesCertificate { try set(CURLOPT_CERTINFO, to: 1) }
     if request.usesFreshConnection {
       try set(CURLOPT_FRESH_CONNECT, to: 1)
       try set(CURLOPT_FORBID_REUSE, to: 1)

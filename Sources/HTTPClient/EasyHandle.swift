@@ -104,6 +104,30 @@ final class EasyHandle {
     return .microseconds(Int64(microseconds))
   }
 
+  /// Empty where this build does not know it.
+  func text(_ information: CURLINFO) -> String {
+    var value: UnsafePointer<CChar>?
+    guard unsafe ccurl_easy_getinfo_text(pointer, information, &value) == CURLE_OK, let text = unsafe value
+    else { return "" }
+    return unsafe String(cString: text)
+  }
+
+  /// The lines `name:value` by which libcurl describes the peer's own certificate; empty unless it was asked to.
+  func certificateLines() -> [String] {
+    var chain: UnsafeMutablePointer<curl_certinfo>?
+    guard unsafe ccurl_easy_getinfo_certificates(pointer, &chain) == CURLE_OK, let found = unsafe chain,
+      unsafe found.pointee.num_of_certs > 0
+    else { return [] }
+    var lines: [String] = []
+    // The first is the peer's; the list is libcurl's, and stays while the handle does.
+    var line = unsafe found.pointee.certinfo?[0]
+    while let present = unsafe line {
+      if let text = unsafe present.pointee.data { unsafe lines.append(String(cString: text)) }
+      unsafe line = unsafe present.pointee.next
+    }
+    return lines
+  }
+
   /// Resuming may call the transfer's callbacks before this returns; what is returned then is their verdict.
   func pause(_ directions: Int32) -> CURLcode {
     unsafe curl_easy_pause(pointer, directions)

@@ -20,7 +20,20 @@ extension Transfer {
         duration: easy.duration(CURLINFO_TOTAL_TIME_T),
         timeToFirstByte: easy.duration(CURLINFO_STARTTRANSFER_TIME_T),
         newConnections: easy.number(CURLINFO_NUM_CONNECTS),
-        redirects: easy.number(CURLINFO_REDIRECT_COUNT)))
+        redirects: easy.number(CURLINFO_REDIRECT_COUNT), connection: connectionDetails))
+  }
+
+  private var connectionDetails: ConnectionDetails {
+    let nameLookup = easy.duration(CURLINFO_NAMELOOKUP_TIME_T)
+    let connect = easy.duration(CURLINFO_CONNECT_TIME_T)
+    let handshake = easy.duration(CURLINFO_APPCONNECT_TIME_T)
+    let expiry = pending.request.describesCertificate ? easy.certificateLines() : []
+    return ConnectionDetails(
+      remoteAddress: easy.text(CURLINFO_PRIMARY_IP), nameLookup: nameLookup,
+      connect: max(.zero, connect - nameLookup), handshake: handshake > .zero ? handshake - connect : nil,
+      certificateExpiry: expiry.lazy.compactMap { line in
+        line.hasPrefix("Expire date:") ? String(line.dropFirst("Expire date:".count)) : nil
+      }.first.flatMap(CertificateDate.read))
   }
 
   func error(

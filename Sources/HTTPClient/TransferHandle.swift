@@ -39,6 +39,47 @@ public struct TransferSummary: Sendable {
   public var newConnections: Int
   /// Redirects followed.
   public var redirects: Int
+  /// The connection that the last response came over.
+  public var connection: ConnectionDetails
+}
+
+/// What a connection was made to, and how long that took; zero durations where a kept connection was used.
+public struct ConnectionDetails: Hashable, Sendable {
+  /// The address of the host, or of its proxy, without the port; empty for a Unix socket.
+  public var remoteAddress: String
+  /// Until the host's name was resolved.
+  public var nameLookup: Duration
+  /// From there until the connection was made.
+  public var connect: Duration
+  /// From there until TLS was agreed on; nil without TLS.
+  public var handshake: Duration?
+  /// When the peer's certificate ends; nil unless ``ClientRequest/describesCertificate`` asked for it.
+  public var certificateExpiry: Timestamp?
+
+  /// Details that no connection brought, for tests.
+  public init(
+    remoteAddress: String, nameLookup: Duration = .zero, connect: Duration = .zero,
+    handshake: Duration? = nil,
+    certificateExpiry: Timestamp? = nil
+  ) {
+    self.remoteAddress = remoteAddress
+    self.nameLookup = nameLookup
+    self.connect = connect
+    self.handshake = handshake
+    self.certificateExpiry = certificateExpiry
+  }
+}
+
+/// A certificate's date as libcurl writes it, by OpenSSL: `Nov  6 08:49:37 2027 GMT`.
+enum CertificateDate {
+  static func read(_ text: String) -> Timestamp? {
+    let parts = text.split(separator: " ")
+    guard parts.count == 5, parts[4] == "GMT",
+      let month = ResponseHead.months.firstIndex(of: String(parts[0]))
+    else { return nil }
+    func two(_ text: some StringProtocol) -> String { text.utf8.count < 2 ? "0\(text)" : String(text) }
+    return Timestamp(rfc3339: "\(parts[3])-\(two(String(month + 1)))-\(two(parts[1]))T\(parts[2])Z")
+  }
 }
 
 /// Names one transfer across threads, and remembers whether it was cancelled, possibly before the loop

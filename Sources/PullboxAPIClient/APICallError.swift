@@ -33,6 +33,8 @@ public enum APICallError: Error, Sendable {
   }
 
   private static let unavailableStatuses: Set<Int> = [429, 502, 503, 504]
+  /// What a proxy answers for a service behind it that is not there.
+  private static let proxyStatuses: Set<Int> = [502, 503, 504]
 
   /// How long the service, or a proxy before it, asked to wait before the next call: whole seconds, within
   /// `RetryAfter.obeyedRange`.
@@ -52,7 +54,11 @@ extension APICallError: CustomStringConvertible, LocalizedError {
     switch self {
     case .problem(let problem): problem.description
     case .unreachable(let error): error.message
-    case .unexpectedResponse(let status, let detail, _, _):
+    case .unexpectedResponse(let status, _, _, true) where Self.proxyStatuses.contains(status):
+      "a proxy before the service does not reach it (status \(status))"
+    case .unexpectedResponse(let status, _, _, true):
+      "the answer is not the service's own; a proxy or another server gave it (status \(status))"
+    case .unexpectedResponse(let status, let detail, _, false):
       "an answer that is not understood (status \(status)): \(detail)"
     }
   }

@@ -34,6 +34,8 @@ public struct APIClient: Sendable {
   public var maximumResponseLength: ByteCount = .mebibytes(32)
   /// Repeats calls that the service does not answer; nil, the default, makes every call once.
   public var unavailabilityRetry: UnavailabilityRetry?
+  /// Called after each request and its answer, on the task that makes the call; nil, the default, for no one.
+  public var observer: (@Sendable (APIExchange) -> Void)?
 
   /// `credential` is sent as a bearer token to addresses under `baseURL` only. With `unixSocketPath`, the
   /// service listens there and the host in `baseURL` is only a name.
@@ -137,14 +139,24 @@ public struct APIClient: Sendable {
   }
 
   private func send(_ request: ClientRequest) async throws(APICallError) -> ClientResponse {
+    let clock = SystemMonotonicClock()
+    let start = clock.now()
     let response: ClientResponse
     do {
       response = try await client.send(request)
+      observer?(exchange(request, status: response.status, error: nil, duration: clock.now() - start))
     } catch {
+      observer?(exchange(request, status: nil, error: error, duration: clock.now() - start))
       throw .unreachable(error)
     }
     guard (200..<300).contains(response.status) else { throw Self.refusal(response) }
     return response
+  }
+
+  private func exchange(
+    _ request: ClientRequest, status: Int?, error: HTTPClientError?, duration: Duration
+  ) -> APIExchange {
+    APIExchange(method: request.method, url: request.url, status: status, error: error, duration: duration)
   }
 
   /// A request for a transfer that the caller runs itself; with this service's credential when `url` is under

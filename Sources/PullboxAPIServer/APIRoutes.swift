@@ -74,11 +74,12 @@ public struct APIRoutes {
     routes.removeAll { !isWanted($0.method, $0.pattern) }
   }
 
-  /// What became of a request: the pattern of its route (nil where there is none), and the refusal, if it was
-  /// one.
+  /// What became of a request: the pattern of its route (nil where there is none), the refusal, if it was one, and how long it
+  /// took from the route to the response, of which a stream goes on.
   public typealias Observer =
     @Sendable (
-      _ route: String?, _ request: HTTPRequest, _ response: HTTPResponse, _ problem: Problem?
+      _ route: String?, _ request: HTTPRequest, _ response: HTTPResponse, _ problem: Problem?,
+      _ duration: Duration
     ) -> Void
 
   /// `report` gets what a responder threw that is no ``Problem``, for the log; `observe` every answer. Each
@@ -87,19 +88,23 @@ public struct APIRoutes {
   public func router(
     reporting report: @escaping @Sendable (_ request: HTTPRequest, _ error: any Error) -> Void,
     revising revise: @escaping @Sendable (Problem) -> Problem = { $0 },
-    observing observe: @escaping Observer = { _, _, _, _ in }
+    observing observe: @escaping Observer = { _, _, _, _, _ in }
   ) -> Router {
-    @Sendable func refuse(_ problem: Problem, to request: HTTPRequest, at route: String?) -> HTTPResponse {
+    let clock = SystemMonotonicClock()
+    @Sendable func refuse(
+      _ problem: Problem, to request: HTTPRequest, at route: String?, since begin: MonotonicInstant? = nil
+    ) -> HTTPResponse {
       var problem = revise(problem)
       problem.instance = "urn:pullbox:request:\(request.id)"
-      return finish(.problem(problem), to: request, at: route, problem)
+      return finish(.problem(problem), to: request, at: route, problem, since: begin)
     }
     @Sendable func finish(
-      _ response: HTTPResponse, to request: HTTPRequest, at route: String?, _ problem: Problem?
+      _ response: HTTPResponse, to request: HTTPRequest, at route: String?, _ problem: Problem?,
+      since begin: MonotonicInstant?
     ) -> HTTPResponse {
       var response = response
       response.headers["X-Request-Id"] = request.id
-      observe(route, request, response, problem)
+      observe(route, request, response, problem, begin.map { clock.now() - $0 } ?? .zero)
       return response
     }
     return Router(
@@ -117,23 +122,34 @@ public struct APIRoutes {
       routes: { table in
         for (method, pattern, responder) in routes {
           table.on(method, pattern) { request, parameters in
+            let begin = clock.now()
             do {
               return finish(
-                try await responder(request, parameters), to: request, at: pattern, nil)
+                try await responder(request, parameters), to: request, at: pattern, nil, since: begin)
             } catch let problem as Problem {
-              return refuse(problem, to: request, at: pattern)
+              return refuse(problem, to: request, at: pattern, since: begin)
             } catch is CancellationError {
-              return refuse(.cancelled, to: request, at: pattern)
+              return refuse(.cancelled, to: request, at: pattern, since: begin)
             } catch {
               let failure = (error as? any TemporarilyFailing)?.temporaryFailure
               // Overload is counted, and no line each: it would add to the load.
               if failure != .overloaded { report(request, error) }
               let problem = failure.map { Problem($0) } ?? Problem(.internalError, "request \(request.id)")
-              return refuse(problem, to: request, at: pattern)
+              return refuse(problem, to: request, at: pattern, since: begin)
             }
           }
         }
       })
+  }
+}
+
+extension HTTPResponse {
+  /// A page of metrics in version 0.0.4 of the text format of Prometheus.
+  public static func metrics(_ page: String) -> HTTPResponse {
+    HTTPResponse(
+      status: .ok,
+      headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store"],
+      body: .bytes(Array(page.utf8)))
   }
 }
 

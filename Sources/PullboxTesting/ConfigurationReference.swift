@@ -2,9 +2,8 @@ public import ServiceRuntime
 
 /// What a daemon can be told, as the tables of docs/configuration.md, made from its options.
 public enum ConfigurationReference {
-  /// A table for each section of the command's options. `canReload`: whether the daemon reads its
-  /// configuration again, so that the tables say what that changes.
-  public static func markdown(_ command: CommandDescription, canReload: Bool) -> String {
+  /// A table for each section of the command's options.
+  public static func markdown(_ command: CommandDescription) -> String {
     var sections: [(title: String?, options: [CommandOption])] = []
     for option in command.options {
       if let index = sections.firstIndex(where: { $0.title == option.section }) {
@@ -17,28 +16,28 @@ public enum ConfigurationReference {
     for (title, options) in sections {
       if let title { lines += ["", "### \(title)"] }
       lines += [
-        "", "| key | option | variable | default |" + (canReload ? " at SIGHUP |" : "") + " meaning |",
-        "|---|---|---|---|" + (canReload ? "---|" : "") + "---|",
+        "", "| key | type | default | option | variable | at SIGHUP | meaning |",
+        "|---|---|---|---|---|---|---|",
       ]
-      lines += options.map { row($0, canReload: canReload) }
+      lines += options.map(row)
     }
     return lines.joined(separator: "\n")
   }
 
-  private static func row(_ option: CommandOption, canReload: Bool) -> String {
+  private static func row(_ option: CommandOption) -> String {
     let value: String
     switch option.kind {
     case .flag: value = ""
     case .value(let name): value = " " + name
     case .list(let name): value = " " + name
     }
-    var cells = [
-      code(option.key), code("--\(option.name)\(value)"), code(option.environment), code(option.fallback),
+    let cells = [
+      code(option.key), option.valueType + (option.isSecret ? ", secret" : ""), code(option.fallback),
+      code("--\(option.name)\(value)"), code(option.environment),
+      option.key == nil ? "" : option.reload == .applied ? "applied" : "needs a restart",
+      option.help.replacing("|", with: "\\|"),
     ]
-    if canReload {
-      cells.append(option.key == nil ? "" : option.reload == .applied ? "applied" : "needs a restart")
-    }
-    return "| " + (cells + [option.help.replacing("|", with: "\\|")]).joined(separator: " | ") + " |"
+    return "| " + cells.joined(separator: " | ") + " |"
   }
 
   private static func code(_ text: String?) -> String { text.map { "`\($0)`" } ?? "" }

@@ -86,14 +86,16 @@ public final class FaultyFileOperations: FileOperations {
     throw SystemError(number: number, call: name, subject: "injected")
   }
 
-  /// When failing, half of `bytes` is written first, as on a full device.
+  /// When failing, half of `bytes` is written first, as on a full device: whole blocks, where there are any.
   public func write(
     _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
   ) throws(SystemError) {
     do {
       try willMake(.write, of: "")
     } catch {
-      if !isDead { try system.write(bytes.extracting(first: bytes.count / 2), to: file, at: offset) }
+      let half = bytes.count / 2
+      let count = half < 4096 ? half : half / 4096 * 4096
+      if !isDead { try system.write(bytes.extracting(first: count), to: file, at: offset) }
       throw error
     }
     try system.write(bytes, to: file, at: offset)

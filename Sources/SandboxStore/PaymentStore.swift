@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import Monitoring
 import PullboxAPI
 
 /// The store itself: accounts, their transactions, their receipts.
@@ -41,4 +42,20 @@ struct StoreLimits: Sendable {
   var transactionsPerAccount = 10_000
   /// Transactions in one answer.
   var transactionsPerPage = 1000
+}
+
+extension PaymentStore: MetricSource {
+  func register(in metrics: inout MetricRegistry) {
+    let held: [Metric<(accounts: Int, queued: Int64)>] = [
+      .gauge("pullbox_store_accounts", help: "Accounts of the store.") { $0.accounts },
+      .gauge(
+        "pullbox_store_unfinished_transactions", help: "Transactions that wait in the queues of accounts."
+      ) {
+        $0.queued
+      },
+    ]
+    metrics.register(held) { [database] in
+      try await database.read { (try AccountTable.count(in: $0), try TransactionTable.countInQueues(in: $0)) }
+    }
+  }
 }

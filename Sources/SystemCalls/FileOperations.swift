@@ -28,6 +28,10 @@ public enum FileCall: String, CaseIterable, Sendable {
   case rename
   case remove
   case removeDirectory
+  /// Asks how much may still be written.
+  case freeSpace
+  /// Takes room for a file before it is written.
+  case allocate
 }
 
 /// The file calls of what must outlive a process, so that a test can let any one of them fail, or be the last.
@@ -94,6 +98,14 @@ extension FileOperations {
     }
   }
 
+  /// See ``FileDescriptor/allocateIfSupported(_:)``.
+  public func allocateIfSupported(
+    _ length: ByteCount, for file: borrowing FileDescriptor
+  ) throws(SystemError) -> Bool {
+    try willMake(.allocate, of: "")
+    return try file.allocateIfSupported(length)
+  }
+
   /// Returns when the file's bytes are on the device.
   public func synchronize(_ file: borrowing FileDescriptor) throws(SystemError) {
     try willMake(.synchronize, of: "")
@@ -142,6 +154,27 @@ extension FileOperations {
     try willMake(.create, of: path)
     return try FileDescriptor.open(
       path, .readWrite, options: [.create, .exclusive], permissions: permissions)
+  }
+
+  /// Opens the file; with `.create`, and `.exclusive` unless one may be there already.
+  public func open(
+    _ path: String, _ access: FileDescriptor.Access, options: FileDescriptor.Options = [],
+    permissions: UInt32 = 0o644
+  ) throws(SystemError) -> FileDescriptor {
+    try willMake(options.contains(.create) ? .create : .open, of: path)
+    return try FileDescriptor.open(path, access, options: options, permissions: permissions)
+  }
+
+  /// A second name for the same file; throws where `newPath` exists.
+  public func link(_ path: String, to newPath: String) throws(SystemError) {
+    try willMake(.link, of: newPath)
+    try FileSystem.link(path, to: newPath)
+  }
+
+  /// What the file system at `path` lets this process still write.
+  public func freeSpace(at path: String) throws(SystemError) -> ByteCount {
+    try willMake(.freeSpace, of: path)
+    return try FileSystem.freeSpace(at: path)
   }
 
   /// Renames within one file system, atomically.
@@ -204,6 +237,30 @@ extension FileOperations {
   /// The entries other than `.` and `..`, in no order.
   public func list(_ path: String) throws(SystemError) -> [DirectoryEntry] {
     try Directory(opening: path, operations: self).entries()
+  }
+
+  /// What the files below the directory take on the device; a file with two names counts twice. What goes away meanwhile
+  /// counts or not; nothing where there is no such directory.
+  public func allocatedSize(of path: String) throws(SystemError) -> ByteCount {
+    var sum = ByteCount.zero
+    let entries: [DirectoryEntry]
+    do throws(SystemError) { entries = try list(path) } catch {
+      guard error.isFileMissing else { throw error }
+      return sum
+    }
+    for entry in entries {
+      let inner = "\(path)/\(entry.name)"
+      do throws(SystemError) {
+        if entry.kind == .directory {
+          sum += try allocatedSize(of: inner)
+        } else {
+          sum += try status(of: inner)?.allocated ?? .zero
+        }
+      } catch {
+        guard error.isFileMissing else { throw error }
+      }
+    }
+    return sum
   }
 
   /// Removes the file or the directory with everything in it; false when there was nothing.

@@ -1,5 +1,4 @@
 internal import CLinux
-public import CoreTypes
 internal import Glibc
 
 extension FileSystem {
@@ -70,26 +69,5 @@ extension FileSystem {
     var path = Substring(path)
     while path.count > 1, path.hasSuffix("/") { path.removeLast() }
     return String(path)
-  }
-}
-
-extension FileSystem {
-  /// What the files below the directory take on the device; a file with two names counts twice. What goes away meanwhile
-  /// counts or not.
-  public static func allocatedSize(of path: String) throws(SystemError) -> ByteCount {
-    var sum = ByteCount.zero
-    for entry in try list(path) {
-      let inner = "\(path)/\(entry.name)"
-      do throws(SystemError) {
-        if entry.kind == .directory {
-          sum += try allocatedSize(of: inner)
-        } else {
-          sum += try status(of: inner)?.allocated ?? .zero
-        }
-      } catch {
-        guard error.isFileMissing else { throw error }
-      }
-    }
-    return sum
   }
 }

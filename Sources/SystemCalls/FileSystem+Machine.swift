@@ -5,9 +5,15 @@ internal import Glibc
 extension FileSystem {
   /// What an unprivileged process may still write where `path` lies (statvfs(3), `f_bavail`).
   public static func freeSpace(at path: String) throws(SystemError) -> ByteCount {
+    try space(at: path).free
+  }
+
+  /// The room of the file system where `path` lies (statvfs(3)).
+  public static func space(at path: String) throws(SystemError) -> FileSystemSpace {
     var status = statvfs()
     try SystemCall.run("statvfs", subject: path) { unsafe statvfs(path, &status) }
-    return ByteCount(status.f_bavail) * status.f_frsize
+    return FileSystemSpace(
+      free: ByteCount(status.f_bavail) * status.f_frsize, size: ByteCount(status.f_blocks) * status.f_frsize)
   }
 
   /// A name for the time since the machine started, from /proc/sys/kernel/random/boot_id: what was written
@@ -16,6 +22,14 @@ extension FileSystem {
     let bytes = try read("/proc/sys/kernel/random/boot_id", upTo: .kibibytes(1))
     return String(decoding: bytes.filter { $0 != 0x0A }, as: UTF8.self)
   }
+}
+
+/// The room of a file system.
+public struct FileSystemSpace: Hashable, Sendable {
+  /// What an unprivileged process may still write.
+  public let free: ByteCount
+  /// What the file system holds in all, what only root may write included.
+  public let size: ByteCount
 }
 
 /// Which opening of which file system a file was reached through: differs after the medium was taken out and put

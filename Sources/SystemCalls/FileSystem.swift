@@ -27,6 +27,18 @@ public enum FileSystem {
     return FileStatus(status)
   }
 
+  /// access(2): whether this process may read what `path` leads to, and write it if `isWriting`. Throws what else is wrong
+  /// with the path.
+  public static func mayUse(_ path: String, isWriting: Bool = false) throws(SystemError) -> Bool {
+    do {
+      try SystemCall.run("access", subject: path) { unsafe access(path, isWriting ? R_OK | W_OK : R_OK) }
+      return true
+    } catch {
+      if error.number == EACCES || error.number == EPERM || error.number == EROFS { return false }
+      throw error
+    }
+  }
+
   /// realpath(3): the absolute path without symbolic links, `.` and `..`. Throws where a part does not exist.
   public static func realPath(_ path: String) throws(SystemError) -> String {
     var resolved = [CChar](repeating: 0, count: Int(PATH_MAX))

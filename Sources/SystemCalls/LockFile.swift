@@ -24,4 +24,14 @@ extension FileDescriptor {
   public func lock() throws(SystemError) -> Bool {
     try SystemCall.runWithoutWaiting("flock") { flock(number, LOCK_EX | LOCK_NB) } != nil
   }
+
+  /// flock(2), shared, without waiting: false when another open of the same file holds it alone.
+  public func lockShared() throws(SystemError) -> Bool {
+    try SystemCall.runWithoutWaiting("flock") { flock(number, LOCK_SH | LOCK_NB) } != nil
+  }
+
+  /// flock(2), exclusive; blocks until no other open of the same file holds it.
+  public func lockWaiting() throws(SystemError) {
+    try SystemCall.run("flock") { flock(number, LOCK_EX) }
+  }
 }

@@ -71,6 +71,8 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     return subject.isEmpty ? "\(call): \(message)" : "\(call) \(subject): \(message)"
   }
 
+  /// `EFBIG`: more bytes than may be.
+  public var isTooLarge: Bool { number == EFBIG }
   /// `EPERM`: not for this user, whatever the permissions say.
   public var isNotPermitted: Bool { number == EPERM }
   /// `EOPNOTSUPP`, `ENOSYS` or `ENOLCK`: the file system cannot do that.

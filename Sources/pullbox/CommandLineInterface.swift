@@ -1,29 +1,60 @@
 import ServiceRuntime
 
 /// The whole command line of `pullbox`: its commands, and how a run ends. A new command is a type that conforms to
-/// ``Command``, and a line in ``commands``.
+/// ``Command``, and a line in ``groups``.
 enum CommandLineInterface {
-  static let commands: [any Command.Type] = [
-    PublishCommand.self, SubmitCommand.self, ApproveCommand.self, RejectCommand.self, UpdateSizeCommand.self,
-    ReleaseCommand.self, WithdrawCommand.self, VersionsCommand.self, ProductsCommand.self,
-    DeliveriesCommand.self, GrantsCommand.self, RevokeCommand.self, ReinstateCommand.self, AuditCommand.self,
-    OutboxCommand.self, GarbageCollectCommand.self, ScrubCommand.self,
-    PackCommand.self, KeyCommand.self,
-    InspectCommand.self, VerifyCommand.self, BuyCommand.self, TransactionsCommand.self, DownloadsCommand.self,
-    PauseCommand.self,
-    ResumeCommand.self, CancelCommand.self, RestoreCommand.self, LibraryCommand.self, PathCommand.self,
-    RepairCommand.self, RemoveCommand.self, StatusCommand.self,
+  /// The commands by whom they are for, under the titles of the help.
+  static let groups: [(title: String, commands: [any Command.Type])] = [
+    (
+      "Commands for this device",
+      [
+        BuyCommand.self, DownloadsCommand.self, PauseCommand.self, ResumeCommand.self, CancelCommand.self,
+        PriorityCommand.self, LibraryCommand.self, PathCommand.self, RestoreCommand.self, UpdateCommand.self,
+        RepairCommand.self, RemoveCommand.self, TransactionsCommand.self, StatusCommand.self,
+        DoctorCommand.self,
+      ]
+    ),
+    (
+      "Commands for publishing",
+      [
+        PublishCommand.self, SubmitCommand.self, ApproveCommand.self, RejectCommand.self,
+        UpdateSizeCommand.self, ReleaseCommand.self, WithdrawCommand.self, VersionsCommand.self,
+        ProductsCommand.self, ProductCommand.self,
+      ]
+    ),
+    (
+      "Commands for packages",
+      [PackCommand.self, InspectCommand.self, VerifyCommand.self, KeyCommand.self]
+    ),
+    (
+      "Commands for operating a server",
+      [
+        DeliveriesCommand.self, GrantsCommand.self, RevokeCommand.self, ReinstateCommand.self,
+        AuditCommand.self, OutboxCommand.self, GarbageCollectCommand.self, ScrubCommand.self,
+      ]
+    ),
   ]
+
+  static let commands = groups.flatMap(\.commands) + [CompleteCommand.self]
 
   static let description = CommandDescription(
     "pullbox",
     summary: "Publish digital comics and magazines, and download what was bought",
     discussion: """
       Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not entitled; 4 undetermined,
-      try again; 5 no space; 6 integrity.
+      try again; 5 no space; 6 integrity; 7 not well.
       """,
-    options: CommandContext.options,
-    subcommands: commands.map { $0.description.adding(paragraph: $0.peer.explanation) })
+    options: CommandContext.options
+      + CommandOption.section("Options of commands for this device", CommandContext.agentOptions)
+      + CommandOption.section(
+        "Options of commands that talk to the delivery server", CommandContext.serverOptions),
+    subcommands: groups.flatMap { group in group.commands.map { description(of: $0, under: group.title) } }
+      + [CompleteCommand.description.hidden()])
+
+  private static func description(of command: any Command.Type, under title: String) -> CommandDescription {
+    command.description.adding(paragraph: command.peer.explanation)
+      .listed(under: title, using: Set(command.peer.options.map(\.name)))
+  }
 
   static func run(_ arguments: ParsedArguments) async -> ExitCode {
     guard let command = commands.first(where: { $0.description.name == arguments.subcommands.first }) else {
@@ -37,7 +68,7 @@ enum CommandLineInterface {
     } catch {
       let failure = CommandFailure(error, context: context, peer: command.peer)
       if !failure.message.isEmpty {
-        StandardStream.error.write("pullbox \(command.description.name): \(failure.message)\n")
+        Console.complain(["pullbox \(command.description.name): \(failure.message)"] + failure.details)
       }
       return failure.exitCode
     }

@@ -26,6 +26,7 @@ enum EntryPoint {
   /// with it: nothing may run there.
   static func main() {
     StandardStream.reserve()
+    ProcessEnvironment.silenceDispatch()
     let signals: AsyncStream<ProcessSignal>
     do throws(SystemError) {
       signals = try ProcessSignals.install()

@@ -1,5 +1,5 @@
-import Foundation
 import PullboxTesting
+import SystemCalls
 import Testing
 
 @Suite("How much a daemon says")
@@ -14,7 +14,7 @@ struct LogLevelTests {
       { listen: ["127.0.0.1:0"], state: "\(directory.path("store"))", catalog: "http://127.0.0.1:9",
         serverCredential: "of-the-server-alone" \(variable.isEmpty ? ", logLevel: 'error'" : "") }
       """
-    try Data(text.utf8).write(to: URL(filePath: file))
+    try DurableFile.write(Array(text.utf8).span, to: file, permissions: 0o600)
     let store = try await Daemon.start(
       "pullbox-sandbox", ["--config", file], name: "store", in: directory,
       environment: variable.isEmpty ? [:] : ["PULLBOX_LOG_LEVEL": variable])

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("What the documentation shows")
 struct WalkthroughTests {
-  @Test("the commands of docs/publishing.md print what stands there")
+  @Test("the commands of the pages run as they are written, and print what stands there")
   func publishing() async throws {
     let directory = try TemporaryDirectory()
     let outcome = try await Executables.run(

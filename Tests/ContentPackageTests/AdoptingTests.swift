@@ -34,7 +34,7 @@ struct AdoptingTests {
     }
 
     func fetch(_ count: Int = .max, into area: inout StagingArea) throws -> [Int] {
-      let missing = area.pieces.missingRuns.flatMap { Array($0) }.prefix(count)
+      let missing = area.pieces.missing.prefix(count)
       for index in missing {
         var piece = ReceivedPiece(index: index, layout: newer.layout)
         let range = newer.layout.range(of: index)
@@ -46,8 +46,8 @@ struct AdoptingTests {
     }
 
     func place(_ area: consuming StagingArea) throws {
-      let placed = try area.finish().place(at: folder.directory.path("library/next"))
-      #expect(try placed.verify() == [])
+      try area.finish().place(at: folder.directory.path("library/next"))
+      #expect(try newer.faults(at: folder.directory.path("library/next")) == [])
     }
   }
 
@@ -133,6 +133,39 @@ struct AdoptingTests {
     #expect(new.permissions == 0o444 || old.inode == new.inode)
   }
 
+  @Test("a file that was changed by its older name after it was linked is found; the others are not read")
+  func changedAfterLinking() throws {
+    let versions = try Versions { try $0.write(noise(650_000, seed: 77), to: "p3.jpg") }
+    let operations = FaultyFileOperations()
+    operations.answer { call, _ in call == .clone ? EPERM : nil }
+    let older = try FileDescriptor.open("\(versions.placed)/p1.jpg", .writeOnly)
+    let target = versions.folder.directory.path("library/next")
+    do {
+      var area = try StagingArea.open(at: versions.area, manifest: versions.newer, operations: operations)
+      _ = try area.adopt(from: versions.older, at: versions.placed)
+      _ = try versions.fetch(into: &area)
+      let change: [UInt8] = [1, 2, 3, 4]
+      try older.write(change.span, at: ByteCount(5000))
+      try area.finish().place(at: target)
+    }
+    let check = ContentCheck(versions.newer, at: target)
+    let now = Timestamp(millisecondsSinceEpoch: 0)
+    #expect(try check.run(.lengths, now: now).isWhole)
+    let finding = try check.run(.written, now: now)
+    #expect(finding.faults == [ContentCheck.Fault(path: "p1.jpg", .damaged)])
+    // What was fetched has one name.
+    #expect(finding.bytesRead > .zero)
+    #expect(finding.bytesRead + ByteCount(650_000) <= versions.newer.unpackedLength)
+
+    // Taken over again, it is found before anything is linked.
+    var again = try StagingArea.open(at: versions.area, manifest: versions.newer, operations: operations)
+    _ = try again.adopt(from: versions.older, at: versions.placed)
+    let fetched = try versions.fetch(into: &again)
+    #expect(!fetched.isEmpty)
+    try FileSystem.removeRecursively(target)
+    try versions.place(again)
+  }
+
   @Test("an older file that cannot be read is fetched", arguments: [FileCall.read, .open])
   func unreadable(_ call: FileCall) throws {
     let versions = try Versions { try $0.write(noise(650_000, seed: 77), to: "p3.jpg") }
@@ -167,6 +200,6 @@ struct AdoptingTests {
     let newer = try Sample.builder.describe(file: "\(folder.path)/issue.pdf").manifest
     var area = try StagingArea.open(at: folder.directory.path("area"), manifest: newer)
     #expect(try area.adopt(from: older, at: folder.directory.path("placed")) == .mebibytes(2))
-    #expect(area.pieces.missingRuns.map { Array($0) } == [[1]])
+    #expect(area.pieces.missing == [1])
   }
 }

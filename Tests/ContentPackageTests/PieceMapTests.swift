@@ -38,7 +38,7 @@ struct PieceMapTests {
   @Test("marking counts each piece once and the last one with its own length")
   func marking() {
     var map = PieceMap(layout: PieceLayout(packageLength: ByteCount(Self.mebibyte * 70 + 5)))
-    #expect(map.missingRuns == [0..<71])
+    #expect(map.nextMissingRun(from: 0) == 0..<71)
     map.markVerified(3)
     map.markVerified(3)
     #expect(map.verifiedCount == 1)
@@ -51,49 +51,17 @@ struct PieceMapTests {
     for piece in 0..<71 { map.markVerified(piece) }
     #expect(map.isComplete)
     #expect(map.bytesVerified == ByteCount(Self.mebibyte * 70 + 5))
-    #expect(map.missingRuns.isEmpty)
+    #expect(map.nextMissingRun(from: 0) == nil)
   }
 
-  @Test("neighbours are joined into runs, and runs into byte ranges")
+  @Test("neighbours are joined into runs")
   func runs() {
     var map = PieceMap(layout: PieceLayout(packageLength: ByteCount(Self.mebibyte * 7 + 1)))
     for piece in [1, 2, 5] { map.markVerified(piece) }
-    #expect(map.missingRuns == [0..<1, 3..<5, 6..<8])
-    #expect(map.verifiedRuns == [1..<3, 5..<6])
-    #expect(
-      map.missingByteRanges == [
-        0..<Self.mebibyte, Self.mebibyte * 3..<Self.mebibyte * 5, Self.mebibyte * 6..<Self.mebibyte * 7 + 1,
-      ])
+    #expect(map.nextMissingRun(from: 0) == 0..<1)
     #expect(map.nextMissingRun(from: 1) == 3..<5)
     #expect(map.nextMissingRun(from: 4) == 4..<5)
     #expect(map.nextMissingRun(from: 6, maximumCount: 1) == 6..<7)
     #expect(map.nextMissingRun(from: 8) == nil)
-  }
-
-  @Test("piece i is bit i mod 8 of byte i / 8")
-  func encoding() throws {
-    let layout = PieceLayout(packageLength: .mebibytes(11))
-    var map = PieceMap(layout: layout)
-    for piece in [0, 9, 10] { map.markVerified(piece) }
-    #expect(map.encoded == [0b0000_0001, 0b0000_0110])
-    #expect(try #require(PieceMap(encoded: [1, 6], layout: layout)) == map)
-  }
-
-  @Test("every map survives being written and read", arguments: [1, 7, 8, 9, 63, 64, 65, 2048])
-  func roundTrip(_ count: Int) throws {
-    let layout = PieceLayout(packageLength: .mebibytes(Int64(count)))
-    var map = PieceMap(layout: layout)
-    for piece in stride(from: 0, to: count, by: 3) { map.markVerified(piece) }
-    #expect(map.encoded.count == (count + 7) / 8)
-    #expect(PieceMap(encoded: map.encoded, layout: layout) == map)
-  }
-
-  @Test("a map of another length, or with a bit past the last piece, is none")
-  func refused() {
-    let layout = PieceLayout(packageLength: .mebibytes(11))
-    #expect(PieceMap(encoded: [0], layout: layout) == nil)
-    #expect(PieceMap(encoded: [0, 0, 0], layout: layout) == nil)
-    #expect(PieceMap(encoded: [0, 0b0000_1000], layout: layout) == nil)
-    #expect(PieceMap(encoded: [], layout: PieceLayout(packageLength: .zero)) != nil)
   }
 }

@@ -29,7 +29,8 @@ struct BlockingOrderTests {
           group.addTask { _ = try? await server.release("1.0", of: next) }
         }
         let blocked = try await server.server.collector.database.read { try BlockedContentTable.all(in: $0) }
-        #expect(server.server.revocations.isBlocked(content: digest) == blocked.contains(digest))
+        let isBlocked = server.server.revocations.reason(for: digest) == .contentWithdrawn
+        #expect(isBlocked == blocked.contains(digest))
         #expect(!blocked.contains(digest))
       }
     }

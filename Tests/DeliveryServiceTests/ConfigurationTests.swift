@@ -44,6 +44,15 @@ struct ConfigurationTests {
     #expect(aliases.compactMap(\.key).sorted() == ["collectionGrace", "collectionInterval"])
   }
 
+  @Test("of a scope that there is not the scopes are told that there are, and nothing of the key")
+  func unknownScope() throws {
+    let key = "{name: 'ada', key: 'secret-of-the-operator-ada', scopes: ['secret']}"
+    let error = try #require(throws: ConfigurationError.self) { try load(["--named-operator-key", key]) }
+    #expect(error.message == "one of the scopes is expected here: read, publish, review, admin")
+    #expect(error.subject == "operatorKeys.0.scopes.0")
+    #expect(!error.description.contains("secret"))
+  }
+
   @Test("operator keys and rate classes can be given as options and as variables")
   func tables() throws {
     let key = "{name: 'ada', key: 'secret-of-the-operator-ada', scopes: ['read', 'publish']}"

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import HTTPClient
+import Monitoring
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting

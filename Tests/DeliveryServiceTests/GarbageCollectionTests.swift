@@ -1,3 +1,4 @@
+import BlobStore
 import Commerce
 import CoreTypes
 import Crypto
@@ -120,6 +121,24 @@ struct GarbageCollectionTests {
       let isFinished = try await server.status(grant).state == .finished
       #expect(report.blobs.map(\.digest) == (isFinished ? [.of(package)] : []))
       #expect(try await server.fetch(grant).status == (isFinished ? 404 : 200))
+    }
+  }
+
+  @Test("while a backup is taken nothing is removed; the next collection removes it")
+  func backup() async throws {
+    try await ServerHarness.run(options: ["--collect-withdrawn", "--upload-lifetime", "100s"]) { server in
+      try await server.publish(package)
+      try await withdraw(server)
+      server.clock.advance(by: .seconds(100))
+      let state = BlobDirectory(server.configuration.state)
+      do {
+        let hold = try state.holdRemovals()
+        for _ in 0..<2 { #expect(try await collect(server, grace: 0).blobs.isEmpty) }
+        #expect(try state.list().count == 1)
+        withExtendedLifetime(hold) {}
+      }
+      #expect(try await collect(server, grace: 0).blobs.map(\.digest) == [.of(package)])
+      #expect(try state.list().isEmpty)
     }
   }
 

@@ -51,7 +51,7 @@ struct GrantBatchTests {
 
   @Test("two hundred products of one receipt take one question and one write, and the same again neither")
   func restore() async throws {
-    try await ServerHarness.run { server in
+    try await ServerHarness.run(options: ["--scrub-interval", "0"]) { server in
       let names = products(200)
       try await release(names, in: server)
       let purchases = names.enumerated().map { server.purchase(of: $1, id: "\(1000 + $0)") }
@@ -79,7 +79,7 @@ struct GrantBatchTests {
 
   @Test("a grant that is there already is answered without a write; a device's new key is written")
   func repeated() async throws {
-    try await ServerHarness.run { server in
+    try await ServerHarness.run(options: ["--scrub-interval", "0"]) { server in
       try await release(products(1), in: server)
       let receipt = try server.store.receipt(
         of: [server.purchase(of: "com.example.issue0")], device: server.device.id)
@@ -99,7 +99,7 @@ struct GrantBatchTests {
 
   @Test("what cannot be granted is in the answer, each product by itself, beside what can")
   func mixed() async throws {
-    try await ServerHarness.run { server in
+    try await ServerHarness.run(options: ["--scrub-interval", "0"]) { server in
       try await release(products(3), in: server)
       let receipt = try server.store.receipt(
         of: [
@@ -120,7 +120,7 @@ struct GrantBatchTests {
 
   @Test("the store is not asked where no product could be granted, whatever was bought")
   func unknownProducts() async throws {
-    try await ServerHarness.run { server in
+    try await ServerHarness.run(options: ["--scrub-interval", "0"]) { server in
       let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
       let answer = try await grants(["com.example.a", "com.example.b"], receipt, in: server)
       #expect(answer.status == 200)
@@ -131,7 +131,7 @@ struct GrantBatchTests {
 
   @Test("what is wrong with the receipt is one refusal of the whole")
   func foreignReceipt() async throws {
-    try await ServerHarness.run { server in
+    try await ServerHarness.run(options: ["--scrub-interval", "0"]) { server in
       try await release(products(2), in: server)
       let receipt = try server.store.receipt(
         of: [server.purchase()], device: try #require(DeviceIdentifier("another-device")))
@@ -149,7 +149,7 @@ struct GrantBatchTests {
       "\"products\":[" + (0...200).map { "\"a\($0)\"" }.joined(separator: ",") + "]",
     ])
   func malformed(members: String) async throws {
-    try await ServerHarness.run { server in
+    try await ServerHarness.run(options: ["--scrub-interval", "0"]) { server in
       let body = Array("{\"receipt\":\"AAAA\",\"device\":{\"id\":\"d\"},\(members)}".utf8)
       let problem = try await server.problem {
         _ = try await server.api.exchange("POST", "/v1/grants", bytes: body)

@@ -1,4 +1,5 @@
 import HTTPServer
+import Monitoring
 import PullboxAPI
 import PullboxTesting
 import Testing

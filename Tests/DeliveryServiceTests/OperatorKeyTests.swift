@@ -63,15 +63,21 @@ struct OperatorKeyTests {
     #expect(read.keys.map { $0.secret.matches(secret) } == [true, false])
   }
 
-  @Test("a key that could be guessed is refused, one of 22 characters is taken with a warning")
+  @Test("a key that could be guessed is refused, one of 128 bits is taken with a warning")
   func lengths() throws {
-    let short = try refusal(["--operator-key", String(repeating: "k", count: 21)])
-    #expect(short?.contains("fewer than 22 characters") == true)
-    #expect(short?.contains("kkk") == false)
+    // 31 hexadecimal digits, 21 of base64url, and many of one kind.
+    for weak in [
+      "0123456789abcdef0123456789abcde", "Zx81-pQ_cV7tR2mL9kYw0", String(repeating: "kq", count: 40),
+    ] {
+      let message = try refusal(["--operator-key", weak])
+      #expect(message?.contains("could be guessed") == true, "\(weak)")
+      #expect(message?.contains(weak) == false)
+    }
     let named = try refusal(["--named-operator-key", "{name: 'ada', key: 'short', scopes: ['read']}"])
     #expect(named?.contains("ada") == true && named?.contains("short'") == false)
-    let keyring = try load(["--operator-key", String(repeating: "k", count: 22)]).keyring()
-    #expect(keyring.plain == ["operator"])
+    for strong in ["0123456789abcdef0123456789abcdef", "Zx81-pQ_cV7tR2mL9kYw0A"] {
+      #expect(try load(["--operator-key", strong]).keyring().plain == ["operator"])
+    }
   }
 
   @Test("equal keys and names are refused, wherever they stand and however they are written")

@@ -66,6 +66,8 @@ struct PackageScrubberTests {
           == [flipped.digest: .damaged, cut.digest: .damaged, lost.digest: .missing])
       #expect(!report.faults.contains { $0.digest == kept.digest })
       #expect(try await metric("pullbox_packages_damaged", server) == 3)
+      #expect(try await metric("pullbox_packages_waiting_for_check", server) == 0)
+      #expect(try await metric("pullbox_package_last_check_timestamp_seconds", server) != nil)
       #expect(
         try await server.client.send(ClientRequest(method: "GET", url: server.api.url("/readyz"))).status
           == 200)
@@ -79,13 +81,131 @@ struct PackageScrubberTests {
     }
   }
 
+  private func flip(_ digest: SHA256Digest, _ server: ServerHarness) throws {
+    let file = try FileDescriptor.open(path(of: digest, server), .readWrite)
+    let byte: [UInt8] = [bytes[2_000_000] ^ 1]
+    try file.write(byte.span, at: ByteCount(2_000_000))
+  }
+
+  private func code(_ body: () async throws -> Void) async throws -> ProblemCode? {
+    do {
+      try await body()
+      return nil
+    } catch APICallError.problem(let problem) {
+      #expect((60...90).contains(problem.retryAfterSeconds ?? 0))
+      return problem.code
+    }
+  }
+
+  @Test("nothing of a damaged package is sent, granted or renewed, also by the next server (M12, K20)")
+  func notSent() async throws {
+    let directory = try TemporaryDirectory()
+    try await ServerHarness.run(in: directory) { server in
+      let damaged = try await server.publish(bytes)
+      let other = try await server.publish(bytes + [1], as: "com.example.other")
+      let grant = try await server.grantForPurchase()
+      #expect(try await server.fetch(grant).status == 200)
+      try flip(damaged.digest, server)
+      #expect(try await scrub(server).faults.map(\.digest) == [damaged.digest])
+
+      // Of a ticket that the loops have verified before.
+      #expect(try await server.fetch(grant).status == 503)
+      #expect(try await code { _ = try await server.grantForPurchase() } == .contentDamaged)
+      #expect(
+        try await code {
+          _ = try await server.renew(grant)
+        } == .contentDamaged)
+      let receipt = try server.store.receipt(
+        of: [server.purchase(of: "com.example.other", id: "2")], device: server.device.id)
+      let whole = try await server.grant("com.example.other", receipt: receipt).value
+      #expect(whole.download.digest == other.digest)
+      #expect(try await server.fetch(whole).status == 200)
+    }
+    try await ServerHarness.run(in: directory) { server in
+      let answer = try await code { _ = try await server.grantForPurchase() }
+      #expect(answer == .contentDamaged)
+    }
+  }
+
+  @Test("bodies of a package that is found damaged end, others go on (M12)")
+  func runningBodies() async throws {
+    let large = [UInt8](repeating: 7, count: 32 << 20)
+    try await ServerHarness.run { server in
+      let record = try await server.publish(large)
+      let reader = try await server.slowReader(of: try await server.grantForPurchase())
+      try flip(record.digest, server)
+      #expect(try await scrub(server).faults.count == 1)
+      var rest = 0
+      await #expect(throws: (any Error).self) {
+        while true {
+          let bytes = try await reader.receive()
+          guard !bytes.isEmpty else { throw EndOfBody() }
+          rest += bytes.count
+        }
+      }
+      #expect(rest < large.count - 1000)
+    }
+  }
+
+  private struct EndOfBody: Error {}
+
+  @Test("the same bytes uploaded again are delivered at once, whether their loss was noticed or not (M12)")
+  func uploadedAgain() async throws {
+    try await ServerHarness.run { server in
+      let record = try await server.publish(bytes)
+      let grant = try await server.grantForPurchase()
+      for isNoticed in [true, false] {
+        try flip(record.digest, server)
+        if isNoticed { #expect(try await scrub(server).faults.count == 1) }
+        let again = try await server.submit(bytes, as: "com.example.issue1", version: "1.0")
+        #expect(again.digest == record.digest)
+        #expect(try await server.fetch(grant).body == bytes)
+        #expect(try await report(server).faults.isEmpty)
+      }
+    }
+  }
+
+  @Test("a file that another process puts in the place of a damaged one is noticed and delivered (M12)")
+  func repairedBeside() async throws {
+    try await ServerHarness.run { server in
+      let record = try await server.publish(bytes)
+      let grant = try await server.grantForPurchase()
+      let backups = BackupDirectory(server.directory.path("backups"))
+      _ = try Backup(state: server.configuration.state, directory: backups).run()
+      let scrubber = server.server.scrubber
+      for isLost in [false, true] {
+        if isLost {
+          try FileSystem.removeFile(path(of: record.digest, server))
+        } else {
+          try flip(record.digest, server)
+        }
+        #expect(try await scrub(server).faults.map(\.fault) == [isLost ? .missing : .damaged])
+        let checks = await scrubber.checks
+        try await scrubber.lookAtFaulty()
+        // It is still the same file: it is not read again.
+        #expect(await scrubber.checks == checks)
+        #expect(
+          try PackageRepair(state: server.configuration.state, directory: backups).repair(record.digest))
+        try await scrubber.lookAtFaulty()
+        #expect(try await report(server).faults.isEmpty)
+        #expect(try await server.fetch(grant).body == bytes)
+      }
+    }
+  }
+
   @Test("a package that a request finds missing is written down at once")
   func missingAtRequest() async throws {
     try await ServerHarness.run { server in
       let record = try await server.publish(bytes)
       let grant = try await server.grantForPurchase()
       try FileSystem.rename(path(of: record.digest, server), to: server.directory.path("aside"))
-      for _ in 0..<2 { #expect(try await server.fetch(grant).status == 404) }
+      for _ in 0..<2 {
+        let answer = try await server.fetch(grant)
+        #expect(answer.status == 503)
+        let seconds = try #require(answer.headers["Retry-After"].flatMap { Int($0) })
+        #expect((60...90).contains(seconds))
+        #expect(String(decoding: answer.body, as: UTF8.self).contains("content-damaged"))
+      }
       #expect(try await report(server).faults.map(\.fault) == [.missing])
       #expect(try await metric("pullbox_packages_damaged", server) == 1)
     }

@@ -85,6 +85,20 @@ struct PackageShelfTests {
     #expect(try await contents(digest, on: shelf) == bytes)
   }
 
+  @Test("what comes takes the place of a package whose file was damaged meanwhile (M12)")
+  func replacesDamaged() async throws {
+    let digest = SHA256Digest.of(bytes)
+    _ = try await incoming.put(try await received(bytes, "a"), as: digest)
+    let name = digest.hexadecimal
+    let path = directory.path("blobs/\(name.prefix(2))/\(name.dropFirst(2))")
+    try FileDescriptor.open(path, .readWrite).truncate(to: ByteCount(10))
+    let open = try await incoming.open(digest)
+    _ = try await incoming.put(try await received(bytes, "b"), as: digest)
+    #expect(try await contents(digest, on: incoming) == bytes)
+    let held = try Self.read(open)
+    #expect(held.count == 10)
+  }
+
   @Test("bytes of another digest are refused, and nothing is there", arguments: Kind.allCases)
   func otherDigest(kind: Kind) async throws {
     let shelf = try shelf(kind)

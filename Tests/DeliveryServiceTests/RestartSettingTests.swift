@@ -52,6 +52,7 @@ struct RestartSettingTests {
     Change("collectWithdrawn") { $0.collectWithdrawn = true },
     Change("historyRetention") { $0.historyRetention = ConfigurationDuration(.seconds(77)) },
     Change("callRetention") { $0.callRetention = ConfigurationDuration(.seconds(77)) },
+    Change("diagnostics") { $0.diagnostics.toggle() },
     Change("accessLog") { $0.accessLog = "/var/log/another" },
   ]
 
@@ -67,13 +68,17 @@ struct RestartSettingTests {
     return try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed)
   }
 
+  private func restarts(of new: DeliveryConfiguration, since old: DeliveryConfiguration) -> [String] {
+    new.keysThatNeedRestart(since: old, options: DeliveryConfiguration.command.options)
+  }
+
   @Test("each is told by its key when it has changed, and no other is", arguments: changes)
   func change(_ change: Change) throws {
     let old = try configuration()
     var new = old
     change.make(&new)
-    #expect(new.settingsThatNeedRestart(since: old) == [change.key])
-    #expect(new.settingsThatNeedRestart(since: new) == [])
+    #expect(restarts(of: new, since: old) == [change.key])
+    #expect(restarts(of: new, since: new) == [])
   }
 
   @Test("TLS where there was none is told, and so is its end")
@@ -81,8 +86,8 @@ struct RestartSettingTests {
     let new = try configuration()
     var old = new
     old.tls = nil
-    #expect(new.settingsThatNeedRestart(since: old) == ["tls.certificate", "tls.key"])
-    #expect(old.settingsThatNeedRestart(since: new) == ["tls.certificate", "tls.key"])
+    #expect(restarts(of: new, since: old) == ["tls.certificate", "tls.key"])
+    #expect(restarts(of: old, since: new) == ["tls.certificate", "tls.key"])
   }
 
   @Test("there is no setting that a reload neither applies nor tells to need a restart")
@@ -104,6 +109,6 @@ struct RestartSettingTests {
     new.limits.bodiesPerGrant = 7
     new.trustedProxies = ["10.0.0.0/8"]
     new.accelRedirectPrefix = "/blobs/"
-    #expect(new.settingsThatNeedRestart(since: old) == [])
+    #expect(restarts(of: new, since: old) == [])
   }
 }

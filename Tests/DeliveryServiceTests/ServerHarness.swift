@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import Database
 import HTTPClient
+import Monitoring
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
@@ -166,7 +167,9 @@ final class ServerHarness: Sendable {
     _ grant: GrantResponse, ticket: String? = nil, headers: [(String, String)] = []
   ) async throws -> ClientResponse {
     let url = api.url(grant.download.contentURL, query: [("ticket", ticket ?? grant.download.ticket)])
-    return try await client.send(ClientRequest(method: "GET", url: url, headers: headers))
+    var request = ClientRequest(method: "GET", url: url, headers: headers)
+    request.maximumResponseLength = .mebibytes(8)
+    return try await client.send(request)
   }
 
   /// A connection that asked for the content and read the head and the first bytes of the answer, and no more.

@@ -21,6 +21,23 @@ struct StatementCostTests {
   /// Statements that nothing here runs, by how they begin, and why that is no loss.
   private static let notRun: [(beginning: String, reason: String)] = [
     ("SELECT 1 AS one", "it asks nothing of a table"),
+    (
+      "SELECT digest FROM package_checks WHERE fault",
+      "by index, in the scrubber's own time; PackageScrubberTests run it"
+    ),
+    ("SELECT min(scheduled_at)", "by index, in the scheduler's own time; ReleaseSchedulerTests run it"),
+    (
+      "SELECT FROM versions WHERE scheduled_at",
+      "by index, in the scheduler's own time; ReleaseSchedulerTests run it"
+    ),
+    ("SELECT DISTINCT digest, length FROM uploads", "of a backup, over the open uploads; BackupTests run it"),
+    ("SELECT digest, document FROM manifests", "of a check, over every manifest; StateCheckTests run it"),
+    ("SELECT digest, max(length) AS length", "of a backup, over every version; BackupTests run it"),
+    ("SELECT product, version FROM versions WHERE digest", "of a check, by index; StateCheckTests run it"),
+    (
+      "SELECT product, version FROM versions WHERE manifest_digest",
+      "of a check, over every version; StateCheckTests run it"
+    ),
     ("UPDATE outbox SET next_attempt", "by the row's number; OutboxTests run it"),
     ("DELETE FROM package_checks", "by the package's digest, when its version has gone"),
     ("DELETE FROM uploads WHERE addressed", "once at the start, over the open uploads; TusTests run it"),

@@ -48,6 +48,22 @@ struct CertificateTests {
     await server.server.drain()
   }
 
+  @Test("the end of the certificate in use is that of the file, and a reload's from then on")
+  func expiry() async throws {
+    let directory = try TemporaryDirectory()
+    let certificate = try await TestCertificate(named: "first", in: directory, days: 2)
+    let server = try SecureServer(certificate, respond: echo)
+    func days() throws -> Double {
+      (try #require(server.server.certificateExpiry) - SystemWallClock().now()).inSeconds / 86_400
+    }
+    #expect((1.99...2.001).contains(try days()))
+    try replace(certificate, by: try await TestCertificate(named: "second", in: directory, days: 90))
+    #expect(try days() < 2.001)
+    try server.server.reloadCertificates()
+    #expect((89.99...90.001).contains(try days()))
+    await server.server.drain()
+  }
+
   @Test("a bad file leaves the old certificate, and the error names it")
   func badReload() async throws {
     let directory = try TemporaryDirectory()

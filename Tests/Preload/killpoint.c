@@ -1,7 +1,7 @@
 // Preloaded into a daemon under test: counts the steps by which a process leaves something behind (writes to files, syncs,
 // renames, links, removals, truncations, new files and directories), over all threads, and ends the process with SIGKILL
 // before the one whose number the environment gives; with KILLPOINT_ERRNO that step fails with this errno instead, and the
-// process goes on. Counting starts once the file KILLPOINT_ARMED exists; with KILLPOINT_LOG every step counted is a line
+// process goes on; with KILLPOINT_DELAY each step takes so many milliseconds longer, as on a slow card. Counting starts once the file KILLPOINT_ARMED exists; with KILLPOINT_LOG every step counted is a line
 // there. KILLPOINT_KINDS narrows the steps down: a word of letters, see `take`.
 
 #define _GNU_SOURCE
@@ -53,8 +53,10 @@ static int take(char kind, const char *name) {
       for (;;) pause();
     }
   }
+  const char *delay = is_armed ? getenv("KILLPOINT_DELAY") : NULL;
   int saved = errno;
   pthread_mutex_unlock(&lock);
+  if (delay) usleep((useconds_t)atol(delay) * 1000);
   errno = saved;
   return fails;
 }

@@ -21,7 +21,7 @@ struct DocumentedExamplesTests {
 
   @Test(
     "the body of every curl command has the members of its type, and no other",
-    arguments: [("running.md", 4), ("sandbox-store.md", 2)])
+    arguments: [("running.md", 2), ("sandbox-store.md", 2)])
   func curl(document: String, count: Int) throws {
     let text = try Self.document(document).replacing("\\\n", with: " ")
     var checked = 0

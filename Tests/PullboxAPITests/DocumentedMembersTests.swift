@@ -17,7 +17,7 @@ struct DocumentedMembersTests {
     ("ProductListing.ListedPrice", "amount currency formatted"),
     ("EntitlementsRequest", "store receipt device"),
     ("EntitlementsResponse", "products"),
-    ("EntitledProduct", "product version length because state"),
+    ("EntitledProduct", "product version length because state publicationDate"),
     ("GrantRequest", "store receipt product device version"),
     ("Proof", "store receipt signedTransaction purchaseToken"),
     ("Device", "id publicKey"),
@@ -52,16 +52,17 @@ struct DocumentedMembersTests {
     ("ReceiptResponse", "receipt"),
     // The agent.
     ("AgentPurchaseRequest", "product quantity"),
+    ("AgentRestoreRequest", "products order limit"),
     ("AgentRestoreResponse", "products"),
     ("AgentDownloadChange", "priority"),
     ("AgentTransactionsResponse", "transactions"),
-    ("AgentTransaction", "id product state step reason error downloads"),
+    ("AgentTransaction", "id product state step reason error downloads title"),
     ("DownloadsResponse", "downloads"),
     (
       "DownloadStatus",
       """
       id product version state reason bytesVerified bytesTotal bytesReceived progress timeRemaining speed error \
-      contentPath notBefore cause space bytesNeeded bytesReused
+      contentPath notBefore cause space bytesNeeded bytesReused title
       """
     ),
     ("LibraryResponse", "items"),
@@ -86,10 +87,12 @@ struct DocumentedMembersTests {
 
   private func check(_ members: [String: Any], isTable: Bool) throws {
     let dates: Set<String> = [
-      "at", "checked", "created", "changed", "done", "expires", "expiresDate", "finishedDate", "lastOpened",
+      "at", "checked", "created", "changed", "done", "expires", "expiresDate", "finishedDate", "lastAsked",
+      "lastOpened",
       "lastSuccess", "notBefore",
       "nextAttempt", "parked", "placedAt",
       "publicationDate", "purchaseDate", "released", "serverTime", "since", "started", "ticketExpires",
+      "time",
     ]
     let digests: Set<String> = ["digest", "manifestDigest", "keyId"]
     let date = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/

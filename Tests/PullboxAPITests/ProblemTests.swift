@@ -50,7 +50,7 @@ struct ProblemTests {
     460 checksum-mismatch
     500 internal-error
     501 not-implemented
-    503 catalogue-unavailable library-offline store-unavailable unavailable
+    503 catalogue-unavailable content-damaged library-offline store-unavailable unavailable
     505 version-not-supported
     507 insufficient-storage out-of-space
     """

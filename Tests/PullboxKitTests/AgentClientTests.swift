@@ -130,6 +130,31 @@ struct AgentClientTests {
     #expect(double.requests == ["POST /v1/downloads/d1/pause"])
   }
 
+  @Test("progress from before the list takes no download back")
+  func olderProgress() async throws {
+    double.list(downloads: [try Sample.download(verified: 96 << 20, total: 200 << 20)])
+    double.script([
+      try [60, 80, 102, 101].map {
+        try AgentDouble.text(.download(try Sample.download(verified: $0 << 20, total: 200 << 20)))
+      } + [try AgentDouble.text(.download(try Sample.download(.finished, "placed", verified: 200 << 20)))]
+    ])
+    try await withAgent { agent in
+      var seen: [Int64] = []
+      try await agent.follow(clock: ImmediateClock()) { update in
+        switch update {
+        case .snapshot(_, let downloads): seen += downloads.map { $0.bytesReceived.rawValue >> 20 }
+        case .event(.download(let download)):
+          seen.append(download.bytesReceived.rawValue >> 20)
+          if download.state.isFinal { return .stop }
+        case .event, .lost: break
+        }
+        return .continue
+      }
+      // What comes after the stream has caught up is the agent's own word, whatever it is.
+      #expect(seen == [96, 102, 101, 200])
+    }
+  }
+
   @Test("a follower gets the whole state again after every reconnection, until it stops")
   func following() async throws {
     double.list(transactions: [try Sample.transaction()], downloads: [try Sample.download()])

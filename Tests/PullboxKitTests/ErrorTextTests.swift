@@ -13,8 +13,13 @@ import Testing
   @Test("a failed call says in a sentence what happened") func calls() {
     let refused = HTTPClientError(code: .connectionFailed, message: "connection refused", isRetryable: true)
     #expect(text(APICallError.unreachable(refused)) == "connection refused")
-    let page = APICallError.unexpectedResponse(status: 502, detail: "<html>")
-    #expect(text(page) == "an answer that is not understood (status 502): <html>")
+    let other = APICallError.unexpectedResponse(status: 200, detail: "no member 'id'")
+    #expect(text(other) == "an answer that is not understood (status 200): no member 'id'")
+    let page = APICallError.unexpectedResponse(status: 502, detail: "<html>", isPage: true)
+    #expect(text(page) == "a proxy before the service does not reach it (status 502)")
+    let portal = APICallError.unexpectedResponse(status: 200, detail: "<html>", isPage: true)
+    #expect(
+      text(portal) == "the answer is not the service's own; a proxy or another server gave it (status 200)")
     let problem = Problem(.stateConflict, "the download is finished")
     #expect(text(APICallError.problem(problem)) == problem.description)
     #expect(problem.description.contains("the download is finished"))

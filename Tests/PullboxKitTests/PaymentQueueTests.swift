@@ -67,6 +67,42 @@ struct PaymentQueueTests {
       ])
   }
 
+  /// Brings the agent back once it was missed so often.
+  private final class Patience: PaymentQueueObserver {
+    let double: AgentDouble
+    let story = Mutex<[Bool]>([])
+
+    init(_ double: AgentDouble) { self.double = double }
+
+    func paymentQueue(_ queue: PaymentQueue, updated transactions: [PaymentTransaction]) async {}
+
+    func paymentQueue(_ queue: PaymentQueue, isConnected: Bool) async {
+      let count = story.withLock { story in
+        story.append(isConnected)
+        return story.count
+      }
+      guard count == 41 else { return }
+      double.script([[]])
+      double.refuseEvents(with: Problem(.forbidden))
+    }
+  }
+
+  @Test("an agent that is away for long is waited for, and found again (R21)") func patience() async throws {
+    let double = AgentDouble()
+    double.script([[]])
+    double.refuseEvents(with: Problem(.unavailable))
+    let directory = try TemporaryDirectory()
+    let path = directory.path("agent.sock")
+    let observer = Patience(double)
+    try await withServer(double, at: .unix(path: path)) { _ in
+      let queue = PaymentQueue(try AgentClient(socketPath: path))
+      queue.add(observer: observer)
+      await #expect(throws: (any Error).self) { try await queue.run(clock: ImmediateClock()) }
+    }
+    let story = observer.story.withLock { $0 }
+    #expect(story == [true] + Array(repeating: false, count: 40) + [true, false])
+  }
+
   @Test(
     "a transaction's state is the store's until the agent has finished it",
     arguments: [

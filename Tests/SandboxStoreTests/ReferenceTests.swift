@@ -1,5 +1,7 @@
 import Database
 import PullboxTesting
+import ServiceRuntime
+import SystemCalls
 import Testing
 
 @testable import SandboxStore
@@ -19,8 +21,35 @@ struct ReferenceTests {
 
   @Test("the store's part of docs/configuration.md is what its options say")
   func configuration() throws {
-    let made = ConfigurationReference.markdown(SandboxCommand.description, canReload: false)
+    let made = ConfigurationReference.markdown(SandboxCommand.description)
     let written = try RepositoryFile("docs/configuration.md").part("pullbox-sandbox")
     #expect(RepositoryFile.isSame(written, made), "it should be:\n\(made)")
+  }
+
+  @Test("deploy/samples/sandbox.json5 is what --print-sample prints")
+  func sample() throws {
+    let made = ConfigurationSample(SandboxCommand.description).text
+    let written = try RepositoryFile("deploy/samples/sandbox.json5").text
+    #expect(RepositoryFile.isSame(written, made), "it should be:\n\(made)")
+  }
+
+  @Test("the sample has no fault and changes nothing, and neither has any of its keys when it counts")
+  func sampleIsGood() throws {
+    let directory = try TemporaryDirectory()
+    func report(_ sample: ConfigurationSample) throws -> ConfigurationReport<SandboxConfiguration> {
+      let path = directory.path("sample.json5")
+      try DurableFile.write(Array(sample.text.utf8).span, to: path)
+      let parser = ArgumentParser(SandboxCommand.description, environment: [:])
+      guard case .run(let parsed) = try parser.parse(["--config", path]) else { throw UsageError("help") }
+      return ConfigurationReport(parsed)
+    }
+    #expect(try report(ConfigurationSample(SandboxCommand.description)).faults == [])
+    let keys = try report(ConfigurationSample(SandboxCommand.description, keysCount: true))
+    // The files and the names that examples speak of are not on this machine.
+    let others = keys.faults.filter {
+      !["tls.", "operatorKeyFile", "control", "accountTokenFile", "serverCA", "storeCA", "serverPin"]
+        .contains(where: $0.subject.hasPrefix)
+    }
+    #expect(others == [])
   }
 }

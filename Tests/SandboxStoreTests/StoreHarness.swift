@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import HTTPServer
+import Monitoring
 import PullboxAPI
 import PullboxAPIServer
 import PullboxTesting
@@ -63,7 +64,9 @@ final class StoreHarness: Sendable {
         authority: try Self.authority.get(), bundleIdentifier: "com.example.pullbox", clock: clock),
       clock: clock, limits: limits)
     router = StoreRoutes(
-      store: store, serverCredential: SecretDigest(of: Self.credential), log: Log(output: { _ in })
+      store: store, serverCredential: SecretDigest(of: Self.credential), log: Log(output: { _ in }),
+      metrics: ServiceMetrics(
+        server: WeakServerReference(), database: database, directories: [:], sources: [store])
     ).router()
   }
 

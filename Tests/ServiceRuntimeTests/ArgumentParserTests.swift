@@ -166,7 +166,7 @@ struct ArgumentParserTests {
           --json        One object per line (variable PULLBOX_JSON)
           -h, --help    Show this help
 
-        'pullbox COMMAND --help' describes a command.
+        'pullbox help COMMAND' describes a command.
 
         """)
     #expect(
@@ -182,7 +182,7 @@ struct ArgumentParserTests {
           -q, --quiet       Print nothing
           -h, --help        Show this help
 
-        Options of every command:
+        Common options:
           --server URL  The delivery server (variable PULLBOX_SERVER, default
                         http://127.0.0.1:8080)
           --json        One object per line (variable PULLBOX_JSON)

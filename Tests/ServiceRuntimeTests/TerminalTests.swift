@@ -94,7 +94,7 @@ struct TerminalTests {
 
   @Test("a label cannot move the cursor")
   func control() {
-    #expect(ProgressLine(label: "a\u{1b}[2Jb\nc", done: .zero).plain == "a[2Jbc: 0 B")
+    #expect(ProgressLine(label: "a\u{1b}[2Jb\nc", done: .zero).plain == "a[2Jb c: 0 B")
   }
 
   @Test(

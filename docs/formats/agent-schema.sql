@@ -16,7 +16,8 @@ CREATE TABLE content_jobs (
   bytes_verified INTEGER NOT NULL,
   bytes_received INTEGER NOT NULL,
   bytes_wasted INTEGER NOT NULL,
-  failed_at INTEGER
+  failed_at INTEGER,
+  bytes_reused INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE downloads (
@@ -39,7 +40,8 @@ CREATE TABLE downloads (
   cause TEXT,
   not_before INTEGER,
   created_at INTEGER,
-  ended_at INTEGER
+  ended_at INTEGER,
+  bytes_reused INTEGER
 ) STRICT;
 CREATE INDEX downloads_by_end ON downloads (ended_at);
 CREATE INDEX downloads_by_state ON downloads (state, sequence);
@@ -71,6 +73,11 @@ CREATE TABLE publisher_keys (
   product TEXT NOT NULL,
   key_id TEXT NOT NULL,
   PRIMARY KEY (product, key_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE services (
+  name TEXT PRIMARY KEY,
+  value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE transactions (

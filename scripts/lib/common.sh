@@ -31,6 +31,9 @@ check_port_base() {
 
 is_port_taken() { (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
+# What --version says beside the version: Package.swift reads it. Empty outside a checkout, and where a script says so.
+export PULLBOX_COMMIT=${PULLBOX_COMMIT-$(git -C "$root" describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null || true)}
+
 # Builds everything but the tests. On a terminal the compiler's progress shows; elsewhere its output only when it fails.
 build() {
   command -v swift >/dev/null || fail "the Swift toolchain is needed: https://www.swift.org/install/linux"

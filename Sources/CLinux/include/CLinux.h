@@ -74,9 +74,17 @@ int64_t clinux_modification_nanoseconds(const struct stat *status);
 int64_t clinux_change_time(const struct stat *status);
 int64_t clinux_access_time(const struct stat *status);
 
+// localtime_r(3) and strftime(3) by the time zone of TZ; `tm` belongs to more than one C module. 0 when the buffer is too small.
+size_t clinux_format_local_time(int64_t seconds, const char *format, char *buffer, size_t capacity);
+
+// The commit that the build was told of; empty where it was told none.
+const char *clinux_build_commit(void);
+
 // fallocate and O_NOATIME need _GNU_SOURCE. Takes room for a file of that length; unlike posix_fallocate it never writes.
 int clinux_fallocate(int descriptor, off_t length);
 extern const int clinux_open_no_access_time;
+// O_DIRECT needs _GNU_SOURCE. Sets or clears it on an open file; -1 and errno where the file system does not have it.
+int clinux_set_direct(int descriptor, bool is_direct);
 
 extern const unsigned int clinux_rename_noreplace;
 extern const unsigned int clinux_rename_exchange;

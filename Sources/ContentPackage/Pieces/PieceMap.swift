@@ -1,7 +1,7 @@
 public import CoreTypes
 
-/// Which pieces of a package are verified and written: one bit each. It is a value; its owner persists
-/// ``encoded`` before relying on it after a restart.
+/// Which pieces of a package are verified and written: one bit each. A value, in memory alone: the
+/// staging area says what is there.
 public struct PieceMap: Hashable, Sendable {
   /// The pieces that the map is of.
   public let layout: PieceLayout
@@ -18,23 +18,6 @@ public struct PieceMap: Hashable, Sendable {
   /// With nothing verified.
   public init(_ manifest: Manifest) {
     self.init(layout: manifest.layout)
-  }
-
-  /// From ``encoded``. Nil when `bytes` are not the map of a package of this layout: another length, or a bit beyond the
-  /// last piece.
-  public init?(encoded bytes: some Collection<UInt8>, layout: PieceLayout) {
-    guard bytes.count == (layout.count + 7) / 8 else { return nil }
-    self.init(layout: layout)
-    for (index, byte) in bytes.enumerated() {
-      words[index / 8] |= UInt64(byte) << UInt64(index % 8 * 8)
-    }
-    if layout.count % 64 != 0, let last = words.last, last >> UInt64(layout.count % 64) != 0 { return nil }
-    verifiedCount = words.reduce(0) { $0 + $1.nonzeroBitCount }
-  }
-
-  /// ⌈pieces ÷ 8⌉ bytes; piece `i` is bit `i mod 8`, the lowest first, of byte `i ÷ 8`. Unused bits are zero.
-  public var encoded: [UInt8] {
-    (0..<(layout.count + 7) / 8).map { UInt8(truncatingIfNeeded: words[$0 / 8] >> UInt64($0 % 8 * 8)) }
   }
 
   /// Whether that piece is verified. Traps unless the layout has it.
@@ -76,15 +59,6 @@ public struct PieceMap: Hashable, Sendable {
 }
 
 extension PieceMap {
-  /// Runs of pieces that are still to be fetched, in order, neighbors joined.
-  public var missingRuns: [Range<Int>] { runs(verified: false) }
-
-  /// Runs of pieces that are verified, in order, neighbors joined.
-  public var verifiedRuns: [Range<Int>] { runs(verified: true) }
-
-  /// The bytes of the package still to be fetched, as the ranges of requests.
-  public var missingByteRanges: [Range<Int64>] { missingRuns.map { layout.range(of: $0) } }
-
   /// The first run of missing pieces at or after `piece`, at most `maximumCount` long; nil when none is missing there.
   public func nextMissingRun(from piece: Int, maximumCount: Int = .max) -> Range<Int>? {
     var start = piece
@@ -93,20 +67,5 @@ extension PieceMap {
     var end = start + 1
     while end < layout.count, end - start < maximumCount, !isVerified(end) { end += 1 }
     return start..<end
-  }
-
-  private func runs(verified: Bool) -> [Range<Int>] {
-    var runs: [Range<Int>] = []
-    var start: Int?
-    for piece in 0..<layout.count {
-      if isVerified(piece) == verified {
-        start = start ?? piece
-      } else if let first = start {
-        runs.append(first..<piece)
-        start = nil
-      }
-    }
-    if let first = start { runs.append(first..<layout.count) }
-    return runs
   }
 }

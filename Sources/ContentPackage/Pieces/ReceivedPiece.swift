@@ -13,7 +13,8 @@ public struct ReceivedPiece: Sendable {
   public init(index: Int, layout: PieceLayout, reusing buffer: consuming [UInt8] = []) {
     self.index = index
     length = layout.length(of: index)
-    bytes = buffer
+    // Moved: with a second owner the buffer would be made anew.
+    bytes = consume buffer
     bytes.removeAll(keepingCapacity: true)
     bytes.reserveCapacity(length)
   }

@@ -1,6 +1,6 @@
 public import CoreTypes
 import Crypto
-import SystemCalls
+public import SystemCalls
 
 /// What a placed file was when its bytes were last read and right: while it is the same, so are they.
 public struct FileStamp: Hashable, Sendable {
@@ -15,11 +15,13 @@ public struct FileStamp: Hashable, Sendable {
     self.changed = changed
   }
 
-  /// Nil for a file that was changed so shortly before `now` that a later change could bear the same time.
-  init?(_ status: borrowing FileStatus, now: Timestamp) {
-    // Whole seconds are a sign of a file system that keeps no finer ones (vfat: two).
-    let margin: Int64 = status.changed % 1_000_000_000 == 0 ? 2_000_000_000 : 100_000_000
-    guard status.changed < now.millisecondsSinceEpoch &* 1_000_000 &- margin else { return nil }
+  /// Nil for a file that was changed so shortly before `now` that a later change could bear the same time: less than `margin`,
+  /// or two seconds where the file system seems to keep whole ones.
+  init?(_ status: borrowing FileStatus, now: Timestamp, margin: Duration = .milliseconds(100)) {
+    // vfat keeps even ones.
+    let isCoarse = status.changed % 1_000_000_000 == 0
+    let oldest = now - (isCoarse ? .seconds(2) : margin)
+    guard status.changed < oldest.millisecondsSinceEpoch &* 1_000_000 else { return nil }
     self.init(inode: status.inode, changed: status.changed)
   }
 }
@@ -27,6 +29,8 @@ public struct FileStamp: Hashable, Sendable {
 /// The stamps of placed content, one for each file of its manifest and in that order; nil where a file has to be read.
 public struct FileStamps: Hashable, Sendable {
   static let stampLength = 16
+  /// Linux dates changes by a clock that ticks every 10 ms, or more often: after so long it has ticked.
+  public static let tick: Duration = .milliseconds(20)
 
   /// One for each file.
   public internal(set) var stamps: [FileStamp?]
@@ -45,6 +49,16 @@ public struct FileStamps: Hashable, Sendable {
       let changed = Int64(bitPattern: Self.word(bytes[start + 8..<start + 16]))
       return inode == 0 && changed == 0 ? nil : FileStamp(inode: inode, changed: changed)
     }
+  }
+
+  /// Whether no file has to be read.
+  public var isComplete: Bool { !stamps.contains(nil) }
+
+  /// These, and those of `other` where a file has none here. Both are of the same files.
+  public func filled(from other: FileStamps) -> FileStamps {
+    var filled = self
+    filled.stamps = zip(stamps, other.stamps).map { $0 ?? $1 }
+    return filled
   }
 
   /// Inode and time of change of each file, 8 bytes each, little-endian; zeros where nothing is known.
@@ -92,6 +106,9 @@ public struct ContentCheck: Sendable {
     public internal(set) var faults: [Fault] = []
     /// For the next check; of the files that are right.
     public internal(set) var stamps: FileStamps
+    /// The same, and of files that were changed but ``FileStamps/tick`` before: for the process that has made the change itself,
+    /// by the clock of this machine.
+    public internal(set) var freshStamps: FileStamps
     /// What the files take on the device.
     public internal(set) var sizeOnDisk = ByteCount.zero
     /// Bytes that had to be read.
@@ -99,12 +116,14 @@ public struct ContentCheck: Sendable {
 
     init(stamps: FileStamps) {
       self.stamps = stamps
+      freshStamps = stamps
     }
 
     /// Of content that cannot be looked at, because something of it is missing.
     public init(_ fault: Fault) {
       faults = [fault]
       stamps = FileStamps(unknown: 0)
+      freshStamps = stamps
     }
 
     /// Whether every file is the manifest's.
@@ -117,24 +136,32 @@ public struct ContentCheck: Sendable {
     case everything
     /// The bytes of files that are not as they were at an earlier check.
     case changes(since: FileStamps)
-    /// None: a file of the right length counts as right. Only for content that this process has just written and synced.
+    /// None: a file of the right length counts as right.
     case lengths
+    /// For content that this process has just written and synced: every byte of files that have another name as
+    /// well, by which they may have been changed since they were compared; none of the others.
+    case written
   }
 
   private let manifest: Manifest
   private let path: String
+  private let operations: any FileOperations
   private let isStopped: @Sendable () -> Bool
 
   /// Of the content that lies at `path`; the check ends with `CancellationError` soon after `isStopped` says so.
-  public init(_ manifest: Manifest, at path: String, isStopped: @escaping @Sendable () -> Bool = { false }) {
+  public init(
+    _ manifest: Manifest, at path: String, operations: any FileOperations = SystemFileOperations(),
+    isStopped: @escaping @Sendable () -> Bool = { false }
+  ) {
     self.manifest = manifest
+    self.operations = operations
     self.path = path
     self.isStopped = isStopped
   }
 
   /// Throws `SystemError` where a file cannot be read, `ENOENT` when there is nothing at the path.
   public func run(_ depth: Depth, now: Timestamp) throws -> Finding {
-    let directory = try Directory(opening: path)
+    let directory = try Directory(opening: path, operations: operations)
     var finding = Finding(stamps: FileStamps(unknown: manifest.files.count))
     for (index, file) in manifest.files.enumerated() {
       guard let kind = try check(file, index: index, depth, now: now, in: directory, &finding) else {
@@ -153,19 +180,22 @@ public struct ContentCheck: Sendable {
     guard let length = try directory.lengthOfFile(at: file.path) else { return .missing }
     guard length == file.length.rawValue else { return .damaged }
     let descriptor = try directory.openFileKeepingAccessTime(at: file.path)
-    let status = try descriptor.status()
+    let status = try operations.status(of: descriptor)
     finding.sizeOnDisk += status.allocated
+    let stamp = FileStamp(inode: status.inode, changed: status.changed)
     finding.stamps.stamps[index] = FileStamp(status, now: now)
+    finding.freshStamps.stamps[index] = FileStamp(status, now: now, margin: FileStamps.tick)
     switch depth {
     case .lengths: return nil
-    case .changes(let earlier)
-    where earlier.stamps[index] == FileStamp(inode: status.inode, changed: status.changed):
+    case .written where status.linkCount == 1: return nil
+    case .changes(let earlier) where earlier.stamps[index] == stamp:
       // It was old enough then, whatever the clock says now.
       finding.stamps.stamps[index] = earlier.stamps[index]
       return nil
-    case .changes, .everything: break
+    case .changes, .written, .everything: break
     }
     finding.bytesRead += file.length
+    try operations.willMake(.read, of: file.path.text)
     return try digest(of: descriptor, length: file.length.rawValue) == file.digest ? nil : .damaged
   }
 

@@ -8,8 +8,11 @@ extension StagingArea {
   /// system has first; they count once their bytes were read and are right. Pieces that hold no byte of another file need
   /// not be fetched any more. In a single file, pieces are copied instead. Copies take `room` at most. Returns the bytes of
   /// the package in what was taken over; what cannot be is left to be fetched.
+  ///
+  /// `byPiece`: of stored files that are damaged there, the pieces that are right are copied. Once every source was asked for
+  /// whole files.
   public mutating func adopt(
-    from older: Manifest, at path: String, room: ByteCount = ByteCount(Int64.max)
+    from older: Manifest, at path: String, byPiece: Bool = false, room: ByteCount = ByteCount(Int64.max)
   ) throws -> ByteCount {
     let before = pieces.bytesVerified
     let source: Directory
@@ -22,6 +25,8 @@ extension StagingArea {
     }
     if manifest.kind == .file, older.kind == .file {
       try copyPieces(of: older, in: source, room: room)
+    } else if byPiece {
+      try copyPiecesOfFiles(of: older, in: source, room: room)
     } else {
       try takeFiles(of: older, in: source, room: room)
     }
@@ -143,21 +148,55 @@ extension StagingArea {
     var room = room
     for (index, digest) in manifest.pieces.enumerated() where !pieces.isVerified(index) {
       guard let old = known[digest] else { continue }
-      try Task.checkCancellation()
-      let range = older.layout.range(of: old)
-      guard ByteCount(range.count) <= room else { return }
-      var bytes: [UInt8] = []
+      try copyPiece(index, from: file, at: older.layout.range(of: old).lowerBound, room: &room)
+    }
+  }
+
+  /// Pieces that hold bytes of one stored file and nothing else.
+  private mutating func copyPiecesOfFiles(
+    of older: Manifest, in source: borrowing Directory, room: ByteCount
+  ) throws {
+    let known = Dictionary(older.files.map { ($0.digest, $0) }, uniquingKeysWith: { first, _ in first })
+    var room = room
+    for (index, file) in manifest.files.enumerated() where !isUnpacked[index] && file.method == .stored {
+      let stored = file.storedRange
+      let inner = plan.pieces(of: index).filter { piece in
+        let range = manifest.layout.range(of: piece)
+        return !pieces.isVerified(piece) && stored.lowerBound <= range.lowerBound
+          && range.upperBound <= stored.upperBound
+      }
+      guard !inner.isEmpty, let old = known[file.digest] else { continue }
+      let original: FileDescriptor
       do throws(SystemError) {
-        try operations.read(upTo: range.count, of: file, at: ByteCount(range.lowerBound), into: &bytes)
+        guard try source.lengthOfFile(at: old.path) != nil else { continue }
+        original = try source.openFile(at: old.path)
       } catch {
         continue
       }
-      var received = ReceivedPiece(index: index, layout: manifest.layout)
-      _ = received.append(bytes.span)
-      // Not the bytes that once were there: they are fetched.
-      guard let piece = try? VerifiedPiece(received, of: manifest) else { continue }
-      try write(piece)
-      room = room - ByteCount(range.count)
+      for piece in inner {
+        let offset = manifest.layout.range(of: piece).lowerBound - stored.lowerBound
+        try copyPiece(piece, from: original, at: offset, room: &room)
+      }
     }
+  }
+
+  /// Where the bytes at `offset` are not the piece's, cannot be read, or find no room, the piece is left to be fetched.
+  private mutating func copyPiece(
+    _ index: Int, from file: borrowing FileDescriptor, at offset: Int64, room: inout ByteCount
+  ) throws {
+    try Task.checkCancellation()
+    let count = manifest.layout.length(of: index)
+    guard ByteCount(count) <= room else { return }
+    var bytes: [UInt8] = []
+    do throws(SystemError) {
+      try operations.read(upTo: count, of: file, at: ByteCount(offset), into: &bytes)
+    } catch {
+      return
+    }
+    var received = ReceivedPiece(index: index, layout: manifest.layout)
+    _ = received.append(bytes.span)
+    guard let piece = try? VerifiedPiece(received, of: manifest) else { return }
+    try write(piece)
+    room = room - ByteCount(count)
   }
 }

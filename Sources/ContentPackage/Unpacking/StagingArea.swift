@@ -40,6 +40,8 @@ public struct StagingArea: ~Copyable, Sendable {
   /// How many stored bytes of a deflated file the checkpoint on disk stands for.
   var checkpoints: [Int: Int64] = [:]
   var openFiles = OpenFiles()
+  /// There while files are open for writing.
+  private var writer: DirectWriter?
   private let identity: MountIdentity
   private let session: [UInt8]
 
@@ -142,22 +144,25 @@ public struct StagingArea: ~Copyable, Sendable {
   /// Writes the piece's bytes of stored files.
   mutating func putStored(_ piece: VerifiedPiece) throws(SystemError) {
     let bytes = piece.bytes.span
+    var writer = writer.take() ?? DirectWriter()
     for write in plan.writes(for: piece.index) where !isUnpacked[write.file] {
       let entry = manifest.files[write.file]
       guard entry.method == .stored else { continue }
       let file = try openFiles.file(write.file) { () throws(SystemError) in
         try tree.openForWriting(at: entry.path)
       }
-      try operations.write(
-        bytes.extracting(write.slice), to: file.descriptor, at: ByteCount(write.offset))
+      try writer.write(
+        bytes.extracting(write.slice), to: file.descriptor, at: ByteCount(write.offset), by: operations)
       try operations.startWriteback(
         of: write.offset..<write.offset + Int64(write.slice.count), in: file.descriptor)
     }
+    self.writer = consume writer
   }
 
   /// Closes the files that are open for writing; writing opens them again.
   public mutating func closeFiles() {
     openFiles.closeAll()
+    writer = nil
   }
 
   /// True when the directory is there and this manifest's.

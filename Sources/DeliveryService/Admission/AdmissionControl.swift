@@ -1,5 +1,6 @@
 import CoreTypes
 import HTTPServer
+import Monitoring
 import PullboxAPI
 import Synchronization
 
@@ -193,7 +194,7 @@ extension AdmissionControl.State {
     var own = classes[kind] ?? .init()
     own.counts.refused[reason, default: 0] += 1
     own.throughput.didRefuse(now: now)
-    let delay = own.returns.delay(perSecond: own.throughput.perSecond, now: now)
+    let delay = own.returns.delay(perSecond: own.throughput.returnsPerSecond, now: now)
     classes[kind] = own
     return AdmissionControl.Refusal(reason: reason, nanoseconds: delay)
   }
@@ -203,7 +204,8 @@ extension AdmissionControl.State {
   fileprivate mutating func delayForConnection(now: UInt64) -> UInt64 {
     let busiest = classes.max { $0.value.returns.filledUntil < $1.value.returns.filledUntil }?.key ?? .store
     var own = classes[busiest] ?? .init()
-    let rate = classes.values.map(\.throughput.perSecond).max() ?? ThroughputEstimate.initial
+    let rate = (classes.values.map(\.throughput).max { $0.perSecond < $1.perSecond } ?? .init())
+      .returnsPerSecond
     let delay = own.returns.delay(perSecond: rate, now: now)
     classes[busiest] = own
     return delay

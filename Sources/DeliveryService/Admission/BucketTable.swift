@@ -96,6 +96,10 @@ struct ThroughputEstimate: Hashable {
   static let least = 20.0
 
   private(set) var perSecond = Self.initial
+  /// The rate at which refused clients are told to return: less than can be answered, so that those who return
+  /// seldom meet a server that is still behind, and are not sent away again and again.
+  var returnsPerSecond: Double { perSecond * 0.85 }
+
   private var second: UInt64 = 0
   private var answered = 0
   private var hasRefused = false

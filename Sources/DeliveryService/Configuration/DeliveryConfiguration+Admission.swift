@@ -30,41 +30,56 @@ extension DeliveryConfiguration {
       "admission-class", "JSON5", environment: "PULLBOX_ADMISSION_CLASSES", key: "admissionClasses",
       help:
         "Limits of a class of requests, as in the file: {class: 'store', ratePerAddress: 500, burstPerAddress: 20000, ratePerClient: 10, burstPerClient: 300, inProgress: 256}; the classes are store, ticket, completion, catalog, operator and upload; may be repeated"
-    ),
+    ).example("{class: 'store', ratePerAddress: 500}"),
   ]
 
   /// Throws ``ConfigurationError`` for limits that make no sense.
   func admissionLimits() throws(ConfigurationError) -> AdmissionLimits {
     var limits = AdmissionLimits()
-    guard requestsInProgress > 0 else {
-      throw ConfigurationError(subject: "requestsInProgress", message: "at least 1 is needed")
-    }
-    // The largest body that is read may go beyond it; several proofs of 3 MiB must not depend on that.
-    guard bodyMemory.bytes >= .mebibytes(8) else {
-      throw ConfigurationError(subject: "bodyMemory", message: "at least 8MiB are needed")
-    }
+    try checkRequestsInProgress()
+    try checkBodyMemory()
     limits.inProgress = requestsInProgress
     limits.bodyBytes = bodyMemory.bytes
     // A trusted proxy that does not name its client stands for many.
     limits.unlimited = try unlimitedNetworks() + proxies().networks
-    for entry in admissionClasses ?? [] {
+    for (kind, entry) in try admissionClassLimits() { limits.classes[kind] = entry }
+    return limits
+  }
+
+  func checkRequestsInProgress() throws(ConfigurationError) {
+    guard requestsInProgress > 0 else {
+      throw ConfigurationError(subject: "requestsInProgress", message: "at least 1 is needed")
+    }
+  }
+
+  func checkBodyMemory() throws(ConfigurationError) {
+    // The largest body that is read may go beyond it; several proofs of 3 MiB must not depend on that.
+    guard bodyMemory.bytes >= .mebibytes(8) else {
+      throw ConfigurationError(subject: "bodyMemory", message: "at least 8MiB are needed")
+    }
+  }
+
+  /// Throws the faults of all classes.
+  func admissionClassLimits() throws(ConfigurationError) -> [(AdmissionClass, AdmissionLimits.Limits)] {
+    let standard = AdmissionLimits()
+    return try (admissionClasses ?? []).mapConfiguration { index, entry throws(ConfigurationError) in
       guard let kind = AdmissionClass(rawValue: entry.class) else {
         throw ConfigurationError(
-          subject: "admissionClasses",
+          subject: "admissionClasses.\(index)",
           message: "no class is named \(entry.class); there are "
             + AdmissionClass.allCases.map(\.rawValue).joined(separator: ", "))
       }
-      limits.classes[kind] = try entry.limits(over: limits[kind])
+      return (kind, try entry.limits(over: standard[kind], key: "admissionClasses.\(index)"))
     }
-    return limits
   }
 
   /// Throws ``ConfigurationError`` for what is neither an address nor a block of them.
   func unlimitedNetworks() throws(ConfigurationError) -> [PeerNetwork] {
-    try (unlimitedAddresses ?? []).map { text throws(ConfigurationError) in
+    try (unlimitedAddresses ?? []).mapConfiguration { index, text throws(ConfigurationError) in
       guard let network = PeerNetwork(text) else {
         throw ConfigurationError(
-          subject: "unlimitedAddresses", message: "not a network: \(text); such as 10.0.0.0/8 or 2001:db8::1")
+          subject: "unlimitedAddresses.\(index)",
+          message: "not a network: \(text); such as 10.0.0.0/8 or 2001:db8::1")
       }
       return network
     }
@@ -83,9 +98,9 @@ extension DeliveryConfiguration {
 }
 
 extension DeliveryConfiguration.AdmissionClassLimits {
-  fileprivate func limits(over base: AdmissionLimits.Limits) throws(ConfigurationError)
-    -> AdmissionLimits.Limits
-  {
+  fileprivate func limits(
+    over base: AdmissionLimits.Limits, key: String
+  ) throws(ConfigurationError) -> AdmissionLimits.Limits {
     func bucket(
       _ rate: Int64?, _ burst: Int64?, over base: TokenBucket?
     ) throws(ConfigurationError) -> TokenBucket? {
@@ -93,13 +108,13 @@ extension DeliveryConfiguration.AdmissionClassLimits {
       let burst = burst ?? base?.burst ?? rate
       guard (1...1_000_000_000).contains(rate), (1...1_000_000_000).contains(burst) else {
         throw ConfigurationError(
-          subject: "admissionClasses", message: "\(self.class): rates and bursts are from 1 to 1000000000")
+          subject: key, message: "\(self.class): rates and bursts are from 1 to 1000000000")
       }
       return TokenBucket(rate: rate, burst: burst)
     }
     guard inProgress ?? 0 >= 0 else {
       throw ConfigurationError(
-        subject: "admissionClasses", message: "\(self.class): inProgress is not below 0")
+        subject: key, message: "\(self.class): inProgress is not below 0")
     }
     return AdmissionLimits.Limits(
       address: try bucket(ratePerAddress, burstPerAddress, over: base.address),

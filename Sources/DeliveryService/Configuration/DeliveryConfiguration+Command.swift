@@ -11,10 +11,12 @@ extension DeliveryConfiguration {
       certificate again. An option goes before its variable, and that before the file of --config.
       """,
     options: [
-      .configurationFile, .readyFile, .logLevel.appliedAtReload(),
+      .configurationFile, .checkConfiguration, .printConfiguration, .printSample, .readyFile,
+      .logLevel.appliedAtReload(),
       .value("state", "DIR", fallback: "/var/lib/pullbox-server", help: "Directory of all that must survive"),
       .value(
-        "access-log", "PATH", help: "A line of JSON for each request goes there; - is standard error"),
+        "access-log", "PATH", help: "A line of JSON for each request goes there; - is standard error"
+      ).example("/var/log/pullbox/access.log"),
       TicketKeyRotation.option, TicketKeyRotation.delayOption,
     ] + CommandOption.section("Where it is reached", addressOptions)
       + CommandOption.section("Operators", operatorOptions.map { $0.appliedAtReload() })
@@ -33,40 +35,54 @@ extension DeliveryConfiguration {
       help: "HOST:PORT or unix:PATH; port 0 takes a free one; may be repeated"),
     .list(
       "tls-listen", "ADDRESS", key: "tls.listen",
-      help: "HOST:PORT or unix:PATH for TLS 1.2 and 1.3; may be repeated"),
+      help: "HOST:PORT or unix:PATH for TLS 1.2 and 1.3; may be repeated"
+    ).example("0.0.0.0:443"),
     .value(
       "tls-certificate", "FILE", key: "tls.certificate",
-      help: "PEM: the certificate and its chain; read again at SIGHUP"),
+      help: "PEM: the certificate and its chain; read again at SIGHUP"
+    ).example("/etc/pullbox/tls/chain.pem"),
     .value(
       "tls-strict-transport", "DURATION", key: "tls.strictTransport",
       help:
-        "Tell clients to reach this host by TLS alone for so long (Strict-Transport-Security), such as 365d"),
-    .value("tls-key", "FILE", key: "tls.key", help: "PEM: the certificate's key, without a passphrase"),
+        "Tell clients to reach this host by TLS alone for so long (Strict-Transport-Security), such as 365d"
+    ).example("365d"),
+    .value(
+      "tls-key", "FILE", key: "tls.key",
+      help: "PEM: the certificate's key, without a passphrase; not readable by everyone"
+    ).example("/etc/pullbox/tls/key.pem"),
     .value(
       "public-url", "URL", key: "publicURL",
-      help: "What clients put before addresses; relative addresses without it"),
+      help: "What clients put before addresses; relative addresses without it"
+    ).example("https://comics.example"),
     .list(
       "management-listen", "ADDRESS", key: "management.listen",
       help:
         "HOST:PORT or unix:PATH for /metrics and /v1/operator, which the other addresses then do not have; may be repeated"
-    ),
+    ).example("127.0.0.1:8081"),
+    .value(
+      "diagnostics", "BOOLEAN", fallback: "true",
+      help: "Let clients ask what arrives here and fetch computed bytes, without a purchase: pullbox doctor"),
     CommandOption.list(
       "cors-origin", "ORIGIN", environment: "PULLBOX_CORS_ORIGINS", key: "cors.origins",
       help:
         "Site whose pages may call the public interface, such as https://shop.example, or *; may be repeated"
-    ).appliedAtReload(),
+    ).appliedAtReload().example("https://shop.example"),
   ]
 
   private static let operatorOptions: [CommandOption] = [
-    .value("operator-key", "KEY", help: "An operator key with every scope; its name is operator"),
+    .value(
+      "operator-key", "KEY", environment: "PULLBOX_SERVER_OPERATOR_KEY",
+      help: "An operator key with every scope; its name is operator"
+    ).secret(),
     .list(
       "named-operator-key", "JSON5", environment: "PULLBOX_OPERATOR_KEYS", key: "operatorKeys",
       help:
         "A key with scopes of its own, as in the file: {name: 'ada', hash: 'sha256:…', scopes: ['read', 'publish']}; may be repeated"
-    ),
+    ).secret(),
     .value(
       "operator-key-file", "FILE",
-      help: "More such keys, one table on each line; only its owner may read it; read again at SIGHUP"),
+      help: "More such keys, one table on each line; only its owner may read it; read again at SIGHUP"
+    ).example("/etc/pullbox/operators"),
     .flag(
       "require-second-key",
       help: "A version is approved with another operator key than it was submitted with"),
@@ -80,7 +96,8 @@ extension DeliveryConfiguration {
       help: "The payment store"),
     .value(
       "store-credential", "SECRET", key: "store.credential",
-      help: "What the store knows this server by; needed to finish transactions"),
+      help: "What the store knows this server by; needed to finish transactions"
+    ).secret(),
     .list(
       "bundle", "ID", environment: "PULLBOX_BUNDLES", fallback: "com.example.pullbox", key: "store.bundles",
       help: "Application whose receipts count; may be repeated"),
@@ -103,7 +120,8 @@ extension DeliveryConfiguration {
       help: "The same for one address; 0 is no limit"),
     .list(
       "unlimited-address", "NETWORK", key: "unlimitedAddresses",
-      help: "Network whose addresses have no limit of their own, such as a proxy's; may be repeated"),
+      help: "Network whose addresses have no limit of their own, such as a proxy's; may be repeated"
+    ).example("10.0.0.0/8"),
     .value(
       "head-deadline", "DURATION", fallback: "15s",
       help: "From a request's first byte to its complete head, and for a TLS handshake"),
@@ -124,7 +142,7 @@ extension DeliveryConfiguration {
       "storage-quota", "SIZE",
       help:
         "What packages and open uploads may hold together, such as 500GiB; no bound but the disk without it"
-    ),
+    ).example("500GiB"),
     .value(
       "gc-interval", "DURATION", fallback: "1h", aliases: ["collection-interval"],
       help: "Time between two garbage collections; with 0 only an operator starts one"),
@@ -153,12 +171,14 @@ extension DeliveryConfiguration {
       "trusted-proxy", "ADDRESS", environment: "PULLBOX_TRUSTED_PROXIES", key: "trustedProxies",
       help:
         "Proxy whose Forwarded and X-Forwarded fields count: an address, a block such as 10.0.0.0/8, or unix"
-    ),
+    ).example("127.0.0.1"),
     .value(
       "accel-redirect-prefix", "PATH",
-      help: "Let a trusted nginx send the bodies, from this internal location (X-Accel-Redirect)"),
+      help: "Let a trusted nginx send the bodies, from this internal location (X-Accel-Redirect)"
+    ).example("/blobs/"),
     .value(
       "accel-redirect-longest", "SIZE",
-      help: "Send longer bodies from here all the same, so that a revocation ends them; no bound without it"),
+      help: "Send longer bodies from here all the same, so that a revocation ends them; no bound without it"
+    ).example("64MiB"),
   ]
 }

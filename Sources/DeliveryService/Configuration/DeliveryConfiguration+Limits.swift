@@ -74,32 +74,43 @@ extension DeliveryConfiguration {
       "rate-class", "JSON5", environment: "PULLBOX_RATE_CLASSES", key: "rateClasses",
       help:
         "Limits of their own for some products, as in the file: {number: 1, products: ['com.example.free.*'], limits: {ratePerGrant: '2MiB'}}; may be repeated"
-    ),
+    ).example("{number: 1, products: ['com.example.free.*'], limits: {ratePerGrant: '2MiB'}}"),
   ]
 
   /// Throws ``ConfigurationError`` for limits that make no sense.
   func classes() throws(ConfigurationError) -> RateClasses {
-    let standard = try rateLimits(limits, over: nil)
+    RateClasses(standard: try rateLimits(), named: try namedClasses())
+  }
+
+  /// The limits of all products that no rate class names.
+  func rateLimits() throws(ConfigurationError) -> RateLimits {
+    try rateLimits(limits, over: nil, key: "limits")
+  }
+
+  /// Throws the faults of all rate classes.
+  func namedClasses() throws(ConfigurationError) -> [RateClasses.Named] {
     var numbers: Set<Int> = []
-    let named = try (rateClasses ?? []).map { entry throws(ConfigurationError) in
+    return try (rateClasses ?? []).mapConfiguration { index, entry throws(ConfigurationError) in
       guard (1...255).contains(entry.number), numbers.insert(entry.number).inserted else {
         throw ConfigurationError(
-          subject: "rateClasses", message: "\(entry.number) is not a number from 1 to 255 of its own")
+          subject: "rateClasses.\(index)", message: "\(entry.number) is not a number from 1 to 255 of its own"
+        )
       }
       return RateClasses.Named(
         number: UInt8(entry.number), products: entry.products,
-        limits: try rateLimits(entry.limits, over: limits))
+        limits: try rateLimits(entry.limits, over: limits, key: "rateClasses.\(index)"))
     }
-    return RateClasses(standard: standard, named: named)
   }
 
-  private func rateLimits(_ limits: Limits, over base: Limits?) throws(ConfigurationError) -> RateLimits {
+  private func rateLimits(
+    _ limits: Limits, over base: Limits?, key: String
+  ) throws(ConfigurationError) -> RateLimits {
     let grant = limits.bodiesPerGrant ?? base?.bodiesPerGrant ?? Self.standardLimits.bodies
     let device = limits.bodiesPerDevice ?? base?.bodiesPerDevice ?? Self.standardLimits.bodiesPerDevice
     let burst = (limits.burst ?? base?.burst)?.bytes.rawValue ?? 8 << 30
     guard grant > 0, device > 0, burst >= 65_536 else {
       throw ConfigurationError(
-        subject: "limits", message: "at least one body and a burst of 64KiB are needed")
+        subject: key, message: "at least one body and a burst of 64KiB are needed")
     }
     func bucket(_ rate: Rate?) -> TokenBucket? {
       guard case .bytes(let rate) = rate else { return nil }

@@ -5,10 +5,10 @@ extension DeliveryConfiguration {
   /// Throws ``ConfigurationError`` for what is neither an address nor a block of them.
   func proxies() throws(ConfigurationError) -> TrustedProxies {
     TrustedProxies(
-      networks: try (trustedProxies ?? []).map { text throws(ConfigurationError) in
+      networks: try (trustedProxies ?? []).mapConfiguration { index, text throws(ConfigurationError) in
         guard let network = PeerNetwork(text) else {
           throw ConfigurationError(
-            subject: "trustedProxies",
+            subject: "trustedProxies.\(index)",
             message: "\(text) is no address, no block such as 10.0.0.0/8, and not unix")
         }
         return network
@@ -25,43 +25,31 @@ extension DeliveryConfiguration {
     return redirect
   }
 
-  /// Everything that may change while the server runs. Throws ``ConfigurationError``.
-  func deliverySettings(keys: TicketKeys) throws(ConfigurationError) -> DeliverySettings {
+  /// Throws ``ConfigurationError`` for deadlines that leave no time.
+  func checkDeadlines() throws(ConfigurationError) {
+    let deadlines = [("headDeadline", headDeadline), ("idleDeadline", idleDeadline)]
+    _ = try deadlines.mapConfiguration { _, entry throws(ConfigurationError) in
+      guard entry.1.duration > .zero else {
+        throw ConfigurationError(subject: entry.0, message: "more than nothing is needed")
+      }
+    }
+  }
+
+  /// Throws ``ConfigurationError`` for a lifetime of tickets that is too short or too long.
+  func checkTicketLifetime() throws(ConfigurationError) {
     guard ticketLifetime.duration >= .seconds(1), ticketLifetime.duration <= TicketKeyFile.memory else {
       throw ConfigurationError(
         subject: "ticketLifetime",
         message: "1s to 31d is needed: for longer than that the keys of tickets are not kept")
     }
+  }
+
+  /// Everything that may change while the server runs. Throws ``ConfigurationError``.
+  func deliverySettings(keys: TicketKeys) throws(ConfigurationError) -> DeliverySettings {
+    try checkTicketLifetime()
     return DeliverySettings(
       keys: keys, ticketLifetime: ticketLifetime.duration, classes: try classes(), proxies: try proxies(),
       accelRedirect: try accelRedirect(), origins: try crossOriginPolicy())
-  }
-}
-
-extension DeliveryConfiguration {
-  /// The keys whose values differ from those of `old` and count only at the next start, in the order of the
-  /// options. Which these are, the options say (``CommandOption/reload``).
-  func settingsThatNeedRestart(since old: DeliveryConfiguration) -> [String] {
-    let keys = Self.command.options.filter { $0.reload == .needsRestart }.compactMap(\.key)
-    return keys.filter { Self.value($0, in: self) != Self.value($0, in: old) }
-  }
-
-  /// What the members that `key` names hold, its parts separated by dots; nil for a member that is left out.
-  private static func value(_ key: String, in configuration: DeliveryConfiguration) -> AnyHashable? {
-    var value: Any = configuration
-    for name in key.split(separator: ".") {
-      let members = Mirror(reflecting: value).children
-      guard let member = members.first(where: { $0.label.map { $0 == name } ?? false }),
-        let held = unwrapped(member.value)
-      else { return nil }
-      value = held
-    }
-    return (value as? any Hashable).map { AnyHashable($0) }
-  }
-
-  private static func unwrapped(_ value: Any) -> Any? {
-    let mirror = Mirror(reflecting: value)
-    return mirror.displayStyle == .optional ? mirror.children.first?.value : value
   }
 }
 

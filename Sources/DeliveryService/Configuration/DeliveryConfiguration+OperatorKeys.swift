@@ -8,16 +8,13 @@ extension DeliveryConfiguration {
   public struct OperatorKey: Decodable, Sendable {
     /// What the audit log calls its holder.
     public var name: String
-    /// The secret itself, at least ``minimumLength`` characters.
+    /// The secret itself, of at least 128 bits.
     public var key: Redacted<String>?
     /// `sha256:` and the 64 hexadecimal digits of the secret's SHA-256. A fast hash is enough for a secret that is
     /// random: 128 bits and more are not found by trying.
     public var hash: String?
     /// What its holder may do; `admin` includes the others.
     public var scopes: [OperatorScope]
-
-    /// Characters that a secret has at least: base64url of 128 bits.
-    public static let minimumLength = 22
   }
 
   /// The operator keys that count, and the names of those that stand in the configuration as plain text.
@@ -34,58 +31,85 @@ extension DeliveryConfiguration {
   }
 
   /// Every operator key with its name, those of ``operatorKeyFile`` included. Blocks while it reads that file. Throws
-  /// ``ConfigurationError`` where a key is too short or no hash, where two are the same or have the same name, and for a file
-  /// that is not its owner's alone.
+  /// ``ConfigurationError`` with all faults: keys that could be guessed or are no hash, keys that are the same or have the same
+  /// name, a file that is not its owner's alone.
   func keyring() throws(ConfigurationError) -> Keyring {
-    var keyring = Keyring()
-    for entry in operatorKeys ?? [] { try Self.add(entry, to: &keyring, subject: "operatorKeys") }
+    var entries: [PlacedKey] = []
+    for (index, key) in (operatorKeys ?? []).enumerated() {
+      entries.append(PlacedKey(entry: key, subject: "operatorKeys.\(index)"))
+    }
+    var faults: [ConfigurationFault] = []
     if let operatorKeyFile {
-      for entry in try OperatorKeyFile.read(operatorKeyFile) {
-        try Self.add(entry, to: &keyring, subject: operatorKeyFile)
+      do throws(ConfigurationError) {
+        entries += try OperatorKeyFile.read(operatorKeyFile)
+      } catch {
+        faults += error.faults
       }
     }
     if let operatorKey {
-      try Self.add(
-        OperatorKey(name: "operator", key: operatorKey, scopes: [.admin]), to: &keyring,
-        subject: "operatorKey")
+      let key = OperatorKey(name: "operator", key: operatorKey, scopes: [.admin])
+      entries.append(PlacedKey(entry: key, subject: "operatorKey"))
     }
-    guard Set(keyring.keys.map(\.secret)).count == keyring.keys.count else {
-      throw ConfigurationError(subject: "operatorKeys", message: "two operator keys are the same")
+    var keyring = Keyring()
+    var added: [(place: PlacedKey, secret: SecretDigest)] = []
+    for place in entries {
+      do throws(ConfigurationError) {
+        let secret = try place.secret()
+        if let other = added.first(where: { $0.secret == secret })?.place {
+          throw place.error(
+            "the keys \(other.entry.name) (\(other.description)) and \(place.entry.name) are the same")
+        }
+        if let other = added.first(where: { $0.place.entry.name == place.entry.name })?.place {
+          throw place.error(
+            "two keys have the same name, \(place.entry.name) (the other: \(other.description)): "
+              + "the audit log could not tell them apart")
+        }
+        added.append((place, secret))
+        if place.entry.key != nil { keyring.plain.append(place.entry.name) }
+        let holder = Operator(name: place.entry.name, scopes: Set(place.entry.scopes))
+        keyring.keys.append(OperatorKeys.Key(holder: holder, secret: secret))
+      } catch {
+        faults += error.faults
+      }
     }
-    guard Set(keyring.keys.map(\.holder.name)).count == keyring.keys.count else {
-      throw ConfigurationError(
-        subject: "operatorKeys",
-        message: "two operator keys have the same name: the audit log could not tell them apart")
-    }
+    if let error = ConfigurationError(faults) { throw error }
     return keyring
   }
+}
 
-  private static func add(
-    _ entry: OperatorKey, to keyring: inout Keyring, subject: String
-  ) throws(ConfigurationError) {
-    let secret: SecretDigest
+/// An operator key, and where it stands.
+struct PlacedKey {
+  var entry: DeliveryConfiguration.OperatorKey
+  /// The key of the configuration, or the file.
+  var subject: String
+  /// The line of the file.
+  var origin: ConfigurationOrigin?
+
+  var description: String { origin?.description ?? subject }
+
+  func error(_ message: String) -> ConfigurationError {
+    ConfigurationError(subject: subject, message: message, origin: origin)
+  }
+
+  /// What the key is compared by. Throws for one that could be guessed, and for what is no key.
+  func secret() throws(ConfigurationError) -> SecretDigest {
     switch (entry.key?.revealed, entry.hash) {
     case (let key?, nil):
-      guard key.utf8.count >= OperatorKey.minimumLength else {
-        throw ConfigurationError(
-          subject: subject,
-          message:
-            "the key of \(entry.name) has fewer than \(OperatorKey.minimumLength) characters, which could be guessed; "
+      let bits = SecretStrength.bits(of: key)
+      guard bits >= SecretStrength.minimum else {
+        throw error(
+          "the key of \(entry.name) could be guessed: it has at most \(bits) bits, and \(SecretStrength.minimum) are needed; "
             + "'pullbox key operator new' makes one")
       }
-      secret = SecretDigest(of: key)
-      keyring.plain.append(entry.name)
+      return SecretDigest(of: key)
     case (nil, let hash?):
       guard hash.hasPrefix("sha256:"), let digest = SHA256Digest(hexadecimal: hash.dropFirst(7)) else {
-        throw ConfigurationError(
-          subject: subject, message: "the hash of \(entry.name) is not sha256: and 64 hexadecimal digits")
+        throw error("the hash of \(entry.name) is not sha256: and 64 hexadecimal digits")
       }
-      secret = SecretDigest(digest: digest)
+      return SecretDigest(digest: digest)
     case (nil, nil), (.some, .some):
-      throw ConfigurationError(subject: subject, message: "\(entry.name) has either a key or a hash")
+      throw error("\(entry.name) has either a key or a hash")
     }
-    keyring.keys.append(
-      OperatorKeys.Key(holder: Operator(name: entry.name, scopes: Set(entry.scopes)), secret: secret))
   }
 }
 
@@ -93,11 +117,12 @@ extension DeliveryConfiguration {
 /// empty lines, and those that begin with `//` or `#`, say nothing.
 enum OperatorKeyFile {
   /// Blocks. Throws for a file that is missing, that others than its owner may read, or with a line that is no entry.
-  static func read(_ path: String) throws(ConfigurationError) -> [DeliveryConfiguration.OperatorKey] {
+  static func read(_ path: String) throws(ConfigurationError) -> [PlacedKey] {
     let text: String
     do {
       guard let bytes = try SecretFile.read(path) else {
-        throw ConfigurationError(subject: path, message: "there is no such file of operator keys")
+        throw ConfigurationError(
+          subject: "operatorKeyFile", message: "there is no such file of operator keys: \(path)")
       }
       text = String(decoding: bytes.revealed, as: UTF8.self)
     } catch let error as ConfigurationError {
@@ -105,15 +130,14 @@ enum OperatorKeyFile {
     } catch {
       throw ConfigurationError(subject: "operatorKeyFile", message: "\(error)")
     }
-    var entries: [DeliveryConfiguration.OperatorKey] = []
-    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    return try lines.mapConfiguration { index, line throws(ConfigurationError) -> PlacedKey? in
       let content = line.drop { $0 == " " || $0 == "\t" || $0 == "\r" }
-      if content.isEmpty || content.hasPrefix("//") || content.hasPrefix("#") { continue }
-      entries.append(
-        try ConfigurationLoader.decode(
-          DeliveryConfiguration.OperatorKey.self, fromTable: String(content),
-          origin: "\(path), line \(index + 1)"))
-    }
-    return entries
+      if content.isEmpty || content.hasPrefix("//") || content.hasPrefix("#") { return nil }
+      let origin = ConfigurationOrigin.file(path: path, line: index + 1, column: 1)
+      let entry = try ConfigurationLoader.decode(
+        DeliveryConfiguration.OperatorKey.self, fromTable: String(content), origin: origin)
+      return PlacedKey(entry: entry, subject: path, origin: origin)
+    }.compactMap { $0 }
   }
 }

@@ -109,6 +109,8 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var historyRetention: ConfigurationDuration
   /// How long calls are kept that a store has taken; zero: for ever.
   public var callRetention: ConfigurationDuration
+  /// Whether clients may ask what arrives here and fetch computed bytes (`/v1/diagnostics`), as `pullbox doctor` does.
+  public var diagnostics: Bool
   /// error, warning, info or debug.
   public var logLevel: String
   /// What a purchase and a device may take at a time.

@@ -1,3 +1,4 @@
+import BlobStore
 import ContentPackage
 import CoreTypes
 import Crypto
@@ -12,6 +13,7 @@ struct ContentRoutes: Sendable {
   private static let immutable = "private, max-age=31536000, immutable"
 
   let packages: OpenPackageCache
+  let scrubber: PackageScrubber
   let verifier: TicketVerifier
   let meters: MeterRegistry
   let timer: any MonotonicClock
@@ -25,13 +27,21 @@ struct ContentRoutes: Sendable {
       }
       let digest = try Self.digest(name)
       let ticket = try verifier.ticket(of: request, for: digest)
-      return try response(to: request, from: try await packages.package(for: digest), for: ticket)
+      return try response(to: request, from: try await package(for: digest), for: ticket)
     }
     routes.public(.get, Self.pattern + "/manifest") { request, parameters in
       let digest = try Self.digest(parameters["digest"])
       let ticket = try verifier.ticket(of: request, for: digest)
       return Self.manifest(
         try await packages.manifestBytes(of: digest, for: ticket.handle), to: request)
+    }
+  }
+
+  private func package(for digest: SHA256Digest) async throws -> OpenPackage {
+    do {
+      return try await packages.package(for: digest)
+    } catch let error as BlobStoreError where error.code == .notFound {
+      throw await scrubber.noteMissing(digest) ? Problem.stopped(.contentDamaged) : Problem(.contentUnknown)
     }
   }
 

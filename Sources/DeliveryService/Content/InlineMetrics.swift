@@ -1,3 +1,4 @@
+import Monitoring
 import Synchronization
 
 /// The requests for content that the loops answered themselves. Each loop counts for itself, with a load and a

@@ -22,17 +22,11 @@ final class OpenPackageCache: Sendable {
 
   private let shelf: any PackageShelf
   private let database: Database
-  private let didMiss: @Sendable (SHA256Digest) async -> Void
   private let cache = Mutex(Cache())
 
-  /// `didMiss` is told of a package that a version has and the store has not.
-  init(
-    shelf: any PackageShelf, database: Database,
-    didMiss: @escaping @Sendable (SHA256Digest) async -> Void = { _ in }
-  ) {
+  init(shelf: any PackageShelf, database: Database) {
     self.shelf = shelf
     self.database = database
-    self.didMiss = didMiss
   }
 
   /// The package; nil unless it is open. A descriptor that falls out of the cache stays open until the bodies and the
@@ -41,7 +35,7 @@ final class OpenPackageCache: Sendable {
     cache.withLock { $0.packages[digest] }
   }
 
-  /// Forgets a package that was removed: its descriptor is closed when the last response that reads it has ended.
+  /// Forgets a package that was removed or replaced: its descriptor is closed when the last response that reads it has ended.
   func close(_ digest: SHA256Digest) {
     cache.withLock { cache in
       cache.removals += 1
@@ -50,19 +44,14 @@ final class OpenPackageCache: Sendable {
     }
   }
 
-  /// The package, opened if need be. Throws `content-unknown` if no version refers to it or its bytes are gone.
+  /// The package, opened if need be. Throws `content-unknown` if no version refers to it, ``BlobStoreError`` `notFound` if its
+  /// bytes are gone.
   func package(for digest: SHA256Digest) async throws -> OpenPackage {
     if let package = opened(digest) { return package }
     let removals = cache.withLock { $0.removals }
     let mediaType = try await manifest(of: digest).mediaType.text
-    let package: OpenPackage
-    do {
-      package = OpenPackage(
-        digest: digest, file: try SharedDescriptor(try await shelf.open(digest)), mediaType: mediaType)
-    } catch let error as BlobStoreError where error.code == .notFound {
-      await didMiss(digest)
-      throw Problem(.contentUnknown)
-    }
+    let package = OpenPackage(
+      digest: digest, file: try SharedDescriptor(try await shelf.open(digest)), mediaType: mediaType)
     return cache.withLock { cache in
       if let other = cache.packages[digest] { return other }
       // It may be the one that was removed meanwhile: this response can still have it, the cache must not keep it.

@@ -17,7 +17,7 @@ struct TicketVerifier: Sendable {
   var generation: UInt64 { settings.generation.current }
 
   /// The ticket of a request for that content. Throws `ticket-missing`, `ticket-invalid`, `ticket-expired`,
-  /// `entitlement-revoked`, `content-withdrawn`.
+  /// `entitlement-revoked`, `content-withdrawn`, `content-damaged`.
   func ticket(of request: HTTPRequest, for digest: SHA256Digest) throws(Problem) -> Ticket {
     guard let text = request.queryValue("ticket") ?? request.bearerToken else {
       throw Problem(.ticketMissing, "a ticket is needed, as ?ticket= or Authorization: Bearer")
@@ -32,7 +32,7 @@ struct TicketVerifier: Sendable {
       case .expired: throw Problem(.ticketExpired)
       }
     }
-    if let reason = revocations.reason(for: ticket.handle, content: digest) { throw Problem(reason) }
+    if let reason = revocations.reason(for: ticket.handle, content: digest) { throw .stopped(reason) }
     return ticket
   }
 }

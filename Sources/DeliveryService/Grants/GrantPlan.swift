@@ -74,7 +74,7 @@ struct GrantPlanner: Sendable {
 
   private func plan(_ order: GrantOrder, in connection: borrowing Connection) throws -> GrantPlan {
     let content = try catalog.content(for: order, to: device.id, in: connection)
-    if stops.isBlocked(content: content.digest) { throw Problem(.contentWithdrawn) }
+    if let reason = stops.reason(for: content.digest) { throw Problem.stopped(reason) }
     let publisherKeys = catalog[order.product]?.product.publisherKeys
     let transaction = try Self.transaction(for: order, in: report)
     let owed = report.products(claimedBy: transaction).filter { catalog.offered($0, to: device.id) != nil }

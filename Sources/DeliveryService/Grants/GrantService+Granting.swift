@@ -115,7 +115,7 @@ extension GrantService {
   private func refusals(of orders: [GrantOrder], for device: DeviceIdentifier) async throws -> [Problem] {
     let latest = catalog.latest
     let known = orders.compactMap { $0.version == nil ? latest.offered($0.product, to: device) : nil }
-    if known.count == orders.count, !known.contains(where: { stops.isBlocked(content: $0.digest) }) {
+    if known.count == orders.count, !known.contains(where: { stops.reason(for: $0.digest) != nil }) {
       return []
     }
     let contents = try await catalog.current { catalog in
@@ -134,7 +134,7 @@ extension GrantService {
     }
     return contents.compactMap { content in
       switch content {
-      case .success(let content): stops.isBlocked(content: content.digest) ? Problem(.contentWithdrawn) : nil
+      case .success(let content): stops.reason(for: content.digest).map { Problem.stopped($0) }
       case .failure(let problem): problem
       }
     }

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import Monitoring
 import PullboxAPI
 import Receipts
 
@@ -52,7 +53,8 @@ struct GrantService: Sendable {
             return EntitledProduct(
               product: product, version: content.version, length: content.length,
               because: claim.reason.wireName, transaction: claim.transaction,
-              state: grant?.machine.name.rawValue ?? "not-granted")
+              state: grant?.machine.name.rawValue ?? "not-granted",
+              publicationDate: catalog[product]?.product.publicationDate)
           }
         }
       }
@@ -64,7 +66,7 @@ struct GrantService: Sendable {
     for id: GrantIdentifier, credential: GrantCredential
   ) async throws -> TicketResponse {
     let grant = try await grantStore.grantForTicket(id, for: credential)
-    if stops.isBlocked(content: grant.digest) { throw Problem(.contentWithdrawn) }
+    if let reason = stops.reason(for: grant.digest) { throw Problem.stopped(reason) }
     return tickets.issue(for: grant, isRenewal: true)
   }
 

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
+import Monitoring
 import PullboxAPI
 import Synchronization
 

@@ -1,6 +1,7 @@
 import CoreTypes
 import Database
 import HTTPServer
+import Monitoring
 import PullboxAPI
 import PullboxAPIServer
 
@@ -12,13 +13,7 @@ struct OperationsRoutes: Sendable {
   func add(to routes: inout ScopedRoutes) {
     routes.onHealth { await unreadiness() }
     routes.public(.get, "/metrics") { _, _ in
-      let text = try await metrics.page()
-      return HTTPResponse(
-        status: .ok,
-        headers: [
-          "Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store",
-        ],
-        body: .bytes(Array(text.utf8)))
+      .metrics(await metrics.page())
     }
   }
 

@@ -14,6 +14,7 @@ struct VersionPublisher: Sendable {
   let shelf: any PackageShelf
   let uploads: UploadService
   let collector: GarbageCollector
+  let scrubber: PackageScrubber
   let clock: any WallClock
   /// Where packages are read and checked, each up to 2 GiB.
   let checks: BlockingPool
@@ -31,8 +32,8 @@ struct VersionPublisher: Sendable {
     // The upload's address, as tus gave it, names it as well as its last part does.
     let name = submission.upload.split(separator: "/").last.map(String.init) ?? submission.upload
     let (upload, received) = try await uploads.takeOver(name)
-    // Where the upload took the place of a damaged package, what is open is the one before.
-    collector.didRemove(received.digest)
+    // Where the upload took the place of a missing or damaged package, that one is whole again.
+    try await scrubber.noteWhole(received.digest)
     let signatures = submission.signatures ?? []
     let manifest: Manifest
     do {

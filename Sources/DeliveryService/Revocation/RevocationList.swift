@@ -1,15 +1,16 @@
 import CoreTypes
 import Crypto
+import Monitoring
 import PullboxAPI
 import ServiceRuntime
 import Synchronization
 
-/// The grants and packages whose bytes may not flow any more although there are valid tickets for them. To revoke
-/// a grant or to block a package refuses what is requested from then on, and resets the connections whose bodies
-/// are running; to reinstate or to unblock it lets requests succeed again.
+/// The grants and packages whose bytes may not flow although there are valid tickets for them. To revoke
+/// a grant, to block a package or to set a damaged one aside refuses what is requested from then on, and resets the
+/// connections whose bodies are running; the opposite lets requests succeed again.
 ///
 /// This is the memory of the loops, not the record: the caller has written the change to the database before
-/// (``GrantTable``, ``BlockedContentTable``), and ``DeliveryComponents`` restores the list at the start.
+/// (``GrantTable``, ``BlockedContentTable``, ``PackageCheckTable``), and ``DeliveryComponents`` restores the list at the start.
 ///
 ///     let revocations = RevocationList(meters: meters, generation: generation)
 ///     revocations.abortBodies { meter in server.abortBodies(meteredBy: meter) }
@@ -19,7 +20,13 @@ final class RevocationList: Sendable {
   private struct State {
     var grants: Set<DeliveryHandle> = []
     var contents: Set<SHA256Digest> = []
+    var damaged: Set<SHA256Digest> = []
     var abort: (@Sendable (GrantMeter) -> Void)?
+
+    func reason(_ content: SHA256Digest) -> ProblemCode? {
+      if contents.contains(content) { return .contentWithdrawn }
+      return damaged.contains(content) ? .contentDamaged : nil
+    }
   }
 
   private let state = Mutex(State())
@@ -37,16 +44,17 @@ final class RevocationList: Sendable {
     state.withLock { $0.abort = abort }
   }
 
-  /// Why nothing may be sent for that grant and content: `entitlement-revoked` or `content-withdrawn`; nil if it may.
+  /// Why nothing may be sent for that grant and content: `entitlement-revoked`, `content-withdrawn` or `content-damaged`; nil
+  /// if it may.
   func reason(for grant: DeliveryHandle, content: SHA256Digest) -> ProblemCode? {
     state.withLock { state in
       if state.grants.contains(grant) { return .entitlementRevoked }
-      return state.contents.contains(content) ? .contentWithdrawn : nil
+      return state.reason(content)
     }
   }
 
-  /// Whether the package is blocked.
-  func isBlocked(content: SHA256Digest) -> Bool { state.withLock { $0.contents.contains(content) } }
+  /// Why nothing of that content may be sent, whatever the grant: `content-withdrawn` or `content-damaged`; nil if it may.
+  func reason(for content: SHA256Digest) -> ProblemCode? { state.withLock { $0.reason(content) } }
 
   /// Refuses the grant's tickets, and ends its running bodies. A second call changes nothing.
   func revoke(grant: DeliveryHandle) {
@@ -76,11 +84,26 @@ final class RevocationList: Sendable {
     generation.advance()
   }
 
+  /// Refuses every ticket for a package whose bytes are not there or not the right ones, and ends its running bodies.
+  func setAside(damaged content: SHA256Digest) {
+    guard state.withLock({ $0.damaged.insert(content).inserted }) else { return }
+    total.add(1, ordering: .relaxed)
+    generation.advance()
+    abort { $0.content == content }
+  }
+
+  /// Accepts tickets for a package whose bytes are right again.
+  func takeBack(repaired content: SHA256Digest) {
+    guard state.withLock({ $0.damaged.remove(content) }) != nil else { return }
+    generation.advance()
+  }
+
   /// Adds what the database says, at the start.
-  func restore(grants: [DeliveryHandle], contents: [SHA256Digest]) {
+  func restore(grants: [DeliveryHandle], contents: [SHA256Digest], damaged: [SHA256Digest] = []) {
     state.withLock { state in
       state.grants.formUnion(grants)
       state.contents.formUnion(contents)
+      state.damaged.formUnion(damaged)
     }
     generation.advance()
   }
@@ -88,7 +111,7 @@ final class RevocationList: Sendable {
   /// Ends bodies that were admitted before a revocation and began after it: their requests were on their way from
   /// an async handler to their loop when the revocation was posted. Called twice a second.
   func sweep() {
-    let (grants, contents) = state.withLock { ($0.grants, $0.contents) }
+    let (grants, contents) = state.withLock { ($0.grants, $0.contents.union($0.damaged)) }
     guard !grants.isEmpty || !contents.isEmpty else { return }
     abort { meter in
       meter.hasBodies && (grants.contains(meter.handle) || contents.contains(meter.content))
@@ -109,7 +132,10 @@ final class RevocationList: Sendable {
 extension RevocationList: MetricSource {
   func register(in metrics: inout MetricRegistry) {
     metrics.register([
-      .counter("pullbox_stops_total", help: "Grants revoked and contents withdrawn since the start.") {
+      .counter(
+        "pullbox_stops_total",
+        help: "Grants revoked, contents withdrawn and packages found damaged since the start."
+      ) {
         self.total.load(ordering: .relaxed)
       }
     ])

@@ -5,6 +5,7 @@ import Crypto
 import Database
 import HTTPClient
 import HTTPServer
+import Monitoring
 import PullboxAPI
 import PullboxAPIServer
 import Receipts
@@ -78,9 +79,12 @@ struct DeliveryComponents: Sendable {
     let revocations = RevocationList(meters: meters, generation: generation)
     self.revocations = revocations
     let revoked = try database.readBlocking { connection in
-      (try GrantTable.revoked(in: connection), try BlockedContentTable.all(in: connection))
+      (
+        grants: try GrantTable.revoked(in: connection), contents: try BlockedContentTable.all(in: connection),
+        damaged: try PackageCheckTable.faulty(in: connection)
+      )
     }
-    revocations.restore(grants: revoked.0, contents: revoked.1)
+    revocations.restore(grants: revoked.grants, contents: revoked.contents, damaged: revoked.damaged)
 
     let process = RandomBytes.token(bits: 64)
     func lease(_ name: String) -> WorkerLease {
@@ -115,16 +119,14 @@ struct DeliveryComponents: Sendable {
       database: database, clock: clock, operators: operators, stops: revocations, scheduler: releases,
       didSettleDebts: { outbox.sweep() })
 
-    let scrubber = PackageScrubber(
-      database: database, shelf: infrastructure.shelf, clock: clock, timer: timer,
+    let packages = OpenPackageCache(shelf: infrastructure.shelf, database: database)
+    self.packages = packages
+    scrubber = PackageScrubber(
+      database: database, shelf: infrastructure.shelf, stops: revocations, clock: clock, timer: timer,
       rules: PackageScrubber.Rules(
         interval: configuration.scrubInterval.duration, rate: configuration.scrubRate.bytes,
         keepsWithdrawn: !(configuration.collectWithdrawn ?? false)),
-      log: infrastructure.log)
-    self.scrubber = scrubber
-    let packages = OpenPackageCache(
-      shelf: infrastructure.shelf, database: database, didMiss: { await scrubber.noteMissing($0) })
-    self.packages = packages
+      log: infrastructure.log, didChange: { packages.close($0) })
     verifier = TicketVerifier(settings: settings, revocations: revocations, clock: clock)
     collector = GarbageCollector(
       database: database, shelf: infrastructure.shelf, locks: packageLocks, uploads: uploads,
@@ -198,7 +200,7 @@ extension DeliveryComponents {
     let catalog = Catalog(database: database, cache: catalog, clock: infrastructure.clock)
     let publisher = VersionPublisher(
       database: database, shelf: infrastructure.shelf, uploads: uploads, collector: collector,
-      clock: infrastructure.clock, checks: infrastructure.pools.checks)
+      scrubber: scrubber, clock: infrastructure.clock, checks: infrastructure.pools.checks)
     let answers = IdempotentAnswers(database: database, clock: infrastructure.clock, log: infrastructure.log)
     var routes = ScopedRoutes(keys: operators, answers: answers)
     CatalogRoutes(catalog: catalog, list: ProductListCache(catalog: catalog)).add(to: &routes)
@@ -210,10 +212,16 @@ extension DeliveryComponents {
     ).add(to: &routes)
     OperatorGrantRoutes(grants: grants).add(to: &routes)
     ContentRoutes(
-      packages: packages, verifier: verifier, meters: meters, timer: infrastructure.timer,
-      publicURL: publicURL
+      packages: packages, scrubber: scrubber, verifier: verifier, meters: meters,
+      timer: infrastructure.timer, publicURL: publicURL
     )
     .add(to: &routes)
+    if infrastructure.configuration.diagnostics {
+      DiagnosticRoutes(
+        settings: settings, clock: infrastructure.clock, timer: infrastructure.timer,
+        file: DiagnosticFile(state: infrastructure.configuration.state)
+      ).add(to: &routes)
+    }
     GarbageCollectionRoutes(collector: collector).add(to: &routes)
     PackageScrubRoutes(scrubber: scrubber).add(to: &routes)
     OperationsRoutes(database: database, metrics: metrics).add(to: &routes)
@@ -240,8 +248,9 @@ extension DeliveryComponents {
         var generator = SystemRandomNumberGenerator()
         return problem.spreadingReturns(using: &generator)
       },
-      observing: { route, _, response, problem in
-        requests.count(route: route, status: response.status.rawValue, problem: problem?.code?.text)
+      observing: { route, _, response, problem, duration in
+        requests.count(
+          route: route, status: response.status.rawValue, problem: problem?.code?.text, duration: duration)
       })
     return ForwardedClientHandler(
       handler: CrossOriginHandler(router: router, settings: settings), settings: settings)

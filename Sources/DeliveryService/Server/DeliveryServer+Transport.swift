@@ -12,14 +12,15 @@ extension DeliveryServer {
   ) throws -> HTTPServerConfiguration {
     let inherited = inherited.filter { $0.name != managementSocketName }
     var http = HTTPServerConfiguration(
-      addresses: inherited.isEmpty ? try addresses(configuration.listen, of: "listen") : [])
+      addresses: inherited.isEmpty
+        ? try DeliveryConfiguration.addresses(configuration.listen, of: "listen") : [])
     http.inherited = inherited
     if let tls = configuration.tls {
       var secure = TLSConfiguration(
-        addresses: inherited.isEmpty ? try addresses(tls.listen ?? [], of: "tls.listen") : [],
+        addresses: inherited.isEmpty
+          ? try DeliveryConfiguration.addresses(tls.listen ?? [], of: "tls.listen") : [],
         certificateFile: tls.certificate, keyFile: tls.key)
       secure.strictTransport = tls.strictTransport?.duration
-      try warnOfExposedKey(secure, log: log)
       http.tls = secure
     }
     if !inherited.isEmpty {
@@ -38,11 +39,7 @@ extension DeliveryServer {
   ) throws {
     http.maximumConnections = configuration.maximumConnections
     http.maximumConnectionsPerAddress = configuration.maximumConnectionsPerAddress
-    for (key, deadline) in [
-      ("headDeadline", configuration.headDeadline), ("idleDeadline", configuration.idleDeadline),
-    ] where deadline.duration <= .zero {
-      throw ConfigurationError(subject: key, message: "more than nothing is needed")
-    }
+    try configuration.checkDeadlines()
     http.headDeadline = configuration.headDeadline.duration
     http.idleDeadline = configuration.idleDeadline.duration
     http.minimumReceiveRate = UInt64(configuration.minimumReceiveRate.bytes.rawValue)
@@ -62,7 +59,8 @@ extension DeliveryServer {
     let sockets = inherited.filter { $0.name == managementSocketName }
     guard configuration.management != nil || !sockets.isEmpty else { return nil }
     let texts = sockets.isEmpty ? configuration.management?.listen ?? [] : []
-    var http = HTTPServerConfiguration(addresses: try addresses(texts, of: "management.listen"))
+    var http = HTTPServerConfiguration(
+      addresses: try DeliveryConfiguration.addresses(texts, of: "management.listen"))
     http.inherited = sockets
     http.loops = 1
     http.drainDeadline = configuration.drainDeadline.duration
@@ -73,19 +71,4 @@ extension DeliveryServer {
 
   /// What `FileDescriptorName=` calls a socket for operators and monitoring.
   static let managementSocketName = "management"
-
-  private static func warnOfExposedKey(_ tls: TLSConfiguration, log: Log) throws {
-    guard try tls.keyIsExposed() else { return }
-    log.warning("every user of this machine may read the TLS key", ["file": LogValue(tls.keyFile)])
-  }
-
-  private static func addresses(_ texts: [String], of key: String) throws -> [ServerAddress] {
-    try texts.map { text in
-      guard let address = ServerAddress(text) else {
-        throw ConfigurationError(
-          subject: key, message: "not an address: \(text); HOST:PORT or unix:PATH is needed")
-      }
-      return address
-    }
-  }
 }

@@ -3,6 +3,7 @@ public import CoreTypes
 import Database
 import HTTPClient
 import HTTPServer
+import Monitoring
 import PullboxAPIServer
 public import ServiceRuntime
 public import SystemCalls
@@ -21,6 +22,7 @@ public final class DeliveryServer: Service {
   private let client: HTTPClient
   let components: DeliveryComponents
   let metrics: ServiceMetrics
+  private let reloads: ReloadMetrics
   let server: HTTPServer
   /// Answers operators and monitoring where they have an address of their own; nil where ``server`` does.
   let management: HTTPServer?
@@ -65,7 +67,10 @@ public final class DeliveryServer: Service {
     self.log = log
     self.configuration = configuration
     let state = configuration.state
+    // Before anything is written there.
+    try BackupGeneration.refuse(in: state)
     lock = try StateDirectory.claim(state)
+    try RestoreMark.refuse(in: state)
     var http = try Self.transport(configuration, inherited: inherited, log: log)
     var managementHTTP = try Self.managementTransport(configuration, inherited: inherited)
     database = try Database.open(
@@ -95,9 +100,11 @@ public final class DeliveryServer: Service {
     }
     managementHTTP?.useProblemDocuments()
     let running = WeakServerReference()
+    let reloads = ReloadMetrics(at: clock.now())
+    self.reloads = reloads
     let metrics = ServiceMetrics(
-      routes: RouteMetrics(), accessLog: accessLog, statistics: { running.statistics },
-      sources: components.metricSources)
+      server: running, database: database, directories: ["state": state],
+      lostRecords: { accessLog?.lostLines ?? 0 }, sources: components.metricSources + [reloads])
     self.metrics = metrics
     let routes = components.routes(metrics)
     routeDeclarations = routes.declarations
@@ -210,9 +217,6 @@ extension DeliveryServer {
         let new = try load()
         return (new, try TicketKeyFile.load(TicketKeyFile.path(in: state)), try new.keyring())
       }
-      guard let level = LogLevel(name: new.logLevel) else {
-        throw ConfigurationError(subject: "logLevel", message: "not a log level: \(new.logLevel)")
-      }
       let grants = try new.deliverySettings(keys: keys)
       var limits = try new.admissionLimits()
       // These are the connections' as well, which need a restart.
@@ -222,18 +226,20 @@ extension DeliveryServer {
       operators.replace(keyring.keys, needsSecondKey: new.requireSecondKey ?? false)
       settings.replace(grants)
       components.admission.replace(limits)
-      log.level = level
+      log.level = LogLevel(name: new.logLevel) ?? log.level
       accessLog?.reopen()
       keyring.warn(log)
       log.info("reloaded", ["ticketKey": LogValue(keys.newest.identifier)])
+      reloads.succeeded(at: clock.now())
       warnOfOthers(new)
     } catch {
+      reloads.failed()
       log.error("reloading failed; everything stays as it was", ["error": LogValue(error)])
     }
   }
 
   private func warnOfOthers(_ new: DeliveryConfiguration) {
-    let keys = new.settingsThatNeedRestart(since: configuration)
+    let keys = new.keysThatNeedRestart(since: configuration, options: DeliveryConfiguration.command.options)
     guard !keys.isEmpty else { return }
     log.warning("some changes need a restart", ["keys": LogValue(keys.joined(separator: " "))])
   }

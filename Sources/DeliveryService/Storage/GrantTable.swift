@@ -177,12 +177,14 @@ enum GrantTable {
 extension GrantTable {
   /// Every revoked grant, for ``RevocationList``.
   static func revoked(in connection: borrowing Connection) throws -> [DeliveryHandle] {
-    try connection.query(
+    var handles: [DeliveryHandle] = []
+    try connection.forEach(
       """
       SELECT handle FROM grants \(SQLDialect.index("grants_by_state"))
       WHERE state IN ('revoked/granted', 'revoked/completed', 'revoked/finished')
       """
-    ).map { try $0.handle("handle") }
+    ) { handles.append(try $0.handle("handle")) }
+    return handles
   }
 
   static func setRevocationSource(

@@ -28,6 +28,12 @@ enum PackageCheckTable {
       .optionalText("fault").map { PackageFault(rawValue: $0) }
   }
 
+  static func faulty(in connection: borrowing Connection) throws -> [SHA256Digest] {
+    try connection.query("SELECT digest FROM package_checks WHERE fault IS NOT NULL").map {
+      try $0.digest("digest")
+    }
+  }
+
   static func countFaults(in connection: borrowing Connection) throws -> Int64 {
     try connection.first("SELECT count(*) AS faults FROM package_checks WHERE fault IS NOT NULL")?
       .integer("faults") ?? 0

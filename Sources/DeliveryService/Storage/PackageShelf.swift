@@ -7,7 +7,7 @@ import SystemCalls
 /// Where packages lie, by the SHA-256 of their bytes: the only way by which publishing and delivery reach them. Bytes are
 /// received into files of the node that began them; a shelf takes them from there once they are complete.
 ///
-/// A package that is put there twice is there once. Who has one open goes on reading it after it was removed.
+/// A package that is put there twice is there once, with the bytes that came last. Who has one open goes on reading it after it was removed.
 /// `PackageShelfTests` holds every shelf to this.
 protocol PackageShelf: Sendable {
   /// Takes what was received; the incoming file is gone then. Throws `digestMismatch` where the bytes have another digest;
@@ -18,7 +18,7 @@ protocol PackageShelf: Sendable {
   /// The package, for reading. Throws `notFound`.
   func open(_ digest: SHA256Digest) async throws(BlobStoreError) -> FileDescriptor
 
-  /// False when it was not there.
+  /// False when it was not there. Throws `inUse` while a backup is being taken.
   @discardableResult
   func remove(_ digest: SHA256Digest) async throws(BlobStoreError) -> Bool
 

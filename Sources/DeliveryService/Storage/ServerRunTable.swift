@@ -23,6 +23,19 @@ enum ServerRunTable {
     return (try row.integer("id"), died > 0)
   }
 
+  /// After a restore, for so long, devices ask anew for grants that the backup does not know, and report what they were sent
+  /// for the ones before.
+  static let graceAfterRestore: Duration = .seconds(86_400)
+
+  /// The database was restored: no run goes on, and grants that are made soon may be for bytes that were sent before.
+  static func noteRestore(at now: Timestamp, in connection: borrowing Connection) throws {
+    try connection.execute(
+      "UPDATE runs SET died = ? WHERE ended IS NULL AND died IS NULL", [.timestamp(now)])
+    try connection.execute(
+      "INSERT INTO runs (started, died) VALUES (?, ?)",
+      [.timestamp(now), .timestamp(now + graceAfterRestore)])
+  }
+
   static func end(_ id: Int64, at now: Timestamp, in connection: borrowing Connection) throws {
     try connection.execute("UPDATE runs SET ended = ? WHERE id = ?", [.timestamp(now), .integer(id)])
   }

@@ -21,8 +21,13 @@ enum UploadTable {
     try connection.first("SELECT * FROM uploads WHERE id = ?", [.text(id)]).map(upload)
   }
 
-  static func count(in connection: borrowing Connection) throws -> Int64 {
-    try connection.first("SELECT count(*) AS uploads FROM uploads")?.integer("uploads") ?? 0
+  /// The uploads whose bytes no version has. Those of versions stay until they expire, for a client that asks again.
+  static func countWithoutVersion(in connection: borrowing Connection) throws -> Int64 {
+    try connection.first(
+      """
+      SELECT count(*) AS uploads FROM uploads WHERE digest IS NULL
+        OR NOT EXISTS (SELECT 1 FROM versions WHERE versions.digest = uploads.digest)
+      """)?.integer("uploads") ?? 0
   }
 
   /// The oldest first.

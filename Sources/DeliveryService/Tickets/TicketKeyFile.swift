@@ -1,7 +1,7 @@
 import CoreTypes
 import Crypto
 import PullboxAPI
-public import ServiceRuntime
+import ServiceRuntime
 import SystemCalls
 
 /// The ticket keys on disk: `ticket-keys.json` in the state directory, readable by its owner alone, created at the
@@ -118,7 +118,7 @@ struct TicketKeyFile: Codable {
 
 /// `pullbox-server --rotate-ticket-key`: adds a new key in front of the ticket keys of a state directory. A running
 /// server seals with it after its next SIGHUP, and still opens what it sealed before.
-public enum TicketKeyRotation {
+enum TicketKeyRotation {
   static let option = CommandOption.flag(
     "rotate-ticket-key", environment: .none, key: .none,
     help:
@@ -129,12 +129,9 @@ public enum TicketKeyRotation {
     help:
       "With --rotate-ticket-key: seal with the new key only after that time, when all servers have the file")
 
-  /// Whether the command line has the option.
-  public static func isAsked(_ arguments: ParsedArguments) -> Bool { arguments.isSet(option.name) }
-
   /// Prints the new key's id. Needs the state directory (`--state`, `PULLBOX_STATE`) and nothing else of a configuration.
   /// Blocks.
-  public static func run(_ arguments: ParsedArguments) -> ExitCode {
+  static func run(_ arguments: ParsedArguments) -> ExitCode {
     do {
       let path = TicketKeyFile.path(in: try arguments.required("state"))
       let delay = try delay(arguments)

@@ -21,16 +21,31 @@ struct DeliveryClient: Sendable {
   init(api: APIClient, monitor: EndpointHealth, identity: DeviceIdentity, time: ServerTime) {
     self.api = api
     self.monitor = monitor
-    path = ServerPath(api: api, network: monitor.network)
+    var path = ServerPath(api: api, network: monitor.network)
+    path.onEnd = { error in monitor.note(error, to: "GET /v1/content") }
+    self.path = path
     device = Device(id: identity.identifier, publicKey: identity.key.verificationKey)
     key = identity.key
     self.time = time
   }
 
+  /// Asks whether the server is there; for its health alone.
+  func probe(timeout: Duration) async throws(APICallError) {
+    var api = api
+    api.timeout = timeout
+    _ = try await monitor.observe("GET /healthz") { () async throws(APICallError) in
+      let response = try await api.exchange("GET", "/healthz")
+      // A log-in page answers anything.
+      guard response.body == Array("ok\n".utf8) else {
+        throw .unexpectedResponse(status: response.status, detail: "a page", isPage: true)
+      }
+    }
+  }
+
   /// Every product that `proof` entitles to.
   func entitlements(of proof: Proof) async throws(APICallError) -> [EntitledProduct] {
     let body = EntitlementsRequest(proof: proof, device: device)
-    return try await monitor.observe { () async throws(APICallError) in
+    return try await monitor.observe("POST /v1/entitlements") { () async throws(APICallError) in
       try await api.call("POST", "/v1/entitlements", body: body, as: EntitlementsResponse.self).value
     }.products
   }
@@ -39,7 +54,7 @@ struct DeliveryClient: Sendable {
     _ product: ProductIdentifier, for transaction: TransactionIdentifier, proof: Proof
   ) async throws(APICallError) -> GrantResponse {
     let body = GrantRequest(proof: proof, product: product, device: device, transaction: transaction)
-    return try await monitor.observe { () async throws(APICallError) in
+    return try await monitor.observe("POST /v1/grants") { () async throws(APICallError) in
       try await api.call("POST", "/v1/grants", body: body, as: GrantResponse.self).value
     }
   }
@@ -75,7 +90,7 @@ struct DeliveryClient: Sendable {
       bytesPerSecond: path.speeds.floor(under: nil), duration: SpeedHistory.stallAfter)
     api.maximumResponseLength = PackageLimits.standard.maximumManifestLength
     api.usesFreshConnections = fresh
-    return try await monitor.observe { () async throws(APICallError) in
+    return try await monitor.observe("GET /v1/content/manifest") { () async throws(APICallError) in
       let response = try await api.exchange(
         "GET", terms.manifestURL, headers: [("Authorization", "Bearer \(terms.ticket)")])
       guard !APIClient.isPage(response.body) else {
@@ -96,7 +111,7 @@ struct DeliveryClient: Sendable {
       device: device.id)
     let signed = try JSONWebSignature(
       signing: try APIJSON.encode(report), with: key, keyIdentifier: device.id.description)
-    return try await monitor.observe { () async throws(APICallError) in
+    return try await monitor.observe("POST /v1/grants/completion") { () async throws(APICallError) in
       try await api.call(
         "POST", "/v1/grants/\(grant.description)/completion", bytes: Array(signed.text.utf8),
         mediaType: "application/jose", as: CompletionResponse.self
@@ -114,7 +129,7 @@ struct DeliveryClient: Sendable {
     } catch {
       guard case .problem(let problem) = error, problem.code == .clockSkew, let now = problem.serverTime
       else { throw error }
-      time.correct(to: now)
+      await time.correct(to: now)
       return try await attempt(method, path, as: type)
     }
   }
@@ -131,7 +146,7 @@ struct DeliveryClient: Sendable {
     } catch {
       throw .unexpectedResponse(status: 0, detail: "the request cannot be signed: \(error)")
     }
-    return try await monitor.observe { () async throws(APICallError) in
+    return try await monitor.observe("\(method) /v1/grants") { () async throws(APICallError) in
       try await api.call(method, path, headers: [("Authorization", authorization)], as: type).value
     }
   }

@@ -20,37 +20,41 @@ final class EndpointHealth: Sendable {
 
   var status: AgentStatus.Peer { state.withLock { $0 } }
 
-  /// Runs one call. A refusal by the service itself is an answer: it was reached.
+  /// Runs one call, which `request` names. A refusal by the service itself is an answer: it was reached.
   func observe<Value: Sendable>(
-    _ call: () async throws(APICallError) -> Value
+    _ request: String, _ call: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
     do {
       let value = try await network.pass(call)
-      succeeded()
+      note(nil, to: request)
       return value
     } catch {
-      if case .problem(let problem) = error, problem.status < 500 {
-        succeeded()
-      } else {
-        failed(error)
-      }
+      note(error, to: request)
       throw error
     }
   }
 
-  private func succeeded() {
+  /// A call that ``observe(_:_:)`` cannot run ended so; nil for well.
+  func note(_ error: APICallError?, to request: String) {
     let now = clock.now()
     state.withLock { state in
-      state.reachable = true
-      state.lastSuccess = now
-      state.lastError = nil
-    }
-  }
-
-  private func failed(_ error: APICallError) {
-    state.withLock { state in
-      state.reachable = false
-      state.lastError = error.description
+      state.lastRequest = request
+      state.lastAsked = now
+      switch error {
+      case .problem(let problem) where problem.status < 500:
+        state.reachable = true
+        state.lastSuccess = now
+        state.lastError = nil
+        if problem.status == 401 { state.refusal = problem }
+      case .some(let error):
+        state.reachable = false
+        state.lastError = error.description
+      case nil:
+        state.reachable = true
+        state.lastSuccess = now
+        state.lastError = nil
+        state.refusal = nil
+      }
     }
   }
 }

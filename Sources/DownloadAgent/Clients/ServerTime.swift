@@ -5,17 +5,25 @@ import Synchronization
 /// day or by years; what it signs is for the server's time.
 final class ServerTime: Sendable {
   private let clock: any WallClock
-  private let offset = Mutex(Duration.zero)
+  private let offset: Mutex<Duration>
+  private let save: @Sendable (Duration) async -> Void
 
-  init(clock: any WallClock) {
+  /// `offset` is what an earlier process learned; `save` keeps what this one learns for the next.
+  init(
+    clock: any WallClock, offset: Duration = .zero,
+    save: @escaping @Sendable (Duration) async -> Void = { _ in }
+  ) {
     self.clock = clock
+    self.offset = Mutex(offset)
+    self.save = save
   }
 
   var now: Timestamp { clock.now() + offset.withLock { $0 } }
 
-  /// The server says that it is `time` there now. Kept until this process ends.
-  func correct(to time: Timestamp) {
+  /// The server says that it is `time` there now.
+  func correct(to time: Timestamp) async {
     let difference = time - clock.now()
     offset.withLock { $0 = difference }
+    await save(difference)
   }
 }

@@ -37,6 +37,17 @@ struct StoreQueueClient: Sendable {
     receipts = ReceiptCache(clock: clock)
   }
 
+  /// Asks whether the store is there and knows the account; for its health alone.
+  func probe(timeout: Duration) async throws(APICallError) {
+    var api = api
+    api.timeout = timeout
+    _ = try await monitor.observe("GET /store/v1/transactions") { () async throws(APICallError) in
+      try await api.get(
+        "/store/v1/transactions", query: [("unfinished", "true"), ("limit", "1")],
+        as: TransactionsResponse.self)
+    }
+  }
+
   /// The queue, page by page: every transaction that is not finished.
   func unfinishedTransactions() async throws(APICallError) -> Queue {
     var queue = Queue()
@@ -58,7 +69,7 @@ struct StoreQueueClient: Sendable {
   private func page(after: TransactionIdentifier?) async throws(APICallError) -> [StoreTransaction] {
     var query = [("unfinished", "true"), ("limit", "\(Self.pageLength)")]
     if let after { query.append(("after", after.description)) }
-    return try await monitor.observe { () async throws(APICallError) in
+    return try await monitor.observe("GET /store/v1/transactions") { () async throws(APICallError) in
       try await api.get("/store/v1/transactions", query: query, as: TransactionsResponse.self)
     }.transactions
   }
@@ -100,7 +111,7 @@ struct StoreQueueClient: Sendable {
 
   private func keptReceipt() async throws(APICallError) -> (proof: Proof, isKept: Bool) {
     try await receipts.receipt { () async throws(APICallError) in
-      let response = try await monitor.observe { () async throws(APICallError) in
+      let response = try await monitor.observe("GET /store/v1/receipt") { () async throws(APICallError) in
         try await api.get(
           "/store/v1/receipt", query: [("device", device.description)], as: ReceiptResponse.self)
       }
@@ -127,7 +138,7 @@ struct StoreQueueClient: Sendable {
     _ request: AgentPurchaseRequest, key: String
   ) async throws(APICallError) -> StoreTransaction {
     let body = PurchaseRequest(product: request.product, quantity: request.quantity, device: device)
-    let response = try await monitor.observe { () async throws(APICallError) in
+    let response = try await monitor.observe("POST /store/v1/purchases") { () async throws(APICallError) in
       try await api.call(
         "POST", "/store/v1/purchases", body: body, headers: [("Idempotency-Key", key)],
         as: TransactionResponse.self

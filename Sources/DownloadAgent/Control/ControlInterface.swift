@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import HTTPServer
+import Monitoring
 import PullboxAPI
 import PullboxAPIServer
 import ServiceRuntime
@@ -17,31 +18,55 @@ struct ControlInterface: Sendable {
   let identity: DeviceIdentity
   let server: EndpointHealth
   let store: EndpointHealth
+  let probes: PeerProbes
   let access: ControlAccess
   let started: Timestamp
   let clock: any MonotonicClock
   let log: Log
+  let metrics: ServiceMetrics
   /// Between two comment lines of a resting event stream.
   var heartbeat: Duration = .seconds(15)
 
   private static let maximumBody = ByteCount.kibibytes(64)
 
   func router() -> Router {
-    var routes = APIRoutes()
-    routes.onHealth(ready: { nil })
+    var routes = monitoringRoutes()
     addLists(to: &routes)
     addDownloads(to: &routes)
     addLibrary(to: &routes)
-    routes.on(.get, "/v1/events") { _, _ in try events() }
+    routes.on(.get, "/v1/events") { request, _ in try events(for: request.credentials?.user) }
     routes.guardChanges(by: access, log: log)
-    return routes.router { request, error in
-      log.error(
-        "a request failed", ["request": "\(request.method) \(request.path)", "error": LogValue(error)])
-    }
+    return router(of: routes)
+  }
+
+  /// What an address for monitoring answers: nothing that tells of content, and nothing that changes any.
+  func monitoringRouter() -> Router { router(of: monitoringRoutes()) }
+
+  private func monitoringRoutes() -> APIRoutes {
+    var routes = APIRoutes()
+    routes.onHealth(ready: { nil })
+    routes.on(.get, "/metrics") { _, _ in .metrics(await metrics.page()) }
+    return routes
+  }
+
+  private func router(of routes: APIRoutes) -> Router {
+    let requests = metrics.routes
+    return routes.router(
+      reporting: { request, error in
+        log.error(
+          "a request failed", ["request": "\(request.method) \(request.path)", "error": LogValue(error)])
+      },
+      observing: { route, _, response, problem, duration in
+        requests.count(
+          route: route, status: response.status.rawValue, problem: problem?.code?.text, duration: duration)
+      })
   }
 
   private func addLists(to routes: inout APIRoutes) {
-    routes.on(.get, "/v1/status") { _, _ in try .json(try await status()) }
+    routes.on(.get, "/v1/status") { request, _ in
+      if request.queryValue("ask") == "true" { await probes.ask() }
+      return try .json(try await status())
+    }
     routes.on(.get, "/v1/transactions") { request, _ in
       try .json(try await ListQuery(request).page(of: transactions))
     }
@@ -59,10 +84,21 @@ struct ControlInterface: Sendable {
     routes.on(.get, "/v1/restore") { _, _ in
       try .json(EntitlementsResponse(products: try await transactions.owned()))
     }
-    routes.on(.post, "/v1/restore") { _, _ in
-      let started = try await transactions.restorePurchases()
+    routes.on(.post, "/v1/restore") { request, _ in
+      let wanted = try await Self.restoreRequest(request)
+      let started = try await transactions.restorePurchases(wanted)
       return try .json(AgentRestoreResponse(products: started), status: .accepted)
     }
+  }
+
+  /// What is absent, a body included, is all of it.
+  private static func restoreRequest(_ request: HTTPRequest) async throws -> AgentRestoreRequest {
+    let wanted =
+      try await request.decodeIfPresent(AgentRestoreRequest.self, upTo: maximumBody) ?? AgentRestoreRequest()
+    if let limit = wanted.limit, limit < 1 {
+      throw Problem(.requestMalformed, "limit is 1 or more")
+    }
+    return wanted
   }
 
   private func addDownloads(to routes: inout APIRoutes) {
@@ -119,9 +155,12 @@ struct ControlInterface: Sendable {
 extension ControlInterface {
   /// Server-sent events (WHATWG HTML §9.2): first every unfinished transaction and every live download, then
   /// every change. A comment line now and then shows both sides that the other is there.
-  func events() throws -> HTTPResponse {
-    guard let observer = hub.subscribe() else {
-      throw Problem(.tooManyRequests, "at most \(EventHub.maximumObservers) observers", retryAfterSeconds: 5)
+  func events(for user: UInt32?) throws -> HTTPResponse {
+    guard let observer = hub.subscribe(user: user) else {
+      throw Problem(
+        .tooManyRequests,
+        "at most \(EventHub.maximumObservers) observers, \(EventHub.maximumObserversOfUser) of one user",
+        retryAfterSeconds: 5)
     }
     return HTTPResponse(
       status: .ok,

@@ -24,9 +24,10 @@ struct ContentJobSteps: Sendable {
   /// Publishers' keys; when empty, the keys that products name are trusted.
   var trustedKeys: Set<PublisherKeyIdentifier> = []
   var limits = PieceTransfer.Limits()
-  var operations: any FileOperations = SystemFileOperations()
   /// The staging areas that are open, kept over setbacks.
   let sessions = StagingSessions()
+
+  private var operations: any FileOperations { library.operations }
 
   /// Never throws: an error becomes the event that the step failed. Nil when the task was cancelled.
   func run(
@@ -65,6 +66,7 @@ struct ContentJobSteps: Sendable {
       try DurableFile.write(
         received.bytes.span, to: paths.manifest, permissions: 0o600, operations: operations)
     }
+    library.titles.note(manifest.displayTitle, of: manifest.product)
     return Outcome(event: .manifestVerified)
   }
 
@@ -93,16 +95,20 @@ struct ContentJobSteps: Sendable {
   private func transfer(_ record: ContentJobRecord, progress: TransferProgress) async throws -> Outcome {
     let terms = record.terms
     guard let session = try await openSession(of: record, terms: terms) else {
-      return Outcome(event: .contentLost)
+      return Outcome(event: .contentLost(.zero))
     }
     try await BlockingPool.shared.run { [library] in try library.requireOnline() }
     var pieces = try await session.open()
     let hasTriedSources = await session.hasTriedSources
     if !pieces.isComplete, pieces.verifiedCount == 0 || !hasTriedSources, !record.fetchesEverything {
       // Of what an earlier process took over, the end of that process may have left any part.
-      pieces = try await adopt(record, in: session, lacking: pieces) ?? pieces
+      let known = pieces
+      pieces = try await adopt(record, in: session, lacking: known) ?? known
       await session.noteSourcesTried()
+      let before = known.verifiedCount == 0 ? .zero : progress.bytesReused ?? .zero
+      progress.setReused(before + pieces.bytesVerified - known.bytesVerified)
     }
+    if progress.bytesReused == nil { progress.setReused(.zero) }
     let shares = UnpackedShares(session.manifest)
     let room = try await library.reserve(
       shares.need(without: pieces), for: record.identifier, of: terms.product, allocating: true)
@@ -127,19 +133,20 @@ struct ContentJobSteps: Sendable {
   ) async throws -> Outcome {
     let terms = record.terms
     guard let session = try await openSession(of: record, terms: terms) else {
-      return Outcome(event: .contentLost)
+      return Outcome(event: .contentLost(.zero))
     }
     try await BlockingPool.shared.run { [library] in try library.requireOnline() }
     let manifest = session.manifest
-    let item: LibraryItem
-    if try await session.open().isComplete {
-      item = try await library.place(manifest, at: clock.now()) { path in try await session.place(at: path) }
-    } else if let found = try await library.recordPlaced(manifest, at: clock.now()) {
-      // An earlier process had renamed it and ended before it saved the record.
-      item = found
-    } else {
-      return Outcome(event: .contentLost)
+    let item: LibraryItem? = try await library.space.whilePlacing(manifest, for: record.identifier) {
+      if try await session.open().isComplete {
+        return try await library.place(manifest, at: clock.now()) { path in
+          try await session.place(at: path)
+        }
+      }
+      // An earlier process may have renamed it and ended before it saved the record.
+      return try await library.recordPlaced(manifest, at: clock.now())
     }
+    guard let item else { return Outcome(event: .contentLost(terms.length)) }
     progress.setVerified(terms.length)
     return Outcome(event: .placed, placed: item)
   }
@@ -173,6 +180,7 @@ extension ContentJobSteps {
       return try? UnverifiedManifest(bytes).verified(against: terms.manifestDigest)
     }
     guard let manifest else { return nil }
+    library.titles.note(manifest.displayTitle, of: manifest.product)
     let session = StagingSession(manifest: manifest, paths: paths, operations: operations)
     sessions.keep(session, of: record.identifier)
     return session
@@ -190,13 +198,17 @@ extension ContentJobSteps {
     let room = try await library.reserve(
       need, for: record.identifier, of: record.terms.product, allocating: false)
     defer { room.release() }
-    let free = try await BlockingPool.shared.run { [library] in
-      try FileSystem.freeSpace(at: library.paths.library)
-    }
     var pieces: PieceMap?
-    for source in sources where pieces?.isComplete != true {
-      pieces = try await session.adopt(
-        from: source.manifest, at: source.path, room: max(.zero, free - library.space.reserve))
+    let isFolder = session.manifest.kind == .folder
+    for byPiece in isFolder ? [false, true] : [false] {
+      for source in sources where pieces?.isComplete != true {
+        let free = try await BlockingPool.shared.run { [library, operations] in
+          try operations.freeSpace(at: library.paths.library)
+        }
+        pieces = try await session.adopt(
+          from: source.manifest, at: source.path, byPiece: byPiece,
+          room: max(.zero, free - library.space.reserve))
+      }
     }
     return pieces
   }

@@ -129,6 +129,7 @@ extension DownloadManager {
         ProgressEstimator.Estimate(speed: 0, timeRemaining: record.machine.state == .finished ? 0 : nil)
       }
     var status = record.status(working, estimate, now: steps.clock.now())
+    status.title = jobSteps.library.titles[record.product]
     if status.reason == StatusReason.insufficientSpace.rawValue, let working {
       status.space = jobSteps.library.space.shortage(of: working.identifier)
     }

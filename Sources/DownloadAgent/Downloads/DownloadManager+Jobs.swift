@@ -101,12 +101,13 @@ extension DownloadManager {
       process(isFinished ? success : .contentFailed(job.failure), of: reader) { record in
         record.bytesVerified = job.bytesVerified
         record.bytesReceived = job.bytesReceived
+        record.bytesReused = job.bytesReused
       }
     }
   }
 
   /// The downloads that claim the job, the oldest first.
-  private func readers(of identifier: ContentJobIdentifier) -> [DownloadIdentifier] {
+  func readers(of identifier: ContentJobIdentifier) -> [DownloadIdentifier] {
     guard let digest = jobs[identifier]?.record.digest else { return [] }
     return (claims[digest] ?? []).compactMap { runner[$0]?.record }.sorted { $0.sequence < $1.sequence }
       .map(\.identifier)
@@ -212,5 +213,6 @@ extension TransferProgress {
   func copy(into record: inout ContentJobRecord) {
     record.bytesReceived = bytesReceived
     record.bytesVerified = bytesVerified
+    record.bytesReused = bytesReused
   }
 }

@@ -7,7 +7,8 @@ extension DownloadManager {
   /// While the library is not there, jobs are held, and nothing of it is kept open; what waited for it goes on
   /// once it is.
   func libraryChanged(isOnline: Bool) {
-    if isOnline { discardLeftovers() }
+    // What jobs had staged that ended while the library was away.
+    if isOnline, isRestored { discardLeftovers(except: Set(jobs.entries.keys)) }
     changeEnvironment { $0.isLibraryOffline = !isOnline }
     if isOnline {
       retry { $0 == .libraryOffline }
@@ -20,11 +21,10 @@ extension DownloadManager {
     }
   }
 
-  /// Removes what jobs had staged that ended while the library was away.
-  private func discardLeftovers() {
-    guard isRestored else { return }
+  /// Removes what is staged for other jobs than these. What cannot be removed is tried again at the next start.
+  func discardLeftovers(except live: Set<ContentJobIdentifier>) {
     do {
-      try jobSteps.library.discardLeftovers(except: Set(jobs.entries.keys))
+      try jobSteps.library.discardLeftovers(except: live)
     } catch {
       log.warning("staged files cannot be removed", ["error": LogValue(error)])
     }
@@ -42,6 +42,11 @@ extension DownloadManager {
     let reasons =
       runner.entries.values.map(\.record.machine.reason) + jobs.entries.values.map(\.record.machine.reason)
     return reasons.contains { $0 == .libraryOffline || $0 == .insufficientSpace }
+  }
+
+  /// When the first of the downloads that the job is for was made; nil where that is not known.
+  func firstRequest(for job: ContentJobIdentifier) -> Timestamp? {
+    readers(of: job).compactMap { runner[$0]?.record.created }.min()
   }
 
   /// The products that a download is under way for.

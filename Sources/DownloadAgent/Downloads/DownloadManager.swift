@@ -32,7 +32,8 @@ actor DownloadManager {
     var discardIsDue = false
 
     init(_ record: ContentJobRecord) {
-      progress = TransferProgress(received: record.bytesReceived, verified: record.bytesVerified)
+      progress = TransferProgress(
+        received: record.bytesReceived, verified: record.bytesVerified, reused: record.bytesReused)
     }
   }
 
@@ -108,7 +109,7 @@ actor DownloadManager {
     let known = try database.contentJobs()
     let live = known.filter { claims[$0.digest] != nil && $0.machine.isLive }
     try steps.library.look()
-    try steps.library.discardLeftovers(except: Set(live.map(\.identifier)))
+    discardLeftovers(except: Set(live.map(\.identifier)))
     for record in known where !live.contains(record) { try database.removeContentJob(record.identifier) }
     for record in live {
       jobs.insert(record, context: JobActivity(record), isSaved: true)

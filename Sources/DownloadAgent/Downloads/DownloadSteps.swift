@@ -45,7 +45,10 @@ struct DownloadSteps: Sendable {
       event: .granted,
       change: { record in
         // This is other content than before: what was verified of that does not count.
-        if record.terms?.digest != terms.digest { record.bytesVerified = .zero }
+        if record.terms?.digest != terms.digest {
+          record.bytesVerified = .zero
+          record.bytesReused = nil
+        }
         record.grant = response.grant
         record.terms = terms
       })
@@ -59,6 +62,8 @@ struct DownloadSteps: Sendable {
       event: .contentHeld,
       change: { record in
         record.bytesVerified = terms.length
+        // No job had to bring it.
+        record.bytesReused = record.bytesReused ?? terms.length
         record.placedAt = held.placedAt
         record.contentPath = held.path
       })

@@ -7,12 +7,14 @@ import Synchronization
 final class EventHub: Sendable {
   private struct State {
     var latest: [ObserverQueue.Subject: AgentEvent] = [:]
-    var observers: [ObjectIdentifier: EventObserver] = [:]
+    var observers: [ObjectIdentifier: (observer: EventObserver, user: UInt32?)] = [:]
     var isClosed = false
   }
 
   /// Observers at one time; one more is refused.
   static let maximumObservers = 64
+  /// Of one user: what one takes leaves room for others.
+  static let maximumObserversOfUser = 32
 
   private let state = Mutex(State())
 
@@ -21,18 +23,20 @@ final class EventHub: Sendable {
     // Under one lock with the snapshot for new observers: no observer sees an older event after a newer one.
     state.withLock { state in
       state.latest[subject] = Self.isOver(event) ? nil : event
-      for observer in state.observers.values { observer.post(event) }
+      for entry in state.observers.values { entry.observer.post(event) }
     }
   }
 
   /// An observer that first gets every unfinished transaction and every live download; nil when there are too
-  /// many.
-  func subscribe() -> EventObserver? {
+  /// many, or too many of `user`. Without a user it counts among all alone.
+  func subscribe(user: UInt32? = nil) -> EventObserver? {
     state.withLock { state in
-      guard state.observers.count < Self.maximumObservers, !state.isClosed else { return nil }
+      guard state.observers.count < Self.maximumObservers, !state.isClosed,
+        user == nil || state.observers.values.count(where: { $0.user == user }) < Self.maximumObserversOfUser
+      else { return nil }
       let snapshot = state.latest.sorted { ($0.key.kind, $0.key.name) > ($1.key.kind, $1.key.name) }
       let observer = EventObserver(snapshot.map(\.value))
-      state.observers[ObjectIdentifier(observer)] = observer
+      state.observers[ObjectIdentifier(observer)] = (observer, user)
       return observer
     }
   }
@@ -45,7 +49,7 @@ final class EventHub: Sendable {
   func close() {
     let observers = state.withLock { state in
       state.isClosed = true
-      return Array(state.observers.values)
+      return state.observers.values.map(\.observer)
     }
     for observer in observers { observer.close() }
   }
@@ -70,8 +74,13 @@ final class EventObserver: Sendable {
     case heartbeat
   }
 
+  /// Things with an event that was not read, beside those of the snapshot: an observer that falls further behind is let go,
+  /// and gets a new snapshot with its next stream.
+  static let maximumSubjects = 2048
+
   private struct State {
     var queue: ObserverQueue
+    var bound: Int
     var heartbeatIsDue = false
     var waiting: CheckedContinuation<Void, Never>?
     var isClosed = false
@@ -83,11 +92,18 @@ final class EventObserver: Sendable {
 
   /// `snapshot` has one event of a subject at most.
   init(_ snapshot: [AgentEvent]) {
-    state = Mutex(State(queue: ObserverQueue(snapshot)))
+    state = Mutex(
+      State(queue: ObserverQueue(snapshot), bound: snapshot.count + Self.maximumSubjects))
   }
 
   func post(_ event: AgentEvent) {
-    change { $0.queue.append(event) }
+    change { state in
+      guard !state.isClosed else { return }
+      state.queue.append(event)
+      guard state.queue.subjects > state.bound else { return }
+      state.queue = ObserverQueue()
+      state.isClosed = true
+    }
   }
 
   func postHeartbeat() {
@@ -174,6 +190,8 @@ struct ObserverQueue: Sendable {
   }
 
   var isEmpty: Bool { count == 0 }
+  /// How many things the events are about.
+  var subjects: Int { positions.count }
 
   mutating func append(_ event: AgentEvent) {
     let subject = Subject(event)

@@ -1,6 +1,7 @@
 import Commerce
 import ContentPackage
 import CoreTypes
+import Crypto
 import PullboxAPI
 import ServiceRuntime
 import Synchronization
@@ -51,10 +52,13 @@ extension Library {
       try await note(record, isDamaged: true, stamps: FileStamps(unknown: 0))
       return ContentCheck.Finding(.init(path: "", .damaged))
     }
-    let stamps = known.1.flatMap { FileStamps(encoded: $0, files: manifest.files.count) }
+    let saved = known.1.flatMap { FileStamps(encoded: $0, files: manifest.files.count) }
+    let fresh = everything ? nil : placements.stamps(of: manifest)
+    let stamps = fresh.map { saved?.filled(from: $0) ?? $0 } ?? saved
     do {
       let finding = try await run(
         stamps.map { .changes(since: $0) } ?? .everything, on: manifest, at: directory(of: record))
+      if !finding.isWhole { placements.forget(manifest) }
       var checked = record
       checked.sizeOnDisk = finding.sizeOnDisk
       if record.isDamaged == finding.isWhole || finding.bytesRead > .zero {
@@ -62,11 +66,10 @@ extension Library {
       }
       return finding
     } catch let error as SystemError where error.isFileMissing {
-      // Another program removed all of it while the library is there. A repair fetches it.
-      try await BlockingPool.shared.run { [self] in try requireOnline() }
-      var missing = record
-      missing.sizeOnDisk = .zero
-      try await note(missing, isDamaged: true, stamps: FileStamps(unknown: 0))
+      try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        try noteMissing(record)
+      }
       return ContentCheck.Finding(.init(path: "", .missing))
     }
   }
@@ -83,6 +86,18 @@ extension Library {
     }
   }
 
+  /// Another program removed all of the content while the library is there. The record stays, so that a repair fetches what
+  /// was bought. Blocks.
+  func noteMissing(_ record: LibraryRecord) throws {
+    if !record.isDamaged {
+      log.warning("content was removed by another program", ["path": LogValue(directory(of: record))])
+    }
+    var missing = record
+    missing.sizeOnDisk = .zero
+    missing.isDamaged = true
+    try database.note(missing, stamps: FileStamps(unknown: 0))
+  }
+
   /// Runs the check off the cooperative pool; a cancelled task ends it.
   func run(
     _ depth: ContentCheck.Depth, on manifest: Manifest, at path: String
@@ -90,8 +105,9 @@ extension Library {
     let isCancelled = CancellationMark()
     let now = clock.now()
     return try await withTaskCancellationHandler {
-      try await Self.checking.run {
-        try ContentCheck(manifest, at: path, isStopped: { isCancelled.isSet }).run(depth, now: now)
+      try await Self.checking.run { [operations] in
+        try ContentCheck(manifest, at: path, operations: operations, isStopped: { isCancelled.isSet })
+          .run(depth, now: now)
       }
     } onCancel: {
       isCancelled.set()
@@ -100,7 +116,7 @@ extension Library {
 
   /// When a reader opened the content last, as far as the file system tells; nil where it was not since it was placed. Blocks.
   func lastOpened(_ record: LibraryRecord) throws -> Timestamp? {
-    guard let status = try FileSystem.status(of: "\(paths.library)/\(record.relativePath)") else {
+    guard let status = try operations.status(of: "\(paths.library)/\(record.relativePath)") else {
       return nil
     }
     // Placing itself leaves the time of its own.
@@ -118,6 +134,32 @@ extension Library {
         return true
       }
     }
+  }
+}
+
+/// The stamps of what this process has placed last. Those that are saved are for any process and file system, and lack every file that
+/// was changed shortly before. Here the change before was this process's own, in a directory of its own, so that a download which
+/// asks a moment later whether its content is there need not read it all.
+final class RecentPlacements: Sendable {
+  private static let limit = 4
+
+  private let entries = Mutex<[(digest: SHA256Digest, stamps: FileStamps)]>([])
+
+  func note(_ stamps: FileStamps, of manifest: Manifest) {
+    entries.withLock { entries in
+      entries.removeAll { $0.digest == manifest.manifestDigest }
+      if entries.count == Self.limit { entries.removeFirst() }
+      entries.append((manifest.manifestDigest, stamps))
+    }
+  }
+
+  /// What was found to be damaged is read from now on, whatever its stamps.
+  func forget(_ manifest: Manifest) {
+    entries.withLock { $0.removeAll { $0.digest == manifest.manifestDigest } }
+  }
+
+  func stamps(of manifest: Manifest) -> FileStamps? {
+    entries.withLock { $0.first { $0.digest == manifest.manifestDigest }?.stamps }
   }
 }
 

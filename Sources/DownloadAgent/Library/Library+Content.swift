@@ -56,27 +56,46 @@ extension Library {
 
   /// Places content as `body` does at the path that it is given, replaces what is there, and keeps the manifest beside it.
   func place(
-    _ manifest: Manifest, at now: Timestamp, _ body: @Sendable (String) async throws -> PlacedContent
+    _ manifest: Manifest, at now: Timestamp, _ body: @Sendable (String) async throws -> Void
   ) async throws -> LibraryItem {
     try await exclusion.run(manifest.product) {
       let target = directory(of: manifest.product, version: manifest.version)
       try await BlockingPool.shared.run { [self] in
         try requireOnline()
-        try write(manifest)
         // What is there has no claim to the name: it has no record, or is damaged.
+        let record = try database.libraryRecord(of: manifest.product, version: manifest.version)
+        let replaced = try record.flatMap { try self.manifest(of: $0) }
+        try keepForeignFiles(
+          of: manifest.product, manifest.version, beside: [manifest] + (replaced.map { [$0] } ?? []))
+        try write(manifest)
         try moveAside(target)
       }
       _ = try await body(target)
+      let finding = try await checkPlaced(manifest, at: target)
       return try await BlockingPool.shared.run { [self] in
-        // It was verified piece by piece as it was written, and synced.
-        let finding = try ContentCheck(manifest, at: target).run(.lengths, now: clock.now())
-        guard finding.isWhole else { throw StepFailure.retry(.storageFailure) }
+        // The next try begins with nothing: what it links it compares again, and what is not right it fetches.
+        guard finding.isWhole else {
+          throw StepFailure.retry(
+            .storageFailure, cause: "what was placed at \(target) is not what was written")
+        }
         let record = LibraryRecord(manifest, placedAt: now, sizeOnDisk: finding.sizeOnDisk)
         try database.save(record, stamps: finding.stamps)
+        placements.note(finding.freshStamps, of: manifest)
         emptyTrash()
         return record.item(in: paths.library)
       }
     }
+  }
+
+  /// Looks at what was verified piece by piece as it was written, and synced: late enough after the last write
+  /// that another change shows. What is shared with other content by a link is read: what was written to that content
+  /// is written here.
+  private func checkPlaced(_ manifest: Manifest, at path: String) async throws -> ContentCheck.Finding {
+    let check = ContentCheck(manifest, at: path, operations: operations)
+    let looked = try await BlockingPool.shared.run { [clock] in try check.run(.lengths, now: clock.now()) }
+    guard looked.isWhole else { return looked }
+    if !looked.freshStamps.isComplete { try? await Task.sleep(for: FileStamps.tick) }
+    return try await run(ContentCheck.Depth.written, on: manifest, at: path)
   }
 
   /// The item of content that an earlier process placed and had not recorded when it ended; nil when nothing is there, or
@@ -86,14 +105,14 @@ extension Library {
       let target = directory(of: manifest.product, version: manifest.version)
       let isThere = try await BlockingPool.shared.run { [self] in
         try requireOnline()
-        return try FileSystem.status(of: target) != nil
+        return try operations.status(of: target) != nil
       }
       guard isThere else { return nil }
       let finding = try await run(ContentCheck.Depth.everything, on: manifest, at: target)
       guard finding.isWhole else { return nil }
       return try await BlockingPool.shared.run { [self] in
         // That process may have ended before it did this, and a record must not outlive its content.
-        try FileSystem.synchronizeDirectory(FileSystem.parent(of: target))
+        try operations.synchronizeDirectory(FileSystem.parent(of: target))
         try write(manifest)
         let record = LibraryRecord(manifest, placedAt: now, sizeOnDisk: finding.sizeOnDisk)
         try database.save(record, stamps: finding.stamps)
@@ -121,6 +140,10 @@ extension Library {
   /// Takes content out, and its records. Blocks; the caller has the products to itself.
   func remove(_ records: [LibraryRecord]) throws {
     for record in records {
+      // Without its manifest nothing tells whose a file is.
+      if let manifest = try manifest(of: record) {
+        try keepForeignFiles(of: record.product, record.version, beside: [manifest])
+      }
       try moveAside(directory(of: record))
       try forget(record)
     }
@@ -129,7 +152,7 @@ extension Library {
 
   /// Whether the record's file or folder lies in the library, whatever is in it. Blocks.
   func isThere(_ record: LibraryRecord) throws(SystemError) -> Bool {
-    try FileSystem.status(of: "\(paths.library)/\(record.relativePath)") != nil
+    try operations.status(of: "\(paths.library)/\(record.relativePath)") != nil
   }
 
   /// Everything that is placed, by product and version. What another program has removed shows as damaged.

@@ -22,9 +22,10 @@ extension Library {
   }
 
   func write(_ manifest: Manifest) throws(SystemError) {
-    try FileSystem.createDirectories(folder(of: manifest.product))
+    try operations.createDirectories(folder(of: manifest.product))
     try DurableFile.write(
-      manifest.canonicalBytes().span, to: path(of: manifest.product, manifest.version))
+      manifest.canonicalBytes().span, to: path(of: manifest.product, manifest.version),
+      operations: operations)
   }
 
   /// The manifest that the record was placed by; nil when it is missing, or another lies there.
@@ -36,40 +37,40 @@ extension Library {
   }
 
   private func read(_ path: String) throws(SystemError) -> [UInt8]? {
-    guard let status = try FileSystem.status(of: path), status.kind == .regular,
+    guard let status = try operations.status(of: path), status.kind == .regular,
       status.length <= PackageLimits.standard.maximumManifestLength
     else { return nil }
-    return try FileSystem.read(path, upTo: PackageLimits.standard.maximumManifestLength)
+    return try operations.read(path, upTo: PackageLimits.standard.maximumManifestLength)
   }
 
   /// Drops the record, the manifest and what is empty then.
   func forget(_ record: LibraryRecord) throws {
-    try FileSystem.removeFile(path(of: record.product, record.version))
+    try operations.remove(path(of: record.product, record.version))
     try database.remove(record)
     guard try database.libraryRecords().allSatisfy({ $0.product != record.product }) else { return }
-    try FileSystem.removeRecursively(folder(of: record.product))
+    try operations.removeRecursively(folder(of: record.product))
     let directory = "\(paths.library)/\(record.product)"
-    if try FileSystem.status(of: directory)?.kind == .directory, try FileSystem.list(directory).isEmpty {
-      try FileSystem.removeRecursively(directory)
+    if try operations.status(of: directory)?.kind == .directory, try operations.list(directory).isEmpty {
+      try operations.removeRecursively(directory)
     }
   }
 
   func writePin(_ isPinned: Bool, of product: ProductIdentifier) throws(SystemError) {
     let path = "\(folder(of: product))/\(Self.pinName)"
     guard isPinned else {
-      try FileSystem.removeFile(path)
+      try operations.remove(path)
       return
     }
-    try FileSystem.createDirectories(folder(of: product))
+    try operations.createDirectories(folder(of: product))
     let nothing: [UInt8] = []
-    try DurableFile.write(nothing.span, to: path)
+    try DurableFile.write(nothing.span, to: path, operations: operations)
   }
 
   /// Puts the manifests that an earlier version of the agent kept in its records beside the content.
   func moveManifests() throws {
     for (record, bytes) in try database.manifestsInRecords() {
       var record = record
-      if try FileSystem.status(of: directory(of: record)) != nil,
+      if try operations.status(of: directory(of: record)) != nil,
         let manifest = try? UnverifiedManifest(bytes).proposed(), manifest.product == record.product,
         manifest.version == record.version, manifest.digest == record.digest
       {
@@ -83,11 +84,11 @@ extension Library {
   /// Makes records of the content that lies in the library with its manifest. Nothing of it counts as checked.
   func importContent() throws {
     var count = 0
-    for entry in try FileSystem.list(paths.library) where entry.kind == .directory {
+    for entry in try operations.list(paths.library) where entry.kind == .directory {
       guard let product = ProductIdentifier(entry.name),
-        try FileSystem.status(of: folder(of: product))?.kind == .directory
+        try operations.status(of: folder(of: product))?.kind == .directory
       else { continue }
-      let names = try FileSystem.list(folder(of: product)).map(\.name)
+      let names = try operations.list(folder(of: product)).map(\.name)
       for name in names {
         guard let version = ContentVersion(name), version.description == name,
           try database.libraryRecord(of: product, version: version) == nil,
@@ -105,12 +106,13 @@ extension Library {
   ) throws -> LibraryRecord? {
     let path = path(of: product, version)
     let content = directory(of: product, version: version)
-    guard try FileSystem.status(of: content)?.kind == .directory,
-      let status = try FileSystem.status(of: path),
+    guard try operations.status(of: content)?.kind == .directory,
+      let status = try operations.status(of: path),
       let bytes = try read(path), let manifest = try? UnverifiedManifest(bytes).proposed(),
       manifest.product == product, manifest.version == version
     else { return nil }
-    let finding = try ContentCheck(manifest, at: content).run(.lengths, now: clock.now())
+    let finding = try ContentCheck(manifest, at: content, operations: operations).run(
+      .lengths, now: clock.now())
     // The manifest is written just before the content is placed.
     var record = LibraryRecord(manifest, placedAt: status.modified, sizeOnDisk: finding.sizeOnDisk)
     record.isPinned = isPinned

@@ -7,9 +7,18 @@ import SystemCalls
 extension Library {
   /// What the rest of the agent says about removing content, and is told of it.
   struct EvictionAdvice: Sendable {
-    /// The products that can be fetched again, and that nothing unfinished needs. To be asked when room is short.
-    var removable: @Sendable () async -> Set<ProductIdentifier>
+    /// What may go for a job. To be asked when room is short.
+    var removable: @Sendable (ContentJobIdentifier) async -> Removable
     var noteRemoval: @Sendable (LibraryItem) async -> Void
+  }
+
+  /// Content that may be removed to make room for a job.
+  struct Removable: Sendable {
+    /// Those that can be fetched again, and that nothing unfinished needs.
+    var products: Set<ProductIdentifier> = []
+    /// When the job was first asked for. What came later stays: downloads that were asked for together, by a restore for
+    /// example, would else push out each other's content for ever. Nil where that is not known.
+    var placedBefore: Timestamp?
   }
 
   /// Promises the room to the job. Where a quota is set, content of other products that can be fetched again is removed for
@@ -20,7 +29,7 @@ extension Library {
     do {
       return try await admit(job, need, allocating: allocating)
     } catch let error as InsufficientSpaceError {
-      guard space.quota != nil, try await evict(error.shortage.missing, keeping: product) else { throw error }
+      guard space.quota != nil, try await evict(error.missing, for: job, of: product) else { throw error }
       return try await admit(job, need, allocating: allocating)
     }
   }
@@ -35,13 +44,16 @@ extension Library {
   }
 
   /// False when nothing was removed, since all that may be would not be enough.
-  private func evict(_ missing: ByteCount, keeping product: ProductIdentifier) async throws -> Bool {
+  private func evict(
+    _ missing: ByteCount, for job: ContentJobIdentifier, of product: ProductIdentifier
+  ) async throws -> Bool {
     guard let advice = evictionAdvice else { return false }
-    let removable = await advice.removable()
+    let removable = await advice.removable(job)
     let selected = try await BlockingPool.shared.run { [self] in
       let records = try database.libraryRecords()
-      let candidates = try records.filter {
-        !$0.isPinned && $0.product != product && removable.contains($0.product)
+      let candidates = try records.filter { record in
+        !record.isPinned && record.product != product && removable.products.contains(record.product)
+          && removable.placedBefore.map { record.placedAt < $0 } ?? true
       }
       .map { record in
         var record = record
@@ -71,9 +83,4 @@ extension Library {
     }
     return !selected.isEmpty
   }
-}
-
-extension SpaceShortage {
-  /// What has to become free.
-  var missing: ByteCount { needed - (free - reserve) }
 }

@@ -45,22 +45,32 @@ final class Library: Sendable {
   let database: AgentDatabase
   let log: Log
   let clock: any WallClock
+  /// What every file call of the library, and of what is staged in it, goes through.
+  let operations: any FileOperations
   let exclusion = ProductExclusion()
   let space: LibrarySpace
+  let titles = ProductTitles()
   private let state: Mutex<State>
   private let advice = Mutex<EvictionAdvice?>(nil)
+  let placements = RecentPlacements()
 
   /// `mayBegin`: whatever lies at the path is the library from now on.
   init(
     paths: StatePaths, database: AgentDatabase, mayBegin: Bool = false, reserve: ByteCount = .mebibytes(32),
-    quota: ByteCount? = nil, clock: any WallClock = SystemWallClock(), log: Log = Log()
+    quota: ByteCount? = nil, clock: any WallClock = SystemWallClock(),
+    operations: any FileOperations = SystemFileOperations(), log: Log = Log()
   ) {
     self.paths = paths
     self.database = database
     self.log = log
     self.clock = clock
-    space = LibrarySpace(paths: paths, database: database, reserve: reserve, quota: quota)
-    state = Mutex(State(volume: LibraryVolume(root: paths.library), availability: nil, mayBegin: mayBegin))
+    self.operations = operations
+    space = LibrarySpace(
+      paths: paths, database: database, reserve: reserve, quota: quota, operations: operations)
+    state = Mutex(
+      State(
+        volume: LibraryVolume(root: paths.library, operations: operations), availability: nil,
+        mayBegin: mayBegin))
   }
 
   /// The directory that a version is placed as.
@@ -92,7 +102,12 @@ final class Library: Sendable {
   func look() throws -> Availability {
     try state.withLock { state in
       guard !state.isClosed else { return .offline("the agent ends") }
-      let found = try presence(&state)
+      let found: Availability
+      do {
+        found = try presence(&state)
+      } catch let error as SystemError {
+        found = .offline("\(error)")
+      }
       guard found != state.availability else { return found }
       switch found {
       case .online: log.info("the library is there", ["path": LogValue(paths.library)])
@@ -137,29 +152,21 @@ final class Library: Sendable {
   private func mayBeOurs() throws -> Bool {
     let records = try database.libraryRecords()
     return try records.isEmpty
-      || records.contains { try FileSystem.status(of: directory(of: $0)) != nil }
+      || records.contains { try operations.status(of: directory(of: $0)) != nil }
   }
 
   private func arrive(
     _ identifier: String, importing: Bool, _ state: inout State
   ) throws -> Availability {
-    do {
-      try FileSystem.createDirectories(paths.staging, permissions: 0o700)
-      state.canLink = LibraryVolume.canLink(in: paths.library)
-      try moveManifests()
-      try database.expect(.identified(identifier))
-      state.expected = .identified(identifier)
-      if importing { try importContent() }
-      for record in try database.libraryRecords()
-      where try FileSystem.status(of: directory(of: record)) == nil {
-        log.warning("content was removed by another program", ["path": LogValue(directory(of: record))])
-        try forget(record)
-      }
-      emptyTrash()
-      return .online
-    } catch let error as SystemError {
-      return .offline("\(error)")
-    }
+    try operations.createDirectories(paths.staging, permissions: 0o700)
+    state.canLink = state.volume.canLink()
+    try moveManifests()
+    try database.expect(.identified(identifier))
+    state.expected = .identified(identifier)
+    if importing { try importContent() }
+    for record in try database.libraryRecords() where try !isThere(record) { try noteMissing(record) }
+    emptyTrash()
+    return .online
   }
 
   /// Lets another agent have the library: the end of this one.
@@ -178,19 +185,19 @@ final class Library: Sendable {
 
   /// Moves what is at `path` to the trash, so that the name is free.
   func moveAside(_ path: String) throws(SystemError) {
-    guard try FileSystem.status(of: path) != nil else { return }
-    try FileSystem.createDirectories(paths.trash, permissions: 0o700)
-    try FileSystem.rename(path, to: "\(paths.trash)/\(ContentJobIdentifier.random())")
-    try FileSystem.synchronizeDirectory(FileSystem.parent(of: path))
+    guard try operations.status(of: path) != nil else { return }
+    try operations.createDirectories(paths.trash, permissions: 0o700)
+    try operations.rename(path, to: "\(paths.trash)/\(ContentJobIdentifier.random())")
+    try operations.synchronizeDirectory(FileSystem.parent(of: path))
   }
 
   /// What cannot be removed stays, and is tried again whenever something else goes.
   func emptyTrash() {
     do throws(SystemError) {
-      guard try FileSystem.status(of: paths.trash) != nil else { return }
-      for entry in try FileSystem.list(paths.trash) {
+      guard try operations.status(of: paths.trash) != nil else { return }
+      for entry in try operations.list(paths.trash) {
         do throws(SystemError) {
-          try FileSystem.removeRecursively("\(paths.trash)/\(entry.name)")
+          try operations.removeRecursively("\(paths.trash)/\(entry.name)")
         } catch {
           log.warning("something in the trash cannot be removed", ["error": LogValue(error)])
         }
@@ -206,10 +213,10 @@ extension Library {
   /// stays until it is back. Room that a live job has allocated stays its own: the file loses only its name.
   func discardLeftovers(except live: Set<ContentJobIdentifier>) throws {
     let directories = availability == .online ? [paths.staging, paths.downloads] : [paths.downloads]
-    for directory in directories where try FileSystem.status(of: directory) != nil {
-      for entry in try FileSystem.list(directory) {
+    for directory in directories where try operations.status(of: directory) != nil {
+      for entry in try operations.list(directory) {
         if let identifier = ContentJobIdentifier(entry.name), live.contains(identifier) { continue }
-        try FileSystem.removeRecursively("\(directory)/\(entry.name)")
+        try operations.removeRecursively("\(directory)/\(entry.name)")
       }
     }
   }
@@ -217,8 +224,8 @@ extension Library {
   func discard(_ job: ContentJobIdentifier) throws {
     space.forget(job)
     let paths = paths.paths(of: job)
-    try FileSystem.removeFile(space.ballast(of: job))
-    try FileSystem.removeRecursively(paths.staging)
-    try FileSystem.removeRecursively(paths.state)
+    try operations.remove(space.ballast(of: job))
+    try operations.removeRecursively(paths.staging)
+    try operations.removeRecursively(paths.state)
   }
 }

@@ -1,3 +1,4 @@
+import ContentPackage
 import CoreTypes
 import PullboxAPI
 import Synchronization
@@ -10,12 +11,19 @@ final class LibrarySpace: Sendable {
 
   private let paths: StatePaths
   private let database: AgentDatabase
+  private let operations: any FileOperations
   private let ledger: Mutex<Ledger>
+  /// Content that is being placed: it leaves the staging folder before it has a record.
+  private let placing = Mutex<[ContentJobIdentifier: Manifest]>([:])
   /// What was asked for and refused last, of each job that waits for room.
   private let refused = Mutex<[ContentJobIdentifier: (need: SpaceNeed, shortage: SpaceShortage)]>([:])
 
-  init(paths: StatePaths, database: AgentDatabase, reserve: ByteCount, quota: ByteCount?) {
+  init(
+    paths: StatePaths, database: AgentDatabase, reserve: ByteCount, quota: ByteCount?,
+    operations: any FileOperations
+  ) {
     self.paths = paths
+    self.operations = operations
     self.database = database
     ledger = Mutex(Ledger(reserve: reserve, quota: quota))
   }
@@ -32,15 +40,14 @@ final class LibrarySpace: Sendable {
     _ job: ContentJobIdentifier, needing need: SpaceNeed, allocating: Bool
   ) throws -> SpaceReservation {
     // What an earlier run of the job has allocated is not its content.
-    try FileSystem.removeFile(ballast(of: job))
-    let records = try database.libraryRecords()
+    try operations.remove(ballast(of: job))
     // Between the look and the promise no other job may allocate what it was promised.
     let shortage = try ledger.withLock { ledger in
-      ledger.admit(job, needing: need, in: try volume(with: records, hasQuota: ledger.quota != nil))
+      ledger.admit(job, needing: need, in: try volume(hasQuota: ledger.quota != nil))
     }
-    refused.withLock { $0[job] = shortage.map { (need: need, shortage: $0) } }
-    if let shortage { throw InsufficientSpaceError(shortage: shortage) }
-    let reservation = SpaceReservation(of: need.total) { [weak self] outstanding in
+    refused.withLock { $0[job] = shortage.map { (need: need, shortage: $0.shortage) } }
+    if let shortage { throw shortage }
+    let reservation = SpaceReservation(of: need.total, operations: operations) { [weak self] outstanding in
       self?.note(job, outstanding)
     }
     if allocating { try reservation.allocate(at: ballast(of: job)) }
@@ -48,14 +55,14 @@ final class LibrarySpace: Sendable {
   }
 
   /// What the job lacks now; nil when ``admit(_:needing:allocating:)`` would admit it.
-  func shortage(of need: SpaceNeed, for job: ContentJobIdentifier) throws -> SpaceShortage? {
-    let records = try database.libraryRecords()
-    return try ledger.withLock { current in
+  func shortage(
+    of need: SpaceNeed, for job: ContentJobIdentifier
+  ) throws -> InsufficientSpaceError? {
+    try ledger.withLock { current in
       // The job may have been admitted meanwhile, and keeps its promise.
       var ledger = current
       ledger.release(job)
-      return ledger.shortage(
-        of: need, in: try volume(with: records, hasQuota: ledger.quota != nil))
+      return ledger.shortage(of: need, in: try volume(hasQuota: ledger.quota != nil))
     }
   }
 
@@ -76,6 +83,16 @@ final class LibrarySpace: Sendable {
     refused.withLock { $0[job] = nil }
   }
 
+  /// Counts what `body` places for the job from its first moment until it has a record.
+  func whilePlacing<Value>(
+    _ manifest: Manifest, for job: ContentJobIdentifier,
+    _ body: nonisolated(nonsending) () async throws -> Value
+  ) async throws -> Value {
+    placing.withLock { $0[job] = manifest }
+    defer { placing.withLock { $0[job] = nil } }
+    return try await body()
+  }
+
   private func note(_ job: ContentJobIdentifier, _ outstanding: ByteCount?) {
     ledger.withLock { ledger in
       if let outstanding { ledger.setPromise(to: job, outstanding) } else { ledger.release(job) }
@@ -85,13 +102,35 @@ final class LibrarySpace: Sendable {
   /// A file in the staging folder that no job has as its name.
   func ballast(of job: ContentJobIdentifier) -> String { "\(paths.staging)/\(job).reserved" }
 
-  private func volume(with records: [LibraryRecord], hasQuota: Bool) throws -> Ledger.Volume {
-    let free = try FileSystem.freeSpace(at: paths.staging)
+  private func volume(hasQuota: Bool) throws -> Ledger.Volume {
+    let free = try operations.freeSpace(at: paths.staging)
+    // In the order in which content goes, from staging to a record: so none is missed on its way.
+    var staged = hasQuota ? try stagedSizes() : [:]
+    let placing = self.placing.withLock { $0 }
+    let records = try database.libraryRecords()
+    for (job, manifest) in placing {
+      let isRecorded = records.contains {
+        $0.product == manifest.product && $0.version == manifest.version && $0.digest == manifest.digest
+      }
+      staged["\(job)"] = isRecorded ? .zero : manifest.files.reduce(.zero) { $0 + $1.length }
+    }
     let placed = records.reduce(ByteCount.zero) { $0 + $1.sizeOnDisk }
     let removable = records.filter { !$0.isPinned }.reduce(ByteCount.zero) { $0 + $1.sizeOnDisk }
-    guard hasQuota else { return Ledger.Volume(free: free, used: placed, removable: removable) }
     // Bytes that are staged for this job are not needed again, and are there all the same.
-    let staged = try FileSystem.allocatedSize(of: paths.staging)
-    return Ledger.Volume(free: free, used: placed + staged, removable: removable)
+    return Ledger.Volume(free: free, used: staged.values.reduce(placed, +), removable: removable)
+  }
+
+  /// What each entry of the staging folder takes: an area, or allocated room.
+  private func stagedSizes() throws -> [String: ByteCount] {
+    var sizes: [String: ByteCount] = [:]
+    for entry in try operations.list(paths.staging) {
+      let path = "\(paths.staging)/\(entry.name)"
+      if entry.kind == .directory {
+        sizes[entry.name] = try operations.allocatedSize(of: path)
+      } else {
+        sizes[entry.name] = try operations.status(of: path)?.allocated ?? .zero
+      }
+    }
+    return sizes
   }
 }

@@ -18,12 +18,14 @@ struct LibraryVolume: ~Copyable {
   }
 
   private let root: String
+  private let operations: any FileOperations
   private var lock: FileDescriptor?
   /// The device and the inode of ``lock``.
   private var lockFile: (device: UInt64, inode: UInt64)?
 
-  init(root: String) {
+  init(root: String, operations: any FileOperations) {
     self.root = root
+    self.operations = operations
   }
 
   private var folder: String { "\(root)/.pullbox" }
@@ -33,11 +35,11 @@ struct LibraryVolume: ~Copyable {
   /// Looks whether the library is there, and takes it, or lets go of what it had taken before.
   mutating func look() -> Presence {
     do throws(SystemError) {
-      guard let status = try FileSystem.status(of: marker), status.kind == .regular else {
+      guard let status = try operations.status(of: marker), status.kind == .regular else {
         letGo()
         return .unmarked
       }
-      let bytes = try FileSystem.read(marker, upTo: .kibibytes(1))
+      let bytes = try operations.read(marker, upTo: .kibibytes(1))
       let identifier = String(decoding: bytes.prefix { $0 != 0x0A }, as: UTF8.self)
       guard UUID(uuidString: identifier) != nil else {
         letGo()
@@ -54,28 +56,29 @@ struct LibraryVolume: ~Copyable {
   /// Makes the marker, and the directories above it, and returns the new identifier. Where there is one already it stays.
   func mark() throws(SystemError) -> String {
     let identifier = UUID().uuidString.lowercased()
-    try FileSystem.createDirectories(folder)
-    try DurableFile.write(Array("\(identifier)\n".utf8).span, to: marker, ifPresent: .refuse)
+    try operations.createDirectories(folder)
+    try DurableFile.write(
+      Array("\(identifier)\n".utf8).span, to: marker, ifPresent: .refuse, operations: operations)
     return identifier
   }
 
   /// A library that may only be read has the file, or none can be made.
   private func openLock() throws(SystemError) -> FileDescriptor {
     do {
-      return try FileDescriptor.open(lockPath, .readWrite, options: [.create, .doNotFollow])
+      return try operations.open(lockPath, .readWrite, options: [.create, .doNotFollow])
     } catch {
       guard error.isReadOnly else { throw error }
-      return try FileDescriptor.open(lockPath, .readOnly, options: .doNotFollow)
+      return try operations.open(lockPath, .readOnly, options: .doNotFollow)
     }
   }
 
   /// Whether the file system knows hard links, which exFAT, for one, does not.
-  static func canLink(in root: String) -> Bool {
+  func canLink() -> Bool {
     let (file, link) = ("\(root)/.pullbox/volume", "\(root)/.pullbox/link")
     do throws(SystemError) {
-      try FileSystem.removeFile(link)
-      try FileSystem.link(file, to: link)
-      try FileSystem.removeFile(link)
+      try operations.remove(link)
+      try operations.link(file, to: link)
+      try operations.remove(link)
       return true
     } catch {
       return false
@@ -90,7 +93,7 @@ struct LibraryVolume: ~Copyable {
 
   /// False when another process has it. A file system without locks is taken without one.
   private mutating func take() throws(SystemError) -> Bool {
-    if let lockFile, let status = try FileSystem.status(of: lockPath), status.device == lockFile.device,
+    if let lockFile, let status = try operations.status(of: lockPath), status.device == lockFile.device,
       status.inode == lockFile.inode
     {
       return true
@@ -102,7 +105,7 @@ struct LibraryVolume: ~Copyable {
     } catch {
       guard error.isNotSupported else { throw error }
     }
-    let status = try file.status()
+    let status = try operations.status(of: file)
     lockFile = (status.device, status.inode)
     lock = consume file
     return true

@@ -36,12 +36,20 @@ struct ContentJobBudget: Hashable, Sendable {
       violations += 1
       violatedSince = violatedSince ?? effort.end
     }
-    if wasted > length + length + Self.wasteAllowance { return .wasteful }
+    if isWasteful(length) { return .wasteful }
     guard failure.isViolation, let since = violatedSince else { return nil }
     let trial = effort.end - since
     if violations >= Self.maximumViolations, trial >= Self.shortestTrial { return .integrity }
     return trial >= Self.longestTrial ? .givenUp : nil
   }
+
+  /// All of the package came, and was lost where it had been written; answers why the job gives up.
+  mutating func countLoss(of length: ByteCount) -> StatusReason? {
+    wasted += length
+    return isWasteful(length) ? .wasteful : nil
+  }
+
+  private func isWasteful(_ length: ByteCount) -> Bool { wasted > length + length + Self.wasteAllowance }
 
   mutating func forgetViolations() {
     violations = 0

@@ -39,8 +39,8 @@ struct ContentJobMachine: StateMachine {
     case manifestVerified
     case transferCompleted
     case placed
-    /// What was verified is gone from the disk.
-    case contentLost
+    /// What was verified is gone from the disk: so many bytes of the package have to come again.
+    case contentLost(ByteCount)
     /// The running step ended without success. `length` is the package's.
     case stepFailed(StepFailure, StepEffort, length: ByteCount)
     /// It could not be persisted that the step began or ended.
@@ -83,11 +83,7 @@ struct ContentJobMachine: StateMachine {
   private(set) var phase: Phase
   private(set) var state: State
   private(set) var reason: StatusReason
-  /// What the last failure of a step brought; gone when the step succeeds.
-  private(set) var problem: Problem?
-  private(set) var cause: String?
-  /// Failures in a row, without a verified piece between them.
-  private(set) var failures: Int
+  private(set) var history: FailureHistory
   private(set) var renewals: Int
   private(set) var budget: ContentJobBudget
   /// What stands in its way now; not persisted.
@@ -96,15 +92,13 @@ struct ContentJobMachine: StateMachine {
   /// A new job by default; otherwise what was persisted.
   init(
     phase: Phase = .manifest, state: State = .waiting, reason: StatusReason = .queued,
-    problem: Problem? = nil, cause: String? = nil, failures: Int = 0, renewals: Int = 0,
+    history: FailureHistory = FailureHistory(), renewals: Int = 0,
     budget: ContentJobBudget = ContentJobBudget()
   ) {
     self.phase = phase
     self.state = state
     self.reason = reason
-    self.problem = problem
-    self.cause = cause
-    self.failures = failures
+    self.history = history
     self.renewals = renewals
     self.budget = budget
   }
@@ -201,11 +195,16 @@ extension ContentJobMachine {
       return advance(to: .place)
     case (_, .placed):
       succeed()
+      history.forgetLosses()
       transition(.finished, .placed)
       return [.notifyDownloads, .reschedule]
+    case (.place, .contentLost(let bytes)):
+      return retryAfterLoss(of: bytes)
     case (_, .contentLost):
+      // The manifest alone is gone; what was staged is read again.
       phase = .manifest
-      return retry(after: .retry(.storageFailure), notBefore: nil)
+      return retry(
+        after: .retry(.storageFailure, cause: "the manifest that was kept is gone"), notBefore: nil)
     case (_, .ticketRenewed):
       transition(.active, Self.reason(while: phase))
       return [.run(phase)]
@@ -227,8 +226,7 @@ extension ContentJobMachine {
       // No service has refused anything: only a user tries again.
       return fail(.permanent(reason, cause: failure.cause))
     }
-    problem = failure.problem
-    cause = failure.cause
+    history.note(failure)
     switch failure.recovery {
     case .renewTicket:
       guard phase != .place, renewals < Self.maximumRenewals else { return fail(failure) }
@@ -270,6 +268,7 @@ extension ContentJobMachine {
       if !isSameManifest { phase = .manifest }
       if state == .failed {
         succeed()
+        history.forgetLosses()
         budget = ContentJobBudget()
       }
       renewals = 0
@@ -303,32 +302,39 @@ extension ContentJobMachine {
 
   private mutating func advance(to phase: Phase) -> [Action] {
     self.phase = phase
-    problem = nil
-    cause = nil
+    history.forgetCause()
     transition(.active, Self.reason(while: phase))
     return [.run(phase)]
   }
 
   private mutating func retry(after failure: StepFailure, notBefore: Duration?) -> [Action] {
-    failures += 1
-    problem = failure.problem
-    cause = failure.cause
+    history.countRetry(after: failure)
     transition(.waiting, failure.reason)
-    return [.scheduleRetry(failures: failures, notBefore: notBefore), .reschedule]
+    return [.scheduleRetry(failures: history.failures, notBefore: notBefore), .reschedule]
+  }
+
+  /// Bytes that a disk keeps losing are fetched ever later, and not for ever: they came in vain.
+  private mutating func retryAfterLoss(of bytes: ByteCount) -> [Action] {
+    let failure = StepFailure.retry(.storageFailure, cause: "what was written is not on the disk any more")
+    phase = .manifest
+    history.countLoss(failure)
+    let verdict = budget.countLoss(of: bytes)
+    if let reason = history.isHopeless ? .wasteful : verdict {
+      return fail(.permanent(reason, cause: failure.cause))
+    }
+    transition(.waiting, failure.reason)
+    return [.scheduleRetry(failures: history.failures, notBefore: nil), .reschedule]
   }
 
   private mutating func fail(_ failure: StepFailure) -> [Action] {
-    problem = failure.problem
-    cause = failure.cause
+    history.note(failure)
     transition(.failed, failure.reason)
     return [.notifyDownloads, .reschedule]
   }
 
   private mutating func succeed() {
-    failures = 0
+    history.forgetFailures()
     renewals = 0
-    problem = nil
-    cause = nil
   }
 
   private mutating func transition(_ state: State, _ reason: StatusReason) {

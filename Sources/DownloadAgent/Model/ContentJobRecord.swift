@@ -14,6 +14,8 @@ struct ContentJobRecord: MachineRecord {
   /// At the last time it was persisted; a running transfer counts in its ``TransferProgress``.
   var bytesVerified = ByteCount.zero
   var bytesReceived = ByteCount.zero
+  /// Bytes of the package that the library had; nil until that was looked at.
+  var bytesReused: ByteCount?
   var notBefore: Timestamp?
   /// When it failed; what it has staged is kept for a while.
   var failedAt: Timestamp?
@@ -32,7 +34,7 @@ struct ContentJobRecord: MachineRecord {
 
   /// The failure that its downloads share once it has failed.
   var failure: StepFailure {
-    .permanent(machine.reason, problem: machine.problem, cause: machine.cause)
+    .permanent(machine.reason, problem: machine.history.problem, cause: machine.history.cause)
   }
 }
 

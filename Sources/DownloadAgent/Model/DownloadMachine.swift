@@ -82,11 +82,8 @@ struct DownloadMachine: StateMachine {
   private(set) var phase: Phase
   private(set) var state: State
   private(set) var reason: StatusReason
-  /// What the last failure of a step brought; gone when the step succeeds.
-  private(set) var problem: Problem?
-  private(set) var cause: String?
-  /// Failures in a row, without a verified piece between them.
-  private(set) var failures: Int
+  /// A loss here is content that was placed and was not there, or not right, when it was looked at.
+  private(set) var history: FailureHistory
   /// Its content job goes on in its place; not persisted, since it looks again after a restart.
   private(set) var awaitsJob = false
   /// The grant is asked for, though it has failed; not persisted.
@@ -97,20 +94,16 @@ struct DownloadMachine: StateMachine {
   private(set) var hasFetchedEverything = false
   /// Its job has just placed the content, so that the library must have it; not persisted.
   private(set) var expectsContent = false
-  /// Times in a row that what was placed was not there, or not right, when it was looked at; not persisted.
-  private(set) var losses = 0
 
   /// A new download by default; otherwise what was persisted.
   init(
     phase: Phase = .grant, state: State = .waiting, reason: StatusReason = .queued,
-    problem: Problem? = nil, cause: String? = nil, failures: Int = 0
+    history: FailureHistory = FailureHistory()
   ) {
     self.phase = phase
     self.state = state
     self.reason = reason
-    self.problem = problem
-    self.cause = cause
-    self.failures = failures
+    self.history = history
   }
 
   /// Whether the scheduler may start it, once the delay of a retry is over.
@@ -118,7 +111,7 @@ struct DownloadMachine: StateMachine {
 
   /// A service's refusal may be taken back, so that the grant is asked for again, in growing pauses. What
   /// this device has judged itself has another reason than its problem's, and is not asked about.
-  var isChecked: Bool { state == .failed && problem.map(StepFailure.reason(of:)) == reason }
+  var isChecked: Bool { state == .failed && history.problem.map(StepFailure.reason(of:)) == reason }
 
   /// Which publishers' keys count may have changed since, here or at the server: every start tries it again.
   var isTriedAtStart: Bool { state == .failed && reason == .publisherSignature }
@@ -216,7 +209,7 @@ extension DownloadMachine {
       return retryAfterLoss()
     case (.report, .reportAccepted):
       transition(.finished, .placed)
-      losses = 0
+      history.forgetLosses()
       succeed()
       return [.notifyTransaction, .reschedule]
     case (_, .stepFailed(let failure)):
@@ -232,14 +225,13 @@ extension DownloadMachine {
       isChecking = true
       return [.run(.grant)]
     case .granted where isChecking:
-      failures = 0
+      history.forgetFailures()
       return advance(to: .content) + [.notifyTransaction]
     case .stepFailed(let failure) where isChecking:
       isChecking = false
       if case .giveUp = failure.recovery, failure.problem != nil {
         reason = failure.reason
-        problem = failure.problem
-        cause = failure.cause
+        history.note(failure)
       }
       refusals += 1
       return [.scheduleCheck(refusals: refusals), .reschedule]
@@ -278,13 +270,13 @@ extension DownloadMachine {
     case (.resumeRequested, .paused):
       transition(.waiting, .queued)
       succeed()
-      losses = 0
+      history.forgetLosses()
       return [.reschedule]
     case (.resumeRequested, .failed), (.resumeRequested, .cancelled):
       // The grant may say something else today.
       transition(.waiting, .queued)
       succeed()
-      losses = 0
+      history.forgetLosses()
       phase = .grant
       return [.reschedule]
     case (.resumeRequested, .waiting):
@@ -313,8 +305,7 @@ extension DownloadMachine {
   private mutating func cancel() -> [Action] {
     let wasActive = state == .active || isChecking
     transition(.cancelled, .user)
-    problem = nil
-    cause = nil
+    history.forgetCause()
     return (wasActive ? [.stop] : []) + [.notifyTransaction, .reschedule]
   }
 
@@ -333,31 +324,27 @@ extension DownloadMachine {
 
   private mutating func advance(to phase: Phase) -> [Action] {
     self.phase = phase
-    problem = nil
-    cause = nil
+    history.forgetCause()
     transition(.active, Self.reason(while: phase))
     return [.run(phase)]
   }
 
   private mutating func retry(after failure: StepFailure, notBefore: Duration?) -> [Action] {
-    failures += 1
-    problem = failure.problem
-    cause = failure.cause
+    history.countRetry(after: failure)
     transition(.waiting, failure.reason)
-    return [.scheduleRetry(failures: failures, notBefore: notBefore), .reschedule]
+    return [.scheduleRetry(failures: history.failures, notBefore: notBefore), .reschedule]
   }
 
-  /// Bytes that a disk keeps losing are fetched ever later: that they came well is no success.
   private mutating func retryAfterLoss() -> [Action] {
-    losses += 1
-    failures = max(failures, losses - 1)
-    return retry(
-      after: .retry(.storageFailure, cause: "what was placed is not what was written"), notBefore: nil)
+    let failure = StepFailure.retry(.storageFailure, cause: "what was placed is not what was written")
+    history.countLoss(failure)
+    guard !history.isHopeless else { return fail(.permanent(.wasteful, cause: failure.cause)) }
+    transition(.waiting, failure.reason)
+    return [.scheduleRetry(failures: history.failures, notBefore: nil), .reschedule]
   }
 
   private mutating func fail(_ failure: StepFailure) -> [Action] {
-    problem = failure.problem
-    cause = failure.cause
+    history.note(failure)
     transition(.failed, failure.reason)
     guard isChecked else { return [.notifyTransaction, .reschedule] }
     refusals += 1
@@ -365,10 +352,8 @@ extension DownloadMachine {
   }
 
   private mutating func succeed() {
-    failures = 0
+    history.forgetFailures()
     refusals = 0
-    problem = nil
-    cause = nil
   }
 
   private mutating func transition(_ state: State, _ reason: StatusReason) {

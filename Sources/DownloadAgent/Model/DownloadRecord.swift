@@ -18,6 +18,8 @@ struct DownloadRecord: MachineRecord {
   /// When it last had to do with its content job, which counts until then.
   var bytesVerified = ByteCount.zero
   var bytesReceived = ByteCount.zero
+  /// Bytes of the package that were on this device already; nil until that is known.
+  var bytesReused: ByteCount?
   var placedAt: Timestamp?
   /// What a reader opens.
   var contentPath: String?
@@ -66,6 +68,8 @@ struct DownloadRecord: MachineRecord {
     let isWorked = job?.machine.state == .waiting || job?.machine.state == .active
     let working = machine.awaitsJob && isWorked ? job?.machine : nil
     let verified = job?.bytesVerified ?? bytesVerified
+    let reused = terms == nil ? nil : job.map(\.bytesReused) ?? bytesReused
+    let length = terms?.length ?? .zero
     let notBefore = working == nil ? self.notBefore : working?.state == .waiting ? job?.notBefore : nil
     return DownloadStatus(
       id: identifier, product: product, version: terms?.version, transaction: transaction,
@@ -75,10 +79,11 @@ struct DownloadRecord: MachineRecord {
       progress: machine.state == .finished
         ? 1 : ProgressEstimator.fraction(verified: verified, of: terms?.length),
       timeRemaining: estimate.timeRemaining, speed: estimate.speed,
-      error: working == nil ? machine.problem : working?.problem,
+      error: working == nil ? machine.history.problem : working?.history.problem,
       contentPath: machine.state == .finished ? contentPath : nil, priority: priority,
       created: created, notBefore: notBefore.flatMap { $0 > now ? $0 : nil },
-      cause: working == nil ? machine.cause : working?.cause)
+      cause: working == nil ? machine.history.cause : working?.history.cause,
+      bytesNeeded: reused.map { max(length - $0, .zero) }, bytesReused: reused)
   }
 }
 

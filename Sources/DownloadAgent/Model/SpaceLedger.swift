@@ -39,7 +39,7 @@ struct SpaceLedger<Job: Hashable & Sendable>: Hashable, Sendable {
 
   /// Promises `need` to the job, in place of an earlier promise to it. Nil when it is admitted; otherwise nothing is promised
   /// to it any more.
-  mutating func admit(_ job: Job, needing need: SpaceNeed, in volume: Volume) -> SpaceShortage? {
+  mutating func admit(_ job: Job, needing need: SpaceNeed, in volume: Volume) -> InsufficientSpaceError? {
     promises[job] = nil
     if let shortage = shortage(of: need, in: volume) { return shortage }
     promises[job] = need.total
@@ -47,12 +47,23 @@ struct SpaceLedger<Job: Hashable & Sendable>: Hashable, Sendable {
   }
 
   /// What ``admit(_:needing:in:)`` would answer to a job that has no promise.
-  func shortage(of need: SpaceNeed, in volume: Volume) -> SpaceShortage? {
-    let available = available(in: volume)
-    guard need.total > max(available, .zero) else { return nil }
-    return SpaceShortage(
-      needed: need.total, free: max(available + reserve, .zero), reserve: reserve,
-      removable: volume.removable)
+  func shortage(of need: SpaceNeed, in volume: Volume) -> InsufficientSpaceError? {
+    // Less than nothing where others have taken what was promised.
+    let promised = promises.values.reduce(ByteCount.zero, +)
+    let free = volume.free - promised
+    let allowed = quota.map { $0 - volume.used - promised }
+    let missingOnDisk = need.total - (free - reserve)
+    let missingInQuota = allowed.map { need.total - $0 } ?? missingOnDisk
+    let missing = max(missingOnDisk, missingInQuota)
+    guard need.total > .zero, missing > .zero else { return nil }
+    var shortage = SpaceShortage(
+      needed: need.total, free: max(free, .zero), reserve: reserve, removable: volume.removable)
+    if let allowed, missingInQuota > missingOnDisk {
+      shortage.free = max(allowed, .zero)
+      shortage.reserve = .zero
+      shortage.quota = quota
+    }
+    return InsufficientSpaceError(shortage: shortage, missing: missing)
   }
 
   /// What the job may still write and has not allocated. Of a job that was not admitted nothing is noted.
@@ -64,14 +75,6 @@ struct SpaceLedger<Job: Hashable & Sendable>: Hashable, Sendable {
   /// The job is over, or will not write for now: what is left of its promise is free for others.
   mutating func release(_ job: Job) {
     promises[job] = nil
-  }
-
-  /// What may be promised: less than nothing where others have taken what was promised.
-  private func available(in volume: Volume) -> ByteCount {
-    let promised = promises.values.reduce(ByteCount.zero, +)
-    let onDisk = volume.free - reserve - promised
-    guard let quota else { return onDisk }
-    return min(onDisk, quota - volume.used - promised)
   }
 }
 
@@ -87,12 +90,21 @@ struct SpaceNeed: Hashable, Sendable {
 
 /// There is no room for what a job would write; the numbers say how much is missing.
 struct InsufficientSpaceError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// Of the bound that lacks most: the file system, or the quota.
   let shortage: SpaceShortage
+  /// What has to become free.
+  let missing: ByteCount
 
   var description: String {
-    """
-    \(shortage.needed) are needed, \(shortage.free) are free and promised to no other download, of which \
-    \(shortage.reserve) stay free
-    """
+    if let quota = shortage.quota {
+      return """
+        \(shortage.needed) are needed, \(shortage.free) of the quota of \(quota) are left and promised to no other \
+        download
+        """
+    }
+    return """
+      \(shortage.needed) are needed, \(shortage.free) are free and promised to no other download, of which \
+      \(shortage.reserve) stay free
+      """
   }
 }

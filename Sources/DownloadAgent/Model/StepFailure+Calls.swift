@@ -22,11 +22,12 @@ extension StepFailure {
       self.init(StepFailure.reason(of: problem), .retry(notBefore: notBefore), problem: problem)
     default:
       switch problem.status {
-      case 511: self.init(.networkNotOpen, .retry(notBefore: notBefore), problem: problem)
-      case 408, 429, 500...599:
-        self.init(.serverUnavailable, .retry(notBefore: notBefore), problem: problem)
+      case 429 where !problem.isOurs:
+        self.init(.tooManyRequests, .retry(notBefore: notBefore), problem: problem)
       case _ where !problem.isOurs:
         self.init(.networkNotOpen, .retry(notBefore: notBefore), problem: problem)
+      case 408, 429, 500...599:
+        self.init(.serverUnavailable, .retry(notBefore: notBefore), problem: problem)
       default:
         self.init(StepFailure.reason(of: problem), .giveUp, problem: problem)
       }
@@ -58,13 +59,10 @@ extension StepFailure {
     case .unexpectedResponse(let status, _, let retryAfter, let isPage):
       // Nothing in this answer speaks for the service, so it says nothing about the purchase and never fails a
       // download. What it says about the time of the next try counts.
-      let unavailable: StatusReason = peer == .server ? .serverUnavailable : .storeUnavailable
       let reason: StatusReason =
         switch status {
+        // A limit of requests is about this device, also where a proxy counts them.
         case 429: .tooManyRequests
-        // RFC 6585 §6: the client needs to authenticate to gain network access.
-        case 511: .networkNotOpen
-        case 408, 500...: unavailable
         // The right kind of document with other members: a service of another version, more likely.
         case ..<300 where !isPage: .protocolViolation
         default: .networkNotOpen

@@ -232,10 +232,10 @@ struct TransactionRecord: MachineRecord {
   /// Until when a retry waits, also over a restart.
   var notBefore: Timestamp?
 
-  func status(downloads: [DownloadIdentifier]) -> AgentTransaction {
+  func status(downloads: [DownloadIdentifier], title: String?) -> AgentTransaction {
     AgentTransaction(
       id: identifier, product: product, state: storeState.rawValue, step: machine.step.rawValue,
       reason: machine.reason?.rawValue, error: machine.problem, downloads: downloads,
-      notBefore: machine.isOver ? nil : notBefore, cause: machine.cause)
+      notBefore: machine.isOver ? nil : notBefore, cause: machine.cause, title: title)
   }
 }

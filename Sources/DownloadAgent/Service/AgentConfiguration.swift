@@ -46,6 +46,8 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var quota: ConfigurationSize?
   /// What stays free on the library's file system; 32 MiB unless given.
   public var spaceReserve: ConfigurationSize?
+  /// Where metrics and health are answered beside the socket, in the syntax of `ServerAddress`; nowhere unless given.
+  public var metricsListen: String?
   /// At this start the library's records and the queue are made anew from the library and the store.
   public var rebuild: Bool?
   /// At this start the device gets a new identity, and open grants are asked for anew.
@@ -81,35 +83,22 @@ public struct AgentConfiguration: DaemonConfiguration {
     ServerTrust(certificateAuthorityFile: serverCA, publicKeyPins: serverPin ?? [])
   }
   var storeTrust: ServerTrust { ServerTrust(certificateAuthorityFile: storeCA) }
-
-  /// Throws ``ConfigurationError`` for what cannot work.
-  func check() throws(ConfigurationError) {
-    for (name, address) in [("server", server), ("store", store)]
-    where !address.hasPrefix("http://") && !address.hasPrefix("https://") {
-      throw ConfigurationError(subject: name, message: "an http or https address is expected")
-    }
-    for pin in serverPin ?? [] where !ServerTrust.isPin(pin) {
-      throw ConfigurationError(
-        subject: "serverPin", message: "sha256// and the digest of a public key in base 64 are expected")
-    }
-    if serverPin?.isEmpty == false, !server.hasPrefix("https://") {
-      throw ConfigurationError(subject: "serverPin", message: "an https server is expected with a pin")
-    }
-    if let maximumDownloads, !(1...8).contains(maximumDownloads) {
-      throw ConfigurationError(subject: "maximumDownloads", message: "a number from 1 to 8 is expected")
-    }
-    if let maximumSpeed, maximumSpeed <= 0 {
-      throw ConfigurationError(subject: "maximumSpeed", message: "more than no byte a second is expected")
-    }
-    if let pollInterval, pollInterval.duration <= .zero {
-      throw ConfigurationError(subject: "pollInterval", message: "more than no time is expected")
-    }
-  }
 }
 
 extension AgentConfiguration {
   /// The name of the credential that holds the account's token (systemd.exec(5), `LoadCredential=`).
   static let credentialName = "account-token"
+
+  static let missingToken = ConfigurationError(
+    subject: "accountTokenFile",
+    message:
+      "name the file that holds the token of the store's account, or give the service the credential "
+      + credentialName)
+
+  /// Whether there is a place from which the account's token can come.
+  func namesToken(environment: [String: String]) -> Bool {
+    accountTokenFile != nil || environment["CREDENTIALS_DIRECTORY"] != nil
+  }
 
   /// The path of the Unix socket on which the control interface listens, and whether it is the one that nothing named.
   func socketPath(environment: [String: String]) -> (path: String, isDefault: Bool) {
@@ -142,11 +131,7 @@ extension AgentConfiguration {
           subject: "accountTokenFile", message: "the credential cannot be read: \(error)")
       }
     } else {
-      throw ConfigurationError(
-        subject: "accountTokenFile",
-        message:
-          "name the file that holds the token of the store's account, or give the service the credential "
-          + Self.credentialName)
+      throw Self.missingToken
     }
     let text = String(decoding: bytes, as: UTF8.self)
     let token = text.hasSuffix("\n") ? String(text.dropLast()) : text
@@ -160,12 +145,13 @@ extension AgentConfiguration {
   /// Who may change what the agent does. Throws ``ConfigurationError`` for a name that this device does not know.
   func controlAccess() throws(ConfigurationError) -> ControlAccess {
     var access = ControlAccess(agentUser: geteuid())
-    for name in controlUsers ?? [] {
+    let users = try (controlUsers ?? []).mapConfiguration { index, name throws(ConfigurationError) in
       guard let user = UInt32(name) ?? Self.user(named: name) else {
-        throw ConfigurationError(subject: "controlUsers", message: "there is no user '\(name)'")
+        throw ConfigurationError(subject: "controlUsers.\(index)", message: "there is no user '\(name)'")
       }
-      access.users.insert(user)
+      return user
     }
+    access.users.formUnion(users)
     if let controlGroup {
       guard let group = UInt32(controlGroup) ?? Self.group(named: controlGroup) else {
         throw ConfigurationError(subject: "controlGroup", message: "there is no group '\(controlGroup)'")

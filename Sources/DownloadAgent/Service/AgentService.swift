@@ -1,6 +1,7 @@
 import CoreTypes
 import HTTPClient
 import HTTPServer
+import Monitoring
 import PullboxAPI
 import PullboxAPIClient
 import PullboxAPIServer
@@ -20,8 +21,8 @@ public final class AgentService: Service {
     var probes = NetworkGate.standardBackoff
     var heartbeat: Duration = .seconds(15)
     /// Pieces in memory at once, of 1 MiB each; two for each download where that is more.
-    var buffers = 12
-    /// What staging goes through.
+    var buffers = 8
+    /// What the files of staging, of the library and beside the database go through.
     var fileOperations: any FileOperations = SystemFileOperations()
   }
 
@@ -37,6 +38,8 @@ public final class AgentService: Service {
   private let library: Library
   private let watch: LibraryWatch
   private let server: HTTPServer
+  /// Answers monitoring, which reaches no Unix socket; nil where no address is configured.
+  private let monitoring: HTTPServer?
   private let log: Log
 
   /// Opens the state directory and makes it this process's own. Blocks. Throws ``ConfigurationError`` for a
@@ -59,7 +62,8 @@ public final class AgentService: Service {
     let paths = try configuration.paths
     lock = try StateDirectory.claim(paths.state)
     self.log = log
-    let opened = try Self.openState(configuration, paths: paths, log: log, at: wallClock.now())
+    let opened = try Self.openState(
+      configuration, paths: paths, operations: tuning.fileOperations, log: log, at: wallClock.now())
     let identity = opened.identity
     database = opened.database
     client = try HTTPClient(configuration: Self.clientConfiguration)
@@ -71,12 +75,21 @@ public final class AgentService: Service {
       url: configuration.store, clock: wallClock,
       network: NetworkGate(clock: clock, backoff: tuning.probes))
     var serverAPI = APIClient(baseURL: configuration.server, client: client)
+    serverAPI.maximumResponseLength = Self.maximumAnswer
     serverAPI.trust = configuration.serverTrust
     var storeAPI = APIClient(
       baseURL: configuration.store, credential: accountToken.revealed, client: client)
+    storeAPI.maximumResponseLength = Self.maximumAnswer
     storeAPI.trust = configuration.storeTrust
     let delivery = DeliveryClient(
-      api: serverAPI, monitor: serverMonitor, identity: identity, time: ServerTime(clock: wallClock))
+      api: serverAPI, monitor: serverMonitor, identity: identity,
+      time: ServerTime(clock: wallClock, offset: try database.serverClockOffset()) { [database, log] offset in
+        do {
+          try await BlockingPool.shared.run { try database.setServerClockOffset(offset) }
+        } catch {
+          log.warning("the server's time cannot be saved", ["error": LogValue(error)])
+        }
+      })
     let store = StoreQueueClient(
       api: storeAPI, monitor: storeMonitor, device: identity.identifier, clock: clock)
     hub = EventHub()
@@ -85,7 +98,7 @@ public final class AgentService: Service {
     library = Library(
       paths: paths, database: database, mayBegin: opened.mayBegin,
       reserve: configuration.spaceReserve?.bytes ?? .mebibytes(32), quota: configuration.quota?.bytes,
-      clock: wallClock, log: log)
+      clock: wallClock, operations: tuning.fileOperations, log: log)
     let trustedKeys = Set(configuration.trustedPublisherKeys ?? [])
     var limits = tuning.transfer
     if let speed = configuration.maximumSpeed { limits.maximumSpeed = ByteCount(speed) }
@@ -96,7 +109,7 @@ public final class AgentService: Service {
       jobSteps: ContentJobSteps(
         server: delivery, client: client, library: library,
         buffers: BufferPool(limit: max(tuning.buffers, 2 * maximumDownloads)), clock: wallClock,
-        trustedKeys: trustedKeys, limits: limits, operations: tuning.fileOperations),
+        trustedKeys: trustedKeys, limits: limits),
       maximumActive: maximumDownloads, retryPolicy: tuning.downloadRetry, hub: hub,
       inbox: inbox, clock: clock, log: log)
     transactions = TransactionManager(
@@ -104,28 +117,61 @@ public final class AgentService: Service {
       pollInterval: configuration.pollInterval?.duration ?? .seconds(5),
       retryPolicy: tuning.transactionRetry, clock: clock, wallClock: wallClock, log: log)
     library.evictionAdvice = Library.EvictionAdvice(
-      removable: { [transactions] in await transactions.refetchable() },
+      removable: { [transactions] in await transactions.removable(for: $0) },
       noteRemoval: { [hub] item in hub.publish(.library(LibraryEvent(change: .removed, item: item))) })
     watch = LibraryWatch(library: library, downloads: downloads, clock: clock, log: log)
+    let running = WeakServerReference()
+    let metrics = ServiceMetrics(
+      server: running, database: database.database,
+      directories: ["state": paths.state, "library": paths.library],
+      sources: [
+        AgentMetrics(
+          downloads: downloads, transactions: transactions, library: library, server: serverMonitor,
+          store: storeMonitor)
+      ])
     let control = ControlInterface(
       downloads: downloads, transactions: transactions, library: library, hub: hub, identity: identity,
-      server: serverMonitor, store: storeMonitor, access: access, started: wallClock.now(), clock: clock,
-      log: log, heartbeat: tuning.heartbeat)
+      server: serverMonitor, store: storeMonitor,
+      probes: PeerProbes(
+        delivery: delivery, store: store, clock: clock,
+        storeNotBefore: { [transactions] in await transactions.pollNotBefore }),
+      access: access,
+      started: wallClock.now(), clock: clock,
+      log: log, metrics: metrics, heartbeat: tuning.heartbeat)
     let socket = configuration.socketPath(environment: environment)
+    // What the agent tells of it means the same to every client.
+    let socketPath = try FileSystem.absolutePath(socket.path)
     // Where something names the socket, its directory is the operator's business.
-    if socket.isDefault { try FileSystem.createDirectories(FileSystem.parent(of: socket.path)) }
+    if socket.isDefault { try FileSystem.createDirectories(FileSystem.parent(of: socketPath)) }
     server = HTTPServer(
-      configuration: Self.serverConfiguration(socket: socket.path), handler: control.router(), clock: clock)
+      configuration: Self.serverConfiguration(socket: socketPath), handler: control.router(), clock: clock)
+    running.set(server)
+    monitoring = try configuration.metricsListen.map { address in
+      HTTPServer(
+        configuration: try Self.monitoringConfiguration(address), handler: control.monitoringRouter(),
+        clock: clock)
+    }
   }
 
   /// Where the control interface answers; empty before the start.
   public var boundAddresses: [String] { server.boundAddresses.map(\.description) }
+  /// Where metrics are answered beside the control interface; empty before the start, and where no address is configured.
+  public var monitoringAddresses: [String] { monitoring?.boundAddresses.map(\.description) ?? [] }
 
   /// Restores the state and listens. Throws what the database or the socket throws.
   public func start() async throws {
+    try await BlockingPool.shared.run { [database, library] in
+      for record in try database.libraryRecords() { library.titles.note(record.title, of: record.product) }
+    }
     try await downloads.restore()
     try await transactions.restore()
-    try server.start()
+    try monitoring?.start()
+    do {
+      try server.start()
+    } catch {
+      await monitoring?.drain()
+      throw error
+    }
   }
 
   /// Runs downloads and transactions until the task is cancelled.
@@ -141,6 +187,7 @@ public final class AgentService: Service {
   /// those of downloads and transactions. What stands still keeps it from returning, and the watchdog from being fed.
   public func pulse() async {
     await server.ping()
+    await monitoring?.ping()
     await client.pulse()
     await downloads.pulse()
     await transactions.pulse()
@@ -150,7 +197,9 @@ public final class AgentService: Service {
   /// returns.
   public func stop() async {
     hub.close()
+    async let monitoringEnd: Void? = monitoring?.drain()
     await server.drain()
+    _ = await monitoringEnd
     await downloads.stop()
     client.shutDown()
     library.close()
@@ -159,16 +208,17 @@ public final class AgentService: Service {
 
   /// The device's identity and the agent's records, with what the configuration asks to be made anew.
   private static func openState(
-    _ configuration: AgentConfiguration, paths: StatePaths, log: Log, at now: Timestamp
+    _ configuration: AgentConfiguration, paths: StatePaths, operations: any FileOperations, log: Log,
+    at now: Timestamp
   ) throws -> (identity: DeviceIdentity, database: AgentDatabase, mayBegin: Bool) {
     let replaces = configuration.newIdentity == true
-    let isUsed = try AgentDatabase.isUsed(paths.database)
+    let isUsed = try AgentDatabase.isUsed(paths.database, operations)
     if !replaces, isUsed { _ = try DeviceIdentity.load(from: paths.state, isExpected: true) }
     if configuration.rebuild == true, isUsed {
-      let aside = try AgentDatabase.setAside(paths.database, "replaced", at: now)
+      let aside = try AgentDatabase.setAside(paths.database, "replaced", at: now, operations)
       log.warning("the agent's records are made anew", ["kept": LogValue(aside)])
     }
-    let opened = try AgentDatabase.open(paths.database, log: log, at: now)
+    let opened = try AgentDatabase.open(paths.database, log: log, at: now, operations: operations)
     let database = opened.database
     let hadIdentity = try FileSystem.status(of: "\(paths.state)/device-key") != nil
     let isRebuilt = configuration.rebuild == true
@@ -185,9 +235,27 @@ public final class AgentService: Service {
     return (identity, database, isRebuilt)
   }
 
+  /// Of a service, but for manifests and content: what some 11,000 purchases need. To read one takes many times its length.
+  private static let maximumAnswer = ByteCount.mebibytes(3)
+
   private static var clientConfiguration: HTTPClientConfiguration {
     var configuration = HTTPClientConfiguration()
     configuration.userAgent = "pullbox-agent"
+    return configuration
+  }
+
+  private static func monitoringConfiguration(
+    _ text: String
+  ) throws(ConfigurationError) -> HTTPServerConfiguration {
+    guard let address = ServerAddress(text) else {
+      throw ConfigurationError(
+        subject: "metricsListen", message: "not an address: \(text); HOST:PORT or unix:PATH is needed")
+    }
+    var configuration = HTTPServerConfiguration(addresses: [address])
+    configuration.loops = 1
+    configuration.maximumConnections = 64
+    configuration.maximumBodyLength = .kibibytes(1)
+    configuration.useProblemDocuments()
     return configuration
   }
 
@@ -195,6 +263,8 @@ public final class AgentService: Service {
     var configuration = HTTPServerConfiguration(addresses: [.unix(path: socket)])
     configuration.loops = 1
     configuration.maximumConnections = 256
+    // What takes longer, the check of a library, is stopped, so that the agent ends within ten seconds whatever runs.
+    configuration.drainDeadline = .seconds(3)
     configuration.maximumBodyLength = .mebibytes(1)
     configuration.readsPeerCredentials = true
     configuration.useProblemDocuments()

@@ -13,18 +13,20 @@ extension AgentDatabase {
         """
         INSERT OR REPLACE INTO content_jobs (id, digest, phase, state, reason, problem, cause, failures,
           renewals, violations, violated_since, not_before, grant_id, terms, bytes_verified, bytes_received,
-          bytes_wasted, failed_at)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          bytes_wasted, failed_at, bytes_reused)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
         [
           .text(record.identifier.description), .text(record.digest.hexadecimal),
           .text(machine.phase.rawValue), .text(machine.state.rawValue), .text(machine.reason.rawValue),
-          .optional(try machine.problem.map { try Self.text($0) }), .optional(machine.cause),
-          .integer(machine.failures), .integer(machine.renewals), .integer(machine.budget.violations),
+          .optional(try machine.history.problem.map { try Self.text($0) }),
+          .optional(machine.history.cause), .integer(machine.history.failures), .integer(machine.renewals),
+          .integer(machine.budget.violations),
           .optional(machine.budget.violatedSince), .optional(record.notBefore),
           .text(record.grant.description), .text(try Self.text(record.terms)),
           .byteCount(record.bytesVerified), .byteCount(record.bytesReceived),
           .byteCount(machine.budget.wasted), .optional(record.failedAt),
+          .optional(record.bytesReused?.rawValue),
         ])
     }
   }
@@ -56,8 +58,7 @@ extension AgentDatabase {
       phase: try require(ContentJobMachine.Phase(rawValue: try row.text("phase")), "content_jobs.phase"),
       state: try require(ContentJobMachine.State(rawValue: try row.text("state")), "content_jobs.state"),
       reason: StatusReason(rawValue: try row.text("reason")),
-      problem: try value(Problem.self, try row.optionalText("problem")),
-      cause: try row.optionalText("cause"), failures: Int(try row.integer("failures")),
+      history: try failureHistory(row),
       renewals: Int(try row.integer("renewals")),
       budget: ContentJobBudget(
         violations: Int(try row.integer("violations")),
@@ -67,6 +68,7 @@ extension AgentDatabase {
     record.notBefore = try row.optionalTimestamp("not_before")
     record.bytesVerified = try row.byteCount("bytes_verified")
     record.bytesReceived = try row.byteCount("bytes_received")
+    record.bytesReused = try row.optionalInteger("bytes_reused").map { ByteCount($0) }
     return record
   }
 

@@ -63,22 +63,19 @@ extension AgentDatabase {
       """
       UPDATE downloads SET phase = ?, state = ?, reason = ?, problem = ?, cause = ?, failures = ?,
         not_before = ?, priority = ?, grant_id = ?, terms = ?, bytes_verified = ?, bytes_received = ?,
-        placed_at = ?, content_path = ?, ended_at = ?
+        bytes_reused = ?, placed_at = ?, content_path = ?, ended_at = ?
       WHERE id = ?
       """,
       [
         .text(machine.phase.rawValue), .text(machine.state.rawValue), .text(machine.reason.rawValue),
-        .optional(try machine.problem.map { try text($0) }), .optional(machine.cause),
-        .integer(machine.failures), .optional(record.notBefore), .integer(record.priority),
+        .optional(try machine.history.problem.map { try text($0) }), .optional(machine.history.cause),
+        .integer(machine.history.failures), .optional(record.notBefore), .integer(record.priority),
         .optional(record.grant?.description),
         .optional(try record.terms.map { try text($0) }), .byteCount(record.bytesVerified),
-        .byteCount(record.bytesReceived), .optional(record.placedAt), .optional(record.contentPath),
-        .optional(record.endedAt), .text(record.identifier.description),
+        .byteCount(record.bytesReceived), .optional(record.bytesReused?.rawValue), .optional(record.placedAt),
+        .optional(record.contentPath), .optional(record.endedAt), .text(record.identifier.description),
       ])
   }
-
-  /// All of them, oldest first.
-  func downloads() throws -> [DownloadRecord] { try downloads(where: "TRUE", []) }
 
   /// Those that are neither finished nor cancelled, oldest first.
   func liveDownloads() throws -> [DownloadRecord] {
@@ -124,6 +121,12 @@ extension AgentDatabase {
     ) { row in try Self.download(row) }
   }
 
+  static func failureHistory(_ row: Row) throws -> FailureHistory {
+    FailureHistory(
+      problem: try value(Problem.self, try row.optionalText("problem")),
+      cause: try row.optionalText("cause"), failures: Int(try row.integer("failures")))
+  }
+
   private static func download(_ row: Row) throws -> DownloadRecord {
     var record = DownloadRecord(
       identifier: try require(DownloadIdentifier(try row.text("id")), "downloads.id"),
@@ -135,8 +138,7 @@ extension AgentDatabase {
       phase: try require(DownloadMachine.Phase(rawValue: try row.text("phase")), "downloads.phase"),
       state: try require(DownloadMachine.State(rawValue: try row.text("state")), "downloads.state"),
       reason: StatusReason(rawValue: try row.text("reason")),
-      problem: try value(Problem.self, try row.optionalText("problem")),
-      cause: try row.optionalText("cause"), failures: Int(try row.integer("failures")))
+      history: try failureHistory(row))
     record.notBefore = try row.optionalTimestamp("not_before")
     record.priority = Int(try row.integer("priority"))
     record.grant = try row.optionalText("grant_id").map {
@@ -145,6 +147,7 @@ extension AgentDatabase {
     record.terms = try value(DownloadTerms.self, try row.optionalText("terms"))
     record.bytesVerified = try row.byteCount("bytes_verified")
     record.bytesReceived = try row.byteCount("bytes_received")
+    record.bytesReused = try row.optionalInteger("bytes_reused").map { ByteCount($0) }
     record.placedAt = try row.optionalTimestamp("placed_at")
     record.contentPath = try row.optionalText("content_path")
     record.created = try row.optionalTimestamp("created_at")

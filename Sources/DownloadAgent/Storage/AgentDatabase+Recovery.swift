@@ -11,7 +11,7 @@ extension AgentDatabase {
   /// that ends with `.damaged-` and the time, and an error is logged. Reads the whole file. Blocks. Throws what
   /// `Database.open` throws for any other reason.
   static func open(
-    _ path: String, log: Log, at time: Timestamp
+    _ path: String, log: Log, at time: Timestamp, operations: any FileOperations = SystemFileOperations()
   ) throws -> (database: AgentDatabase, isNewAfterDamage: Bool) {
     let damage: any Error
     do {
@@ -24,7 +24,7 @@ extension AgentDatabase {
     } catch let error as DatabaseError where error.code == .corrupt || error.extendedCode == shortRead {
       damage = error
     }
-    let aside = try setAside(path, "damaged", at: time)
+    let aside = try setAside(path, "damaged", at: time, operations)
     log.error(
       "the agent's records are damaged; they are made anew from the library and the store",
       ["error": LogValue(damage), "kept": LogValue(aside)])
@@ -34,18 +34,23 @@ extension AgentDatabase {
   /// Gives the file at `path`, and what SQLite keeps beside it, names that end with `.`, `word`, `-` and the time. Returns
   /// the file's new path. What is not there is no error. Blocks.
   @discardableResult
-  static func setAside(_ path: String, _ word: String, at time: Timestamp) throws(SystemError) -> String {
+  static func setAside(
+    _ path: String, _ word: String, at time: Timestamp,
+    _ operations: any FileOperations = SystemFileOperations()
+  ) throws(SystemError) -> String {
     let aside = "\(path).\(word)-\(time.compactText)"
-    for companion in ["", "-wal", "-shm"] where try FileSystem.status(of: path + companion) != nil {
-      try FileSystem.rename(path + companion, to: aside + companion)
+    for companion in ["", "-wal", "-shm"] where try operations.status(of: path + companion) != nil {
+      try operations.rename(path + companion, to: aside + companion)
     }
-    try FileSystem.synchronizeDirectory(FileSystem.parent(of: path))
+    try operations.synchronizeDirectory(FileSystem.parent(of: path))
     return aside
   }
 
   /// Whether a database that was used lies at `path`; one that is missing or empty is started as new. Blocks.
-  static func isUsed(_ path: String) throws(SystemError) -> Bool {
-    guard let status = try FileSystem.status(of: path) else { return false }
+  static func isUsed(
+    _ path: String, _ operations: any FileOperations = SystemFileOperations()
+  ) throws(SystemError) -> Bool {
+    guard let status = try operations.status(of: path) else { return false }
     return status.length > .zero
   }
 

@@ -82,6 +82,7 @@ struct AgentDatabase: Sendable {
     splitDownloads,
     transactionHistory,
     placedContent,
+    services,
   ]
 
   /// What is checked of placed content, and which library it is in.

@@ -12,14 +12,15 @@ extension TransactionManager {
     _ filter: TransactionFilter? = nil, after: TransactionIdentifier? = nil, limit: Int = maximumPage
   ) throws -> [AgentTransaction] {
     try database.transactions(filter, after: after, limit: limit).map { record, downloads in
-      record.status(downloads: downloads)
+      record.status(downloads: downloads, title: titles[record.product])
     }
   }
 
   /// Nil for a transaction that the agent does not know, or has forgotten.
   func status(_ identifier: TransactionIdentifier) throws -> AgentTransaction? {
     try database.transaction(identifier).map { record in
-      record.status(downloads: try database.downloadIdentifiers(of: identifier))
+      record.status(
+        downloads: try database.downloadIdentifiers(of: identifier), title: titles[record.product])
     }
   }
 
@@ -38,12 +39,14 @@ extension TransactionManager {
     }
   }
 
-  /// The products that can be fetched again, and that nothing unfinished needs; none while a service cannot be asked.
-  func refetchable() async -> Set<ProductIdentifier> {
-    guard let owned = try? await owned() else { return [] }
+  /// What may be removed to make room for the job; nothing while a service cannot be asked.
+  func removable(for job: ContentJobIdentifier) async -> Library.Removable {
+    guard let owned = try? await owned() else { return Library.Removable() }
     let unfinished = runner.entries.values.filter { !$0.record.machine.isOver }.map(\.record.product)
-    return Set(owned.map(\.product)).subtracting(unfinished)
-      .subtracting(await downloads.unfinishedProducts())
+    return Library.Removable(
+      products: Set(owned.map(\.product)).subtracting(unfinished)
+        .subtracting(await downloads.unfinishedProducts()),
+      placedBefore: await downloads.firstRequest(for: job))
   }
 
   /// Starts a download of a product that is owned, whatever the library holds of it, unless one is under way. Throws the
@@ -55,13 +58,20 @@ extension TransactionManager {
     _ = try await downloads.addMissing(product, for: item.transaction)
   }
 
-  /// Starts a download for everything that is owned and not in the library, and returns those products.
-  /// Throws the ``Problem`` that stands in the way.
-  func restorePurchases() async throws -> [ProductIdentifier] {
+  /// Starts a download for everything that is owned, wanted and not in the library, and returns those products in the order
+  /// that is wanted. Throws the ``Problem`` that stands in the way; `purchase-required` for a wanted product that is not owned.
+  func restorePurchases(
+    _ wanted: AgentRestoreRequest = AgentRestoreRequest()
+  ) async throws -> [ProductIdentifier] {
     let owned = try await owned()
+    if let missing = wanted.products?.first(where: { product in !owned.contains { $0.product == product } }) {
+      throw Problem(.purchaseRequired, "\(missing) is not owned")
+    }
     let held = try await downloads.steps.library.items()
     var started: [ProductIdentifier] = []
-    for item in owned where !started.contains(item.product) {
+    for item in Self.ordered(owned, by: wanted.order) where !started.contains(item.product) {
+      guard started.count < wanted.limit ?? .max else { break }
+      guard wanted.products?.contains(item.product) ?? true else { continue }
       if held.contains(where: {
         $0.product == item.product && $0.version == item.version && $0.state != .damaged
       }) {
@@ -70,6 +80,28 @@ extension TransactionManager {
       if try await downloads.addMissing(item.product, for: item.transaction) { started.append(item.product) }
     }
     return started
+  }
+
+  /// Equal ones stay in the server's order; what has no date comes last among the newest.
+  static func ordered(
+    _ owned: [EntitledProduct], by order: AgentRestoreRequest.Order?
+  ) -> [EntitledProduct] {
+    let places = owned.enumerated()
+    return switch order {
+    case nil: owned
+    case .smallest:
+      places.sorted { ($0.element.length, $0.offset) < ($1.element.length, $1.offset) }.map(\.element)
+    case .newest:
+      places.sorted { left, right in
+        let dates = (left.element.publicationDate, right.element.publicationDate)
+        switch dates {
+        case (let one?, let other?) where one != other: return one > other
+        case (.some, nil): return true
+        case (nil, .some): return false
+        default: return left.offset < right.offset
+        }
+      }.map(\.element)
+    }
   }
 }
 

@@ -161,6 +161,6 @@ extension TransactionManager {
     let identifiers = await downloads.downloads(of: record.identifier)
     // Read after the wait; another loop may have forgotten one that is over.
     let latest = runner[record.identifier]?.record ?? record
-    hub.publish(.transaction(latest.status(downloads: identifiers)))
+    hub.publish(.transaction(latest.status(downloads: identifiers, title: titles[latest.product])))
   }
 }

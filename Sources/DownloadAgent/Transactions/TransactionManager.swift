@@ -59,7 +59,9 @@ actor TransactionManager {
   private var nextPoll: MonotonicInstant
   private let loop: LoopPulse
   /// What the store asked for with its last answer: no poll comes before that.
-  private var pollNotBefore: MonotonicInstant
+  private(set) var pollNotBefore: MonotonicInstant
+  /// What is saved of that.
+  private var storeNotBefore: Timestamp?
   /// Polls in a row that the store did not answer.
   private var pollFailures = 0
   private var openings = 0
@@ -94,6 +96,12 @@ actor TransactionManager {
 
   /// Goes on with what was persisted. Throws when the state cannot be read.
   func restore() async throws {
+    if let time = try database.storeNotBefore() {
+      let rest = min(time - wallClock.now(), retryPolicy.longestRequestedDelay)
+      storeNotBefore = time
+      pollNotBefore = clock.now() + max(rest, .zero)
+      nextPoll = pollNotBefore
+    }
     try database.pruneTransactions(now: wallClock.now())
     for record in try database.unfinishedTransactions() {
       let waits = record.machine.step == .planning || record.machine.step == .waitingForServer
@@ -125,6 +133,8 @@ actor TransactionManager {
     await loop.prove { wakeUp.signal() }
   }
 
+  nonisolated var titles: ProductTitles { downloads.steps.library.titles }
+
   /// The store's queue is asked at once, unless the store wants to be left alone.
   func pollSoon() {
     nextPoll = max(clock.now(), pollNotBefore)
@@ -146,7 +156,7 @@ actor TransactionManager {
       runner[transaction.id]?.record
       ?? TransactionRecord(
         identifier: transaction.id, product: transaction.product, storeState: transaction.state)
-    return record.status(downloads: identifiers)
+    return record.status(downloads: identifiers, title: titles[record.product])
   }
 
   private func watchQueue() async {
@@ -183,6 +193,17 @@ actor TransactionManager {
       await process(.retryDue, of: identifier)
     }
     if pollFailures > 0 { pollSoon() }
+  }
+
+  /// Keeps for the next start when the store wants to be asked.
+  private func noteStoreWish(_ time: Timestamp?) {
+    guard time != storeNotBefore else { return }
+    do {
+      try database.setStoreNotBefore(time)
+      storeNotBefore = time
+    } catch {
+      log.warning("when the store wants to be asked cannot be saved", ["error": LogValue(error)])
+    }
   }
 
   private func poll() async {
@@ -224,5 +245,6 @@ actor TransactionManager {
     }
     nextPoll = clock.now() + delay
     if notBefore != nil { pollNotBefore = nextPoll }
+    noteStoreWish(notBefore == nil ? nil : wallClock.now() + delay)
   }
 }

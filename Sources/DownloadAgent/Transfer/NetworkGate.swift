@@ -1,4 +1,5 @@
 import CoreTypes
+import PullboxAPI
 import PullboxAPIClient
 import ServiceRuntime
 import Synchronization
@@ -83,9 +84,12 @@ final class NetworkGate: Sendable {
       return
     }
     let now = clock.now()
+    let requested = error.isForeign ? error.pauseForAll : nil
     state.withLock { state in
       if error.isForeign { state.lastError = error }
-      state.condition.fail(wasProbe: wasProbe, at: now) { backoff.delay(afterFailures: $0) }
+      state.condition.fail(wasProbe: wasProbe, at: now) {
+        max(backoff.delay(afterFailures: $0), requested ?? .zero)
+      }
     }
   }
 
@@ -100,6 +104,16 @@ final class NetworkGate: Sendable {
 }
 
 extension APICallError {
+  /// A proxy that says it is busy, and until when, speaks to every call; a log-in page may be gone any moment.
+  fileprivate var pauseForAll: Duration? {
+    switch self {
+    case .unexpectedResponse(500..., _, let retryAfter, _): retryAfter
+    case .problem(let problem) where problem.status >= 500:
+      problem.retryAfterSeconds.map { .seconds(RetryAfter.obeyedSeconds(clamping: $0)) }
+    default: nil
+    }
+  }
+
   fileprivate var isUnreachable: Bool {
     if case .unreachable = self { return true }
     return false

@@ -83,7 +83,7 @@ struct PieceTransfer: Sendable {
     let manifest = session.manifest
     let whole = manifest.layout.range(of: run)
     let asked = whole.lowerBound + Int64(resumed?.bytes.count ?? 0)..<whole.upperBound
-    let queue = PieceQueue()
+    let queue = PieceQueue(of: manifest)
     let receiver = PieceReceiver(
       asked: asked, manifest: manifest, known: known, resumed: resumed, buffers: buffers, queue: queue,
       progress: progress)
@@ -156,9 +156,12 @@ struct PieceTransfer: Sendable {
 final class TransferProgress: Sendable {
   private let received: Atomic<Int64>
   private let verified: Atomic<Int64>
+  /// Less than zero until it is known.
+  private let reused: Atomic<Int64>
 
-  init(received: ByteCount, verified: ByteCount) {
+  init(received: ByteCount, verified: ByteCount, reused: ByteCount? = nil) {
     self.received = Atomic(received.rawValue)
+    self.reused = Atomic(reused?.rawValue ?? -1)
     self.verified = Atomic(verified.rawValue)
   }
 
@@ -166,6 +169,16 @@ final class TransferProgress: Sendable {
   var bytesReceived: ByteCount { ByteCount(received.load(ordering: .relaxed)) }
   /// The bytes of the pieces that are verified and written.
   var bytesVerified: ByteCount { ByteCount(verified.load(ordering: .relaxed)) }
+
+  /// Bytes of the package that the library had; nil until that was looked at.
+  var bytesReused: ByteCount? {
+    let count = reused.load(ordering: .relaxed)
+    return count < 0 ? nil : ByteCount(count)
+  }
+
+  func setReused(_ count: ByteCount) {
+    reused.store(count.rawValue, ordering: .relaxed)
+  }
 
   func addReceived(_ count: Int) {
     received.add(Int64(count), ordering: .relaxed)

@@ -11,6 +11,8 @@ struct ServerPath: Sendable {
   var clock: any MonotonicClock = SystemMonotonicClock()
   let speeds = SpeedHistory()
   let partials = PartialPieces()
+  /// Called with how a transfer ended; nil for well.
+  var onEnd: @Sendable (APICallError?) -> Void = { _ in }
 
   /// Throws for an address without https that a server with https names: the ticket would go out in clear.
   func checkScheme(of url: String) throws(StepFailure) {
@@ -30,6 +32,7 @@ struct ServerPath: Sendable {
 
   /// How a transfer ended; nil for well. `isCertain` tells that the answer was the server's own.
   func note(_ error: APICallError?, isCertain: Bool, wasProbe: Bool) {
+    onEnd(isCertain ? nil : error)
     if isCertain {
       network.noteAnswer()
     } else if let error {

@@ -21,8 +21,13 @@ final class SpaceReservation: Sendable {
   private let state: Mutex<State>
   /// What is still to be written and not allocated; nil at the end.
   private let note: @Sendable (ByteCount?) -> Void
+  private let operations: any FileOperations
 
-  init(of total: ByteCount, note: @escaping @Sendable (ByteCount?) -> Void) {
+  init(
+    of total: ByteCount, operations: any FileOperations = SystemFileOperations(),
+    note: @escaping @Sendable (ByteCount?) -> Void
+  ) {
+    self.operations = operations
     state = Mutex(State(remaining: total, ballast: nil))
     self.note = note
   }
@@ -34,16 +39,16 @@ final class SpaceReservation: Sendable {
   func allocate(at path: String) throws(SystemError) {
     try state.withLock { state throws(SystemError) in
       guard !state.isReleased, state.ballast == nil, state.remaining > .zero else { return }
-      let file = try FileDescriptor.open(
+      let file = try operations.open(
         path, .writeOnly, options: [.create, .exclusive], permissions: 0o600)
       state.ballastPath = path
       do throws(SystemError) {
-        guard try file.allocateIfSupported(state.remaining) else {
-          try FileSystem.removeFile(path)
+        guard try operations.allocateIfSupported(state.remaining, for: file) else {
+          try operations.remove(path)
           return
         }
       } catch {
-        _ = try? FileSystem.removeFile(path)
+        _ = try? operations.remove(path)
         throw error
       }
       state.ballastLength = state.remaining
@@ -52,18 +57,23 @@ final class SpaceReservation: Sendable {
     }
   }
 
-  /// To be called before so many of the promised bytes are written.
-  func spend(_ bytes: ByteCount) throws(SystemError) {
-    try state.withLock { state throws(SystemError) in
+  /// Writes so many of the promised bytes with `body`. They stay promised until the file system counts them itself.
+  func spend<Value>(_ bytes: ByteCount, _ body: () throws -> Value) throws -> Value {
+    try state.withLock { state in
+      let rest = max(state.remaining - bytes, .zero)
+      guard state.ballast != nil, state.ballastLength > rest else { return }
+      let length = max(rest - Self.step, .zero)
+      note(state.remaining - length)
+      try state.ballast?.truncate(to: length)
+      state.ballastLength = length
+    }
+    let value = try body()
+    state.withLock { state in
       guard !state.isReleased else { return }
       state.remaining = max(state.remaining - bytes, .zero)
-      if state.ballast != nil, state.ballastLength > state.remaining {
-        let length = max(state.remaining - Self.step, .zero)
-        try state.ballast?.truncate(to: length)
-        state.ballastLength = length
-      }
-      note(state.remaining - state.ballastLength)
+      note(state.remaining - min(state.ballastLength, state.remaining))
     }
+    return value
   }
 
   /// Gives back what was not written.
@@ -74,7 +84,7 @@ final class SpaceReservation: Sendable {
       if state.ballast != nil {
         state.ballast = nil
         // The next admission of the job, or the next start of the agent, removes what stays.
-        _ = try? FileSystem.removeFile(state.ballastPath)
+        _ = try? operations.remove(state.ballastPath)
       }
       state.remaining = .zero
       state.ballastLength = .zero

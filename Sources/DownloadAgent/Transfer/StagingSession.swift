@@ -60,35 +60,37 @@ actor StagingSession {
   }
 
   /// Takes over what another version, placed at `path`, has of this one, with copies of `room` bytes at most;
-  /// returns the pieces that are there then.
-  func adopt(from older: Manifest, at path: String, room: ByteCount) throws -> PieceMap {
+  /// returns the pieces that are there then. See `StagingArea.adopt` about `byPiece`.
+  func adopt(
+    from older: Manifest, at path: String, byPiece: Bool = false, room: ByteCount
+  ) throws -> PieceMap {
     let before = try open()
     return try keepingArea {
-      _ = try area?.adopt(from: older, at: path, room: room)
+      _ = try area?.adopt(from: older, at: path, byPiece: byPiece, room: room)
       return area?.pieces ?? before
     }
   }
 
-  /// Checks and writes what comes through `queue` until it is closed. Blocks this session's thread meanwhile;
+  /// Writes what comes through `queue` and was found right, until it is closed. Blocks this session's thread meanwhile;
   /// the first failure calls `stop` and drops the rest. Every buffer is released to `buffers`.
   func writePieces(
     _ queue: PieceQueue, buffers: BufferPool, progress: TransferProgress, stop: @Sendable () -> Void
   ) throws -> WriteResult {
     var result = WriteResult(pieces: try open())
-    while let piece = queue.next() {
+    while let verification = queue.next() {
       guard result.failure == nil, !result.isOutOfOrder else {
-        buffers.release(piece.bytes)
+        buffers.release(try? verification.get().bytes)
         continue
       }
-      let index = piece.index
+      let index = verification.index
       guard area?.accepts(index) != false else {
-        buffers.release(piece.bytes)
+        buffers.release(try? verification.get().bytes)
         result.isOutOfOrder = true
         stop()
         continue
       }
       do {
-        buffers.release(try keep(piece))
+        buffers.release(try keep(verification.get()))
         result.verifiedCount += 1
         if let pieces = area?.pieces {
           result.pieces = pieces
@@ -107,11 +109,14 @@ actor StagingSession {
     return result
   }
 
-  /// Verifies and writes a piece, in this order; returns its buffer.
-  private func keep(_ piece: consuming ReceivedPiece) throws -> [UInt8] {
-    let verified = try VerifiedPiece(piece, of: manifest)
-    if let room { try room.reservation.spend(room.shares.share(of: verified.index)) }
-    try keepingArea { try area?.write(verified) }
+  /// Writes a piece; returns its buffer.
+  private func keep(_ verified: VerifiedPiece) throws -> [UInt8] {
+    let write = { try self.keepingArea { try self.area?.write(verified) } }
+    if let room {
+      try room.reservation.spend(room.shares.share(of: verified.index), write)
+    } else {
+      try write()
+    }
     return verified.bytes
   }
 
@@ -133,13 +138,13 @@ actor StagingSession {
   func letGo() { area = nil }
 
   /// Makes everything durable and visible at `path`; every piece must be there.
-  func place(at path: String) throws -> PlacedContent {
+  func place(at path: String) throws {
     _ = try open()
     guard let area = area.take(), area.pieces.isComplete else {
       throw StepFailure.retry(.storageFailure)
     }
     do {
-      return try area.finish().place(at: path)
+      try area.finish().place(at: path)
     } catch let error as UnsyncedContent {
       isVoid = !error.isRemoved
       throw StepFailure(error.cause)

@@ -40,6 +40,9 @@ final class ServerContext: Sendable {
     tls.withLock { $0 }?.makeSession(descriptor: descriptor)
   }
 
+  /// Nil without a certificate.
+  var certificateExpiry: Timestamp? { tls.withLock { $0 }?.expiry }
+
   /// Reads certificate and key; those in use stay when it throws. Blocks.
   func loadCertificates() throws(HTTPServerError) {
     guard let configuration = configuration.tls else { return }

@@ -112,6 +112,9 @@ public final class HTTPServer: Sendable {
     try context.loadCertificates()
   }
 
+  /// When the first certificate of the chain in use ends; nil without TLS, and before ``start()``.
+  public var certificateExpiry: Timestamp? { context.certificateExpiry }
+
   /// Stops accepting, closes idle connections, lets requests in progress finish until the drain deadline,
   /// then closes what is left; returns when every thread and task of the server has ended. Removes the files
   /// of its Unix sockets.

@@ -21,10 +21,19 @@ public struct TLSConfiguration: Sendable {
     self.keyFile = keyFile
   }
 
-  /// Whether others than its owner and its group may read the key file, which a service should warn of; false
+  /// Reads certificate and key, and nothing comes of it. Blocks. Throws
+  /// ``HTTPServerError/Code/certificateInvalid`` for files that no server can use.
+  public func check() throws(HTTPServerError) {
+    _ = try TLSContext(self)
+  }
+
+  /// Whether others than its owner and its group may read the key file, which a service should refuse; false
   /// when there is none. Blocks. Throws the ``SystemError`` of lstat(2).
   public func keyIsExposed() throws(SystemError) -> Bool {
-    guard let status = try FileSystem.status(of: keyFile) else { return false }
+    // The permissions of a link are those of what it leads to.
+    guard let path = try? FileSystem.realPath(keyFile), let status = try FileSystem.status(of: path) else {
+      return false
+    }
     return status.permissions & 0o007 != 0
   }
 }

@@ -1,4 +1,5 @@
 internal import CTLS
+internal import CoreTypes
 
 /// A certificate with its key, and the rules of every connection that is accepted with it. Loops share one;
 /// connections keep theirs when another takes its place.
@@ -38,6 +39,13 @@ final class TLSContext: @unchecked Sendable {
   /// For a connection that has just been accepted on `descriptor`.
   func makeSession(descriptor: Int32) -> TLSSession? {
     unsafe TLSSession(accepting: descriptor, context: handle)
+  }
+
+  /// When the first of its certificates ends; nil where one has no end that can be read.
+  var expiry: Timestamp? {
+    var seconds: Int64 = 0
+    guard unsafe ctls_first_certificate_end(handle, &seconds) == 1 else { return nil }
+    return Timestamp(millisecondsSinceEpoch: 0) + .seconds(seconds)
   }
 
   private func setRules() throws(HTTPServerError) {

@@ -13,14 +13,27 @@ public struct AgentStatus: Codable, Sendable {
     public var lastSuccess: Timestamp?
     /// A sentence on the last failure; absent when the last call was answered.
     public var lastError: String?
+    /// The method and the path of the last call, such as `GET /healthz`; absent before the first, and from agents that do not
+    /// tell.
+    public var lastRequest: String?
+    /// When the last call ended; absent before the first, and from agents that do not tell.
+    public var lastAsked: Timestamp?
+    /// The service answers, and takes no call of this device: its token is wrong, for example. Absent when the last call that
+    /// could be refused so was not.
+    public var refusal: Problem?
 
     /// Creates the document from its members.
-    public init(url: String, reachable: Bool? = nil, lastSuccess: Timestamp? = nil, lastError: String? = nil)
-    {
+    public init(
+      url: String, reachable: Bool? = nil, lastSuccess: Timestamp? = nil, lastError: String? = nil,
+      lastRequest: String? = nil, lastAsked: Timestamp? = nil, refusal: Problem? = nil
+    ) {
       self.url = url
       self.reachable = reachable
       self.lastSuccess = lastSuccess
       self.lastError = lastError
+      self.lastRequest = lastRequest
+      self.lastAsked = lastAsked
+      self.refusal = refusal
     }
   }
 

@@ -21,11 +21,14 @@ public struct AgentTransaction: Codable, Hashable, Sendable {
   public var notBefore: Timestamp?
   /// What went wrong last, in a line for people; absent when nothing did.
   public var cause: String?
+  /// What was bought, for people; absent until the agent knows it.
+  public var title: String?
 
   /// Creates the document from its members.
   public init(
     id: TransactionIdentifier, product: ProductIdentifier, state: String, step: String, reason: String?,
-    error: Problem?, downloads: [DownloadIdentifier], notBefore: Timestamp? = nil, cause: String? = nil
+    error: Problem?, downloads: [DownloadIdentifier], notBefore: Timestamp? = nil, cause: String? = nil,
+    title: String? = nil
   ) {
     self.id = id
     self.product = product
@@ -36,6 +39,7 @@ public struct AgentTransaction: Codable, Hashable, Sendable {
     self.downloads = downloads
     self.notBefore = notBefore
     self.cause = cause
+    self.title = title
   }
 }
 
@@ -64,6 +68,31 @@ public struct AgentPurchaseRequest: Codable, Sendable {
   public init(product: ProductIdentifier, quantity: Int? = nil) {
     self.product = product
     self.quantity = quantity
+  }
+}
+
+/// `POST /v1/restore` of the agent: what is to be fetched of what is owned. Without members it is all of it.
+public struct AgentRestoreRequest: Codable, Hashable, Sendable {
+  /// What is begun first.
+  public enum Order: String, Codable, Sendable, CaseIterable {
+    /// What appeared last.
+    case newest
+    /// What has the fewest bytes.
+    case smallest
+  }
+
+  /// Only these; each has to be owned. Absent: all.
+  public var products: [ProductIdentifier]?
+  /// The service's own order when it is absent.
+  public var order: Order?
+  /// At most so many downloads are begun, the first by ``order``: 1 or more.
+  public var limit: Int?
+
+  /// Creates the request. What is nil is left out of it.
+  public init(products: [ProductIdentifier]? = nil, order: Order? = nil, limit: Int? = nil) {
+    self.products = products
+    self.order = order
+    self.limit = limit
   }
 }
 

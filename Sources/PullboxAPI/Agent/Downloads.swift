@@ -59,6 +59,8 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
   public var bytesNeeded: ByteCount?
   /// Bytes of the package that were on this device already; absent until that is known.
   public var bytesReused: ByteCount?
+  /// What is downloaded, for people: the title of its manifest; absent until the agent knows it.
+  public var title: String?
 
   /// Creates the document from its members.
   public init(
@@ -67,7 +69,8 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     state: State, reason: String, bytesVerified: ByteCount, bytesTotal: ByteCount?, bytesReceived: ByteCount,
     progress: Double, timeRemaining: Double?, speed: Double, error: Problem?, contentPath: String?,
     priority: Int? = nil, created: Timestamp? = nil, notBefore: Timestamp? = nil, cause: String? = nil,
-    space: SpaceShortage? = nil, bytesNeeded: ByteCount? = nil, bytesReused: ByteCount? = nil
+    space: SpaceShortage? = nil, bytesNeeded: ByteCount? = nil, bytesReused: ByteCount? = nil,
+    title: String? = nil
   ) {
     self.id = id
     self.product = product
@@ -90,6 +93,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     self.space = space
     self.bytesNeeded = bytesNeeded
     self.bytesReused = bytesReused
+    self.title = title
   }
 
   /// Writes ``timeRemaining`` as null when it is unknown, and leaves out every other member that is nil.
@@ -117,27 +121,33 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     try container.encodeIfPresent(space, forKey: .space)
     try container.encodeIfPresent(bytesNeeded, forKey: .bytesNeeded)
     try container.encodeIfPresent(bytesReused, forKey: .bytesReused)
+    try container.encodeIfPresent(title, forKey: .title)
   }
 }
 
-/// The room that a download waits for, all in bytes of the volume on which the library lies. It is admitted when
-/// ``needed`` fits into ``free`` without touching ``reserve``.
+/// The room that a download waits for, in bytes of the volume on which the library lies, or of the quota where that is
+/// what is short. It is admitted when ``needed`` fits into ``free`` without touching ``reserve``.
 public struct SpaceShortage: Codable, Hashable, Sendable {
   /// What it still has to write.
   public var needed: ByteCount
-  /// What is free now and promised to no other download.
+  /// What is free now, or left of the quota, and promised to no other download.
   public var free: ByteCount
-  /// What the agent never uses.
+  /// What the agent never uses; zero where the quota is short.
   public var reserve: ByteCount
   /// What could be removed from the library and fetched again later.
   public var removable: ByteCount
+  /// What content and downloads may take together, where that and not the volume is short.
+  public var quota: ByteCount?
 
   /// Creates the document from its members.
-  public init(needed: ByteCount, free: ByteCount, reserve: ByteCount, removable: ByteCount) {
+  public init(
+    needed: ByteCount, free: ByteCount, reserve: ByteCount, removable: ByteCount, quota: ByteCount? = nil
+  ) {
     self.needed = needed
     self.free = free
     self.reserve = reserve
     self.removable = removable
+    self.quota = quota
   }
 }
 

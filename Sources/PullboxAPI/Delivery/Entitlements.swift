@@ -58,11 +58,13 @@ public struct EntitledProduct: Codable, Sendable {
   public var transaction: TransactionIdentifier
   /// The state of this device's grant, `not-granted` before there is one.
   public var state: String
+  /// When the issue appeared; absent where the product has no such date, and from servers that do not tell.
+  public var publicationDate: Timestamp?
 
   /// Creates the document from its members.
   public init(
     product: ProductIdentifier, version: ContentVersion, length: ByteCount, because: String,
-    transaction: TransactionIdentifier, state: String
+    transaction: TransactionIdentifier, state: String, publicationDate: Timestamp? = nil
   ) {
     self.product = product
     self.version = version
@@ -70,5 +72,6 @@ public struct EntitledProduct: Codable, Sendable {
     self.because = because
     self.transaction = transaction
     self.state = state
+    self.publicationDate = publicationDate
   }
 }

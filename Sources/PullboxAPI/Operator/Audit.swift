@@ -29,4 +29,16 @@ public enum OperatorScope: String, Codable, Sendable, CaseIterable {
   case publish
   case review
   case admin
+
+  /// Throws an error that names the scopes there are for a word that is none of them, and does not repeat it: it may stand
+  /// beside a secret.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    guard let scope = OperatorScope(rawValue: try container.decode(String.self)) else {
+      let words = Self.allCases.map(\.rawValue).joined(separator: ", ")
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "one of the scopes is expected here: \(words)")
+    }
+    self = scope
+  }
 }

@@ -92,6 +92,10 @@ public struct ProblemCode: Hashable, Sendable {
   /// No content of that digest is released.
   public static let contentUnknown = ProblemCode(
     "content-unknown", status: 404, title: "There is no such content")
+  /// The server's copy of the package is missing or has other bytes; it comes back with a repair, and `retryAfterSeconds` says
+  /// when to ask again.
+  public static let contentDamaged = ProblemCode(
+    "content-damaged", status: 503, title: "The server's copy of this content is damaged; try again later")
   /// The proof names a store that the server's configuration does not have.
   public static let storeUnknown = ProblemCode(
     "store-unknown", status: 400, title: "The server knows no store of that name")
@@ -244,7 +248,7 @@ public struct ProblemCode: Hashable, Sendable {
     verificationUndetermined, ticketMissing, ticketInvalid, ticketExpired, completionMismatch,
     completionMalformed, tooManyRequests, grantUnknown, proofMissing, renewalSecretMissing, proofRefused,
     clockSkew, receiptNeeded,
-    contentUnknown, storeUnknown, requestMalformed,
+    contentUnknown, contentDamaged, storeUnknown, requestMalformed,
     requestTooLarge, requestTimeout, targetTooLong, fieldsTooLarge, notImplemented, versionNotSupported,
     notFound, methodNotAllowed, unauthorized, forbidden, internalError, unavailable,
     uploadUnknown, uploadExpired, uploadOffsetMismatch, uploadLocked, uploadIncomplete, uploadTooLarge,

@@ -33,6 +33,7 @@ extension AgentClient {
         failures = 0
         if try await handle(update) == .stop { return }
         for try await event in events {
+          guard followed.isNews(event) else { continue }
           followed.note(event)
           if try await handle(.event(event)) == .stop { return }
         }
@@ -66,7 +67,10 @@ extension AgentClient {
     }
     followed = FollowedEntries(followed.asked)
     for transaction in transactions { followed.note(.transaction(transaction)) }
-    for download in downloads { followed.note(.download(download)) }
+    for download in downloads {
+      followed.note(.download(download))
+      followed.listed[download.id] = download.bytesReceived
+    }
     return .snapshot(transactions: transactions, downloads: downloads)
   }
 
@@ -110,10 +114,21 @@ struct FollowedEntries {
   let asked: [TransactionIdentifier]
   var transactions: Set<TransactionIdentifier>
   var downloads: Set<DownloadIdentifier> = []
+  /// What had come of each download by the list; until the stream, which was open before it, has caught up.
+  var listed: [DownloadIdentifier: ByteCount] = [:]
 
   init(_ asked: [TransactionIdentifier]) {
     self.asked = asked
     transactions = Set(asked)
+  }
+
+  /// False for progress from before the list that was told already: it would take the download back.
+  mutating func isNews(_ event: AgentEvent) -> Bool {
+    guard case .download(let download) = event, let known = listed[download.id] else { return true }
+    let mayBeOlder = download.state == .active || download.state == .waiting
+    if mayBeOlder, download.bytesReceived < known { return false }
+    listed[download.id] = nil
+    return true
   }
 
   mutating func note(_ event: AgentEvent) {

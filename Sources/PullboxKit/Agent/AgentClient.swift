@@ -25,7 +25,13 @@ public struct AgentClient: Sendable {
   /// Where the agent listens.
   public let socketPath: String
   let client: HTTPClient
-  let api: APIClient
+  private(set) var api: APIClient
+
+  /// Called after each request and its answer, events excepted; nil, the default, for no one.
+  public var observer: (@Sendable (APIExchange) -> Void)? {
+    get { api.observer }
+    set { api.observer = newValue }
+  }
 
   /// Where an agent listens whose socket nothing names: the socket of the user's own agent where there is one, else that
   /// of the device's.
@@ -46,9 +52,10 @@ public struct AgentClient: Sendable {
     api = APIClient(baseURL: "http://agent", client: client, unixSocketPath: socketPath)
   }
 
-  /// How the agent itself stands: its services, its library's space, its counts.
-  public func status() async throws(APICallError) -> AgentStatus {
-    try await api.get("/v1/status")
+  /// How the agent itself stands: its services as they answered last, its library's space, its counts. With `asks`, the
+  /// agent asks both services first, for five seconds at most.
+  public func status(asks: Bool = false) async throws(APICallError) -> AgentStatus {
+    try await api.get("/v1/status", query: asks ? [("ask", "true")] : [])
   }
 
   /// The transactions that the agent knows of, by identifier.
@@ -98,13 +105,16 @@ public struct AgentClient: Sendable {
     }
   }
 
-  /// Starts a download of everything that is owned and not in the library, and returns those products.
+  /// Starts a download of everything that is owned, wanted and not in the library, and returns those products. Throws
+  /// `purchase-required` for a wanted product that is not owned; nothing is started then.
   @discardableResult
-  public func restore() async throws(APICallError) -> [ProductIdentifier] {
-    try await api.call("POST", "/v1/restore", body: EmptyBody(), as: AgentRestoreResponse.self).value.products
+  public func restore(
+    _ wanted: AgentRestoreRequest = AgentRestoreRequest()
+  ) async throws(APICallError) -> [ProductIdentifier] {
+    try await api.call("POST", "/v1/restore", body: wanted, as: AgentRestoreResponse.self).value.products
   }
 
-  /// Everything that the account owns: what ``restore()`` compares with the library.
+  /// Everything that the account owns: what ``restore(_:)`` compares with the library.
   public func restorePlan() async throws(APICallError) -> [EntitledProduct] {
     try await api.get("/v1/restore", as: EntitlementsResponse.self).products
   }
@@ -161,11 +171,22 @@ extension AgentClient {
   public func downloads(
     _ part: AgentListPart = .all, limit: Int = .max
   ) async throws(APICallError) -> [DownloadStatus] {
+    try await downloads(state: part == .all ? nil : part.rawValue, limit: limit)
+  }
+
+  /// The downloads in that state, the newest first; at most `limit`.
+  public func downloads(
+    in state: DownloadStatus.State, limit: Int = .max
+  ) async throws(APICallError) -> [DownloadStatus] {
+    try await downloads(state: state.rawValue, limit: limit)
+  }
+
+  private func downloads(state: String?, limit: Int) async throws(APICallError) -> [DownloadStatus] {
     var found: [DownloadStatus] = []
     var after: String?
     repeat {
       let page = try await api.get(
-        "/v1/downloads", query: part.query(after: after, limit: limit - found.count),
+        "/v1/downloads", query: AgentListPart.query(state: state, after: after, limit: limit - found.count),
         as: DownloadsResponse.self)
       found += page.downloads
       after = page.downloads.isEmpty ? nil : page.next
@@ -241,8 +262,12 @@ public enum AgentListPart: String, Sendable {
 
   /// A page of the agent's has at most 1,000 entries.
   func query(after: String?, limit: Int) -> [(String, String)] {
+    Self.query(state: self == .all ? nil : rawValue, after: after, limit: limit)
+  }
+
+  static func query(state: String?, after: String?, limit: Int) -> [(String, String)] {
     var query = [("limit", "\(min(max(1, limit), 1000))")]
-    if self != .all { query.append(("state", rawValue)) }
+    if let state { query.append(("state", state)) }
     if let after { query.append(("after", after)) }
     return query
   }

@@ -36,6 +36,12 @@ public struct OperatorClient: Sendable {
     set { api.unavailabilityRetry = newValue }
   }
 
+  /// Called after each request and its answer, uploads excepted; nil, the default, for no one.
+  public var observer: (@Sendable (APIExchange) -> Void)? {
+    get { api.observer }
+    set { api.observer = newValue }
+  }
+
   /// `server` is the base URL of the delivery server, `key` an operator's key; without one the server refuses
   /// everything with `unauthorized`. `certificateAuthorityFile` is a PEM file of the authorities whose certificates
   /// count in place of the system's. Connects with the first call. Throws when the HTTP client cannot be made.

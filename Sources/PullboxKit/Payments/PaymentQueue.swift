@@ -99,8 +99,10 @@ public final class PaymentQueue: Sendable {
   /// Follows the agent and notifies the observers until the task is cancelled: an agent that stops, as for an upgrade, is
   /// waited for, however long. Throws `APICallError` when there is no agent at first, or one refuses, and
   /// `CancellationError`.
-  public func run() async throws {
-    try await agent.follow(maximumFailures: .max) { update in
+  public func run() async throws { try await run(clock: SystemMonotonicClock()) }
+
+  func run(clock: any MonotonicClock) async throws {
+    try await agent.follow(maximumFailures: .max, clock: clock) { update in
       switch update {
       case .snapshot(let transactions, let downloads):
         await notify { await $0.paymentQueue(self, isConnected: true) }

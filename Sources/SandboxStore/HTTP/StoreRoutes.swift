@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import HTTPServer
+import Monitoring
 import PullboxAPI
 import PullboxAPIServer
 import Receipts
@@ -13,11 +14,13 @@ struct StoreRoutes: Sendable {
   /// What the delivery server shows to finish transactions.
   private let serverCredential: SecretDigest
   private let log: Log
+  private let metrics: ServiceMetrics
 
-  init(store: PaymentStore, serverCredential: SecretDigest, log: Log) {
+  init(store: PaymentStore, serverCredential: SecretDigest, log: Log, metrics: ServiceMetrics) {
     self.store = store
     self.serverCredential = serverCredential
     self.log = log
+    self.metrics = metrics
   }
 
   func router() -> Router {
@@ -26,6 +29,7 @@ struct StoreRoutes: Sendable {
     addSandboxRoutes(to: &routes)
     addVerification(to: &routes)
     routes.on(.post, "/store/v1/transactions/{id}/finish", use: finish)
+    routes.on(.get, "/metrics") { [metrics] _, _ in .metrics(await metrics.page()) }
     routes.onHealth { [store] in
       do {
         try await store.database.check()
@@ -35,10 +39,16 @@ struct StoreRoutes: Sendable {
           "the database cannot be used: \((error as? DatabaseError)?.code.description ?? "it does not answer")"
       }
     }
-    return routes.router { [log] request, error in
-      log.error(
-        "a request failed", ["request": "\(request.id)", "path": "\(request.path)", "error": LogValue(error)])
-    }
+    return routes.router(
+      reporting: { [log] request, error in
+        log.error(
+          "a request failed",
+          ["request": "\(request.id)", "path": "\(request.path)", "error": LogValue(error)])
+      },
+      observing: { [requests = metrics.routes] route, _, response, problem, duration in
+        requests.count(
+          route: route, status: response.status.rawValue, problem: problem?.code?.text, duration: duration)
+      })
   }
 
   private func addCustomerRoutes(to routes: inout APIRoutes) {

@@ -17,7 +17,7 @@ public enum SandboxCommand {
         "listen", "ADDRESS", environment: "PULLBOX_SANDBOX_LISTEN", fallback: "127.0.0.1:8090",
         help: "Where to answer: 127.0.0.1:8090, [::1]:8090 or unix:PATH; port 0 takes a free one"),
       .value(
-        "state", "DIR", environment: "PULLBOX_SANDBOX_STATE", fallback: "/var/lib/pullbox/sandbox",
+        "state", "DIR", environment: "PULLBOX_SANDBOX_STATE", fallback: "/var/lib/pullbox-sandbox",
         help: "Directory of the database, the certificates and their key; made when it is not there"),
       .value(
         "catalog", "URL", environment: "PULLBOX_SANDBOX_CATALOG", fallback: "http://127.0.0.1:8080",
@@ -26,17 +26,18 @@ public enum SandboxCommand {
       .value(
         "server-credential", "KEY", environment: "PULLBOX_STORE_CREDENTIAL",
         help: "What the delivery server shows to finish transactions; by default one in DIR/server-credential"
-      ),
+      ).secret(),
       .value(
         "bundle", "ID", environment: "PULLBOX_BUNDLE", fallback: "com.example.pullbox",
         help: "Bundle identifier of the application whose purchases are sold"),
-      .configurationFile, .readyFile, .logLevel,
+      .configurationFile, .checkConfiguration, .printConfiguration, .printSample, .readyFile,
+      .logLevel.appliedAtReload(),
     ])
 
   /// Runs the store until a signal ends it, and exits with the code of `ExitCode`. To be called from a
   /// synchronous `main`.
   public static func main() -> Never {
-    Daemon.main(description, configuration: SandboxConfiguration.self) { configuration, log in
+    Daemon.main(description, configuration: SandboxConfiguration.self) { configuration, log, _ in
       _ = try configuration.addresses()
       let service = SandboxService(configuration, log: log)
       return Daemon.Parts(services: [service], addresses: { service.addresses.map(\.description) })

@@ -19,10 +19,10 @@ struct SandboxConfiguration: DaemonConfiguration {
 
   /// The addresses to listen on, at least one.
   func addresses() throws(ConfigurationError) -> [ServerAddress] {
-    let addresses = try listen.map { text throws(ConfigurationError) in
+    let addresses = try listen.mapConfiguration { index, text throws(ConfigurationError) in
       guard let address = ServerAddress(text) else {
         throw ConfigurationError(
-          subject: "listen",
+          subject: "listen.\(index)",
           message: "'\(text)' is no address to listen on, such as 127.0.0.1:8090 or unix:PATH")
       }
       return address
@@ -31,5 +31,13 @@ struct SandboxConfiguration: DaemonConfiguration {
       throw ConfigurationError(subject: "listen", message: "there is no address to listen on")
     }
     return addresses
+  }
+
+  func inspect(_ findings: inout ConfigurationFindings) {
+    findings.check("listen") { _ = try addresses() }
+    findings.check("catalog") { try ConfigurationURL.check(catalog, key: "catalog") }
+    if let bits = (serverCredential?.revealed).map(SecretStrength.bits), bits < SecretStrength.minimum {
+      findings.warn("serverCredential", "could be guessed: it has at most \(bits) bits")
+    }
   }
 }

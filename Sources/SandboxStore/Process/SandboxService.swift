@@ -2,6 +2,7 @@ import CoreTypes
 import Database
 import HTTPClient
 import HTTPServer
+import Monitoring
 import PullboxAPIServer
 import ServiceRuntime
 import Synchronization
@@ -82,13 +83,17 @@ final class RunningStore: Sendable {
       database: database, catalog: RemoteCatalog(baseURL: configuration.catalog, client: client),
       issuer: ReceiptIssuer(authority: authority, bundleIdentifier: configuration.bundle, clock: clock),
       clock: clock)
+    let running = WeakServerReference()
     let routes = StoreRoutes(
-      store: store, serverCredential: SecretDigest(of: credential.revealed), log: log)
+      store: store, serverCredential: SecretDigest(of: credential.revealed), log: log,
+      metrics: ServiceMetrics(
+        server: running, database: database, directories: ["state": configuration.state], sources: [store]))
     var serverConfiguration = HTTPServerConfiguration(addresses: addresses)
     serverConfiguration.loops = 1
     serverConfiguration.maximumBodyLength = .mebibytes(4)
     serverConfiguration.useProblemDocuments()
     server = HTTPServer(configuration: serverConfiguration, handler: routes.router())
+    running.set(server)
   }
 
   /// Answers what was asked before, then closes everything. The directory is free once this object is gone.

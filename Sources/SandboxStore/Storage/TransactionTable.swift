@@ -102,6 +102,12 @@ enum TransactionTable {
     ).map(transaction)
   }
 
+  static func countInQueues(in connection: borrowing Connection) throws -> Int64 {
+    try connection.first(
+      "SELECT count(*) AS count FROM transactions WHERE finished IS NULL AND state <> 'failed'")?
+      .integer("count") ?? 0
+  }
+
   static func count(in connection: borrowing Connection, account: Int64) throws -> Int {
     let row = try connection.first(
       "SELECT count(*) AS count FROM transactions WHERE account = ?", [.integer(account)])

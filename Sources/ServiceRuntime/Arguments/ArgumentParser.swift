@@ -6,7 +6,8 @@ import SystemCalls
 /// operands, subcommands; `--` ends the options.
 ///
 /// Options of a command count before and after its subcommand. `--help` and `-h` are understood everywhere, `--version`
-/// before a subcommand. Aliases of commands and options are accepted and reported under the new name.
+/// before a subcommand, and `help` in the place of one: `help COMMAND` is `COMMAND --help`. `--help=FORMAT` writes a
+/// ``HelpFormat`` of the whole program. Aliases of commands and options are accepted and reported under the new name.
 ///
 /// ```swift
 /// let command = CommandDescription(
@@ -31,12 +32,18 @@ public struct ArgumentParser: Sendable {
   private let root: CommandDescription
   private let environment: [String: String]
   private let version: String?
+  private let commit: String?
 
-  /// `environment` has the process's variables. With a `version` the program has the option `--version`.
-  public init(_ command: CommandDescription, environment: [String: String], version: String? = nil) {
+  /// `environment` has the process's variables. With a `version` the program has the option `--version`, which also tells the
+  /// `commit` where it is known.
+  public init(
+    _ command: CommandDescription, environment: [String: String], version: String? = nil,
+    commit: String? = nil
+  ) {
     root = command
     self.environment = environment
     self.version = version
+    self.commit = commit
   }
 
   /// `arguments` without the program's name; help is wrapped to `columns`. Throws ``UsageError`` for a command or an
@@ -57,12 +64,17 @@ public struct ArgumentParser: Sendable {
         try progress.append(operand: argument)
       }
     }
+    if let format = progress.helpFormat {
+      return .text(format.text(of: root, version: version, environment: environment))
+    }
     if progress.wantsHelp {
       let help = progress.command.help(
         parents: progress.parents, columns: columns, hasVersion: version != nil)
       return .text(help)
     }
-    if progress.wantsVersion, let version { return .text("\(root.name) \(version)\n") }
+    if progress.wantsVersion, let version {
+      return .text("\(root.name) \(version)\(commit.map { " (\($0))" } ?? "")\n")
+    }
     try progress.checkOperands()
     return .run(
       ParsedArguments(
@@ -77,7 +89,8 @@ public struct ArgumentParser: Sendable {
   public static func parseOrExit(_ command: CommandDescription) -> ParsedArguments {
     do throws(UsageError) {
       let parser = ArgumentParser(
-        command, environment: ProcessEnvironment.variables, version: ProductVersion.current)
+        command, environment: ProcessEnvironment.variables, version: ProductVersion.current,
+        commit: ProductVersion.commit)
       let columns = min(Terminal.standardOutput.columns ?? 80, 100)
       switch try parser.parse(Array(CommandLine.arguments.dropFirst()), columns: columns) {
       case .run(let arguments): return arguments
@@ -99,6 +112,7 @@ private struct ArgumentParserProgress {
   var operands: [String] = []
   var given: [String: [String]] = [:]
   var wantsHelp = false
+  var helpFormat: HelpFormat?
   var wantsVersion = false
   private let hasVersion: Bool
 
@@ -121,11 +135,14 @@ private struct ArgumentParserProgress {
   mutating func append(operand: String) throws(UsageError) {
     guard command.subcommands.isEmpty else {
       guard let next = command.subcommands.first(where: { $0.isNamed(operand) }) else {
-        throw unknown(
-          "command", operand,
-          among: command.subcommands.flatMap { command in
-            ([command.name] + command.aliases).map { ($0, command.name) }
-          })
+        if operand == CommandOption.help.name, parents.isEmpty, !wantsHelp {
+          wantsHelp = true
+          return
+        }
+        let words = command.subcommands.filter { !$0.isHidden }.flatMap { command in
+          ([command.name] + command.aliases).map { ($0, command.name) }
+        }
+        throw unknown("command", operand, among: words)
       }
       parents.append(command)
       command = next
@@ -143,6 +160,11 @@ private struct ArgumentParserProgress {
     let name = argument.prefix { $0 != "=" }
     if name == CommandOption.help.name {
       wantsHelp = true
+      guard name.endIndex != argument.endIndex else { return }
+      helpFormat = HelpFormat(rawValue: String(argument[name.endIndex...].dropFirst()))
+      guard helpFormat != nil else {
+        throw failure("--help= takes \(HelpFormat.allCases.map(\.rawValue).joined(separator: ", "))")
+      }
       return
     }
     guard let option = options.first(where: { $0.isNamed(name) }) else {
@@ -195,7 +217,9 @@ private struct ArgumentParserProgress {
   }
 
   func checkOperands() throws(UsageError) {
-    guard command.subcommands.isEmpty else { throw failure("a command is missing") }
+    guard command.subcommands.isEmpty || !command.needsSubcommand else {
+      throw failure("a command is missing")
+    }
     let required = command.operands.filter(\.isRequired)
     guard operands.count >= required.count else {
       throw failure("\(required[operands.count].name) is missing")

@@ -10,11 +10,11 @@ extension CommandDescription {
       let lines = discussion.split(separator: "\n", omittingEmptySubsequences: false)
       sections.append(lines.flatMap { Self.wrapped(String($0), to: columns) }.joined(separator: "\n"))
     }
-    if !subcommands.isEmpty {
-      let rows = subcommands.map { command in
+    for (title, commands) in self.sections {
+      let rows = commands.map { command in
         (([command.name] + command.operands.map(\.notation)).joined(separator: " "), command.summary)
       }
-      sections.append("Commands:\n" + Self.table(rows, columns: columns))
+      sections.append("\(title):\n" + Self.table(rows, columns: columns))
     }
     let first =
       options.filter { $0.section == nil } + (hasVersion && parents.isEmpty ? [.version, .help] : [.help])
@@ -25,16 +25,20 @@ extension CommandDescription {
       let rows = options.filter { $0.section == title }.map(\.row)
       sections.append("\(title):\n" + Self.table(rows, columns: columns))
     }
-    let common = parents.flatMap(\.options)
+    let common = shown(of: parents)
     if !common.isEmpty {
-      sections.append("Options of every command:\n" + Self.table(common.map(\.row), columns: columns))
+      sections.append("Common options:\n" + Self.table(common.map(\.row), columns: columns))
     }
-    if !subcommands.isEmpty { sections.append("'\(path) COMMAND --help' describes a command.") }
+    for parent in parents where !parent.needsSubcommand && !parent.options.isEmpty {
+      sections.append("The options of '\(parent.name)' count here as well.")
+    }
+    if !self.sections.isEmpty { sections.append("'\(path) help COMMAND' describes a command.") }
     return sections.joined(separator: "\n\n") + "\n"
   }
 
-  private func usage(_ path: String) -> String {
-    let rest = subcommands.isEmpty ? operands.map(\.notation) : ["COMMAND"]
+  func usage(_ path: String) -> String {
+    let rest =
+      subcommands.isEmpty ? operands.map(\.notation) : needsSubcommand ? ["COMMAND"] : ["[COMMAND]"]
     return ([path, "[OPTIONS]"] + rest).joined(separator: " ")
   }
 

@@ -22,12 +22,17 @@ public struct CommandDescription: Sendable {
     public let isRequired: Bool
     /// Whether it is all remaining operands; only for the last one.
     public let repeats: Bool
+    /// What a shell offers for it.
+    public let completion: ValueCompletion
 
-    /// Required and not repeated, unless given otherwise.
-    public init(_ name: String, isRequired: Bool = true, repeats: Bool = false) {
+    /// Required and not repeated, unless given otherwise; a shell offers nothing for it.
+    public init(
+      _ name: String, isRequired: Bool = true, repeats: Bool = false, completion: ValueCompletion = .nothing
+    ) {
       self.name = name
       self.isRequired = isRequired
       self.repeats = repeats
+      self.completion = completion
     }
   }
 
@@ -38,18 +43,28 @@ public struct CommandDescription: Sendable {
   /// One line, without a full stop.
   public let summary: String
   /// Paragraphs below the summary; empty for none.
-  public let discussion: String
+  public private(set) var discussion: String
   /// The operands, in their order.
   public let operands: [Operand]
   /// Its own options, without those of the commands it belongs to.
   public let options: [CommandOption]
-  /// The subcommands. If there are any, one has to be given, and there are no operands.
-  public let subcommands: [CommandDescription]
+  /// The subcommands. If there are any, there are no operands.
+  public private(set) var subcommands: [CommandDescription]
+  /// Whether one of the subcommands has to be given. A daemon without one serves.
+  public private(set) var needsSubcommand: Bool
+  /// Under which title the help of the command it belongs to lists it; nil for the first.
+  public private(set) var section: String?
+  /// The names of those options of the commands it belongs to that mean something for it; nil for all. Help and completions
+  /// show no others, the command line takes all of them.
+  public private(set) var usedOptions: Set<String>?
+  /// Whether help, manual and completions leave it out.
+  public private(set) var isHidden = false
 
   /// A command without aliases, discussion, operands, options and subcommands unless given.
   public init(
     _ name: String, aliases: [String] = [], summary: String, discussion: String = "",
-    operands: [Operand] = [], options: [CommandOption] = [], subcommands: [CommandDescription] = []
+    operands: [Operand] = [], options: [CommandOption] = [], subcommands: [CommandDescription] = [],
+    needsSubcommand: Bool = true
   ) {
     self.name = name
     self.aliases = aliases
@@ -58,14 +73,56 @@ public struct CommandDescription: Sendable {
     self.operands = operands
     self.options = options
     self.subcommands = subcommands
+    self.needsSubcommand = needsSubcommand
   }
 
   /// The same command with one more paragraph in its help.
   public func adding(paragraph: String) -> CommandDescription {
-    CommandDescription(
-      name, aliases: aliases, summary: summary,
-      discussion: discussion.isEmpty ? paragraph : "\(discussion)\n\n\(paragraph)", operands: operands,
-      options: options, subcommands: subcommands)
+    var command = self
+    command.discussion = discussion.isEmpty ? paragraph : "\(discussion)\n\n\(paragraph)"
+    return command
+  }
+
+  /// The same command with subcommands that may be left out.
+  func adding(optionalSubcommands: [CommandDescription]) -> CommandDescription {
+    var command = self
+    command.subcommands = optionalSubcommands
+    command.needsSubcommand = false
+    return command
+  }
+
+  /// The same command, listed under a title and with those options of the commands it belongs to.
+  public func listed(under section: String, using options: Set<String>) -> CommandDescription {
+    var command = self
+    command.section = section
+    command.usedOptions = options
+    return command
+  }
+
+  /// The same command, which only the command line knows.
+  public func hidden() -> CommandDescription {
+    var command = self
+    command.isHidden = true
+    return command
+  }
+
+  /// What help shows of the options of the commands it belongs to.
+  func shown(of parents: [CommandDescription]) -> [CommandOption] {
+    parents.filter(\.needsSubcommand).flatMap(\.options).filter { usedOptions?.contains($0.name) ?? true }
+  }
+
+  /// The subcommands that help shows, by title, in the order of the first of each.
+  var sections: [(title: String, commands: [CommandDescription])] {
+    var sections: [(title: String, commands: [CommandDescription])] = []
+    for command in subcommands where !command.isHidden {
+      let title = command.section ?? "Commands"
+      if let index = sections.firstIndex(where: { $0.title == title }) {
+        sections[index].commands.append(command)
+      } else {
+        sections.append((title, [command]))
+      }
+    }
+    return sections
   }
 
   func isNamed(_ text: String) -> Bool { name == text || aliases.contains(text) }

@@ -80,8 +80,15 @@ public struct CommandOption: Sendable {
   public let help: String
   /// Under which title `--help` shows it; nil for the first, which has none of its own.
   public private(set) var section: String?
+  /// What a shell offers for its value: files and directories by the value's name, unless ``taking(_:)`` says otherwise.
+  public private(set) var completion: ValueCompletion
   /// What a daemon that reads its configuration again does with a new value.
   public private(set) var reload = Reload.needsRestart
+
+  /// Whether its value is a secret, which is shown nowhere.
+  public private(set) var isSecret = false
+  /// A value to show where there is no default: in samples, as an option would give it.
+  public private(set) var example: String?
 
   /// When a new value of a configuration takes effect.
   public enum Reload: Hashable, Sendable {
@@ -100,6 +107,7 @@ public struct CommandOption: Sendable {
     let path = key.resolved(automatic: Self.camelCase(name))
     self.name = name
     self.kind = kind
+    completion = ValueCompletion(kind)
     self.abbreviation = abbreviation
     self.environment = variable
     self.fallback = fallback
@@ -154,6 +162,13 @@ public struct CommandOption: Sendable {
     }
   }
 
+  /// This option, for whose value a shell offers `completion`.
+  public func taking(_ completion: ValueCompletion) -> CommandOption {
+    var option = self
+    option.completion = completion
+    return option
+  }
+
   /// This option, whose value a reload applies.
   public func appliedAtReload() -> CommandOption {
     var option = self
@@ -161,9 +176,56 @@ public struct CommandOption: Sendable {
     return option
   }
 
+  /// This option, whose value is shown nowhere.
+  public func secret() -> CommandOption {
+    var option = self
+    option.isSecret = true
+    return option
+  }
+
+  /// This option, which has no default, with a value to show in samples.
+  public func example(_ value: String) -> CommandOption {
+    var option = self
+    option.example = value
+    return option
+  }
+
+  /// What its value is, in words: `duration`, `list of addresses`.
+  public var valueType: String {
+    switch kind {
+    case .flag: "true or false"
+    case .value(let metavariable): Self.types[metavariable]?.one ?? "text"
+    case .list(let metavariable): "list of " + (Self.types[metavariable]?.many ?? "texts")
+    }
+  }
+
+  /// By the metavariable, in the singular and the plural; texts are not listed.
+  private static let types: [String: (one: String, many: String)] = [
+    "ADDRESS": ("address", "addresses"), "BOOLEAN": ("true or false", "truth values"),
+    "BYTES": ("size", "sizes"), "DIR": ("path", "paths"),
+    "DURATION": ("duration", "durations"), "FILE": ("path", "paths"), "JSON5": ("table", "tables"),
+    "N": ("whole number", "whole numbers"), "NETWORK": ("network", "networks"), "PATH": ("path", "paths"),
+    "SECONDS": ("duration", "durations"), "SIZE": ("size", "sizes"), "URL": ("URL", "URLs"),
+  ]
+
   /// `--config FILE`, which ``ConfigurationLoader`` reads.
   public static let configurationFile = CommandOption.value(
     "config", "FILE", key: .none, help: "Configuration in JSON5; variables and options override it")
+
+  /// `--check`, which ``Daemon`` answers.
+  public static let checkConfiguration = CommandOption.flag(
+    "check", environment: .none, key: .none,
+    help: "Print everything that is wrong with the configuration, and end; exit code 78 if anything is")
+
+  /// `--print-config`, which ``Daemon`` answers.
+  public static let printConfiguration = CommandOption.flag(
+    "print-config", environment: .none, key: .none,
+    help: "Print the configuration in effect and where each value comes from, and end; secrets are not shown")
+
+  /// `--print-sample`, which ``Daemon`` answers.
+  public static let printSample = CommandOption.flag(
+    "print-sample", environment: .none, key: .none,
+    help: "Print a configuration file that explains every key, and end")
 
   /// `--ready-file PATH`, see ``ReadyFile``.
   public static let readyFile = CommandOption.value(

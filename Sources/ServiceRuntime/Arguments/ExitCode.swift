@@ -16,7 +16,7 @@ public struct ExitCode: RawRepresentable, Hashable, Sendable, Error {
   public static let done = ExitCode(rawValue: 0)
   /// Any failure that has no code of its own.
   public static let failed = ExitCode(rawValue: 1)
-  /// The command line or the configuration file cannot be understood.
+  /// The command line cannot be understood.
   public static let usage = ExitCode(rawValue: 2)
   /// The device or the account has no right to the content.
   public static let notEntitled = ExitCode(rawValue: 3)
@@ -26,6 +26,11 @@ public struct ExitCode: RawRepresentable, Hashable, Sendable, Error {
   public static let noSpace = ExitCode(rawValue: 5)
   /// Bytes do not match their digest or their signature.
   public static let integrity = ExitCode(rawValue: 6)
+  /// What was asked about was found, and it is not as it should be.
+  public static let notWell = ExitCode(rawValue: 7)
+  /// A daemon's configuration is faulty: `EX_CONFIG` of sysexits(3). Units name it in `RestartPreventExitStatus=`, since another
+  /// start would end the same way.
+  public static let configuration = ExitCode(rawValue: 78)
 
   /// The code by which shells report a process that a signal killed.
   static func killed(by signal: Int32) -> ExitCode { ExitCode(rawValue: 128 + signal) }

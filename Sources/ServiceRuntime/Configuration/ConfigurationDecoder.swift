@@ -7,18 +7,20 @@ struct ConfigurationDecoder: Decoder {
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-    guard case .table(let members) = value else { throw mismatch("a table") }
+    guard let members = value.members else { throw mismatch("a table") }
     record.note(present: members.keys.map { Self.name(codingPath, appending: $0) })
     return KeyedDecodingContainer(
       ConfigurationKeyedContainer<Key>(members: members, codingPath: codingPath, record: record))
   }
 
   func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-    switch value {
+    switch value.content {
     case .list(let elements):
       return ConfigurationListContainer(elements: elements, codingPath: codingPath, record: record)
-    case .text(let text, let origin):
-      let elements = ParsedArguments.parts(of: text).map { ConfigurationValue.text($0, origin: origin) }
+    case .text(let text):
+      let elements = ParsedArguments.parts(of: text).map {
+        ConfigurationValue(.text($0), origin: value.origin)
+      }
       return ConfigurationListContainer(elements: elements, codingPath: codingPath, record: record)
     default: throw mismatch("a list")
     }
@@ -29,9 +31,14 @@ struct ConfigurationDecoder: Decoder {
   }
 
   func mismatch(_ expected: String) -> ConfigurationError {
-    ConfigurationError(
-      subject: Self.name(codingPath), message: "\(expected) is expected here, not \(value.kind)")
+    let subject = Self.name(codingPath)
+    return ConfigurationError(
+      subject: subject,
+      message: "\(expected) is expected here" + (record.isSecret(subject) ? "" : ", not \(value.kind)"),
+      origin: value.origin)
   }
+
+  static let missing = "is missing"
 
   static func name(_ path: [any CodingKey], appending last: String? = nil) -> String {
     let parts = path.map { $0.intValue.map(String.init) ?? $0.stringValue } + (last.map { [$0] } ?? [])
@@ -55,7 +62,7 @@ struct ConfigurationDecoder: Decoder {
 
   static func explanation(of error: DecodingError) -> String {
     switch error {
-    case .keyNotFound: "is missing"
+    case .keyNotFound: missing
     case .typeMismatch(_, let context), .valueNotFound(_, let context): context.debugDescription
     case .dataCorrupted(let context):
       context.underlyingError.map { "\(context.debugDescription) \($0)" } ?? context.debugDescription
@@ -77,7 +84,7 @@ struct ConfigurationKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtoc
   }
 
   func decodeNil(forKey key: Key) throws -> Bool {
-    try value(key) == .null
+    try value(key).isNull
   }
 
   func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
@@ -95,7 +102,8 @@ struct ConfigurationKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtoc
   }
 
   func superDecoder() throws -> any Decoder {
-    ConfigurationDecoder(value: .table(members), codingPath: codingPath, record: record)
+    ConfigurationDecoder(
+      value: ConfigurationValue(.table(members)), codingPath: codingPath, record: record)
   }
 
   func superDecoder(forKey key: Key) throws -> any Decoder {
@@ -106,7 +114,7 @@ struct ConfigurationKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtoc
     let name = ConfigurationDecoder.name(codingPath, appending: key.stringValue)
     record.note(asked: name)
     guard let value = members[key.stringValue] else {
-      throw ConfigurationError(subject: name, message: "is missing")
+      throw ConfigurationError(subject: name, message: ConfigurationDecoder.missing)
     }
     return value
   }
@@ -125,13 +133,14 @@ struct ConfigurationListContainer: UnkeyedDecodingContainer {
     init?(stringValue: String) { nil }
   }
 
-  let elements: [ConfigurationValue]
+  /// With their positions in the configuration.
+  private let elements: [(offset: Int, element: ConfigurationValue)]
   let codingPath: [any CodingKey]
-  let record: ConsumedKeys
+  private let record: ConsumedKeys
   private(set) var currentIndex = 0
 
   init(elements: [ConfigurationValue], codingPath: [any CodingKey], record: ConsumedKeys) {
-    self.elements = elements
+    self.elements = elements.enumerated().filter { !$0.element.isOmitted }
     self.codingPath = codingPath
     self.record = record
   }
@@ -140,7 +149,7 @@ struct ConfigurationListContainer: UnkeyedDecodingContainer {
   var isAtEnd: Bool { currentIndex == elements.count }
 
   mutating func decodeNil() throws -> Bool {
-    guard !isAtEnd, elements[currentIndex] == .null else { return false }
+    guard !isAtEnd, elements[currentIndex].element.isNull else { return false }
     currentIndex += 1
     return true
   }
@@ -164,12 +173,14 @@ struct ConfigurationListContainer: UnkeyedDecodingContainer {
   }
 
   private mutating func next() throws -> ConfigurationDecoder {
-    let path = codingPath + [Position(currentIndex)]
     guard !isAtEnd else {
-      throw ConfigurationError(subject: ConfigurationDecoder.name(path), message: "is missing")
+      let path = codingPath + [Position(currentIndex)]
+      throw ConfigurationError(
+        subject: ConfigurationDecoder.name(path), message: ConfigurationDecoder.missing)
     }
     defer { currentIndex += 1 }
-    return ConfigurationDecoder(value: elements[currentIndex], codingPath: path, record: record)
+    let (offset, element) = elements[currentIndex]
+    return ConfigurationDecoder(value: element, codingPath: codingPath + [Position(offset)], record: record)
   }
 }
 
@@ -178,6 +189,12 @@ struct ConfigurationListContainer: UnkeyedDecodingContainer {
 final class ConsumedKeys {
   private var present: Set<String> = []
   private var asked: Set<String> = []
+  private let secrets: Set<String>
+
+  /// What `secrets` hold is not shown in errors.
+  init(secrets: Set<String> = []) {
+    self.secrets = secrets
+  }
 
   func note(present keys: some Sequence<String>) {
     present.formUnion(keys)
@@ -187,22 +204,16 @@ final class ConsumedKeys {
     asked.insert(key)
   }
 
-  /// Called when a decoding ended early. Throws for a key that looks like one that was asked for and is missing. The others
-  /// may not have been asked for yet.
-  func checkNothingMisspelt() throws(ConfigurationError) {
-    let missing = asked.subtracting(present)
-    for key in present.subtracting(asked).sorted() {
-      guard let near = missing.filter({ EditDistance.distance($0, key) <= 2 }).min() else { continue }
-      throw ConfigurationError(subject: key, message: "there is no such key; did you mean '\(near)'?")
-    }
+  func isSecret(_ key: String) -> Bool {
+    secrets.contains { key == $0 || key.hasPrefix($0 + ".") }
   }
 
-  /// Throws for the first key, by the alphabet, that the configuration's type did not ask for.
-  func checkNothingUnknown() throws(ConfigurationError) {
-    guard let unknown = present.subtracting(asked).min() else { return }
-    let near = asked.subtracting(present).filter { EditDistance.distance($0, unknown) <= 2 }.min()
-    throw ConfigurationError(
-      subject: unknown,
-      message: near.map { "there is no such key; did you mean '\($0)'?" } ?? "there is no such key")
+  /// The keys that the configuration's type did not ask for, by the alphabet, each with the one that may be meant: one that
+  /// was asked for and is not there, or is in `missing`.
+  func unknown(missing: Set<String> = []) -> [(key: String, meant: String?)] {
+    let candidates = asked.subtracting(present).union(missing)
+    return present.subtracting(asked).sorted().map { key in
+      (key, candidates.filter { EditDistance.distance($0, key) <= 2 }.min())
+    }
   }
 }

@@ -3,12 +3,12 @@ struct ConfigurationSingleContainer: SingleValueDecodingContainer {
 
   var codingPath: [any CodingKey] { decoder.codingPath }
 
-  func decodeNil() -> Bool { decoder.value == .null }
+  func decodeNil() -> Bool { decoder.value.isNull }
 
   func decode(_ type: Bool.Type) throws -> Bool {
-    switch decoder.value {
+    switch decoder.value.content {
     case .boolean(let value): return value
-    case .text(let text, _):
+    case .text(let text):
       switch text.lowercased() {
       case "true", "yes", "on", "1": return true
       case "false", "no", "off", "0": return false
@@ -19,17 +19,17 @@ struct ConfigurationSingleContainer: SingleValueDecodingContainer {
   }
 
   func decode(_ type: String.Type) throws -> String {
-    switch decoder.value {
-    case .string(let text), .text(let text, _): return text
+    switch decoder.value.content {
+    case .string(let text), .text(let text): return text
     default: throw decoder.mismatch("a text")
     }
   }
 
   func decode(_ type: Double.Type) throws -> Double {
-    switch decoder.value {
+    switch decoder.value.content {
     case .number(let value): return value
     case .integer(let value): return Double(value)
-    case .text(let text, _):
+    case .text(let text):
       guard let value = Double(text) else { throw decoder.mismatch("a number") }
       return value
     default: throw decoder.mismatch("a number")
@@ -65,13 +65,13 @@ struct ConfigurationSingleContainer: SingleValueDecodingContainer {
 
   private func integer<T: FixedWidthInteger>() throws -> T {
     let value: Int64? =
-      switch decoder.value {
+      switch decoder.value.content {
       case .integer(let value): value
-      case .string(let text), .text(let text, _): Self.integer(text)
+      case .string(let text), .text(let text): Self.integer(text)
       default: nil
       }
     guard let value, let result = T(exactly: value) else {
-      throw decoder.mismatch("a whole number from \(T.min) to \(T.max)")
+      throw decoder.mismatch(T.bitWidth < 64 ? "a whole number from \(T.min) to \(T.max)" : "a whole number")
     }
     return result
   }

@@ -1,11 +1,6 @@
 import Dispatch
 import Synchronization
-
-/// What every daemon's configuration says.
-public protocol DaemonConfiguration: Decodable, Sendable {
-  /// The name of the ``LogLevel`` of the least severe lines that are logged.
-  var logLevel: String { get }
-}
+import SystemCalls
 
 /// The whole life of a daemon's process: command line, signals, configuration, log, services, exit code.
 public enum Daemon {
@@ -15,16 +10,16 @@ public enum Daemon {
     public var services: [any Service]
     /// The addresses for the ready file, called once all services have started.
     public var addresses: @Sendable () -> [String]
-    /// Called at every SIGHUP.
-    public var reload: @Sendable () async -> Void
+    /// Called at every SIGHUP. Nil for a daemon that takes a new log level alone; the log says what else needs a restart.
+    public var reload: (@Sendable () async -> Void)?
     /// How long all services together may take to stop; then the process fails. Nil for
     /// ``GroupEnvironment/stopDeadline``'s default.
     public var stopDeadline: Duration?
 
-    /// A daemon that ignores SIGHUP and has the standard stop deadline unless given others.
+    /// A daemon that takes a new log level alone and has the standard stop deadline unless given others.
     public init(
       services: [any Service], addresses: @escaping @Sendable () -> [String],
-      reload: @escaping @Sendable () async -> Void = {}, stopDeadline: Duration? = nil
+      reload: (@Sendable () async -> Void)? = nil, stopDeadline: Duration? = nil
     ) {
       self.services = services
       self.addresses = addresses
@@ -33,61 +28,132 @@ public enum Daemon {
     }
   }
 
-  /// Call it from a synchronous `main`, so that signals are blocked before there is a second thread. The
-  /// log's level is that of `--log-level` until the configuration is read, then the configuration's, which the
-  /// flag overrides. Never returns: the process ends with the code that
-  /// the services' group gives, and with ``ExitCode/failed`` if `make` throws.
+  /// Call it from a synchronous `main`, so that signals are blocked before there is a second thread. Where the command line
+  /// asks for one of `commands`, that runs; else the daemon serves what `make` returns. `make` also gets a closure that reads
+  /// the configuration again, for ``Parts/reload``; it blocks while it reads the file.
+  ///
+  /// The log's level is that of `--log-level` until the configuration is read, then the configuration's, which the flag
+  /// overrides. Never returns: the process ends with the code that the services' group or the command gives, with
+  /// ``ExitCode/configuration`` for a ``ConfigurationError``, and with ``ExitCode/failed`` if `make` throws another error.
   public static func main<Configuration: DaemonConfiguration>(
     _ command: CommandDescription, configuration type: Configuration.Type,
-    make: @escaping @Sendable (Configuration, Log) throws -> Parts
-  ) -> Never {
-    main(command, configuration: type) { configuration, log, _ in try make(configuration, log) }
-  }
-
-  /// The same as ``main(_:configuration:make:)``; `make` also gets a closure that reads the configuration again, for
-  /// ``Parts/reload``. It blocks while it reads the file.
-  public static func main<Configuration: DaemonConfiguration>(
-    _ command: CommandDescription, configuration type: Configuration.Type,
+    commands: [DaemonCommand<Configuration>] = [],
     make:
       @escaping @Sendable (
         Configuration, Log, @escaping @Sendable () throws(ConfigurationError) -> Configuration
       ) throws -> Parts
   ) -> Never {
     StandardStream.reserve()
-    let arguments = ArgumentParser.parseOrExit(command)
+    let arguments = ArgumentParser.parseOrExit(description(of: command, with: commands))
     let log = Log()
-    let code = Mutex(ExitCode.failed)
+    if let level = arguments.value(CommandOption.logLevel.name).flatMap(LogLevel.init(name:)) {
+      log.level = level
+    }
+    let all = DaemonCommand<Configuration>.ofConfiguration(command) + commands
+    if let chosen = all.first(where: { $0.isAsked(by: arguments) }) {
+      run(chosen, DaemonInvocation(arguments: arguments, log: log), program: command.name)
+        .exitProcess(printing: command.name)
+    }
+    serve(command, arguments, log: log, make: make).exitProcess()
+  }
+
+  /// What the command line of a daemon with `commands` takes.
+  static func description<Configuration: DaemonConfiguration>(
+    of command: CommandDescription, with commands: [DaemonCommand<Configuration>]
+  ) -> CommandDescription {
+    command.adding(paragraph: exitCodes).adding(optionalSubcommands: commands.compactMap(\.description))
+  }
+
+  private static let exitCodes = """
+    Exit codes: 0 done; 1 failed; 2 wrong usage; 5 no space; 6 integrity; 78 faulty configuration.
+    """
+
+  private static func run<Configuration: DaemonConfiguration>(
+    _ command: DaemonCommand<Configuration>, _ invocation: DaemonInvocation<Configuration>, program: String
+  ) -> ExitCode {
+    finish {
+      do {
+        return try await command.run(invocation)
+      } catch {
+        StandardStream.error.write("\(program): \(error)\n")
+        return code(of: error)
+      }
+    }
+  }
+
+  private static func serve<Configuration: DaemonConfiguration>(
+    _ command: CommandDescription, _ arguments: ParsedArguments, log: Log,
+    make:
+      @escaping @Sendable (
+        Configuration, Log, @escaping @Sendable () throws(ConfigurationError) -> Configuration
+      ) throws -> Parts
+  ) -> ExitCode {
     do {
       var environment = try GroupEnvironment.process()
-      if let level = arguments.value(CommandOption.logLevel.name).flatMap(LogLevel.init(name:)) {
-        log.level = level
-      }
-      let configuration = try ConfigurationLoader.load(type, arguments: arguments)
-      guard let level = LogLevel(name: configuration.logLevel) else {
-        throw ConfigurationError(
-          subject: "logLevel", message: "not a log level: \(configuration.logLevel)")
-      }
-      log.level = level
+      let report = ConfigurationReport<Configuration>(arguments)
+      let configuration = try report.usable()
+      log.level = LogLevel(name: configuration.logLevel) ?? log.level
+      for warning in report.warnings { log.warning("configuration", warning.fields) }
       let readyFile = arguments.value(CommandOption.readyFile.name).map(ReadyFile.init(path:))
       try readyFile?.removeStale()
-      let parts = try make(configuration, log) { () throws(ConfigurationError) in
-        try ConfigurationLoader.load(type, arguments: arguments)
+      let load = { @Sendable () throws(ConfigurationError) -> Configuration in
+        try ConfigurationReport<Configuration>(arguments).usable()
       }
+      let parts = try make(configuration, log, load)
+      let reload =
+        parts.reload
+        ?? { await reloadLogLevel(of: configuration, options: command.options, log: log, load: load) }
       if let deadline = parts.stopDeadline { environment.stopDeadline = deadline }
       let group = ServiceGroup(
         parts.services, log: log, environment: environment,
-        whenReady: { try readyFile?.write(addresses: parts.addresses()) }, whenReloading: parts.reload)
-      let done = DispatchSemaphore(value: 0)
-      // Unstructured: there is no task yet that could be its parent.
-      Task {
-        let result = await group.run()
-        code.withLock { $0 = result }
-        done.signal()
-      }
-      done.wait()
+        whenReady: { try readyFile?.write(addresses: parts.addresses()) }, whenReloading: reload)
+      return finish { await group.run() }
+    } catch let error as ConfigurationError {
+      for fault in error.faults { log.error("\(command.name) cannot start", fault.fields) }
+      return .configuration
     } catch {
       log.error("\(command.name) cannot start", ["error": LogValue(error)])
+      return code(of: error)
     }
-    code.withLock { $0 }.exitProcess()
+  }
+
+  /// What SIGHUP does to a daemon that can change nothing else while it runs.
+  private static func reloadLogLevel<Configuration: DaemonConfiguration>(
+    of old: Configuration, options: [CommandOption], log: Log,
+    load: @escaping @Sendable () throws(ConfigurationError) -> Configuration
+  ) async {
+    do {
+      let new = try await BlockingPool.shared.run { try load() }
+      log.level = LogLevel(name: new.logLevel) ?? log.level
+      log.info("reloaded", ["level": LogValue(new.logLevel)])
+      let keys = new.keysThatNeedRestart(since: old, options: options)
+      if !keys.isEmpty {
+        log.warning("some changes need a restart", ["keys": LogValue(keys.joined(separator: " "))])
+      }
+    } catch {
+      log.error("reloading failed; everything stays as it was", ["error": LogValue(error)])
+    }
+  }
+
+  private static func code(of error: any Error) -> ExitCode {
+    switch error {
+    case is UsageError: .usage
+    case is ConfigurationError: .configuration
+    default: .failed
+    }
+  }
+
+  /// Blocks until `work` is done.
+  private static func finish(_ work: @escaping @Sendable () async -> ExitCode) -> ExitCode {
+    let code = Mutex(ExitCode.failed)
+    let done = DispatchSemaphore(value: 0)
+    // Unstructured: there is no task yet that could be its parent.
+    Task {
+      let result = await work()
+      code.withLock { $0 = result }
+      done.signal()
+    }
+    done.wait()
+    return code.withLock { $0 }
   }
 }

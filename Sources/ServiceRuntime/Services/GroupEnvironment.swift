@@ -38,6 +38,7 @@ public struct GroupEnvironment: Sendable {
 
   /// That of this process; see ``ProcessSignals/install()`` for when to call it.
   public static func process(stopDeadline: Duration = .seconds(30)) throws(SystemError) -> GroupEnvironment {
+    ProcessEnvironment.silenceDispatch()
     let variables = ProcessEnvironment.variables
     var environment = GroupEnvironment(
       signals: try ProcessSignals.install(), stopDeadline: stopDeadline,

@@ -33,8 +33,7 @@ public struct ProgressLine: Hashable, Sendable {
 
   /// A line for logs and files: `Heroes 42: 62 %, 11.2 MiB of 18.0 MiB, 3.2 MiB/s, 12 s left`.
   public var plain: String {
-    "\(TextWidth.cut(label, to: .max)): "
-      + (([percentage].compactMap { $0 }) + details).joined(separator: ", ")
+    PlainText.line("\(label): " + (([percentage].compactMap { $0 }) + details).joined(separator: ", "))
   }
 
   /// A line for a terminal, never wider than `columns`. As room shrinks the amount goes first, then the speed; the label loses

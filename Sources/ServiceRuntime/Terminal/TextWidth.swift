@@ -20,7 +20,7 @@ public enum TextWidth {
 
   /// Cuts a text to at most `columns`, with an ellipsis at its end, and removes control characters.
   public static func cut(_ text: String, to columns: Int) -> String {
-    let text = text.filter { of($0) > 0 }
+    let text = PlainText.line(text).filter { of($0) > 0 }
     guard of(text) > columns else { return text }
     var result = ""
     var width = 0
@@ -36,7 +36,7 @@ public enum TextWidth {
   /// The same as ``cut(_:to:)``, but the ellipsis replaces the middle, and more of the end stays than of the beginning:
   /// names in reverse domain order differ at their ends.
   public static func cutMiddle(_ text: String, to columns: Int) -> String {
-    let text = text.filter { of($0) > 0 }
+    let text = PlainText.line(text).filter { of($0) > 0 }
     guard of(text) > columns else { return text }
     guard columns > 2 else { return cut(text, to: columns) }
     let head = prefix(of: text, columns: (columns - 1) / 3)

@@ -10,26 +10,22 @@ enum BuyCommand: Command {
   static let description = CommandDescription(
     "buy", summary: "Buy a product with the agent's store account",
     discussion: """
-      The agent downloads the content whether this command waits or not. With --wait
-      the command ends when the transaction is finished: all content is on this
+      The agent downloads the content whether this command waits or not. With --wait \
+      the command ends when the transaction is finished: all content is on this \
       device and verified, and the store has closed the transaction.
       """,
     operands: [.init("ID")],
     options: [
       .flag(
         "wait", abbreviation: "w", environment: .none, help: "Wait until the transaction is finished"),
-      .value(
-        "timeout", "SECONDS", environment: .none,
-        help:
-          "With --wait, stop waiting after this time (exit code 4, or 5 if there is no room); the agent continues"
-      ),
+      .timeout,
       .value("quantity", "N", environment: .none, help: "Quantity of a consumable, 1 to 10"),
     ])
 
   static func run(_ context: CommandContext) async throws {
     let product = try context.product(0)
     let quantity = try context.arguments.integer("quantity", in: 1...10)
-    let timeout = try context.arguments.integer("timeout", in: 1...604_800)
+    let timeout = try context.timeout()
     let agent = try context.agent()
     let transaction = try await agent.buy(product, quantity: quantity)
     guard context.arguments.isSet("wait") else {
@@ -40,8 +36,10 @@ enum BuyCommand: Command {
     }
     context.console.note("\(product): transaction \(transaction.id)")
     let latest = Mutex(PurchaseTracker(transaction.id))
-    try await withTimeout(timeout.map { .seconds($0) }) {
-      try await wait(for: transaction, with: agent) { tracker in latest.withLock { $0 = tracker } }
+    try await withTimeout(timeout) {
+      try await wait(for: transaction, with: agent, on: context.console) { tracker in
+        latest.withLock { $0 = tracker }
+      }
     } expired: {
       latest.withLock(\.expiry)
     }
@@ -52,18 +50,18 @@ enum BuyCommand: Command {
   }
 
   private static func wait(
-    for transaction: AgentTransaction, with agent: AgentClient, noting note: (PurchaseTracker) -> Void
+    for transaction: AgentTransaction, with agent: AgentClient, on console: Console,
+    noting note: (PurchaseTracker) -> Void
   ) async throws {
-    var display = DownloadDisplay(.error, terminal: .standardError)
+    var display = DownloadDisplay(.error, terminal: .standardError, console: console)
     var tracker = PurchaseTracker(transaction.id)
-    var absence = AgentOutageNotice()
     var obstacle: String?
     var failure: CommandFailure?
     try await agent.follow([transaction.id]) { update in
       let (news, verdict) = tracker.apply(update)
       note(tracker)
       for download in news { display.show(download) }
-      if let note = absence.note(on: update) { display.note(note) }
+      display.noteOutage(update)
       switch verdict {
       case .finished: return .stop
       case .failed(let reason):
@@ -93,7 +91,7 @@ enum BuyCommand: Command {
       "transaction \(transaction.id) \(transaction.step == "finished" ? "finished" : transaction.state)")
     for download in downloads {
       guard let path = download.contentPath else { continue }
-      console.print("\(download.product) \(download.version?.description ?? "")  \(path)")
+      console.print("\(download.name) \(download.version?.description ?? "")  \(path)")
     }
   }
 }
@@ -181,7 +179,7 @@ struct PurchaseTracker {
     return .failed(
       CommandFailure(
         ExitCode(endOf: download),
-        "the download of \(download.product) \(StandingText.of(download)); 'pullbox resume \(download.id)' tries again"
+        "the download of \(download.name) \(StandingText.of(download)); 'pullbox resume \(download.id)' tries again"
       ))
   }
 

@@ -73,7 +73,7 @@ enum VersionsCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
     "versions", summary: "Show the content versions of a product, or one version with its history",
-    operands: [.init("ID"), .init("VERSION", isRequired: false)],
+    operands: [.product(), .init("VERSION", isRequired: false)],
     options: [.limit])
 
   static func run(_ context: CommandContext) async throws {
@@ -109,7 +109,7 @@ enum VersionsCommand: Command {
     let columns: [(TextTable.Column, (VersionRecord) -> String)] = [
       (.text("VERSION"), { $0.version.description }), (.text("STATE"), state),
       (.number("SIZE"), { $0.length.description }), (.number("FILES"), { String($0.files) }),
-      (.text("RELEASED"), { $0.released?.description ?? "" }),
+      (.text("RELEASED"), { $0.released.map(LocalTime.text) ?? "" }),
       (.text("TO BE RELEASED"), { schedule($0) ?? "" }), (.text("REASON"), { $0.reason ?? "" }),
     ]
     // A column that is empty for every version is left out.
@@ -128,7 +128,9 @@ enum VersionsCommand: Command {
   }
 
   private static func schedule(_ version: VersionRecord) -> String? {
-    version.scheduled.map { "\($0.at)" + ($0.percentage < 100 ? " to \($0.percentage) % of devices" : "") }
+    version.scheduled.map {
+      LocalTime.withZone($0.at) + ($0.percentage < 100 ? " to \($0.percentage) % of devices" : "")
+    }
   }
 
   private static func show(_ version: VersionRecord, on console: Console) throws {
@@ -138,9 +140,11 @@ enum VersionsCommand: Command {
     }
     console.print("\(version.product) \(version.version): \(state(version))")
     let lines = [
-      ("size", "\(version.length) (\(version.length.rawValue) bytes), \(version.files) files"),
+      (
+        "size", "\(version.length) (\(version.length.rawValue) bytes), \(CountText.of(version.files, "file"))"
+      ),
       ("sha256", "\(version.digest)"), ("submitted by", version.submittedBy),
-      ("approved by", version.approvedBy), ("released", version.released?.description),
+      ("approved by", version.approvedBy), ("released", version.released.map(LocalTime.text)),
       ("to be released", schedule(version)), ("reason", version.reason),
     ]
     for (name, text) in lines {

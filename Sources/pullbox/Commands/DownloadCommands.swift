@@ -5,142 +5,114 @@ import PullboxAPIClient
 import PullboxKit
 import ServiceRuntime
 
-enum DownloadsCommand: Command {
-  static let peer = CommandPeer.agent
-  static let description = CommandDescription(
-    "downloads", summary: "Show downloads, the newest first",
-    discussion: """
-      --clear has the agent forget downloads that are over; content stays.
-      --watch follows downloads until all have ended or the command is interrupted,
-      with bars on a terminal and lines anywhere else. Downloads continue in the
-      background either way.
-      """,
-    options: [
-      .flag("watch", abbreviation: "w", environment: .none, help: "Follow downloads until they end"),
-      .value(
-        "limit", "N", environment: .none, fallback: "\(usualLimit)",
-        help: "Show the newest N downloads at most"),
-      .flag("all", environment: .none, help: "Show every download that the agent remembers"),
-      .flag("clear", environment: .none, help: "Forget the downloads that are over, and print how many"),
-    ])
-
-  /// A screen of them.
-  static let usualLimit = 20
-
-  static func run(_ context: CommandContext) async throws {
-    let agent = try context.agent()
-    if context.arguments.isSet("clear") {
-      guard !context.arguments.isSet("watch") else {
-        throw UsageError("--clear and --watch exclude each other")
-      }
-      let removed = try await agent.clearDownloads()
-      if context.console.printsJSON {
-        try context.console.print(json: DownloadsClearResponse(removed: removed))
-      } else {
-        context.console.print("\(removed) forgotten")
-      }
-      return
-    }
-    guard context.arguments.isSet("watch") else {
-      let limit =
-        context.arguments.isSet("all")
-        ? Int.max : try context.arguments.integer("limit", in: 1...1_000_000) ?? usualLimit
-      // One more than is shown tells that there are more.
-      let found = try await agent.downloads(limit: limit == .max ? limit : limit + 1)
-      try list(Array(found.prefix(limit)), on: context.console)
-      if found.count > limit {
-        context.console.note("these are the newest \(limit); --all shows every download")
-      }
-      return
-    }
-    if context.console.printsJSON {
-      try await watchAsJSON(agent, on: context.console)
-    } else {
-      try await watch(agent, on: context.console)
-    }
-  }
-
-  private static func list(_ downloads: [DownloadStatus], on console: Console) throws {
-    try console.print(
-      downloads,
-      columns: [
-        .text("DOWNLOAD"), .text("PRODUCT"), .text("VERSION"), .number("DONE"), .number("SIZE"),
-        .text("STATE"),
-      ], whenEmpty: "no downloads"
-    ) { download in
-      [
-        download.id.description, download.product.description, download.version?.description ?? "",
-        "\(Int(clamping: min(1, max(0, download.progress)) * 100)) %", download.bytesTotal?.description ?? "",
-        download.standing,
-      ]
-    }
-  }
-
-  private static func watch(_ agent: AgentClient, on console: Console) async throws {
-    var display = DownloadDisplay(.output, terminal: .standardOutput)
-    var work = PendingWork()
-    var absence = AgentOutageNotice()
-    try await agent.follow { update in
-      for download in work.apply(update) { display.show(download) }
-      if let note = absence.note(on: update) { display.note(note) }
-      return work.isOver || !display.isRead ? .stop : .continue
-    }
-    display.finish()
-    if !work.hasSeenDownloads { console.note("nothing to download") }
-  }
-
-  private static func watchAsJSON(_ agent: AgentClient, on console: Console) async throws {
-    var work = PendingWork()
-    try await agent.follow { update in
-      for download in work.apply(update) where try !console.print(json: download) { return .stop }
-      return work.isOver ? .stop : .continue
-    }
-  }
-}
-
 enum PauseCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
-    "pause", summary: "Pause a download; verified pieces are kept",
-    discussion: DownloadSelector.explanation, operands: [.init("DOWNLOAD")])
+    "pause", summary: "Pause downloads; verified pieces are kept",
+    discussion: DownloadSelector.explanation,
+    operands: [.download(isRequired: false, repeats: true)],
+    options: [.flag("all", environment: .none, help: "Pause every download that is not over")])
 
   static func run(_ context: CommandContext) async throws {
-    let agent = try context.agent()
-    let download = try DownloadSelector.find(try context.operand(0), among: try await agent.downloads())
-    try DownloadSelector.print(try await agent.pause(download.id), on: context.console)
+    try await DownloadSelector.change(context, allOf: { !$0.state.isFinal && $0.state != .paused }) {
+      try await $0.pause($1)
+    }
   }
 }
 
 enum ResumeCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
-    "resume", summary: "Resume a download that is paused, failed or was cancelled",
-    discussion: DownloadSelector.explanation, operands: [.init("DOWNLOAD")])
+    "resume", summary: "Resume downloads that are paused, failed or were cancelled",
+    discussion: DownloadSelector.explanation,
+    operands: [.download(isRequired: false, repeats: true)],
+    options: [.flag("all", environment: .none, help: "Resume every download that is paused or failed")])
 
   static func run(_ context: CommandContext) async throws {
-    let agent = try context.agent()
-    let download = try DownloadSelector.find(try context.operand(0), among: try await agent.downloads())
-    try DownloadSelector.print(try await agent.resume(download.id), on: context.console)
+    try await DownloadSelector.change(context, allOf: { $0.state == .paused || $0.state == .failed }) {
+      try await $0.resume($1)
+    }
   }
 }
 
 enum CancelCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
-    "cancel", summary: "Cancel a download; the purchase stays and can be restored",
-    discussion: DownloadSelector.explanation, operands: [.init("DOWNLOAD")])
+    "cancel", summary: "Cancel downloads; the purchases stay and can be restored",
+    discussion: DownloadSelector.explanation,
+    operands: [.download(isRequired: false, repeats: true)],
+    options: [
+      .flag("all", environment: .none, help: "Cancel every download that is not over"), .confirmed,
+    ])
 
   static func run(_ context: CommandContext) async throws {
-    let agent = try context.agent()
-    let download = try DownloadSelector.find(try context.operand(0), among: try await agent.downloads())
-    try DownloadSelector.print(try await agent.cancel(download.id), on: context.console)
+    try await DownloadSelector.change(context, allOf: { !$0.state.isFinal }) { agent, id in
+      try await agent.cancel(id)
+    } confirming: { count in
+      "Cancel \(CountText.of(count, "download"))?"
+    }
   }
 }
 
-/// Finds the download that an operand names.
+enum PriorityCommand: Command {
+  static let peer = CommandPeer.agent
+  static let description = CommandDescription(
+    "priority", summary: "Say which downloads go first: the higher number, 0 unless set",
+    discussion: "N is -1000 to 1000; one below zero follows '--'. " + DownloadSelector.explanation,
+    operands: [.download(), .init("N")])
+
+  static func run(_ context: CommandContext) async throws {
+    let text = try context.operand(1)
+    guard let priority = Int(text), AgentDownloadChange.priorities.contains(priority) else {
+      throw UsageError("N is a whole number from -1000 to 1000, not '\(text)'")
+    }
+    let agent = try context.agent()
+    let download = try DownloadSelector.find(try context.operand(0), among: try await agent.downloads())
+    try DownloadSelector.print(try await agent.setPriority(priority, of: download.id), on: context.console)
+  }
+}
+
+/// Finds the downloads that operands name.
 enum DownloadSelector {
   static let explanation =
     "DOWNLOAD is the download's identifier, as 'pullbox downloads' shows it, the beginning of that, or the product's identifier."
+
+  /// Makes a change to each download that the operands name, or with `--all` to each that `isIncluded` takes. One that the
+  /// agent refuses does not keep the others from it; the command fails then.
+  static func change(
+    _ context: CommandContext, allOf isIncluded: (DownloadStatus) -> Bool,
+    by change: (AgentClient, DownloadIdentifier) async throws -> DownloadStatus,
+    confirming question: ((Int) -> String)? = nil
+  ) async throws {
+    let words = context.arguments.operands
+    let all = context.arguments.isSet("all")
+    guard all == words.isEmpty else {
+      throw UsageError(all ? "--all goes without DOWNLOAD" : "DOWNLOAD is missing; or give --all")
+    }
+    let agent = try context.agent()
+    let known = try await agent.downloads()
+    // A word that names none is found out before anything is changed.
+    let chosen = all ? known.filter(isIncluded) : try words.map { try find($0, among: known) }
+    if chosen.isEmpty { context.console.note("no download to change") }
+    if all, !chosen.isEmpty, let question, Confirmation.isAsked(context) {
+      try await Confirmation.ask(question(chosen.count))
+    }
+    var failures: [CommandFailure] = []
+    for download in chosen {
+      do {
+        try print(try await change(agent, download.id), on: context.console)
+      } catch {
+        let failure = CommandFailure(error, context: context, peer: .agent)
+        guard chosen.count > 1 else { throw failure }
+        failures.append(CommandFailure(failure.exitCode, "\(download.id): \(failure.message)"))
+      }
+    }
+    if let first = failures.first {
+      throw CommandFailure(
+        first.exitCode, "\(failures.count) of \(CountText.of(chosen.count, "download")) did not change:",
+        details: failures.map(\.message))
+    }
+  }
 
   /// The download with that identifier; else the one live download of that product, or its only one; else the one whose
   /// identifier begins with `text`, which has at least 4 characters.
@@ -166,70 +138,6 @@ enum DownloadSelector {
       try console.print(json: download)
     } else {
       console.print("\(download.id)  \(download.line.plain)")
-    }
-  }
-}
-
-/// What the agent still has to do, by its updates. Pure.
-struct PendingWork {
-  private var downloads: [DownloadIdentifier: DownloadStatus] = [:]
-  private var transactions: [TransactionIdentifier: AgentTransaction] = [:]
-  private var isConnected = false
-
-  init() {}
-
-  /// Nothing is under way, and nothing is about to be.
-  var isOver: Bool {
-    isConnected && downloads.values.allSatisfy(\.state.isFinal)
-      && !transactions.values.contains(where: Self.isAboutToMove)
-  }
-
-  var hasSeenDownloads: Bool { !downloads.isEmpty }
-
-  /// Answers the downloads that changed, without those that had ended before the first update.
-  mutating func apply(_ update: AgentUpdate) -> [DownloadStatus] {
-    switch update {
-    case .snapshot(let transactions, let downloads):
-      isConnected = true
-      self.transactions = Dictionary(transactions.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
-      return downloads.filter { apply($0) }
-    case .event(.transaction(let transaction)):
-      transactions[transaction.id] = transaction
-      return []
-    case .event(.download(let download)): return apply(download) ? [download] : []
-    case .event(.library): return []
-    case .lost:
-      isConnected = false
-      return []
-    }
-  }
-
-  private mutating func apply(_ download: DownloadStatus) -> Bool {
-    guard downloads[download.id] != nil || !download.state.isFinal else { return false }
-    return downloads.updateValue(download, forKey: download.id) != download
-  }
-
-  /// A transaction with a reason to wait (not approved, not released, a store that does not answer) may wait for days.
-  private static func isAboutToMove(_ transaction: AgentTransaction) -> Bool {
-    transaction.step != "finished" && transaction.step != "failed" && transaction.reason == nil
-  }
-}
-
-/// Notes once that the agent does not answer, however often it is tried, and once that it is back.
-struct AgentOutageNotice {
-  private var isGone = false
-
-  init() {}
-
-  mutating func note(on update: AgentUpdate) -> String? {
-    switch update {
-    case .lost where !isGone:
-      isGone = true
-      return "the agent does not answer; waiting for it to come back"
-    case .snapshot where isGone:
-      isGone = false
-      return "the agent is back"
-    case .lost, .snapshot, .event: return nil
     }
   }
 }

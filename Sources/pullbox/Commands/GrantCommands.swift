@@ -43,7 +43,7 @@ enum GrantsCommand: Command {
       return [
         grant.grant.description, grant.state.rawValue, grant.product.description,
         grant.transaction.description,
-        grant.device.description, last?.at.description ?? "", last?.detail ?? "",
+        grant.device.description, last.map { LocalTime.text($0.at) } ?? "", last?.detail ?? "",
       ]
     }
   }
@@ -150,7 +150,7 @@ enum DeliveriesCommand: Command {
         grant.grant.description, grant.state.rawValue, grant.product.description, grant.version.description,
         grant.length.description, grant.bytesDelivered.description, grant.transaction.description,
         grant.device.description,
-        grant.history.last?.at.description ?? "",
+        grant.history.last.map { LocalTime.text($0.at) } ?? "",
       ]
     }
   }

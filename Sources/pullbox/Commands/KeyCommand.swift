@@ -56,7 +56,7 @@ enum KeyCommand: Command {
     if context.console.printsJSON {
       try context.console.print(json: report)
     } else if arguments.isSet("public") {
-      StandardStream.output.write(key.pem)
+      context.console.print(bytes: Array(key.pem.utf8))
     } else {
       context.console.print("id      \(report.keyId)")
       context.console.print("public  \(report.publicKey.text)")

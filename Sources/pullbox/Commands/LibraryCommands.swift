@@ -11,10 +11,11 @@ enum LibraryCommand: Command {
   static let description = CommandDescription(
     "library", summary: "Show the library of this device, or compare it with what was bought",
     discussion: """
+      'pullbox path' prints where a product lies.
       --verify reads every file and compares it with what the publisher made; exit
       code 6 when something is missing or damaged, which 'pullbox repair' fetches.
       """,
-    operands: [.init("ID", isRequired: false, repeats: true)],
+    operands: [.inLibrary(isRequired: false, repeats: true)],
     options: [
       .flag("verify", environment: .none, help: "Compare every file, of all products or of those given")
     ])
@@ -30,13 +31,12 @@ enum LibraryCommand: Command {
     try context.console.print(
       items,
       columns: [
-        .text("PRODUCT"), .text("VERSION"), .number("SIZE"), .text("PLACED"), .text("STATE"), .text("TITLE"),
-        .text("PATH"),
+        .text("PRODUCT"), .text("VERSION"), .number("SIZE"), .text("STATE"), .text("PLACED"), .text("TITLE"),
       ], whenEmpty: "the library is empty"
     ) { item in
       [
         item.product.description, item.version.description, item.length.description,
-        item.placedAt.description, item.state?.rawValue ?? "", item.title ?? "", item.path,
+        item.state?.rawValue ?? "", LocalTime.text(item.placedAt), item.title ?? "",
       ]
     }
   }
@@ -74,7 +74,8 @@ enum LibraryCommand: Command {
 enum RepairCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
-    "repair", summary: "Fetch what is missing or damaged of a product on this device", operands: [.init("ID")]
+    "repair", summary: "Fetch what is missing or damaged of a product on this device",
+    operands: [.inLibrary()]
   )
 
   static func run(_ context: CommandContext) async throws {
@@ -100,7 +101,8 @@ enum RepairCommand: Command {
 enum PathCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
-    "path", summary: "Print the path of a product's newest version on this device", operands: [.init("ID")])
+    "path", summary: "Print the path of a product's newest version on this device",
+    operands: [.inLibrary()])
 
   static func run(_ context: CommandContext) async throws {
     let product = try context.product(0)
@@ -116,7 +118,7 @@ enum PathCommand: Command {
     if context.console.printsJSON {
       try context.console.print(json: newest)
     } else {
-      context.console.print(newest.path)
+      context.console.print(path: newest.path)
     }
   }
 }
@@ -125,60 +127,16 @@ enum RemoveCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
     "remove", summary: "Remove a product from this device; 'restore' downloads it again",
-    operands: [.init("ID")])
+    operands: [.inLibrary()])
 
   static func run(_ context: CommandContext) async throws {
     try await context.agent().remove(try context.product(0))
   }
 }
 
-enum RestoreCommand: Command {
-  static let peer = CommandPeer.agent
-  static let description = CommandDescription(
-    "restore", summary: "Download again what was bought and is not on this device",
-    options: [
-      .flag("plan", environment: .none, help: "Only show what is owned")
-    ])
-
-  static func run(_ context: CommandContext) async throws {
-    let agent = try context.agent()
-    guard context.arguments.isSet("plan") else {
-      let started = try await agent.restore()
-      for product in started {
-        if context.console.printsJSON {
-          try context.console.print(json: ["product": product.description])
-        } else {
-          context.console.print(product.description)
-        }
-      }
-      for download in try await agent.downloads(.live)
-      where download.state == .paused && !started.contains(download.product) {
-        context.console.note(paused: download)
-      }
-      if started.isEmpty, try await agent.status().libraryState == .offline {
-        throw CommandFailure(.undetermined, "the library's volume is not there")
-      }
-      return
-    }
-    try context.console.print(
-      try await agent.restorePlan(),
-      columns: [
-        .text("PRODUCT"), .text("VERSION"), .number("SIZE"), .text("STATE"), .text("BECAUSE"),
-        .text("TRANSACTION"),
-      ], whenEmpty: "nothing is owned"
-    ) { owned in
-      [
-        owned.product.description, owned.version.description, owned.length.description, owned.state,
-        owned.because,
-        owned.transaction.description,
-      ]
-    }
-  }
-}
-
 extension Console {
   /// A request to fetch something starts nothing beside a download that the user has paused.
-  fileprivate func note(paused download: DownloadStatus) {
-    note("the download of \(download.product) is paused; 'pullbox resume \(download.id)' goes on with it")
+  func note(paused download: DownloadStatus) {
+    note("the download of \(download.name) is paused; 'pullbox resume \(download.id)' goes on with it")
   }
 }

@@ -32,7 +32,7 @@ enum AuditCommand: Command {
       columns: [.text("WHEN"), .text("WHO"), .text("WHAT"), .text("SUBJECT"), .text("DETAIL")],
       whenEmpty: "no entries"
     ) { entry in
-      [entry.at.description, entry.actor, entry.action, entry.subject, entry.detail ?? ""]
+      [LocalTime.text(entry.at), entry.actor, entry.action, entry.subject, entry.detail ?? ""]
     }
   }
 }
@@ -70,10 +70,12 @@ enum GarbageCollectCommand: Command {
     }
     for item in report.blobs { context.console.print("\(verb) package \(item.digest) (\(item.bytes))") }
     for item in report.waiting {
-      context.console.print("in grace since \(item.since): package \(item.digest) (\(item.bytes))")
+      context.console.print(
+        "in grace since \(LocalTime.text(item.since)): package \(item.digest) (\(item.bytes))")
     }
     let count = report.uploads.count + report.blobs.count
-    context.console.print("\(verb) \(count == 0 ? "nothing" : "\(report.bytes) in \(count) files")")
+    context.console.print(
+      "\(verb) \(count == 0 ? "nothing" : "\(report.bytes) in \(CountText.of(count, "file"))")")
   }
 }
 
@@ -82,7 +84,7 @@ enum ScrubCommand: Command {
   static let description = CommandDescription(
     "scrub", summary: "Show which packages of the server are missing or damaged",
     discussion: """
-      The server reads every package again from time to time. What it found wrong is shown,
+      The server reads every package again from time to time. What it found wrong is shown, \
       and how many packages it has still to read.
       """,
     options: [.flag("now", environment: .none, help: "Let the server read all packages anew, from now on")])
@@ -94,7 +96,7 @@ enum ScrubCommand: Command {
       return
     }
     for item in report.faults {
-      context.console.print("\(item.fault.rawValue) \(item.digest) (\(item.checked))")
+      context.console.print("\(item.fault.rawValue) \(item.digest) (\(LocalTime.text(item.checked)))")
     }
     context.console.print(
       "\(report.faults.count) of \(report.packages) packages faulty, \(report.waiting) to be read")

@@ -99,7 +99,7 @@ enum OutboxCommand: Command {
     ) { call in
       [
         String(call.id), call.state.rawValue, call.store, call.kind, call.transaction, String(call.attempts),
-        (call.done ?? call.parked ?? call.created).description, call.nextAttempt?.description ?? "",
+        LocalTime.text(call.done ?? call.parked ?? call.created), call.nextAttempt.map(LocalTime.text) ?? "",
         call.lastError ?? "",
       ]
     }

@@ -17,7 +17,7 @@ enum PackCommand: Command {
       FILE.manifest.json and its signatures to FILE.signatures.json. Product and
       version are those of the folder's description unless given.
       """,
-    operands: [.init("DIR")],
+    operands: [.init("DIR", completion: .directory)],
     options: [
       .value("output", "FILE", abbreviation: "o", environment: .none, help: "Path of the package to write"),
       .value("product", "ID", environment: .none, help: "Identifier of the product"),
@@ -46,7 +46,8 @@ enum PackCommand: Command {
     let previousPath = context.arguments.value("previous")
     let previous = try await BlockingPool.shared.run { try previousPath.map(Self.previousManifest) }
     let package = try await PreparedPackage.make(
-      from: source, product: product, version: version, output: output, following: previous)
+      from: source, product: product, version: version, output: output, following: previous,
+      on: context.console)
     let manifest = package.packed.manifest
     try await BlockingPool.shared.run {
       try StoredSignatures.write(keys.signatures(of: manifest), to: StoredSignatures.path(beside: output))
@@ -73,7 +74,7 @@ enum InspectCommand: Command {
       the package. Otherwise it reads the file and shows the manifest that it would
       get as a package.
       """,
-    operands: [.init("FILE")])
+    operands: [.init("FILE", completion: .file)])
 
   static func run(_ context: CommandContext) async throws {
     let path = try context.operand(0)
@@ -100,7 +101,7 @@ enum VerifyCommand: Command {
     discussion: """
       The command also checks the signatures in FILE.signatures.json, if there are any.
       """,
-    operands: [.init("FILE")],
+    operands: [.init("FILE", completion: .file)],
     options: [
       .value(
         "manifest", "FILE", environment: .none, help: "Path of the manifest, if it is not beside the package")
@@ -119,7 +120,8 @@ enum VerifyCommand: Command {
     }
     let signers = try SignaturePolicy(named: []).signers(
       of: manifest.canonicalBytes(), signatures: signatures)
-    let faults = try await TransferBar.show("reading \(FileSystem.lastPart(of: path))") { bar in
+    let faults = try await TransferBar.show("reading \(FileSystem.lastPart(of: path))", on: context.console) {
+      bar in
       try await BlockingPool.shared.run { () throws -> [PackageValidationIssue] in
         let builder = PackageBuilder(product: manifest.product, version: manifest.version)
         let found = try builder.describe(file: path) { bar.report($0, of: $1) }.manifest
@@ -134,7 +136,7 @@ enum VerifyCommand: Command {
     guard faults.isEmpty else {
       throw CommandFailure(
         .integrity,
-        "\(path) is not what its manifest says:\n" + CommandFailure.indented(faults.map(\.description)))
+        "\(path) is not what its manifest says:", details: faults.map(\.description))
     }
     if !context.console.printsJSON {
       context.console.print("\(path): whole, \(manifest.length), \(manifest.pieces.count) pieces")
@@ -147,7 +149,7 @@ enum VerifyCommand: Command {
 enum ManifestReport {
   static func print(_ manifest: Manifest, listsFiles: Bool, on console: Console) throws {
     if console.printsJSON {
-      StandardStream.output.write(manifest.canonicalBytes() + [0x0A])
+      console.print(bytes: manifest.canonicalBytes() + [0x0A])
       return
     }
     var rows = [
@@ -155,7 +157,7 @@ enum ManifestReport {
       ("kind", manifest.kind == .file ? "single file \(manifest.name ?? "")" : "packed folder"),
       ("media type", manifest.mediaType.text),
       ("size", "\(manifest.length) (\(manifest.length.rawValue) bytes)"),
-      ("unpacked", "\(manifest.unpackedLength) in \(manifest.files.count) files"),
+      ("unpacked", "\(manifest.unpackedLength) in \(CountText.of(manifest.files.count, "file"))"),
       ("pieces", "\(manifest.pieces.count) of \(PieceLayout.pieceLength)"),
       ("sha256", manifest.digest.hexadecimal),
       ("manifest", manifest.manifestDigest.hexadecimal),

@@ -14,15 +14,15 @@ enum PublishCommand: Command {
   static let description = CommandDescription(
     "publish", summary: "Pack, upload and submit a content version",
     discussion: """
-      A folder's product.json5, or the ContentInfo.plist beside its Contents, names
-      the product and the version. The command creates a product that the server
-      does not know, from that description or as a free product with the folder's
-      name. A folder with nothing but a description (a subscription) only creates or
-      changes the product. A package that 'pack' wrote is uploaded with the manifest
-      and the signatures beside it. If an upload was interrupted, repeat the command:
+      A folder's product.json5, or the ContentInfo.plist beside its Contents, names \
+      the product and the version. The command creates a product that the server \
+      does not know, from that description or as a free product with the title of its \
+      ComicInfo.xml or EPUB, else the folder's name. A folder with nothing but a description (a subscription) only creates or \
+      changes the product. A package that 'pack' wrote is uploaded with the manifest \
+      and the signatures beside it. If an upload was interrupted, repeat the command: \
       it continues where the upload stopped.
       """,
-    operands: [.init("DIR|FILE")],
+    operands: [.init("DIR|FILE", completion: .file)],
     options: [
       .value(
         "product", "ID", environment: .none, help: "Identifier of the product, instead of the description's"),
@@ -47,7 +47,7 @@ enum PublishCommand: Command {
     let product = try product(of: source, context)
     let client = try context.patientClient()
     if source.form == .descriptionOnly {
-      let entry = try await client.put(product, source.description ?? source.defaultDescription)
+      let entry = try await client.put(product, source.description ?? source.defaultDescription())
       return try ProductsCommand.print([entry], on: context.console)
     }
     let version = try version(of: source, context)
@@ -63,13 +63,14 @@ enum PublishCommand: Command {
     let work = try await BlockingPool.shared.run { try CommandStateDirectory().makeWorkDirectory() }
     let package = try await PreparedPackage.make(
       from: source, product: product, version: version, output: work.path + "/package.zip",
-      following: previous)
+      following: previous, on: context.console)
     for skipped in package.packed.skipped
     where skipped.reason != .productDescription && skipped.reason != .contentInfo {
       context.console.note("not packed: \(skipped.path) (\(skipped.reason.rawValue))")
     }
     if !isKnown || context.arguments.isSet("update") {
-      var description = source.description ?? source.defaultDescription
+      var description =
+        source.description ?? source.defaultDescription(title: package.packed.manifest.displayTitle)
       // Content of a product that is new here is signed from the first version on.
       if !isKnown, description.publisherKeys == nil { description.publisherKeys = keys.identifiers }
       if isKnown {
@@ -81,7 +82,8 @@ enum PublishCommand: Command {
     }
     let clock = SystemMonotonicClock()
     let start = clock.now()
-    var record = try await upload(package, of: product, version: version, keys: keys, client: client)
+    var record = try await upload(
+      package, of: product, version: version, keys: keys, client: client, on: context.console)
     let sent = clock.now() - start
     record = try await advance(record, client: client, context)
     try report(record, package: package, sent: sent, on: context.console)
@@ -110,7 +112,7 @@ enum PublishCommand: Command {
   /// Answers the version at the server. Sends nothing when the server has it with these bytes.
   private static func upload(
     _ package: PreparedPackage, of product: ProductIdentifier, version: ContentVersion,
-    keys: SigningKeys, client: OperatorClient
+    keys: SigningKeys, client: OperatorClient, on console: Console
   ) async throws -> VersionRecord {
     let manifest = package.packed.manifest
     if let existing = try await client.version(version, of: product) {
@@ -126,7 +128,7 @@ enum PublishCommand: Command {
       path: package.path, length: manifest.length, digest: manifest.digest,
       name: manifest.name ?? "\(product)-\(version).zip")
     let uploader = client.uploader(resumeFile: CommandStateDirectory().ledger)
-    let upload = try await TransferBar.show("sending \(source.name)") { bar in
+    let upload = try await TransferBar.show("sending \(source.name)", on: console) { bar in
       try await uploader.upload(source) { bar.report($0) }
     }
     let record = try await client.createVersion(
@@ -177,7 +179,8 @@ enum PublishCommand: Command {
     }
     let manifest = package.packed.manifest
     console.print("\(record.product) \(record.version): \(record.state.rawValue)")
-    console.print("  size    \(record.length) (\(record.length.rawValue) bytes), \(record.files) files")
+    console.print(
+      "  size    \(record.length) (\(record.length.rawValue) bytes), \(CountText.of(record.files, "file"))")
     console.print("  pieces  \(record.pieces) of \(PieceLayout.pieceLength)")
     console.print("  sha256  \(record.digest)")
     if let title = manifest.displayTitle { console.print("  title   \(title)") }

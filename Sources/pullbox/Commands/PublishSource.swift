@@ -85,10 +85,12 @@ struct PublishSource: Sendable {
     }
   }
 
-  /// A description for a product without one: free of charge, for sale everywhere.
-  var defaultDescription: ProductDescription {
+  /// A description for a product without one: free of charge, for sale everywhere, under the `title` of its metadata, else the
+  /// source's own name.
+  func defaultDescription(title: String? = nil) -> ProductDescription {
     ProductDescription(
-      type: .nonConsumable, localizations: ["en-US": .init(title: String(name.prefix(120)), description: "")])
+      type: .nonConsumable,
+      localizations: ["en-US": .init(title: String((title ?? name).prefix(120)), description: "")])
   }
 
   /// `.` and `..` have no name of their own.
@@ -109,13 +111,13 @@ struct PreparedPackage: Sendable {
   /// says.
   static func make(
     from source: PublishSource, product: ProductIdentifier, version: ContentVersion,
-    output: String, following previous: Manifest?
+    output: String, following previous: Manifest?, on console: Console
   ) async throws -> PreparedPackage {
     let clock = SystemMonotonicClock()
     let start = clock.now()
     let builder = PackageBuilder(product: product, version: version)
     let label = source.isFile ? "reading \(source.name)" : "packing \(source.name)"
-    let packed = try await TransferBar.show(label) { bar in
+    let packed = try await TransferBar.show(label, on: console) { bar in
       try await BlockingPool.shared.run {
         switch source.form {
         case .file: try builder.describe(file: source.path) { bar.report($0, of: $1) }

@@ -11,7 +11,7 @@ enum SubmitCommand: Command {
     "submit", summary: "Submit a version for review",
     discussion:
       "publish submits a version unless --draft is given. A rejected version can be submitted again.",
-    operands: [.init("ID"), .init("VERSION")])
+    operands: [.product(), .init("VERSION")])
 
   static func run(_ context: CommandContext) async throws {
     let record = try await context.patientClient().perform(
@@ -29,7 +29,7 @@ enum ApproveCommand: Command {
       --require-second-key, it has to be another key than the one that submitted the
       version.
       """,
-    operands: [.init("ID"), .init("VERSION")])
+    operands: [.product(), .init("VERSION")])
 
   static func run(_ context: CommandContext) async throws {
     let record = try await context.patientClient().perform(
@@ -42,7 +42,7 @@ enum RejectCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
     "reject", summary: "Reject a version that was submitted or approved",
-    operands: [.init("ID"), .init("VERSION")],
+    operands: [.product(), .init("VERSION")],
     options: [
       .value("reason", "TEXT", environment: .none, help: "Reason, kept with the version and in the audit log")
     ])
@@ -73,7 +73,7 @@ enum ReleaseCommand: Command {
       The command first shows the update size for devices that hold another version
       (see 'update-size'), and on a terminal asks whether to continue.
       """,
-    operands: [.init("ID"), .init("VERSION")],
+    operands: [.product(), .init("VERSION")],
     options: [
       .value(
         "percentage", "N", environment: .none,
@@ -137,7 +137,8 @@ enum ReleaseCommand: Command {
     _ product: ProductIdentifier, version: ContentVersion, request: ReleaseRequest
   ) -> String {
     let share = request.percentage.map { $0 < 100 ? "\($0) % of devices" : "all devices" } ?? "all devices"
-    let date = request.at.map { $0 > SystemWallClock().now() ? "at \($0)" : "now" } ?? "now"
+    let date =
+      request.at.map { $0 > SystemWallClock().now() ? "at \(LocalTime.withZone($0))" : "now" } ?? "now"
     return "Release \(product) \(version) to \(share) \(date)?"
   }
 }
@@ -153,7 +154,7 @@ enum WithdrawCommand: Command {
       its content as another version instead. To roll back to the version before,
       release that one: 'pullbox release ID VERSION'.
       """,
-    operands: [.init("ID"), .init("VERSION")],
+    operands: [.product(), .init("VERSION")],
     options: [
       .value(
         "reason", "TEXT", environment: .none, help: "Reason, kept with the version and in the audit log"),
@@ -192,10 +193,10 @@ enum Confirmation {
 
   /// Throws when the answer is not yes.
   static func ask(_ question: String) async throws {
-    StandardStream.error.write("\(question) [y/N] ")
+    Console.ask("\(question) [y/N]")
     let answer = await BlockingPool.shared.run { readLine() }
     // At the end of input the terminal's line is not over.
-    if answer == nil { StandardStream.error.write("\n") }
+    if answer == nil { Console.complain([""]) }
     guard isYes(answer) else { throw CommandFailure(.failed, "nothing was changed") }
   }
 

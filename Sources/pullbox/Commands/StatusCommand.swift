@@ -1,24 +1,78 @@
 import Commerce
+import CoreTypes
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
 enum StatusCommand: Command {
   static let peer = CommandPeer.agent
-  static let description = CommandDescription("status", summary: "Show the state of this device's agent")
+  static let description = CommandDescription(
+    "status", summary: "Show how this device's agent is, and the services that it needs",
+    discussion: """
+      The agent asks the delivery server and the payment store anew, for five seconds
+      at most. Exit code 7 when one of them does not answer or refuses this device, or
+      the library cannot be used. With an operator's key it also says whether packages
+      of the server are missing or damaged, with the same exit code.
+      """)
+
+  /// The agent may ask both services for this question.
+  private static let updatesTimeout = Duration.seconds(10)
 
   static func run(_ context: CommandContext) async throws {
-    let status = try await context.agent().status()
+    let agent = try context.agent()
+    let status = try await agent.status(asks: true)
     if let note = note(on: status.store.url, wanted: context.arguments.value("store")) {
       context.console.note(note)
     }
+    let packages = await packages(context)
+    let faults = StatusReport.faults(of: status) + StatusReport.faults(of: packages)
     if context.console.printsJSON {
       try context.console.print(json: status)
-      return
+    } else {
+      let updates = faults.isEmpty ? await updates(agent) : nil
+      for (name, text) in StatusReport.rows(of: status, updates: updates, packages: packages) {
+        context.console.print(name + String(repeating: " ", count: 14 - name.count) + text)
+      }
     }
+    if !faults.isEmpty { throw CommandFailure(.notWell, "not well: " + faults.joined(separator: "; ")) }
+  }
+
+  /// How many products have a newer version; nil where that cannot be found out now.
+  private static func updates(_ agent: AgentClient) async -> Int? {
+    try? await withTimeout(updatesTimeout) {
+      ContentUpdate.find(among: try await agent.restorePlan(), for: try await agent.library()).count
+    } expired: {
+      CancellationError()
+    }
+  }
+
+  /// How the server's packages stand; nil without an operator's key, or where that cannot be found out now.
+  private static func packages(_ context: CommandContext) async -> PackageScrubReport? {
+    guard context.arguments.value("operator-key") != nil else { return nil }
+    return try? await withTimeout(updatesTimeout) {
+      try await context.operatorClient().scrubPackages(begins: false)
+    } expired: {
+      CancellationError()
+    }
+  }
+
+  /// Nil where the agent uses the store that `--store` names, or none is named.
+  static func note(on store: String, wanted: String?) -> String? {
+    func bare(_ url: String) -> Substring { url.hasSuffix("/") ? url.dropLast() : url[...] }
+    guard let wanted, bare(wanted) != bare(store) else { return nil }
+    return
+      "this agent uses the store at \(store), not the one at \(wanted) that --store or PULLBOX_STORE names"
+  }
+}
+
+/// What `status` says of an agent. Pure, but for the time zone.
+enum StatusReport {
+  static func rows(
+    of status: AgentStatus, updates: Int?, packages: PackageScrubReport? = nil
+  ) -> [(String, String)] {
     let downloads = status.downloads.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
-    let rows = [
-      ("agent", "running since \(status.started)"),
+    var rows = [
+      ("agent", "running since \(LocalTime.text(status.started))"),
       ("device", status.device.description),
       ("server", describe(status.server)),
       ("store", describe(status.store)),
@@ -26,8 +80,61 @@ enum StatusCommand: Command {
       ("downloads", downloads.isEmpty ? "none" : downloads.joined(separator: ", ")),
       ("transactions", "\(status.unfinishedTransactions) unfinished"),
     ]
-    for (name, text) in rows {
-      context.console.print(name + String(repeating: " ", count: 14 - name.count) + text)
+    if let updates {
+      rows.append(
+        (
+          "updates",
+          updates == 0
+            ? "none" : "\(CountText.of(updates, "newer version")): 'pullbox update' fetches what changed"
+        ))
+    }
+    if let packages {
+      let state =
+        packages.faults.isEmpty
+        ? "none missing or damaged"
+        : "\(packages.faults.count) missing or damaged: 'pullbox scrub' names them"
+      rows.append(("packages", "\(packages.packages) at the server, \(state)"))
+    }
+    return rows
+  }
+
+  static func faults(of packages: PackageScrubReport?) -> [String] {
+    guard let count = packages?.faults.count, count > 0 else { return [] }
+    return ["\(CountText.of(count, "package")) of the server missing or damaged"]
+  }
+
+  /// What is not as it should be, in words; empty when all is well.
+  static func faults(of status: AgentStatus) -> [String] {
+    var faults = [("server", status.server), ("store", status.store)].compactMap { name, peer in
+      fault(of: peer).map { "the \(name) \($0)" }
+    }
+    switch status.libraryState {
+    case .offline: faults.append("the library's volume is not there")
+    case .damaged: faults.append("the library is damaged")
+    case .present, nil: break
+    }
+    return faults
+  }
+
+  private static func fault(of peer: AgentStatus.Peer) -> String? {
+    switch (peer.reachable, peer.refusal) {
+    case (false?, _): "does not answer"
+    case (_, let refusal?): "refuses this device: \(refusal)"
+    default: nil
+    }
+  }
+
+  private static func describe(_ peer: AgentStatus.Peer) -> String {
+    let asked = [peer.lastRequest, peer.lastAsked.map(LocalTime.text)].compactMap { $0 }
+    let question = asked.isEmpty ? "" : " (\(asked.joined(separator: ", ")))"
+    let last = peer.lastSuccess.map { "; it answered last at \(LocalTime.text($0))" } ?? ""
+    switch (peer.reachable, peer.refusal) {
+    case (nil, _): return "\(peer.url), not asked yet"
+    case (false?, _):
+      let why = peer.lastError.map { ": \($0)" } ?? ""
+      return "\(peer.url), does not answer\(why)\(question)\(last)"
+    case (true?, let refusal?): return "\(peer.url), refuses this device: \(refusal)\(question)"
+    case (true?, nil): return "\(peer.url), answers\(question)"
     }
   }
 
@@ -45,21 +152,5 @@ enum StatusCommand: Command {
       },
     ]
     return ([place] + parts.compactMap { $0 }).joined(separator: ", ")
-  }
-
-  /// Nil where the agent uses the store that `--store` names, or none is named.
-  static func note(on store: String, wanted: String?) -> String? {
-    func bare(_ url: String) -> Substring { url.hasSuffix("/") ? url.dropLast() : url[...] }
-    guard let wanted, bare(wanted) != bare(store) else { return nil }
-    return
-      "this agent uses the store at \(store), not the one at \(wanted) that --store or PULLBOX_STORE names"
-  }
-
-  private static func describe(_ peer: AgentStatus.Peer) -> String {
-    switch peer.reachable {
-    case true: "\(peer.url), answers"
-    case false: "\(peer.url), does not answer\(peer.lastError.map { ": \($0)" } ?? "")"
-    case nil: "\(peer.url), not asked yet"
-    }
   }
 }

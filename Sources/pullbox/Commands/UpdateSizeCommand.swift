@@ -14,7 +14,7 @@ enum UpdateSizeCommand: Command {
       that differ. A device holds the version that it last reported as placed.
       The command changes nothing.
       """,
-    operands: [.init("ID"), .init("VERSION")],
+    operands: [.product(), .init("VERSION")],
     options: [
       .value(
         "percentage", "N", environment: .none,

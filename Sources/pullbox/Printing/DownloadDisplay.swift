@@ -1,5 +1,6 @@
 import CoreTypes
 import PullboxAPI
+import PullboxKit
 import ServiceRuntime
 
 /// Shows the progress of downloads: bars on a terminal, lines anywhere else.
@@ -9,17 +10,26 @@ struct DownloadDisplay {
 
   private let stream: StandardStream
   private let terminal: Terminal
+  private let console: Console
+  private let isSilent: Bool
   private let clock: any MonotonicClock
   private var board = DownloadBoard()
   private var log = DownloadLog()
+  private var absence = AgentOutageNotice()
   private var region = LiveRegion()
   private var lastFrame: MonotonicInstant?
   /// False once the reader of the stream has closed it.
   private(set) var isRead = true
 
-  init(_ stream: StandardStream, terminal: Terminal, clock: any MonotonicClock = SystemMonotonicClock()) {
+  /// Shows nothing on standard error if the console is quiet.
+  init(
+    _ stream: StandardStream, terminal: Terminal, console: Console,
+    clock: any MonotonicClock = SystemMonotonicClock()
+  ) {
     self.stream = stream
     self.terminal = terminal
+    self.console = console
+    isSilent = console.isQuiet && stream === StandardStream.error
     self.clock = clock
   }
 
@@ -31,14 +41,20 @@ struct DownloadDisplay {
     if terminal.isTerminal {
       draw(evenSoon: hasChanged)
     } else if let line = log.line(for: download) {
-      write(line + "\n")
+      write((showsColor ? download.color?.paint(line) ?? line : line) + "\n")
     }
+  }
+
+  /// Says once that the agent is away and once that it is back; meanwhile nothing moves.
+  mutating func noteOutage(_ update: AgentUpdate) {
+    if case .lost = update { board.stop() }
+    if let text = absence.note(on: update) { note(text) }
   }
 
   /// Writes a line above the bars, where it stays; without a terminal, on standard error.
   mutating func note(_ line: String) {
-    guard let columns = terminal.columns else {
-      StandardStream.error.write(line + "\n")
+    guard !isSilent, let columns = terminal.columns else {
+      console.note(line)
       return
     }
     write(region.above(TextWidth.cut(line, to: columns), columns: columns))
@@ -51,17 +67,19 @@ struct DownloadDisplay {
   }
 
   private mutating func draw(evenSoon: Bool) {
-    guard let columns = terminal.columns, let rows = terminal.rows else { return }
+    guard !isSilent, let columns = terminal.columns, let rows = terminal.rows else { return }
     let now = clock.now()
     if !evenSoon, let lastFrame, now - lastFrame < Self.frameInterval { return }
     lastFrame = now
     // The cursor rests on the line below the last one.
-    let lines = board.lines(columns: columns, rows: rows - 1, inColor: terminal.showsColor)
+    let lines = board.lines(columns: columns, rows: rows - 1, inColor: showsColor)
     write(region.frame(lines, columns: columns))
   }
 
+  private var showsColor: Bool { console.showsColor(on: terminal) }
+
   private mutating func write(_ text: String) {
-    if !stream.write(text) { isRead = false }
+    if !isSilent, !stream.write(text) { isRead = false }
   }
 }
 
@@ -81,19 +99,49 @@ struct DownloadBoard {
 
   var isLive: Bool { downloads.contains { !$0.state.isFinal } }
 
-  /// Never wider than `columns`, and never more than `rows` lines: then live downloads are shown first, and the last line
-  /// says how many are left out.
+  /// Nothing is known to move any more.
+  mutating func stop() {
+    for index in downloads.indices {
+      downloads[index].speed = 0
+      downloads[index].timeRemaining = nil
+    }
+  }
+
+  /// All of them as one, where there are several and one still moves: without those that failed or were cancelled.
+  var sum: ProgressLine? {
+    let counted = downloads.filter { $0.state != .failed && $0.state != .cancelled }
+    guard counted.count > 1, counted.contains(where: { !$0.state.isFinal }) else { return nil }
+    let done = counted.reduce(ByteCount.zero) { $0 + $1.bytesVerified }
+    var line = ProgressLine(label: "all \(counted.count)", done: done)
+    let totals = counted.compactMap(\.bytesTotal)
+    guard totals.count == counted.count else { return line }
+    let total = totals.reduce(.zero, +)
+    line.total = total
+    line.fraction = total > .zero ? Double(done.rawValue) / Double(total.rawValue) : 0
+    let speed = counted.filter { $0.state == .active }.reduce(0) { $0 + $1.speed }
+    if speed >= 1 {
+      line.speed = ByteCount(Int64(clamping: speed))
+      line.timeRemaining = Duration(clampingSeconds: Double(max(.zero, total - done).rawValue) / speed)
+    }
+    return line
+  }
+
+  /// Never wider than `columns`, and never more than `rows` lines: then live downloads are shown first, and a line below them
+  /// says how many are left out. The last line is the sum, where there is room for it.
   func lines(columns: Int, rows: Int, inColor: Bool) -> [String] {
-    let room = max(1, rows)
+    let sum = rows > 2 ? sum : nil
+    let room = max(1, rows - (sum == nil ? 0 : 1))
     var shown = downloads
     if shown.count > room {
       let live = shown.filter { !$0.state.isFinal }
       shown = Array((live + shown.filter(\.state.isFinal)).prefix(max(1, room - 1)))
     }
-    var lines = zip(shown, ProgressLine.lines(shown.map(\.line), columns: columns)).map { download, line in
+    let texts = ProgressLine.lines(shown.map(\.line) + [sum].compactMap { $0 }, columns: columns)
+    var lines = zip(shown, texts).map { download, line in
       inColor ? download.color?.paint(line) ?? line : line
     }
     if shown.count < downloads.count, room > 1 { lines.append("… \(downloads.count - shown.count) more") }
+    if sum != nil, let last = texts.last { lines.append(last) }
     return lines
   }
 }
@@ -125,11 +173,14 @@ struct DownloadLog {
 }
 
 extension DownloadStatus {
+  /// What it is for people: its title, else the product's identifier.
+  var name: String { title ?? product.description }
+
   /// Its progress, for people.
   var line: ProgressLine {
-    let name = version.map { "\(product) \($0)" } ?? "\(product)"
     var line = ProgressLine(
-      label: name, fraction: bytesTotal == nil && !state.isFinal ? nil : progress, done: bytesVerified,
+      label: version.map { "\(name) \($0)" } ?? name,
+      fraction: bytesTotal == nil && !state.isFinal ? nil : progress, done: bytesVerified,
       total: bytesTotal)
     if state == .active, reason == "transferring" {
       line.speed = speed > 0 ? ByteCount(Int64(clamping: speed)) : nil

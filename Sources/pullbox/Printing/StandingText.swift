@@ -51,7 +51,8 @@ enum StandingText {
   }
 
   static func words(_ space: SpaceShortage) -> String {
-    var text = "needs \(space.needed), \(space.free) free"
+    var text = "needs \(space.needed), \(space.free) "
+    text += space.quota.map { "left of the quota of \($0)" } ?? "free"
     if space.reserve > .zero { text += ", of which \(space.reserve) stay" }
     if space.removable > .zero { text += "; \(space.removable) could be removed and fetched again" }
     return text
@@ -59,7 +60,7 @@ enum StandingText {
 
   private static func caused(_ cause: String?, unless said: String) -> String {
     guard let cause, !said.contains(cause) else { return "" }
-    return " (\(cause.removingInvisibleFormatting))"
+    return " (\(cause))"
   }
 
   private static func next(_ notBefore: Timestamp?, now: Timestamp) -> String {

@@ -20,8 +20,7 @@ struct TextTable {
 
   /// Lines, the titles first. With a `width`, a terminal's, longer lines are cut at their ends.
   func lines(width: Int?) -> [String] {
-    // Titles of a server or a device of an earlier version may have what would turn the rest of a line around.
-    let rows = [columns.map(\.title)] + self.rows.map { $0.map(\.removingInvisibleFormatting) }
+    let rows = [columns.map(\.title)] + self.rows.map { $0.map(PlainText.line) }
     let widths = columns.indices.map { column in
       rows.map { $0.indices.contains(column) ? TextWidth.of($0[column]) : 0 }.max() ?? 0
     }

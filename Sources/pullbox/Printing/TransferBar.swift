@@ -31,16 +31,17 @@ final class TransferBar: Sendable {
   private let screen = Mutex(Screen())
 
   private init(_ label: String, clock: any MonotonicClock) {
-    self.label = label
+    self.label = PlainText.line(label)
     self.clock = clock
   }
 
-  /// Shows a bar while `body` runs.
+  /// Shows a bar while `body` runs, unless the console is quiet.
   static func show<Value: Sendable>(
-    _ label: String, clock: any MonotonicClock = SystemMonotonicClock(),
+    _ label: String, on console: Console, clock: any MonotonicClock = SystemMonotonicClock(),
     _ body: (TransferBar) async throws -> Value
   ) async throws -> Value {
     let bar = TransferBar(label, clock: clock)
+    guard !console.isQuiet else { return try await body(bar) }
     async let _: Void = bar.drawRepeatedly()
     defer { bar.clear() }
     return try await body(bar)

@@ -17,14 +17,29 @@ enum CommandPeer: Sendable {
   case server
   /// The agent of this device.
   case agent
+  /// Both, as far as they are there.
+  case serverAndAgent
   /// No service.
   case offline
+
+  /// The common options that mean something for its commands.
+  var options: [CommandOption] {
+    switch self {
+    case .server: CommandContext.options + CommandContext.serverOptions
+    case .agent: CommandContext.options + CommandContext.agentOptions
+    case .serverAndAgent:
+      CommandContext.options + CommandContext.serverOptions + CommandContext.agentOptions
+    case .offline: CommandContext.options
+    }
+  }
 
   /// A paragraph of the command's help.
   var explanation: String {
     switch self {
     case .server: "The command talks to the delivery server (--server, --operator-key)."
     case .agent: "The command talks to this device's agent (--agent-socket)."
+    case .serverAndAgent:
+      "The command talks to the delivery server (--server, --operator-key) and to this device's agent (--agent-socket)."
     case .offline: "The command talks to no service."
     }
   }

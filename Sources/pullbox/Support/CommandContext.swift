@@ -19,9 +19,22 @@ struct CommandContext: Sendable {
 
   /// The options of every command.
   static let options: [CommandOption] = [
-    .value(
-      "server", "URL", fallback: defaultServer,
-      help: "Address of the delivery server, for commands of publishers and operators"),
+    .flag("json", environment: .none, help: "Print JSON, one object per line"),
+    .flag(
+      "quiet", abbreviation: "q", environment: .none,
+      help: "Print results and errors only: no progress, no remarks"),
+    .flag(
+      "verbose", abbreviation: "v", environment: .none,
+      help: "Print on standard error what is asked of services, and how long the answers took"),
+    CommandOption.value(
+      "color", "WHEN", environment: .none, fallback: "auto",
+      help: "Colors: auto (on a terminal, unless NO_COLOR is set), always or never"
+    ).taking(.words(ColorChoice.allCases.map(\.rawValue))),
+  ]
+
+  /// The options of commands for publishers and operators.
+  static let serverOptions: [CommandOption] = [
+    .value("server", "URL", fallback: defaultServer, help: "Address of the delivery server"),
     .value(
       "ca-file", "FILE",
       help:
@@ -33,15 +46,18 @@ struct CommandContext: Sendable {
       help:
         "How long a command that changes something waits for a delivery server that does not answer, such as one that restarts"
     ),
+  ]
+
+  /// The options of commands for a device's user.
+  static let agentOptions: [CommandOption] = [
     .value(
       "agent-socket", "PATH",
       help:
-        "Unix socket of this device's agent, for commands of its user; the user's own below XDG_RUNTIME_DIR, else /run/pullbox/agent.sock"
+        "Unix socket of this device's agent; the user's own below XDG_RUNTIME_DIR, else /run/pullbox/agent.sock"
     ),
     .value(
       "store", "URL",
       help: "Payment store that the agent should use; status warns if the agent uses another one"),
-    .flag("json", environment: .none, help: "Print JSON, one object per line"),
   ]
 
   let arguments: ParsedArguments
@@ -49,7 +65,10 @@ struct CommandContext: Sendable {
 
   init(arguments: ParsedArguments) {
     self.arguments = arguments
-    console = Console(printsJSON: arguments.isSet("json"))
+    console = Console(
+      printsJSON: arguments.isSet("json"), isQuiet: arguments.isSet("quiet"),
+      isVerbose: arguments.isSet("verbose"),
+      color: arguments.value("color").flatMap(ColorChoice.init(rawValue:)) ?? .auto)
   }
 
   var server: String { arguments.value("server") ?? Self.defaultServer }
@@ -57,29 +76,53 @@ struct CommandContext: Sendable {
   /// Refuses values of the common options that no command could use, also where this one does not.
   func check() throws(UsageError) {
     _ = try patience()
+    _ = try timeout()
+    if let color = arguments.value("color"), ColorChoice(rawValue: color) == nil {
+      throw UsageError("--color takes auto, always or never, not '\(color)'")
+    }
+    if arguments.isSet("quiet"), arguments.isSet("verbose") {
+      throw UsageError("--quiet and --verbose exclude each other")
+    }
     if arguments.value("agent-socket")?.isEmpty == true {
       throw UsageError("--agent-socket takes the path of a socket")
     }
   }
 
   private func patience() throws(UsageError) -> Duration {
-    let text = arguments.value("patience") ?? Self.defaultPatience
-    guard let limit = ConfigurationDuration(text)?.duration else {
-      throw UsageError("--patience takes a duration such as 90s or 5m, not '\(text)'")
+    try duration("patience") ?? .seconds(60)
+  }
+
+  /// How long a command waits for the agent's work; nil for no bound.
+  func timeout() throws(UsageError) -> Duration? {
+    guard let limit = try duration("timeout") else { return nil }
+    guard limit >= .seconds(1), limit <= .seconds(604_800) else {
+      throw UsageError("--timeout takes 1 s to 7 days")
     }
     return limit
   }
 
+  private func duration(_ option: String) throws(UsageError) -> Duration? {
+    guard let text = arguments.value(option) else { return nil }
+    guard let duration = ConfigurationDuration(text)?.duration else {
+      throw UsageError("--\(option) takes a duration such as 90s or 5m, not '\(text)'")
+    }
+    return duration
+  }
+
   var agentSocket: String { arguments.value("agent-socket") ?? AgentClient.defaultSocketPath }
 
-  func agent() throws -> AgentClient { try AgentClient(socketPath: agentSocket) }
+  func agent() throws -> AgentClient {
+    var client = try AgentClient(socketPath: agentSocket)
+    client.observer = console.observer
+    return client
+  }
 
   /// A client for commands that change something at the server: while the server does not answer, it retries for as long as
   /// `--patience` says, and says so once on standard error.
   func patientClient() throws -> OperatorClient {
     var client = try operatorClient()
     let limit = try patience()
-    let (server, on:console) = (server, on: console)
+    let (server, console) = (server, console)
     client.unavailabilityRetry = UnavailabilityRetry(limit: limit) { error in
       let cause = if case .unreachable(let cause) = error { cause.message } else { error.description }
       console.note(
@@ -94,9 +137,11 @@ struct CommandContext: Sendable {
       throw UsageError(
         "--server takes an address such as \(Self.defaultServer), not '\(server)'")
     }
-    return try OperatorClient(
+    var client = try OperatorClient(
       server: server, key: arguments.value("operator-key"),
       certificateAuthorityFile: arguments.value("ca-file"))
+    client.observer = console.observer
+    return client
   }
 
   /// The operand at `index`, from 0. Throws without one.

@@ -6,15 +6,18 @@ import PullboxKit
 import ServiceRuntime
 import SystemCalls
 
-/// How a command failed: its exit code, and a message of one line (more for several faults) that also says what to do.
+/// How a command failed: its exit code, and a message of one line that also says what to do.
 struct CommandFailure: Error {
   var exitCode: ExitCode
   /// The message, without the program's name; empty if the command has printed everything.
   var message: String
+  /// Lines below the message, such as the faults that it speaks of.
+  var details: [String] = []
 
-  init(_ exitCode: ExitCode, _ message: String) {
+  init(_ exitCode: ExitCode, _ message: String, details: [String] = []) {
     self.exitCode = exitCode
     self.message = message
+    self.details = details.map { "  \($0)" }
   }
 
   init(_ error: any Error, context: CommandContext, peer: CommandPeer) {
@@ -28,7 +31,7 @@ struct CommandFailure: Error {
     case let error as APICallError:
       self.init(ExitCode(error), Self.text(error, server: server, agentSocket: agentSocket, peer: peer))
     case let error as PackageValidationError:
-      self.init(ExitCode(error), "the package is refused:\n" + Self.indented(error.faults.map(\.description)))
+      self.init(ExitCode(error), "the package is refused:", details: error.faults.map(\.description))
     case let error as SystemError:
       self.init(error.isOutOfSpace ? .noSpace : .failed, error.description)
     case is CancellationError: self.init(.failed, "interrupted")
@@ -40,6 +43,12 @@ struct CommandFailure: Error {
     _ error: APICallError, server: String, agentSocket: String, peer: CommandPeer
   ) -> String {
     switch (error, peer) {
+    case (.unreachable, .agent) where AgentSocketAccess.isDenied(agentSocket):
+      "this user may not open the agent's socket \(agentSocket)"
+        + (AgentSocketAccess.group(of: agentSocket).map { "; members of the group \($0) may" } ?? "")
+    case (.unreachable, .agent) where AgentSocketAccess.isMissing(agentSocket):
+      "there is no agent's socket at \(agentSocket); start pullbox-agent, or name its socket with "
+        + "--agent-socket or PULLBOX_AGENT_SOCKET"
     case (.unreachable(let cause), .agent):
       "no agent answers at \(agentSocket) (\(cause.message)); start pullbox-agent, or name its socket with "
         + "--agent-socket or PULLBOX_AGENT_SOCKET"
@@ -55,8 +64,8 @@ struct CommandFailure: Error {
       "\(problem); the server keeps what was sent; repeat the command when the server has room"
     case (.problem(let problem), _):
       problem.description + (problem.retryAfterSeconds.map { "; try again in \($0) s" } ?? "")
-    case (.unexpectedResponse, .agent): "\(agentSocket) gave \(error)"
-    case (.unexpectedResponse, _): "\(server) gave \(error)"
+    case (.unexpectedResponse, .agent): "\(agentSocket): \(error)"
+    case (.unexpectedResponse, _): "\(server): \(error)"
     }
   }
 
@@ -68,10 +77,6 @@ struct CommandFailure: Error {
     case .certificateNotPinned: "certificate-not-pinned"
     default: "certificate-not-trusted"
     }
-  }
-
-  static func indented(_ lines: [String]) -> String {
-    lines.map { "  \($0)" }.joined(separator: "\n")
   }
 }
 

@@ -13,6 +13,9 @@ struct KillPoint: Sendable {
     case changes = "srutmwblcp"
     /// Every read of a file as well.
     case calls = "srutmwblcpi"
+    case reads = "i"
+    case writes = "w"
+    case syncs = "s"
   }
 
   struct Failure: Error, CustomStringConvertible {
@@ -47,6 +50,17 @@ struct KillPoint: Sendable {
     environment["KILLPOINT_ERRNO"] = error.map { String($0) }
     return environment
   }
+
+  /// For a process whose steps of these kinds take so much longer, from ``arm()`` on.
+  func environment(delaying kinds: Kinds, byMilliseconds delay: Int) -> [String: String] {
+    [
+      "LD_PRELOAD": library, "KILLPOINT_ARMED": armed, "KILLPOINT_DELAY": String(delay), "KILLPOINT_LOG": log,
+      "KILLPOINT_KINDS": kinds.rawValue,
+    ]
+  }
+
+  /// How many steps were counted so far.
+  var count: Int { (try? Executables.text(log))?.split(separator: "\n").count ?? 0 }
 
   func arm() throws {
     try Data().write(to: URL(filePath: armed))

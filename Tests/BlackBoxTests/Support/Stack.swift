@@ -85,9 +85,9 @@ actor Stack {
   // MARK: Starting and stopping
 
   /// Starts a part that does not run, with the state it had. `environment` is added to that of the server or the agent;
-  /// `state` is the agent's directory, for a device other than the first.
+  /// `state` is the agent's directory, for a device other than the first, or the server's, for one that was restored.
   func start(
-    _ part: Part, environment: [String: String] = [:], state: String = "agent"
+    _ part: Part, environment: [String: String] = [:], state: String? = nil
   ) async throws {
     switch part {
     case .store:
@@ -104,7 +104,8 @@ actor Stack {
       let daemon = try await Daemon.start(
         "pullbox-server",
         [
-          "--listen", "127.0.0.1:0", "--state", directory.path("server"), "--store-url", storeProxy.url,
+          "--listen", "127.0.0.1:0", "--state", directory.path(state ?? "server"), "--store-url",
+          storeProxy.url,
           "--store-credential", storeCredential, "--operator-key", operatorKey, "--ticket-lifetime",
           options.ticketLifetime,
         ], name: part.rawValue, in: directory, environment: environment)
@@ -115,7 +116,7 @@ actor Stack {
       daemons[part] = try await Daemon.start(
         "pullbox-agent",
         [
-          "--state", directory.path(state), "--server", serverProxy.url, "--store", storeProxy.url,
+          "--state", directory.path(state ?? "agent"), "--server", serverProxy.url, "--store", storeProxy.url,
           "--account-token-file", token.path, "--socket", agentSocket, "--poll-interval", "1",
         ], name: part.rawValue, in: directory, environment: environment)
     }

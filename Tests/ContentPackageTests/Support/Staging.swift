@@ -35,11 +35,9 @@ struct Staging {
   /// Fetches what is missing, places it, and answers where the files differ from the source.
   func finish() throws -> [String] {
     var area = try open()
-    for run in area.pieces.missingRuns {
-      for index in run { try area.write(try sample.verifiedPiece(index)) }
-    }
-    let placed = try area.finish().place(at: placePath)
-    return try differences(in: placed.path)
+    for index in area.pieces.missing { try area.write(try sample.verifiedPiece(index)) }
+    try area.finish().place(at: placePath)
+    return try differences(in: placePath)
   }
 
   /// The sample's files that are not in `path` as they were packed, and anything else that is there.
@@ -68,5 +66,18 @@ func permutations(_ elements: [Int]) -> [[Int]] {
     var rest = elements
     let first = rest.remove(at: index)
     return permutations(rest).map { [first] + $0 }
+  }
+}
+
+extension PieceMap {
+  var missing: [Int] { (0..<layout.count).filter { !isVerified($0) } }
+  var present: [Int] { (0..<layout.count).filter { isVerified($0) } }
+}
+
+extension Manifest {
+  /// The files at `path` that are not the manifest's.
+  func faults(at path: String) throws -> [String] {
+    try ContentCheck(self, at: path).run(.everything, now: Timestamp(millisecondsSinceEpoch: 0)).faults.map(
+      \.path)
   }
 }

@@ -116,7 +116,7 @@ import Testing
       }
       // The files are placed; put the records back to what they were before the rename.
       let database = try AgentDatabase(path: harness.directory.path("state/agent.sqlite"))
-      var record = try #require(try database.downloads().first)
+      var record = try #require(try database.allDownloads().first)
       record.machine = DownloadMachine(phase: .content)
       record.placedAt = nil
       record.contentPath = nil
@@ -205,6 +205,27 @@ import Testing
     #expect(try harness.placed(package))
     #expect(server.state.current.wrongTimes == 1)
     #expect(server.state.current.asked.count { $0 == "POST /v1/grants" } == 1)
+  }
+
+  @Test("what a device has learned of the server's clock outlives the agent") func keptClock() async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    server.change {
+      $0.clockOffset = .seconds(86_400)
+      $0.isStoreUp = false
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try server.queuePurchase()
+      try await harness.run(server: url) { agent in
+        _ = try await agent.transaction("waiting-for-server")
+        while server.state.current.wrongTimes == 0 { await Task.yield() }
+        while try await agent.transactions.database.serverClockOffset() == .zero { await Task.yield() }
+      }
+      server.change { $0.isStoreUp = true }
+      try await harness.run(server: url) { agent in try await agent.finished(["2000000000000001"]) }
+    }
+    #expect(server.state.current.wrongTimes == 1)
   }
 
   @Test("a store that cannot be asked is waited for; a refusal stays until the user asks again")

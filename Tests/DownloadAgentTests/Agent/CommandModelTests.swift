@@ -34,8 +34,10 @@ private struct Model: Sendable {
 @Suite(.serialized, .timeLimit(.minutes(10))) struct CommandModelTests {
   private static let commands = ["pause", "resume", "cancel", "priority", "remove"]
 
-  @Test("500 random commands against 20 downloads, through three restarts, leave what the model says")
-  func commands() async throws {
+  @Test(
+    "500 random commands against 20 downloads, through three ends of the agent, leave what the model says",
+    arguments: [AgentHarness.End.terminated, .killed])
+  func commands(end: AgentHarness.End) async throws {
     let package = try (0..<20).map {
       try FixturePackage.file(length: 1500, product: "issue\($0).x", seed: UInt64($0) + 1)
     }
@@ -51,8 +53,10 @@ private struct Model: Sendable {
         try server.queuePurchase(name, transaction: "\(2_000_000_000_000_001 + number)")
       }
       for round in 0..<4 {
-        try await harness.run(server: url) { agent in
-          for name in names { try await agent.isKnown(name) }
+        try await harness.run(until: end, server: url) {
+          while try await Set(harness.downloads().map(\.product.description)) != Set(names) {
+            try await Task.sleep(for: .milliseconds(20))
+          }
           var identifiers: [String: DownloadIdentifier] = [:]
           for status in try await harness.downloads() {
             identifiers[status.product.description] = status.id
@@ -112,12 +116,5 @@ private struct Model: Sendable {
     case .cancelled: status.state == .cancelled && status.bytesVerified == .zero
     case nil: false
     }
-  }
-}
-
-extension AgentService {
-  /// Until there is a download of the product.
-  fileprivate func isKnown(_ product: String) async throws {
-    _ = try await firstDownload { $0.product.description == product }
   }
 }

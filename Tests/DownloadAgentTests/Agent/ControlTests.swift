@@ -33,6 +33,65 @@ import Testing
     }
   }
 
+  @Test("a relative path of the socket is told as an absolute one (D15)") func relativeSocket() async throws {
+    let harness = try AgentHarness()
+    let here = try FileSystem.realPath(".")
+    let up = here.split(separator: "/").map { _ in ".." }.joined(separator: "/")
+    let path = up + harness.directory.path("r.sock")
+    let server = FakeServer()
+    try await server.open { url in
+      try await harness.run(server: url, configure: { $0.socket = path }) { agent in
+        #expect(agent.boundAddresses.allSatisfy { $0.hasSuffix("\(here)/\(path)") })
+        let status = try FileSystem.status(of: harness.directory.path("r.sock"))
+        #expect(status != nil)
+      }
+    }
+  }
+
+  @Test("the page of metrics has the downloads, the library and whether the services answer") func metrics()
+    async throws
+  {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        try server.queuePurchase()
+        _ = try await agent.transaction("finished")
+        let answer = try await harness.ask("GET", "/metrics")
+        #expect(answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8")
+        let samples = try PrometheusPage(String(decoding: answer.body, as: UTF8.self)).samples
+        #expect(samples["pullbox_agent_downloads{state=\"finished\"}"] == 1)
+        #expect(samples["pullbox_agent_downloads{state=\"failed\"}"] == 0)
+        #expect(samples["pullbox_agent_library_items{state=\"present\"}"] == 1)
+        #expect((samples["pullbox_agent_library_bytes"] ?? 0) >= 1000)
+        #expect(samples["pullbox_agent_library_online"] == 1)
+        #expect(samples["pullbox_agent_unfinished_transactions"] == 0)
+        #expect(samples["pullbox_agent_peer_up{peer=\"server\"}"] == 1)
+        #expect((samples["pullbox_filesystem_free_bytes{directory=\"library\"}"] ?? 0) > 0)
+        #expect((samples["process_resident_memory_bytes"] ?? 0) > 1_000_000)
+        #expect(samples["pullbox_metrics_unreadable"] == 0)
+      }
+    }
+  }
+
+  @Test("an address for monitoring has metrics and health, and none of the control interface")
+  func monitoring()
+    async throws
+  {
+    let harness = try AgentHarness()
+    try await harness.run(server: "http://127.0.0.1:9", configure: { $0.metricsListen = "127.0.0.1:0" }) {
+      agent in
+      let address = try #require(agent.monitoringAddresses.first)
+      let client = try HTTPClient()
+      defer { client.shutDown() }
+      for (path, status) in [("/metrics", 200), ("/healthz", 200), ("/v1/status", 404), ("/v1/events", 404)] {
+        let answer = try await client.send(ClientRequest(method: "GET", url: "http://\(address)\(path)"))
+        #expect(answer.status == status, "\(path)")
+      }
+    }
+  }
+
   @Test("what the store refuses to sell comes through") func refusedPurchase() async throws {
     let server = FakeServer()
     server.change { $0.refusals["POST /store/v1/purchases"] = [Problem(.productUnknown)] }

@@ -1,7 +1,11 @@
+import Commerce
+import ContentPackage
 import CoreTypes
+import Foundation
 import Glibc
 import PullboxAPI
 import PullboxTesting
+import ServiceRuntime
 import SystemCalls
 import Testing
 
@@ -14,10 +18,13 @@ import Testing
   ) async throws -> FakeServer {
     let server = FakeServer([package])
     server.change { $0.contentFaults = faults }
+    try server.queuePurchase()
     let status = try await server.open { url in
-      try await harness.run(server: url) { agent in
-        try server.queuePurchase()
-        return try await agent.ended()
+      do {
+        return try await harness.run(server: url) { agent in try await agent.ended() }
+      } catch is SystemError {
+        // It could not start; a service manager tries again.
+        return try await harness.run(server: url) { agent in try await agent.ended() }
       }
     }
     #expect(status.state == .finished, "\(status.reason)")
@@ -65,8 +72,102 @@ import Testing
     #expect((0...4 * 5000).contains(sent - package.bytes.count))
   }
 
+  /// What an agent does to a disk of its own while one of its calls fails.
+  private final class Attempt: Sendable {
+    let package: FixturePackage
+    let server: FakeServer
+    let harness: AgentHarness
+    let disk: SmallDisk
+    /// The least that was free before any call.
+    let leastFree: Locked<ByteCount>
+    static let reserve = ByteCount.mebibytes(8)
+
+    init(_ package: FixturePackage) throws {
+      self.package = package
+      server = FakeServer([package])
+      harness = try AgentHarness()
+      let length = package.files.values.reduce(0) { $0 + $1.count }
+      // Little more than what the content takes.
+      disk = try SmallDisk(Self.reserve + ByteCount(length) + .mebibytes(4))
+      leastFree = Locked(.gibibytes(1))
+      let root = disk.directory.path
+      harness.operations.answer { [leastFree] _, _ in
+        if let free = try? FileSystem.freeSpace(at: root) { leastFree.withLock { $0 = min($0, free) } }
+        return nil
+      }
+      try server.queuePurchase()
+    }
+
+    /// A start that fails is repeated, as a service manager does.
+    func run(_ body: @escaping @Sendable (AgentService) async throws -> Void) async throws {
+      let library = disk.path("library")
+      try await server.open { url in
+        for _ in 0..<2 {
+          do {
+            return try await harness.run(
+              server: url,
+              configure: {
+                $0.library = library
+                $0.spaceReserve = ConfigurationSize(Self.reserve)
+              }, body)
+          } catch is SystemError {
+          }
+        }
+        throw CancellationError()
+      }
+    }
+
+    var isPlaced: Bool {
+      get throws {
+        let root = disk.path("library/\(package.manifest.product)/\(package.manifest.version)")
+        return try package.files.allSatisfy { path, bytes in
+          try FileSystem.read("\(root)/\(path)", upTo: .gibibytes(1)) == bytes
+        }
+      }
+    }
+  }
+
+  private static let triesAll = ProcessInfo.processInfo.environment["PULLBOX_CRASH_SWEEP"] == "all"
+
+  /// Every eighth call with one error after another; with PULLBOX_CRASH_SWEEP=all every call with every error.
   @Test(
-    "whichever call of staging fails, once, the content comes (D3, D8)",
+    "whichever file call of a delivery fails, in staging or in the library, the right files come, nothing is left, and the reserve stays free (K1, D7)",
+    .enabled(if: SmallDisk.isAvailable), arguments: [true, false])
+  func sweep(isFolder: Bool) async throws {
+    let package = isFolder ? try FixturePackage.folder() : try FixturePackage.file(length: 5 << 19)
+    let errors = [ENOSPC, EDQUOT, EIO, EROFS, EPERM]
+    var call = 0
+    var turn = 0
+    var isDone = false
+    while !isDone {
+      for number in Self.triesAll ? errors : [errors[turn % errors.count]] {
+        let attempt = try Attempt(package)
+        attempt.harness.operations.fail(call: call, number: number)
+        try await attempt.run { agent in try await agent.finished(["2000000000000001"]) }
+        let steps = attempt.harness.operations.steps
+        guard call < steps.count else {
+          isDone = true
+          break
+        }
+        let what: Comment = "\(steps[call]), call \(call), errno \(number)"
+        #expect(try attempt.isPlaced, what)
+        #expect(attempt.leastFree.current >= Attempt.reserve, what)
+        // What was on its way when the call failed, or was not saved by it, comes once more.
+        #expect(attempt.server.timesSent(package).allSatisfy { $0 <= 2 }, what)
+        try await attempt.run { _ in }
+        for folder in [".staging", ".trash"]
+        where try FileSystem.status(of: attempt.disk.path("library/\(folder)")) != nil {
+          #expect(try FileSystem.list(attempt.disk.path("library/\(folder)")).isEmpty, what)
+        }
+      }
+      turn += 1
+      call += Self.triesAll ? 1 : 8
+    }
+    #expect(call > 100)
+  }
+
+  @Test(
+    "whichever call of staging or the library fails, once, the content comes (D3, D8)",
     arguments: [ENOSPC, EDQUOT, EIO, EROFS, EPERM])
   func everyKind(number: Int32) async throws {
     for call in FileCall.allCases {

@@ -2,6 +2,7 @@ import Commerce
 import ContentPackage
 import CoreTypes
 import Crypto
+import Database
 import HTTPClient
 import PullboxAPI
 import PullboxTesting
@@ -109,6 +110,36 @@ import Testing
       try await harness.run(server: url) { agent in _ = try await agent.transaction("finished") }
     }
     #expect(try harness.placed(package))
+  }
+
+  @Test("what a failed download has staged goes once it is old, and not before (R17)", arguments: [6, 8])
+  func oldStaging(days: Int64) async throws {
+    let package = try FixturePackage.file(length: 4 * Self.mebibyte)
+    let server = FakeServer([package])
+    server.change { $0.contentFaults = [.cut(after: 2 * Self.mebibyte), .problem(.entitlementRevoked)] }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try server.queuePurchase()
+      try await harness.run(server: url) { agent in _ = try await agent.download(.failed) }
+      server.change { $0.refusals["POST /v1/grants"] = [Problem(.entitlementRevoked)] }
+      #expect(try FileSystem.list("\(harness.library)/.staging").count == 1)
+      let database = try AgentDatabase(path: harness.directory.path("state/agent.sqlite"))
+      try database.database.writeBlocking(locking: [.everything]) { connection in
+        try connection.execute(
+          "UPDATE content_jobs SET failed_at = failed_at - ?", [.integer(days * 86_400_000)])
+      }
+      database.close()
+      try await harness.run(server: url) { agent in
+        let kept = try await agent.download(.failed)
+        if days < 7 {
+          #expect(kept.bytesVerified == .mebibytes(2))
+          #expect(try FileSystem.list("\(harness.library)/.staging").count == 1)
+        } else {
+          while try !FileSystem.list("\(harness.library)/.staging").isEmpty { await Task.yield() }
+          #expect(try await harness.downloads().map(\.bytesVerified) == [.zero])
+        }
+      }
+    }
   }
 
   @Test("a server that was restored from a backup gets its grant again when content is reported (K8)")

@@ -47,7 +47,6 @@ struct LibraryFixture {
         try FileSystem.createDirectories(FileSystem.parent(of: "\(target)/\(path)"))
         try DurableFile.write(bytes.span, to: "\(target)/\(path)")
       }
-      return try #require(try PlacedContent.find(at: target, manifest: package.manifest))
     }
   }
 
@@ -69,5 +68,12 @@ struct LibraryFixture {
     try file.read(upTo: 1, at: ByteCount(offset), into: &bytes)
     bytes[0] ^= 1
     try file.write(bytes.span, at: ByteCount(offset))
+  }
+}
+
+extension AgentDatabase {
+  /// All of them, the oldest first.
+  func allDownloads() throws -> [DownloadRecord] {
+    try downloads(in: DownloadStatus.State.allCases, before: .max, limit: .max).reversed()
   }
 }

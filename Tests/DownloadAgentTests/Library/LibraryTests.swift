@@ -75,6 +75,45 @@ import Testing
     #expect(try check.run(.changes(since: stamps), now: moment).bytesRead == ByteCount(100))
   }
 
+  @Test(
+    "what was placed just now is not read again by the download that asks for it, unless it was changed or found damaged"
+  )
+  func justPlaced() async throws {
+    let fixture = try LibraryFixture()
+    let package = try FixturePackage.file(length: 1 << 20)
+    try await fixture.place(package)
+    let record = try #require(try fixture.database.libraryRecords().first)
+    #expect(try await fixture.library.check(record, everything: false).bytesRead == .zero)
+    #expect(try await fixture.library.check(record, everything: true).bytesRead == .mebibytes(1))
+
+    try fixture.flip(fixture.path(package, "issue.pdf"), at: 5)
+    #expect(try await !fixture.library.check(record, everything: true).isWhole)
+    // Not even the time of the change would tell of a medium that has lost its bytes.
+    #expect(fixture.library.placements.stamps(of: package.manifest) == nil)
+    #expect(try await fixture.held(package) == nil)
+  }
+
+  @Test("what is placed as a second name of a file that has changed is not recorded")
+  func linked() async throws {
+    let fixture = try LibraryFixture()
+    let package = try FixturePackage.file(length: 1000)
+    let other = fixture.directory.path("other.pdf")
+    try DurableFile.write(package.bytes.span, to: other)
+    try fixture.flip(other, at: 5)
+    func place() async throws {
+      _ = try await fixture.library.place(package.manifest, at: LibraryFixture.now) { target in
+        try FileSystem.createDirectories(target)
+        try FileSystem.link(other, to: "\(target)/issue.pdf")
+      }
+    }
+    let failure = await #expect(throws: StepFailure.self) { try await place() }
+    #expect(failure?.reason == .storageFailure)
+    #expect(try fixture.database.libraryRecords().isEmpty)
+    try fixture.flip(other, at: 5)
+    try await place()
+    #expect(try await fixture.held(package) != nil)
+  }
+
   @Test("content that was removed by another program is not held, and stays known as damaged")
   func vanished() async throws {
     let fixture = try LibraryFixture()

@@ -22,13 +22,13 @@ import Testing
     let volume = Ledger.Volume(free: .mebibytes(160), removable: .mebibytes(7))
     #expect(ledger.admit("a", needing: need(100), in: volume) == nil)
     #expect(
-      ledger.admit("b", needing: need(100), in: volume)
+      ledger.admit("b", needing: need(100), in: volume)?.shortage
         == SpaceShortage(
           needed: .mebibytes(100), free: .mebibytes(60), reserve: .mebibytes(32), removable: .mebibytes(7)))
     // 40 MiB of a are written: the file system has less, a's promise too.
     ledger.setPromise(to: "a", .mebibytes(60))
     let later = Ledger.Volume(free: .mebibytes(120))
-    #expect(ledger.admit("b", needing: need(100), in: later)?.free == .mebibytes(60))
+    #expect(ledger.admit("b", needing: need(100), in: later)?.shortage.free == .mebibytes(60))
     #expect(ledger.admit("c", needing: need(28), in: later) == nil)
     ledger.release("a")
     ledger.release("c")
@@ -40,7 +40,7 @@ import Testing
     var ledger = Ledger(reserve: .mebibytes(32))
     let volume = Ledger.Volume(free: .mebibytes(148))
     #expect(ledger.admit("a", needing: need(100, spool: 16), in: volume) == nil)
-    #expect(ledger.admit("a", needing: need(100, spool: 17), in: volume)?.needed == .mebibytes(117))
+    #expect(ledger.admit("a", needing: need(100, spool: 17), in: volume)?.shortage.needed == .mebibytes(117))
     #expect(ledger.promises.isEmpty)
     let less = Ledger.Volume(free: .mebibytes(148) - ByteCount(1))
     #expect(ledger.admit("a", needing: need(100, spool: 16), in: less) != nil)
@@ -63,6 +63,37 @@ import Testing
     #expect(ledger.admit("a", needing: need(60), in: volume) == nil)
     #expect(ledger.admit("b", needing: need(51), in: volume) != nil)
     #expect(ledger.admit("b", needing: need(50), in: volume) == nil)
+  }
+
+  @Test("the numbers are those of the bound that lacks most, the file system or the quota")
+  func bounds() throws {
+    let ledger = Ledger(reserve: .mebibytes(32), quota: .mebibytes(200))
+    let small = Ledger.Volume(free: .mebibytes(100), used: .mebibytes(120), removable: .mebibytes(9))
+    // 68 MiB of the disk may be used, 80 MiB of the quota.
+    let onDisk = try #require(ledger.shortage(of: need(90), in: small))
+    #expect(
+      onDisk.shortage
+        == SpaceShortage(
+          needed: .mebibytes(90), free: .mebibytes(100), reserve: .mebibytes(32), removable: .mebibytes(9)))
+    #expect(onDisk.missing == .mebibytes(22) && onDisk.description.contains("100.0 MiB are free"))
+    let large = Ledger.Volume(free: .gibibytes(1), used: .mebibytes(120), removable: .mebibytes(9))
+    let inQuota = try #require(ledger.shortage(of: need(90), in: large))
+    #expect(
+      inQuota.shortage
+        == SpaceShortage(
+          needed: .mebibytes(90), free: .mebibytes(80), reserve: .zero, removable: .mebibytes(9),
+          quota: .mebibytes(200)))
+    #expect(inQuota.missing == .mebibytes(10))
+    #expect(inQuota.description.contains("80.0 MiB of the quota of 200.0 MiB"))
+  }
+
+  @Test("a quota that was lowered below what is placed lacks all of it, and nothing is said to be left")
+  func lowered() throws {
+    let ledger = Ledger(reserve: .mebibytes(32), quota: .mebibytes(50))
+    let volume = Ledger.Volume(free: .gibibytes(1), used: .mebibytes(120))
+    let error = try #require(ledger.shortage(of: need(10), in: volume))
+    #expect(error.shortage.free == .zero && error.shortage.quota == .mebibytes(50))
+    #expect(error.missing == .mebibytes(80))
   }
 
   @Test("a job that was not admitted has no promise to change")
@@ -125,14 +156,50 @@ import Testing
       try space.admit(try job("b"), needing: .init(unpacked: .mebibytes(10)), allocating: true)
     }
     for written in 1...40 {
-      try reservation.spend(.mebibytes(1))
-      let file = try FileDescriptor.open(disk.path("library/page\(written)"), .readWrite, options: .create)
-      try file.write([UInt8](repeating: 1, count: 1 << 20).span, at: .zero)
+      try reservation.spend(.mebibytes(1)) {
+        let file = try FileDescriptor.open(
+          disk.path("library/page\(written)"), .readWrite, options: .create)
+        try file.write([UInt8](repeating: 1, count: 1 << 20).span, at: .zero)
+      }
       #expect(try FileSystem.freeSpace(at: disk.path("")) >= .mebibytes(16), "\(written)")
     }
     #expect(try FileSystem.status(of: "\(fixture.paths.staging)/a.reserved")?.length == .zero)
     reservation.release()
     #expect(try FileSystem.status(of: "\(fixture.paths.staging)/a.reserved") == nil)
+  }
+
+  @Test("what is spent stays promised until it is written, so that no other job is promised it meanwhile")
+  func spentAndNotWritten() throws {
+    let fixture = try LibraryFixture(reserve: .zero, quota: .mebibytes(5))
+    let space = fixture.library.space
+    let reservation = try space.admit(
+      try job("a"), needing: .init(unpacked: .mebibytes(4)), allocating: false)
+    let need = SpaceNeed(unpacked: .mebibytes(2))
+    let missing = try reservation.spend(.mebibytes(4)) {
+      try space.shortage(of: need, for: try job("b"))?.missing
+    }
+    #expect(missing == .mebibytes(1))
+    // Nothing was written, and the file system does not count it.
+    #expect(try space.shortage(of: need, for: try job("b")) == nil)
+  }
+
+  @Test("content counts against the quota on its whole way from staging to its record")
+  func contentOnItsWay() async throws {
+    let fixture = try LibraryFixture(reserve: .zero, quota: .mebibytes(5))
+    let space = fixture.library.space
+    let package = try FixturePackage.file(length: 4 << 20)
+    let need = SpaceNeed(unpacked: .mebibytes(2))
+    let other = try job("b")
+    let smaller = SpaceNeed(unpacked: ByteCount(512 << 10))
+    try await space.whilePlacing(package.manifest, for: try job("a")) {
+      let missing = try space.shortage(of: need, for: other)?.missing
+      #expect(missing == .mebibytes(1))
+      try await fixture.place(package)
+      // Once it has a record it counts as that alone.
+      let shortage = try space.shortage(of: smaller, for: other)
+      #expect(shortage == nil)
+    }
+    #expect(try space.shortage(of: need, for: other) != nil)
   }
 
   @Test("where nothing can be allocated the promise alone keeps room from others")
@@ -158,7 +225,7 @@ import Testing
     first?.release()
     let second = try space.admit(
       try job("a"), needing: .init(unpacked: free - .mebibytes(1024)), allocating: false)
-    try first?.spend(.mebibytes(1))
+    try first?.spend(.mebibytes(1)) {}
     first?.release()
     first = nil
     let need = SpaceNeed(unpacked: .mebibytes(2048))
@@ -179,7 +246,7 @@ import Testing
     let error = #expect(throws: InsufficientSpaceError.self) {
       try space.admit(try job("b"), needing: .init(unpacked: .mebibytes(2)), allocating: true)
     }
-    #expect(error?.shortage.needed == .mebibytes(2))
+    #expect(error?.shortage.needed == .mebibytes(2) && error?.shortage.quota == .mebibytes(4))
     #expect((error?.shortage.free ?? .zero) <= .mebibytes(1))
     #expect((error?.shortage.removable ?? .zero) >= .mebibytes(2))
     first.release()

@@ -29,7 +29,7 @@ private enum Everything {
 
   static let events: [Event] =
     [
-      .started, .manifestVerified, .transferCompleted, .placed, .contentLost,
+      .started, .manifestVerified, .transferCompleted, .placed, .contentLost(.mebibytes(9)),
       failed(.retry(.connectionLost), madeProgress: false),
       failed(.retry(.connectionLost), madeProgress: true),
       failed(.permanent(.integrity), madeProgress: false),
@@ -111,7 +111,7 @@ private enum Everything {
         var next = machine
         _ = next.handle(.held(condition))
         let actions = next.handle(.released(condition))
-        #expect(next.phase == machine.phase && next.failures == machine.failures && next.holds.isEmpty)
+        #expect(next.phase == machine.phase && next.history == machine.history && next.holds.isEmpty)
         #expect((next.state == .waiting) == actions.contains(.reschedule))
         if machine.state != .active { #expect(next == machine) }
       }
@@ -135,7 +135,7 @@ private enum Everything {
   }
 
   @Test("an abandoned job that is wanted again begins again") func wantedAgain() {
-    var machine = ContentJobMachine(phase: .transfer, state: .abandoned, failures: 3)
+    var machine = ContentJobMachine(phase: .transfer, state: .abandoned, history: FailureHistory(failures: 3))
     #expect(machine.handle(.termsRenewed(isSameManifest: true)) == [.reschedule])
     #expect(machine == ContentJobMachine())
   }
@@ -148,6 +148,39 @@ private enum Everything {
     ]
     for (event, actions) in way { #expect(machine.handle(event) == actions) }
     #expect(machine.state == .finished)
+  }
+
+  @Test("content that the disk does not keep is fetched ever later, and not for ever") func losses() {
+    var machine = ContentJobMachine()
+    for count in 1..<FailureHistory.maximumLosses {
+      for event in [.started, .manifestVerified, .transferCompleted] as [Event] { _ = machine.handle(event) }
+      let actions = machine.handle(.contentLost(.mebibytes(1)))
+      #expect(actions == [.scheduleRetry(failures: count, notBefore: nil), .reschedule])
+      #expect(machine.state == .waiting && machine.phase == .manifest && machine.reason == .storageFailure)
+    }
+    for event in [.started, .manifestVerified, .transferCompleted] as [Event] { _ = machine.handle(event) }
+    #expect(machine.handle(.contentLost(.mebibytes(1))) == [.notifyDownloads, .reschedule])
+    #expect(machine.state == .failed && machine.reason == .wasteful && machine.history.cause != nil)
+    _ = machine.handle(.termsRenewed(isSameManifest: true))
+    #expect(machine.history == FailureHistory() && machine.budget == ContentJobBudget())
+  }
+
+  @Test("a large package that the disk does not keep is not fetched more often than the budget has it")
+  func lossOfLargePackage() {
+    var machine = ContentJobMachine()
+    for count in 1...3 {
+      for event in [.started, .manifestVerified, .transferCompleted] as [Event] { _ = machine.handle(event) }
+      _ = machine.handle(.contentLost(.gibibytes(1)))
+      #expect((machine.state == .failed) == (count == 3))
+    }
+    #expect(machine.reason == .wasteful)
+  }
+
+  @Test("a manifest that is gone costs no content, and what was staged stays known") func manifestLost() {
+    var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring)
+    #expect(
+      machine.handle(.contentLost(.zero)) == [.scheduleRetry(failures: 1, notBefore: nil), .reschedule])
+    #expect(machine.history.losses == 0 && machine.budget == ContentJobBudget())
   }
 
   @Test("an expired ticket is renewed and the same phase goes on") func renewing() {
@@ -188,7 +221,7 @@ private enum Everything {
       _ = machine.handle(.started)
     }
     _ = machine.handle(.transferCompleted)
-    #expect(machine.failures == 0)
+    #expect(machine.history.failures == 0)
   }
 
   @Test("lost connections never fail a job, and one odd answer among them does not (K2)") func oddAnswer() {
@@ -289,7 +322,7 @@ private enum Everything {
     let failure = StepFailure.retry(.serverUnavailable, problem: Problem(.unavailable), cause: "503")
     _ = machine.handle(.stepFailed(failure, effort(), length: length))
     #expect(machine.state == .failed && machine.reason == .wasteful)
-    #expect(machine.problem == nil && machine.cause == "503")
+    #expect(machine.history.problem == nil && machine.history.cause == "503")
   }
 
   @Test("what arrives and is verified later was not in vain") func late() {

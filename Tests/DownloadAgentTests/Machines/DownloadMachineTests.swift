@@ -30,7 +30,7 @@ private enum Everything {
   static var refused: DownloadMachine {
     DownloadMachine(
       phase: .content, state: .failed, reason: StatusReason(rawValue: "entitlement-revoked"),
-      problem: Problem(.entitlementRevoked))
+      history: FailureHistory(problem: Problem(.entitlementRevoked)))
   }
   static var checking: DownloadMachine {
     var machine = refused
@@ -167,7 +167,7 @@ private enum Everything {
       var next = machine
       _ = next.handle(.restored)
       if machine.state == .waiting || machine.state == .active {
-        #expect(next.isReady && next.phase == machine.phase && next.failures == machine.failures)
+        #expect(next.isReady && next.phase == machine.phase && next.history == machine.history)
       } else {
         #expect(next == machine)
       }
@@ -194,7 +194,7 @@ private enum Everything {
       _ = machine.handle(.started)
     }
     _ = machine.handle(.contentHeld)
-    #expect(machine.failures == 0)
+    #expect(machine.history.failures == 0)
   }
 
   @Test("a grant that the server forgot is asked for anew, ever later while it does not help (R3)")
@@ -229,10 +229,10 @@ private enum Everything {
     // A service that is away says nothing about the refusal.
     _ = machine.handle(.started)
     _ = machine.handle(.stepFailed(.retry(.serverUnreachable)))
-    #expect(machine.reason.rawValue == "entitlement-revoked" && machine.problem != nil)
+    #expect(machine.reason.rawValue == "entitlement-revoked" && machine.history.problem != nil)
     _ = machine.handle(.started)
     #expect(machine.handle(.granted) == [.run(.content), .notifyTransaction])
-    #expect(machine.state == .active && machine.problem == nil)
+    #expect(machine.state == .active && machine.history.problem == nil)
   }
 
   @Test("what failed asks for a new grant when it is resumed, whatever phase it failed in (K6)")
@@ -272,21 +272,34 @@ private enum Everything {
       let later: [Action] = [.scheduleRetry(failures: count, notBefore: nil), .reschedule]
       _ = missing.handle(.contentReady)
       #expect(missing.handle(.contentMissing) == later)
-      #expect(missing.reason == .storageFailure && missing.cause == cause && missing.phase == .content)
+      #expect(
+        missing.reason == .storageFailure && missing.history.cause == cause && missing.phase == .content)
       _ = missing.handle(.started)
       #expect(missing.handle(.contentMissing) == [.joinJob, .reschedule])
       for event in [.contentReady, .contentHeld] as [Event] { _ = lost.handle(event) }
       #expect(lost.handle(.contentLost) == later)
-      #expect(lost.reason == .storageFailure && lost.cause == cause && lost.phase == .grant)
+      #expect(lost.reason == .storageFailure && lost.history.cause == cause && lost.phase == .grant)
       for event in [.started, .granted, .contentMissing] as [Event] { _ = lost.handle(event) }
     }
+  }
+
+  @Test("content that is lost time and again fails in the end, until it is resumed") func hopeless() {
+    var machine = Everything.awaitingJob
+    for _ in 1...FailureHistory.maximumLosses {
+      for event in [.contentReady, .contentHeld] as [Event] { _ = machine.handle(event) }
+      _ = machine.handle(.contentLost)
+      for event in [.started, .granted, .contentMissing] as [Event] { _ = machine.handle(event) }
+    }
+    #expect(machine.state == .failed && machine.reason == .wasteful && !machine.isChecked)
+    _ = machine.handle(.resumeRequested)
+    #expect(machine.state == .waiting && machine.history == FailureHistory())
   }
 
   @Test("what was fetched for another manifest of the same content is used without a delay") func related() {
     var machine = Everything.awaitingJob
     #expect(machine.handle(.relatedContentReady) == [.run(.content)])
     #expect(machine.handle(.contentMissing) == [.joinJob, .reschedule])
-    #expect(machine.failures == 0)
+    #expect(machine.history.failures == 0)
   }
 
   @Test("what this device has judged itself is not asked about; a signature is judged again at a start")
@@ -294,7 +307,7 @@ private enum Everything {
     var machine = Everything.awaitingJob
     let rejected = StepFailure.permanent(.publisherSignature, problem: Problem(.packageRejected))
     #expect(machine.handle(.contentFailed(rejected)) == [.notifyTransaction, .reschedule])
-    #expect(!machine.isChecked && !machine.isReady && machine.problem != nil)
+    #expect(!machine.isChecked && !machine.isReady && machine.history.problem != nil)
     #expect(machine.handle(.restored) == [.notifyTransaction, .reschedule])
     #expect(machine.isReady && machine.phase == .grant)
     for reason in [StatusReason.integrity, .wasteful, .givenUp] {
@@ -346,7 +359,7 @@ private enum Everything {
     var machine = DownloadMachine(phase: .report, state: .active, reason: .reporting)
     let problem = Problem(.completionMismatch, missingStep: .digest)
     _ = machine.handle(.stepFailed(StepFailure(problem)))
-    #expect(machine.state == .failed && machine.problem == problem)
+    #expect(machine.state == .failed && machine.history.problem == problem)
     #expect(machine.reason.rawValue == "completion-mismatch")
   }
 

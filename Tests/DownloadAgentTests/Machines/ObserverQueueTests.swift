@@ -95,6 +95,34 @@ import Testing
     #expect(await next(slow) == "a 9999")
   }
 
+  @Test("one user's observers leave room for those of others (R15)") func users() throws {
+    let hub = EventHub()
+    var observers: [EventObserver] = []
+    while let observer = hub.subscribe(user: 1000) { observers.append(observer) }
+    #expect(observers.count == EventHub.maximumObserversOfUser)
+    observers.append(try #require(hub.subscribe(user: 1001)))
+    while let observer = hub.subscribe(user: nil) { observers.append(observer) }
+    #expect(observers.count == EventHub.maximumObservers && hub.subscribe(user: 1002) == nil)
+    hub.unsubscribe(observers[0])
+    #expect(hub.subscribe(user: 1000) != nil)
+  }
+
+  @Test("an observer that reads nothing while thousands of things change is let go (R14)") func deaf()
+    async throws
+  {
+    let hub = EventHub()
+    for count in 0..<10 { hub.publish(try ObserverQueueTests.download("live\(count)", 0)) }
+    let deaf = try #require(hub.subscribe())
+    for count in 0..<EventObserver.maximumSubjects {
+      hub.publish(try ObserverQueueTests.download("d\(count)", 0, .finished))
+    }
+    let reading = try #require(hub.subscribe())
+    hub.publish(try ObserverQueueTests.download("last", 0, .finished))
+    #expect(await deaf.next() == nil)
+    for _ in 0..<10 { #expect(await next(reading)?.hasPrefix("live") == true) }
+    #expect(await next(reading) == "last 0")
+  }
+
   @Test("closing ends every stream after what is queued, and new ones are refused") func closing()
     async throws
   {

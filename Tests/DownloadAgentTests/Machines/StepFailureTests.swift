@@ -57,7 +57,9 @@ import Testing
     #expect(StepFailure(problem).reason == .networkNotOpen)
     #expect(APICallError.problem(problem).isForeign)
     problem.status = 503
-    #expect(StepFailure(problem).reason == .serverUnavailable)
+    #expect(StepFailure(problem).reason == .networkNotOpen)
+    problem.status = 429
+    #expect(StepFailure(problem).reason == .tooManyRequests && !APICallError.problem(problem).isForeign)
   }
 
   @Test("a service that does not answer is tried again, and the reason names it") func unreachable() {
@@ -74,8 +76,8 @@ import Testing
     arguments: [
       (200, StatusReason.networkNotOpen), (302, .networkNotOpen), (401, .networkNotOpen),
       (403, .networkNotOpen),
-      (404, .networkNotOpen), (407, .networkNotOpen), (511, .networkNotOpen), (408, .serverUnavailable),
-      (429, .tooManyRequests), (500, .serverUnavailable), (502, .serverUnavailable),
+      (404, .networkNotOpen), (407, .networkNotOpen), (511, .networkNotOpen), (408, .networkNotOpen),
+      (429, .tooManyRequests), (500, .networkNotOpen), (502, .networkNotOpen),
     ])
   func proxies(status: Int, reason: StatusReason) {
     let error = APIClient.refusal(head: ResponseHead(status: status), body: Array("<html>log in</html>".utf8))
@@ -117,7 +119,7 @@ import Testing
 
   @Test(
     "a page of a proxy without a problem document says when to come back",
-    arguments: [(429, StatusReason.tooManyRequests), (503, .serverUnavailable), (502, .serverUnavailable)])
+    arguments: [(429, StatusReason.tooManyRequests), (503, .networkNotOpen), (502, .networkNotOpen)])
   func pages(status: Int, reason: StatusReason) {
     let head = ResponseHead(
       status: status, headers: ResponseFields([.init(name: "Retry-After", value: "3600")]))

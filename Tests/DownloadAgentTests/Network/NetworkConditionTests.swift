@@ -100,6 +100,22 @@ import Testing
     #expect(failure.reason == .networkNotOpen && failure.recovery == .retry(notBefore: .seconds(6)))
   }
 
+  @Test("a proxy's Retry-After is obeyed by every call, a log-in page's is not", arguments: [503, 200])
+  func requestedPause(status: Int) throws {
+    let clock = ManualMonotonicClock()
+    let gate = NetworkGate(
+      clock: clock, backoff: Backoff(initial: .seconds(1), factor: 1, cap: .seconds(1), jitter: 0))
+    gate.note(
+      .unexpectedResponse(status: status, detail: "", retryAfter: .seconds(600), isPage: true),
+      wasProbe: false)
+    clock.advance(by: .seconds(599))
+    if status == 503 {
+      #expect(throws: APICallError.self) { _ = try gate.admit() }
+      clock.advance(by: .seconds(1))
+    }
+    #expect(try gate.admit())
+  }
+
   @Test("a service that is not reached neither closes the way nor opens it") func unreachable() async throws {
     let clock = ManualMonotonicClock()
     let gate = NetworkGate(

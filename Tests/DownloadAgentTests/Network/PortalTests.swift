@@ -20,7 +20,7 @@ import Testing
 
   @Test(
     "behind a log-in page for an hour every download waits, few requests go out, and then all end (D5)",
-    arguments: [200, 302, 403, 407])
+    arguments: [200, 302, 403, 407, 503])
   func anHour(status: Int) async throws {
     let packages = try (1...6).map {
       try FixturePackage.file(length: 1000 * $0, product: "mag.issue\($0)", seed: UInt64($0))
@@ -60,7 +60,7 @@ import Testing
     let package = try FixturePackage.file(length: 1000)
     let server = FakeServer([package])
     server.change { state in
-      state.pages[station] = [200, 302, 403, 404, 407, 200, 302, 403, 404, 407].map {
+      state.pages[station] = [200, 302, 403, 404, 407, 200, 302, 500, 502, 407].map {
         FakeServer.Page(status: $0)
       }
     }

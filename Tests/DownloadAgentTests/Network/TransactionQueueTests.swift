@@ -126,7 +126,7 @@ import Testing
         _ = try await agent.transaction("waiting-for-server", "store-not-answered")
         server.change { $0.pages["GET /v1/grants"] = [FakeServer.Page(status: 503, retryAfter: 1)] }
         // It leaves the store's queue: a reason to ask the server, though not before its time.
-        _ = try await agent.transaction("waiting-for-server", "server-unavailable")
+        _ = try await agent.transaction("waiting-for-server", "network-not-open")
         server.change { $0.transactions = [] }
         let before = server.state.current.arrivals["GET /v1/grants"]?.count ?? 0
         _ = try await agent.transaction("waiting-for-server", "store-not-answered")
@@ -134,6 +134,29 @@ import Testing
         #expect(arrivals.count >= before + 1)
         #expect(arrivals[before] - arrivals[before - 1] >= .seconds(1))
       }
+    }
+  }
+
+  @Test("what the store asks for outlives the agent: a restart polls no earlier (K2)") func keptRetryAfter()
+    async throws
+  {
+    let server = FakeServer()
+    server.change {
+      $0.refusals["GET /store/v1/transactions"] = [Problem(.unavailable, retryAfterSeconds: 3600)]
+    }
+    let harness = try AgentHarness()
+    let patient = RetryPolicy()
+    try await server.open { url in
+      try await harness.run(server: url, retry: patient) { agent in
+        while try await agent.transactions.database.storeNotBefore() == nil { await Task.yield() }
+      }
+      #expect(server.state.current.asked == ["GET /store/v1/transactions"])
+      server.change { $0.refusals = [:] }
+      try await harness.run(server: url, retry: patient) { agent in
+        let rest = await agent.transactions.pollNotBefore - SystemMonotonicClock().now()
+        #expect(rest > .seconds(3500) && rest <= .seconds(4600))
+      }
+      #expect(server.state.current.asked == ["GET /store/v1/transactions"])
     }
   }
 

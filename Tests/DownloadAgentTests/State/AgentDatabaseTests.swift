@@ -37,7 +37,8 @@ import Testing
       try database.createDownloads(for: transaction, products: [product], now: now).first)
     record.machine = DownloadMachine(
       phase: .report, state: .failed, reason: StatusReason(rawValue: "completion-mismatch"),
-      problem: Problem(.completionMismatch, missingStep: .version), cause: "no words", failures: 3)
+      history: FailureHistory(
+        problem: Problem(.completionMismatch, missingStep: .version), cause: "no words", failures: 3))
     record.notBefore = Timestamp(millisecondsSinceEpoch: 44)
     record.priority = -7
     record.grant = GrantIdentifier("00112233445566778899aabbccddeeff")
@@ -48,7 +49,7 @@ import Testing
     record.contentPath = "/somewhere/else"
     try database.save(record)
     database.close()
-    let read = try #require(try open().downloads().first)
+    let read = try #require(try open().allDownloads().first)
     #expect(read.machine == record.machine && read.identifier == record.identifier)
     #expect(read.sequence == record.sequence && read.priority == -7 && read.grant == record.grant)
     #expect(read.terms?.digest == .of([1]) && read.terms?.version.description == "1.10")
@@ -80,7 +81,8 @@ import Testing
     let grant = try #require(GrantIdentifier("00112233445566778899aabbccddeeff"))
     var record = ContentJobRecord(identifier: .random(), grant: grant, terms: try terms())
     record.machine = ContentJobMachine(
-      phase: .place, state: .failed, reason: .storageFailure, cause: "fsync: EIO", failures: 3, renewals: 2,
+      phase: .place, state: .failed, reason: .storageFailure,
+      history: FailureHistory(cause: "fsync: EIO", failures: 3), renewals: 2,
       budget: ContentJobBudget(violations: 4, violatedSince: now, wasted: ByteCount(5)))
     record.failedAt = now
     record.bytesVerified = ByteCount(11)
@@ -103,7 +105,7 @@ import Testing
       try database.createDownloads(for: transaction, products: [product, other], now: now).map(\.product) == [
         other
       ])
-    #expect(try database.downloads().map(\.product) == [product, other])
+    #expect(try database.allDownloads().map(\.product) == [product, other])
   }
 
   /// A download that ended so many days ago, of a transaction that is over.
@@ -129,11 +131,11 @@ import Testing
     _ = try ended(3, days: 91, in: database)
     let live = try database.createDownload(for: transaction, product: product, now: now).identifier
     try database.pruneDownloads(now: now)
-    #expect(try database.downloads().map(\.identifier) == kept + [live])
+    #expect(try database.allDownloads().map(\.identifier) == kept + [live])
     #expect(try database.liveDownloads().map(\.identifier) == [live])
     #expect(try database.endedDownloadCounts() == [.finished: 2])
     #expect(try database.clearDownloads() == 1)
-    #expect(try database.downloads().map(\.identifier) == [kept[1], live])
+    #expect(try database.allDownloads().map(\.identifier) == [kept[1], live])
   }
 
   @Test("of the downloads that are over the latest are kept, and pages begin with them") func keptNumber()
@@ -142,7 +144,7 @@ import Testing
     let database = try open()
     let all = try (0..<8).map { try ended($0, in: database) }
     try database.pruneDownloads(now: now, keeping: 5)
-    #expect(try database.downloads().map(\.identifier) == Array(all.dropFirst(3)))
+    #expect(try database.allDownloads().map(\.identifier) == Array(all.dropFirst(3)))
     let page = try database.downloads(in: [.finished], before: .max, limit: 2).map(\.identifier)
     #expect(page == [all[7], all[6]])
   }

@@ -68,7 +68,7 @@ import Testing
     let damagedBytes = try FileSystem.read(path, upTo: .mebibytes(64))
     let opened = try open()
     #expect(opened.isNewAfterDamage)
-    #expect(try opened.database.unfinishedTransactions().isEmpty && opened.database.downloads().isEmpty)
+    #expect(try opened.database.unfinishedTransactions().isEmpty && opened.database.allDownloads().isEmpty)
     _ = try opened.database.createDownload(for: transaction, product: product, now: now)
     let kept = directory.path("agent.sqlite.damaged-19700101T000000.000Z")
     #expect(try FileSystem.read(kept, upTo: .mebibytes(64)) == damagedBytes)
@@ -82,7 +82,7 @@ import Testing
     try fill()
     let opened = try open()
     #expect(!opened.isNewAfterDamage && lines.current.isEmpty)
-    #expect(try opened.database.downloads().count == 200)
+    #expect(try opened.database.allDownloads().count == 200)
   }
 
   @Test(
@@ -107,13 +107,13 @@ import Testing
         VALUES ('p', 'no version', '/p', 'no digest', 0, 0)
         """)
     }
-    #expect(try database.downloads().map(\.transaction) == [other])
+    #expect(try database.allDownloads().map(\.transaction) == [other])
     #expect(try database.libraryRecords().isEmpty)
     let steps = try database.unfinishedTransactions().map(\.machine.step)
     #expect(steps == [.planning, .delivering])
     #expect(lines.current.count == 3)
     // They are gone for good, and are not told again.
-    #expect(try database.downloads().count == 1 && database.unfinishedTransactions().count == 2)
+    #expect(try database.allDownloads().count == 1 && database.unfinishedTransactions().count == 2)
     #expect(lines.current.count == 3)
     #expect(try database.createDownloads(for: transaction, products: [product], now: now).count == 1)
   }

@@ -70,6 +70,42 @@ final class AgentHarness: Sendable {
     }
   }
 
+  /// How an agent ends.
+  enum End: Sendable {
+    /// As by SIGTERM, in this process.
+    case terminated
+    /// The built program, by SIGKILL.
+    case killed
+  }
+
+  /// Runs an agent that ends as `end` says once `body` has returned.
+  func run(
+    until end: End, server: String, _ body: @escaping @Sendable () async throws -> Void
+  ) async throws {
+    guard end == .killed else {
+      return try await run(server: server) { _ in try await body() }
+    }
+    let ready = directory.path("ready")
+    _ = try FileSystem.removeFile(ready)
+    let executable = FileSystem.parent(of: try FileSystem.realPath("/proc/self/exe")) + "/pullbox-agent"
+    let process = try ChildProcess(
+      executable,
+      [
+        "--state", directory.path("state"), "--server", server, "--store", server, "--account-token-file",
+        directory.path("account-token"), "--socket", socket, "--poll-interval", "1", "--ready-file", ready,
+      ], environment: ChildProcess.inheritedEnvironment, output: directory.path("agent.log"))
+    do {
+      while try FileSystem.status(of: ready) == nil {
+        try await Task.sleep(for: .milliseconds(20))
+      }
+      try await body()
+    } catch {
+      await process.killAndWait()
+      throw error
+    }
+    await process.killAndWait()
+  }
+
   /// One request to the control interface.
   func ask(_ method: String, _ path: String, _ body: String? = nil) async throws -> ClientResponse {
     var request = ClientRequest(method: method, url: "http://agent\(path)")

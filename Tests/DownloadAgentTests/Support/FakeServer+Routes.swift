@@ -11,6 +11,10 @@ import Receipts
 extension FakeServer {
   func router() -> Router {
     var routes = APIRoutes()
+    routes.on(.get, "/healthz") { _, _ in
+      try self.check("GET /healthz")
+      return HTTPResponse(status: .ok, body: .bytes(Array("ok\n".utf8)))
+    }
     routes.on(.get, "/store/v1/transactions") { request, _ in
       try self.check("GET /store/v1/transactions")
       // Until the peer gives up, which cancels this.

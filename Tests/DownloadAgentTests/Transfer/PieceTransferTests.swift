@@ -214,7 +214,7 @@ import Testing
 
   @Test(
     "a page in place of content is waited for, and counts neither as content nor as its fault (D5)",
-    arguments: [200, 302, 403, 404, 407, 511])
+    arguments: [200, 302, 403, 404, 407, 500, 502, 511])
   func pages(status: Int) async throws {
     let bench = try Bench(try package(2))
     bench.server.change { $0.pages["GET /v1/content"] = [FakeServer.Page(status: status)] }

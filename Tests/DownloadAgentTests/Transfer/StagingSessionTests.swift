@@ -32,7 +32,7 @@ import Testing
 
     /// Hands the pieces to the session as a transfer does.
     func write(_ indices: [Int], to session: StagingSession) async throws -> StagingSession.WriteResult {
-      let queue = PieceQueue()
+      let queue = PieceQueue(of: package.manifest)
       for index in indices {
         let buffer = buffers.acquire(otherwise: {})
         var piece = ReceivedPiece(

@@ -3,7 +3,7 @@ import PullboxAPI
 /// docs/agent.md; interfaces of the agent's socket.
 extension WireSample {
   static let shortage = """
-    {"free": 1288490188, "needed": 2040109465, "removable": 734003200, "reserve": 33554432}
+    {"free": 1288490188, "needed": 2040109465, "quota": 5368709120, "removable": 734003200, "reserve": 0}
     """
   static let download = """
     {
@@ -30,6 +30,7 @@ extension WireSample {
       "speed": 1048576.5,
       "state": "active",
       "timeRemaining": 12.25,
+      "title": "Heroes nº 42",
       "transaction": "2000000000000001",
       "version": "1.10"
     }
@@ -88,7 +89,8 @@ extension WireSample {
       "product": "com.example.heroes.issue42",
       "reason": "download-failed",
       "state": "purchased",
-      "step": "delivering"
+      "step": "delivering",
+      "title": "Heroes nº 42"
     }
     """
   static let libraryFault = #"{"kind": "missing", "path": "pages/005.jpg"}"#
@@ -103,9 +105,16 @@ extension WireSample {
     """
   static let peer = """
     {
+      "lastAsked": "2026-11-21T08:30:05.500Z",
       "lastError": "connection refused",
+      "lastRequest": "GET /healthz",
       "lastSuccess": "2026-11-21T08:29:59.001Z",
       "reachable": false,
+      "refusal": {
+        "status": 401,
+        "title": "No valid credential was given",
+        "type": "urn:pullbox:problem:unauthorized"
+      },
       "url": "http://127.0.0.1:8080"
     }
     """
@@ -115,6 +124,9 @@ extension WireSample {
     WireSample(
       AgentPurchaseRequest.self, #"{"product": "com.example.coins", "quantity": 10}"#,
       minimal: #"{"product": "com.example.coins"}"#),
+    WireSample(
+      AgentRestoreRequest.self, #"{"limit": 3, "order": "newest", "products": ["com.example.a"]}"#,
+      minimal: "{}"),
     WireSample(AgentRestoreResponse.self, #"{"products": ["com.example.a", "com.example.b"]}"#),
     WireSample(
       AgentStatus.self,
@@ -170,6 +182,8 @@ extension WireSample {
     WireSample(LibraryVerification.self, verification),
     WireSample(LibraryVerification.Fault.self, libraryFault),
     WireSample(LibraryVerificationResponse.self, #"{"items": [\#(verification)]}"#),
-    WireSample(SpaceShortage.self, shortage),
+    WireSample(
+      SpaceShortage.self, shortage,
+      minimal: #"{"free": 1288490188, "needed": 2040109465, "removable": 734003200, "reserve": 33554432}"#),
   ]
 }

@@ -48,9 +48,21 @@ extension WireSample {
       "because": "published-during-subscription",
       "length": 250003657,
       "product": "com.example.heroes.issue42",
+      "publicationDate": "2026-11-01T00:00:00.000Z",
       "state": "not-granted",
       "transaction": "2000000000000001",
       "version": "1.10"
+    }
+    """
+  /// Of a server that does not tell when it appeared.
+  static let entitledUndated = """
+    {
+      "because": "purchased",
+      "length": 1,
+      "product": "a",
+      "state": "granted",
+      "transaction": "1",
+      "version": "1"
     }
     """
   static let grantStatus = """
@@ -110,7 +122,7 @@ extension WireSample {
       DeviceProof.self,
       #"{"iat": 1795249800, "method": "GET", "path": "/v1/grants/0123456789abcdef0123456789abcdef"}"#),
     WireSample(DownloadTerms.self, terms, minimal: plainTerms),
-    WireSample(EntitledProduct.self, entitled),
+    WireSample(EntitledProduct.self, entitled, minimal: entitledUndated),
     WireSample(
       EntitlementsRequest.self, #"{"device": \#(device), "receipt": "MIIB", "store": "sandbox"}"#,
       minimal: #"{"device": {"id": "tablet-17"}}"#),
@@ -183,6 +195,19 @@ extension WireSample {
         #"{"download": \#(plainTerms), "grant": "0123456789abcdef0123456789abcdef", "transaction": "1"}"#),
     WireSample(GrantShortName.self, #""0123456789abcdef""#),
     WireSample(GrantStatus.self, grantStatus),
+    WireSample(
+      DiagnosticReport.self,
+      """
+      {
+        "client": "192.0.2.1",
+        "fields": ["authorization", "range"],
+        "handsOff": false,
+        "isProxyTrusted": true,
+        "parameters": ["ticket"],
+        "time": "2026-11-21T08:30:00.000Z",
+        "version": "0.1.0"
+      }
+      """),
     WireSample(
       GrantStatus.Event.self,
       #"{"at": "2026-11-21T08:31:00.000Z", "detail": "refund 4711", "state": "revoked"}"#,

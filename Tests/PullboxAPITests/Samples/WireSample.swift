@@ -81,6 +81,7 @@ struct WireWords: Sendable, CustomTestStringConvertible {
     WireWords(
       DownloadStatus.State.self, ["waiting", "active", "paused", "finished", "failed", "cancelled"]),
     WireWords(LibraryEvent.Change.self, ["placed", "removed", "changed"]),
+    WireWords(AgentRestoreRequest.Order.self, ["newest", "smallest"]),
     WireWords(LibraryItem.State.self, ["present", "offline", "damaged"]),
     WireWords(LibraryVerification.Fault.Kind.self, ["missing", "damaged", "foreign"]),
     WireWords(PackageFault.self, ["missing", "damaged"], isOpen: true),

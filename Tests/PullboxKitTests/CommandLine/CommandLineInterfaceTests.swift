@@ -35,7 +35,7 @@ struct CommandLineInterfaceTests {
 
   @Test("the help of a command says which service it talks to")
   func services() {
-    for command in CommandLineInterface.commands {
+    for command in CommandLineInterface.groups.flatMap(\.commands) {
       let description = CommandLineInterface.description.subcommands.first {
         $0.name == command.description.name
       }

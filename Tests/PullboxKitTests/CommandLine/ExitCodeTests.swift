@@ -2,6 +2,7 @@ import ContentPackage
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
+import PullboxTesting
 import ServiceRuntime
 import SystemCalls
 import Testing
@@ -56,13 +57,15 @@ struct ExitCodeTests {
     HTTPClientError(code: .connectionFailed, message: "connection refused", isRetryable: true))
 
   @Test("an agent that is not there is named with its socket and what to do")
-  func noAgent() {
-    let failure = failure(Self.refused, peer: .agent)
-    #expect(failure.exitCode == .undetermined)
-    #expect(
-      failure.message
-        == "no agent answers at /run/a.sock (connection refused); start pullbox-agent, or name its socket with "
-        + "--agent-socket or PULLBOX_AGENT_SOCKET")
+  func noAgent() throws {
+    let advice = "; start pullbox-agent, or name its socket with --agent-socket or PULLBOX_AGENT_SOCKET"
+    let missing = failure(Self.refused, peer: .agent)
+    #expect(missing.exitCode == .undetermined)
+    #expect(missing.message == "there is no agent's socket at /run/a.sock" + advice)
+    let directory = try TemporaryDirectory()
+    let left = CommandFailure(
+      Self.refused, server: "http://shop", agentSocket: directory.path, peer: .agent)
+    #expect(left.message == "no agent answers at \(directory.path) (connection refused)" + advice)
   }
 
   @Test("a server that is not there is named with its address")

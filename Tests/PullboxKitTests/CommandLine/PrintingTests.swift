@@ -38,9 +38,40 @@ struct DownloadPrintingTests {
     let lines = board.lines(columns: columns, rows: 5, inColor: false)
     #expect(lines.count == 5)
     #expect(lines.allSatisfy { TextWidth.of($0) <= columns })
-    #expect(lines.last == "… 5 more")
-    #expect(lines.dropLast().allSatisfy { !$0.contains("finished") })
-    #expect(board.lines(columns: columns, rows: 9, inColor: false).count == 9)
+    #expect(lines[3] == "… 6 more")
+    #expect(lines.last?.hasPrefix("all 9") == true)
+    #expect(lines.allSatisfy { !$0.contains("finished") })
+    #expect(board.lines(columns: columns, rows: 10, inColor: false).count == 10)
+  }
+
+  @Test("several downloads have a sum, without those that failed, as long as one moves")
+  func sum() throws {
+    var board = DownloadBoard()
+    _ = board.update(try Sample.download(id: "d1", .finished, "placed", verified: 10 << 20))
+    #expect(board.sum == nil)
+    _ = board.update(
+      try Sample.download(id: "d2", .active, "transferring", verified: 5 << 20, speed: 1_048_576))
+    _ = board.update(try Sample.download(id: "d3", .failed, "integrity", verified: 1 << 20))
+    #expect(board.sum?.plain == "all 2: 75 %, 15.0 MiB of 20.0 MiB, 1.0 MiB/s, 5 s left")
+    _ = board.update(try Sample.download(id: "d2", .finished, "placed", verified: 10 << 20))
+    #expect(board.sum == nil)
+  }
+
+  @Test("while the agent is away no speed is shown, and no time")
+  func away() throws {
+    var board = DownloadBoard()
+    _ = board.update(try Sample.download(verified: 5 << 20, speed: 2_097_152, timeRemaining: 2.5))
+    #expect(board.lines(columns: 100, rows: 5, inColor: false)[0].contains("MiB/s"))
+    board.stop()
+    let line = board.lines(columns: 100, rows: 5, inColor: false)[0]
+    #expect(!line.contains("/s") && !line.contains("left") && line.contains("50 %"))
+  }
+
+  @Test("what is known by a title is called by it")
+  func title() throws {
+    var download = try Sample.download(.finished, "placed", verified: 10 << 20)
+    download.title = "Heroes nº 42\u{202E}"
+    #expect(download.line.plain == "Heroes nº 42 1.0: 100 %, 10.0 MiB of 10.0 MiB, finished")
   }
 
   @Test("a new state or reason is news, progress alone is not")

@@ -22,6 +22,11 @@ struct StandingTextTests {
     download.space?.removable = .mebibytes(700)
     #expect(
       StandingText.of(download, now: now).hasSuffix("stay; 700.0 MiB could be removed and fetched again"))
+    download.space = SpaceShortage(
+      needed: .mebibytes(20), free: .mebibytes(10), reserve: .zero, removable: .zero, quota: .mebibytes(200))
+    #expect(
+      StandingText.of(download, now: now)
+        == "waits for room: needs 20.0 MiB, 10.0 MiB left of the quota of 200.0 MiB")
   }
 
   @Test("what waits says the cause and when the next try is; a reason of tomorrow is shown as it is")

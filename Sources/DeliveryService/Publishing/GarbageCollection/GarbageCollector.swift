@@ -113,7 +113,13 @@ struct GarbageCollector: Sendable {
         return true
       }
       guard isCondemned else { return false }
-      try await shelf.remove(digest)
+      do throws(BlobStoreError) {
+        try await shelf.remove(digest)
+      } catch {
+        // A backup is being taken: the next run finds what is condemned.
+        guard error.code == .inUse else { throw error }
+        return false
+      }
       didRemove(digest)
       return try await database.write(locking: [.content(digest)]) { connection in
         guard try GarbageCollectionTable.forget(digest, in: connection) else { return false }

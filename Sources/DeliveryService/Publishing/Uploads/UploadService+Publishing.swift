@@ -20,16 +20,12 @@ extension UploadService {
       }
       let now = self.clock.now()
       let shelf = self.shelf
-      // A package of the same bytes that is being removed is gone by then: this one takes its place.
+      // A package of the same bytes that is being removed is gone by then, and one that is there may have been damaged since:
+      // this one takes its place.
       try await self.packageLocks.withLock(received.digest) {
         try await self.database.write(locking: [.upload(id), .content(received.digest)]) { connection in
           try UploadTable.setDigest(received.digest, of: id, at: now, in: connection)
           try GarbageCollectionTable.unmark(received.digest, in: connection)
-        }
-        // The bytes of a package that was found damaged give way to these; of any other, the ones there stay.
-        let fault = try await self.database.read { try PackageCheckTable.fault(of: received.digest, in: $0) }
-        if fault == .damaged {
-          try await Self.asProblem { _ = try await shelf.remove(received.digest) }
         }
         try await Self.asProblem { _ = try await shelf.put(blob, as: received.digest) }
       }
@@ -40,10 +36,11 @@ extension UploadService {
     }
   }
 
-  /// What is known of a blob, by reading it once; nil when it is not in the store.
+  /// What is known of a blob, by reading it once; nil when it is not in the store, or has other bytes.
   private func rehash(_ digest: SHA256Digest) async throws -> BlobDescription? {
     do {
-      return try await shelf.describe(digest)
+      let found = try await shelf.describe(digest)
+      return found.digest == digest ? found : nil
     } catch {
       guard error.code == .notFound else { throw error }
       return nil

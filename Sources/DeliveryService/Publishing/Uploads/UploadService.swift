@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import Database
 import HTTPServer
+import Monitoring
 import PullboxAPI
 
 /// Receives uploads, whatever protocol their requests speak: an ``AppendPolicy`` has the protocol's rules.
@@ -311,6 +312,19 @@ extension UploadService: MetricSource {
   nonisolated func register(in metrics: inout MetricRegistry) {
     let database = database
     let uploads: Metric<Int64> = .gauge("pullbox_uploads", help: "Uploads that are no version yet.") { $0 }
-    metrics.register([uploads]) { try await database.read { try UploadTable.count(in: $0) } }
+    metrics.register([uploads]) { try await database.read { try UploadTable.countWithoutVersion(in: $0) } }
+    let storage: [Metric<(quota: ByteCount?, used: ByteCount?)>] = [
+      .gauge("pullbox_storage_quota_bytes", help: "What packages and open uploads may take.", labels: []) {
+        $0.quota.map { [.init($0.rawValue)] } ?? []
+      },
+      .gauge(
+        "pullbox_storage_used_bytes", help: "What packages and open uploads take of the quota.", labels: []
+      ) { $0.used.map { [.init($0.rawValue)] } ?? [] },
+    ]
+    metrics.register(storage) {
+      let quota = await self.quota
+      let used = self.blobs.storedLength.map { quota.reservations.values.map(\.share).reduce($0, +) }
+      return (quota.quota, used)
+    }
   }
 }

@@ -1,0 +1,53 @@
+internal import SystemCalls
+
+/// What is done to a database's file beside the process that has it open, or when none has. Both block.
+extension Database {
+  /// Copies one state of the database at `path` to a new file, which only its owner may read; other processes read and write
+  /// meanwhile. The copy is on the device once its file system was synced. Throws ``DatabaseError``, and `SystemError` where there
+  /// is no such file, or one at `newPath`.
+  public static func copy(_ path: String, to newPath: String) throws {
+    let source = try connection(to: path)
+    _ = try FileDescriptor.open(newPath, .readWrite, options: [.create, .exclusive], permissions: 0o600)
+    let target = try ConnectionHandle(path: newPath, log: StatementLog())
+    // There is nothing yet that a journal could bring back.
+    try target.execute(script: "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+    try source.copy(to: target)
+  }
+
+  /// `body` sees one state of the database at `path`, whatever version its schema has; a statement that writes throws
+  /// ``DatabaseError`` `readOnly`. Throws `SystemError` where there is no such file.
+  public static func inspect<Value>(
+    _ path: String, _ body: (borrowing Connection) throws -> Value
+  ) throws -> Value {
+    let handle = try connection(to: path)
+    try handle.forbidWriting()
+    return try handle.transaction(.read, body)
+  }
+
+  private static func connection(to path: String) throws -> ConnectionHandle {
+    // SQLite would make the file.
+    _ = try FileDescriptor.open(path, .readOnly)
+    let handle = try ConnectionHandle(path: path, log: StatementLog())
+    try handle.prepare(.small)
+    return handle
+  }
+}
+
+extension Connection {
+  /// What SQLite finds wrong with the file: pages, indexes, constraints, references; empty where it is whole. Reads all of it.
+  public func faults() throws(DatabaseError) -> [String] {
+    let faults = try query("PRAGMA integrity_check(100)").map { row throws(DatabaseError) in
+      try row.text("integrity_check")
+    }
+    let references = try query("PRAGMA foreign_key_check").map { row throws(DatabaseError) in
+      "a row of \(try row.text("table")) refers to none of \(try row.text("parent"))"
+    }
+    return faults.filter { $0 != "ok" } + references
+  }
+
+  /// The number of migrations that were applied.
+  public func schemaVersion() throws(DatabaseError) -> Int {
+    guard let row = try first("PRAGMA user_version") else { throw DatabaseError(.other, "no user_version") }
+    return Int(try row.integer("user_version"))
+  }
+}

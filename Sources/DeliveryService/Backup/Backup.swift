@@ -1,0 +1,177 @@
+import BlobStore
+import CoreTypes
+import Crypto
+import Database
+import PullboxAPI
+import ServiceRuntime
+import SystemCalls
+
+/// Backs a state directory up, beside a server that runs or without one: the database as it was at one moment, and every
+/// package that it refers to. See docs/decisions/0027.
+///
+/// A package of the generation before is linked, any other copied and compared with its digest on the way. Nothing counts
+/// until the generation is complete; a process that is killed, or a disk that is full, leaves the earlier ones as they were.
+struct Backup: Sendable {
+  /// What was done.
+  struct Outcome: Sendable {
+    var generation: String
+    var manifest: BackupManifest
+    /// Packages that share the file of the generation before.
+    var linked = 0
+    var copied = 0
+    /// Earlier generations that were removed.
+    var removed: [String] = []
+  }
+
+  /// The state directory.
+  let state: String
+  let directory: BackupDirectory
+  /// Generations that are kept, this one among them; nil keeps all.
+  var keep: Int?
+  var rate = ReadingRate()
+  var clock: any WallClock = SystemWallClock()
+
+  /// Blocks. Throws ``StateCareError``, `UsageError` for a directory in the state directory, what the database
+  /// says, and the errors of files.
+  func run() throws -> Outcome {
+    try StateFiles.requireDatabase(in: state)
+    try refuseOwnState()
+    do {
+      _ = try TicketKeyFile.load(TicketKeyFile.path(in: state))
+    } catch {
+      throw StateCareError(.damaged, "\(error)")
+    }
+    guard let lock = try directory.claim() else {
+      throw StateCareError(.inUse, "\(directory.path): another backup is being written there")
+    }
+    defer { withExtendedLifetime(lock) {} }
+    try directory.removeLeftovers()
+    let previous = try directory.generations().first
+    let (name, incomplete) = try directory.begin(at: clock.now())
+    var outcome: Outcome
+    do {
+      outcome = try fill(incomplete, named: name, after: previous)
+      try directory.complete(name, from: incomplete)
+    } catch {
+      // The first error is the one that explains; what stays is removed by the next backup.
+      _ = try? directory.operations.removeRecursively(incomplete)
+      throw error
+    }
+    guard let keep else { return outcome }
+    outcome.removed = BackupPlan.superfluous(
+      try directory.generations().map(\.name), keeping: keep, besides: name)
+    for name in outcome.removed { try directory.remove(name) }
+    return outcome
+  }
+
+  /// What is below the state directory is lost with it.
+  private func refuseOwnState() throws {
+    let own = try FileSystem.realPath(state)
+    let place = try Self.realPathOfWhatExists(of: directory.path)
+    guard place == own || place.hasPrefix(own == "/" ? own : own + "/") else { return }
+    throw UsageError("\(directory.path) is in the state directory; a backup belongs outside of \(own)")
+  }
+
+  /// Of the path, or of the nearest directory above it that is there.
+  private static func realPathOfWhatExists(of path: String) throws(SystemError) -> String {
+    var path = try FileSystem.absolutePath(path)
+    while true {
+      do throws(SystemError) {
+        return try FileSystem.realPath(path)
+      } catch {
+        guard error.isFileMissing, path != "/" else { throw error }
+        path = FileSystem.parent(of: path)
+      }
+    }
+  }
+
+  private func fill(
+    _ incomplete: String, named name: String, after previous: BackupGeneration?
+  ) throws -> Outcome {
+    let operations = directory.operations
+    let stored = BlobDirectory(state)
+    // From before the database is copied until the last package was: what it refers to stays.
+    let hold = try stored.holdRemovals()
+    let made = clock.now()
+    let database = incomplete + "/server.db"
+    try Database.copy(state + "/server.db", to: database)
+    let needs = try Database.inspect(database) { connection in
+      let faults = try connection.faults()
+      guard faults.isEmpty else {
+        throw StateCareError(.damaged, "\(state)/server.db is damaged: \(faults.joined(separator: "; "))")
+      }
+      return try PackageNeed.all(in: connection)
+    }
+    let keys = TicketKeyFile.path(in: state)
+    let secrets = try operations.read(keys, upTo: SecretFile.maximumLength)
+    try DurableFile.write(
+      secrets.span, to: TicketKeyFile.path(in: incomplete), permissions: 0o600, operations: operations)
+    var outcome = Outcome(
+      generation: name,
+      manifest: BackupManifest(
+        program: ProductVersion.current, made: made, files: [], packages: [], absent: []))
+    // A file that is not as long as it was then is not linked on.
+    let there = try previous?.packages.list() ?? [:]
+    let earlier = try previous?.manifest().packages.filter { there[$0.digest] == $0.length } ?? []
+    let plan = BackupPlan(
+      needs, stored: try stored.list(),
+      previous: Dictionary(earlier.map { ($0.digest, $0.length) }, uniquingKeysWith: { $1 }))
+    outcome.manifest.absent = plan.missing.map { .init(digest: $0, fault: .missing) }
+    let target = BlobDirectory(incomplete, operations: operations)
+    for step in plan.steps {
+      do throws(BlobStoreError) {
+        if try take(step, from: stored, previous?.packages, to: target) {
+          outcome.linked += 1
+        } else {
+          outcome.copied += 1
+        }
+        outcome.manifest.packages.append(
+          .init(digest: step.digest, length: try target.length(of: step.digest) ?? .zero))
+      } catch {
+        let fault: PackageFault
+        switch error.code {
+        case .digestMismatch: fault = .damaged
+        case .notFound: fault = .missing
+        default: throw error
+        }
+        guard fault == .damaged || needs[step.digest]?.isRequired == true else { continue }
+        outcome.manifest.absent.append(.init(digest: step.digest, fault: fault))
+      }
+    }
+    withExtendedLifetime(hold) {}
+    for file in ["server.db", FileSystem.lastPart(of: keys)] {
+      let path = "\(incomplete)/\(file)"
+      guard let length = try operations.status(of: path)?.length else { continue }
+      outcome.manifest.files.append(
+        .init(name: file, length: length, sha256: try StateFiles.digest(of: path)))
+    }
+    let manifest = try APIJSON.encode(outcome.manifest)
+    try DurableFile.write(
+      manifest.span, to: "\(incomplete)/\(BackupManifest.fileName)", permissions: 0o600,
+      operations: operations)
+    return outcome
+  }
+
+  /// Whether the package was linked and not copied.
+  private func take(
+    _ step: BackupPlan.Step, from stored: BlobDirectory, _ previous: BlobDirectory?, to target: BlobDirectory
+  ) throws(BlobStoreError) -> Bool {
+    var source = stored
+    if case .previous(let orState) = step.source, let previous {
+      do throws(BlobStoreError) {
+        if try target.link(step.digest, from: previous) { return true }
+      } catch {
+        guard error.code == .notFound, orState else { throw error }
+      }
+      if !orState { source = previous }
+    }
+    do throws(BlobStoreError) {
+      try target.copy(step.digest, from: source) { rate.didRead($0) }
+    } catch {
+      // A repair may have put the right bytes there meanwhile.
+      guard error.code == .digestMismatch else { throw error }
+      try target.copy(step.digest, from: source) { rate.didRead($0) }
+    }
+    return false
+  }
+}

@@ -1,0 +1,157 @@
+import CoreTypes
+import Crypto
+import PullboxAPI
+import ServiceRuntime
+
+/// `pullbox-server backup`, `restore` and `check`: what they take, and what they print. All block.
+enum BackupCommands {
+  private static let rate = CommandOption.value(
+    "rate", "SIZE", environment: .none, key: .none, help: "Read at most so many bytes a second, such as 50MiB"
+  )
+
+  static let backup = CommandDescription(
+    "backup", summary: "Back the state directory up while the server runs",
+    discussion: """
+      Adds a generation to DIR: the database as it is now, every package that it refers to, and the ticket keys. Packages \
+      that the generation before has are linked where the file system can do that. A backup that does not end leaves the \
+      earlier generations as they were. Exit code 6: all is there but packages that are missing or damaged in the state.
+      """,
+    operands: [.init("DIR")],
+    options: [
+      .value(
+        "keep", "N", environment: .none, key: .none,
+        help: "Remove older generations than the newest N; all stay without it"),
+      rate,
+    ])
+
+  static let restore = CommandDescription(
+    "restore", summary: "Put a backup into an empty state directory",
+    discussion: """
+      Takes the newest complete generation of DIR, compares every byte with its digest, and says so when all is there. Given \
+      again after it was killed, it goes on. With --package only that package is put into a state directory in use, in \
+      place of a missing or damaged one.
+      """,
+    operands: [.init("DIR")],
+    options: [
+      .value(
+        "generation", "NAME", environment: .none, key: .none, help: "This generation; the newest without it"),
+      .list(
+        "package", "DIGEST", environment: .none, key: .none,
+        help: "Put this package alone in its place again; may be repeated"),
+      rate,
+    ])
+
+  static let check = CommandDescription(
+    "check", summary: "Compare every package with its digest and every record with its package",
+    discussion: """
+      Reads all of the state directory, or of a generation of a backup (--state DIR/GENERATION), also while the server runs. \
+      Exit code 0: all is whole; 6: something is not.
+      """,
+    options: [
+      rate,
+      .value(
+        "repair-from", "DIR", environment: .none, key: .none,
+        help: "Take packages that are missing or damaged from the backups in DIR"),
+      .flag("json", environment: .none, key: .none, help: "Print JSON"),
+    ])
+
+  static func runBackup(_ arguments: ParsedArguments, state: String) throws -> ExitCode {
+    var backup = Backup(state: state, directory: BackupDirectory(arguments.operands[0]))
+    backup.keep = try arguments.integer("keep", in: 1...100_000)
+    backup.rate = try rate(arguments)
+    let outcome = try backup.run()
+    let manifest = outcome.manifest
+    let length = manifest.packages.reduce(ByteCount.zero) { $0 + $1.length }
+    print(
+      "backup \(outcome.generation): \(manifest.packages.count) packages (\(length)), \(outcome.linked) linked, \(outcome.copied) copied"
+    )
+    for name in outcome.removed { print("removed \(name)") }
+    return warn(of: manifest)
+  }
+
+  static func runRestore(_ arguments: ParsedArguments, state: String) throws -> ExitCode {
+    let directory = BackupDirectory(arguments.operands[0])
+    let packages = arguments.values("package")
+    guard packages.isEmpty else {
+      guard arguments.value("generation") == nil else {
+        throw UsageError("--package looks in every generation; --generation has no place beside it")
+      }
+      return try restorePackages(packages, from: directory, to: state, rate: try rate(arguments))
+    }
+    let outcome = try StateRestore(
+      state: state, directory: directory, generation: arguments.value("generation"),
+      rate: try rate(arguments)
+    ).run()
+    print(
+      "restored \(outcome.generation): the state of \(outcome.manifest.made) with \(outcome.manifest.packages.count) packages, each compared with its digest"
+    )
+    return warn(of: outcome.manifest)
+  }
+
+  private static func restorePackages(
+    _ names: [String], from directory: BackupDirectory, to state: String, rate: ReadingRate
+  ) throws -> ExitCode {
+    let digests = try names.map { name throws(UsageError) in
+      guard let digest = SHA256Digest(hexadecimal: name) else {
+        throw UsageError("--package takes a digest of 64 hexadecimal digits, not '\(name)'")
+      }
+      return digest
+    }
+    _ = try directory.generation(nil)
+    let repair = PackageRepair(state: state, directory: directory, rate: rate)
+    var code = ExitCode.done
+    for digest in digests {
+      if try repair.repair(digest) {
+        print("restored \(digest)")
+      } else {
+        StandardStream.error.write("no backup in \(directory.path) has \(digest)\n")
+        code = .integrity
+      }
+    }
+    return code
+  }
+
+  static func runCheck(_ arguments: ParsedArguments, state: String) throws -> ExitCode {
+    let rate = try rate(arguments)
+    var check = StateCheck(state: state, rate: rate)
+    if let path = arguments.value("repair-from") {
+      let directory = BackupDirectory(path)
+      _ = try directory.generation(nil)
+      check.repair = PackageRepair(state: state, directory: directory, rate: rate)
+    }
+    let report = try check.run()
+    if arguments.isSet("json") {
+      StandardStream.output.write(try APIJSON.encode(report))
+      print("")
+    } else {
+      for text in report.database + report.files { print(text) }
+      for item in report.faults {
+        let versions = item.versions.isEmpty ? "an upload" : item.versions.joined(separator: ", ")
+        print("\(item.isRepaired ? "repaired" : item.fault.rawValue) \(item.digest) (\(versions))")
+      }
+      let left = report.faults.count { !$0.isRepaired }
+      print("\(left) faulty, \(report.packages) packages read, \(report.unreferenced.count) without a record")
+    }
+    return report.isWhole ? .done : .integrity
+  }
+
+  private static func warn(of manifest: BackupManifest) -> ExitCode {
+    for absence in manifest.absent {
+      StandardStream.error.write(
+        "\(absence.fault.rawValue) in the state and in no backup: \(absence.digest)\n")
+    }
+    return manifest.absent.isEmpty ? .done : .integrity
+  }
+
+  private static func rate(_ arguments: ParsedArguments) throws(UsageError) -> ReadingRate {
+    guard let text = arguments.value("rate") else { return ReadingRate() }
+    guard let size = ConfigurationSize(text), size.bytes > .zero else {
+      throw UsageError("--rate takes a number of bytes such as 50MiB, not '\(text)'")
+    }
+    return ReadingRate(size.bytes)
+  }
+
+  private static func print(_ line: String) {
+    StandardStream.output.write(line + "\n")
+  }
+}

@@ -1,0 +1,40 @@
+import CoreTypes
+import Crypto
+import PullboxAPI
+
+/// What a generation of a backup holds: `backup.json`. It is written last, so that a generation without it was not completed.
+struct BackupManifest: Codable, Hashable, Sendable {
+  /// A file beside the packages.
+  struct File: Codable, Hashable, Sendable {
+    var name: String
+    var length: ByteCount
+    var sha256: SHA256Digest
+  }
+
+  struct Package: Codable, Hashable, Sendable {
+    var digest: SHA256Digest
+    var length: ByteCount
+  }
+
+  /// A package that a version has and that could not be had.
+  struct Absence: Codable, Hashable, Sendable {
+    var digest: SHA256Digest
+    var fault: PackageFault
+  }
+
+  static let fileName = "backup.json"
+  static let currentFormat = 1
+  /// A manifest of a hundred thousand packages has about 10 MiB.
+  static let maximumLength = ByteCount.mebibytes(256)
+
+  /// ``currentFormat``, for as long as programs that know it can read it.
+  var format = currentFormat
+  /// The version of the program that wrote it.
+  var program: String
+  /// Of which moment the database is.
+  var made: Timestamp
+  var files: [File]
+  var packages: [Package]
+  /// Empty unless packages were missing or damaged in the state, and in every earlier generation.
+  var absent: [Absence]
+}

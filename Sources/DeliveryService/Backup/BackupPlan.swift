@@ -1,0 +1,71 @@
+import CoreTypes
+import Crypto
+import Database
+
+/// What the records of a database say of one package.
+struct PackageNeed: Hashable, Sendable {
+  /// Nil for an upload that is no version yet and whose length is not known.
+  var length: ByteCount?
+  /// Without it something is lost: a version that was not withdrawn has it. Others may have been collected.
+  var isRequired: Bool
+
+  /// The packages of all versions, and those of uploads on their way to one.
+  static func all(in connection: borrowing Connection) throws -> [SHA256Digest: PackageNeed] {
+    var needs: [SHA256Digest: PackageNeed] = [:]
+    for row in try connection.query("SELECT DISTINCT digest, length FROM uploads WHERE digest IS NOT NULL") {
+      needs[try row.digest("digest")] = PackageNeed(
+        length: try row.optionalByteCount("length"), isRequired: false)
+    }
+    let versions = try connection.query(
+      "SELECT digest, max(length) AS length, max(state <> 'withdrawn') AS needed FROM versions GROUP BY digest"
+    )
+    for row in versions {
+      needs[try row.digest("digest")] = PackageNeed(
+        length: try row.byteCount("length"), isRequired: try row.boolean("needed"))
+    }
+    return needs
+  }
+}
+
+/// From where each package of a new generation comes. Pure.
+struct BackupPlan: Hashable, Sendable {
+  enum Source: Hashable, Sendable {
+    /// The generation before has it: it gets a second name there. Where that cannot be, it is copied: from the state if it is
+    /// there, else from that generation.
+    case previous(orState: Bool)
+    case state
+  }
+
+  struct Step: Hashable, Sendable {
+    var digest: SHA256Digest
+    var source: Source
+  }
+
+  /// By digest.
+  var steps: [Step] = []
+  /// Required, and in neither place.
+  var missing: [SHA256Digest] = []
+
+  init(
+    _ needs: [SHA256Digest: PackageNeed], stored: [SHA256Digest: ByteCount],
+    previous: [SHA256Digest: ByteCount]
+  ) {
+    for (digest, need) in needs.sorted(by: { $0.key.hexadecimal < $1.key.hexadecimal }) {
+      if let length = previous[digest], length == need.length ?? length {
+        steps.append(Step(digest: digest, source: .previous(orState: stored[digest] == length)))
+      } else if stored[digest] != nil {
+        steps.append(Step(digest: digest, source: .state))
+      } else if need.isRequired {
+        missing.append(digest)
+      }
+    }
+  }
+
+  /// The generations beyond the newest `count`, which are to go. Names are instants: their order is that of
+  /// time. `new` stays, also where a clock that was wrong has given others a later name.
+  static func superfluous(
+    _ generations: [String], keeping count: Int, besides new: String? = nil
+  ) -> [String] {
+    generations.sorted(by: >).dropFirst(max(1, count)).filter { $0 != new }
+  }
+}

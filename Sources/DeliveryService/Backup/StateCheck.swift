@@ -1,0 +1,133 @@
+import BlobStore
+import CoreTypes
+import Crypto
+import Database
+import PullboxAPI
+import SystemCalls
+
+/// Reads a state directory, or a generation of a backup, beside a server that runs or without one: the database, every package
+/// against its digest, every record against its package. What is faulty can be taken from a backup.
+struct StateCheck: Sendable {
+  let state: String
+  /// Where packages are taken from that are missing or damaged.
+  var repair: PackageRepair?
+  var rate = ReadingRate()
+
+  /// Blocks while all of it is read. Throws ``StateCareError`` `noState` or `damaged`, what the database says
+  /// where it cannot be read at all, and the errors of files.
+  func run() throws -> StateCheckReport {
+    try StateFiles.requireDatabase(in: state)
+    let packages = BlobDirectory(state)
+    // Before the database: what comes later has its record by then.
+    let stored = try packages.list()
+    var report = StateCheckReport()
+    let needs = try Database.inspect(state + "/server.db") { connection in
+      report.database = try connection.faults() + Self.manifestFaults(in: connection)
+      return try PackageNeed.all(in: connection)
+    }
+    do {
+      _ = try TicketKeyFile.load(TicketKeyFile.path(in: state))
+    } catch {
+      report.files.append("\(error)")
+    }
+    report.unreferenced = stored.keys.filter { needs[$0] == nil }.sorted { $0.hexadecimal < $1.hexadecimal }
+    for digest in needs.keys.sorted(by: { $0.hexadecimal < $1.hexadecimal }) {
+      let fault: PackageFault?
+      do throws(BlobStoreError) {
+        fault = try packages.isWhole(digest, didRead: rate.didRead) ? nil : .damaged
+      } catch {
+        switch error.code {
+        case .notFound: fault = .missing
+        // A device that cannot read it: the bytes are not there.
+        case .inputOutput: fault = .damaged
+        default: throw error
+        }
+      }
+      if fault != .missing { report.packages += 1 }
+      guard let fault, try isStillFaulty(digest, fault) else { continue }
+      report.faults.append(
+        StateCheckReport.Item(
+          digest: digest, fault: fault, versions: try versions(of: digest),
+          isRepaired: try repair?.repair(digest) ?? false))
+    }
+    return report
+  }
+
+  /// What is missing is a fault only where a version that was not withdrawn has it, also by now.
+  private func isStillFaulty(_ digest: SHA256Digest, _ fault: PackageFault) throws -> Bool {
+    guard fault == .missing else { return true }
+    let needs = try Database.inspect(state + "/server.db") { try PackageNeed.all(in: $0) }
+    return try needs[digest]?.isRequired == true && BlobDirectory(state).length(of: digest) == nil
+  }
+
+  private func versions(of digest: SHA256Digest) throws -> [String] {
+    try Database.inspect(state + "/server.db") { connection in
+      try connection.query(
+        "SELECT product, version FROM versions WHERE digest = ? ORDER BY product, version", [.digest(digest)]
+      ).map { "\(try $0.text("product")) \(try $0.text("version"))" }
+    }
+  }
+
+  private static func manifestFaults(in connection: borrowing Connection) throws -> [String] {
+    var faults: [String] = []
+    try connection.forEach("SELECT digest, document FROM manifests") { row in
+      let digest = try row.digest("digest")
+      if SHA256Digest.of(try row.blob("document")) != digest {
+        faults.append("the manifest \(digest) is damaged")
+      }
+    }
+    let lost = try connection.query(
+      "SELECT product, version FROM versions WHERE manifest_digest NOT IN (SELECT digest FROM manifests)")
+    return faults
+      + (try lost.map { "the manifest of \(try $0.text("product")) \(try $0.text("version")) is missing" })
+  }
+}
+
+/// What a ``StateCheck`` found.
+struct StateCheckReport: Codable, Sendable {
+  struct Item: Codable, Hashable, Sendable {
+    var digest: SHA256Digest
+    var fault: PackageFault
+    /// Products and versions that have it.
+    var versions: [String]
+    /// The right bytes are in its place now.
+    var isRepaired: Bool
+  }
+
+  /// Packages that were read.
+  var packages = 0
+  var faults: [Item] = []
+  /// What is wrong with the database and the manifests in it.
+  var database: [String] = []
+  /// What is wrong with other files.
+  var files: [String] = []
+  /// Packages that no record refers to, which garbage collection removes.
+  var unreferenced: [SHA256Digest] = []
+
+  /// Nothing is wrong any more.
+  var isWhole: Bool { database.isEmpty && files.isEmpty && faults.allSatisfy(\.isRepaired) }
+}
+
+/// Puts packages in the place of missing or damaged ones, taken from whichever generation of a backup has them whole. A server
+/// that runs notices within half a minute.
+struct PackageRepair: Sendable {
+  let state: String
+  let directory: BackupDirectory
+  var rate = ReadingRate()
+
+  /// Whether the right bytes are there now. Blocks; throws the errors of files.
+  func repair(_ digest: SHA256Digest) throws -> Bool {
+    let target = BlobDirectory(state)
+    let hold = try target.holdRemovals()
+    defer { withExtendedLifetime(hold) {} }
+    for generation in try directory.generations() {
+      do throws(BlobStoreError) {
+        try target.copy(digest, from: generation.packages, synchronizing: true, didRead: rate.didRead)
+        return true
+      } catch {
+        guard error.code == .notFound || error.code == .digestMismatch else { throw error }
+      }
+    }
+    return false
+  }
+}

@@ -1,0 +1,144 @@
+import BlobStore
+import CoreTypes
+import Crypto
+import Database
+import PullboxAPI
+import ServiceRuntime
+import SystemCalls
+
+/// Puts a generation of a backup into an empty state directory. Every byte is compared with its digest on the way.
+///
+/// While it runs, the directory holds a mark, with which no server starts there: one that is killed is given again, and goes on.
+/// See docs/decisions/0027.
+struct StateRestore: Sendable {
+  /// What was done.
+  struct Outcome: Sendable {
+    var generation: String
+    var manifest: BackupManifest
+  }
+
+  /// The state directory.
+  let state: String
+  let directory: BackupDirectory
+  /// The newest one unless given.
+  var generation: String?
+  var rate = ReadingRate()
+  var clock: any WallClock = SystemWallClock()
+  var operations: any FileOperations = SystemFileOperations()
+
+  /// Blocks. Throws ``StateCareError``, ``StateDirectoryError`` while another process uses the directory, ``BlobStoreError``
+  /// `digestMismatch`, and the errors of files.
+  func run() throws -> Outcome {
+    let generation = try directory.generation(generation)
+    let manifest = try generation.manifest()
+    let lock = try StateDirectory.claim(state)
+    try DurableFile.removeLeftovers(in: state)
+    try RestoreMark(generation: generation.name).set(in: state, operations: operations)
+    try copyPackages(manifest, from: generation)
+    for name in ["server.db", "server.db-wal", "server.db-shm", "server.db-reserve"] {
+      try operations.remove("\(state)/\(name)")
+    }
+    for file in manifest.files {
+      // The names are ours; a manifest that says others was not written by this program.
+      guard !file.name.contains("/"), file.name != "." && file.name != ".." else {
+        throw StateCareError(.damaged, "\(generation.path): its manifest names \(file.name)")
+      }
+      let digest = try StateFiles.copy(
+        "\(generation.path)/\(file.name)", to: "\(state)/\(file.name)", operations: operations)
+      guard digest == file.sha256 else {
+        throw StateCareError(
+          .damaged, "\(generation.path)/\(file.name): its bytes are not those of the backup")
+      }
+    }
+    try settle(manifest, of: generation)
+    try StateFiles.giveToOwner(of: state)
+    try operations.synchronizeFileSystem(of: FileDescriptor.open(state, .readOnly, options: .directory))
+    try RestoreMark.remove(from: state, operations: operations)
+    withExtendedLifetime(lock) {}
+    return Outcome(generation: generation.name, manifest: manifest)
+  }
+
+  private func copyPackages(_ manifest: BackupManifest, from generation: BackupGeneration) throws {
+    try operations.createDirectories(state + "/blobs", permissions: 0o700)
+    let (source, target) = (generation.packages, BlobDirectory(state, operations: operations))
+    let there = try target.list()
+    for package in manifest.packages {
+      // What a restore that was killed has put there may have been lost since: it was not synced.
+      if there[package.digest] == package.length, try target.isWhole(package.digest, didRead: rate.didRead) {
+        continue
+      }
+      do throws(BlobStoreError) {
+        try target.copy(package.digest, from: source, didRead: rate.didRead)
+      } catch {
+        guard error.code == .notFound || error.code == .digestMismatch else { throw error }
+        throw StateCareError(
+          .damaged,
+          "\(generation.path): the package \(package.digest) is \(error.code == .notFound ? "missing" : "damaged"); another generation may have it"
+        )
+      }
+    }
+  }
+
+  /// Brings the schema up to date, compares records and packages, and notes what the backup cannot know.
+  private func settle(_ manifest: BackupManifest, of generation: BackupGeneration) throws {
+    let database = try Database.open(
+      path: state + "/server.db", migrations: Migrations.all, options: .small)
+    defer { database.close() }
+    let needs = try database.readBlocking { try PackageNeed.all(in: $0) }
+    let known = Set(manifest.packages.map(\.digest)).union(manifest.absent.map(\.digest))
+    guard needs.allSatisfy({ !$0.value.isRequired || known.contains($0.key) }) else {
+      throw StateCareError(.damaged, "\(generation.path): its manifest lacks packages that its database has")
+    }
+    let now = clock.now()
+    try database.writeBlocking(locking: [.everything]) { try ServerRunTable.noteRestore(at: now, in: $0) }
+  }
+}
+
+/// Says that a state directory is being restored: `restore.json` in it.
+struct RestoreMark: Codable, Hashable, Sendable {
+  private static let name = "restore.json"
+
+  /// Which generation.
+  var generation: String
+
+  /// Nil where no restore was begun.
+  static func read(in state: String) throws -> RestoreMark? {
+    do {
+      let bytes = try FileSystem.read("\(state)/\(name)", upTo: .kibibytes(4))
+      return try APIJSON.decode(RestoreMark.self, from: bytes)
+    } catch let error as SystemError where error.isFileMissing {
+      return nil
+    }
+  }
+
+  /// Throws ``StateDirectoryError`` `damaged` where a restore was begun and not brought to its end.
+  static func refuse(in state: String) throws {
+    guard try FileSystem.status(of: "\(state)/\(name)") != nil else { return }
+    throw StateDirectoryError(
+      .damaged, path: state,
+      message: "a restore into it was not completed; give the same 'pullbox-server restore' again")
+  }
+
+  /// Throws ``StateCareError`` `notEmpty` where there is something that no restore of this generation has put there.
+  func set(in state: String, operations: any FileOperations) throws {
+    if let begun = try Self.read(in: state) {
+      guard begun == self else {
+        throw StateCareError(
+          .notEmpty,
+          "\(state): a restore of \(begun.generation) was begun there; give it again, or empty the directory")
+      }
+      return
+    }
+    guard try operations.list(state).allSatisfy({ $0.name == "lock" }) else {
+      throw StateCareError(.notEmpty, "\(state) is not empty; a backup is restored into an empty directory")
+    }
+    let bytes = try APIJSON.encode(self)
+    try DurableFile.write(
+      bytes.span, to: "\(state)/\(Self.name)", permissions: 0o600, operations: operations)
+  }
+
+  static func remove(from state: String, operations: any FileOperations) throws(SystemError) {
+    try operations.remove("\(state)/\(name)")
+    try operations.synchronizeDirectory(state)
+  }
+}

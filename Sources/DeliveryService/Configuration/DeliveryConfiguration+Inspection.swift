@@ -1,0 +1,85 @@
+import HTTPServer
+import PullboxAPIServer
+public import ServiceRuntime
+
+extension DeliveryConfiguration {
+  /// What cannot work, and what works and may not be meant: everything that a start would refuse but for what it finds in the
+  /// state directory.
+  public func inspect(_ findings: inout ConfigurationFindings) {
+    inspectKeys(&findings)
+    inspectAddresses(&findings)
+    findings.check("limits") { _ = try rateLimits() }
+    findings.check("rateClasses") { _ = try namedClasses() }
+    findings.check("requestsInProgress") { try checkRequestsInProgress() }
+    findings.check("bodyMemory") { try checkBodyMemory() }
+    findings.check("admissionClasses") { _ = try admissionClassLimits() }
+    findings.check("trustedProxies") { _ = try proxies() }
+    findings.check("unlimitedAddresses") { _ = try unlimitedNetworks() }
+    findings.check("accelRedirectPrefix") { _ = try accelRedirect() }
+    findings.check("ticketLifetime") { try checkTicketLifetime() }
+    findings.check("cors.origins") { _ = try crossOriginPolicy() }
+    findings.check("storeCalls") { _ = try outboxOptions() }
+    findings.check("headDeadline") { try checkDeadlines() }
+  }
+
+  private func inspectKeys(_ findings: inout ConfigurationFindings) {
+    findings.check("operatorKeys") {
+      let keys = try keyring().keys
+      let credential = SecretDigest(of: store.credential.revealed)
+      if let same = keys.first(where: { $0.secret == credential }) {
+        throw ConfigurationError(
+          subject: "store.credential", message: "is the operator key \(same.holder.name) as well")
+      }
+    }
+    if operatorKey == nil, operatorKeys?.isEmpty ?? true, operatorKeyFile == nil {
+      findings.warn(
+        "operatorKey",
+        "there is no operator key: no one can publish, and no one can see what this server does")
+    }
+    if operatorKey == nil, findings.environment["PULLBOX_OPERATOR_KEY"]?.isEmpty == false {
+      findings.warn(
+        "operatorKey",
+        "PULLBOX_OPERATOR_KEY is the key that the command line shows, and gives this server none; "
+          + "its own is PULLBOX_SERVER_OPERATOR_KEY")
+    }
+    let bits = SecretStrength.bits(of: store.credential.revealed)
+    if bits < SecretStrength.minimum {
+      findings.warn("store.credential", "could be guessed: it has at most \(bits) bits")
+    }
+  }
+
+  private func inspectAddresses(_ findings: inout ConfigurationFindings) {
+    findings.check("store.url") { try ConfigurationURL.check(store.url, key: "store.url") }
+    if let publicURL {
+      findings.check("publicURL") { try ConfigurationURL.check(publicURL, key: "publicURL") }
+    }
+    findings.check("listen") { _ = try Self.addresses(listen, of: "listen") }
+    findings.check("management.listen") {
+      _ = try Self.addresses(management?.listen ?? [], of: "management.listen")
+    }
+    guard let tls else { return }
+    findings.check("tls.listen") { _ = try Self.addresses(tls.listen ?? [], of: "tls.listen") }
+    let files = TLSConfiguration(certificateFile: tls.certificate, keyFile: tls.key)
+    findings.check("tls.certificate") { try files.check() }
+    findings.check("tls.key") {
+      if try files.keyIsExposed() {
+        throw ConfigurationError(
+          subject: "tls.key",
+          message: "every user of this machine may use the key in \(tls.key); 'chmod o= \(tls.key)'")
+      }
+    }
+  }
+
+  /// Throws the faults of all that are no addresses.
+  static func addresses(
+    _ texts: [String], of key: String
+  ) throws(ConfigurationError) -> [ServerAddress] {
+    try texts.mapConfiguration { index, text throws(ConfigurationError) in
+      guard let address = ServerAddress(text) else {
+        throw ConfigurationError(
+          subject: "\(key).\(index)", message: "not an address: \(text); HOST:PORT or unix:PATH is needed")
+      }
+      return address
+    }
+  }
+}

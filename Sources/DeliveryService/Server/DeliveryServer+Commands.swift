@@ -1,0 +1,35 @@
+import CoreTypes
+public import ServiceRuntime
+import SystemCalls
+
+extension DeliveryServer {
+  /// What `pullbox-server` does in place of serving.
+  public static let commands: [DaemonCommand<DeliveryConfiguration>] = [
+    DaemonCommand(flag: TicketKeyRotation.option.name) { invocation in
+      await BlockingPool.shared.run { TicketKeyRotation.run(invocation.arguments) }
+    },
+    DaemonCommand(word: BackupCommands.backup) { await run($0, BackupCommands.runBackup) },
+    DaemonCommand(word: BackupCommands.restore) { await run($0, BackupCommands.runRestore) },
+    DaemonCommand(word: BackupCommands.check) { await run($0, BackupCommands.runCheck) },
+  ]
+
+  /// Runs a command on the state directory, which `--state` names, or the file of `--config`.
+  private static func run(
+    _ invocation: DaemonInvocation<DeliveryConfiguration>,
+    _ command: @escaping @Sendable (ParsedArguments, _ state: String) throws -> ExitCode
+  ) async -> ExitCode {
+    let arguments = invocation.arguments
+    return await BlockingPool.shared.run {
+      do {
+        let state =
+          arguments.value("config") == nil
+          ? try arguments.required("state") : try invocation.configuration().state
+        return try command(arguments, state)
+      } catch {
+        let name = arguments.subcommands.joined(separator: " ")
+        StandardStream.error.write("pullbox-server \(name): \(error)\n")
+        return .of(error)
+      }
+    }
+  }
+}

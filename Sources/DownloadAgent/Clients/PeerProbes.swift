@@ -1,0 +1,87 @@
+import CoreTypes
+import PullboxAPIClient
+import ServiceRuntime
+
+/// Asks both services now, for a status that says how they are and not how they were. Their ``EndpointHealth`` holds the
+/// answers. A service that wants to be left alone is not asked.
+actor PeerProbes {
+  /// For each service.
+  static let timeout = Duration.seconds(5)
+  /// What was asked a moment ago is not asked again, however many want to know: from the end of one probe on.
+  static let shortestInterval = Duration.seconds(5)
+
+  private let delivery: DeliveryClient
+  private let store: StoreQueueClient
+  private let storeNotBefore: @Sendable () async -> MonotonicInstant
+  private let clock: any MonotonicClock
+
+  /// The one that all who ask meanwhile wait for.
+  private var running: Task<Void, Never>?
+  private var lastEnd: MonotonicInstant?
+  /// What the services told probes.
+  private var serverRestsUntil: MonotonicInstant
+  private var storeRestsUntil: MonotonicInstant
+
+  /// `storeNotBefore` says when the store wants to be asked for its queue again.
+  init(
+    delivery: DeliveryClient, store: StoreQueueClient, clock: any MonotonicClock,
+    storeNotBefore: @escaping @Sendable () async -> MonotonicInstant
+  ) {
+    self.delivery = delivery
+    self.store = store
+    self.storeNotBefore = storeNotBefore
+    self.clock = clock
+    let now = clock.now()
+    serverRestsUntil = now
+    storeRestsUntil = now
+  }
+
+  /// Returns once both have answered, or had their time; at once where they were asked a moment ago.
+  func ask() async {
+    if let running {
+      await running.value
+      return
+    }
+    if let lastEnd, clock.now() - lastEnd < Self.shortestInterval { return }
+    let probe = Task { await self.askBoth() }
+    running = probe
+    await withTaskCancellationHandler {
+      await probe.value
+    } onCancel: {
+      probe.cancel()
+    }
+  }
+
+  private func askBoth() async {
+    async let server: Void = askServer()
+    async let store: Void = askStore()
+    _ = await (server, store)
+    lastEnd = clock.now()
+    running = nil
+  }
+
+  private func askServer() async {
+    guard serverRestsUntil <= clock.now() else { return }
+    do throws(APICallError) {
+      try await delivery.probe(timeout: Self.timeout)
+    } catch {
+      serverRestsUntil = clock.now() + Self.rest(after: error, of: .server)
+    }
+  }
+
+  private func askStore() async {
+    let notBefore = max(storeRestsUntil, await storeNotBefore())
+    guard notBefore <= clock.now() else { return }
+    do throws(APICallError) {
+      try await store.probe(timeout: Self.timeout)
+    } catch {
+      storeRestsUntil = clock.now() + Self.rest(after: error, of: .store)
+    }
+  }
+
+  /// A failure is what the health then tells; here counts how long the service wants to be left alone.
+  private static func rest(after error: APICallError, of peer: StepFailure.Peer) -> Duration {
+    guard case .retry(let notBefore) = StepFailure(error, from: peer).recovery else { return .zero }
+    return notBefore ?? .zero
+  }
+}

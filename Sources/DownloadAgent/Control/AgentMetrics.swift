@@ -1,0 +1,69 @@
+import CoreTypes
+import Monitoring
+import PullboxAPI
+
+/// What the agent counts beside its requests: downloads, transactions, the library, and whether its services answer.
+struct AgentMetrics: MetricSource {
+  let downloads: DownloadManager
+  let transactions: TransactionManager
+  let library: Library
+  let server: EndpointHealth
+  let store: EndpointHealth
+
+  func register(in metrics: inout MetricRegistry) {
+    registerWork(in: &metrics)
+    registerPeers(in: &metrics)
+    registerLibrary(in: &metrics)
+  }
+
+  private func registerWork(in metrics: inout MetricRegistry) {
+    let work: [Metric<(downloads: [DownloadStatus.State: Int], transactions: Int)>] = [
+      .gauge("pullbox_agent_downloads", help: "Downloads that the agent knows, by state.", labels: ["state"])
+      {
+        counts in
+        DownloadStatus.State.allCases.map { .init(counts.downloads[$0] ?? 0, labels: [$0.rawValue]) }
+      },
+      .gauge("pullbox_agent_unfinished_transactions", help: "Transactions that the store has not closed yet.")
+      {
+        $0.transactions
+      },
+    ]
+    metrics.register(work) { (try await downloads.counts(), await transactions.unfinishedCount) }
+  }
+
+  private func registerPeers(in metrics: inout MetricRegistry) {
+    let peers: [Metric<[(name: String, status: AgentStatus.Peer)]>] = [
+      .gauge(
+        "pullbox_agent_peer_up", help: "1 when the last call to the service was answered.", labels: ["peer"]
+      ) { $0.compactMap { peer in peer.status.reachable.map { .init($0 ? 1 : 0, labels: [peer.name]) } } },
+      .gauge(
+        "pullbox_agent_peer_last_answer_timestamp_seconds",
+        help: "When the service last answered, in seconds since the epoch.", labels: ["peer"]
+      ) { $0.compactMap { peer in peer.status.lastSuccess.map { .init($0, labels: [peer.name]) } } },
+    ]
+    metrics.register(peers) { [("server", server.status), ("store", store.status)] }
+  }
+
+  private func registerLibrary(in metrics: inout MetricRegistry) {
+    let held: [Metric<[LibraryItem]>] = [
+      .gauge("pullbox_agent_library_items", help: "Versions in the library, by state.", labels: ["state"]) {
+        items in
+        LibraryItem.State.allCases.map { state in
+          .init(items.count { $0.state == state }, labels: [state.rawValue])
+        }
+      },
+      .gauge("pullbox_agent_library_bytes", help: "What the library's content takes.") { items in
+        items.reduce(ByteCount.zero) { $0 + ($1.lengthOnDisk ?? .zero) }.rawValue
+      },
+    ]
+    metrics.register(held) { try await library.items() }
+    metrics.register([
+      .gauge("pullbox_agent_library_online", help: "1 while the library's directory is there.") {
+        library.availability == .online ? 1 : 0
+      },
+      .gauge("pullbox_agent_library_quota_bytes", help: "What content may take in the library.", labels: []) {
+        library.space.quota.map { [.init($0.rawValue)] } ?? []
+      },
+    ])
+  }
+}

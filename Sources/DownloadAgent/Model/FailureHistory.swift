@@ -1,0 +1,60 @@
+import PullboxAPI
+
+/// What a machine remembers of the steps that did not succeed. A pure value.
+struct FailureHistory: Hashable, Sendable {
+  /// What a disk has lost so often in a row it does not keep.
+  static let maximumLosses = 10
+
+  /// What the last failure brought; gone when a step succeeds.
+  private(set) var problem: Problem?
+  private(set) var cause: String?
+  /// Tries that failed in a row, without a verified piece between them.
+  private(set) var failures: Int
+  /// Times in a row that what had been written was not there, or not right, when it was looked at; not persisted.
+  private(set) var losses = 0
+
+  init(problem: Problem? = nil, cause: String? = nil, failures: Int = 0) {
+    self.problem = problem
+    self.cause = cause
+    self.failures = failures
+  }
+
+  /// Says why a step failed; whether it is tried again is another matter.
+  mutating func note(_ failure: StepFailure) {
+    problem = failure.problem
+    cause = failure.cause
+  }
+
+  /// The step is tried again, after a delay that grows with ``failures``.
+  mutating func countRetry(after failure: StepFailure) {
+    failures += 1
+    note(failure)
+  }
+
+  /// The bytes are to come again. What a disk keeps losing is fetched ever later: that it came well is no success.
+  mutating func countLoss(_ failure: StepFailure) {
+    losses += 1
+    failures = max(failures, losses - 1)
+    countRetry(after: failure)
+  }
+
+  /// The next step begins: what went wrong before is no news any more.
+  mutating func forgetCause() {
+    problem = nil
+    cause = nil
+  }
+
+  /// Progress was made: the next failure is the first.
+  mutating func forgetFailures() {
+    failures = 0
+    forgetCause()
+  }
+
+  /// Whether fetching it once more is in vain.
+  var isHopeless: Bool { losses >= Self.maximumLosses }
+
+  /// What was written is where it belongs, or a user wants to try anew.
+  mutating func forgetLosses() {
+    losses = 0
+  }
+}

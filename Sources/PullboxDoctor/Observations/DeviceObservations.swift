@@ -1,0 +1,36 @@
+import CoreTypes
+public import PullboxAPI
+
+/// What was seen of this device's agent.
+public struct DeviceObservations: Sendable {
+  /// What became of the question how the agent stands.
+  public enum Answer: Sendable {
+    /// There is no socket.
+    case noSocket
+    /// There is one that this process may not use, with these permissions, of the group with that number.
+    case denied(permissions: UInt32, group: UInt32)
+    /// It was asked and did not answer.
+    case silent(String)
+    /// It answered.
+    case status(AgentStatus)
+  }
+
+  /// The agent's socket.
+  public var socketPath: String
+  /// What became of the question.
+  public var answer: Answer
+  /// Whether this process may read the library's folder; nil if it was not looked at, or is not there.
+  public var mayReadLibrary: Bool?
+
+  /// Observations from their parts.
+  public init(socketPath: String, answer: Answer, mayReadLibrary: Bool? = nil) {
+    self.socketPath = socketPath
+    self.answer = answer
+    self.mayReadLibrary = mayReadLibrary
+  }
+
+  /// The delivery server that the agent uses; nil if it does not tell.
+  public var server: String? {
+    if case .status(let status) = answer { status.server.url } else { nil }
+  }
+}

@@ -1,0 +1,105 @@
+import CoreTypes
+import HTTPClient
+public import PullboxAPI
+
+/// All that was seen of a delivery server, through whatever lies before it.
+public struct ServerObservations: Sendable {
+  /// The address that was asked, without a slash at its end.
+  public var url: String
+  /// What each probe brought; probes that were not sent are missing.
+  public var answers: [ServerProbe: ProbeAnswer] = [:]
+  /// How long the body of ``ServerProbe/paused`` rested.
+  public var pause: Duration
+  /// Bytes of the body of ``ServerProbe/slowBody``.
+  var slowLength = ServerProbe.slowLength
+  /// Nil if no operator key was given, or the server did not answer before.
+  public var upload: UploadObservation?
+
+  /// Observations of nothing yet.
+  public init(url: String, pause: Duration) {
+    self.url = url
+    self.pause = pause
+  }
+
+  /// The answer to a probe.
+  public subscript(_ probe: ServerProbe) -> ProbeAnswer? {
+    get { answers[probe] }
+    set { answers[probe] = newValue }
+  }
+
+  /// What the server said of the plain request; nil if it did not.
+  public var report: DiagnosticReport? { self[.report]?.report }
+
+  /// What the server said of the request with all that agents send.
+  var dressedReport: DiagnosticReport? { self[.dressedReport]?.report }
+
+  /// Whether a field that agents send reached the server.
+  func arrived(_ field: String) -> Bool { dressedReport?.fields.contains(field) ?? true }
+
+  /// Whether a cache answers in the server's place: it asks for the whole, without range and condition.
+  var isCached: Bool { !arrived("range") && !arrived("if-none-match") }
+
+  /// The proxy that the responses name.
+  public var proxy: Proxy? {
+    answers.values.lazy.compactMap { Proxy(server: $0.field("Server"), via: $0.field("Via")) }.first
+  }
+
+  var isSecure: Bool { url.lowercased().hasPrefix("https:") }
+
+  /// Host and port of the address, in lower case.
+  var authority: String { Self.authority(of: url) }
+
+  static func authority(of url: String) -> String {
+    guard let start = url.firstIndex(of: ":") else { return "" }
+    return url[start...].dropFirst(3).prefix { $0 != "/" && $0 != "?" && $0 != "#" }.lowercased()
+  }
+
+  /// Whether the address is this machine's own.
+  var isLoopback: Bool {
+    ["127.0.0.1", "localhost", "[::1]"].contains { authority == $0 || authority.hasPrefix($0 + ":") }
+  }
+
+  /// Whether an answer to one of the probes for a range is what the server would have sent.
+  func isRangeRight(_ probe: ServerProbe) -> Bool {
+    guard let answer = self[probe], let range = probe.range, answer.failure == nil, answer.status == 206
+    else {
+      return false
+    }
+    return answer.isRight && answer.length == range.upperBound - range.lowerBound
+      && answer.head?.contentRange == ContentRange(range: range, completeLength: probe.completeLength)
+  }
+}
+
+/// What became of an upload by which the doctor looks at the way of request bodies.
+public struct UploadObservation: Sendable {
+  /// How a request was answered.
+  public struct Step: Hashable, Sendable {
+    /// Nil if no response came.
+    public var status: Int?
+    /// Whether a refusal was the server's own: a problem document.
+    public var isProblem: Bool
+    /// In words.
+    public var message: String
+
+    /// A step from its parts.
+    public init(status: Int?, isProblem: Bool, message: String) {
+      self.status = status
+      self.isProblem = isProblem
+      self.message = message
+    }
+  }
+
+  /// The request that begins an upload.
+  public var creation: Step
+  /// The request that carries 4 MiB; nil if there was none.
+  public var body: Step?
+  /// Bytes that the server has of a body whose connection broke after more than 2 MiB; nil if that was not tried.
+  public var keptOfBroken: Int64?
+
+  /// An observation from its parts.
+  public init(creation: Step, body: Step? = nil, keptOfBroken: Int64? = nil) {
+    self.creation = creation
+    self.body = body
+    self.keptOfBroken = keptOfBroken
+  }
+}

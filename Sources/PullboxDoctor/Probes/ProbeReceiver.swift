@@ -1,0 +1,82 @@
+import CoreTypes
+import HTTPClient
+import PullboxAPI
+import Synchronization
+
+/// Receives the answer to one probe: compares the bytes with the diagnostic content as they come, keeps the first ones, and
+/// stops when it has enough. With an allowance it takes no more than that until ``raise(by:)``.
+final class ProbeReceiver: TransferReceiver {
+  /// What has come.
+  struct Received: Sendable {
+    var head: ResponseHead?
+    var length: Int64 = 0
+    var isRight = true
+    var beginning: [UInt8] = []
+    var firstByte: MonotonicInstant?
+    var isStopped = false
+  }
+
+  private struct State {
+    var received = Received()
+    /// Where in the content the body begins.
+    var offset: Int64 = 0
+    var allowance: Int64
+    var handle: TransferHandle?
+  }
+
+  private static let beginningLength = 16 << 10
+
+  private let limit: Int64
+  private let timer: any MonotonicClock
+  private let state: Mutex<State>
+
+  /// `allowance` is what may come before ``raise(by:)``, in bytes.
+  init(limit: ByteCount, allowance: Int64 = .max, timer: any MonotonicClock) {
+    self.limit = limit.rawValue
+    self.timer = timer
+    state = Mutex(State(allowance: allowance))
+  }
+
+  var received: Received { state.withLock { $0.received } }
+
+  func start(_ handle: TransferHandle) {
+    state.withLock { $0.handle = handle }
+  }
+
+  func receive(head: ResponseHead) -> HeadDecision {
+    state.withLock { state in
+      state.received.head = head
+      state.offset = head.status == 206 ? head.contentRange?.range?.lowerBound ?? 0 : 0
+    }
+    return .accept
+  }
+
+  func receive(_ bytes: Span<UInt8>) -> BodyDecision {
+    let now = timer.now()
+    return state.withLock { state in
+      guard state.received.length < limit else {
+        state.received.isStopped = true
+        return .stop
+      }
+      guard state.received.length + Int64(bytes.count) <= state.allowance else { return .pause }
+      if state.received.firstByte == nil { state.received.firstByte = now }
+      if state.received.isRight {
+        state.received.isRight = DiagnosticContent.matches(bytes, at: state.offset + state.received.length)
+      }
+      let room = Self.beginningLength - state.received.beginning.count
+      for index in 0..<max(0, min(room, bytes.count)) { state.received.beginning.append(bytes[index]) }
+      state.received.length += Int64(bytes.count)
+      return .consumed
+    }
+  }
+
+  /// Lets more bytes come.
+  func raise(by count: Int64) {
+    let handle = state.withLock { state in
+      state.allowance =
+        state.allowance.addingReportingOverflow(count).overflow ? .max : state.allowance + count
+      return state.handle
+    }
+    handle?.resume()
+  }
+}

@@ -1,0 +1,151 @@
+import CoreTypes
+import Crypto
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import Synchronization
+import SystemCalls
+
+/// Tries uploads (tus 1.0.0): one whose body passes, and one whose connection breaks within the body. Both are removed.
+struct UploadProber: Sendable {
+  private static let path = "/v1/operator/uploads"
+  private static let length: Int64 = 4 << 20
+  /// Bytes after which the connection is broken.
+  private static let breakAfter: Int64 = 2 << 20
+  private static let version = ("Tus-Resumable", "1.0.0")
+  /// How often it is asked what the server has of a broken body, which takes a moment to be known there.
+  private static let questions = 25
+
+  private let api: APIClient
+  private let client: HTTPClient
+  private let timer: any MonotonicClock
+
+  init(
+    url: String, key: String, client: HTTPClient, trust: ServerTrust?, unixSocketPath: String?,
+    timer: any MonotonicClock
+  ) {
+    var api = APIClient(
+      baseURL: url, credential: key, client: client, unixSocketPath: unixSocketPath)
+    api.trust = trust
+    self.api = api
+    self.client = client
+    self.timer = timer
+  }
+
+  func observe() async -> UploadObservation {
+    let (creation, whole) = await create()
+    guard let whole else { return UploadObservation(creation: creation) }
+    var observation = UploadObservation(creation: creation)
+    observation.body = await step(expecting: 204) { () async throws(APICallError) in
+      try await api.exchange(
+        "PATCH", whole, bytes: DiagnosticContent.bytes(in: 0..<Self.length),
+        mediaType: "application/offset+octet-stream", headers: [Self.version, ("Upload-Offset", "0")]
+      ).status
+    }
+    await remove(whole)
+    guard observation.body?.status == 204, let broken = await create().address else { return observation }
+    observation.keptOfBroken = try? await keptOfBroken(broken)
+    await remove(broken)
+    return observation
+  }
+
+  private func create() async -> (step: UploadObservation.Step, address: String?) {
+    do {
+      let response = try await api.exchange(
+        "POST", Self.path, bytes: [], mediaType: "application/offset+octet-stream",
+        headers: [Self.version, ("Upload-Length", String(Self.length))])
+      let location = response.headers["Location"].map { api.url($0) }
+      // The key goes to this server only.
+      let isOwn = location?.hasPrefix(api.baseURL + "/") == true
+      return (
+        UploadObservation.Step(
+          status: response.status, isProblem: false, message: "status \(response.status)"),
+        isOwn ? location : location.map { api.url(Self.path + "/" + ($0.split(separator: "/").last ?? "")) }
+      )
+    } catch {
+      return (Self.step(error), nil)
+    }
+  }
+
+  private func step(
+    expecting status: Int, _ send: () async throws(APICallError) -> Int
+  ) async -> UploadObservation.Step {
+    do {
+      let status = try await send()
+      return UploadObservation.Step(status: status, isProblem: false, message: "status \(status)")
+    } catch {
+      return Self.step(error)
+    }
+  }
+
+  private static func step(_ error: APICallError) -> UploadObservation.Step {
+    switch error {
+    case .problem(let problem):
+      UploadObservation.Step(status: problem.status, isProblem: true, message: problem.description)
+    case .unreachable(let cause):
+      UploadObservation.Step(status: nil, isProblem: false, message: cause.message)
+    case .unexpectedResponse(let status, _, _, _):
+      UploadObservation.Step(
+        status: status == 0 ? nil : status, isProblem: false,
+        message: "status \(status) without a problem document")
+    }
+  }
+
+  private func remove(_ upload: String) async {
+    // What stays expires by itself.
+    _ = try? await api.exchange("DELETE", upload, headers: [Self.version])
+  }
+
+  /// Bytes that the server has after the connection broke.
+  private func keptOfBroken(_ upload: String) async throws -> Int64? {
+    let file = try await BlockingPool.shared.run { try Self.temporaryFile() }
+    let receiver = BreakingReceiver()
+    var request = api.request(
+      "PATCH", upload,
+      headers: [Self.version, ("Upload-Offset", "0"), ("Content-Type", "application/offset+octet-stream")])
+    request.usesFreshConnection = true
+    request.totalTimeout = .seconds(60)
+    request.body = .file(
+      file, 0..<Self.length,
+      progress: { count in if count.rawValue >= Self.breakAfter { receiver.breakConnection() } })
+    do {
+      _ = try await client.stream(request, to: receiver)
+      // It was faster than its end.
+      return nil
+    } catch {
+      guard error.code == .cancelled else { return nil }
+    }
+    for _ in 0..<Self.questions {
+      let response = try await api.exchange("HEAD", upload, headers: [Self.version])
+      if let offset = response.headers["Upload-Offset"].flatMap(Int64.init), offset > 0 { return offset }
+      try await timer.sleep(for: .milliseconds(200))
+    }
+    return 0
+  }
+
+  /// A file without a name that holds the body.
+  private static func temporaryFile() throws -> UploadFile {
+    let path = "/tmp/pullbox-doctor-\(RandomBytes.token(bits: 64))"
+    let bytes = DiagnosticContent.bytes(in: 0..<length)
+    try DurableFile.write(bytes.span, to: path, permissions: 0o600, ifPresent: .refuse)
+    defer { _ = try? FileSystem.removeFile(path) }
+    return try UploadFile(path: path)
+  }
+}
+
+/// Breaks its transfer when it is told to.
+private final class BreakingReceiver: TransferReceiver {
+  private let handle = Mutex<TransferHandle?>(nil)
+
+  func start(_ handle: TransferHandle) {
+    self.handle.withLock { $0 = handle }
+  }
+
+  func breakConnection() {
+    handle.withLock { $0 }?.cancel()
+  }
+
+  func receive(head: ResponseHead) -> HeadDecision { .accept }
+
+  func receive(_ bytes: Span<UInt8>) -> BodyDecision { .consumed }
+}

@@ -1,0 +1,86 @@
+import CoreTypes
+import PullboxAPI
+
+/// What the observations of this device mean. Pure.
+public enum DeviceDiagnosis {
+  /// Free space beyond the reserve, and room within the quota, of less than this is called short: a package may hold 2 GiB.
+  static let littleSpace = ByteCount.mebibytes(512)
+
+  /// The findings in the order in which they are read.
+  public static func findings(_ seen: DeviceObservations) -> [Finding] {
+    switch seen.answer {
+    case .noSocket:
+      return [Finding("agent", .failure, "no agent listens at \(seen.socketPath)", cause: .agentAway)]
+    case .denied(let permissions, let group):
+      return [
+        Finding(
+          "agent", .failure,
+          "\(seen.socketPath) is not for this user: mode \(String(permissions, radix: 8)), group \(group)",
+          cause: .socketDenied)
+      ]
+    case .silent(let why):
+      return [
+        Finding(
+          "agent", .failure, "the agent does not answer at \(seen.socketPath): \(why)", cause: .agentAway)
+      ]
+    case .status(let status):
+      return [
+        Finding("agent", .ok, "runs since \(status.started) as \(status.device)"),
+        peer(status.server, "agent-server", "the delivery server", cause: .serverUnreachableForAgent),
+        peer(status.store, "agent-store", "the payment store", cause: .storeUnreachableForAgent),
+        library(status, mayRead: seen.mayReadLibrary), space(status), quota(status), downloads(status),
+      ].compactMap { $0 }
+    }
+  }
+
+  private static func peer(_ peer: AgentStatus.Peer, _ check: String, _ name: String, cause: Cause) -> Finding
+  {
+    switch peer.reachable {
+    case true: Finding(check, .ok, "\(name) at \(peer.url) answered the agent")
+    case false:
+      Finding(
+        check, .failure,
+        "\(name) at \(peer.url) did not answer the agent: \(peer.lastError ?? "no reason given")",
+        cause: cause)
+    case nil: Finding(check, .ok, "the agent has not asked \(name) at \(peer.url) yet")
+    }
+  }
+
+  private static func library(_ status: AgentStatus, mayRead: Bool?) -> Finding {
+    switch (status.libraryState, mayRead) {
+    case (.offline, _):
+      Finding("library", .failure, "the volume of \(status.libraryPath) is not there", cause: .libraryAway)
+    case (.damaged, _):
+      Finding("library", .failure, "content in \(status.libraryPath) is damaged", cause: .libraryDamaged)
+    case (_, false):
+      Finding(
+        "library", .warning, "\(status.libraryPath) cannot be read by this user", cause: .libraryUnreadable)
+    default: Finding("library", .ok, "\(status.libraryPath) is there")
+    }
+  }
+
+  private static func space(_ status: AgentStatus) -> Finding {
+    let reserve = status.reserve ?? .zero
+    let usable = max(.zero, status.freeSpace - reserve)
+    guard usable < littleSpace else {
+      return Finding("space", .ok, "\(status.freeSpace) free, \(reserve) of that stay")
+    }
+    return Finding(
+      "space", usable == .zero ? .failure : .warning,
+      "\(status.freeSpace) free, of which \(reserve) stay: downloads have \(usable)", cause: .spaceShort)
+  }
+
+  private static func quota(_ status: AgentStatus) -> Finding? {
+    guard let quota = status.quota, let length = status.libraryLength else { return nil }
+    let room = max(.zero, quota - length)
+    guard room < littleSpace else { return Finding("quota", .ok, "\(length) of \(quota) used") }
+    return Finding(
+      "quota", .warning, "\(length) of \(quota) used: downloads have \(room)", cause: .spaceShort)
+  }
+
+  private static func downloads(_ status: AgentStatus) -> Finding {
+    let failed = status.downloads["failed"] ?? 0
+    guard failed > 0 else { return Finding("downloads", .ok, "none failed") }
+    return Finding("downloads", .warning, "\(failed) failed", cause: .downloadsFailed)
+  }
+}

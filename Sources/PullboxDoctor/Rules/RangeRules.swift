@@ -1,0 +1,122 @@
+import CoreTypes
+import HTTPClient
+import PullboxAPI
+
+/// Whether parts of a package can be had: without them no download resumes.
+enum RangeRules {
+  static func findings(_ seen: ServerObservations) -> [Finding] {
+    [
+      range(seen), part(.openRange, "open-range", seen), part(.suffixRange, "suffix-range", seen),
+      unsatisfiable(seen), sameValidator(seen), otherValidator(seen), longHead(seen),
+      beyond(.rangeBeyond2GiB, "beyond-2gib", seen), beyond(.rangeBeyond4GiB, "beyond-4gib", seen),
+    ].compactMap { $0 }
+  }
+
+  private static func range(_ seen: ServerObservations) -> Finding? {
+    guard let answer = seen[.range] else { return nil }
+    if seen.isRangeRight(.range) {
+      guard seen.arrived("range") else {
+        return Finding(
+          "range", .failure, "a range is answered, and did not reach the server", cause: .fetchedWhole)
+      }
+      return Finding("range", .ok, "206 with the bytes that were asked for")
+    }
+    if answer.status == 200 {
+      return Finding(
+        "range", .failure, "the whole is sent instead of a range (200)",
+        cause: seen.isCached ? .fetchedWhole : seen.arrived("range") ? .rangeUndone : .rangeDropped)
+    }
+    return wrong(answer, .range, "range", seen)
+  }
+
+  private static func part(_ probe: ServerProbe, _ check: String, _ seen: ServerObservations) -> Finding? {
+    guard let answer = seen[probe] else { return nil }
+    guard !seen.isRangeRight(probe) else {
+      return Finding(check, .ok, "206 with the bytes that were asked for")
+    }
+    return wrong(answer, probe, check, seen)
+  }
+
+  /// What is the matter with an answer that is not the range asked for.
+  private static func wrong(
+    _ answer: ProbeAnswer, _ probe: ServerProbe, _ check: String, _ seen: ServerObservations
+  ) -> Finding {
+    guard answer.status == 206 else {
+      let isUndetermined = answer.status == nil || answer.isPassingRefusal
+      return Finding(
+        check, isUndetermined ? .undetermined : .failure, "instead of a range: \(answer.outcome)",
+        cause: isUndetermined ? nil : .rangeUndone)
+    }
+    if answer.failure != nil {
+      return Finding(check, .failure, "the range is cut: \(answer.outcome)", cause: .truncated)
+    }
+    let field = answer.field("Content-Range") ?? "no Content-Range"
+    return Finding(
+      check, .failure,
+      answer.isRight
+        ? "206 with \(field) and \(answer.length) bytes"
+        : "206 with \(field) and other bytes than the content's",
+      cause: answer.isRight ? .rangeUndone : .bodyRewritten)
+  }
+
+  private static func unsatisfiable(_ seen: ServerObservations) -> Finding? {
+    guard let answer = seen[.unsatisfiableRange] else { return nil }
+    guard answer.status != nil, !answer.isPassingRefusal else {
+      return Finding("no-such-range", .undetermined, answer.outcome)
+    }
+    let wanted = ContentRange(range: nil, completeLength: ServerProbe.unsatisfiableRange.completeLength)
+    if answer.status == 416, answer.head?.contentRange == wanted {
+      return Finding("no-such-range", .ok, "416 with the length")
+    }
+    return Finding(
+      "no-such-range", .failure,
+      answer.status == 416 ? "416 without the length" : "a range behind the end: \(answer.outcome)",
+      cause: answer.status == 416 ? .errorsReplaced : .rangeUndone)
+  }
+
+  private static func sameValidator(_ seen: ServerObservations) -> Finding? {
+    guard let answer = seen[.ifRange] else { return nil }
+    if seen.isRangeRight(.ifRange) { return Finding("if-range", .ok, "206 for what is still the same") }
+    guard answer.status == 200 else { return wrong(answer, .ifRange, "if-range", seen) }
+    return Finding(
+      "if-range", .failure, "the whole is sent although the entity tag is the server's",
+      cause: .entityTagChanged)
+  }
+
+  private static func otherValidator(_ seen: ServerObservations) -> Finding? {
+    guard let answer = seen[.ifRangeOfOther] else { return nil }
+    switch answer.status {
+    case 200: return Finding("if-range-of-other", .ok, "200 with the whole for what has changed")
+    case 206:
+      return Finding(
+        "if-range-of-other", .failure,
+        "a part of other content is sent: a download would be put together of two",
+        cause: .ifRangeDropped)
+    default: return Finding("if-range-of-other", .undetermined, answer.outcome)
+    }
+  }
+
+  private static func longHead(_ seen: ServerObservations) -> Finding? {
+    guard let answer = seen[.longHead] else { return nil }
+    guard answer.status == 200 else { return Finding("length-of-8gib", .undetermined, answer.outcome) }
+    // What is not told at all is told of by the check of HEAD.
+    guard let length = answer.head?.contentLength, length.rawValue != DiagnosticContent.maximumLength else {
+      return Finding("length-of-8gib", .ok, "a length beyond 32 bits arrives")
+    }
+    return Finding(
+      "length-of-8gib", .failure, "of \(DiagnosticContent.maximumLength) bytes \(length.rawValue) are told",
+      cause: .offsetsWrapped)
+  }
+
+  private static func beyond(_ probe: ServerProbe, _ check: String, _ seen: ServerObservations) -> Finding? {
+    guard let answer = seen[probe] else { return nil }
+    if seen.isRangeRight(probe) { return Finding(check, .ok, "206 with the bytes that were asked for") }
+    guard answer.status != nil, !answer.isPassingRefusal else {
+      return Finding(check, .undetermined, answer.outcome)
+    }
+    return Finding(
+      check, .failure,
+      "a range there is answered wrong: \(answer.outcome), \(answer.field("Content-Range") ?? "no range")",
+      cause: .offsetsWrapped)
+  }
+}

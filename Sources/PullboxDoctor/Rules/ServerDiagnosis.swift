@@ -1,0 +1,19 @@
+/// What the observations of a delivery server mean. Pure: the same observations give the same findings.
+///
+/// ```swift
+/// let findings = ServerDiagnosis.findings(observations)
+/// Finding.conclusion(findings)  // .failure
+/// ```
+public enum ServerDiagnosis {
+  /// The findings in the order in which they are read: each rests on those before it.
+  public static func findings(_ seen: ServerObservations) -> [Finding] {
+    let way = ReachabilityRules.findings(seen)
+    // Whatever answered, it was not the server: nothing else it says means anything.
+    guard seen.report != nil else { return way }
+    let findings =
+      ClockRules.findings(seen) + RequestRules.findings(seen) + RangeRules.findings(seen)
+      + ValidatorRules.findings(seen) + BodyRules.findings(seen) + ExposureRules.findings(seen)
+      + UploadRules.findings(seen)
+    return way + findings
+  }
+}

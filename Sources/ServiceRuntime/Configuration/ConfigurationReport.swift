@@ -1,0 +1,88 @@
+/// Everything there is to say of a daemon's configuration, found in one go, without starting or writing anything.
+public struct ConfigurationReport<Configuration: DaemonConfiguration>: Sendable {
+  /// Nil where it cannot be brought into its form. With faults, some of its values are stand-ins.
+  let configuration: Configuration?
+  /// What must be fixed before a start: in the order of the file, and then the others.
+  public let faults: [ConfigurationFault]
+  /// Secrets that a start needs, and which the service manager may pass on to it.
+  public let missingSecrets: [ConfigurationFault]
+  /// What works, and may not be meant.
+  public let warnings: [ConfigurationFault]
+  let tree: ConfigurationTree
+
+  /// Reads the file of `--config` and those that it names. Blocks.
+  public init(_ arguments: ParsedArguments) {
+    var tree = ConfigurationTree(arguments)
+    configuration = tree.decode(Configuration.self)
+    var findings = ConfigurationFindings(environment: arguments.environment)
+    if let configuration {
+      findings.check("logLevel") {
+        guard LogLevel(name: configuration.logLevel) != nil else {
+          throw ConfigurationError(
+            subject: "logLevel", message: "error, warning, info or debug is expected here")
+        }
+      }
+      configuration.inspect(&findings)
+    }
+    // What is said of a value that stands in for another is of no use.
+    func told(_ faults: [ConfigurationFault]) -> [ConfigurationFault] {
+      faults.filter { !tree.isReplaced($0.subject) }.map(tree.located)
+    }
+    faults = Self.inOrder(tree.faults + (tree.exposed.map { [$0] } ?? []) + told(findings.faults))
+    missingSecrets = tree.missingSecrets + told(findings.missingSecrets)
+    warnings = Self.inOrder(told(findings.warnings))
+    self.tree = tree
+  }
+
+  /// The configuration for a start. Throws where something is wrong with it or missing.
+  public func usable() throws(ConfigurationError) -> Configuration {
+    if let error = ConfigurationError(faults + missingSecrets) { throw error }
+    guard let configuration else {
+      throw ConfigurationError(subject: "the whole", message: "cannot be understood")
+    }
+    return configuration
+  }
+
+  private static func inOrder(_ faults: [ConfigurationFault]) -> [ConfigurationFault] {
+    func place(_ fault: ConfigurationFault) -> (line: Int, column: Int) {
+      guard case .file(_, let line, let column) = fault.origin else { return (.max, 0) }
+      return (line, column)
+    }
+    // The same may be found on two ways.
+    let first = faults.enumerated().filter { !faults[..<$0.offset].contains($0.element) }
+    return first.sorted { left, right in
+      let (one, two) = (place(left.element), place(right.element))
+      return (one.line, one.column, left.offset) < (two.line, two.column, right.offset)
+    }.map(\.element)
+  }
+
+  /// What `--check` prints on standard error: a line for each fault, each secret that is missing and each warning.
+  var lines: [String] {
+    faults.map(\.description)
+      + missingSecrets.map { "\($0): a start fails, unless the service manager passes it on" }
+      + warnings.map { "\($0.description(of: "warning"))" }
+  }
+
+  /// What `--print-config` prints: a line for each key, with its value and where that comes from.
+  var listing: String {
+    tree.options.compactMap { option -> String? in
+      guard let key = option.key else { return nil }
+      guard let value = tree.root.value(at: ConfigurationTree.path(key)), !value.isNull,
+        !(tree.missingSecrets.contains { $0.subject == key })
+      else { return "\(key): not set\n" }
+      let shown =
+        option.isSecret ? "set" : value.mayHoldPassword ? "set (holds a password)" : value.json5
+      return "\(key): \(shown)  // \(value.origin)\n"
+    }.joined()
+  }
+}
+
+extension ConfigurationFault {
+  /// The line with a word for what it is.
+  fileprivate func description(of kind: String) -> String {
+    switch origin {
+    case .file, .variable, .option: "\(origin, default: ""): \(kind): \(shownSubject): \(message)"
+    case .fallback, nil: "\(kind): \(shownSubject): \(message)"
+    }
+  }
+}

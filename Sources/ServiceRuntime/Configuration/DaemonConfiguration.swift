@@ -1,0 +1,77 @@
+/// What every daemon's configuration says.
+public protocol DaemonConfiguration: Decodable, Sendable {
+  /// The name of the ``LogLevel`` of the least severe lines that are logged.
+  var logLevel: String { get }
+
+  /// Looks at the values, each of which has its type already: what cannot work, and what its operator should know of. Reads
+  /// the files that they name, and neither starts nor writes anything. Blocks.
+  func inspect(_ findings: inout ConfigurationFindings)
+}
+
+extension DaemonConfiguration {
+  /// Finds nothing.
+  public func inspect(_ findings: inout ConfigurationFindings) {}
+
+  /// The keys whose values differ from those of `old` and count only at the next start, in the order of `options`, which say
+  /// what a reload applies (``CommandOption/reload``).
+  public func keysThatNeedRestart(since old: Self, options: [CommandOption]) -> [String] {
+    options.filter { $0.reload == .needsRestart }.compactMap(\.key).filter {
+      Self.value($0, in: self) != Self.value($0, in: old)
+    }
+  }
+
+  /// What the members that `key` names hold, its parts separated by dots; nil for a member that is left out.
+  private static func value(_ key: String, in configuration: Self) -> AnyHashable? {
+    var value: Any = configuration
+    for name in key.split(separator: ".") {
+      let members = Mirror(reflecting: value).children
+      guard let member = members.first(where: { $0.label.map { $0 == name } ?? false }),
+        let held = unwrapped(member.value)
+      else { return nil }
+      value = held
+    }
+    return (value as? any Hashable).map { AnyHashable($0) }
+  }
+
+  private static func unwrapped(_ value: Any) -> Any? {
+    let mirror = Mirror(reflecting: value)
+    return mirror.displayStyle == .optional ? mirror.children.first?.value : value
+  }
+}
+
+/// What an inspection of a configuration has found.
+public struct ConfigurationFindings: Sendable {
+  /// The variables of the process.
+  public let environment: [String: String]
+  /// What cannot work.
+  public private(set) var faults: [ConfigurationFault] = []
+  /// What works, and may not be meant.
+  public private(set) var warnings: [ConfigurationFault] = []
+  /// Secrets that are nowhere. The service manager may pass them on, so that they are missing only at the start.
+  public private(set) var missingSecrets: [ConfigurationFault] = []
+
+  init(environment: [String: String]) {
+    self.environment = environment
+  }
+
+  /// Keeps the faults that `body` throws. An error of another type is a fault of `key`.
+  public mutating func check(_ key: String, _ body: () throws -> Void) {
+    do {
+      try body()
+    } catch let error as ConfigurationError {
+      faults += error.faults
+    } catch {
+      faults.append(ConfigurationFault(subject: key, message: "\(error)"))
+    }
+  }
+
+  /// Keeps a warning about `key`.
+  public mutating func warn(_ key: String, _ message: String) {
+    warnings.append(ConfigurationFault(subject: key, message: message))
+  }
+
+  /// Keeps that the secret of `key` is nowhere.
+  public mutating func miss(_ key: String, _ message: String) {
+    missingSecrets.append(ConfigurationFault(subject: key, message: message))
+  }
+}

@@ -1,0 +1,52 @@
+import SystemCalls
+
+extension DaemonCommand {
+  /// `--check`, `--print-config` and `--print-sample` of the daemon that `command` describes. They read, and start and write
+  /// nothing.
+  static func ofConfiguration(_ command: CommandDescription) -> [DaemonCommand] {
+    [
+      DaemonCommand(flag: CommandOption.checkConfiguration.name) { invocation in
+        let report = await ConfigurationReport<Configuration>.read(invocation.arguments)
+        tell(report, of: command.name)
+        return report.faults.isEmpty ? .done : .configuration
+      },
+      DaemonCommand(flag: CommandOption.printConfiguration.name) { invocation in
+        let report = await ConfigurationReport<Configuration>.read(invocation.arguments)
+        StandardStream.output.write(report.listing)
+        guard !report.faults.isEmpty else { return .done }
+        tell(report, of: command.name)
+        return .configuration
+      },
+      DaemonCommand(flag: CommandOption.printSample.name) { _ in
+        StandardStream.output.write(ConfigurationSample(command).text)
+        return .done
+      },
+    ]
+  }
+
+  private static func tell(_ report: ConfigurationReport<Configuration>, of program: String) {
+    for line in report.lines { StandardStream.error.write(line + "\n") }
+    let count = report.faults.count
+    if count == 0 {
+      StandardStream.output.write("\(program): the configuration has no fault\n")
+    } else {
+      StandardStream.error.write("\(program): \(count) \(count == 1 ? "fault" : "faults")\n")
+    }
+  }
+}
+
+extension ConfigurationReport {
+  fileprivate static func read(_ arguments: ParsedArguments) async -> ConfigurationReport {
+    await BlockingPool.shared.run { ConfigurationReport(arguments) }
+  }
+}
+
+extension ConfigurationFault {
+  /// As a line of the log has it.
+  var fields: KeyValuePairs<String, LogValue> {
+    guard let origin, origin != .fallback else {
+      return ["key": LogValue(subject), "error": LogValue(message)]
+    }
+    return ["key": LogValue(subject), "error": LogValue(message), "from": LogValue(origin.description)]
+  }
+}

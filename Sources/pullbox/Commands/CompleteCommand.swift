@@ -1,0 +1,69 @@
+import Commerce
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+
+/// What the completions of shells ask for: names, one a line. It never complains; a shell has no place for that.
+enum CompleteCommand: Command {
+  /// `ValueCompletion.listed` names one of them.
+  enum List: String, CaseIterable {
+    case downloads
+    case library
+    case products
+  }
+
+  static let peer = CommandPeer.offline
+  static let description = CommandDescription(
+    "complete", summary: "Print names for the completions of a shell",
+    operands: [.init("LIST")])
+
+  /// A shell that waits longer for a Tab is broken to its user.
+  private static let patience = Duration.seconds(2)
+
+  static func run(_ context: CommandContext) async throws {
+    guard let list = List(rawValue: try context.operand(0)) else { return }
+    let names: [String]
+    do {
+      names = try await withTimeout(patience) {
+        try await Self.names(of: list, context)
+      } expired: {
+        CancellationError()
+      }
+    } catch {
+      return
+    }
+    for name in names { context.console.print(name) }
+  }
+
+  private static func names(of list: List, _ context: CommandContext) async throws -> [String] {
+    switch list {
+    case .downloads:
+      try await context.agent().downloads(limit: 100).map(\.id.description)
+    case .library:
+      Set(try await context.agent().library().map(\.product.description)).sorted()
+    case .products:
+      try await context.operatorClient().products().items.map(\.product.id.description)
+    }
+  }
+}
+
+extension CommandDescription.Operand {
+  /// A product of this device's library.
+  static func inLibrary(isRequired: Bool = true, repeats: Bool = false) -> Self {
+    Self(
+      "ID", isRequired: isRequired, repeats: repeats,
+      completion: .listed(CompleteCommand.List.library.rawValue))
+  }
+
+  /// A product of the server.
+  static func product(isRequired: Bool = true) -> Self {
+    Self("ID", isRequired: isRequired, completion: .listed(CompleteCommand.List.products.rawValue))
+  }
+
+  /// A download of this device's agent.
+  static func download(isRequired: Bool = true, repeats: Bool = false) -> Self {
+    Self(
+      "DOWNLOAD", isRequired: isRequired, repeats: repeats,
+      completion: .listed(CompleteCommand.List.downloads.rawValue))
+  }
+}

@@ -1,0 +1,66 @@
+import CoreTypes
+import PullboxAPI
+import PullboxAPIClient
+import PullboxKit
+import ServiceRuntime
+import Synchronization
+
+/// Waits for downloads to end, through restarts of the agent, and shows their progress on standard error.
+enum DownloadWait {
+  /// What was seen last, for the case that the wait is given up.
+  final class Latest: Sendable {
+    private let downloads = Mutex<[DownloadIdentifier: DownloadStatus]>([:])
+
+    func note(_ download: DownloadStatus) { downloads.withLock { $0[download.id] = download } }
+
+    /// How the wait ends when its time is over. What waits for room alone is told by its own code.
+    var expiry: CommandFailure {
+      let waiting = downloads.withLock { $0.values.filter { !$0.state.isFinal }.sorted { $0.id < $1.id } }
+      if let download = waiting.first(where: { $0.reason == "insufficient-space" }) {
+        return CommandFailure(
+          .noSpace, "\(download.name) \(download.standing); the agent goes on when there is room")
+      }
+      let why = waiting.first { $0.state == .waiting }.map { " (\($0.name): \($0.standing))" } ?? ""
+      return CommandFailure(.undetermined, "the downloads have not ended yet\(why); the agent continues them")
+    }
+  }
+
+  /// Answers how each of `identifiers` ended, in their order; those that the agent forgets are left out.
+  static func run(
+    _ identifiers: [DownloadIdentifier], with agent: AgentClient, on console: Console, noting latest: Latest
+  ) async throws -> [DownloadStatus] {
+    guard !identifiers.isEmpty else { return [] }
+    var display = DownloadDisplay(.error, terminal: .standardError, console: console)
+    var pending = Set(identifiers)
+    var ended: [DownloadIdentifier: DownloadStatus] = [:]
+    func note(_ download: DownloadStatus, _ display: inout DownloadDisplay) {
+      guard pending.contains(download.id) else { return }
+      latest.note(download)
+      display.show(download)
+      guard download.state.isFinal else { return }
+      pending.remove(download.id)
+      ended[download.id] = download
+    }
+    try await agent.follow { update in
+      display.noteOutage(update)
+      switch update {
+      case .snapshot(_, let downloads):
+        for download in downloads { note(download, &display) }
+        // What ended before the stream was open is in no event.
+        for id in pending.subtracting(downloads.map(\.id)) {
+          do {
+            note(try await agent.download(id), &display)
+          } catch let error as APICallError {
+            guard case .problem(let problem) = error, problem.code == .downloadUnknown else { throw error }
+            pending.remove(id)
+          }
+        }
+      case .event(.download(let download)): note(download, &display)
+      case .event, .lost: break
+      }
+      return pending.isEmpty ? .stop : .continue
+    }
+    display.finish()
+    return identifiers.compactMap { ended[$0] }
+  }
+}

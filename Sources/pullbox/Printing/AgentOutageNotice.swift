@@ -1,0 +1,20 @@
+import PullboxKit
+
+/// Notes once that the agent does not answer, however often it is tried, and once that it is back.
+struct AgentOutageNotice {
+  private var isGone = false
+
+  init() {}
+
+  mutating func note(on update: AgentUpdate) -> String? {
+    switch update {
+    case .lost where !isGone:
+      isGone = true
+      return "the agent does not answer; waiting for it to come back"
+    case .snapshot where isGone:
+      isGone = false
+      return "the agent is back"
+    case .lost, .snapshot, .event: return nil
+    }
+  }
+}

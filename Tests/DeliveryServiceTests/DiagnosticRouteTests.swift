@@ -1,0 +1,153 @@
+import CoreTypes
+import HTTPClient
+import HTTPServer
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Diagnostic routes", .timeLimit(.minutes(2)))
+struct DiagnosticRouteTests {
+  private func get(
+    _ target: String, _ headers: [(String, String)] = [], method: String = "GET", from server: ServerHarness
+  ) async throws -> ClientResponse {
+    try await server.client.send(
+      ClientRequest(method: method, url: server.api.url(target), headers: headers))
+  }
+
+  @Test("a report names the fields and parameters that arrived, and no value")
+  func report() async throws {
+    try await ServerHarness.run(options: ["--trusted-proxy", "127.0.0.1"]) { server in
+      let response = try await get(
+        "/v1/diagnostics?ticket=secret",
+        [("Authorization", "Bearer secret"), ("X-Forwarded-For", "192.0.2.7"), ("Cookie", "secret=1")],
+        from: server
+      )
+      let report = try APIJSON.decode(DiagnosticReport.self, from: response.body)
+      #expect(report.fields == ["accept-encoding", "authorization", "x-forwarded-for"])
+      #expect(report.parameters == ["ticket"])
+      #expect(report.client == "192.0.2.7")
+      #expect(report.isProxyTrusted)
+      #expect(!report.handsOff)
+      #expect(report.time == ServerHarness.start)
+      #expect(!String(decoding: response.body, as: UTF8.self).contains("secret"))
+      #expect(response.headers["Cache-Control"] == "no-store")
+    }
+  }
+
+  @Test("a body has ranges and conditions as content has", arguments: ["body?length=262144", "file"])
+  func ranges(name: String) async throws {
+    try await ServerHarness.run { server in
+      let target = "/v1/diagnostics/\(name)"
+      let tag = DiagnosticContent.entityTag(length: 262_144)
+      let whole = try await get(target, from: server)
+      #expect(whole.status == 200)
+      #expect(whole.headers["ETag"] == tag)
+      #expect(whole.body == DiagnosticContent.bytes(in: 0..<262_144))
+      for (range, expected) in [
+        ("bytes=65530-65545", 65_530..<65_546), ("bytes=262000-", 262_000..<262_144),
+        ("bytes=-10", 262_134..<262_144),
+      ] as [(String, Range<Int64>)] {
+        let part = try await get(target, [("Range", range), ("If-Range", tag)], from: server)
+        #expect(part.status == 206)
+        #expect(part.head.contentRange == ContentRange(range: expected, completeLength: 262_144))
+        #expect(part.body == DiagnosticContent.bytes(in: expected))
+      }
+      #expect(
+        try await get(target, [("Range", "bytes=0-9"), ("If-Range", "\"x\"")], from: server).body
+          == whole.body)
+      let beyond = try await get(target, [("Range", "bytes=262144-")], from: server)
+      #expect(beyond.status == 416)
+      #expect(beyond.headers["Content-Range"] == "bytes */262144")
+      #expect(try await get(target, [("If-None-Match", tag)], from: server).status == 304)
+      #expect(try await get(target, [("If-Match", "\"x\"")], from: server).status == 412)
+      let head = try await get(target, method: "HEAD", from: server)
+      #expect(head.headers["Content-Length"] == "262144")
+    }
+  }
+
+  @Test("a body holds 8 GiB, and no more")
+  func lengths() async throws {
+    try await ServerHarness.run { server in
+      let longest = "/v1/diagnostics/body?length=8589934592"
+      let head = try await get(longest, method: "HEAD", from: server)
+      #expect(head.headers["Content-Length"] == "8589934592")
+      let end = try await get(longest, [("Range", "bytes=-100")], from: server)
+      #expect(end.body == DiagnosticContent.bytes(in: 8_589_934_492..<8_589_934_592))
+      for refused in ["length=8589934593", "length=-1", "pause=181", "pauseAfter=x", "lenght=1"] {
+        #expect(try await get("/v1/diagnostics/body?\(refused)", from: server).status == 400, "\(refused)")
+      }
+    }
+  }
+
+  @Test("a body rests after as many bytes as were asked for")
+  func pause() async throws {
+    let timer = ManualMonotonicClock()
+    let sent = Locked<[UInt8]>([])
+    let body = DiagnosticBody(range: 1000..<1100, pause: .seconds(30), pauseAfter: 40, timer: timer)
+    let writing = Task { try await body.write { bytes in sent.withLock { $0 += bytes } } }
+    await timer.waitForSleepers()
+    #expect(sent.current == DiagnosticContent.bytes(in: 1000..<1040))
+    #expect(timer.timeToNextSleeper == .seconds(30))
+    timer.advance(by: .seconds(30))
+    try await writing.value
+    #expect(sent.current == DiagnosticContent.bytes(in: 1000..<1100))
+  }
+
+  @Test("eight bodies are sent at once; those beyond are refused, and heads take no place")
+  func places() async throws {
+    let slots = DiagnosticSlots(count: 2, ofClient: 2)
+    let client = try #require(PeerAddress(host: "192.0.2.1"))
+    func take() -> DiagnosticSlots.Slot? { try? slots.take(for: client) }
+    let first = try #require(take())
+    var second = take()
+    #expect(second != nil)
+    #expect(take() == nil)
+    first.release()
+    first.release()
+    let third = take()
+    #expect(third != nil)
+    #expect(take() == nil)
+    second = nil
+    #expect(take() != nil)
+    try await ServerHarness.run { server in
+      for _ in 0..<DiagnosticRoutes.maximumBodies * 2 {
+        let head = try await get("/v1/diagnostics/body?length=9", method: "HEAD", from: server)
+        #expect(head.status == 200)
+      }
+    }
+  }
+
+  @Test("two bodies are sent to an address at once, whatever its ports, and others have theirs beside it")
+  func placesOfAddress() throws {
+    let slots = DiagnosticSlots(count: 3, ofClient: 2)
+    func take(_ host: String, port: UInt16 = 0) throws -> DiagnosticSlots.Slot {
+      try slots.take(for: try #require(PeerAddress(host: host, port: port)))
+    }
+    let first = try take("2001:db8::1", port: 1)
+    let second = try take("2001:db8::2", port: 2)
+    let refusal = try #require(throws: Problem.self) { try take("2001:db8::1", port: 3) }
+    #expect(refusal.code == .tooManyRequests)
+    #expect(refusal.retryAfterSeconds == 2)
+    let third = try take("192.0.2.1")
+    let full = try #require(throws: Problem.self) { try take("192.0.2.2") }
+    #expect(full.code == .unavailable)
+    first.didEnd()
+    first.release()
+    let fourth = try take("2001:db8::3")
+    for slot in [second, third, fourth] { slot.release() }
+    #expect(DiagnosticRoutes.maximumBodiesOfClient == 2)
+  }
+
+  @Test("a server without diagnostics has none of the routes")
+  func off() async throws {
+    try await ServerHarness.run(options: ["--diagnostics", "no"]) { server in
+      for path in ["/v1/diagnostics", "/v1/diagnostics/body", "/v1/diagnostics/file"] {
+        let response = try await get(path, from: server)
+        #expect(response.status == 404)
+      }
+    }
+  }
+}

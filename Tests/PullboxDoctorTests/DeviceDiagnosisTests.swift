@@ -1,0 +1,65 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import Testing
+
+@testable import PullboxDoctor
+
+@Suite("Findings about a device")
+struct DeviceDiagnosisTests {
+  private func status(_ change: (inout AgentStatus) -> Void = { _ in }) throws -> AgentStatus {
+    var status = AgentStatus(
+      device: try #require(DeviceIdentifier("tablet-17")),
+      server: .init(url: "https://pull.example", reachable: true),
+      store: .init(url: "https://store.example", reachable: true),
+      started: Timestamp(millisecondsSinceEpoch: 1_795_249_800_000), libraryPath: "/srv/comics",
+      freeSpace: .gibibytes(8), downloads: [:], unfinishedTransactions: 0)
+    status.reserve = .gibibytes(1)
+    change(&status)
+    return status
+  }
+
+  private func causes(_ answer: DeviceObservations.Answer, mayRead: Bool? = true) -> [Cause] {
+    DeviceDiagnosis.findings(
+      DeviceObservations(socketPath: "/run/pullbox/agent.sock", answer: answer, mayReadLibrary: mayRead)
+    ).compactMap(\.cause)
+  }
+
+  @Test("a device on which all is well has only good findings")
+  func well() throws {
+    let seen = DeviceObservations(socketPath: "/s", answer: .status(try status()), mayReadLibrary: true)
+    let findings = DeviceDiagnosis.findings(seen)
+    #expect(
+      findings.map(\.check) == ["agent", "agent-server", "agent-store", "library", "space", "downloads"])
+    #expect(Set(findings.map(\.verdict)) == [.ok])
+    #expect(seen.server == "https://pull.example")
+  }
+
+  @Test("an agent that is not there, not for this user or silent is told apart")
+  func agents() {
+    #expect(causes(.noSocket) == [.agentAway])
+    #expect(causes(.denied(permissions: 0o660, group: 998)) == [.socketDenied])
+    #expect(causes(.silent("it hung up")) == [.agentAway])
+  }
+
+  @Test("what the agent says of its services, library and space is judged")
+  func judged() throws {
+    for (change, cause) in [
+      ({ $0.server.reachable = false }, Cause.serverUnreachableForAgent),
+      ({ $0.store.reachable = false }, .storeUnreachableForAgent),
+      ({ $0.libraryState = .offline }, .libraryAway),
+      ({ $0.libraryState = .damaged }, .libraryDamaged), ({ $0.freeSpace = .gibibytes(1) }, .spaceShort),
+      ({ $0.freeSpace = .mebibytes(1400) }, .spaceShort),
+      (
+        {
+          $0.quota = .gibibytes(2)
+          $0.libraryLength = .gibibytes(2)
+        }, .spaceShort
+      ),
+      ({ $0.downloads = ["failed": 2, "finished": 3] }, .downloadsFailed),
+    ] as [((inout AgentStatus) -> Void, Cause)] {
+      #expect(causes(.status(try status(change))) == [cause])
+    }
+    #expect(causes(.status(try status()), mayRead: false) == [.libraryUnreadable])
+  }
+}

@@ -1,0 +1,77 @@
+import Commerce
+import CoreTypes
+import Crypto
+import PullboxAPI
+import ServiceRuntime
+import Testing
+
+@testable import pullbox
+
+@Suite("What status says")
+struct StatusReportTests {
+  private func status(
+    server: AgentStatus.Peer? = nil, store: AgentStatus.Peer? = nil, library: LibraryItem.State = .present
+  ) throws -> AgentStatus {
+    let well = AgentStatus.Peer(
+      url: "http://shop", reachable: true, lastRequest: "GET /healthz",
+      lastAsked: Timestamp(millisecondsSinceEpoch: 1_795_327_805_000))
+    return AgentStatus(
+      device: try #require(DeviceIdentifier("tablet-17")), server: server ?? well, store: store ?? well,
+      started: Timestamp(millisecondsSinceEpoch: 0), libraryPath: "/library", freeSpace: .mebibytes(1),
+      downloads: ["failed": 3], unfinishedTransactions: 0, libraryState: library)
+  }
+
+  private func row(_ name: String, _ status: AgentStatus, updates: Int? = nil) -> String {
+    StatusReport.rows(of: status, updates: updates).first { $0.0 == name }?.1 ?? ""
+  }
+
+  @Test("all is well where both services answer; downloads that failed once are history")
+  func well() throws {
+    let status = try status()
+    #expect(StatusReport.faults(of: status).isEmpty)
+    #expect(row("server", status).hasPrefix("http://shop, answers (GET /healthz, 2026-"))
+  }
+
+  @Test(
+    "a service that does not answer, one that refuses the device, and a library that is away are not well")
+  func faults() throws {
+    let dead = AgentStatus.Peer(url: "http://shop", reachable: false, lastError: "connection refused")
+    let away = try status(server: dead)
+    #expect(StatusReport.faults(of: away) == ["the server does not answer"])
+    #expect(row("server", away) == "http://shop, does not answer: connection refused")
+    let refusing = AgentStatus.Peer(url: "http://pay", reachable: true, refusal: Problem(.unauthorized))
+    let faults = StatusReport.faults(of: try status(store: refusing, library: .offline))
+    #expect(faults.count == 2 && faults[0].hasPrefix("the store refuses this device: "))
+    #expect(faults[1] == "the library's volume is not there")
+  }
+
+  @Test("newer versions are counted, and not a fault")
+  func updates() throws {
+    let status = try status()
+    #expect(row("updates", status, updates: 0) == "none")
+    #expect(row("updates", status, updates: 1).hasPrefix("1 newer version:"))
+    #expect(row("updates", status) == "")
+  }
+
+  @Test("an update is a version above the highest that the library holds")
+  func found() throws {
+    func item(_ product: String, _ version: String) throws -> LibraryItem {
+      LibraryItem(
+        product: try #require(ProductIdentifier(product)), version: try #require(ContentVersion(version)),
+        path: "/library/x", digest: SHA256Digest.of("x".utf8), length: ByteCount(1),
+        placedAt: Timestamp(millisecondsSinceEpoch: 0))
+    }
+    func owned(_ product: String, _ version: String) throws -> EntitledProduct {
+      EntitledProduct(
+        product: try #require(ProductIdentifier(product)), version: try #require(ContentVersion(version)),
+        length: ByteCount(7), because: "purchased", transaction: try #require(TransactionIdentifier("1")),
+        state: "finished")
+    }
+    let updates = ContentUpdate.find(
+      among: [
+        try owned("a", "1.10"), try owned("b", "1.0"), try owned("c", "2"), try owned("d", "1"),
+      ],
+      for: [try item("a", "1.9"), try item("a", "1.2"), try item("b", "1.1"), try item("c", "2")])
+    #expect(updates.map { "\($0.product) \($0.held) \($0.newest)" } == ["a 1.9 1.10"])
+  }
+}
