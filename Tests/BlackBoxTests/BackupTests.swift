@@ -127,6 +127,30 @@ struct BackupTests {
       let json = try await server("check", "--json", "--state", state, in: directory)
       #expect(json.succeeded)
       #expect(json.output.hasPrefix("{"))
+
+      struct Report: Decodable {
+        var generation: String?
+        var packages: Int
+        var bytes: Int
+        var linked: Int
+        var absent: [String]
+      }
+      let again = try await server("backup", backups, "--json", "--state", state, in: directory)
+      let report = try APIJSON.decode(Report.self, from: Array(again.output.utf8))
+      #expect((report.packages, report.bytes, report.linked) == (1, 3 << 20, 1))
+      #expect(report.absent.isEmpty)
+      #expect(try generations(backups).last == report.generation)
+      struct Restored: Decodable {
+        var generation: String?
+        var packages: [String]
+      }
+      let package = try await server(
+        "restore", backups, "--package", digest, "--json", "--state", state, in: directory)
+      #expect(try APIJSON.decode(Restored.self, from: Array(package.output.utf8)).packages == [digest])
+      let whole = try await server(
+        "restore", backups, "--json", "--state", directory.path("elsewhere"), in: directory)
+      let restored = try APIJSON.decode(Restored.self, from: Array(whole.output.utf8))
+      #expect((restored.generation, restored.packages) == (report.generation, [digest]))
     }
   }
 
@@ -152,6 +176,7 @@ struct BackupTests {
           in: directory)
         if outcome.succeeded { break }
         #expect(outcome.ending == .killed(signal: 9), "\(outcome.errors)")
+        // What it was making is removed by the next one, which runs at the end.
         // Killed after its last rename, it is complete: what came after was the sync of its name.
         for name in try generations(backups) where !before.contains(name) {
           let check = try await server("check", "--state", "\(backups)/\(name)", in: directory)
@@ -162,6 +187,7 @@ struct BackupTests {
       }
       _ = try killPoint.disarm()
       #expect(step > 5)
+      #expect(try FileSystem.list(backups).map(\.name).filter { $0.hasPrefix(".") } == [".lock"])
       for name in try generations(backups) {
         let check = try await server("check", "--state", "\(backups)/\(name)", in: directory)
         #expect(check.succeeded, "\(check.output)")

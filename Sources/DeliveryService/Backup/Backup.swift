@@ -21,6 +21,8 @@ struct Backup: Sendable {
     var copied = 0
     /// Earlier generations that were removed.
     var removed: [String] = []
+    /// Why the state directory does not say that this backup was made; nil where it does.
+    var unrecorded: String?
   }
 
   /// The state directory.
@@ -56,6 +58,12 @@ struct Backup: Sendable {
       // The first error is the one that explains; what stays is removed by the next backup.
       _ = try? directory.operations.removeRecursively(incomplete)
       throw error
+    }
+    do {
+      try LastBackup(outcome.manifest, of: name).write(in: state)
+    } catch {
+      // The backup is complete all the same.
+      outcome.unrecorded = "\(error)"
     }
     guard let keep else { return outcome }
     outcome.removed = BackupPlan.superfluous(

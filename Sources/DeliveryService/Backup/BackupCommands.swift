@@ -8,6 +8,7 @@ enum BackupCommands {
   private static let rate = CommandOption.value(
     "rate", "SIZE", environment: .none, key: .none, help: "Read at most so many bytes a second, such as 50MiB"
   )
+  private static let json = CommandOption.flag("json", environment: .none, key: .none, help: "Print JSON")
 
   static let backup = CommandDescription(
     "backup", summary: "Back the state directory up while the server runs",
@@ -21,7 +22,7 @@ enum BackupCommands {
       .value(
         "keep", "N", environment: .none, key: .none,
         help: "Remove older generations than the newest N; all stay without it"),
-      rate,
+      rate, json,
     ])
 
   static let restore = CommandDescription(
@@ -38,7 +39,7 @@ enum BackupCommands {
       .list(
         "package", "DIGEST", environment: .none, key: .none,
         help: "Put this package alone in its place again; may be repeated"),
-      rate,
+      rate, json,
     ])
 
   static let check = CommandDescription(
@@ -52,7 +53,7 @@ enum BackupCommands {
       .value(
         "repair-from", "DIR", environment: .none, key: .none,
         help: "Take packages that are missing or damaged from the backups in DIR"),
-      .flag("json", environment: .none, key: .none, help: "Print JSON"),
+      json,
     ])
 
   static func runBackup(_ arguments: ParsedArguments, state: String) throws -> ExitCode {
@@ -62,6 +63,18 @@ enum BackupCommands {
     let outcome = try backup.run()
     let manifest = outcome.manifest
     let length = manifest.packages.reduce(ByteCount.zero) { $0 + $1.length }
+    if let reason = outcome.unrecorded {
+      StandardStream.error.write(
+        "the backup is complete, but the server's metrics do not know of it: \(reason)\n")
+    }
+    guard !arguments.isSet("json") else {
+      try print(
+        BackupReport(
+          generation: outcome.generation, made: manifest.made, packages: manifest.packages.count,
+          bytes: length,
+          linked: outcome.linked, copied: outcome.copied, removed: outcome.removed, absent: manifest.absent))
+      return warn(of: manifest)
+    }
     print(
       "backup \(outcome.generation): \(manifest.packages.count) packages (\(length)), \(outcome.linked) linked, \(outcome.copied) copied"
     )
@@ -76,20 +89,29 @@ enum BackupCommands {
       guard arguments.value("generation") == nil else {
         throw UsageError("--package looks in every generation; --generation has no place beside it")
       }
-      return try restorePackages(packages, from: directory, to: state, rate: try rate(arguments))
+      return try restorePackages(packages, from: directory, to: state, arguments)
     }
     let outcome = try StateRestore(
       state: state, directory: directory, generation: arguments.value("generation"),
       rate: try rate(arguments)
     ).run()
+    let manifest = outcome.manifest
+    guard !arguments.isSet("json") else {
+      try print(
+        RestoreReport(
+          generation: outcome.generation, made: manifest.made, packages: manifest.packages.map(\.digest),
+          absent: manifest.absent))
+      return warn(of: manifest)
+    }
     print(
-      "restored \(outcome.generation): the state of \(outcome.manifest.made) with \(outcome.manifest.packages.count) packages, each compared with its digest"
+      "restored \(outcome.generation): the state of \(manifest.made) with \(manifest.packages.count) packages, each compared with its digest"
     )
-    return warn(of: outcome.manifest)
+    return warn(of: manifest)
   }
 
   private static func restorePackages(
-    _ names: [String], from directory: BackupDirectory, to state: String, rate: ReadingRate
+    _ names: [String], from directory: BackupDirectory, to state: String,
+    _ arguments: ParsedArguments
   ) throws -> ExitCode {
     let digests = try names.map { name throws(UsageError) in
       guard let digest = SHA256Digest(hexadecimal: name) else {
@@ -98,17 +120,19 @@ enum BackupCommands {
       return digest
     }
     _ = try directory.generation(nil)
-    let repair = PackageRepair(state: state, directory: directory, rate: rate)
-    var code = ExitCode.done
+    let repair = PackageRepair(state: state, directory: directory, rate: try rate(arguments))
+    var report = RestoreReport()
     for digest in digests {
       if try repair.repair(digest) {
-        print("restored \(digest)")
+        report.packages.append(digest)
+        if !arguments.isSet("json") { print("restored \(digest)") }
       } else {
+        report.absent.append(.init(digest: digest, fault: .missing))
         StandardStream.error.write("no backup in \(directory.path) has \(digest)\n")
-        code = .integrity
       }
     }
-    return code
+    if arguments.isSet("json") { try print(report) }
+    return report.absent.isEmpty ? .done : .integrity
   }
 
   static func runCheck(_ arguments: ParsedArguments, state: String) throws -> ExitCode {
@@ -121,8 +145,7 @@ enum BackupCommands {
     }
     let report = try check.run()
     if arguments.isSet("json") {
-      StandardStream.output.write(try APIJSON.encode(report))
-      print("")
+      try print(report)
     } else {
       for text in report.database + report.files { print(text) }
       for item in report.faults {
@@ -154,4 +177,34 @@ enum BackupCommands {
   private static func print(_ line: String) {
     StandardStream.output.write(line + "\n")
   }
+
+  private static func print(_ report: some Encodable & Sendable) throws {
+    StandardStream.output.write(try APIJSON.encode(report))
+    print("")
+  }
+}
+
+/// What `backup --json` prints.
+struct BackupReport: Codable, Hashable, Sendable {
+  var generation: String
+  /// Of which moment the database is.
+  var made: Timestamp
+  var packages: Int
+  /// Of all packages.
+  var bytes: ByteCount
+  var linked: Int
+  var copied: Int
+  /// Earlier generations that are gone.
+  var removed: [String]
+  var absent: [BackupManifest.Absence]
+}
+
+/// What `restore --json` prints.
+struct RestoreReport: Codable, Hashable, Sendable {
+  /// Nil where packages alone were asked for.
+  var generation: String?
+  var made: Timestamp?
+  /// Those that are in their place now.
+  var packages: [SHA256Digest] = []
+  var absent: [BackupManifest.Absence] = []
 }

@@ -17,13 +17,21 @@ struct BackupDirectory: Sendable {
 
   let path: String
   let operations: any FileOperations
+  private let clock: any WallClock
 
-  init(_ path: String, operations: any FileOperations = SystemFileOperations()) {
+  init(
+    _ path: String, operations: any FileOperations = SystemFileOperations(),
+    clock: any WallClock = SystemWallClock()
+  ) {
     self.path = path
     self.operations = operations
+    self.clock = clock
   }
 
   /// The complete ones, the newest first.
+  ///
+  /// One whose name lies more than a day ahead was named by a clock that was wrong: it comes last, as if it were older than
+  /// all others. So it is not taken for the newest for years, and is the first to go. The day is for clocks of machines that differ.
   func generations() throws(SystemError) -> [BackupGeneration] {
     guard try operations.status(of: path) != nil else { return [] }
     var names: [String] = []
@@ -32,7 +40,9 @@ struct BackupDirectory: Sendable {
       let manifest = "\(path)/\(entry.name)/\(BackupManifest.fileName)"
       if try operations.status(of: manifest) != nil { names.append(entry.name) }
     }
-    return names.sorted(by: >).map { BackupGeneration(name: $0, path: "\(path)/\($0)") }
+    let latest = BackupGeneration.name(of: clock.now() + .seconds(86400))
+    return names.sorted { ($1 > latest ? 1 : 0, $0) > ($0 > latest ? 1 : 0, $1) }
+      .map { BackupGeneration(name: $0, path: "\(path)/\($0)") }
   }
 
   /// The generation of that name, or the newest. Throws ``StateCareError`` where there is none.

@@ -61,11 +61,11 @@ struct BackupPlan: Hashable, Sendable {
     }
   }
 
-  /// The generations beyond the newest `count`, which are to go. Names are instants: their order is that of
-  /// time. `new` stays, also where a clock that was wrong has given others a later name.
+  /// The generations beyond the first `count`, which are to go; they come as ``BackupDirectory/generations()`` orders them.
+  /// `new` stays, whatever a wrong clock has called it.
   static func superfluous(
     _ generations: [String], keeping count: Int, besides new: String? = nil
   ) -> [String] {
-    generations.sorted(by: >).dropFirst(max(1, count)).filter { $0 != new }
+    generations.dropFirst(max(1, count)).filter { $0 != new }
   }
 }

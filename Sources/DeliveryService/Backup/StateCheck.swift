@@ -6,7 +6,8 @@ import PullboxAPI
 import SystemCalls
 
 /// Reads a state directory, or a generation of a backup, beside a server that runs or without one: the database, every package
-/// against its digest, every record against its package. What is faulty can be taken from a backup.
+/// against its digest, every record against its package; of a generation also every file against the manifest. What is
+/// faulty can be taken from a backup.
 struct StateCheck: Sendable {
   let state: String
   /// Where packages are taken from that are missing or damaged.
@@ -16,14 +17,27 @@ struct StateCheck: Sendable {
   /// Blocks while all of it is read. Throws ``StateCareError`` `noState` or `damaged`, what the database says
   /// where it cannot be read at all, and the errors of files.
   func run() throws -> StateCheckReport {
+    var report = StateCheckReport()
+    // Before the database is opened, which writes a log into it that is beside it.
+    let manifest = try manifestOfGeneration()
+    if let manifest { report.files = try faults(ofFilesIn: manifest) }
     try StateFiles.requireDatabase(in: state)
     let packages = BlobDirectory(state)
     // Before the database: what comes later has its record by then.
     let stored = try packages.list()
-    var report = StateCheckReport()
-    let needs = try Database.inspect(state + "/server.db") { connection in
+    var needs = try Database.inspect(state + "/server.db") { connection in
       report.database = try connection.faults() + Self.manifestFaults(in: connection)
       return try PackageNeed.all(in: connection)
+    }
+    let restored = Set(manifest?.packages.map(\.digest) ?? [])
+    if let manifest {
+      let known = restored.union(manifest.absent.map(\.digest))
+      for (digest, need) in needs where need.isRequired && !known.contains(digest) {
+        report.files.append("\(BackupManifest.fileName) lacks the package \(digest), which the database has")
+      }
+      for package in manifest.packages {
+        needs[package.digest] = PackageNeed(length: package.length, isRequired: true)
+      }
     }
     do {
       _ = try TicketKeyFile.load(TicketKeyFile.path(in: state))
@@ -44,13 +58,42 @@ struct StateCheck: Sendable {
         }
       }
       if fault != .missing { report.packages += 1 }
-      guard let fault, try isStillFaulty(digest, fault) else { continue }
+      // What the manifest names is restored, also for a version that was withdrawn.
+      guard let fault, try restored.contains(digest) || isStillFaulty(digest, fault) else { continue }
       report.faults.append(
         StateCheckReport.Item(
           digest: digest, fault: fault, versions: try versions(of: digest),
           isRepaired: try repair?.repair(digest) ?? false))
     }
     return report
+  }
+
+  /// Nil where the directory is no generation of a backup. Throws ``StateCareError`` `damaged` for a log beside the database of
+  /// one: no backup makes it, and to open the database would change that.
+  private func manifestOfGeneration() throws -> BackupManifest? {
+    guard try FileSystem.status(of: "\(state)/\(BackupManifest.fileName)") != nil else { return nil }
+    for suffix in ["-wal", "-journal"] {
+      let path = "\(state)/server.db\(suffix)"
+      guard let status = try FileSystem.status(of: path), status.length > .zero else { continue }
+      throw StateCareError(
+        .damaged,
+        "\(path) is of no backup: another program has opened the database there, which would change when it is opened again"
+      )
+    }
+    return try BackupGeneration(name: FileSystem.lastPart(of: state), path: state).manifest()
+  }
+
+  private func faults(ofFilesIn manifest: BackupManifest) throws -> [String] {
+    var faults: [String] = []
+    for file in manifest.files {
+      let path = "\(state)/\(file.name)"
+      if try FileSystem.status(of: path) == nil {
+        faults.append("\(path) is missing")
+      } else if try StateFiles.digest(of: path) != file.sha256 {
+        faults.append("\(path): its bytes are not those of the backup")
+      }
+    }
+    return faults
   }
 
   /// What is missing is a fault only where a version that was not withdrawn has it, also by now.

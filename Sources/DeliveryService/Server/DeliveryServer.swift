@@ -104,7 +104,8 @@ public final class DeliveryServer: Service {
     self.reloads = reloads
     let metrics = ServiceMetrics(
       server: running, database: database, directories: ["state": state],
-      lostRecords: { accessLog?.lostLines ?? 0 }, sources: components.metricSources + [reloads])
+      lostRecords: { accessLog?.lostLines ?? 0 },
+      sources: components.metricSources + [BackupMetrics(state: state), reloads])
     self.metrics = metrics
     let routes = components.routes(metrics)
     routeDeclarations = routes.declarations

@@ -255,8 +255,58 @@ struct BackupTests {
     let later = "29991231T235959.999Z"
     try FileSystem.rename(copy, to: "\(directory.path)/\(later)")
     let next = try await backup(state, to: directory, keep: 1)
-    #expect(next.removed == [made.generation])
-    #expect(try directory.generations().map(\.name) == [later, next.generation])
+    #expect(next.removed == [made.generation, later])
+    #expect(try directory.generations().map(\.name) == [next.generation])
+  }
+
+  @Test(
+    "a generation that a wrong clock has dated years ahead is older than all others; one of a clock that is hours ahead is the newest"
+  )
+  func wrongClock() async throws {
+    let place = try TemporaryDirectory()
+    let state = try await state(in: place)
+    let clock = ManualWallClock(Timestamp(millisecondsSinceEpoch: 1_795_317_125_123))
+    let directory = BackupDirectory(place.path("backups"), clock: clock)
+    let backup = { (moment: Timestamp) in
+      try Backup(state: state, directory: directory, clock: ManualWallClock(moment)).run().generation
+    }
+    let early = try backup(clock.now() + .seconds(10 * 365 * 86400))
+    #expect(try directory.generation(nil).name == early)
+    let now = try backup(clock.now())
+    let ahead = try backup(clock.now() + .seconds(12 * 3600))
+    #expect(try directory.generations().map(\.name) == [ahead, now, early])
+    #expect(try directory.generation(nil).name == ahead)
+  }
+
+  @Test(
+    "a backup tells the server's metrics its moment and its size; one that cannot is complete all the same")
+  func lastBackup() async throws {
+    try await ServerHarness.run { server in
+      let samples = {
+        let page = try await server.client.send(
+          ClientRequest(method: "GET", url: server.api.url("/metrics")))
+        return try PrometheusPage(String(decoding: page.body, as: UTF8.self)).samples
+      }
+      let (moment, size) = ("pullbox_backup_last_success_timestamp_seconds", "pullbox_backup_last_size_bytes")
+      try await server.publish(bytes)
+      let none = try await samples()
+      #expect((none[moment], none[size]) == (nil, nil))
+      let directory = BackupDirectory(server.directory.path("backups"))
+      let outcome = try await backup(server.configuration.state, to: directory)
+      #expect(outcome.unrecorded == nil)
+      let known = try await samples()
+      #expect(known[moment] == Double(outcome.manifest.made.millisecondsSinceEpoch) / 1000)
+      let files = outcome.manifest.files.reduce(ByteCount.zero) { $0 + $1.length }
+      #expect(known[size] == Double(files.rawValue + Int64(bytes.count)))
+
+      let path = "\(server.configuration.state)/\(LastBackup.fileName)"
+      try FileSystem.removeFile(path)
+      try FileSystem.createDirectories(path)
+      let unrecorded = try await backup(server.configuration.state, to: directory)
+      #expect(unrecorded.unrecorded != nil)
+      #expect(try isWhole(try directory.generation(nil).path))
+      #expect(try await samples()["pullbox_metrics_unreadable"] == 1)
+    }
   }
 
   @Test("a package that was cut in the generation before is copied from the state, and not linked on")

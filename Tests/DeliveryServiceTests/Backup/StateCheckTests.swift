@@ -61,6 +61,60 @@ struct StateCheckTests {
     }
   }
 
+  @Test("a generation is compared with its manifest: what is altered, missing or not of the backup is named")
+  func generation() async throws {
+    try await ServerHarness.run { server in
+      let withdrawn = try await server.publish(bytes)
+      let state = server.configuration.state
+      _ = try await server.operatorAPI.call(
+        "POST", "/v1/operator/products/com.example.issue1/versions/1.0/withdraw", body: ReasonBody(),
+        as: VersionRecord.self)
+      let directory = BackupDirectory(server.directory.path("backups"))
+      let generation = { try BackupGeneration.made(of: state, in: directory) }
+
+      // Another database than was backed up, which is whole in itself.
+      let altered = try generation()
+      try Database.copy(state + "/server.db", to: altered.path + "/other.db")
+      let other = try Database.open(
+        path: altered.path + "/other.db", migrations: Migrations.all, options: .small)
+      try other.writeBlocking(locking: [.everything]) {
+        try ServerRunTable.noteRestore(at: SystemWallClock().now(), in: $0)
+      }
+      other.close()
+      try FileSystem.rename(altered.path + "/other.db", to: altered.path + "/server.db")
+      let report = try StateCheck(state: altered.path).run()
+      #expect(report.files == ["\(altered.path)/server.db: its bytes are not those of the backup"])
+      #expect(report.database.isEmpty)
+      #expect(!report.isWhole)
+
+      let logged = try generation()
+      try DurableFile.write(bytes.span, to: logged.path + "/server.db-wal")
+      let error = #expect(throws: StateCareError.self) { try StateCheck(state: logged.path).run() }
+      #expect(error?.code == .damaged)
+      #expect(error?.message.hasPrefix(logged.path + "/server.db-wal") == true)
+      #expect(try FileSystem.status(of: logged.path + "/server.db-wal")?.length == ByteCount(bytes.count))
+
+      // A restore takes all that the manifest names.
+      let cut = try generation()
+      let name = withdrawn.digest.hexadecimal
+      try FileSystem.removeFile("\(cut.path)/blobs/\(name.prefix(2))/\(name.dropFirst(2))")
+      #expect(try StateCheck(state: cut.path).run().faults.map(\.fault) == [.missing])
+      let restore = #expect(throws: StateCareError.self) {
+        try StateRestore(state: server.directory.path("new"), directory: directory, generation: cut.name)
+          .run()
+      }
+      #expect(restore?.code == .damaged)
+
+      let short = try generation()
+      var manifest = try short.manifest()
+      manifest.packages = []
+      manifest.files.append(.init(name: "more", length: .zero, sha256: SHA256Digest.of([])))
+      let document = try APIJSON.encode(manifest)
+      try DurableFile.write(document.span, to: "\(short.path)/\(BackupManifest.fileName)")
+      #expect(try StateCheck(state: short.path).run().files == ["\(short.path)/more is missing"])
+    }
+  }
+
   @Test(
     "what is faulty is taken from whichever backup has it whole, and from none that is damaged itself (M12)")
   func repairs() async throws {
@@ -72,7 +126,8 @@ struct StateCheckTests {
       // Not linked: another file, which is damaged below.
       let other = BackupDirectory(server.directory.path("other"))
       _ = try Backup(state: state, directory: other).run()
-      let newest = directory.path + "/29991231T235959.999Z"
+      let newest =
+        "\(directory.path)/\(BackupGeneration.name(of: SystemWallClock().now() + .seconds(3600)))"
       try FileSystem.rename(try other.generation(nil).path, to: newest)
       let name = record.digest.hexadecimal
       let copy = "\(newest)/blobs/\(name.prefix(2))/\(name.dropFirst(2))"
@@ -105,5 +160,12 @@ struct StateCheckTests {
     }
     let error = #expect(throws: StateCareError.self) { try StateCheck(state: "/nonexistent").run() }
     #expect(error?.code == .noState)
+  }
+}
+
+extension BackupGeneration {
+  /// The generation of a new backup.
+  fileprivate static func made(of state: String, in directory: BackupDirectory) throws -> BackupGeneration {
+    try directory.generation(try Backup(state: state, directory: directory).run().generation)
   }
 }
