@@ -26,7 +26,7 @@ let groundwork: [Target] = [
 
 let plumbing: [Target] = [
   .target(name: "HTTPServer", dependencies: ["CLinux", "CTLS", "SystemCalls", "CoreTypes"]),
-  .target(name: "HTTPClient", dependencies: ["CCurl", "CLinux", "SystemCalls", "CoreTypes"]),
+  .target(name: "HTTPClient", dependencies: ["CCurl", "CTLS", "CLinux", "SystemCalls", "CoreTypes"]),
   .target(name: "Database", dependencies: ["CSQLite", "SystemCalls", "CoreTypes"]),
   .target(name: "BlobStore", dependencies: ["SystemCalls", "Crypto", "CoreTypes"]),
   .target(name: "ServiceRuntime", dependencies: ["CLinux", "SystemCalls", "CoreTypes"]),
@@ -120,7 +120,7 @@ let tests: [Target] = [
   .testTarget(name: "CryptoTests", dependencies: ["Crypto"]),
   .testTarget(
     name: "HTTPServerTests",
-    dependencies: ["HTTPServer", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
+    dependencies: ["HTTPServer", "ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "HTTPClientTests",
     dependencies: ["HTTPClient", "ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
@@ -190,7 +190,9 @@ let tests: [Target] = [
     ]),
   .testTarget(
     name: "PullboxDoctorTests",
-    dependencies: ["PullboxDoctor", "PullboxAPI", "HTTPClient", "Commerce", "CoreTypes"]),
+    dependencies: [
+      "PullboxDoctor", "PullboxAPI", "HTTPClient", "Commerce", "SystemCalls", "CoreTypes", "PullboxTesting",
+    ]),
   .testTarget(
     name: "BlackBoxTests",
     dependencies: [

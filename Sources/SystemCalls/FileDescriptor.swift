@@ -40,6 +40,8 @@ public struct FileDescriptor: ~Copyable, Sendable {
     public static let append = Options(rawValue: O_APPEND)
     /// Fails where the last part of the path is a symbolic link.
     public static let doNotFollow = Options(rawValue: O_NOFOLLOW)
+    /// `O_NONBLOCK`: does not wait for a writer of a FIFO. Regular files are read as without it.
+    public static let doNotWait = Options(rawValue: O_NONBLOCK)
     /// `O_NOATIME`: reading does not count as a use of the file. Only its owner may say so; others get `EPERM`.
     public static let keepAccessTime = Options(rawValue: clinux_open_no_access_time)
     /// `O_DIRECTORY`: throws `ENOTDIR` for what is no directory.

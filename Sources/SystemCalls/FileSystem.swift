@@ -91,9 +91,9 @@ public enum FileSystem {
     }
   }
 
-  /// The whole file; `EFBIG` when it is longer than `limit`.
+  /// The whole file; `EFBIG` when it is longer than `limit`, `ESPIPE` for a FIFO, for which it does not wait.
   public static func read(_ path: String, upTo limit: ByteCount) throws(SystemError) -> [UInt8] {
-    let file = try FileDescriptor.open(path, .readOnly)
+    let file = try FileDescriptor.open(path, .readOnly, options: .doNotWait)
     var bytes: [UInt8] = []
     let chunk = ByteCount.kibibytes(64)
     // Files under /proc say they are empty, so the end is found by reading.

@@ -21,7 +21,7 @@ struct ConfigurationCheckTests {
     _ program: String, _ arguments: [String], environment: [String: String] = [:]
   ) async throws -> Executables.Outcome {
     try await Executables.run(
-      Executables.path(program), arguments,
+      program.hasPrefix("/") ? program : Executables.path(program), arguments,
       environment: Executables.environment.merging(environment) { $1 }, in: directory)
   }
 
@@ -146,5 +146,75 @@ struct ConfigurationCheckTests {
         && log.contains("\"some changes need a restart\",\"keys\":\"bundle\"")
     }
     #expect(await store.process.terminateAndWait() == .exited(0))
+  }
+
+  @Test(
+    "a reload of a faulty configuration logs each fault with its place, keeps the old one, and a metric tells it"
+  )
+  func faultyReload() async throws {
+    func text(_ rest: String) -> String {
+      """
+      { listen: ["127.0.0.1:0"], state: "\(directory.path("state"))",
+        store: { credential: "the-credential-of-a-store-4711" },
+        \(rest) }
+      """
+    }
+    let path = try file(text("logLevel: 'info'"))
+    let server = try await Daemon.start("pullbox-server", ["--config", path], name: "server", in: directory)
+    let metric = {
+      let page = try await run(
+        "/usr/bin/curl", ["-sf", "--noproxy", "*", "http://\(server.addresses.first ?? "")/metrics"])
+      return page.output.split(separator: "\n").first {
+        $0.hasPrefix("pullbox_configuration_last_reload_successful ")
+      }?.last
+    }
+    #expect(try await metric() == "1")
+    _ = try file(text("logLevel: 'loud', nonsense: 1,\n  loops: 'many'"))
+    server.process.send(signal: 1)
+    try await eventually { try await metric() == "0" }
+    let refused = try Executables.text(server.log).split(separator: "\n").filter {
+      $0.contains("reloading failed; everything stays as it was")
+    }
+    let places = refused.compactMap { $0.firstMatch(of: /"from":"[^"]*:(\d+:\d+)"/).map { String($0.1) } }
+    #expect(places == ["3:13", "3:21", "4:10"], "\(refused)")
+    _ = try file(text("logLevel: 'debug'"))
+    server.process.send(signal: 1)
+    try await eventually { try await metric() == "1" }
+    #expect(await server.process.terminateAndWait() == .exited(0))
+  }
+
+  @Test("one address for two listeners is a fault of the second, and port 0 is never the same")
+  func repeatedAddress() async throws {
+    let path = try file(
+      """
+      { listen: ["127.0.0.1:7801", "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:7801"],
+        management: { listen: ["127.0.0.1:7801"] },
+        store: { credential: "the-credential-of-a-store-4711" } }
+      """)
+    let outcome = try await run("pullbox-server", ["--check", "--config", path])
+    #expect(outcome.ending == .exited(78))
+    let lines = outcome.errors.replacing(path, with: "f").split(separator: "\n").filter {
+      $0.contains("already")
+    }
+    #expect(
+      lines == [
+        "f:1:60: listen.3: 127.0.0.1:7801 stands in listen.0 already",
+        "f:2:26: management.listen.0: 127.0.0.1:7801 stands in listen.0 already",
+      ])
+    let options = ["--check", "--listen", "unix:/tmp/a", "--listen", "unix:/tmp/a"]
+    let sandbox = try await run("pullbox-sandbox", options + ["--catalog", "http://127.0.0.1:9"])
+    #expect(sandbox.errors.contains("--listen: listen.1: unix:/tmp/a stands in listen.0 already"))
+  }
+
+  @Test(
+    "a configuration that is a FIFO, a device or a directory is refused at once",
+    .timeLimit(.minutes(1)), arguments: ["fifo", "/dev/zero", "/dev/null", "/"])
+  func noRegularFile(name: String) async throws {
+    let path = name == "fifo" ? directory.path("fifo") : name
+    if name == "fifo" { _ = try await run("/usr/bin/mkfifo", [path]) }
+    let outcome = try await run("pullbox-server", ["--check", "--config", path])
+    #expect(outcome.ending == .exited(78))
+    let kind = name == "/" ? "a directory" : "a device or a pipe"
+    #expect(outcome.errors.contains("\(path): a regular file is expected here, not \(kind)"))
   }
 }

@@ -53,12 +53,17 @@ extension DeliveryConfiguration {
     if let publicURL {
       findings.check("publicURL") { try ConfigurationURL.check(publicURL, key: "publicURL") }
     }
-    findings.check("listen") { _ = try Self.addresses(listen, of: "listen") }
-    findings.check("management.listen") {
-      _ = try Self.addresses(management?.listen ?? [], of: "management.listen")
+    var all: [(key: String, address: String)] = []
+    for (key, texts) in [
+      ("listen", listen), ("management.listen", management?.listen ?? []), ("tls.listen", tls?.listen ?? []),
+    ] {
+      findings.check(key) {
+        let addresses = try Self.addresses(texts, of: key)
+        all += addresses.enumerated().map { ("\(key).\($0.offset)", $0.element.description) }
+      }
     }
+    findings.refuseRepetition(of: all)
     guard let tls else { return }
-    findings.check("tls.listen") { _ = try Self.addresses(tls.listen ?? [], of: "tls.listen") }
     let files = TLSConfiguration(certificateFile: tls.certificate, keyFile: tls.key)
     findings.check("tls.certificate") { try files.check() }
     findings.check("tls.key") {

@@ -235,7 +235,7 @@ extension DeliveryServer {
       warnOfOthers(new)
     } catch {
       reloads.failed()
-      log.error("reloading failed; everything stays as it was", ["error": LogValue(error)])
+      log.refuseReload(error)
     }
   }
 

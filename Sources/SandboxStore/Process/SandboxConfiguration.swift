@@ -34,7 +34,11 @@ struct SandboxConfiguration: DaemonConfiguration {
   }
 
   func inspect(_ findings: inout ConfigurationFindings) {
-    findings.check("listen") { _ = try addresses() }
+    var all: [(key: String, address: String)] = []
+    findings.check("listen") {
+      all = try addresses().enumerated().map { ("listen.\($0.offset)", $0.element.description) }
+    }
+    findings.refuseRepetition(of: all)
     findings.check("catalog") { try ConfigurationURL.check(catalog, key: "catalog") }
     if let bits = (serverCredential?.revealed).map(SecretStrength.bits), bits < SecretStrength.minimum {
       findings.warn("serverCredential", "could be guessed: it has at most \(bits) bits")

@@ -54,12 +54,18 @@ struct ConfigurationTree: Sendable {
 
   private static func read(_ path: String) throws(ConfigurationError) -> ConfigurationValue {
     let bytes: [UInt8]
+    let kind: FileStatus.Kind
     let limit = ConfigurationLoader.maximumFileLength
     do throws(SystemError) {
-      bytes = try FileSystem.read(path, upTo: limit)
+      kind = try FileDescriptor.open(path, .readOnly, options: .doNotWait).status().kind
+      bytes = kind == .regular ? try FileSystem.read(path, upTo: limit) : []
     } catch {
       throw ConfigurationError(
         subject: path, message: error.isTooLarge ? "is longer than \(limit)" : "\(error)")
+    }
+    guard kind == .regular else {
+      let found = kind == .directory ? "a directory" : "a device or a pipe"
+      throw ConfigurationError(subject: path, message: "a regular file is expected here, not \(found)")
     }
     let value = try JSON5Parser.parse(bytes, source: .file(path))
     guard value.members != nil else {

@@ -157,8 +157,9 @@ struct ConfigurationValue: Hashable, Sendable {
     case .string(let text): ConfigurationNotation.quoted(text)
     case .list(let elements): "[" + elements.map(\.json5).joined(separator: ", ") + "]"
     case .table(let members):
-      "{" + members.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.json5)" }.joined(separator: ", ")
-        + "}"
+      "{"
+        + members.sorted { $0.key < $1.key }.map { "\(ConfigurationNotation.key($0.key)): \($0.value.json5)" }
+        .joined(separator: ", ") + "}"
     }
   }
 }
@@ -168,6 +169,12 @@ enum ConfigurationNotation {
   /// A number or a truth value as it is, anything else in quotation marks.
   static func value(_ text: String) -> String {
     Int64(text) != nil || text == "true" || text == "false" ? text : quoted(text)
+  }
+
+  /// A key as it is, in quotation marks unless it is a name in ASCII.
+  static func key(_ text: String) -> String {
+    let isName = text.unicodeScalars.allSatisfy { $0.isASCII && ($0.properties.isIDContinue || $0 == "$") }
+    return isName && text.first.map { !$0.isNumber } ?? false ? text : quoted(text)
   }
 
   static func quoted(_ text: String) -> String {

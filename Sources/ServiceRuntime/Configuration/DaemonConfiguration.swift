@@ -65,6 +65,19 @@ public struct ConfigurationFindings: Sendable {
     }
   }
 
+  /// Keeps a fault of each address that an earlier key of `addresses` has as well: a second listener cannot have it. Those with port 0
+  /// are of different ports.
+  public mutating func refuseRepetition(of addresses: [(key: String, address: String)]) {
+    var first: [String: String] = [:]
+    for (key, address) in addresses where !address.hasSuffix(":0") {
+      if let other = first[address] {
+        faults.append(ConfigurationFault(subject: key, message: "\(address) stands in \(other) already"))
+      } else {
+        first[address] = key
+      }
+    }
+  }
+
   /// Keeps a warning about `key`.
   public mutating func warn(_ key: String, _ message: String) {
     warnings.append(ConfigurationFault(subject: key, message: message))

@@ -41,6 +41,18 @@ extension ConfigurationReport {
   }
 }
 
+extension Log {
+  /// Says that a reload has changed nothing, and why: a line for each fault of a configuration, with its place.
+  public func refuseReload(_ error: any Error) {
+    let message = "reloading failed; everything stays as it was"
+    guard let error = error as? ConfigurationError else {
+      self.error(message, ["error": LogValue(error)])
+      return
+    }
+    for fault in error.faults { self.error(message, fault.fields) }
+  }
+}
+
 extension ConfigurationFault {
   /// As a line of the log has it.
   var fields: KeyValuePairs<String, LogValue> {
