@@ -40,10 +40,11 @@ enum CommandLineInterface {
   static let description = CommandDescription(
     "pullbox",
     summary: "Publish digital comics and magazines, and download what was bought",
-    discussion: """
-      Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not entitled; 4 undetermined,
-      try again; 5 no space; 6 integrity; 7 not well.
-      """,
+    exitCodes: [
+      (.done, "done"), (.failed, "failed"), (.usage, "wrong usage"), (.notEntitled, "not entitled"),
+      (.undetermined, "undetermined, try again"), (.noSpace, "no space"), (.integrity, "integrity"),
+      (.notWell, "not well"),
+    ],
     options: CommandContext.options
       + CommandOption.section("Options of commands for this device", CommandContext.agentOptions)
       + CommandOption.section(

@@ -57,6 +57,7 @@ struct CommandLineTests {
       "buy a --timeout x", "buy a --timeout 0", "restore --timeout 8d", "status --color blue",
       "status -q -v", "pause", "pause a --all", "transactions --state lost", "downloads --state lost",
       "priority d1 5000", "product a --on-sale --off-sale",
+      "release a 1.0 --at 2026-12-24T09:00:00", "release a 1.0 --at 2026-12-24",
     ])
   func wrongUsage(words: String) async throws {
     let outcome = try await run("\"$1\" \(words) --server http://127.0.0.1:9; echo \"exit $?\"")

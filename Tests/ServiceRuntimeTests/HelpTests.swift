@@ -5,6 +5,7 @@ import Testing
 struct HelpTests {
   private static let command = CommandDescription(
     "shop", summary: "Sell and buy",
+    exitCodes: [(.done, "done"), (.undetermined, "undetermined, try again")],
     options: [
       .flag("json", environment: .none, help: "Print JSON"),
       .value("key", "KEY", help: "A seller's key"),
@@ -69,6 +70,16 @@ struct HelpTests {
     #expect(page.contains("\n\\&.Two \\(aqand\\(aq \\-three\\e.\n"))
     #expect(page.split(separator: "\n").allSatisfy { $0.utf8.count <= 80 })
     #expect(page == (try text("--help=man", environment: ["SOURCE_DATE_EPOCH": "1795327805"])))
+  }
+
+  @Test("the codes that a program ends with stand in its help and in a section of its manual")
+  func exitCodes() throws {
+    #expect(try text("--help").contains("\n\nExit codes: 0 done; 4 undetermined, try again.\n\n"))
+    let page = try text("--help=man")
+    #expect(
+      page.contains(
+        "\n.SH EXIT STATUS\n.TP\n.B 0\ndone.\n.TP\n.B 4\nundetermined, try again.\n.SH SEE ALSO\n"))
+    #expect(try !text("help", "buy").contains("Exit codes"))
   }
 
   @Test("a format that does not exist is wrong usage")

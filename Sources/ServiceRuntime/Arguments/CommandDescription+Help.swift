@@ -10,6 +10,10 @@ extension CommandDescription {
       let lines = discussion.split(separator: "\n", omittingEmptySubsequences: false)
       sections.append(lines.flatMap { Self.wrapped(String($0), to: columns) }.joined(separator: "\n"))
     }
+    if !exitCodes.isEmpty {
+      let codes = exitCodes.map { "\($0.code.rawValue) \($0.meaning)" }.joined(separator: "; ")
+      sections.append(Self.wrapped("Exit codes: \(codes).", to: columns).joined(separator: "\n"))
+    }
     for (title, commands) in self.sections {
       let rows = commands.map { command in
         (([command.name] + command.operands.map(\.notation)).joined(separator: " "), command.summary)

@@ -44,6 +44,8 @@ public struct CommandDescription: Sendable {
   public let summary: String
   /// Paragraphs below the summary; empty for none.
   public private(set) var discussion: String
+  /// What the codes mean that the program ends with, in the order in which help and manual tell them.
+  public private(set) var exitCodes: [(code: ExitCode, meaning: String)]
   /// The operands, in their order.
   public let operands: [Operand]
   /// Its own options, without those of the commands it belongs to.
@@ -60,16 +62,18 @@ public struct CommandDescription: Sendable {
   /// Whether help, manual and completions leave it out.
   public private(set) var isHidden = false
 
-  /// A command without aliases, discussion, operands, options and subcommands unless given.
+  /// A command without aliases, discussion, exit codes, operands, options and subcommands unless given.
   public init(
     _ name: String, aliases: [String] = [], summary: String, discussion: String = "",
-    operands: [Operand] = [], options: [CommandOption] = [], subcommands: [CommandDescription] = [],
+    exitCodes: [(code: ExitCode, meaning: String)] = [], operands: [Operand] = [],
+    options: [CommandOption] = [], subcommands: [CommandDescription] = [],
     needsSubcommand: Bool = true
   ) {
     self.name = name
     self.aliases = aliases
     self.summary = summary
     self.discussion = discussion
+    self.exitCodes = exitCodes
     self.operands = operands
     self.options = options
     self.subcommands = subcommands
@@ -80,6 +84,13 @@ public struct CommandDescription: Sendable {
   public func adding(paragraph: String) -> CommandDescription {
     var command = self
     command.discussion = discussion.isEmpty ? paragraph : "\(discussion)\n\n\(paragraph)"
+    return command
+  }
+
+  /// The same command with the codes that it ends with.
+  func ending(with exitCodes: [(code: ExitCode, meaning: String)]) -> CommandDescription {
+    var command = self
+    command.exitCodes = exitCodes
     return command
   }
 

@@ -43,6 +43,7 @@ struct ManualPage {
     }
     lines += options
     lines += variables
+    lines += exitStatus
     lines += [".SH SEE ALSO"]
     let others = Self.pages.filter { $0.0 != command.name }
     for (index, (name, section)) in others.enumerated() {
@@ -80,6 +81,12 @@ struct ManualPage {
     guard !found.isEmpty else { return [] }
     return [".SH ENVIRONMENT", "Each counts where the command line does not give the option."]
       + found.flatMap { [".TP", ".B \(escaped($0.0))", "The option \\fB\(escaped("--" + $0.1))\\fR."] }
+  }
+
+  private var exitStatus: [String] {
+    guard !command.exitCodes.isEmpty else { return [] }
+    return [".SH EXIT STATUS"]
+      + command.exitCodes.flatMap { [".TP", ".B \($0.code.rawValue)"] + filled($0.meaning + ".") }
   }
 
   private func row(_ option: CommandOption) -> [String] {

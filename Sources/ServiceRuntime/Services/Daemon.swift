@@ -61,12 +61,13 @@ public enum Daemon {
   static func description<Configuration: DaemonConfiguration>(
     of command: CommandDescription, with commands: [DaemonCommand<Configuration>]
   ) -> CommandDescription {
-    command.adding(paragraph: exitCodes).adding(optionalSubcommands: commands.compactMap(\.description))
+    command.ending(with: exitCodes).adding(optionalSubcommands: commands.compactMap(\.description))
   }
 
-  private static let exitCodes = """
-    Exit codes: 0 done; 1 failed; 2 wrong usage; 5 no space; 6 integrity; 78 faulty configuration.
-    """
+  private static let exitCodes: [(code: ExitCode, meaning: String)] = [
+    (.done, "done"), (.failed, "failed"), (.usage, "wrong usage"), (.noSpace, "no space"),
+    (.integrity, "integrity"), (.configuration, "faulty configuration"),
+  ]
 
   private static func run<Configuration: DaemonConfiguration>(
     _ command: DaemonCommand<Configuration>, _ invocation: DaemonInvocation<Configuration>, program: String
@@ -131,7 +132,7 @@ public enum Daemon {
         log.warning("some changes need a restart", ["keys": LogValue(keys.joined(separator: " "))])
       }
     } catch {
-      log.error("reloading failed; everything stays as it was", ["error": LogValue(error)])
+      log.refuseReload(error)
     }
   }
 

@@ -81,7 +81,7 @@ enum ReleaseCommand: Command {
       .value(
         "at", "DATE", environment: .none,
         help:
-          "Release at this date, such as 2026-12-24T08:00:00Z or 2026-12-24T09:00:00+01:00; at once if it has passed"
+          "Release at this date with its zone, such as 2026-12-24T08:00:00Z or 2026-12-24T09:00:00+01:00; at once if it has passed"
       ),
       .flag("cancel", environment: .none, help: "Cancel the release that waits for its date"),
       .confirmed,
@@ -115,7 +115,9 @@ enum ReleaseCommand: Command {
     let percentage = try context.arguments.integer("percentage", in: 1...100)
     let date = try context.arguments.value("at").map { text throws(UsageError) in
       guard let date = Timestamp(rfc3339: text) else {
-        throw UsageError("--at takes a date such as 2026-12-24T08:00:00Z, not '\(text)'")
+        throw UsageError(
+          "--at takes a date with its zone, such as 2026-12-24T08:00:00Z or 2026-12-24T09:00:00+01:00, not '\(text)'"
+        )
       }
       return date
     }

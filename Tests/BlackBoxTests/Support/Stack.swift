@@ -191,6 +191,18 @@ actor Stack {
       Executables.path("pullbox"), arguments, environment: commandEnvironment, in: directory)
   }
 
+  /// Runs `pullbox` with words for a shell on a terminal of its own, 80 columns wide; both of its streams are in the output, as the
+  /// terminal got them. `environment` is added.
+  nonisolated func pullbox(onTerminal words: String, environment: [String: String] = [:]) async throws
+    -> Executables.Outcome
+  {
+    try await Executables.run(
+      "/usr/bin/script",
+      ["-qefc", "stty cols 80 rows 24; exec \(Executables.path("pullbox")) \(words)", "/dev/null"],
+      environment: commandEnvironment.merging(["TERM": "xterm"]) { $1 }.merging(environment) { $1 },
+      in: directory)
+  }
+
   /// As ``pullbox(_:)``, for a test that ends it itself.
   nonisolated func startPullbox(_ arguments: String...) throws -> ChildProcess {
     try ChildProcess(
