@@ -1,4 +1,5 @@
 import CCurl
+import CTLS
 
 /// Owns one `CURL`, the buffer for its error text and the list of its request's fields. Belongs to the loop's
 /// thread.
@@ -110,6 +111,18 @@ final class EasyHandle {
     guard unsafe ccurl_easy_getinfo_text(pointer, information, &value) == CURLE_OK, let text = unsafe value
     else { return "" }
     return unsafe String(cString: text)
+  }
+
+  /// Such as `TLSv1.3`; nil without TLS, and where libcurl has another library for it than OpenSSL. To be asked while the transfer has
+  /// its connection.
+  func tlsVersion() -> String? {
+    var found: UnsafeMutableRawPointer?
+    guard unsafe ccurl_easy_getinfo_pointer(pointer, CURLINFO_TLS_SSL_PTR, &found) == CURLE_OK,
+      let session = unsafe found?.assumingMemoryBound(to: curl_tlssessioninfo.self).pointee,
+      unsafe session.backend == CURLSSLBACKEND_OPENSSL, let connection = unsafe session.internals,
+      let version = unsafe SSL_get_version(OpaquePointer(connection))
+    else { return nil }
+    return unsafe String(cString: version)
   }
 
   /// The lines `name:value` by which libcurl describes the peer's own certificate; empty unless it was asked to.

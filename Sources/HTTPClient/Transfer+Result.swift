@@ -31,9 +31,18 @@ extension Transfer {
     return ConnectionDetails(
       remoteAddress: easy.text(CURLINFO_PRIMARY_IP), nameLookup: nameLookup,
       connect: max(.zero, connect - nameLookup), handshake: handshake > .zero ? handshake - connect : nil,
+      httpVersion: Self.httpVersion(easy.number(CURLINFO_HTTP_VERSION)), tlsVersion: tlsVersion,
       certificateExpiry: expiry.lazy.compactMap { line in
         line.hasPrefix("Expire date:") ? String(line.dropFirst("Expire date:".count)) : nil
       }.first.flatMap(CertificateDate.read))
+  }
+
+  private static func httpVersion(_ number: Int) -> String? {
+    switch number {
+    case Int(CURL_HTTP_VERSION_1_0): "HTTP/1.0"
+    case Int(CURL_HTTP_VERSION_1_1): "HTTP/1.1"
+    default: nil
+    }
   }
 
   func error(

@@ -9,6 +9,8 @@ final class Transfer {
   let easy: EasyHandle
   private var parser = HeadParser()
   private(set) var head: ResponseHead?
+  /// Known with the head, since libcurl tells it only while the transfer has its connection.
+  private(set) var tlsVersion: String?
   private(set) var bytesReceived: Int64 = 0
   private(set) var bytesSent: Int64 = 0
   private(set) var isRefused = false
@@ -59,6 +61,7 @@ final class Transfer {
       return .continue
     }
     self.head = head
+    if pending.request.describesCertificate { tlsVersion = easy.tlsVersion() }
     if pending.receiver.receive(head: head) == .refuse {
       isRefused = true
       return .continue

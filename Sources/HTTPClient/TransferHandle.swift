@@ -53,19 +53,25 @@ public struct ConnectionDetails: Hashable, Sendable {
   public var connect: Duration
   /// From there until TLS was agreed on; nil without TLS.
   public var handshake: Duration?
+  /// `HTTP/1.1` or `HTTP/1.0`, as the response begins; nil where libcurl does not tell.
+  public var httpVersion: String?
+  /// Such as `TLSv1.3`; nil without TLS, and unless ``ClientRequest/describesCertificate`` asked for it.
+  public var tlsVersion: String?
   /// When the peer's certificate ends; nil unless ``ClientRequest/describesCertificate`` asked for it.
   public var certificateExpiry: Timestamp?
 
   /// Details that no connection brought, for tests.
   public init(
     remoteAddress: String, nameLookup: Duration = .zero, connect: Duration = .zero,
-    handshake: Duration? = nil,
+    handshake: Duration? = nil, httpVersion: String? = nil, tlsVersion: String? = nil,
     certificateExpiry: Timestamp? = nil
   ) {
     self.remoteAddress = remoteAddress
     self.nameLookup = nameLookup
     self.connect = connect
     self.handshake = handshake
+    self.httpVersion = httpVersion
+    self.tlsVersion = tlsVersion
     self.certificateExpiry = certificateExpiry
   }
 }

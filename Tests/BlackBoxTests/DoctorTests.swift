@@ -24,6 +24,15 @@ struct DoctorTests {
         Set(["agent", "library", "server", "range", "beyond-4gib", "upload-resumes"]).isSubset(
           of: checks.keys))
 
+      // It accepts, and never answers.
+      try await stack.signal(.server, 19)
+      let began = ContinuousClock.now
+      let silent = try await stack.pullbox("doctor", "--pause", "1s")
+      #expect(ContinuousClock.now - began < .seconds(30))
+      #expect(silent.ending == .exited(1))
+      #expect(silent.output.contains("\nFAIL     address "), "\(silent.output)")
+      try await stack.signal(.server, 18)
+
       try await stack.terminate(.server)
       let ill = try await stack.pullbox("doctor", "--pause", "1s")
       #expect(ill.ending == .exited(1))

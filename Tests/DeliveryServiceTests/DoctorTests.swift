@@ -290,6 +290,32 @@ struct DoctorTests {
     }
   }
 
+  @Test("a byte that is changed on the way is named, with its place")
+  func damage() async throws {
+    try await ServerHarness.run { server in
+      server.clock.set(SystemWallClock().now())
+      let proxy = try PackageProxy()
+      defer { proxy.close() }
+      proxy.setUpstream(
+        port: server.server.addresses.first?.split(separator: ":").last.flatMap { UInt16($0) })
+      proxy.flip(at: 1500)
+      var options = ServerProber.Options()
+      options.probes = [.report, .dressedReport, .whole, .range]
+      let seen = await ServerProber(url: proxy.url, client: server.client, options: options).observe()
+      let findings = ServerDiagnosis.findings(seen)
+      #expect(causes(findings) == [.bytesDamaged], "\(findings)")
+      let range = findings.first { $0.check == "range" }
+      #expect(range?.message.hasSuffix("from byte 1500 of the content on") == true)
+      #expect(findings.first { $0.check == "body" }?.verdict == .ok)
+    }
+  }
+
+  @Test("once the time for all is over, nothing more is asked")
+  func limit() async throws {
+    let findings = try await findings(adjust: { $0.limit = .seconds(-10) })
+    #expect(findings.map(\.check) == ["time"])
+  }
+
   @Test("a server whose clock is wrong is told from a proxy whose clock is")
   func clocks() async throws {
     let findings = try await findings(
@@ -320,11 +346,13 @@ struct DoctorTests {
           return [
             (
               "listen 80;",
-              "listen 80 ssl; ssl_certificate \(certificate); ssl_certificate_key \(certificate).key;"
+              "listen 80 ssl; ssl_protocols TLSv1.3; ssl_certificate \(certificate); ssl_certificate_key \(certificate).key;"
             )
           ]
         })
       #expect(causes(findings) == Set([cause].compactMap { $0 }), "\(findings)")
+      guard cause == nil else { continue }
+      #expect(findings.first { $0.check == "tls" }?.message.hasSuffix("; TLSv1.3") == true, "\(findings)")
     }
   }
 

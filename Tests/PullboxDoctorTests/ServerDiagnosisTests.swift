@@ -57,6 +57,39 @@ struct ServerDiagnosisTests {
     #expect(Finding.conclusion(found) == .failure)
   }
 
+  @Test("a body of the right length with other bytes is damaged; one without its length was rewritten")
+  func damaged() throws {
+    for (probe, check) in [(ServerProbe.whole, "body"), (.file, "file")] {
+      for length in [String(probe.completeLength), nil] {
+        var seen = ServerObservations(url: Self.url, pause: .seconds(5))
+        seen[.report] = Self.answer(200, body: try Self.report(fields: ["range", "if-none-match"]))
+        var answer = Self.answer(
+          200, length.map { [("Content-Length", $0)] } ?? [], isRight: false, length: probe.completeLength)
+        answer.firstWrongByte = 70_123
+        seen[probe] = answer
+        let finding = ServerDiagnosis.findings(seen).first { $0.check == check }
+        #expect(finding?.verdict == .failure)
+        if length != nil {
+          #expect(finding?.cause == .bytesDamaged)
+          #expect(finding?.message.contains("byte 70123 of the content") == true)
+        } else {
+          #expect(finding?.cause != .bytesDamaged)
+        }
+      }
+    }
+  }
+
+  @Test("what was not asked, since the time was over, is told, and nothing is called well for it")
+  func unasked() throws {
+    var seen = ServerObservations(url: Self.url, pause: .seconds(5))
+    seen[.report] = Self.answer(200, body: try Self.report())
+    seen.unasked = [.paused, .file]
+    let found = ServerDiagnosis.findings(seen)
+    #expect(found.last?.check == "time")
+    #expect(found.last?.message.hasSuffix("left out: paused, file") == true)
+    #expect(Finding.conclusion(found.filter { $0.check == "time" }) == .undetermined)
+  }
+
   @Test("what answers instead of the server is told apart")
   func impostors() throws {
     let page = Array("<html>Sign in</html>".utf8)

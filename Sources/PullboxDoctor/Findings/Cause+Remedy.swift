@@ -8,7 +8,8 @@ extension Cause {
     case .notEncrypted:
       Remedy(
         "tickets and receipts travel in the clear: serve the address over TLS", nginx: "listen 443 ssl;",
-        apache: "SSLEngine on", haproxy: "bind :443 ssl crt FILE", caddy: "a site address without http://")
+        apache: "SSLEngine on", haproxy: "bind :443 ssl crt FILE",
+        caddy: "no http:// (before the site address)")
     case .certificateUntrusted:
       Self.certificate(
         "serve the whole chain; for an authority of your own give its certificate with --ca-file")
@@ -122,6 +123,10 @@ extension Cause {
     case .bodyRewritten:
       Remedy(
         nginx: "no sub_filter", apache: "no Substitute", haproxy: "no filter lua", caddy: "no replace")
+    case .bytesDamaged:
+      Remedy(
+        "something on the way damages bytes: take it out of the way, and look for a filter, a faulty network card or faulty memory; agents refuse the pieces and fetch them again"
+      )
     case .buffered:
       Remedy(
         "bodies are gathered before they are passed on, and long ones cut",
@@ -135,7 +140,7 @@ extension Cause {
     case .cutWhilePaused:
       Remedy(
         nginx: "proxy_read_timeout 3600s;", apache: "ProxyTimeout 3600", haproxy: "timeout server 1h",
-        caddy: "transport http { read_timeout 1h }")
+        caddy: "no read_timeout (of transport http)")
     case .offsetsWrapped: Remedy("something between counts bytes in 32 bits: replace it, or pass it by")
     case .errorsReplaced:
       Remedy(
@@ -145,7 +150,7 @@ extension Cause {
     case .metricsOpen:
       Remedy(
         "the metrics are open to the world", nginx: "location = /metrics { deny all; }",
-        apache: "<Location /metrics> Require all denied", haproxy: "http-request deny if { path /metrics }",
+        apache: "ProxyPass /metrics ! (above the others)", haproxy: "http-request deny if { path /metrics }",
         caddy: "respond /metrics 403")
     case .handOffBroken:
       Remedy(

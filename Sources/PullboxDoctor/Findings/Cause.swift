@@ -69,6 +69,8 @@ public enum Cause: String, CaseIterable, Sendable {
   case contentCoded = "content-coded"
   /// A filter takes bodies apart.
   case bodyRewritten = "body-rewritten"
+  /// A body of the right length has other bytes than were sent.
+  case bytesDamaged = "bytes-damaged"
   /// The proxy gathers what it is to pass on.
   case buffered = "buffered"
   /// A body ends before its end.

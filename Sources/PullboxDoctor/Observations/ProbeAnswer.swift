@@ -26,6 +26,8 @@ public struct ProbeAnswer: Sendable {
   public var length: Int64
   /// Whether all of them are those of the diagnostic content, from where the head says that they begin.
   public var isRight: Bool
+  /// The offset in the content of the first byte that is another one; nil where all are right, or that is not known.
+  public var firstWrongByte: Int64?
   /// The body's first bytes, up to 16 KiB.
   public var beginning: [UInt8]
   /// When the request was sent, by this machine's clock.
@@ -40,13 +42,15 @@ public struct ProbeAnswer: Sendable {
   /// An answer from its parts; public for tests of rules.
   public init(
     head: ResponseHead? = nil, failure: Failure? = nil, length: Int64 = 0, isRight: Bool = true,
-    beginning: [UInt8] = [], began: Timestamp, duration: Duration = .zero, firstByte: Duration? = nil,
+    firstWrongByte: Int64? = nil, beginning: [UInt8] = [], began: Timestamp, duration: Duration = .zero,
+    firstByte: Duration? = nil,
     connection: ConnectionDetails? = nil
   ) {
     self.head = head
     self.failure = failure
     self.length = length
     self.isRight = isRight
+    self.firstWrongByte = firstWrongByte
     self.beginning = beginning
     self.began = began
     self.duration = duration
@@ -56,6 +60,15 @@ public struct ProbeAnswer: Sendable {
 
   /// Nil without a response.
   public var status: Int? { head?.status }
+
+  /// Whether the body has the length that its head tells, and other bytes than the content's. What rewrites bodies must leave
+  /// the length out.
+  var isDamaged: Bool { !isRight && failure == nil && head?.contentLength?.rawValue == length }
+
+  /// What came in place of the content, in words.
+  var damage: String {
+    "other bytes came than were sent" + (firstWrongByte.map { ", from byte \($0) of the content on" } ?? "")
+  }
 
   /// The diagnostic report that the body is; nil if it is none.
   public var report: DiagnosticReport? {

@@ -8,6 +8,8 @@ public struct ServerObservations: Sendable {
   public var url: String
   /// What each probe brought; probes that were not sent are missing.
   public var answers: [ServerProbe: ProbeAnswer] = [:]
+  /// Probes that were not sent, since the time for all was over.
+  public var unasked: [ServerProbe] = []
   /// How long the body of ``ServerProbe/paused`` rested.
   public var pause: Duration
   /// Bytes of the body of ``ServerProbe/slowBody``.

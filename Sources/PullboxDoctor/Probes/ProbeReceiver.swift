@@ -10,7 +10,7 @@ final class ProbeReceiver: TransferReceiver {
   struct Received: Sendable {
     var head: ResponseHead?
     var length: Int64 = 0
-    var isRight = true
+    var firstWrongByte: Int64?
     var beginning: [UInt8] = []
     var firstByte: MonotonicInstant?
     var isStopped = false
@@ -60,8 +60,10 @@ final class ProbeReceiver: TransferReceiver {
       }
       guard state.received.length + Int64(bytes.count) <= state.allowance else { return .pause }
       if state.received.firstByte == nil { state.received.firstByte = now }
-      if state.received.isRight {
-        state.received.isRight = DiagnosticContent.matches(bytes, at: state.offset + state.received.length)
+      let offset = state.offset + state.received.length
+      if state.received.firstWrongByte == nil, !DiagnosticContent.matches(bytes, at: offset) {
+        let right = DiagnosticContent.bytes(in: offset..<offset + Int64(bytes.count))
+        state.received.firstWrongByte = offset + Int64(right.indices.first { right[$0] != bytes[$0] } ?? 0)
       }
       let room = Self.beginningLength - state.received.beginning.count
       for index in 0..<max(0, min(room, bytes.count)) { state.received.beginning.append(bytes[index]) }

@@ -26,6 +26,10 @@ public struct ServerProber: Sendable {
     var slowness = Duration.seconds(150)
     /// Bytes of that body.
     var slowLength = ServerProbe.slowLength
+    /// How long a probe waits while nothing comes.
+    var patience = Duration.seconds(10)
+    /// How long it takes to ask all that is neither of ``isDeep`` nor an upload, besides the rest of ``pause``; probes that come later are not sent.
+    var limit = Duration.seconds(60)
     /// What is asked at all, for tests.
     var probes = ServerProbe.allCases
     /// Connects there instead of to the address's host, for tests.
@@ -60,8 +64,13 @@ public struct ServerProber: Sendable {
   public func observe() async -> ServerObservations {
     var seen = ServerObservations(url: url, pause: options.pause)
     seen.slowLength = options.slowLength
+    let end = timer.now() + options.limit + options.pause
     for probe in options.probes where options.isDeep || !probe.isDeep {
       guard !Task.isCancelled, seen.isWorthAsking(probe) else { continue }
+      guard probe.isDeep || timer.now() < end else {
+        seen.unasked.append(probe)
+        continue
+      }
       seen[probe] = await answer(to: probe)
     }
     if let key = options.operatorKey, seen.report != nil, !Task.isCancelled {
@@ -86,9 +95,14 @@ public struct ServerProber: Sendable {
     request.usesFreshConnection = probe == .report
     request.describesCertificate = probe == .report
     request.totalTimeout = probe.isDeep ? nil : .seconds(60)
+    request.lowSpeed = ClientRequest.LowSpeedLimit(bytesPerSecond: ByteCount(1), duration: options.patience)
     if probe == .paused {
-      request.totalTimeout = options.pause + .seconds(60)
+      request.totalTimeout = options.pause + options.patience
       request.lowSpeed = nil
+    }
+    // At first it takes less than what is sent.
+    if probe == .slowBody {
+      request.lowSpeed = ClientRequest.LowSpeedLimit(bytesPerSecond: ByteCount(1), duration: .seconds(60))
     }
     return request
   }
@@ -141,7 +155,8 @@ public struct ServerProber: Sendable {
     start: MonotonicInstant, end: MonotonicInstant
   ) -> ProbeAnswer {
     var answer = ProbeAnswer(
-      head: received.head, length: received.length, isRight: received.isRight, beginning: received.beginning,
+      head: received.head, length: received.length, isRight: received.firstWrongByte == nil,
+      firstWrongByte: received.firstWrongByte, beginning: received.beginning,
       began: began, duration: end - start, firstByte: received.firstByte.map { $0 - start })
     switch result {
     case .success(let summary): answer.connection = summary.connection

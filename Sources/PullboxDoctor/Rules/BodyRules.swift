@@ -32,7 +32,8 @@ enum BodyRules {
     guard let answer = seen[.whole] else { return nil }
     guard answer.status == 200 else { return Finding("body", .undetermined, answer.outcome) }
     if !answer.isRight {
-      return Finding("body", .failure, "other bytes came than were sent", cause: .bodyRewritten)
+      return Finding(
+        "body", .failure, answer.damage, cause: answer.isDamaged ? .bytesDamaged : .bodyRewritten)
     }
     if answer.failure != nil || answer.length != ServerProbe.whole.completeLength {
       return Finding(
@@ -90,6 +91,10 @@ enum BodyRules {
     let length = DiagnosticContent.fileLength
     let sender = report.handsOff ? "the proxy" : "the server"
     let cause: Cause? = report.handsOff || answer.field("X-Accel-Redirect") != nil ? .handOffBroken : nil
+    if answer.status == 200, answer.isDamaged, answer.length == length {
+      return Finding(
+        "file", .failure, "of what \(sender) sends from the disk: \(answer.damage)", cause: .bytesDamaged)
+    }
     guard answer.status == 200, answer.failure == nil, answer.isRight, answer.length == length else {
       guard answer.status != nil, !answer.isPassingRefusal else {
         return Finding("file", .undetermined, answer.outcome)
@@ -107,10 +112,12 @@ enum BodyRules {
     if let range = seen[.fileRange], range.isPassingRefusal {
       return Finding("file", .undetermined, range.outcome)
     }
-    guard seen[.fileRange] == nil || seen.isRangeRight(.fileRange) else {
+    if let range = seen[.fileRange], !seen.isRangeRight(.fileRange) {
+      let isDamaged = range.status == 206 && range.isDamaged
       return Finding(
-        "file", .failure, "a range of what \(sender) sends from the disk: \(seen[.fileRange]?.outcome ?? "")",
-        cause: cause)
+        "file", .failure,
+        "a range of what \(sender) sends from the disk: \(isDamaged ? range.damage : range.outcome)",
+        cause: isDamaged ? .bytesDamaged : cause)
     }
     return Finding("file", .ok, "\(sender) sends from the disk what was asked for")
   }
@@ -121,8 +128,9 @@ enum BodyRules {
     let whole = probe == .slowBody ? seen.slowLength : probe.completeLength
     if !answer.isRight {
       return Finding(
-        check, .failure, "other bytes than the content's came, before \(ByteCount(answer.length))",
-        cause: .offsetsWrapped)
+        check, .failure, answer.damage,  // Offsets that wrap bring wrong bytes from 2 GiB on only.
+        cause: answer.isDamaged && (answer.firstWrongByte ?? .max) < 1 << 31 ? .bytesDamaged : .offsetsWrapped
+      )
     }
     guard answer.failure == nil, answer.length == whole else {
       return Finding(

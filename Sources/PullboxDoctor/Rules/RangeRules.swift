@@ -55,8 +55,8 @@ enum RangeRules {
       check, .failure,
       answer.isRight
         ? "206 with \(field) and \(answer.length) bytes"
-        : "206 with \(field) and other bytes than the content's",
-      cause: answer.isRight ? .rangeUndone : .bodyRewritten)
+        : "206 with \(field), and \(answer.damage)",
+      cause: answer.isRight ? .rangeUndone : answer.isDamaged ? .bytesDamaged : .bodyRewritten)
   }
 
   private static func unsatisfiable(_ seen: ServerObservations) -> Finding? {

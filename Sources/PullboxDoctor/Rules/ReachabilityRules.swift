@@ -45,7 +45,8 @@ enum ReachabilityRules {
     return Finding(
       "address", .ok,
       "\(seen.authority) is \(connection.remoteAddress); name after \(connection.nameLookup.milliseconds) ms, "
-        + "connection after \(connection.connect.milliseconds) ms more")
+        + "connection after \(connection.connect.milliseconds) ms more"
+        + (connection.httpVersion.map { "; \($0)" } ?? ""))
   }
 
   private static func tls(_ failure: ProbeAnswer.Failure, _ seen: ServerObservations) -> Finding {
@@ -65,16 +66,17 @@ enum ReachabilityRules {
         ? Finding("tls", .ok, "none, on this machine's own address")
         : Finding("tls", .warning, "none: the address is http", cause: .notEncrypted)
     }
+    let version = answer.connection?.tlsVersion.map { "; \($0)" } ?? ""
     guard let expiry = answer.connection?.certificateExpiry else {
-      return Finding("tls", .ok, "the certificate counts here")
+      return Finding("tls", .ok, "the certificate counts here\(version)")
     }
     let left = expiry - answer.began
     guard left > renewal else {
       return Finding(
-        "tls", .warning, "the certificate ends in \(DurationText.short(left)), at \(expiry)",
+        "tls", .warning, "the certificate ends in \(DurationText.short(left)), at \(expiry)\(version)",
         cause: .certificateEndsSoon)
     }
-    return Finding("tls", .ok, "the certificate counts here until \(expiry)")
+    return Finding("tls", .ok, "the certificate counts here until \(expiry)\(version)")
   }
 
   private static func server(_ answer: ProbeAnswer, _ seen: ServerObservations) -> Finding {

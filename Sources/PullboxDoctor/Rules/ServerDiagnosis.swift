@@ -9,11 +9,19 @@ public enum ServerDiagnosis {
   public static func findings(_ seen: ServerObservations) -> [Finding] {
     let way = ReachabilityRules.findings(seen)
     // Whatever answered, it was not the server: nothing else it says means anything.
-    guard seen.report != nil else { return way }
+    guard seen.report != nil else { return way + unasked(seen) }
     let findings =
       ClockRules.findings(seen) + RequestRules.findings(seen) + RangeRules.findings(seen)
       + ValidatorRules.findings(seen) + BodyRules.findings(seen) + ExposureRules.findings(seen)
       + UploadRules.findings(seen)
-    return way + findings
+    return way + findings + unasked(seen)
+  }
+
+  private static func unasked(_ seen: ServerObservations) -> [Finding] {
+    guard !seen.unasked.isEmpty else { return [] }
+    let names = seen.unasked.map(\.rawValue).joined(separator: ", ")
+    return [
+      Finding("time", .undetermined, "the answers took so long that not all was asked; left out: \(names)")
+    ]
   }
 }
