@@ -152,3 +152,25 @@ protocol ContentBlocking: Sendable {
 }
 
 extension RevocationList: ContentBlocking {}
+
+/// The number of the present state of what tickets are verified against: keys, limits, revocations. A loop
+/// compares it with the number that it verified under: one load from memory that hardly ever changes, so that the
+/// processors share it without contention.
+final class Generation: Sendable {
+  private let count = Atomic<UInt64>(1)
+
+  /// Never zero.
+  var current: UInt64 { count.load(ordering: .acquiring) }
+
+  /// Makes everything that was verified before stale. Call it once the change can be read.
+  func advance() {
+    count.add(1, ordering: .releasing)
+  }
+}
+
+extension Problem {
+  /// Why nothing is sent: one of ``RevocationList``'s reasons. What is damaged may be repaired soon.
+  static func stopped(_ reason: ProblemCode) -> Problem {
+    Problem(reason, retryAfterSeconds: reason == .contentDamaged ? 60 : nil)
+  }
+}
