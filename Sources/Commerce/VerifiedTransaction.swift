@@ -21,12 +21,16 @@ public struct VerifiedTransaction: Hashable, Sendable {
   public let revokedDate: Timestamp?
   /// How many were bought, at least 1.
   public let quantity: Int
+  /// The moment up to which the store knew what it says here, by its own clock. What happened later, a refund say, is
+  /// not in it.
+  public let asOf: Timestamp
 
-  /// For those who have checked the proof: receipt and signature verifiers, and tests of the rules.
+  /// For those who have checked the proof: receipt and signature verifiers, and tests of the rules. Without `asOf` the
+  /// store knew no more than that it was paid for.
   public init(
     vouchedForBy store: StoreIdentifier, in environment: StoreEnvironment, id: TransactionIdentifier,
     originalID: TransactionIdentifier, product: ProductIdentifier, purchaseDate: Timestamp,
-    expiresDate: Timestamp? = nil, revokedDate: Timestamp? = nil, quantity: Int = 1
+    expiresDate: Timestamp? = nil, revokedDate: Timestamp? = nil, quantity: Int = 1, asOf: Timestamp? = nil
   ) {
     self.store = store
     self.environment = environment
@@ -37,10 +41,19 @@ public struct VerifiedTransaction: Hashable, Sendable {
     self.expiresDate = expiresDate
     self.revokedDate = revokedDate
     self.quantity = quantity
+    self.asOf = asOf ?? purchaseDate
   }
 }
 
 extension VerifiedTransaction {
+  /// The same purchase by the store's word as of another moment.
+  public func revised(revokedDate: Timestamp?, asOf: Timestamp) -> VerifiedTransaction {
+    VerifiedTransaction(
+      vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
+      purchaseDate: purchaseDate, expiresDate: expiresDate, revokedDate: revokedDate, quantity: quantity,
+      asOf: asOf)
+  }
+
   /// By purchase date; of those of one date by their identifiers, then by all else that a verdict can show, so that no
   /// verdict depends on the order in which a store lists transactions.
   func precedes(_ other: VerifiedTransaction) -> Bool {

@@ -46,7 +46,8 @@ struct DeliveryRecorderTests {
 
   private func grant(_ device: String, transaction: String = "1") async throws -> GrantRecord {
     let basis = GrantStore.Basis(
-      store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)), content: content,
+      store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)),
+      asOf: Timestamp(millisecondsSinceEpoch: 0), content: content,
       owed: [])
     let device = Device(id: try #require(DeviceIdentifier(device)), publicKey: key.verificationKey)
     return try await grants.grant(on: basis, to: device).grant

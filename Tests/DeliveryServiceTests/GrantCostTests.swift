@@ -161,7 +161,8 @@ struct GrantCostTests {
       let grants = GrantStore(database: database, clock: SystemWallClock())
       for (transaction, name) in [("b-transaction-7", "b-device-7"), ("new", "new"), ("new", "b-device-8")] {
         let basis = GrantStore.Basis(
-          store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)), content: content,
+          store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)),
+          asOf: Timestamp(millisecondsSinceEpoch: 0), content: content,
           owed: [product])
         let device = Device(id: try #require(DeviceIdentifier(name)))
         let issued = try await grants.grant(on: basis, to: device)
@@ -202,10 +203,8 @@ struct GrantCostTests {
       let entry = try #require(outcome?.outbox)
       try await grants.transactionFinished(transaction, store: .sandbox, outbox: entry.id)
       try await database.read { connection in
-        _ = try GrantTable.outdated(
-          store: .sandbox, transaction: transaction, isCancelled: true, in: connection)
-        _ = try GrantTable.outdated(
-          store: .sandbox, transaction: transaction, isCancelled: false, in: connection)
+        _ = try TransactionTable.word(on: transaction, of: .sandbox, in: connection)
+        _ = try GrantTable.all(store: .sandbox, transaction: transaction, in: connection)
       }
       #expect(try await grants.status(of: try id(11), for: credential(Self.secret)).status.state == .finished)
     }

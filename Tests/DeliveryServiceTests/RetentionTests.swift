@@ -34,7 +34,8 @@ struct RetentionTests {
       product: product, version: try #require(ContentVersion("1.0")), digest: .of(Array(name.utf8)),
       length: .zero, manifestDigest: .of([1]), cover: nil)
     let basis = GrantStore.Basis(
-      store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)), content: content,
+      store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)),
+      asOf: Timestamp(millisecondsSinceEpoch: 0), content: content,
       owed: [])
     let device = Device(id: try #require(DeviceIdentifier(name)), publicKey: key.verificationKey)
     return try await grants.grant(on: basis, to: device).grant

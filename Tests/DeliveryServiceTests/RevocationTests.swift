@@ -128,9 +128,65 @@ struct RevocationTests {
         #expect(try await server.status(grant).state == .revoked)
       }
       #expect(try await server.fetch(others).status == 200)
+      server.clock.advance(by: .seconds(1))
       let good = try server.store.receipt(of: [server.purchase()], device: second.id)
       try await check(good, server, second)
       for grant in grants { #expect(try await server.fetch(grant).status == 200) }
+    }
+  }
+
+  @Test("a receipt from before a refund, shown after it, gives nothing back and opens nothing new")
+  func oldReceipt() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(small)
+      let second = try device("another-device")
+      let old = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      let elsewhere = try server.store.receipt(of: [server.purchase()], device: second.id)
+      let grant = try await server.grant(receipt: old).value
+      server.clock.advance(by: .seconds(60))
+      let refund = server.clock.now()
+      let cancelled = try server.store.receipt(
+        of: [server.purchase(cancelled: refund)], device: server.device.id)
+      try await check(cancelled, server)
+      server.clock.advance(by: .seconds(60))
+      try await check(old, server)
+      try await check(elsewhere, server, second)
+      #expect(try code(try await server.fetch(grant)) == .entitlementRevoked)
+      for (receipt, device) in [(old, server.device), (elsewhere, second)] {
+        let refused = try await server.problem {
+          _ = try await server.grant(receipt: receipt, device: device)
+        }
+        #expect(refused.code == .entitlementRevoked)
+      }
+      // The store took the refund back: a receipt that was made since says so, and the one that showed it is old now.
+      let fresh = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      try await check(fresh, server)
+      try await check(cancelled, server)
+      #expect(try await server.fetch(grant).status == 200)
+    }
+  }
+
+  @Test("what an operator gave back, the refund that was known does not take again; a later one does")
+  func excused() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      for step in 1...2 {
+        server.clock.advance(by: .seconds(60))
+        let refund = server.clock.now()
+        for _ in 1...2 {
+          let cancelled = try server.store.receipt(
+            of: [server.purchase(cancelled: refund)], device: server.device.id)
+          try await check(cancelled, server)
+          server.clock.advance(by: .seconds(5))
+        }
+        #expect(try await server.fetch(grant).status == 403, "refund \(step)")
+        try await transition(grant, "reinstate", server)
+        let again = try server.store.receipt(
+          of: [server.purchase(cancelled: refund)], device: server.device.id)
+        try await check(again, server)
+        #expect(try await server.fetch(grant).status == 200, "refund \(step)")
+      }
     }
   }
 

@@ -137,6 +137,61 @@ struct SchemaTests {
     #expect(grants.allSatisfy { $0.handle.bytes == $0.id.bytes && $0.renewalDigest == nil })
   }
 
+  @Test("what was revoked before words had dates stays so, as of when it was noted, and whose word it was")
+  func standings() async throws {
+    let old = try file.open(Array(Migrations.all.prefix(13)))
+    let store = StoreIdentifier.sandbox
+    try old.writeBlocking(locking: [.everything]) { connection in
+      for (name, state, source) in [
+        ("good", "granted", nil), ("refunded", "revoked/finished", "store"),
+        ("forgotten", "revoked/finished", "store"), ("stopped", "revoked/granted", "operator"),
+      ] as [(String, String, String?)] {
+        let row = try connection.first(
+          """
+          INSERT INTO grants (id, handle, store, transaction_id, product, version, device, digest, length,
+            manifest_digest, state, created, revoked_by)
+          VALUES (?, randomblob(16), 'sandbox', ?, 'p', '1.0', 'd', zeroblob(32), 1, zeroblob(32), ?, 1000, ?)
+          RETURNING number
+          """,
+          [
+            .identifier(try #require(GrantIdentifier(RandomBytes.make(16)))), .text(name), .text(state),
+            .optional(source),
+          ])
+        guard let source, name != "forgotten" else { continue }
+        try connection.execute(
+          "INSERT INTO grant_events (grant_number, state, at, detail) VALUES (?, 'revoked', 5000, ?)",
+          [.integer(try #require(row).integer("number")), .text(source)])
+      }
+    }
+    old.close()
+    let database = try file.open()
+    let noted = Timestamp(millisecondsSinceEpoch: 5000)
+    for name in ["good", "refunded", "forgotten", "stopped"] {
+      let transaction = try #require(TransactionIdentifier(name))
+      let (word, grant) = try await database.read { connection in
+        (
+          try TransactionTable.word(on: transaction, of: store, in: connection),
+          try GrantTable.all(store: store, transaction: transaction, in: connection).first
+        )
+      }
+      let standing = TransactionStanding(storeWord: word, operatorWord: grant?.operatorWord)
+      switch name {
+      case "good":
+        #expect(standing.revocation == nil)
+        #expect(word?.asOf == Timestamp(millisecondsSinceEpoch: 0))
+      case "refunded":
+        #expect(standing.revocation == .store)
+        #expect(word == TransactionStanding.StoreWord(asOf: noted, revoked: noted))
+      case "forgotten":
+        #expect(standing.revocation == .store)
+        #expect(try #require(word).asOf > noted)
+      default:
+        #expect(standing.revocation == .operator)
+        #expect(grant?.operatorWord?.asOf == noted)
+      }
+    }
+  }
+
   @Test("a database of the first schema keeps its versions, manifests, releases and who did what")
   func migration() async throws {
     let database = try oldDatabase()

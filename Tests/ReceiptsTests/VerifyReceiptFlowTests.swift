@@ -176,13 +176,36 @@ struct VerifyReceiptFlowTests {
     #expect(transactions.map(\.revokedDate) == [nil, Fixtures.now, nil])
   }
 
+  @Test(
+    "what the receipt says is as of its creation, what the store told beyond it as of the question, a refund of its own date at least"
+  )
+  func asOf() {
+    let (created, asked) = (Fixtures.receipt().creationDate, Fixtures.moment("2026-11-23T00:00:00Z"))
+    let refunded = Fixtures.moment("2026-11-22T00:00:00Z")
+    var known = Fixtures.purchase("2")
+    known.cancellationDate = refunded
+    var response = VerifyReceiptResponse(status: .valid)
+    response.environment = "Sandbox"
+    response.receipt = .init(Fixtures.receipt([Fixtures.purchase("1"), known]), requestDate: asked)
+    response.latestReceiptInfo = [Fixtures.purchase("3")]
+    func moments() -> [Timestamp]? {
+      guard case .valid(let verified) = converse([.response(response)]).verdict else { return nil }
+      return verified.transactions(store: .sandbox).map(\.asOf)
+    }
+    #expect(moments() == [created, refunded, asked])
+    // An answer without its date is worth what the receipt is worth.
+    response.receipt?.requestDate = nil
+    #expect(moments() == [created, refunded, created])
+  }
+
   @Test("an upgraded subscription ends at its upgrade instead of being undone")
   func upgrade() throws {
     var upgraded = Fixtures.purchase("1")
     upgraded.expiresDate = Fixtures.moment("2026-12-21T09:00:00Z")
     upgraded.cancellationDate = Fixtures.moment("2026-12-01T00:00:00Z")
     upgraded.isUpgraded = true
-    let transaction = try #require(upgraded.transaction(store: .apple, environment: .production))
+    let transaction = try #require(
+      upgraded.transaction(store: .apple, environment: .production, asOf: Fixtures.now))
     #expect(transaction.revokedDate == nil)
     #expect(transaction.expiresDate == Fixtures.moment("2026-12-01T00:00:00Z"))
   }

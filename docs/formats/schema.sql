@@ -67,7 +67,10 @@ CREATE TABLE grants (
   revoked_by TEXT,
   placed INTEGER,
   handle BLOB NOT NULL DEFAULT x'',
-  renewal_digest BLOB
+  renewal_digest BLOB,
+  operator_decision TEXT CHECK (operator_decision IN ('revoke', 'reinstate')),
+  operator_as_of INTEGER,
+  operator_excuses INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX grants_by_device ON grants (device, product, transaction_id, store, version);
 CREATE UNIQUE INDEX grants_by_handle ON grants (handle);
@@ -181,6 +184,14 @@ CREATE TABLE runs (
   died INTEGER
 ) STRICT;
 CREATE INDEX runs_died ON runs (died) WHERE died IS NOT NULL;
+
+CREATE TABLE transactions (
+  store TEXT NOT NULL,
+  transaction_id TEXT NOT NULL,
+  as_of INTEGER NOT NULL,
+  revoked INTEGER,
+  PRIMARY KEY (store, transaction_id)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE unneeded_blobs (
   digest BLOB PRIMARY KEY,

@@ -31,6 +31,7 @@ struct GrantPlanner: Sendable {
   private let catalog: CatalogSnapshot
   private let stops: RevocationList
   private let report: EntitlementReport
+  private let asOf: [TransactionIdentifier: Timestamp]
 
   init(
     rules: EntitlementRules, store: StoreIdentifier, transactions: [VerifiedTransaction],
@@ -41,6 +42,7 @@ struct GrantPlanner: Sendable {
     self.orders = orders
     self.catalog = catalog
     self.stops = stops
+    asOf = Dictionary(transactions.map { ($0.id, $0.asOf) }, uniquingKeysWith: min)
     let related = catalog.related(to: transactions.map(\.product) + orders.map(\.product))
     report = rules.evaluate(transactions, catalog: related, now: now)
   }
@@ -78,7 +80,10 @@ struct GrantPlanner: Sendable {
     let publisherKeys = catalog[order.product]?.product.publisherKeys
     let transaction = try Self.transaction(for: order, in: report)
     let owed = report.products(claimedBy: transaction).filter { catalog.offered($0, to: device.id) != nil }
-    let basis = GrantStore.Basis(store: store, transaction: transaction, content: content, owed: owed)
+    let basis = GrantStore.Basis(
+      store: store, transaction: transaction, asOf: asOf[transaction] ?? Timestamp(millisecondsSinceEpoch: 0),
+      content: content,
+      owed: owed)
     let grants = try GrantTable.all(of: content.product, on: device.id, in: connection)
     return GrantPlan(
       basis: basis, standing: try GrantStore.standing(on: basis, among: grants, of: device, in: connection),

@@ -17,13 +17,13 @@ extension GrantService {
     try await grantStore.setRevoked(false, of: name, by: actor, reason: reason) { enforce([$0]) }
   }
 
-  /// Lets what a store said of transactions take effect on all their grants.
-  func applyRevocations(of transactions: [VerifiedTransaction]) async throws {
+  /// Lets what a store said of transactions take effect on all their grants. Answers the transactions as they stand by
+  /// all that the store ever said of them.
+  func applyRevocations(of transactions: [VerifiedTransaction]) async throws -> [VerifiedTransaction] {
     try await grantStore.applyRevocations(of: transactions) { changed in
-      guard !changed.isEmpty else { return }
       // What the store said of the same transactions before, in other proofs, no longer holds.
       verifier.forget(transactions)
-      enforce(changed)
+      if !changed.isEmpty { enforce(changed) }
     }
   }
 

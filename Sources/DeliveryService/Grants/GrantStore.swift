@@ -16,6 +16,8 @@ struct GrantStore: Sendable {
   struct Basis: Sendable {
     var store: StoreIdentifier
     var transaction: TransactionIdentifier
+    /// Up to when the store knew that the transaction holds.
+    var asOf: Timestamp
     var content: ReleasedContent
     var owed: [ProductIdentifier]
 
@@ -90,6 +92,14 @@ struct GrantStore: Sendable {
       try GrantTable.setRenewalDigest(secret.digest, of: existing.id, in: connection)
       existing.renewalDigest = secret.digest
       return Issued(grant: existing, isNew: false, renewalSecret: secret.text)
+    }
+    let known = try TransactionTable.word(on: basis.transaction, of: basis.store, in: connection)
+    let said = TransactionStanding.StoreWord(asOf: basis.asOf)
+    let word = known.map { max($0, said) } ?? said
+    // The store may have taken it back since it was asked.
+    if word.revoked != nil { throw Problem(.entitlementRevoked) }
+    if word != known {
+      try TransactionTable.setWord(word, on: basis.transaction, of: basis.store, in: connection)
     }
     guard let id = GrantIdentifier(RandomBytes.make(16)) else {
       preconditionFailure("16 bytes name a grant")

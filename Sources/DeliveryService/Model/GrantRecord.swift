@@ -23,9 +23,11 @@ struct GrantRecord: Sendable {
   var manifestDigest: SHA256Digest
   var machine: GrantMachine
   var created: Timestamp
+  /// What an operator last decided about it; nil without a decision.
+  var operatorWord: TransactionStanding.OperatorWord?
 }
 
-/// What revoked a grant. A later check of the receipt reverses only what a check found.
+/// Whose word revokes a grant.
 enum RevocationSource: String, Sendable {
   case `operator`
   case store

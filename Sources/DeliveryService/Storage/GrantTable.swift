@@ -170,7 +170,8 @@ enum GrantTable {
       renewalDigest: try row.optionalDigest("renewal_digest"),
       digest: try row.digest("digest"), length: try row.byteCount("length"),
       manifestDigest: try row.digest("manifest_digest"),
-      machine: GrantMachine(state: try row.grantState("state")), created: try row.timestamp("created"))
+      machine: GrantMachine(state: try row.grantState("state")), created: try row.timestamp("created"),
+      operatorWord: try operatorWord(row))
   }
 }
 
@@ -187,24 +188,46 @@ extension GrantTable {
     return handles
   }
 
-  static func setRevocationSource(
-    _ source: RevocationSource?, of id: GrantIdentifier, in connection: borrowing Connection
+  /// Whose word revokes the grant, and what an operator decided about it.
+  static func setStanding(
+    _ standing: TransactionStanding, of grant: GrantRecord, in connection: borrowing Connection
   ) throws {
+    let word = standing.operatorWord
     try connection.execute(
-      "UPDATE grants SET revoked_by = ? WHERE id = ?", [.optional(source, SQLValue.choice), .identifier(id)])
+      """
+      UPDATE grants SET revoked_by = ?, operator_decision = ?, operator_as_of = ?, operator_excuses = ?
+      WHERE number = ?
+      """,
+      [
+        .optional(standing.revocation, SQLValue.choice), .optional(word?.decision.stored),
+        .optional(word?.asOf), .optional(word?.decision.excused),
+        .integer(grant.number),
+      ])
   }
 
-  /// The grants of a transaction whose revocation is to change because a check found the transaction
-  /// cancelled, or good.
-  static func outdated(
-    store: StoreIdentifier, transaction: TransactionIdentifier, isCancelled: Bool,
-    in connection: borrowing Connection
-  ) throws -> [GrantRecord] {
-    let condition = isCancelled ? "revoked_by IS NULL" : "revoked_by = 'store'"
-    return try connection.query(
-      "SELECT * FROM grants WHERE store = ? AND transaction_id = ? AND \(condition)",
-      [.identifier(store), .identifier(transaction)]
-    ).map(record)
+  private static func operatorWord(_ row: Row) throws -> TransactionStanding.OperatorWord? {
+    guard let stored = try row.optionalText("operator_decision") else { return nil }
+    return TransactionStanding.OperatorWord(
+      asOf: try row.timestamp("operator_as_of"),
+      decision: stored == TransactionStanding.OperatorWord.Decision.revoke.stored
+        ? .revoke : .reinstate(excusing: try row.optionalTimestamp("operator_excuses")))
+  }
+}
+
+extension TransactionStanding.OperatorWord.Decision {
+  /// How the database spells it.
+  fileprivate var stored: String {
+    switch self {
+    case .revoke: "revoke"
+    case .reinstate: "reinstate"
+    }
+  }
+
+  fileprivate var excused: Timestamp? {
+    switch self {
+    case .revoke: nil
+    case .reinstate(let excused): excused
+    }
   }
 }
 

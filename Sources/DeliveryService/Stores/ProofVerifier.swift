@@ -64,11 +64,11 @@ final class ProofVerifier: Sendable {
   }
 
   /// Asks the store, or waits for the answer to the same question. `apply` is called once with what the store
-  /// vouches for, before anything else learns of it; what it throws, all who wait get. `request` is who the log
-  /// says has asked.
+  /// vouches for, before anything else learns of it, and answers what holds of it: something later may be known of a
+  /// transaction than this proof says. What it throws, all who wait get. `request` is who the log says has asked.
   func ask(
     about proof: Proof, as key: VerdictCache.Key, for request: String,
-    apply: @escaping @Sendable ([VerifiedTransaction]) async throws -> Void
+    apply: @escaping @Sendable ([VerifiedTransaction]) async throws -> [VerifiedTransaction]
   ) async throws -> VerifiedProof {
     let (answer, isShared) = try await questions.answer(to: key) { [self] in
       try await verify(proof, as: key, for: request, apply: apply)
@@ -86,7 +86,7 @@ final class ProofVerifier: Sendable {
 
   private func verify(
     _ proof: Proof, as key: VerdictCache.Key, for request: String,
-    apply: @Sendable ([VerifiedTransaction]) async throws -> Void
+    apply: @Sendable ([VerifiedTransaction]) async throws -> [VerifiedTransaction]
   ) async throws -> VerifiedProof {
     guard let store = stores[key.store] else { throw Problem(.storeUnknown) }
     let (instant, date) = (timer.now(), clock.now())
@@ -101,7 +101,7 @@ final class ProofVerifier: Sendable {
     func keep(_ verdict: VerdictCache.Verdict) {
       cache.withLock { $0.insert(verdict, for: key, askedAt: instant, date: date, revision: revision) }
     }
-    let verified: VerifiedProof
+    var verified: VerifiedProof
     do throws(StoreRefusal) {
       verified = try await store.verify(proof, digest: key.digest)
       note(.answered, of: permit, from: key.store)
@@ -116,7 +116,7 @@ final class ProofVerifier: Sendable {
       }
       throw error.problem
     }
-    try await apply(verified.transactions)
+    verified.transactions = try await apply(verified.transactions)
     keep(.verified(verified))
     return verified
   }

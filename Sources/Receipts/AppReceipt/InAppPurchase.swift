@@ -60,7 +60,11 @@ public struct InAppPurchase: Hashable, Sendable {
 
 extension InAppPurchase {
   /// Nil when a name in it cannot be one of ours. Only for purchases that a signature or the store vouches for.
-  func transaction(store: StoreIdentifier, environment: StoreEnvironment) -> VerifiedTransaction? {
+  ///
+  /// - Parameter asOf: up to when the store knew what is written here; a cancellation of a later date was known as well.
+  func transaction(
+    store: StoreIdentifier, environment: StoreEnvironment, asOf: Timestamp
+  ) -> VerifiedTransaction? {
     guard let id = TransactionIdentifier(transactionIdentifier),
       let originalID = TransactionIdentifier(originalTransactionIdentifier),
       let product = ProductIdentifier(productIdentifier)
@@ -71,6 +75,6 @@ extension InAppPurchase {
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: end,
       revokedDate: isUpgraded == true ? nil : cancellationDate,
-      quantity: Int(clamping: quantity))
+      quantity: Int(clamping: quantity), asOf: max(asOf, cancellationDate ?? asOf))
   }
 }

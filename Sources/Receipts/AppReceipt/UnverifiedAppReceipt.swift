@@ -85,15 +85,20 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
   /// Every purchase that the signature or the store vouches for, the latest last: at least those in the receipt; with the store's word
   /// also what it knows beyond the receipt.
   public let purchases: [InAppPurchase]
+  /// By transaction, for what the store told when it was asked: when that was. All else it knew when it signed.
+  private let requestDates: [String: Timestamp]
 
   /// After the signature and the chain were checked.
   init(signed receipt: AppReceipt) {
     self.init(receipt: receipt, purchases: receipt.purchases)
   }
 
-  /// - Parameter purchases: from the receipt or from the store's answer about it.
-  init(receipt: AppReceipt, purchases: [InAppPurchase]) {
+  /// - Parameters:
+  ///   - purchases: from the receipt or from the store's answer about it.
+  ///   - requestDates: when the store was asked, by the identifiers of those that it told from its own knowledge.
+  init(receipt: AppReceipt, purchases: [InAppPurchase], requestDates: [String: Timestamp] = [:]) {
     self.receipt = receipt
+    self.requestDates = requestDates
     self.purchases = purchases.sorted {
       ($0.purchaseDate, $0.transactionIdentifier) < ($1.purchaseDate, $1.transactionIdentifier)
     }
@@ -101,9 +106,16 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
 
   /// The purchases as the entitlement rules take them. Those whose names cannot be a product's or a transaction's here
   /// are left out: no product of ours is sold under them. Empty for a receipt of an unknown environment.
+  ///
+  /// Each is as of the receipt's creation, which is all that a receipt can know; what the store told beyond the receipt is
+  /// as of its answer.
   public func transactions(store: StoreIdentifier) -> [VerifiedTransaction] {
     guard let environment = receipt.environment else { return [] }
-    return purchases.compactMap { $0.transaction(store: store, environment: environment) }
+    return purchases.compactMap { purchase in
+      purchase.transaction(
+        store: store, environment: environment,
+        asOf: requestDates[purchase.transactionIdentifier] ?? receipt.creationDate)
+    }
   }
 }
 

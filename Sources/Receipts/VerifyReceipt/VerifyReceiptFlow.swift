@@ -1,4 +1,5 @@
 public import Commerce
+import CoreTypes
 
 /// Asks a store's `verifyReceipt` about one receipt, as a pure state machine: what came back goes in, the next step comes
 /// out. The caller sends the requests and waits.
@@ -108,7 +109,13 @@ public struct VerifyReceiptFlow: Sendable {
         ?? receipt.claims.environment,
       named == receipt.claims.environment, policy.environments.contains(named)
     else { return .wrongEnvironment }
-    return .valid(VerifiedAppReceipt(receipt: receipt.claims, purchases: merged(answered, response)))
+    var requestDates: [String: Timestamp] = [:]
+    if let date = answered.requestDate {
+      for purchase in response.latestReceiptInfo ?? [] { requestDates[purchase.transactionIdentifier] = date }
+    }
+    return .valid(
+      VerifiedAppReceipt(
+        receipt: receipt.claims, purchases: merged(answered, response), requestDates: requestDates))
   }
 
   /// The store's later knowledge replaces what the receipt says about the same transaction.

@@ -1,0 +1,111 @@
+import CoreTypes
+
+/// What is known of a purchase, as far as it can be taken back: the latest word of its store, and the latest word of an
+/// operator about a grant of it. A pure value: statements arrive in any order and any number of times, and the same
+/// ones lead to the same standing.
+///
+///     var standing = TransactionStanding()
+///     standing.merge(.store(StoreWord(asOf: refundNoticed, revoked: refunded)))
+///     standing.merge(.store(StoreWord(asOf: receiptCreated, revoked: nil)))  // an older receipt: nothing changes
+///     standing.revocation  // .store
+///
+/// A store's word yields to its own later word alone. An operator's yields to an operator's later word, and to a
+/// revocation that the store dates after the one that the operator decided about.
+struct TransactionStanding: Hashable, Sendable {
+  /// What a store said of a transaction.
+  struct StoreWord: Hashable, Sendable {
+    /// The moment up to which the store knew what it said, by its own clock: when it signed, or was asked.
+    var asOf: Timestamp
+    /// When the purchase was refunded or withdrawn; nil for one that holds.
+    var revoked: Timestamp?
+  }
+
+  /// What an operator decided about a grant.
+  struct OperatorWord: Hashable, Sendable {
+    enum Decision: Hashable, Sendable {
+      case revoke
+      /// The store's revocation of that date, the one that was known, counts no more; nil where none was known.
+      case reinstate(excusing: Timestamp?)
+    }
+
+    /// When it was decided, by this server's clock.
+    var asOf: Timestamp
+    var decision: Decision
+  }
+
+  enum Statement: Hashable, Sendable {
+    case store(StoreWord)
+    case `operator`(OperatorWord)
+  }
+
+  private(set) var storeWord: StoreWord?
+  private(set) var operatorWord: OperatorWord?
+
+  init(storeWord: StoreWord? = nil, operatorWord: OperatorWord? = nil) {
+    self.storeWord = storeWord
+    self.operatorWord = operatorWord
+  }
+
+  /// Takes the statement in. Of two words of one moment the one that revokes counts.
+  mutating func merge(_ statement: Statement) {
+    switch statement {
+    case .store(let word): storeWord = storeWord.map { max($0, word) } ?? word
+    case .operator(let word): operatorWord = operatorWord.map { max($0, word) } ?? word
+    }
+  }
+
+  /// Takes in all that the other one knows.
+  mutating func merge(_ other: TransactionStanding) {
+    if let word = other.storeWord { merge(.store(word)) }
+    if let word = other.operatorWord { merge(.operator(word)) }
+  }
+
+  /// Takes in what an operator decides at `now`, which is later than what operators decided before, also where the clock
+  /// was set back since.
+  mutating func decide(_ isRevoked: Bool, at now: Timestamp) {
+    let asOf = operatorWord.map { max(now, $0.asOf + .milliseconds(1)) } ?? now
+    merge(
+      .operator(
+        OperatorWord(
+          asOf: asOf, decision: isRevoked ? .revoke : .reinstate(excusing: storeWord?.revoked))))
+  }
+
+  /// Whose word revokes; nil while the purchase opens its content.
+  var revocation: RevocationSource? {
+    switch operatorWord?.decision {
+    case .revoke: return .operator
+    case .reinstate(excusing: let excused?):
+      guard let revoked = storeWord?.revoked, revoked > excused else { return nil }
+      return .store
+    case .reinstate(excusing: nil), nil: return storeWord?.revoked == nil ? nil : .store
+    }
+  }
+}
+
+extension TransactionStanding.StoreWord: Comparable {
+  static func < (left: Self, right: Self) -> Bool {
+    if left.asOf != right.asOf { return left.asOf < right.asOf }
+    return isEarlier(left.revoked, right.revoked)
+  }
+}
+
+extension TransactionStanding.OperatorWord: Comparable {
+  static func < (left: Self, right: Self) -> Bool {
+    if left.asOf != right.asOf { return left.asOf < right.asOf }
+    switch (left.decision, right.decision) {
+    case (.revoke, _): return false
+    case (.reinstate, .revoke): return true
+    // The one that excuses more is the lesser one.
+    case (.reinstate(let left), .reinstate(let right)): return isEarlier(right, left)
+    }
+  }
+}
+
+/// No date at all is earlier than any.
+private func isEarlier(_ left: Timestamp?, _ right: Timestamp?) -> Bool {
+  switch (left, right) {
+  case (let left?, let right?): left < right
+  case (nil, .some): true
+  case (_, nil): false
+  }
+}

@@ -1,0 +1,171 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import PullboxAPI
+import PullboxTesting
+import Testing
+
+@testable import DeliveryService
+
+@Suite("How a transaction stands by all that was said of it")
+struct TransactionStandingTests {
+  private typealias Word = TransactionStanding.StoreWord
+  private typealias Decision = TransactionStanding.OperatorWord
+
+  private func time(_ seconds: Int64) -> Timestamp { Timestamp(millisecondsSinceEpoch: seconds * 1000) }
+
+  private func good(_ asOf: Int64) -> TransactionStanding.Statement {
+    .store(Word(asOf: time(asOf), revoked: nil))
+  }
+
+  private func refund(_ date: Int64, asOf: Int64) -> TransactionStanding.Statement {
+    .store(Word(asOf: time(asOf), revoked: time(date)))
+  }
+
+  private func revoke(_ asOf: Int64) -> TransactionStanding.Statement {
+    .operator(Decision(asOf: time(asOf), decision: .revoke))
+  }
+
+  private func reinstate(_ asOf: Int64, excusing date: Int64? = nil) -> TransactionStanding.Statement {
+    .operator(Decision(asOf: time(asOf), decision: .reinstate(excusing: date.map(time))))
+  }
+
+  private func standing(_ statements: some Sequence<TransactionStanding.Statement>) -> TransactionStanding {
+    var standing = TransactionStanding()
+    for statement in statements { standing.merge(statement) }
+    return standing
+  }
+
+  @Test(
+    "a store's later word counts, an earlier one says nothing, and of two of one moment the one that revokes")
+  func storeWords() {
+    #expect(standing([]).revocation == nil)
+    #expect(standing([good(1), refund(2, asOf: 3)]).revocation == .store)
+    #expect(standing([refund(2, asOf: 3), good(1)]).revocation == .store)
+    #expect(standing([refund(2, asOf: 3), good(3)]).revocation == .store)
+    #expect(standing([refund(2, asOf: 3), good(4)]).revocation == nil)
+    #expect(standing([refund(2, asOf: 3), good(4), refund(5, asOf: 6)]).revocation == .store)
+  }
+
+  @Test(
+    "an operator's word yields to an operator's later word, and to a refund of a later date than the one it was about"
+  )
+  func operatorWords() {
+    #expect(standing([revoke(1), good(9)]).revocation == .operator)
+    #expect(standing([revoke(1), reinstate(2), good(9)]).revocation == nil)
+    #expect(standing([reinstate(2), revoke(1)]).revocation == nil)
+    #expect(standing([refund(2, asOf: 3), reinstate(4, excusing: 2)]).revocation == nil)
+    #expect(standing([reinstate(4, excusing: 2), refund(2, asOf: 9)]).revocation == nil)
+    #expect(standing([reinstate(4, excusing: 2), refund(5, asOf: 9)]).revocation == .store)
+    // Given back before any refund was known: what comes to light later was not decided about.
+    #expect(standing([revoke(1), reinstate(4), refund(2, asOf: 9)]).revocation == .store)
+  }
+
+  @Test("an operator decides about what is known, and later than before also where the clock was set back")
+  func deciding() {
+    var standing = standing([refund(2, asOf: 3)])
+    standing.decide(false, at: time(10))
+    #expect(standing.operatorWord?.decision == .reinstate(excusing: time(2)))
+    #expect(standing.revocation == nil)
+    standing.decide(true, at: time(5))
+    #expect(standing.revocation == .operator)
+    standing.decide(false, at: time(5))
+    #expect(standing.revocation == nil)
+  }
+
+  /// Statements of few moments, so that many are of one.
+  private func statement(_ random: inout SplitMix) -> TransactionStanding.Statement {
+    let moment = Int64.random(in: 1...6, using: &random)
+    let date = Int64.random(in: 1...6, using: &random)
+    return switch Int.random(in: 0..<5, using: &random) {
+    case 0, 1: good(moment)
+    case 2: refund(min(date, moment), asOf: moment)
+    case 3: revoke(moment)
+    default: reinstate(moment, excusing: Bool.random(using: &random) ? date : nil)
+    }
+  }
+
+  @Test("merging is commutative, associative and idempotent")
+  func laws() {
+    var random = SplitMix(seed: 12)
+    func merged(_ left: TransactionStanding, _ right: TransactionStanding) -> TransactionStanding {
+      var merged = left
+      merged.merge(right)
+      return merged
+    }
+    for _ in 0..<2000 {
+      let (a, b, c) = (
+        standing([statement(&random), statement(&random)]), standing([statement(&random)]),
+        standing([statement(&random), statement(&random)])
+      )
+      #expect(merged(a, b) == merged(b, a))
+      #expect(merged(merged(a, b), c) == merged(a, merged(b, c)))
+      #expect(merged(a, a) == a)
+      #expect(merged(merged(a, b), b) == merged(a, b))
+    }
+  }
+
+  @Test(
+    "a thousand orders of receipts, old receipts, notifications and operators end as in the order of their dates"
+  )
+  func orders() {
+    var random = SplitMix(seed: 2013)
+    for _ in 0..<1000 {
+      let statements = (0..<Int.random(in: 2...9, using: &random)).map { _ in statement(&random) }
+      let sorted = statements.sorted { $0.asOf < $1.asOf }
+      #expect(standing(statements.shuffled(using: &random)) == standing(sorted))
+      #expect(standing(statements + statements.shuffled(using: &random)) == standing(sorted))
+    }
+  }
+
+  @Test("in whatever order proofs arrive, the database ends with the same grants revoked")
+  func database() async throws {
+    let (store, file) = (StoreIdentifier.sandbox, try StateFile())
+    let database = try file.open()
+    let grants = GrantStore(database: database, clock: ManualWallClock(time(100)))
+    var random = SplitMix(seed: 16)
+    for number in 0..<60 {
+      let id = try #require(TransactionIdentifier("t-\(number)"))
+      let product = try #require(ProductIdentifier("com.example.a"))
+      let words = (0..<4).map { _ -> Word in
+        let moment = Int64.random(in: 1...6, using: &random)
+        return Word(asOf: time(moment), revoked: Bool.random(using: &random) ? time(moment) : nil)
+      }
+      let transactions = words.map { word in
+        VerifiedTransaction(
+          vouchedForBy: store, in: .sandbox, id: id, originalID: id, product: product,
+          purchaseDate: time(0), revokedDate: word.revoked, asOf: word.asOf)
+      }
+      let record = GrantRecord(
+        id: try #require(GrantIdentifier(RandomBytes.make(16))), handle: .random(), store: store,
+        transaction: id, product: product, version: try #require(ContentVersion("1.0")),
+        device: try #require(DeviceIdentifier("d")), publicKey: nil, renewalDigest: nil, digest: .of([1]),
+        length: ByteCount(1), manifestDigest: .of([2]), machine: GrantMachine(), created: time(0))
+      let first = Word(asOf: time(0))
+      try await database.write(locking: [.everything]) { connection in
+        try GrantTable.insert(record, in: connection)
+        try TransactionTable.setWord(first, on: id, of: store, in: connection)
+      }
+      let last = try #require(words.max())
+      for transaction in transactions.shuffled(using: &random) {
+        _ = try await grants.applyRevocations(of: [transaction]) { _ in }
+      }
+      let again = try await grants.applyRevocations(of: transactions) { _ in
+        Issue.record("nothing is new")
+      }
+      #expect(again.allSatisfy { $0.revokedDate == last.revoked && $0.asOf == last.asOf })
+      let state = try await database.read { try GrantTable.find(record.id, in: $0)?.machine.name }
+      #expect(state == (last.revoked == nil ? .granted : .revoked), "\(words)")
+    }
+  }
+}
+
+extension TransactionStanding.Statement {
+  fileprivate var asOf: Timestamp {
+    switch self {
+    case .store(let word): word.asOf
+    case .operator(let word): word.asOf
+    }
+  }
+}
