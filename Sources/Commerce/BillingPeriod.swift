@@ -16,6 +16,14 @@ public struct BillingPeriod: Hashable, Sendable {
   /// What is counted.
   public let unit: Unit
 
+  /// One month.
+  public static let month = BillingPeriod(count: 1, unit: .month)
+
+  private init(count: Int, unit: Unit) {
+    self.count = count
+    self.unit = unit
+  }
+
   /// Nil unless `text` is `P`, a number from 1 to 999 and one of `D W M Y`.
   public init?(_ text: String) {
     guard text.first == "P", let last = text.last, let unit = Unit(rawValue: last) else { return nil }
@@ -23,8 +31,7 @@ public struct BillingPeriod: Hashable, Sendable {
     guard (1...3).contains(digits.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
       let count = Int(digits), count > 0
     else { return nil }
-    self.count = count
-    self.unit = unit
+    self.init(count: count, unit: unit)
   }
 
   /// The period in ISO 8601: `P1M`, `P1Y`.

@@ -69,6 +69,11 @@ public struct APIRoutes {
     }
   }
 
+  /// Adds the routes of `other` as they are, with what they were wrapped in.
+  public mutating func add(_ other: APIRoutes) {
+    routes += other.routes
+  }
+
   /// Leaves out the routes that `isWanted` does not accept.
   public mutating func keep(_ isWanted: (_ method: HTTPMethod, _ pattern: String) -> Bool) {
     routes.removeAll { !isWanted($0.method, $0.pattern) }

@@ -4,6 +4,7 @@ import Crypto
 import Database
 import Monitoring
 import PullboxAPI
+import PullboxAPIServer
 
 /// The store itself: accounts, their transactions, their receipts.
 ///
@@ -21,16 +22,21 @@ struct PaymentStore: Sendable {
   let database: Database
   let catalog: any StoreCatalog
   let issuer: ReceiptIssuer
+  /// What `verifyReceipt` asks for; nil where it asks for nothing.
+  let sharedSecret: SecretDigest?
   let clock: any WallClock
   let limits: StoreLimits
+  /// What its transactions and receipts say they are of.
+  var environment: StoreEnvironment { issuer.environment }
 
   init(
-    database: Database, catalog: any StoreCatalog, issuer: ReceiptIssuer,
+    database: Database, catalog: any StoreCatalog, issuer: ReceiptIssuer, sharedSecret: SecretDigest? = nil,
     clock: any WallClock = SystemWallClock(), limits: StoreLimits = StoreLimits()
   ) {
     self.database = database
     self.catalog = catalog
     self.issuer = issuer
+    self.sharedSecret = sharedSecret
     self.clock = clock
     self.limits = limits
   }

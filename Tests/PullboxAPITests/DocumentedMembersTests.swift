@@ -87,11 +87,13 @@ struct DocumentedMembersTests {
 
   private func check(_ members: [String: Any], isTable: Bool) throws {
     let dates: Set<String> = [
-      "at", "checked", "created", "changed", "done", "expires", "expiresDate", "finishedDate", "lastAsked",
+      "at", "checked", "created", "changed", "done", "expires", "expiresDate", "finishedDate",
+      "gracePeriodExpiresDate", "lastAsked",
       "lastOpened",
       "lastSuccess", "notBefore",
       "nextAttempt", "parked", "placedAt",
-      "publicationDate", "purchaseDate", "released", "serverTime", "since", "started", "ticketExpires",
+      "publicationDate", "purchaseDate", "released", "revocationDate", "serverTime", "since", "started",
+      "ticketExpires",
       "time",
     ]
     let digests: Set<String> = ["digest", "manifestDigest", "keyId"]

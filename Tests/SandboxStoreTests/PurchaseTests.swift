@@ -58,6 +58,7 @@ struct PurchaseTests {
   @Test("a subscription lasts one period by the calendar")
   func subscription() async throws {
     store.clock.set(try #require(Timestamp(rfc3339: "2026-01-31T10:00:00.750Z")))
+    try await store.setTime("real")
     let bought = try await store.buy(StoreHarness.magazine, token: store.openAccount())
     #expect(bought.purchaseDate == Timestamp(rfc3339: "2026-01-31T10:00:00Z"))
     #expect(bought.expiresDate == Timestamp(rfc3339: "2026-02-28T10:00:00Z"))
@@ -125,7 +126,8 @@ struct PurchaseTests {
     let order = try PurchaseOrder(PurchaseRequest(product: StoreHarness.coins))
     try await store.database.write(locking: [.everything]) { [clock = store.clock] connection in
       _ = try TransactionTable.insert(
-        in: connection, account: account.id, order: order, key: nil, requested: clock.now())
+        in: connection, account: account, order: order, key: nil, environment: .sandbox,
+        requested: clock.now())
     }
     #expect(try await store.queue(token).map(\.state) == [.purchased, .purchasing])
     store.database.close()
@@ -166,7 +168,7 @@ struct PurchaseTests {
     arguments: [
       "", "{", "[]", "{}", #"{"product":""}"#, #"{"product":"../x"}"#, #"{"product":"p","quantity":0}"#,
       #"{"product":"p","quantity":11}"#, #"{"product":"p","quantity":"1"}"#,
-      #"{"product":"p","askToBuy":true}"#,
+      #"{"product":"p","applicationUsername":"ada@example.com"}"#,
       #"{"product":"p","device":"a b"}"#,
       #"{"product":"p","applicationUsername":"\#(String(repeating: "x", count: 256))"}"#,
     ])

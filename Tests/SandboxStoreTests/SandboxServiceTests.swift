@@ -27,7 +27,8 @@ struct SandboxServiceTests {
     SandboxService(
       SandboxConfiguration(
         listen: ["127.0.0.1:0"], state: directory.path("state"), catalog: catalog,
-        serverCredential: Redacted("server-credential"), bundle: "com.example.pullbox", logLevel: "error"),
+        serverCredential: Redacted("server-credential"), controlKey: nil, sharedSecret: nil,
+        environment: "sandbox", bundle: "com.example.pullbox", logLevel: "error"),
       log: Log(output: { _ in }))
   }
 
@@ -53,7 +54,8 @@ struct SandboxServiceTests {
     return APIClient(baseURL: "http://\(address)", credential: credential, client: client)
   }
 
-  /// Answers as `GET /v1/products` does, with one issue for sale to everybody but the device `excluded`.
+  /// Answers as `GET /v1/products` does, with one issue for sale to all but the device `excluded`, and coins with a price in
+  /// one territory.
   func catalogServer() throws -> HTTPServer {
     let router = Router { table in
       table.on(.get, "/v1/products") { request, _ in
@@ -66,6 +68,15 @@ struct SandboxServiceTests {
               id: StoreHarness.issue, type: .nonConsumable, title: "Issue 1", description: "The first")
           ]
         }
+        // As a catalog did that listed what it does not sell in a territory, without a price.
+        if request.queryValue("id") == StoreHarness.coins.description {
+          var coins = ProductListing(
+            id: StoreHarness.coins, type: .consumable, title: "Coins", description: "Ten")
+          if request.queryValue("territory") ?? "USA" == "USA" {
+            coins.price = .init(amount: "0.99", currency: "USD", formatted: "$0.99")
+          }
+          response.products = [coins]
+        }
         guard let body = try? APIJSON.encode(response) else {
           return HTTPResponse(status: .internalServerError)
         }
@@ -77,6 +88,19 @@ struct SandboxServiceTests {
     let server = HTTPServer(configuration: configuration, handler: router)
     try server.start()
     return server
+  }
+
+  @Test(
+    "what has prices, but none in the account's territory, is not for sale, even where the catalog lists it")
+  func noPriceHere() async throws {
+    let catalog = try catalogServer()
+    let remote = RemoteCatalog(
+      baseURL: "http://\(try #require(catalog.boundAddresses.first))", client: client)
+    let priced = try await remote.listing(of: StoreHarness.coins, territory: "USA", device: nil)
+    #expect(priced?.price?.amount == "0.99")
+    #expect(try await remote.listing(of: StoreHarness.coins, territory: "FRA", device: nil)?.id == nil)
+    #expect(try await remote.listing(of: StoreHarness.issue, territory: "FRA", device: nil)?.id != nil)
+    await catalog.drain()
   }
 
   @Test("a purchase is listed, proven, verified and finished, and a restart keeps the rest")
@@ -200,7 +224,8 @@ struct SandboxServiceTests {
   func badAddress(listen: [String]) throws {
     let configuration = SandboxConfiguration(
       listen: listen, state: directory.path("state"), catalog: "http://127.0.0.1:1", serverCredential: nil,
-      bundle: "com.example.pullbox", logLevel: "error")
+      controlKey: nil, sharedSecret: nil, environment: "sandbox", bundle: "com.example.pullbox",
+      logLevel: "error")
     #expect(throws: ConfigurationError.self) { try configuration.addresses() }
   }
 }

@@ -37,6 +37,12 @@ final class StoreHarness: Sendable {
   static let issue = name("com.example.heroes.issue1")
   static let coins = name("com.example.coins")
   static let magazine = name("com.example.magazine.monthly")
+  static let season = name("com.example.magazine.season")
+  static let premium = name("com.example.magazine.premium")
+  static let basic = name("com.example.magazine.basic")
+  static let yearly = name("com.example.magazine.yearly")
+  /// Of the same publication, and free.
+  static let free = name("com.example.magazine.free")
   static let credential = "server-credential"
   /// Making keys takes a good part of a second.
   static let authority = Result {
@@ -50,21 +56,32 @@ final class StoreHarness: Sendable {
   let store: PaymentStore
   private let router: Router
 
-  init(in directory: TemporaryDirectory? = nil, limits: StoreLimits = StoreLimits()) throws {
+  init(
+    in directory: TemporaryDirectory? = nil, limits: StoreLimits = StoreLimits(), controlKey: String? = nil,
+    sharedSecret: String? = nil, environment: StoreEnvironment = .sandbox
+  ) throws {
     self.directory = try directory ?? TemporaryDirectory()
     catalog = TestCatalog([
-      Self.listing(Self.issue, .nonConsumable), Self.listing(Self.coins, .consumable),
-      Self.listing(Self.magazine, .autoRenewableSubscription, period: BillingPeriod("P1M")),
+      Self.listing(Self.issue, .nonConsumable, price: "2.99"),
+      Self.listing(Self.coins, .consumable, price: "0.99"),
+      Self.listing(Self.season, .nonRenewingSubscription, price: "7.99", period: BillingPeriod("P3M")),
+      Self.listing(Self.magazine, .autoRenewableSubscription, price: "2.99", period: BillingPeriod("P1M")),
+      Self.listing(Self.premium, .autoRenewableSubscription, price: "5.99", period: BillingPeriod("P1M")),
+      Self.listing(Self.basic, .autoRenewableSubscription, price: "0.99", period: BillingPeriod("P1M")),
+      Self.listing(Self.yearly, .autoRenewableSubscription, price: "29.99", period: BillingPeriod("P1Y")),
+      Self.listing(Self.free, .autoRenewableSubscription, price: nil, period: BillingPeriod("P1M")),
     ])
     database = try Database.open(
       path: self.directory.path("store.sqlite"), migrations: StoreSchema.migrations)
     store = PaymentStore(
       database: database, catalog: catalog,
       issuer: ReceiptIssuer(
-        authority: try Self.authority.get(), bundleIdentifier: "com.example.pullbox", clock: clock),
-      clock: clock, limits: limits)
+        authority: try Self.authority.get(), bundleIdentifier: "com.example.pullbox",
+        environment: environment, clock: clock),
+      sharedSecret: sharedSecret.map(SecretDigest.init(of:)), clock: clock, limits: limits)
     router = StoreRoutes(
-      store: store, serverCredential: SecretDigest(of: Self.credential), log: Log(output: { _ in }),
+      store: store, serverCredential: SecretDigest(of: Self.credential),
+      controlKey: controlKey.map(SecretDigest.init(of:)), log: Log(output: { _ in }),
       metrics: ServiceMetrics(
         server: WeakServerReference(), database: database, directories: [:], sources: [store])
     ).router()
@@ -76,17 +93,23 @@ final class StoreHarness: Sendable {
   }
 
   private static func listing(
-    _ id: ProductIdentifier, _ type: ProductType, period: BillingPeriod? = nil
+    _ id: ProductIdentifier, _ type: ProductType, price: String?, period: BillingPeriod? = nil
   ) -> ProductListing {
-    ProductListing(id: id, type: type, title: "A title", description: "A description", period: period)
+    var listing = ProductListing(
+      id: id, type: type, title: "A title", description: "A description", period: period)
+    listing.price = price.map { .init(amount: $0, currency: "EUR", formatted: "\($0) €") }
+    if type.isSubscription { listing.publication = name("com.example.magazine") }
+    return listing
   }
 
   /// The answer's status and body.
   func send(
-    _ method: HTTPMethod, _ target: String, token: String? = nil, key: String? = nil, body: [UInt8] = []
+    _ method: HTTPMethod, _ target: String, token: String? = nil, key: String? = nil,
+    control: String? = nil, body: [UInt8] = []
   ) async throws -> (status: Int, headers: HTTPFields, body: [UInt8]) {
     var headers = HTTPFields()
     if let key { headers["Idempotency-Key"] = key }
+    if let control { headers["Control-Key"] = control }
     if let token { headers["Authorization"] = "Bearer \(token)" }
     let request = try HTTPRequest(
       method: method, rawTarget: target, headers: headers, body: RequestBody(body))
@@ -143,6 +166,11 @@ final class StoreHarness: Sendable {
       body: PurchaseRequest(product: product, device: DeviceIdentifier("reader-1")), status: 201,
       sourceLocation: sourceLocation)
     return response.transaction
+  }
+
+  func setTime(_ month: String, renewals: Int = 6) async throws {
+    let _: StoreTime = try await call(
+      .put, "/sandbox/v1/time", body: StoreTime(month: month, renewals: renewals))
   }
 
   func queue(_ token: String) async throws -> [StoreTransaction] {

@@ -59,6 +59,7 @@ struct VerificationTests {
 
   @Test("a subscription's answer tells what the store knows since the receipt was made")
   func latest() async throws {
+    try await store.setTime("real", renewals: 0)
     let token = try await store.openAccount()
     let first = try await store.buy(StoreHarness.magazine, token: token)
     let receipt = try await store.receipt(token)
@@ -129,6 +130,46 @@ struct VerificationTests {
       statuses.insert(answer.status.rawValue)
     }
     #expect(statuses == [21002, 21003])
+  }
+
+  @Test(
+    "once a shared secret is set, receipts with subscriptions need it, and a wrong one is always refused (21004)"
+  )
+  func sharedSecret() async throws {
+    let store = try StoreHarness(sharedSecret: "0123456789abcdef")
+    let token = try await store.openAccount()
+    func status(_ password: String?) async throws -> Int {
+      let request = VerifyReceiptRequest(receiptData: try await store.receipt(token), password: password)
+      let answer: VerifyReceiptResponse = try await store.call(.post, "/verifyReceipt", body: request)
+      return answer.status.rawValue
+    }
+    try await store.buy(StoreHarness.issue, token: token)
+    #expect(try await status(nil) == 0)
+    #expect(try await status("wrong") == 21004)
+    try await store.buy(StoreHarness.magazine, token: token)
+    #expect(try await status(nil) == 21004)
+    #expect(try await status("wrong") == 21004)
+    #expect(try await status("0123456789abcdef") == 0)
+  }
+
+  @Test(
+    "a sandbox receipt is 21007 to a production store, a production receipt 21008 to a sandbox, with the status alone"
+  )
+  func environments() async throws {
+    let production = try StoreHarness(environment: .production)
+    let token = try await production.openAccount()
+    let bought = try await production.buy(StoreHarness.issue, token: token)
+    #expect(bought.environment == "Production")
+    let receipt = try await production.receipt(token)
+    let genuine = try await production.verify(receipt)
+    #expect(genuine.status == .valid && genuine.environment == "Production")
+    #expect(genuine.receipt?.receiptType == "Production")
+
+    let body = try APIJSON.encode(VerifyReceiptRequest(receiptData: receipt))
+    let refused = try await store.send(.post, "/verifyReceipt", body: body)
+    #expect(String(decoding: refused.body, as: UTF8.self) == #"{"status":21008}"#)
+    let sandboxReceipt = try await store.receipt(store.openAccount())
+    #expect(try await production.verify(sandboxReceipt).status.rawValue == 21007)
   }
 
   @Test("what is no receipt is malformed, whatever it is")

@@ -43,7 +43,7 @@ struct StoreQueueClient: Sendable {
     api.timeout = timeout
     _ = try await monitor.observe("GET /store/v1/transactions") { () async throws(APICallError) in
       try await api.get(
-        "/store/v1/transactions", query: [("unfinished", "true"), ("limit", "1")],
+        "/store/v1/transactions", query: queue + [("limit", "1")],
         as: TransactionsResponse.self)
     }
   }
@@ -66,8 +66,11 @@ struct StoreQueueClient: Sendable {
     return queue
   }
 
+  /// What this device bought, and what belongs to none: what another device bought is that one's to deliver.
+  private var queue: [(String, String)] { [("unfinished", "true"), ("device", device.description)] }
+
   private func page(after: TransactionIdentifier?) async throws(APICallError) -> [StoreTransaction] {
-    var query = [("unfinished", "true"), ("limit", "\(Self.pageLength)")]
+    var query = queue + [("limit", "\(Self.pageLength)")]
     if let after { query.append(("after", after.description)) }
     return try await monitor.observe("GET /store/v1/transactions") { () async throws(APICallError) in
       try await api.get("/store/v1/transactions", query: query, as: TransactionsResponse.self)

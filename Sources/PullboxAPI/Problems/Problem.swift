@@ -47,6 +47,8 @@ public struct Problem: Error, Hashable, Sendable, Codable {
   public var expectedOffset: Int64?
   /// With `clock-skew`: the server's clock, which the next proof is to be signed for.
   public var serverTime: Timestamp?
+  /// With `already-subscribed`: the end of the period that runs.
+  public var expiresDate: Timestamp?
   /// Everything that is wrong, where several things are; absent otherwise.
   public var faults: [Fault]?
 
@@ -54,7 +56,7 @@ public struct Problem: Error, Hashable, Sendable, Codable {
   public init(
     _ code: ProblemCode, _ detail: String? = nil, missingStep: CompletionStep? = nil,
     retryAfterSeconds: Int? = nil, expectedOffset: Int64? = nil, serverTime: Timestamp? = nil,
-    faults: [Fault]? = nil
+    expiresDate: Timestamp? = nil, faults: [Fault]? = nil
   ) {
     type = ProblemCode.typePrefix + code.text
     title = code.title
@@ -64,6 +66,7 @@ public struct Problem: Error, Hashable, Sendable, Codable {
     self.retryAfterSeconds = retryAfterSeconds
     self.expectedOffset = expectedOffset
     self.serverTime = serverTime
+    self.expiresDate = expiresDate
     self.faults = faults
   }
 

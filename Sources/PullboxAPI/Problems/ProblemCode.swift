@@ -223,6 +223,12 @@ public struct ProblemCode: Hashable, Sendable {
   /// The transaction is not paid for, so it cannot be finished.
   public static let transactionUnpaid = ProblemCode(
     "transaction-unpaid", status: 409, title: "Only a purchased transaction can be finished")
+  /// The account has a subscription to that publication, which runs; ``Problem/expiresDate`` is the end of its period.
+  public static let alreadySubscribed = ProblemCode(
+    "already-subscribed", status: 409, title: "This subscription is running already")
+  /// The account has no such subscription.
+  public static let subscriptionUnknown = ProblemCode(
+    "subscription-unknown", status: 404, title: "There is no such subscription")
   /// The agent knows no download of that name.
   public static let downloadUnknown = ProblemCode(
     "download-unknown", status: 404, title: "There is no such download")
@@ -256,7 +262,8 @@ public struct ProblemCode: Hashable, Sendable {
     outOfSpace, packageRejected,
     productInvalid, versionConflict, stateConflict, grantAmbiguous, secondKeyRequired, preconditionFailed,
     idempotencyKeyReused, idempotencyKeyInUse, callUnknown, catalogUnavailable, transactionUnknown,
-    transactionUnpaid, downloadUnknown, libraryItemUnknown, notPermitted, libraryOffline, storeUnavailable,
+    transactionUnpaid, alreadySubscribed, subscriptionUnknown, downloadUnknown, libraryItemUnknown,
+    notPermitted, libraryOffline, storeUnavailable,
     insufficientStorage,
   ]
 

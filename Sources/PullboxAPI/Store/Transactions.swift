@@ -24,7 +24,7 @@ public struct StoreTransaction: Codable, Sendable {
   public var state: State
   /// When the purchase was paid for; when it was asked for before that.
   public var purchaseDate: Timestamp
-  /// Subscriptions only.
+  /// Subscriptions only: the end of what was paid for, or the moment at which another product of the group took its place.
   public var expiresDate: Timestamp?
   /// Absent while the transaction is in the queue.
   public var finishedDate: Timestamp?
@@ -33,6 +33,16 @@ public struct StoreTransaction: Codable, Sendable {
   /// What the app calls its user, as it was given with the purchase; the store makes nothing of it. Absent
   /// when it gave nothing.
   public var applicationUsername: String?
+  /// What one of it cost, a decimal number with a point: `2.99`. Absent for what was free, restored or not sold.
+  public var price: String?
+  /// ISO 4217; goes with ``price``.
+  public var currency: String?
+  /// The account's territory when it was bought, ISO 3166 alpha-3.
+  public var storefront: String?
+  /// `Sandbox` or `Production`.
+  public var environment: String?
+  /// When the payment was given back, or the right to it ended. Absent while neither has happened.
+  public var revocationDate: Timestamp?
   /// Why it failed.
   public var error: String?
 
@@ -40,7 +50,9 @@ public struct StoreTransaction: Codable, Sendable {
   public init(
     id: TransactionIdentifier, originalId: TransactionIdentifier, product: ProductIdentifier, quantity: Int,
     state: State, purchaseDate: Timestamp, expiresDate: Timestamp? = nil, finishedDate: Timestamp? = nil,
-    device: DeviceIdentifier? = nil, applicationUsername: String? = nil, error: String? = nil
+    device: DeviceIdentifier? = nil, applicationUsername: String? = nil, price: String? = nil,
+    currency: String? = nil, storefront: String? = nil, environment: String? = nil,
+    revocationDate: Timestamp? = nil, error: String? = nil
   ) {
     self.id = id
     self.originalId = originalId
@@ -52,6 +64,11 @@ public struct StoreTransaction: Codable, Sendable {
     self.finishedDate = finishedDate
     self.device = device
     self.applicationUsername = applicationUsername
+    self.price = price
+    self.currency = currency
+    self.storefront = storefront
+    self.environment = environment
+    self.revocationDate = revocationDate
     self.error = error
   }
 }
@@ -62,8 +79,8 @@ public struct PurchaseRequest: Codable, Sendable {
   public var product: ProductIdentifier
   /// 1 to 10; 1 when left out.
   public var quantity: Int?
-  /// What the app calls its user, as it was given with the purchase; the store makes nothing of it. Absent
-  /// when it gave nothing.
+  /// What the app calls its user, at most 255 bytes; the store makes nothing of it. It is opaque: one with an `@`, which
+  /// would be an address, is refused. Absent when it gives nothing.
   public var applicationUsername: String?
   /// Whether another person must approve the purchase first; absent for no.
   public var askToBuy: Bool?
@@ -113,5 +130,16 @@ public struct ReceiptResponse: Codable, Sendable {
   /// Creates the document from its members.
   public init(receipt: String) {
     self.receipt = receipt
+  }
+}
+
+/// `POST /store/v1/restore`; answered with a ``TransactionsResponse`` of what was restored.
+public struct RestorePurchasesRequest: Codable, Sendable {
+  /// The device that the transactions are for.
+  public var device: DeviceIdentifier
+
+  /// Creates the request.
+  public init(device: DeviceIdentifier) {
+    self.device = device
   }
 }

@@ -1,3 +1,4 @@
+import Commerce
 import CoreTypes
 import Crypto
 import Database
@@ -36,10 +37,10 @@ extension PaymentStore {
     return account
   }
 
-  /// Test control: the account's next purchase fails.
-  func failNextPurchase(of account: Account) async throws {
-    try await database.write(locking: [.everything]) { connection in
-      try AccountTable.setNextFailure(.paymentDeclined, account: account.id, in: connection)
-    }
+  /// What an app asks before it shows a shop.
+  func publicAccount(_ account: Account) -> StoreAccount {
+    StoreAccount(
+      territory: account.territory, currency: TerritoryCurrency.code(of: account.territory),
+      environment: environment.rawValue, canMakePayments: account.canMakePayments)
   }
 }

@@ -13,10 +13,16 @@ struct StoreRoutes: Sendable {
   let store: PaymentStore
   /// What the delivery server shows to finish transactions.
   private let serverCredential: SecretDigest
-  private let log: Log
+  /// What the test controls take, where one is set.
+  let controlKey: SecretDigest?
+  let log: Log
   private let metrics: ServiceMetrics
 
-  init(store: PaymentStore, serverCredential: SecretDigest, log: Log, metrics: ServiceMetrics) {
+  init(
+    store: PaymentStore, serverCredential: SecretDigest, controlKey: SecretDigest? = nil, log: Log,
+    metrics: ServiceMetrics
+  ) {
+    self.controlKey = controlKey
     self.store = store
     self.serverCredential = serverCredential
     self.log = log
@@ -26,7 +32,8 @@ struct StoreRoutes: Sendable {
   func router() -> Router {
     var routes = APIRoutes()
     addCustomerRoutes(to: &routes)
-    addSandboxRoutes(to: &routes)
+    addSubscriptions(to: &routes)
+    addControls(to: &routes)
     addVerification(to: &routes)
     routes.on(.post, "/store/v1/transactions/{id}/finish", use: finish)
     routes.on(.get, "/metrics") { [metrics] _, _ in .metrics(await metrics.page()) }
@@ -53,7 +60,7 @@ struct StoreRoutes: Sendable {
 
   private func addCustomerRoutes(to routes: inout APIRoutes) {
     routes.on(.post, "/store/v1/purchases") { [store, log] request, _ in
-      let account = try await store.account(token: request.bearerToken)
+      let account = try await store.customer(of: request)
       let order = try await request.decode(PurchaseRequest.self, upTo: .kibibytes(16))
       let transaction = try await store.purchase(order, by: account, key: try request.idempotencyKey())
       log.info(
@@ -65,16 +72,17 @@ struct StoreRoutes: Sendable {
       return try .json(TransactionResponse(transaction: transaction), status: .created)
     }
     routes.on(.get, "/store/v1/transactions") { [store] request, _ in
-      let account = try await store.account(token: request.bearerToken)
+      let account = try await store.customer(of: request)
       let most = store.limits.transactionsPerPage
       let transactions = try await store.transactions(
-        of: account, inQueue: try request.flag("unfinished"), after: try request.transaction("after"),
+        of: account, device: try request.device("device"), inQueue: try request.flag("unfinished"),
+        after: try request.transaction("after"),
         limit: try request.number("limit", in: 1...most, default: most))
       return try .json(TransactionsResponse(transactions: transactions))
     }
     routes.on(.get, "/store/v1/receipt") { [store] request, _ in
-      let account = try await store.account(token: request.bearerToken)
-      guard let device = request.queryValue("device").flatMap(DeviceIdentifier.init) else {
+      let account = try await store.customer(of: request)
+      guard let device = try request.device("device") else {
         throw Problem(.requestMalformed, "device names a device")
       }
       let bundle = request.queryValue("bundle")
@@ -84,17 +92,27 @@ struct StoreRoutes: Sendable {
       }
       return try await .json(store.receipt(for: account, device: device, bundleIdentifier: bundle))
     }
+    routes.on(.get, "/store/v1/account") { [store] request, _ in
+      try .json(store.publicAccount(try await store.customer(of: request)))
+    }
+    routes.on(.post, "/store/v1/restore") { [store, log] request, _ in
+      let account = try await store.customer(of: request)
+      let wanted = try await request.decode(RestorePurchasesRequest.self, upTo: .kibibytes(16))
+      let restored = try await store.restore(for: account, device: wanted.device)
+      log.info("restored", ["account": "\(account.name)", "count": LogValue(restored.count)])
+      return try .json(TransactionsResponse(transactions: restored))
+    }
   }
 
-  private func addSandboxRoutes(to routes: inout APIRoutes) {
-    routes.on(.post, "/sandbox/v1/accounts") { [store, log] request, _ in
-      let response = try await store.openAccount(request.decode(AccountRequest.self, upTo: .kibibytes(16)))
-      log.info("account opened", ["account": "\(response.account)"])
-      return try .json(response, status: .created)
+  private func addSubscriptions(to routes: inout APIRoutes) {
+    routes.on(.get, "/store/v1/subscriptions") { [store] request, _ in
+      let account = try await store.customer(of: request)
+      return try await .json(SubscriptionsResponse(subscriptions: store.subscriptions(of: account)))
     }
-    routes.on(.post, "/sandbox/v1/purchases/fail-next") { [store] request, _ in
-      try await store.failNextPurchase(of: store.account(token: request.bearerToken))
-      return HTTPResponse(status: .noContent)
+    routes.on(.patch, "/store/v1/subscriptions/{originalId}") { [store] request, parameters in
+      let account = try await store.customer(of: request)
+      let change = try await request.decode(SubscriptionChange.self, upTo: .kibibytes(16))
+      return try await .json(store.change(parameters["originalId"], of: account, to: change))
     }
   }
 
@@ -132,7 +150,25 @@ extension StoreRoutes {
   private static let maximumVerificationLength = ByteCount(3_145_728)
 }
 
+extension PaymentStore {
+  /// The account whose token the request bears, with every renewal that has fallen due. Throws `unauthorized`.
+  fileprivate func customer(of request: HTTPRequest) async throws -> Account {
+    let account = try await account(token: request.bearerToken)
+    try await catchUp(account: account.id)
+    return account
+  }
+}
+
 extension HTTPRequest {
+  /// Nil when it is not there.
+  func device(_ name: String) throws(Problem) -> DeviceIdentifier? {
+    guard let text = queryValue(name) else { return nil }
+    guard let device = DeviceIdentifier(text) else {
+      throw Problem(.requestMalformed, "\(name) names a device")
+    }
+    return device
+  }
+
   /// `true` or `false`; false when it is not there.
   func flag(_ name: String) throws(Problem) -> Bool {
     switch queryValue(name) {

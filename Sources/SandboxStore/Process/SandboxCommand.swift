@@ -28,6 +28,17 @@ public enum SandboxCommand {
         help: "What the delivery server shows to finish transactions; by default one in DIR/server-credential"
       ).secret(),
       .value(
+        "control-key", "KEY", environment: "PULLBOX_SANDBOX_CONTROL_KEY",
+        help: "What requests under /sandbox/v1 bear in the field Control-Key; by default they need nothing"
+      ).secret(),
+      .value(
+        "shared-secret", "SECRET", environment: "PULLBOX_SANDBOX_SHARED_SECRET",
+        help: "The password that /verifyReceipt asks for; by default it asks for none"
+      ).secret(),
+      .value(
+        "environment", "NAME", environment: "PULLBOX_SANDBOX_ENVIRONMENT", fallback: "sandbox",
+        help: "What receipts and transactions say they are of: sandbox or production"),
+      .value(
         "bundle", "ID", environment: "PULLBOX_BUNDLE", fallback: "com.example.pullbox",
         help: "Bundle identifier of the application whose purchases are sold"),
       .configurationFile, .checkConfiguration, .printConfiguration, .printSample, .readyFile,

@@ -1,3 +1,4 @@
+import Commerce
 import HTTPServer
 import ServiceRuntime
 
@@ -13,6 +14,12 @@ struct SandboxConfiguration: DaemonConfiguration {
   /// What the delivery server shows to finish transactions; made and kept in the state directory when nothing
   /// is given.
   var serverCredential: Redacted<String>?
+  /// What requests under `/sandbox/v1` must bear; nil where they need nothing.
+  var controlKey: Redacted<String>?
+  /// The password that `/verifyReceipt` asks for; nil where it asks for none.
+  var sharedSecret: Redacted<String>?
+  /// `sandbox` or `production`.
+  var environment: String
   /// Bundle identifier of the application whose purchases are sold here.
   var bundle: String
   var logLevel: String
@@ -33,12 +40,24 @@ struct SandboxConfiguration: DaemonConfiguration {
     return addresses
   }
 
+  /// What receipts and transactions say they are of.
+  func storeEnvironment() throws(ConfigurationError) -> StoreEnvironment {
+    switch environment {
+    case "sandbox": return .sandbox
+    case "production": return .production
+    default:
+      throw ConfigurationError(
+        subject: "environment", message: "'\(environment)' is neither sandbox nor production")
+    }
+  }
+
   func inspect(_ findings: inout ConfigurationFindings) {
     var all: [(key: String, address: String)] = []
     findings.check("listen") {
       all = try addresses().enumerated().map { ("listen.\($0.offset)", $0.element.description) }
     }
     findings.refuseRepetition(of: all)
+    findings.check("environment") { _ = try storeEnvironment() }
     findings.check("catalog") { try ConfigurationURL.check(catalog, key: "catalog") }
     if let bits = (serverCredential?.revealed).map(SecretStrength.bits), bits < SecretStrength.minimum {
       findings.warn("serverCredential", "could be guessed: it has at most \(bits) bits")

@@ -26,7 +26,8 @@ final class SandboxService: Service {
     self.clock = clock
   }
 
-  /// Opens the state, fails the purchases that an earlier process left open, and listens.
+  /// Opens the state, fails the purchases that an earlier process left open, makes the renewals that fell due since, and
+  /// listens.
   func start() async throws {
     let opened = try await BlockingPool.shared.run { [self] in
       try RunningStore(configuration, clock: clock, log: log)
@@ -36,6 +37,7 @@ final class SandboxService: Service {
       if interrupted > 0 {
         log.warning("interrupted purchases have failed", ["count": LogValue(interrupted)])
       }
+      try await opened.store.catchUp()
       try await BlockingPool.shared.run { try opened.server.start() }
     } catch {
       await opened.close()
@@ -81,11 +83,14 @@ final class RunningStore: Sendable {
       options: Database.Options(readers: 1, reserve: .mebibytes(4)))
     store = PaymentStore(
       database: database, catalog: RemoteCatalog(baseURL: configuration.catalog, client: client),
-      issuer: ReceiptIssuer(authority: authority, bundleIdentifier: configuration.bundle, clock: clock),
-      clock: clock)
+      issuer: ReceiptIssuer(
+        authority: authority, bundleIdentifier: configuration.bundle,
+        environment: try configuration.storeEnvironment(), clock: clock),
+      sharedSecret: (configuration.sharedSecret?.revealed).map(SecretDigest.init(of:)), clock: clock)
     let running = WeakServerReference()
     let routes = StoreRoutes(
-      store: store, serverCredential: SecretDigest(of: credential.revealed), log: log,
+      store: store, serverCredential: SecretDigest(of: credential.revealed),
+      controlKey: (configuration.controlKey?.revealed).map(SecretDigest.init(of:)), log: log,
       metrics: ServiceMetrics(
         server: running, database: database, directories: ["state": configuration.state], sources: [store]))
     var serverConfiguration = HTTPServerConfiguration(addresses: addresses)

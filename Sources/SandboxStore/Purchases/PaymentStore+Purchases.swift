@@ -4,29 +4,30 @@ import Database
 import PullboxAPI
 
 extension PaymentStore {
-  /// Sells a product. The transaction is persisted as purchasing before the catalog is asked, and as
-  /// purchased or failed before the call returns. A sale that a test made fail returns the failed
-  /// transaction; a product that is not for sale, or a catalog that does not answer, is thrown as a
-  /// `Problem`, and the transaction has failed.
+  /// Sells a product. The transaction is persisted as purchasing before the catalog is asked, and in its next state before
+  /// the call returns. A sale that a test made fail returns the failed transaction, and one that needs an approval a deferred
+  /// one; a product that is not for sale, a catalog that does not answer, or a subscription that runs is thrown as a
+  /// `Problem`, and the transaction has failed. What the account owns is restored and not charged.
   ///
   /// A request that comes again with its `key` is answered with the transaction of the first, as it stands. Only where
-  /// the first bought nothing because of the catalog or the end of the store does it begin another. Throws
-  /// `idempotency-key-reused` when the key came with another order, `idempotency-key-in-use` while the first is decided.
+  /// the first decided nothing does it begin another. Throws `idempotency-key-reused` when the key came with another
+  /// order, `idempotency-key-in-use` while the first is decided.
   func purchase(
     _ request: PurchaseRequest, by account: Account, key: String? = nil
   ) async throws -> StoreTransaction {
     let order = try PurchaseOrder(request)
-    let begun: StoredTransaction
     switch try await begin(order, by: account, key: key) {
-    case .repeated(let transaction): return try transaction.published
-    case .begun(let transaction, let failure?):
-      return try await process(.refused(failure), of: transaction).published
-    case .begun(let transaction, nil): begun = transaction
+    case .decided(let transaction): return try transaction.published
+    case .begun(let transaction): return try await complete(transaction)
     }
+  }
+
+  /// Asks the catalog, and sells what was begun.
+  private func complete(_ begun: StoredTransaction) async throws -> StoreTransaction {
     let listing: ProductListing?
     do throws(Problem) {
       listing = try await catalog.listing(
-        of: order.product, territory: account.territory, device: order.device)
+        of: begun.product, territory: begun.storefront ?? "", device: begun.device)
     } catch {
       _ = try await process(.refused(.catalogUnavailable), of: begun)
       throw error
@@ -34,9 +35,30 @@ extension PaymentStore {
     guard let listing else {
       _ = try await process(.refused(.productUnknown), of: begun)
       throw Problem(
-        .productUnknown, "\(order.product) is not for sale\(order.device == nil ? "" : " to this device")")
+        .productUnknown, "\(begun.product) is not for sale\(begun.device == nil ? "" : " to this device")")
     }
-    return try await sell(listing, for: begun).published
+    let outcome = try await database.write(locking: [.everything]) { [clock] connection in
+      try Sales(now: clock.now()).sell(listing, for: begun, in: connection)
+    }
+    switch outcome {
+    case .sold(let transaction): return try transaction.published
+    case .refused(let problem): throw problem
+    }
+  }
+
+  /// Decides a purchase that waits: for an approval, or for its customer. Throws `transaction-unknown`, `state-conflict` for
+  /// one that does not wait, and what ``purchase(_:by:key:)`` throws.
+  func decide(_ id: String, _ decision: PurchaseDecision) async throws -> StoreTransaction {
+    let transaction = try await database.write(locking: [.everything]) { connection in
+      let transaction = try Self.transaction(id, in: connection)
+      guard case .waiting(let wait) = transaction.life.state else {
+        throw Problem(.stateConflict, "transaction \(id) waits for nothing")
+      }
+      let refusal: PurchaseFailure = wait == .customer ? .paymentCancelled : .notApproved
+      return try Self.process(
+        decision.approve ? .resumed : .refused(refusal), of: transaction, in: connection)
+    }
+    return decision.approve ? try await complete(transaction) : try transaction.published
   }
 
   /// Fails the transactions that were purchasing when the store last ended, and returns their number. To be
@@ -57,19 +79,20 @@ extension PaymentStore {
   }
 
   private enum Beginning {
-    case begun(StoredTransaction, PurchaseFailure?)
-    case repeated(StoredTransaction)
+    case begun(StoredTransaction)
+    /// By an earlier request with the same key, or at once.
+    case decided(StoredTransaction)
   }
 
   private func begin(_ order: PurchaseOrder, by account: Account, key: String?) async throws -> Beginning {
-    try await database.write(locking: [.everything]) { [limits, clock] connection in
+    try await database.write(locking: [.everything]) { [limits, clock, environment] connection in
       if let key, let first = try TransactionTable.find(in: connection, account: account.id, key: key) {
         guard order.isOrder(of: first) else { throw Problem(.idempotencyKeyReused) }
         switch first.life.state {
         case .purchasing: throw Problem(.idempotencyKeyInUse, retryAfterSeconds: 1)
-        case .failed(.catalogUnavailable), .failed(.interrupted), .failed(.productUnknown):
+        case .failed(let failure) where failure.isUndecided:
           try TransactionTable.forgetKey(of: first.id, in: connection)
-        case .failed, .purchased: return .repeated(first)
+        case .failed, .waiting, .purchased: return .decided(first)
         }
       }
       guard try TransactionTable.count(in: connection, account: account.id) < limits.transactionsPerAccount
@@ -77,28 +100,22 @@ extension PaymentStore {
         throw Problem(
           .tooManyRequests, "an account holds at most \(limits.transactionsPerAccount) transactions")
       }
+      let now = clock.now()
       let begun = try TransactionTable.insert(
-        in: connection, account: account.id, order: order, key: key, requested: clock.now().wholeSeconds)
-      return .begun(begun, try AccountTable.consumeNextFailure(account: account.id, in: connection))
-    }
-  }
-
-  private func sell(_ listing: ProductListing, for begun: StoredTransaction) async throws -> StoredTransaction
-  {
-    try await database.write(locking: [.everything]) { [clock] connection in
-      let date = clock.now().wholeSeconds
-      // A consumable is bought anew each time; everything else continues the first purchase of it.
-      let original =
-        listing.type == .consumable
-        ? nil
-        : try TransactionTable.originalID(in: connection, account: begun.account, product: begun.product)
-      // Non-renewing subscriptions carry no end: their period is the seller's business.
-      let expires =
-        listing.type == .autoRenewableSubscription
-        ? (listing.period ?? Self.usualPeriod).flatMap { date.adding($0) } : nil
-      let sale = PurchaseLifecycle.Sale(
-        type: listing.type, originalID: original ?? begun.id, date: date, expires: expires)
-      return try Self.process(.sold(sale), of: begun, in: connection)
+        in: connection, account: account, order: order, key: key, environment: environment,
+        requested: now.wholeSeconds)
+      let failure = try AccountTable.consumeNextFailure(account: account.id, in: connection)
+      let event: PurchaseLifecycle.Event? =
+        switch failure {
+        case .interrupted?: .suspended(.customer)
+        case let failure?: .refused(failure)
+        case nil where !account.canMakePayments: .refused(.paymentNotAllowed)
+        case nil where account.asksToBuy || order.asksToBuy:
+          .suspended(.approval(until: now + Self.approvalTime))
+        case nil: nil
+        }
+      guard let event else { return .begun(begun) }
+      return .decided(try Self.process(event, of: begun, in: connection))
     }
   }
 
@@ -108,7 +125,7 @@ extension PaymentStore {
     try await database.write(locking: [.everything]) { try Self.process(event, of: begun, in: $0) }
   }
 
-  private static func process(
+  static func process(
     _ event: PurchaseLifecycle.Event, of transaction: StoredTransaction, in connection: borrowing Connection
   ) throws -> StoredTransaction {
     var transaction = transaction
@@ -119,19 +136,21 @@ extension PaymentStore {
     return transaction
   }
 
-  /// The period of a subscription that is listed without one.
-  private static let usualPeriod = BillingPeriod("P1M")
+  /// After which an approval that was not given is refused.
+  private static let approvalTime = Duration.seconds(86_400)
 }
 
 extension PaymentStore {
-  /// An account's transactions, the oldest first, from the first after `after`.
+  /// An account's transactions, the oldest first, from the first after `after`; with a device, what it bought and what
+  /// belongs to none.
   func transactions(
-    of account: Account, inQueue: Bool, after: TransactionIdentifier?, limit: Int
+    of account: Account, device: DeviceIdentifier? = nil, inQueue: Bool, after: TransactionIdentifier?,
+    limit: Int
   ) async throws -> [StoreTransaction] {
     let after = after.flatMap { Int64($0.description) } ?? 0
     return try await database.read { connection in
       try TransactionTable.list(
-        in: connection, account: account.id, inQueue: inQueue, after: after, limit: limit)
+        in: connection, account: account.id, device: device, inQueue: inQueue, after: after, limit: limit)
     }.map { try $0.published }
   }
 
@@ -139,16 +158,44 @@ extension PaymentStore {
   /// Throws `transaction-unknown` or `transaction-unpaid`.
   func finish(_ id: String) async throws -> StoreTransaction {
     try await database.write(locking: [.everything]) { [clock] connection in
-      guard let number = Int64(id), var transaction = try TransactionTable.find(in: connection, id: number)
-      else {
-        throw Problem(.transactionUnknown)
-      }
+      var transaction = try Self.transaction(id, in: connection)
       switch transaction.life.handle(.finish(at: clock.now())) {
       case .changed: try TransactionTable.update(transaction, in: connection)
       case .unchanged: break
-      case .refused: throw Problem(.transactionUnpaid, "transaction \(number) was not purchased")
+      case .refused: throw Problem(.transactionUnpaid, "transaction \(transaction.id) was not purchased")
       }
       return try transaction.published
     }
+  }
+
+  /// Makes transactions of what the account has bought before, for `device`: its non-consumables and its subscriptions.
+  /// Nothing is charged. What was restored there and is not finished is answered again.
+  func restore(for account: Account, device: DeviceIdentifier) async throws -> [StoreTransaction] {
+    try await database.write(locking: [.everything]) { [limits, clock] connection in
+      let owned = try TransactionTable.restorable(in: connection, account: account.id)
+      let held = try TransactionTable.count(in: connection, account: account.id)
+      guard held + owned.count <= limits.transactionsPerAccount else {
+        throw Problem(
+          .tooManyRequests, "an account holds at most \(limits.transactionsPerAccount) transactions")
+      }
+      return try owned.compactMap { original in
+        guard let sale = original.sale else { return nil }
+        let earlier = try TransactionTable.unfinishedRestore(
+          in: connection, account: account.id, originalID: sale.originalID, device: device)
+        if let earlier { return try earlier.published }
+        let now = clock.now().wholeSeconds
+        return try TransactionTable.insert(
+          in: connection, continuing: original, product: original.product, device: device,
+          sale: sale.restored(at: now), requested: now
+        ).published
+      }
+    }
+  }
+
+  /// Throws `transaction-unknown`.
+  static func transaction(_ id: String, in connection: borrowing Connection) throws -> StoredTransaction {
+    guard let number = Int64(id), let transaction = try TransactionTable.find(in: connection, id: number)
+    else { throw Problem(.transactionUnknown) }
+    return transaction
   }
 }

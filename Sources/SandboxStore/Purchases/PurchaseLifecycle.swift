@@ -2,19 +2,61 @@ import Commerce
 import CoreTypes
 
 /// The state machine of one transaction: purchasing → purchased → purchased and finished, or purchasing →
-/// failed. A pure value whose only action is to be persisted, which its ``Outcome`` asks for.
+/// failed; between them it may wait for a decision. A pure value whose only action is to be persisted, which its
+/// ``Outcome`` asks for.
 struct PurchaseLifecycle: Hashable, Sendable {
   /// What was sold, once it is.
   struct Sale: Hashable, Sendable {
+    /// What made the transaction.
+    enum Reason: String, Hashable, Sendable {
+      case purchase
+      case renewal
+      /// Nothing was charged: the account has it already.
+      case restore
+    }
+
     var type: ProductType
+    var reason = Reason.purchase
     /// The first transaction of this purchase, which may be this one.
     var originalID: Int64
     var date: Timestamp
+    /// When the first transaction was sold.
+    var originalDate: Timestamp
     var expires: Timestamp?
+    /// Of one of it; nil for what was free or restored.
+    var price: Price?
+    /// When another product of the group took its place.
+    var upgraded: Timestamp?
+    var revocation: Revocation?
+  }
+
+  /// The right that a sale gave has ended.
+  struct Revocation: Hashable, Sendable {
+    enum Kind: String, Hashable, Sendable {
+      case refund
+      /// Family sharing ended.
+      case family
+    }
+
+    var kind: Kind
+    var date: Timestamp
+    /// Of the price, 1 to 100; nil without a refund.
+    var percentage: Int?
+    /// 1 an issue with the app, 0 another.
+    var reason = 0
+  }
+
+  /// What an undecided purchase waits for.
+  enum Wait: Hashable, Sendable {
+    /// Another person's word, at most until then.
+    case approval(until: Timestamp)
+    /// The customer, who has something to fix.
+    case customer
   }
 
   enum State: Hashable, Sendable {
     case purchasing
+    case waiting(Wait)
     /// It stays in the queue until it is finished.
     case purchased(Sale, finished: Timestamp?)
     /// Nothing is owed: it has left the queue.
@@ -24,8 +66,16 @@ struct PurchaseLifecycle: Hashable, Sendable {
   enum Event: Hashable, Sendable {
     case sold(Sale)
     case refused(PurchaseFailure)
+    case suspended(Wait)
+    /// What it waited for has come: it is purchasing again.
+    case resumed
     /// The delivery server has seen everything delivered that this transaction pays for.
     case finish(at: Timestamp)
+    /// Another product of the group takes the place of what was sold.
+    case upgraded(at: Timestamp)
+    case revoked(Revocation)
+    /// A refund is taken back.
+    case reinstated
   }
 
   enum Outcome: Hashable, Sendable {
@@ -43,21 +93,36 @@ struct PurchaseLifecycle: Hashable, Sendable {
   }
 
   mutating func handle(_ event: Event) -> Outcome {
+    let next: State
     switch (state, event) {
-    case (.purchasing, .sold(let sale)):
-      state = .purchased(sale, finished: nil)
-      return .changed
-    case (.purchasing, .refused(let failure)):
-      state = .failed(failure)
-      return .changed
-    case (.purchased(let sale, finished: nil), .finish(let date)):
-      state = .purchased(sale, finished: date)
-      return .changed
-    case (.purchased(_, finished: .some), .finish):
-      return .unchanged
-    case (.purchasing, .finish), (.failed, _), (.purchased, .sold), (.purchased, .refused):
-      return .refused
+    case (.purchasing, .sold(let sale)): next = .purchased(sale, finished: nil)
+    case (.purchasing, .refused(let failure)), (.waiting, .refused(let failure)): next = .failed(failure)
+    case (.purchasing, .suspended(let wait)): next = .waiting(wait)
+    case (.waiting, .resumed): next = .purchasing
+    case (.purchased(let sale, let finished), _):
+      guard let changed = Self.sold(sale, finished: finished, event) else { return .refused }
+      next = changed
+    case (.purchasing, _), (.waiting, _), (.failed, _): return .refused
     }
+    guard next != state else { return .unchanged }
+    state = next
+    return .changed
+  }
+
+  private static func sold(_ sale: Sale, finished: Timestamp?, _ event: Event) -> State? {
+    var sale = sale
+    switch event {
+    case .sold, .refused, .suspended, .resumed: return nil
+    case .finish(let date): return .purchased(sale, finished: finished ?? date)
+    case .upgraded(let date):
+      guard sale.expires != nil else { return nil }
+      sale.upgraded = sale.upgraded ?? date
+    case .revoked(let revocation): sale.revocation = sale.revocation ?? revocation
+    case .reinstated:
+      guard sale.revocation?.kind == .refund else { return nil }
+      sale.revocation = nil
+    }
+    return .purchased(sale, finished: finished)
   }
 }
 
@@ -68,8 +133,23 @@ struct PurchaseFailure: RawRepresentable, Hashable, Sendable {
   /// The catalog does not sell it.
   static let productUnknown = PurchaseFailure(rawValue: "product-unknown")
   static let catalogUnavailable = PurchaseFailure(rawValue: "catalogue-unavailable")
+  /// The account's subscription to that publication runs.
+  static let alreadySubscribed = PurchaseFailure(rawValue: "already-subscribed")
+  /// More than one of what is no consumable.
+  static let quantityRefused = PurchaseFailure(rawValue: "quantity-refused")
   /// A test asked for it.
   static let paymentDeclined = PurchaseFailure(rawValue: "payment-declined")
+  /// The customer thought better of it; an app shows no error.
+  static let paymentCancelled = PurchaseFailure(rawValue: "payment-cancelled")
+  /// The account may not buy.
+  static let paymentNotAllowed = PurchaseFailure(rawValue: "payment-not-allowed")
+  /// Another person did not approve it, or said nothing for a day.
+  static let notApproved = PurchaseFailure(rawValue: "not-approved")
   /// The store ended in the middle of the purchase and reported no sale: there was none.
   static let interrupted = PurchaseFailure(rawValue: "interrupted")
+
+  /// Whether nothing was decided about the order, so that its key is free for another try.
+  var isUndecided: Bool {
+    [.productUnknown, .catalogUnavailable, .alreadySubscribed, .quantityRefused, .interrupted].contains(self)
+  }
 }

@@ -7,6 +7,8 @@ struct PurchaseOrder: Hashable, Sendable {
   let quantity: Int
   let device: DeviceIdentifier?
   let applicationUsername: String?
+  /// Whether this purchase needs an approval, also where the account needs none.
+  let asksToBuy: Bool
 
   static let maximumQuantity = 10
   static let maximumUsernameLength = 255
@@ -21,13 +23,14 @@ struct PurchaseOrder: Hashable, Sendable {
       throw Problem(
         .requestMalformed, "applicationUsername has at most \(Self.maximumUsernameLength) bytes")
     }
-    guard request.askToBuy != true else {
-      throw Problem(.requestMalformed, "this store has no ask-to-buy yet")
+    guard request.applicationUsername?.utf8.contains(0x40) != true else {
+      throw Problem(.requestMalformed, "applicationUsername is opaque: an address of mail names a person")
     }
     product = request.product
     self.quantity = quantity
     device = request.device
     applicationUsername = request.applicationUsername
+    asksToBuy = request.askToBuy ?? false
   }
 
   /// Whether the transaction was begun for the same.

@@ -29,12 +29,23 @@ struct RemoteCatalog: StoreCatalog {
     var query = [("id", product.description), ("territory", territory)]
     if let device { query.append(("device", device.description)) }
     do {
-      let answer: ProductsResponse = try await client.get("/v1/products", query: query)
-      return answer.products.first { $0.id == product }
+      let listing = try await ask(query, about: product)
+      guard let listing, listing.price == nil else { return listing }
+      // Free, or without a price here: then it has one elsewhere, and is not for sale here.
+      query.removeAll { $0.0 == "territory" }
+      let elsewhere = try await ask(query, about: product)
+      return elsewhere?.price == nil ? listing : nil
     } catch {
       throw Problem(
         .catalogUnavailable, "\(error)",
         retryAfterSeconds: error.retryAfter.map { RetryAfter.seconds(clamping: $0) } ?? 2)
     }
+  }
+
+  private func ask(
+    _ query: [(String, String)], about product: ProductIdentifier
+  ) async throws(APICallError) -> ProductListing? {
+    let answer: ProductsResponse = try await client.get("/v1/products", query: query)
+    return answer.products.first { $0.id == product }
   }
 }

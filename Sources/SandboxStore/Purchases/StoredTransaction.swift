@@ -10,8 +10,12 @@ struct StoredTransaction: Hashable, Sendable {
   let account: Int64
   let product: ProductIdentifier
   let quantity: Int
+  /// Nil for what belongs to no device, as renewals do.
   let device: DeviceIdentifier?
   let applicationUsername: String?
+  /// The account's territory; nil in transactions of before it was kept.
+  let storefront: String?
+  let environment: StoreEnvironment
   /// When the purchase was asked for.
   let requested: Timestamp
   var life: PurchaseLifecycle
@@ -24,11 +28,14 @@ struct StoredTransaction: Hashable, Sendable {
         id: try Self.identifier(id), originalId: try Self.identifier(sale?.originalID ?? id),
         product: product,
         quantity: quantity, state: .purchasing, purchaseDate: sale?.date ?? requested,
-        expiresDate: sale?.expires, device: device, applicationUsername: applicationUsername)
+        expiresDate: [sale?.expires, sale?.upgraded].compactMap { $0 }.min(), device: device,
+        applicationUsername: applicationUsername, price: sale?.price?.amount, currency: sale?.price?.currency,
+        storefront: storefront, environment: environment.rawValue, revocationDate: sale?.revocation?.date)
       switch life.state {
-      case .purchasing: break
-      case .purchased(_, let finished):
-        transaction.state = .purchased
+      case .purchasing, .waiting(.customer): break
+      case .waiting(.approval): transaction.state = .deferred
+      case .purchased(let sale, let finished):
+        transaction.state = sale.reason == .restore ? .restored : .purchased
         transaction.finishedDate = finished
       case .failed(let failure):
         transaction.state = .failed
@@ -38,22 +45,33 @@ struct StoredTransaction: Hashable, Sendable {
     }
   }
 
-  /// What a receipt says of it. Nil for what was not sold, and for a finished consumable: those leave
-  /// receipts.
+  /// What a receipt says of it. Nil for what was not sold, and for a consumable or a non-renewing subscription that is
+  /// finished: those are in receipts once, until their transaction is finished.
   var receiptEntry: InAppPurchase? {
-    guard case .purchased(let sale, let finished) = life.state,
-      sale.type != .consumable || finished == nil
+    guard case .purchased(let sale, let finished) = life.state, finished == nil || sale.type.staysInReceipts
     else { return nil }
     var entry = InAppPurchase(
       quantity: Int64(quantity), productIdentifier: product.description, transactionIdentifier: String(id),
       originalTransactionIdentifier: String(sale.originalID), purchaseDate: sale.date,
-      originalPurchaseDate: sale.date)
+      originalPurchaseDate: sale.originalDate)
     entry.productType = sale.type.receiptNumber
     entry.expiresDate = sale.expires
+    entry.cancellationDate = [sale.revocation?.date, sale.upgraded].compactMap { $0 }.min()
     if sale.type == .autoRenewableSubscription {
       entry.webOrderLineItemIdentifier = id
       entry.isTrialPeriod = false
       entry.isInIntroductoryOfferPeriod = false
+    }
+    return entry
+  }
+
+  /// The same with what only the store's answers say.
+  var latestReceiptEntry: InAppPurchase? {
+    guard var entry = receiptEntry, let sale else { return nil }
+    entry.ownershipType = sale.revocation?.kind == .family ? "FAMILY_SHARED" : "PURCHASED"
+    entry.isUpgraded = sale.upgraded == nil ? nil : true
+    if entry.cancellationDate != nil {
+      entry.cancellationReason = sale.revocation.map { String($0.reason) } ?? "0"
     }
     return entry
   }
@@ -63,7 +81,7 @@ struct StoredTransaction: Hashable, Sendable {
     return sale
   }
 
-  private static func identifier(_ number: Int64) throws -> TransactionIdentifier {
+  static func identifier(_ number: Int64) throws -> TransactionIdentifier {
     guard let identifier = TransactionIdentifier(String(number)) else {
       throw SandboxStoreError("transaction \(number) has no name")
     }
@@ -80,6 +98,11 @@ extension ProductType {
     case .nonRenewingSubscription: 2
     case .autoRenewableSubscription: 3
     }
+  }
+
+  /// Whether it is restored for good, also once its transaction is finished.
+  fileprivate var staysInReceipts: Bool {
+    self == .nonConsumable || self == .autoRenewableSubscription
   }
 }
 

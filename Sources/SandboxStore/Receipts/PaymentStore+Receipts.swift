@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
+import PullboxAPIServer
 import Receipts
 
 extension PaymentStore {
@@ -9,7 +10,7 @@ extension PaymentStore {
   func receipt(
     for account: Account, device: DeviceIdentifier, bundleIdentifier: String?
   ) async throws -> ReceiptResponse {
-    let purchases = try await purchases(of: account.id)
+    let purchases = try await transactions(of: account.id).compactMap(\.receiptEntry)
     return ReceiptResponse(
       receipt: try issuer.issue(
         purchases, bundleIdentifier: bundleIdentifier ?? issuer.bundleIdentifier, device: device))
@@ -23,14 +24,26 @@ extension PaymentStore {
     } catch is ReceiptError {
       return VerifyReceiptResponse(status: .malformed)
     }
+    // The other environment's receipts are signed under another root: what they say of themselves is enough to send them there.
+    if let environment = receipt.claims.environment, environment != self.environment {
+      switch environment {
+      case .sandbox: return VerifyReceiptResponse(status: .sandboxReceipt)
+      case .production: return VerifyReceiptResponse(status: .productionReceipt)
+      case .xcode: return VerifyReceiptResponse(status: .notAuthentic)
+      }
+    }
     let genuine: AppReceipt
     do {
       genuine = try issuer.verify(receipt)
     } catch is ReceiptError {
       return VerifyReceiptResponse(status: .notAuthentic)
     }
+    let needsPassword = request.password != nil || genuine.purchases.contains { $0.expiresDate != nil }
+    if let sharedSecret, needsPassword, !sharedSecret.matches(request.password) {
+      return VerifyReceiptResponse(status: .sharedSecretMismatch)
+    }
     var response = VerifyReceiptResponse(status: .valid)
-    response.environment = StoreEnvironment.sandbox.rawValue
+    response.environment = environment.rawValue
     response.receipt = VerifyReceiptResponse.Receipt(genuine, requestDate: clock.now())
     try await addLatest(to: &response, from: genuine, excludingOld: request.excludesOldTransactions == true)
     return response
@@ -44,12 +57,9 @@ extension PaymentStore {
     guard let id = subscription.flatMap({ Int64($0.transactionIdentifier) }),
       let account = try await database.read({ try TransactionTable.find(in: $0, id: id)?.account })
     else { return }
-    let purchases = try await purchases(of: account)
-    var latest = purchases.map { purchase in
-      var purchase = purchase
-      purchase.ownershipType = "PURCHASED"
-      return purchase
-    }
+    try await catchUp(account: account)
+    let transactions = try await transactions(of: account)
+    var latest = transactions.compactMap(\.latestReceiptEntry)
     latest.sort { ($0.purchaseDate, $0.transactionIdentifier) > ($1.purchaseDate, $1.transactionIdentifier) }
     if excludingOld {
       var seen: Set<String> = []
@@ -58,13 +68,13 @@ extension PaymentStore {
       }
     }
     response.latestReceiptInfo = latest
-    response.latestReceipt = try issuer.reissue(receipt, with: purchases)
+    response.latestReceipt = try issuer.reissue(receipt, with: transactions.compactMap(\.receiptEntry))
   }
 
-  private func purchases(of account: Int64) async throws -> [InAppPurchase] {
+  private func transactions(of account: Int64) async throws -> [StoredTransaction] {
     try await database.read { [limits] connection in
       try TransactionTable.list(
         in: connection, account: account, inQueue: false, after: 0, limit: limits.transactionsPerAccount)
-    }.compactMap(\.receiptEntry)
+    }
   }
 }

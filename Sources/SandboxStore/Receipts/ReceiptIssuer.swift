@@ -6,12 +6,17 @@ import Receipts
 struct ReceiptIssuer: Sendable {
   /// The application whose purchases this store sells.
   let bundleIdentifier: String
+  let environment: StoreEnvironment
   private let signer: AppReceiptSigner
   private let root: Certificate
   private let clock: any WallClock
 
-  init(authority: ReceiptAuthority, bundleIdentifier: String, clock: any WallClock) {
+  init(
+    authority: ReceiptAuthority, bundleIdentifier: String, environment: StoreEnvironment = .sandbox,
+    clock: any WallClock
+  ) {
     self.bundleIdentifier = bundleIdentifier
+    self.environment = environment
     signer = authority.signer
     root = authority.root
     self.clock = clock
@@ -23,7 +28,8 @@ struct ReceiptIssuer: Sendable {
     _ purchases: [InAppPurchase], bundleIdentifier: String, device: DeviceIdentifier
   ) throws -> String {
     var receipt = AppReceipt(
-      environmentName: "ProductionSandbox", bundleIdentifier: bundleIdentifier, applicationVersion: "1",
+      environmentName: environment == .sandbox ? "ProductionSandbox" : "Production",
+      bundleIdentifier: bundleIdentifier, applicationVersion: "1",
       creationDate: clock.now().wholeSeconds,
       purchases: bundleIdentifier == self.bundleIdentifier ? purchases : [])
     // What sandbox receipts say of the application itself.

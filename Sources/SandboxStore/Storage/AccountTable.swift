@@ -15,10 +15,29 @@ enum AccountTable {
 
   static func find(in connection: borrowing Connection, token: SHA256Digest) throws -> Account? {
     try connection.first(
-      "SELECT id, name, territory FROM accounts WHERE token_digest = ?", [.blob(token.array)]
-    ).map { row in
-      Account(id: try row.integer("id"), name: try row.text("name"), territory: try row.text("territory"))
-    }
+      "SELECT * FROM accounts WHERE token_digest = ?", [.blob(token.array)]
+    ).map(account)
+  }
+
+  static func find(in connection: borrowing Connection, name: String) throws -> Account? {
+    try connection.first("SELECT * FROM accounts WHERE name = ?", [.text(name)]).map(account)
+  }
+
+  static func find(in connection: borrowing Connection, id: Int64) throws -> Account? {
+    try connection.first("SELECT * FROM accounts WHERE id = ?", [.integer(id)]).map(account)
+  }
+
+  private static func account(_ row: Row) throws -> Account {
+    Account(
+      id: try row.integer("id"), name: try row.text("name"), territory: try row.text("territory"),
+      canMakePayments: try row.boolean("can_make_payments"), asksToBuy: try row.boolean("asks_to_buy"))
+  }
+
+  /// Saves what may change of an account.
+  static func update(_ account: Account, in connection: borrowing Connection) throws {
+    try connection.execute(
+      "UPDATE accounts SET can_make_payments = ?, asks_to_buy = ? WHERE id = ?",
+      [.boolean(account.canMakePayments), .boolean(account.asksToBuy), .integer(account.id)])
   }
 
   static func count(in connection: borrowing Connection) throws -> Int {
@@ -51,4 +70,8 @@ struct Account: Hashable, Sendable {
   let name: String
   /// ISO 3166 alpha-3.
   let territory: String
+  /// False where it may not buy.
+  var canMakePayments = true
+  /// Whether another person must approve each purchase.
+  var asksToBuy = false
 }

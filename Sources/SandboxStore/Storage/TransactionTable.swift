@@ -7,24 +7,55 @@ import ServiceRuntime
 enum TransactionTable {
   /// Inserts a purchase that begins; the identifier is the next free one.
   static func insert(
-    in connection: borrowing Connection, account: Int64, order: PurchaseOrder, key: String?,
-    requested: Timestamp
+    in connection: borrowing Connection, account: Account, order: PurchaseOrder, key: String?,
+    environment: StoreEnvironment, requested: Timestamp
   ) throws -> StoredTransaction {
     try connection.execute(
       """
       INSERT INTO transactions
-        (account, product, quantity, device, application_username, requested, state, idempotency_key)
-      VALUES (?, ?, ?, ?, ?, ?, 'purchasing', ?)
+        (account, product, quantity, device, application_username, requested, state, idempotency_key, storefront,
+          environment)
+      VALUES (?, ?, ?, ?, ?, ?, 'purchasing', ?, ?, ?)
       """,
       [
-        .integer(account), .text(order.product.description), .integer(order.quantity),
+        .integer(account.id), .text(order.product.description), .integer(order.quantity),
         .optional(order.device?.description), .optional(order.applicationUsername), .timestamp(requested),
-        .optional(key),
+        .optional(key), .text(account.territory), .text(environment.rawValue),
       ])
     return StoredTransaction(
-      id: connection.lastInsertedRowID, account: account, product: order.product, quantity: order.quantity,
-      device: order.device, applicationUsername: order.applicationUsername, requested: requested,
-      life: PurchaseLifecycle())
+      id: connection.lastInsertedRowID, account: account.id, product: order.product, quantity: order.quantity,
+      device: order.device, applicationUsername: order.applicationUsername, storefront: account.territory,
+      environment: environment, requested: requested, life: PurchaseLifecycle())
+  }
+
+  /// Inserts what is sold without having been asked for: a renewal, or something restored. It continues `original`.
+  static func insert(
+    in connection: borrowing Connection, continuing original: StoredTransaction, product: ProductIdentifier,
+    device: DeviceIdentifier?, sale: PurchaseLifecycle.Sale, requested: Timestamp
+  ) throws -> StoredTransaction {
+    try connection.execute(
+      """
+      INSERT INTO transactions
+        (account, product, quantity, device, application_username, requested, state, storefront, environment)
+      VALUES (?, ?, ?, ?, ?, ?, 'purchasing', ?, ?)
+      """,
+      [
+        .integer(original.account), .text(product.description), .integer(original.quantity),
+        .optional(device?.description), .optional(original.applicationUsername), .timestamp(requested),
+        .optional(original.storefront), .text(original.environment.rawValue),
+      ])
+    let transaction = StoredTransaction(
+      id: connection.lastInsertedRowID, account: original.account, product: product,
+      quantity: original.quantity, device: device, applicationUsername: original.applicationUsername,
+      storefront: original.storefront, environment: original.environment, requested: requested,
+      life: PurchaseLifecycle(.purchased(sale, finished: nil)))
+    try update(transaction, in: connection)
+    return transaction
+  }
+
+  /// Takes back a purchase that changed nothing but the renewal of another.
+  static func remove(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM transactions WHERE id = ?", [.integer(transaction.id)])
   }
 
   /// The purchase that was begun with that key.
@@ -44,29 +75,24 @@ enum TransactionTable {
 
   /// Saves the state of a transaction.
   static func update(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
-    var sale: PurchaseLifecycle.Sale?
-    var finished: Timestamp?
-    var failure: PurchaseFailure?
-    let state: SQLValue
-    switch transaction.life.state {
-    case .purchasing: state = "purchasing"
-    case .purchased(let sold, let date):
-      state = "purchased"
-      sale = sold
-      finished = date
-    case .failed(let reason):
-      state = "failed"
-      failure = reason
-    }
+    let columns = LifeColumns(transaction.life)
+    let sale = columns.sale
     try connection.execute(
       """
       UPDATE transactions SET state = ?, failure = ?, type = ?, original_id = ?, purchased = ?, expires = ?,
-        finished = ?
+        finished = ?, reason = ?, original_purchased = ?, price = ?, currency = ?, upgraded = ?, revoked = ?,
+        revocation = ?, revocation_percentage = ?, revocation_reason = ?, waits_for = ?, waits_until = ?
       WHERE id = ?
       """,
       [
-        state, .optional(failure?.rawValue), .optional(sale?.type.rawValue), .optional(sale?.originalID),
-        .optional(sale?.date), .optional(sale?.expires), .optional(finished), .integer(transaction.id),
+        .text(columns.state), .optional(columns.failure?.rawValue), .optional(sale?.type.rawValue),
+        .optional(sale?.originalID), .optional(sale?.date), .optional(sale?.expires),
+        .optional(columns.finished), .optional(sale?.reason.rawValue), .optional(sale?.originalDate),
+        .optional(sale?.price?.amount), .optional(sale?.price?.currency), .optional(sale?.upgraded),
+        .optional(sale?.revocation?.date), .optional(sale?.revocation?.kind.rawValue),
+        .optional(sale?.revocation?.percentage, { .integer($0) }),
+        .optional(sale?.revocation?.reason, { .integer($0) }), .optional(columns.waitsFor),
+        .optional(columns.waitsUntil), .integer(transaction.id),
       ])
   }
 
@@ -74,31 +100,104 @@ enum TransactionTable {
     try connection.first("SELECT * FROM transactions WHERE id = ?", [.integer(id)]).map(transaction)
   }
 
-  /// An account's transactions by their identifiers, from the first after `after`; at most `limit`.
+  /// An account's transactions by their identifiers, from the first after `after`; at most `limit`. With a device, those
+  /// that it bought and those that belong to none.
   static func list(
-    in connection: borrowing Connection, account: Int64, inQueue: Bool, after: Int64, limit: Int
+    in connection: borrowing Connection, account: Int64, device: DeviceIdentifier? = nil, inQueue: Bool,
+    after: Int64, limit: Int
   ) throws -> [StoredTransaction] {
     let queue = inQueue ? "AND finished IS NULL AND state <> 'failed'" : ""
+    let ofDevice = device == nil ? "" : "AND (device IS NULL OR device = ?)"
     return try connection.query(
-      "SELECT * FROM transactions WHERE account = ? \(queue) AND id > ? ORDER BY id LIMIT ?",
-      [.integer(account), .integer(after), .integer(limit)]
+      "SELECT * FROM transactions WHERE account = ? \(queue) \(ofDevice) AND id > ? ORDER BY id LIMIT ?",
+      [.integer(account)] + (device.map { [.text($0.description)] } ?? []) + [
+        .integer(after), .integer(limit),
+      ]
     ).map(transaction)
   }
 
-  /// The purchase that a later one of the same product continues.
-  static func originalID(
+  /// The first sale of a product to the account that still counts, which a later one continues.
+  static func original(
     in connection: borrowing Connection, account: Int64, product: ProductIdentifier
-  ) throws -> Int64? {
+  ) throws -> StoredTransaction? {
     try connection.first(
       """
-      SELECT original_id FROM transactions
-      WHERE account = ? AND product = ? AND state = 'purchased' ORDER BY id LIMIT 1
-      """, [.integer(account), .text(product.description)])?.integer("original_id")
+      SELECT * FROM transactions
+      WHERE account = ? AND product = ? AND state = 'purchased' AND revoked IS NULL ORDER BY id LIMIT 1
+      """, [.integer(account), .text(product.description)]
+    ).map(transaction)
   }
 
+  /// The last transaction that was paid for under an original one.
+  static func last(
+    in connection: borrowing Connection, account: Int64, originalID: Int64
+  ) throws -> StoredTransaction? {
+    try connection.first(
+      """
+      SELECT * FROM transactions
+      WHERE account = ? AND original_id = ? AND state = 'purchased' AND reason <> 'restore'
+      ORDER BY id DESC LIMIT 1
+      """, [.integer(account), .integer(originalID)]
+    ).map(transaction)
+  }
+
+  /// The period of a subscription's last transaction ends when the subscription does.
+  static func endLastPeriod(
+    of subscription: StoredSubscription, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      """
+      UPDATE transactions SET expires = ?
+      WHERE account = ? AND original_id = ? AND purchased = ? AND state = 'purchased'
+      """,
+      [
+        .timestamp(subscription.life.expires), .integer(subscription.account),
+        .integer(subscription.originalID), .timestamp(subscription.life.start),
+      ])
+  }
+
+  /// What an account can restore: its non-consumables, by the first sale of each that counts, and the last period of each
+  /// subscription.
+  static func restorable(in connection: borrowing Connection, account: Int64) throws -> [StoredTransaction] {
+    try connection.query(
+      """
+      SELECT * FROM transactions WHERE id IN (
+        SELECT CASE type WHEN 'non-consumable' THEN min(id) ELSE max(id) END FROM transactions
+        WHERE account = ? AND state = 'purchased' AND reason <> 'restore' AND revoked IS NULL
+          AND type IN ('non-consumable', 'auto-renewable-subscription')
+        GROUP BY original_id)
+      ORDER BY id
+      """, [.integer(account)]
+    ).map(transaction)
+  }
+
+  /// What was restored of an original transaction to a device and is not finished.
+  static func unfinishedRestore(
+    in connection: borrowing Connection, account: Int64, originalID: Int64, device: DeviceIdentifier
+  ) throws -> StoredTransaction? {
+    try connection.first(
+      """
+      SELECT * FROM transactions
+      WHERE account = ? AND original_id = ? AND device = ? AND reason = 'restore' AND finished IS NULL LIMIT 1
+      """, [.integer(account), .integer(originalID), .text(device.description)]
+    ).map(transaction)
+  }
+
+  /// Those that a purchase is about to decide, and not those that wait for a decision.
   static func purchasing(in connection: borrowing Connection, limit: Int) throws -> [StoredTransaction] {
     try connection.query(
-      "SELECT * FROM transactions WHERE state = 'purchasing' ORDER BY id LIMIT ?", [.integer(limit)]
+      "SELECT * FROM transactions WHERE state = 'purchasing' AND waits_for IS NULL ORDER BY id LIMIT ?",
+      [.integer(limit)]
+    ).map(transaction)
+  }
+
+  /// Those that have waited for an approval for too long.
+  static func unapproved(
+    in connection: borrowing Connection, at now: Timestamp, limit: Int
+  ) throws -> [StoredTransaction] {
+    try connection.query(
+      "SELECT * FROM transactions WHERE state = 'purchasing' AND waits_until <= ? ORDER BY id LIMIT ?",
+      [.timestamp(now), .integer(limit)]
     ).map(transaction)
   }
 
@@ -124,24 +223,73 @@ enum TransactionTable {
       quantity: Int(try row.integer("quantity")),
       device: try row.optionalText("device").flatMap(DeviceIdentifier.init),
       applicationUsername: try row.optionalText("application_username"),
-      requested: try row.timestamp("requested"), life: try life(row))
+      storefront: try row.optionalText("storefront"),
+      environment: StoreEnvironment(rawValue: try row.text("environment")) ?? .sandbox,
+      requested: try row.timestamp("requested"), life: try LifeColumns.life(row))
+  }
+}
+
+/// A ``PurchaseLifecycle`` as the columns have it.
+private struct LifeColumns {
+  var state = "purchasing"
+  var sale: PurchaseLifecycle.Sale?
+  var finished: Timestamp?
+  var failure: PurchaseFailure?
+  var waitsFor: String?
+  var waitsUntil: Timestamp?
+
+  init(_ life: PurchaseLifecycle) {
+    switch life.state {
+    case .purchasing: break
+    case .waiting(.customer): waitsFor = "customer"
+    case .waiting(.approval(let until)):
+      waitsFor = "approval"
+      waitsUntil = until
+    case .purchased(let sold, let date):
+      state = "purchased"
+      sale = sold
+      finished = date
+    case .failed(let reason):
+      state = "failed"
+      failure = reason
+    }
   }
 
-  private static func life(_ row: Row) throws -> PurchaseLifecycle {
+  static func life(_ row: Row) throws -> PurchaseLifecycle {
     switch try row.text("state") {
     case "purchasing":
-      return PurchaseLifecycle(.purchasing)
+      if let until = try row.optionalTimestamp("waits_until") {
+        return PurchaseLifecycle(.waiting(.approval(until: until)))
+      }
+      let waits = try row.optionalText("waits_for") != nil
+      return PurchaseLifecycle(waits ? .waiting(.customer) : .purchasing)
     case "failed":
       return PurchaseLifecycle(.failed(PurchaseFailure(rawValue: try row.text("failure"))))
     default:
-      guard let type = ProductType(rawValue: try row.text("type")) else {
-        throw StateDirectoryError(
-          .damaged, path: "store.sqlite", message: "a transaction is of no known product type")
-      }
-      let sale = PurchaseLifecycle.Sale(
-        type: type, originalID: try row.integer("original_id"), date: try row.timestamp("purchased"),
-        expires: try row.optionalTimestamp("expires"))
-      return PurchaseLifecycle(.purchased(sale, finished: try row.optionalTimestamp("finished")))
+      return PurchaseLifecycle(.purchased(try sale(row), finished: try row.optionalTimestamp("finished")))
     }
+  }
+
+  private static func sale(_ row: Row) throws -> PurchaseLifecycle.Sale {
+    guard let type = ProductType(rawValue: try row.text("type")),
+      let reason = PurchaseLifecycle.Sale.Reason(rawValue: try row.text("reason"))
+    else {
+      throw StateDirectoryError(
+        .damaged, path: "store.sqlite", message: "a transaction is of no known product type")
+    }
+    var sale = PurchaseLifecycle.Sale(
+      type: type, reason: reason, originalID: try row.integer("original_id"),
+      date: try row.timestamp("purchased"), originalDate: try row.timestamp("original_purchased"),
+      expires: try row.optionalTimestamp("expires"), upgraded: try row.optionalTimestamp("upgraded"))
+    if let amount = try row.optionalText("price"), let currency = try row.optionalText("currency") {
+      sale.price = Price(amount: amount, currency: currency)
+    }
+    if let kind = try row.optionalText("revocation").flatMap(PurchaseLifecycle.Revocation.Kind.init) {
+      sale.revocation = PurchaseLifecycle.Revocation(
+        kind: kind, date: try row.timestamp("revoked"),
+        percentage: try row.optionalInteger("revocation_percentage").map { Int($0) },
+        reason: Int(try row.integer("revocation_reason")))
+    }
+    return sale
   }
 }

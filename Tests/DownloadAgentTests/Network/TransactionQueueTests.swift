@@ -51,6 +51,20 @@ import Testing
     }
   }
 
+  @Test("the queue is asked for what this device bought and what belongs to none") func ownQueue()
+    async throws
+  {
+    let server = FakeServer()
+    try await server.open { url in
+      let store = try self.store(url)
+      _ = try await store.unfinishedTransactions()
+      #expect(server.state.current.queueDevice == "device")
+      server.change { $0.queueDevice = nil }
+      try await store.probe(timeout: .seconds(10))
+      #expect(server.state.current.queueDevice == "device")
+    }
+  }
+
   private func store(_ url: String) throws -> StoreQueueClient {
     StoreQueueClient(
       api: APIClient(baseURL: url, client: try HTTPClient()),

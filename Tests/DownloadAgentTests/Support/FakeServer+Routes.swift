@@ -19,6 +19,7 @@ extension FakeServer {
       try self.check("GET /store/v1/transactions")
       // Until the peer gives up, which cancels this.
       if self.state.current.isStoreDeaf { try await Task.sleep(for: .seconds(600)) }
+      self.change { $0.queueDevice = request.queryValue("device") }
       return try .json(TransactionsResponse(transactions: self.page(of: request)))
     }
     routes.on(.get, "/store/v1/receipt") { _, _ in

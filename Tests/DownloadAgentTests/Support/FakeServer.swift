@@ -67,6 +67,8 @@ final class FakeServer: Sendable {
     var reports: [CompletionReport] = []
     var ticket = "ticket-1"
     var receiptsGiven = 0
+    /// The device that the queue was last asked for.
+    var queueDevice: String?
     /// The product's keys, those that sign its manifests, and what is done to a signature on its way.
     var previous: PreviousContent?
     var publisherKeys: [PublisherKeyIdentifier]?

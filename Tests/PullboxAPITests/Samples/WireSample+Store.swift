@@ -5,16 +5,21 @@ extension WireSample {
   static let storeTransaction = """
     {
       "applicationUsername": "reader-7",
+      "currency": "EUR",
       "device": "2b1f0c1e-7d3a-4c53-9b52-0a53f3f4b7aa",
+      "environment": "Sandbox",
       "error": "payment-declined",
       "expiresDate": "2026-12-21T08:30:00.000Z",
       "finishedDate": "2026-11-21T08:31:00.000Z",
       "id": "2000000000000002",
       "originalId": "2000000000000001",
+      "price": "2.99",
       "product": "com.example.heroes.monthly",
       "purchaseDate": "2026-11-21T08:30:00.000Z",
       "quantity": 1,
-      "state": "failed"
+      "revocationDate": "2026-11-22T08:30:00.000Z",
+      "state": "failed",
+      "storefront": "FRA"
     }
     """
   static let queued = """
@@ -27,11 +32,41 @@ extension WireSample {
       "state": "purchased"
     }
     """
+  static let subscription = """
+    {
+      "autoRenew": true,
+      "expirationIntent": 2,
+      "expiresDate": "2026-12-21T08:30:00.000Z",
+      "gracePeriodExpiresDate": "2027-01-06T08:30:00.000Z",
+      "originalId": "2000000000000001",
+      "product": "com.example.heroes.monthly",
+      "purchaseDate": "2026-11-21T08:30:00.000Z",
+      "renewalProduct": "com.example.heroes.yearly",
+      "state": "billing-retry"
+    }
+    """
+  static let running = """
+    {
+      "autoRenew": false,
+      "expiresDate": "2026-12-21T08:30:00.000Z",
+      "originalId": "2000000000000001",
+      "product": "com.example.heroes.monthly",
+      "purchaseDate": "2026-11-21T08:30:00.000Z",
+      "state": "active"
+    }
+    """
   static let fault = #"{"code": "title", "detail": "1 to 500 bytes", "path": "localizations.fr-FR.title"}"#
 
   static let store = [
+    WireSample(
+      AccountChange.self, #"{"askToBuy": true, "canMakePayments": false, "territory": "FRA"}"#, minimal: "{}"),
     WireSample(AccountRequest.self, #"{"name": "Ada", "territory": "FRA"}"#),
     WireSample(AccountResponse.self, #"{"account": "17", "token": "kept-by-the-reader-alone"}"#),
+    WireSample(
+      PriceIncreaseRequest.self,
+      #"{"needsConsent": true, "prices": {"FRA": {"amount": "3.49", "currency": "EUR"}}}"#),
+    WireSample(PurchaseDecision.self, #"{"approve": true}"#),
+    WireSample(PurchaseFailureRequest.self, #"{"error": "payment-cancelled"}"#, minimal: "{}"),
     WireSample(
       PurchaseRequest.self,
       """
@@ -45,6 +80,19 @@ extension WireSample {
       """,
       minimal: #"{"product": "com.example.coins"}"#),
     WireSample(ReceiptResponse.self, #"{"receipt": "MIIB+/8="}"#),
+    WireSample(RefundRequest.self, #"{"percentage": 50, "reason": 1}"#, minimal: "{}"),
+    WireSample(RestorePurchasesRequest.self, #"{"device": "2b1f0c1e-7d3a-4c53-9b52-0a53f3f4b7aa"}"#),
+    WireSample(
+      StoreAccount.self,
+      #"{"canMakePayments": true, "currency": "EUR", "environment": "Sandbox", "territory": "FRA"}"#,
+      minimal: #"{"canMakePayments": false, "environment": "Production", "territory": "XKX"}"#),
+    WireSample(StoreSubscription.self, subscription, minimal: running),
+    WireSample(StoreTime.self, #"{"month": "5m", "renewals": 6}"#),
+    WireSample(
+      SubscriptionChange.self,
+      #"{"acceptPrice": true, "autoRenew": false, "product": "com.example.heroes.yearly"}"#,
+      minimal: "{}"),
+    WireSample(SubscriptionsResponse.self, #"{"subscriptions": [\#(running), \#(subscription)]}"#),
     WireSample(StoreTransaction.self, storeTransaction, minimal: queued),
     WireSample(TransactionResponse.self, #"{"transaction": \#(storeTransaction)}"#),
     WireSample(TransactionsResponse.self, #"{"transactions": [\#(queued), \#(storeTransaction)]}"#),
@@ -57,6 +105,7 @@ extension WireSample {
       {
         "detail": "1 fault",
         "expectedOffset": 9007199254740993,
+        "expiresDate": "2026-12-21T08:30:00.000Z",
         "faults": [\(fault)],
         "instance": "urn:pullbox:request:7s",
         "missingStep": "delivery",

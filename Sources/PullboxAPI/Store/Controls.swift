@@ -1,0 +1,69 @@
+public import Commerce
+
+/// `PATCH /sandbox/v1/accounts/{account}`; what is absent stays as it is.
+public struct AccountChange: Codable, Sendable {
+  /// Whether the account may buy at all.
+  public var canMakePayments: Bool?
+  /// Whether another person must approve each purchase first.
+  public var askToBuy: Bool?
+  /// Never changes: any value is refused.
+  public var territory: String?
+
+  /// Creates the change.
+  public init(canMakePayments: Bool? = nil, askToBuy: Bool? = nil, territory: String? = nil) {
+    self.canMakePayments = canMakePayments
+    self.askToBuy = askToBuy
+    self.territory = territory
+  }
+}
+
+/// `POST /sandbox/v1/purchases/fail-next`.
+public struct PurchaseFailureRequest: Codable, Sendable {
+  /// `payment-cancelled`, `payment-declined`, `payment-not-allowed`, or `interrupted`, which leaves the transaction
+  /// purchasing until it is decided. Left out, the payment is declined.
+  public var error: String?
+
+  /// Creates the request.
+  public init(error: String? = nil) {
+    self.error = error
+  }
+}
+
+/// `POST /sandbox/v1/transactions/{id}/decide`.
+public struct PurchaseDecision: Codable, Sendable {
+  /// Whether the purchase goes on.
+  public var approve: Bool
+
+  /// Creates the decision.
+  public init(approve: Bool) {
+    self.approve = approve
+  }
+}
+
+/// `POST /sandbox/v1/transactions/{id}/refund`.
+public struct RefundRequest: Codable, Sendable {
+  /// How much of the price is given back, 1 to 100; all of it when left out.
+  public var percentage: Int?
+  /// 1 for an issue with the app, 0 for any other reason, which it is when left out.
+  public var reason: Int?
+
+  /// Creates the request.
+  public init(percentage: Int? = nil, reason: Int? = nil) {
+    self.percentage = percentage
+    self.reason = reason
+  }
+}
+
+/// `POST /sandbox/v1/subscriptions/{originalId}/raise-price`.
+public struct PriceIncreaseRequest: Codable, Sendable {
+  /// The new price by ISO 3166 alpha-3 territory; the account's is needed.
+  public var prices: [String: Price]
+  /// Whether the subscription ends unless the customer accepts the price.
+  public var needsConsent: Bool
+
+  /// Creates the request.
+  public init(prices: [String: Price], needsConsent: Bool) {
+    self.prices = prices
+    self.needsConsent = needsConsent
+  }
+}

@@ -1,0 +1,91 @@
+public import Commerce
+public import CoreTypes
+
+/// A subscription of an account, of which there is one for each publication.
+public struct StoreSubscription: Codable, Sendable {
+  /// Where a subscription stands.
+  public enum State: String, Codable, Sendable {
+    case active
+    /// The payment failed, and is tried again. What was paid for serves on until ``StoreSubscription/gracePeriodExpiresDate``.
+    case billingRetry = "billing-retry"
+    case expired
+  }
+
+  /// Its first transaction, which all that follow name.
+  public var originalId: TransactionIdentifier
+  /// What the present period, or the last one, was paid for.
+  public var product: ProductIdentifier
+  /// Where it stands.
+  public var state: State
+  /// Whether it goes on at the end of the period.
+  public var autoRenew: Bool
+  /// What the next renewal is for; absent where that is ``product``, or nothing.
+  public var renewalProduct: ProductIdentifier?
+  /// When the period began.
+  public var purchaseDate: Timestamp
+  /// When the period ends.
+  public var expiresDate: Timestamp
+  /// With `billing-retry` only.
+  public var gracePeriodExpiresDate: Timestamp?
+  /// Of an expired one, as `verifyReceipt` counts them: 1 the customer's will, 2 the payment failed, 3 a higher price was not accepted.
+  public var expirationIntent: Int?
+
+  /// Creates the document from its members.
+  public init(
+    originalId: TransactionIdentifier, product: ProductIdentifier, state: State, autoRenew: Bool,
+    renewalProduct: ProductIdentifier? = nil, purchaseDate: Timestamp, expiresDate: Timestamp,
+    gracePeriodExpiresDate: Timestamp? = nil, expirationIntent: Int? = nil
+  ) {
+    self.originalId = originalId
+    self.product = product
+    self.state = state
+    self.autoRenew = autoRenew
+    self.renewalProduct = renewalProduct
+    self.purchaseDate = purchaseDate
+    self.expiresDate = expiresDate
+    self.gracePeriodExpiresDate = gracePeriodExpiresDate
+    self.expirationIntent = expirationIntent
+  }
+}
+
+/// `GET /store/v1/subscriptions`.
+public struct SubscriptionsResponse: Codable, Sendable {
+  /// The account's subscriptions, also those that are over, the earliest first.
+  public var subscriptions: [StoreSubscription]
+
+  /// Creates the document from its members.
+  public init(subscriptions: [StoreSubscription]) {
+    self.subscriptions = subscriptions
+  }
+}
+
+/// `PATCH /store/v1/subscriptions/{originalId}`; what is absent stays as it is.
+public struct SubscriptionChange: Codable, Sendable {
+  /// Whether it goes on at the end of the period.
+  public var autoRenew: Bool?
+  /// What the next renewal is to be for: a product of the same publication.
+  public var product: ProductIdentifier?
+  /// True accepts the higher price that waits for consent.
+  public var acceptPrice: Bool?
+
+  /// Creates the change.
+  public init(autoRenew: Bool? = nil, product: ProductIdentifier? = nil, acceptPrice: Bool? = nil) {
+    self.autoRenew = autoRenew
+    self.product = product
+    self.acceptPrice = acceptPrice
+  }
+}
+
+/// `PUT /sandbox/v1/time`, and its answer.
+public struct StoreTime: Codable, Sendable {
+  /// How long a month lasts: `real`, or a number of `s`, `m` or `h` from `2s` on.
+  public var month: String
+  /// After how many renewals a subscription ends: 0 to 100.
+  public var renewals: Int
+
+  /// Creates the document from its members.
+  public init(month: String, renewals: Int) {
+    self.month = month
+    self.renewals = renewals
+  }
+}

@@ -1,0 +1,116 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+
+/// What tests do to accounts, transactions and subscriptions.
+extension PaymentStore {
+  /// Throws `not-found` for an unknown account, `state-conflict` for a territory.
+  func change(account name: String, to change: AccountChange) async throws -> StoreAccount {
+    guard change.territory == nil else {
+      throw Problem(.stateConflict, "an account's territory never changes")
+    }
+    let account = try await database.write(locking: [.everything]) { connection in
+      guard var account = try AccountTable.find(in: connection, name: name) else {
+        throw Problem(.notFound, "there is no account \(name)")
+      }
+      account.canMakePayments = change.canMakePayments ?? account.canMakePayments
+      account.asksToBuy = change.askToBuy ?? account.asksToBuy
+      try AccountTable.update(account, in: connection)
+      return account
+    }
+    return publicAccount(account)
+  }
+
+  /// The account's next purchase fails so. Throws `request-malformed` for an error that is none of a payment.
+  func failNextPurchase(of account: Account, with request: PurchaseFailureRequest?) async throws {
+    let failure = request?.error.map(PurchaseFailure.init(rawValue:)) ?? .paymentDeclined
+    let known: [PurchaseFailure] = [
+      .paymentCancelled, .paymentDeclined, .paymentNotAllowed, .interrupted,
+    ]
+    guard known.contains(failure) else {
+      throw Problem(
+        .requestMalformed, "error is one of \(known.map(\.rawValue).joined(separator: ", "))")
+    }
+    try await database.write(locking: [.everything]) { connection in
+      try AccountTable.setNextFailure(failure, account: account.id, in: connection)
+    }
+  }
+
+  /// Gives back a payment, whole or in part. Refunding again changes nothing. Throws `transaction-unknown`,
+  /// `transaction-unpaid` for what was not charged, `request-malformed`.
+  func refund(_ id: String, _ request: RefundRequest?) async throws -> StoreTransaction {
+    let percentage = request?.percentage ?? 100
+    let reason = request?.reason ?? 0
+    guard (1...100).contains(percentage), (0...1).contains(reason) else {
+      throw Problem(.requestMalformed, "percentage is from 1 to 100, reason 0 or 1")
+    }
+    return try await apply(to: id) { date, sale in
+      guard sale.price != nil else { return nil }
+      return .revoked(.init(kind: .refund, date: date, percentage: percentage, reason: reason))
+    }
+  }
+
+  /// Takes a refund back: what was bought counts again. Throws `transaction-unknown`, and `transaction-unpaid` for what
+  /// was not refunded.
+  func reverse(_ id: String) async throws -> StoreTransaction {
+    try await apply(to: id) { _, _ in .reinstated }
+  }
+
+  /// Family sharing of it ends. Throws `transaction-unknown` or `transaction-unpaid`.
+  func revoke(_ id: String) async throws -> StoreTransaction {
+    try await apply(to: id) { date, _ in .revoked(.init(kind: .family, date: date)) }
+  }
+
+  private func apply(
+    to id: String,
+    _ event:
+      @escaping @Sendable (_ date: Timestamp, _ sale: PurchaseLifecycle.Sale) -> PurchaseLifecycle.Event?
+  ) async throws -> StoreTransaction {
+    try await database.write(locking: [.everything]) { [clock] connection in
+      var transaction = try Self.transaction(id, in: connection)
+      guard let sale = transaction.sale, let event = event(clock.now().wholeSeconds, sale) else {
+        throw Problem(.transactionUnpaid, "transaction \(transaction.id) was not paid for")
+      }
+      switch transaction.life.handle(event) {
+      case .changed: try TransactionTable.update(transaction, in: connection)
+      case .unchanged: break
+      case .refused: throw Problem(.transactionUnpaid, "transaction \(transaction.id) was not refunded")
+      }
+      return try transaction.published
+    }
+  }
+
+  /// The payments of its renewals fail until ``recover(_:)``. Throws `subscription-unknown`.
+  func failRenewals(of id: String) async throws -> StoreSubscription {
+    try await update(id) { subscription, _, _, _ in subscription.life.failRenewals() }
+  }
+
+  /// The payment succeeds. Throws `subscription-unknown`.
+  func recover(_ id: String) async throws -> StoreSubscription {
+    try await update(id) { subscription, calendar, now, connection in
+      if case .renewed(let period) = subscription.life.recover(at: now.wholeSeconds, by: calendar) {
+        try RenewalRun.insert(period, of: subscription, in: connection)
+      }
+    }
+  }
+
+  /// Throws `subscription-unknown`, and `request-malformed` without a price for the account's territory.
+  func raisePrice(of id: String, _ request: PriceIncreaseRequest) async throws -> StoreSubscription {
+    try await update(id) { subscription, _, _, connection in
+      let account = try AccountTable.find(in: connection, id: subscription.account)
+      guard let price = account.flatMap({ request.prices[$0.territory] }) else {
+        throw Problem(.requestMalformed, "prices has none of the account's territory")
+      }
+      subscription.life.raisePrice(to: price, needsConsent: request.needsConsent)
+    }
+  }
+
+  /// Ends it now. Throws `subscription-unknown`.
+  func expire(_ id: String) async throws -> StoreSubscription {
+    try await update(id) { subscription, _, now, connection in
+      subscription.life.expire(at: now.wholeSeconds)
+      try TransactionTable.endLastPeriod(of: subscription, in: connection)
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import CoreTypes
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import ServiceRuntime
+
+/// What tests set, under `/sandbox/v1`.
+extension StoreRoutes {
+  /// The field that bears the control key: `Authorization` has the account's token.
+  static let controlKeyField = "Control-Key"
+
+  func addControls(to routes: inout APIRoutes) {
+    var controls = APIRoutes()
+    addAccountControls(to: &controls)
+    addTransactionControls(to: &controls)
+    addSubscriptionControls(to: &controls)
+    controls.wrap { [controlKey] _, _ in
+      guard let controlKey else { return nil }
+      return { request, _, respond in
+        guard controlKey.matches(try request.onlyValue(of: Self.controlKeyField)) else {
+          throw Problem(.forbidden, "\(Self.controlKeyField) is not this store's control key")
+        }
+        return try await respond(request)
+      }
+    }
+    routes.add(controls)
+  }
+
+  private func addAccountControls(to routes: inout APIRoutes) {
+    routes.on(.post, "/sandbox/v1/accounts") { [store, log] request, _ in
+      let response = try await store.openAccount(request.decode(AccountRequest.self, upTo: .kibibytes(16)))
+      log.info("account opened", ["account": "\(response.account)"])
+      return try .json(response, status: .created)
+    }
+    routes.on(.patch, "/sandbox/v1/accounts/{account}") { [store] request, parameters in
+      let change = try await request.decode(AccountChange.self, upTo: .kibibytes(16))
+      return try await .json(store.change(account: parameters["account"], to: change))
+    }
+    routes.on(.post, "/sandbox/v1/purchases/fail-next") { [store] request, _ in
+      let account = try await store.account(token: request.bearerToken)
+      let failure = try await request.decodeIfPresent(PurchaseFailureRequest.self, upTo: .kibibytes(16))
+      try await store.failNextPurchase(of: account, with: failure)
+      return HTTPResponse(status: .noContent)
+    }
+    routes.on(.put, "/sandbox/v1/time") { [store] request, _ in
+      try await .json(store.setTime(request.decode(StoreTime.self, upTo: .kibibytes(16))))
+    }
+  }
+
+  private func addTransactionControls(to routes: inout APIRoutes) {
+    routes.on(.post, "/sandbox/v1/transactions/{id}/decide") { [store] request, parameters in
+      let decision = try await request.decode(PurchaseDecision.self, upTo: .kibibytes(16))
+      return try await .json(TransactionResponse(transaction: store.decide(parameters["id"], decision)))
+    }
+    routes.on(.post, "/sandbox/v1/transactions/{id}/refund") { [store] request, parameters in
+      let refund = try await request.decodeIfPresent(RefundRequest.self, upTo: .kibibytes(16))
+      return try await .json(TransactionResponse(transaction: store.refund(parameters["id"], refund)))
+    }
+    routes.on(.post, "/sandbox/v1/transactions/{id}/reverse") { [store] _, parameters in
+      try await .json(TransactionResponse(transaction: store.reverse(parameters["id"])))
+    }
+    routes.on(.post, "/sandbox/v1/transactions/{id}/revoke") { [store] _, parameters in
+      try await .json(TransactionResponse(transaction: store.revoke(parameters["id"])))
+    }
+  }
+
+  private func addSubscriptionControls(to routes: inout APIRoutes) {
+    routes.on(.post, "/sandbox/v1/subscriptions/{originalId}/fail-renewals") { [store] _, parameters in
+      try await .json(store.failRenewals(of: parameters["originalId"]))
+    }
+    routes.on(.post, "/sandbox/v1/subscriptions/{originalId}/recover") { [store] _, parameters in
+      try await .json(store.recover(parameters["originalId"]))
+    }
+    routes.on(.post, "/sandbox/v1/subscriptions/{originalId}/raise-price") { [store] request, parameters in
+      let increase = try await request.decode(PriceIncreaseRequest.self, upTo: .kibibytes(64))
+      return try await .json(store.raisePrice(of: parameters["originalId"], increase))
+    }
+    routes.on(.post, "/sandbox/v1/subscriptions/{originalId}/expire") { [store] _, parameters in
+      try await .json(store.expire(parameters["originalId"]))
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+
+/// Decides, within one database transaction, what becomes of a purchase that the catalog's word has come for: it is sold,
+/// restored, or refused, and subscriptions change with it.
+struct Sales {
+  let now: Timestamp
+
+  enum Outcome {
+    /// Sold or restored; or, where only the next renewal changed, the transaction of the period that runs.
+    case sold(StoredTransaction)
+    /// The transaction has failed.
+    case refused(Problem)
+  }
+
+  func sell(
+    _ listing: ProductListing, for begun: StoredTransaction, in connection: borrowing Connection
+  ) throws -> Outcome {
+    guard listing.type == .consumable || begun.quantity == 1 else {
+      return try refuse(
+        begun, .quantityRefused, Problem(.requestMalformed, "only consumables are sold by the number"),
+        in: connection)
+    }
+    let price = listing.price.flatMap { Price(amount: $0.amount, currency: $0.currency) }
+    if listing.type == .autoRenewableSubscription {
+      return try subscribe(
+        to: SubscriptionPlan(listing), group: listing.publication ?? listing.id, for: begun, in: connection)
+    }
+    let date = now.wholeSeconds
+    // A consumable is bought anew each time; everything else continues the first purchase of it.
+    let original =
+      listing.type == .consumable
+      ? nil
+      : try TransactionTable.original(in: connection, account: begun.account, product: begun.product)?.sale
+    if listing.type == .nonConsumable, let original {
+      return .sold(try PaymentStore.process(.sold(original.restored(at: date)), of: begun, in: connection))
+    }
+    // Non-renewing subscriptions carry no end: their period is the seller's business.
+    let sale = PurchaseLifecycle.Sale(
+      type: listing.type, originalID: original?.originalID ?? begun.id, date: date,
+      originalDate: original?.originalDate ?? date, price: price)
+    return .sold(try PaymentStore.process(.sold(sale), of: begun, in: connection))
+  }
+
+  private func subscribe(
+    to plan: SubscriptionPlan, group: ProductIdentifier, for begun: StoredTransaction,
+    in connection: borrowing Connection
+  ) throws -> Outcome {
+    let calendar = try CalendarTable.current(in: connection)
+    try RenewalRun(now: now, calendar: calendar).run(in: connection, account: begun.account)
+    let earlier = try SubscriptionTable.find(
+      in: connection, account: begun.account, group: group, product: plan.product)
+    guard var subscription = earlier else {
+      let period = try Self.period(of: plan, from: now.wholeSeconds, by: calendar)
+      let sold = try process(period, original: nil, of: begun, in: connection)
+      try SubscriptionTable.put(
+        StoredSubscription(
+          originalID: begun.id, account: begun.account, group: group,
+          life: SubscriptionLifecycle(period, renewals: calendar.renewals)), in: connection)
+      return .sold(sold)
+    }
+    guard
+      let last = try TransactionTable.last(
+        in: connection, account: begun.account, originalID: subscription.originalID), let sale = last.sale
+    else { throw SandboxStoreError("subscription \(subscription.originalID) has no transaction") }
+    if subscription.life.isRunning, subscription.life.plan.product == plan.product {
+      guard plan.price != nil else {
+        return .sold(
+          try PaymentStore.process(.sold(sale.restored(at: now.wholeSeconds)), of: begun, in: connection))
+      }
+      return try refuse(
+        begun, .alreadySubscribed,
+        Problem(
+          .alreadySubscribed, "\(plan.product) is paid for", expiresDate: subscription.life.expires),
+        in: connection)
+    }
+    if subscription.life.isRunning {
+      guard subscription.life.plan.isLeftAtOnce(for: plan) else {
+        subscription.life.schedule(plan)
+        try SubscriptionTable.put(subscription, in: connection)
+        try TransactionTable.remove(begun, in: connection)
+        return .sold(last)
+      }
+      _ = try PaymentStore.process(
+        .upgraded(at: max(now.wholeSeconds, subscription.life.start)), of: last, in: connection)
+    }
+    // Dates of receipts are whole seconds, and no period begins before the one that it follows.
+    let follows = subscription.life.isRunning ? subscription.life.start : min(subscription.life.expires, now)
+    let period = try Self.period(of: plan, from: max(now.wholeSeconds, follows), by: calendar)
+    subscription.life.begin(period, renewals: calendar.renewals)
+    try SubscriptionTable.put(subscription, in: connection)
+    return .sold(try process(period, original: sale, of: begun, in: connection))
+  }
+
+  private func process(
+    _ period: SubscriptionLifecycle.Period, original: PurchaseLifecycle.Sale?, of begun: StoredTransaction,
+    in connection: borrowing Connection
+  ) throws -> StoredTransaction {
+    let sale = PurchaseLifecycle.Sale(
+      type: .autoRenewableSubscription, originalID: original?.originalID ?? begun.id, date: period.start,
+      originalDate: original?.originalDate ?? period.start, expires: period.end, price: period.plan.price)
+    return try PaymentStore.process(.sold(sale), of: begun, in: connection)
+  }
+
+  private func refuse(
+    _ begun: StoredTransaction, _ failure: PurchaseFailure, _ problem: Problem,
+    in connection: borrowing Connection
+  ) throws -> Outcome {
+    _ = try PaymentStore.process(.refused(failure), of: begun, in: connection)
+    return .refused(problem)
+  }
+
+  private static func period(
+    of plan: SubscriptionPlan, from start: Timestamp, by calendar: StoreCalendar
+  ) throws -> SubscriptionLifecycle.Period {
+    guard let end = calendar.end(of: plan.period, from: start) else {
+      throw Problem(.requestMalformed, "a period of \(plan.period) would end after the year 9999")
+    }
+    return SubscriptionLifecycle.Period(plan: plan, start: start, end: end)
+  }
+}
+
+extension PurchaseLifecycle.Sale {
+  /// The same, not charged. A subscription keeps the dates of its period.
+  func restored(at date: Timestamp) -> PurchaseLifecycle.Sale {
+    var sale = self
+    sale.reason = .restore
+    sale.price = nil
+    if sale.expires == nil { sale.date = date }
+    return sale
+  }
+}
+
+/// Takes the steps that subscriptions are due for, each with the date of its own, however long ago that was.
+struct RenewalRun {
+  let now: Timestamp
+  let calendar: StoreCalendar
+
+  /// Subscriptions in one database transaction.
+  static let batch = 200
+
+  /// Of all accounts or of one, at most ``batch`` subscriptions; returns how many there were.
+  @discardableResult
+  func run(in connection: borrowing Connection, account: Int64? = nil) throws -> Int {
+    let due = try SubscriptionTable.due(in: connection, at: now, account: account, limit: Self.batch)
+    for var subscription in due {
+      while let moment = subscription.life.due, moment <= now {
+        if case .renewed(let period) = subscription.life.advance(by: calendar) {
+          try Self.insert(period, of: subscription, in: connection)
+        }
+      }
+      try SubscriptionTable.put(subscription, in: connection)
+    }
+    return due.count
+  }
+
+  /// The transaction of a period that was paid for without the customer's doing: it belongs to no device.
+  static func insert(
+    _ period: SubscriptionLifecycle.Period, of subscription: StoredSubscription,
+    in connection: borrowing Connection
+  ) throws {
+    guard let original = try TransactionTable.find(in: connection, id: subscription.originalID),
+      let first = original.sale
+    else { throw SandboxStoreError("subscription \(subscription.originalID) has no transaction") }
+    let sale = PurchaseLifecycle.Sale(
+      type: .autoRenewableSubscription, reason: .renewal, originalID: subscription.originalID,
+      date: period.start, originalDate: first.originalDate, expires: period.end, price: period.plan.price)
+    _ = try TransactionTable.insert(
+      in: connection, continuing: original, product: period.plan.product, device: nil, sale: sale,
+      requested: period.start)
+  }
+}

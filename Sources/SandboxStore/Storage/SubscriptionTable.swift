@@ -1,0 +1,103 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+import ServiceRuntime
+
+/// A subscription as the store keeps it: one for each group and account, however often it lapsed.
+struct StoredSubscription: Hashable, Sendable {
+  /// Its first transaction.
+  let originalID: Int64
+  let account: Int64
+  /// The publication, or the product where that has none. Of the products of one group an account has one at a time.
+  let group: ProductIdentifier
+  var life: SubscriptionLifecycle
+}
+
+/// The table of subscriptions, within one database transaction: each a document, with what it is found by beside it.
+enum SubscriptionTable {
+  static func put(_ subscription: StoredSubscription, in connection: borrowing Connection) throws {
+    let document = String(decoding: try APIJSON.encode(subscription.life), as: UTF8.self)
+    try connection.execute(
+      """
+      INSERT INTO subscriptions (original_id, account, group_name, due, document) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (original_id) DO UPDATE SET due = excluded.due, document = excluded.document
+      """,
+      [
+        .integer(subscription.originalID), .integer(subscription.account),
+        .text(subscription.group.description), .optional(subscription.life.due), .text(document),
+      ])
+  }
+
+  static func find(
+    in connection: borrowing Connection, account: Int64, originalID: Int64
+  ) throws -> StoredSubscription? {
+    try connection.first(
+      "SELECT * FROM subscriptions WHERE account = ? AND original_id = ?",
+      [.integer(account), .integer(originalID)]
+    ).map(subscription)
+  }
+
+  static func find(in connection: borrowing Connection, originalID: Int64) throws -> StoredSubscription? {
+    try connection.first("SELECT * FROM subscriptions WHERE original_id = ?", [.integer(originalID)])
+      .map(subscription)
+  }
+
+  /// The account's subscription of a group; one that was sold before there were groups is of its product's.
+  static func find(
+    in connection: borrowing Connection, account: Int64, group: ProductIdentifier, product: ProductIdentifier
+  ) throws -> StoredSubscription? {
+    try connection.first(
+      """
+      SELECT * FROM subscriptions WHERE account = ? AND group_name IN (?, ?)
+      ORDER BY due IS NULL, original_id DESC LIMIT 1
+      """, [.integer(account), .text(group.description), .text(product.description)]
+    ).map(subscription)
+  }
+
+  static func list(in connection: borrowing Connection, account: Int64) throws -> [StoredSubscription] {
+    try connection.query(
+      "SELECT * FROM subscriptions WHERE account = ? ORDER BY original_id", [.integer(account)]
+    ).map(subscription)
+  }
+
+  /// Those with a step to take, the earliest first; of one account or of all.
+  static func due(
+    in connection: borrowing Connection, at now: Timestamp, account: Int64?, limit: Int
+  ) throws -> [StoredSubscription] {
+    let ofAccount = account == nil ? "" : "AND account = ?"
+    return try connection.query(
+      "SELECT * FROM subscriptions WHERE due <= ? \(ofAccount) ORDER BY due LIMIT ?",
+      [.timestamp(now)] + (account.map { [.integer($0)] } ?? []) + [.integer(limit)]
+    ).map(subscription)
+  }
+
+  private static func subscription(_ row: Row) throws -> StoredSubscription {
+    guard let group = ProductIdentifier(try row.text("group_name")) else {
+      throw StateDirectoryError(.damaged, path: "store.sqlite", message: "a subscription is of no group")
+    }
+    return StoredSubscription(
+      originalID: try row.integer("original_id"), account: try row.integer("account"), group: group,
+      life: try APIJSON.decode(SubscriptionLifecycle.self, from: Array(try row.text("document").utf8)))
+  }
+
+  /// What was sold before there were renewals: the last period of each, which ends with it.
+  static func insertEarlier(in connection: borrowing Connection) throws {
+    let rows = try connection.query(
+      """
+      SELECT original_id, account, product, purchased, max(expires) AS expires FROM transactions
+      WHERE state = 'purchased' AND type = 'auto-renewable-subscription' AND expires IS NOT NULL
+      GROUP BY original_id
+      """)
+    for row in rows {
+      guard let product = ProductIdentifier(try row.text("product")) else { continue }
+      let period = SubscriptionLifecycle.Period(
+        plan: SubscriptionPlan(product: product, period: .month, price: nil),
+        start: try row.timestamp("purchased"), end: try row.timestamp("expires"))
+      try put(
+        StoredSubscription(
+          originalID: try row.integer("original_id"), account: try row.integer("account"), group: product,
+          life: SubscriptionLifecycle(withoutRenewals: period)), in: connection)
+    }
+  }
+}

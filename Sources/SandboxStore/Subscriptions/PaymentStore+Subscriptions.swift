@@ -1,0 +1,129 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+
+extension PaymentStore {
+  /// Makes every renewal that has fallen due, of one account or of all, and refuses the approvals that were waited for too
+  /// long. To be called at the start, before any request, and before an account is asked about.
+  func catchUp(account: Int64? = nil) async throws {
+    let now = clock.now()
+    while try await isBehind(at: now, account: account) {
+      try await database.write(locking: [.everything]) { connection in
+        let calendar = try CalendarTable.current(in: connection)
+        try RenewalRun(now: now, calendar: calendar).run(in: connection, account: account)
+        for transaction in try TransactionTable.unapproved(in: connection, at: now, limit: RenewalRun.batch) {
+          _ = try Self.process(.refused(.notApproved), of: transaction, in: connection)
+        }
+      }
+    }
+  }
+
+  /// Asked first, so that a store with nothing to do writes nothing.
+  private func isBehind(at now: Timestamp, account: Int64?) async throws -> Bool {
+    try await database.read { connection in
+      try !SubscriptionTable.due(in: connection, at: now, account: account, limit: 1).isEmpty
+        || !TransactionTable.unapproved(in: connection, at: now, limit: 1).isEmpty
+    }
+  }
+
+  /// The account's subscriptions, also those that are over, the earliest first.
+  func subscriptions(of account: Account) async throws -> [StoreSubscription] {
+    try await database.read { try SubscriptionTable.list(in: $0, account: account.id) }
+      .map { try $0.published }
+  }
+
+  /// Throws `subscription-unknown`, `state-conflict` for one that is over, `product-unknown` for what is not for sale, and
+  /// `request-malformed` for what is no subscription to the same publication.
+  func change(
+    _ id: String, of account: Account, to change: SubscriptionChange
+  ) async throws -> StoreSubscription {
+    let wanted = try await wantedPlan(change.product, for: account)
+    return try await update(id, of: account.id) { subscription, calendar, _, _ in
+      guard subscription.life.phase != .expired else {
+        throw Problem(.stateConflict, "the subscription is over")
+      }
+      if let wanted {
+        guard subscription.group == wanted.group else {
+          throw Problem(.requestMalformed, "\(wanted.plan.product) is of another publication")
+        }
+        subscription.life.schedule(wanted.plan)
+      }
+      if let autoRenew = change.autoRenew {
+        subscription.life.setAutoRenews(autoRenew, renewals: calendar.renewals)
+      }
+      if change.acceptPrice == true { subscription.life.acceptPriceIncrease() }
+    }
+  }
+
+  private func wantedPlan(
+    _ product: ProductIdentifier?, for account: Account
+  ) async throws -> (group: ProductIdentifier, plan: SubscriptionPlan)? {
+    guard let product else { return nil }
+    let listing = try await catalog.listing(of: product, territory: account.territory, device: nil)
+    guard let listing else { throw Problem(.productUnknown, "\(product) is not for sale") }
+    guard listing.type == .autoRenewableSubscription else {
+      throw Problem(.requestMalformed, "\(product) is no subscription that renews")
+    }
+    return (listing.publication ?? listing.id, SubscriptionPlan(listing))
+  }
+
+  /// Changes one subscription, after every renewal of it that has fallen due. Throws `subscription-unknown`; with an
+  /// account also for those of others.
+  func update(
+    _ id: String, of account: Int64? = nil,
+    _ body:
+      @escaping @Sendable (
+        _ subscription: inout StoredSubscription, _ calendar: StoreCalendar, _ now: Timestamp,
+        _ connection: borrowing Connection
+      ) throws -> Void
+  ) async throws -> StoreSubscription {
+    try await database.write(locking: [.everything]) { [clock] connection in
+      let unknown = Problem(.subscriptionUnknown)
+      guard let number = Int64(id),
+        let owner = try SubscriptionTable.find(in: connection, originalID: number)?.account,
+        account == nil || account == owner
+      else { throw unknown }
+      let now = clock.now()
+      let calendar = try CalendarTable.current(in: connection)
+      try RenewalRun(now: now, calendar: calendar).run(in: connection, account: owner)
+      guard var subscription = try SubscriptionTable.find(in: connection, originalID: number) else {
+        throw unknown
+      }
+      try body(&subscription, calendar, now, connection)
+      try SubscriptionTable.put(subscription, in: connection)
+      return try subscription.published
+    }
+  }
+
+  /// Sets how long a month lasts from now on: periods that run end when they were to end. Throws `request-malformed`.
+  func setTime(_ time: StoreTime) async throws -> StoreTime {
+    guard let calendar = StoreCalendar(month: time.month, renewals: time.renewals) else {
+      throw Problem(
+        .requestMalformed,
+        "month is real, or from 2s to 31 days in s, m or h; renewals is from 0 to 100")
+    }
+    try await catchUp()
+    try await database.write(locking: [.everything]) { try CalendarTable.put(calendar, in: $0) }
+    return time
+  }
+}
+
+extension StoredSubscription {
+  /// What clients see.
+  var published: StoreSubscription {
+    get throws {
+      let state: StoreSubscription.State =
+        switch life.phase {
+        case .active: .active
+        case .retrying: .billingRetry
+        case .expired: .expired
+        }
+      return StoreSubscription(
+        originalId: try StoredTransaction.identifier(originalID), product: life.plan.product, state: state,
+        autoRenew: life.autoRenews, renewalProduct: life.nextPlan?.product, purchaseDate: life.start,
+        expiresDate: life.expires, gracePeriodExpiresDate: life.graceEnd,
+        expirationIntent: life.intent?.rawValue)
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import Commerce
+import CoreTypes
+
+/// How long a month lasts in this store, and with it every period, so that a subscription's course is seen in minutes.
+///
+/// The default and the proportions are those of Apple's sandbox: a month of five minutes, a week of three, a year of
+/// sixty, and six renewals (docs/sandbox-store.md has the table).
+struct StoreCalendar: Hashable, Sendable {
+  /// `real`, or a number with a unit: `5m`.
+  let month: String
+  /// Renewals of one purchase, after which it ends.
+  let renewals: Int
+  /// Nil for the calendar in UTC.
+  private let monthLength: Duration?
+
+  static let standard = StoreCalendar(month: "5m", length: .seconds(300), renewals: 6)
+
+  static let renewalRange = 0...100
+  /// What is shorter is this long.
+  static let shortestPeriod = Duration.milliseconds(500)
+  private static let monthRange = Duration.seconds(2)...Duration.seconds(31 * 86_400)
+
+  /// Nil unless `month` is `real` or from `2s` to 31 days in `s`, `m` or `h`, and `renewals` from 0 to 100.
+  init?(month: String, renewals: Int) {
+    guard Self.renewalRange.contains(renewals) else { return nil }
+    if month == "real" {
+      self.init(month: month, length: nil, renewals: renewals)
+      return
+    }
+    let digits = month.dropLast()
+    guard let unit = month.last.flatMap({ Self.units[$0] }), (1...7).contains(digits.utf8.count),
+      digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int64(digits),
+      Self.monthRange.contains(.seconds(count * unit))
+    else { return nil }
+    self.init(month: month, length: .seconds(count * unit), renewals: renewals)
+  }
+
+  private init(month: String, length: Duration?, renewals: Int) {
+    self.month = month
+    monthLength = length
+    self.renewals = renewals
+  }
+
+  private static let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600]
+
+  /// The end of a period that begins at `start`. Nil after the year 9999.
+  func end(of period: BillingPeriod, from start: Timestamp) -> Timestamp? {
+    guard let length = length(of: period) else { return start.adding(period) }
+    return start + length
+  }
+
+  /// The end of the grace period that begins where a paid period ends: 6 days after a week, 16 after anything longer.
+  func graceEnd(after period: BillingPeriod, from start: Timestamp) -> Timestamp {
+    guard let monthLength else { return start + .seconds((period.isShort ? 6 : 16) * 86_400) }
+    guard period.isShort else { return start + max(monthLength / 2, Self.shortestPeriod) }
+    // Six days of the week, in whole seconds.
+    let seconds = (Self.week(of: monthLength) * 6 / 7 + .milliseconds(500)).components.seconds
+    return start + max(.seconds(seconds), Self.shortestPeriod)
+  }
+
+  /// The end of the attempts to collect a payment: 60 days.
+  func retryEnd(from start: Timestamp) -> Timestamp {
+    start + (monthLength.map { $0 * 2 } ?? .seconds(60 * 86_400))
+  }
+
+  private func length(of period: BillingPeriod) -> Duration? {
+    guard let monthLength else { return nil }
+    let unit: Duration
+    switch period.unit {
+    case .day: unit = Self.week(of: monthLength) / 7
+    case .week: unit = Self.week(of: monthLength)
+    case .month: unit = monthLength
+    case .year: unit = monthLength * 12
+    }
+    let milliseconds = (unit * period.count).components
+    // Dates are whole milliseconds.
+    let length = Duration.milliseconds(
+      milliseconds.seconds * 1000 + milliseconds.attoseconds / 1_000_000_000_000_000)
+    return max(length, Self.shortestPeriod)
+  }
+
+  /// The columns of the table, and three fifths of a month for what it does not have.
+  private static func week(of month: Duration) -> Duration {
+    weeks[month] ?? month * 3 / 5
+  }
+
+  private static let weeks: [Duration: Duration] = [
+    .seconds(30): .seconds(10), .seconds(180): .seconds(180), .seconds(900): .seconds(300),
+    .seconds(1800): .seconds(600), .seconds(3600): .seconds(900),
+  ]
+}
+
+extension BillingPeriod {
+  /// Less than a month: the grace after it is that of a week.
+  fileprivate var isShort: Bool { unit == .day || unit == .week }
+}

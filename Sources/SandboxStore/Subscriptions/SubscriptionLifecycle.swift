@@ -1,0 +1,227 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+
+/// What a subscription costs and how long one payment lasts.
+struct SubscriptionPlan: Hashable, Sendable, Codable {
+  var product: ProductIdentifier
+  var period: BillingPeriod
+  /// Nil for a free one.
+  var price: Price?
+
+  init(product: ProductIdentifier, period: BillingPeriod, price: Price?) {
+    self.product = product
+    self.period = period
+    self.price = price
+  }
+
+  /// What the catalog lists; a month where it says no period.
+  init(_ listing: ProductListing) {
+    self.init(
+      product: listing.id, period: listing.period ?? .month,
+      price: listing.price.flatMap { Price(amount: $0.amount, currency: $0.currency) })
+  }
+
+  /// When a change from this plan to another of its group takes effect: what costs more for the same time, and what costs the
+  /// same for it, at once; what costs less, and what lasts another time, with the next renewal.
+  func isLeftAtOnce(for other: SubscriptionPlan) -> Bool {
+    period == other.period && !other.price.isLess(than: price)
+  }
+}
+
+extension Price? {
+  /// By the amount: both are of one territory, and so of one currency.
+  fileprivate func isLess(than other: Price?) -> Bool {
+    thousandths < other.thousandths
+  }
+
+  private var thousandths: Int64 {
+    guard let self else { return 0 }
+    let parts = self.amount.split(separator: ".")
+    let decimals = (parts.count > 1 ? "\(parts[1])000" : "000").prefix(3)
+    return Int64("\(parts[0])\(decimals)", radix: 10) ?? 0
+  }
+}
+
+/// The course of one subscription: a pure value that says when it is due and what becomes of it then.
+///
+/// It is active until the end of what was paid for, and is then renewed, ends, or, when the payment fails, is tried
+/// again for a while. ``PaymentStore`` persists it with the transaction that a step brings:
+///
+/// ```swift
+/// while let due = life.due, due <= now {
+///   if case .renewed(let period) = life.advance(by: calendar) { … }
+/// }
+/// ```
+struct SubscriptionLifecycle: Hashable, Sendable, Codable {
+  enum Phase: String, Hashable, Sendable, Codable {
+    case active
+    /// The payment failed, and is tried again.
+    case retrying
+    case expired
+  }
+
+  /// Why it ended, as `expiration_intent` has it.
+  enum ExpirationIntent: Int, Hashable, Sendable, Codable {
+    case cancelled = 1
+    case billing = 2
+    case priceIncrease = 3
+  }
+
+  /// A price that a later renewal is to have.
+  struct PriceIncrease: Hashable, Sendable, Codable {
+    var price: Price
+    /// Whether the customer must say yes.
+    var needsConsent: Bool
+    var isAccepted: Bool
+  }
+
+  /// One payment's time.
+  struct Period: Hashable, Sendable {
+    var plan: SubscriptionPlan
+    var start: Timestamp
+    var end: Timestamp
+  }
+
+  enum Step: Hashable, Sendable {
+    case renewed(Period)
+    /// There is a new state, and no transaction.
+    case changed
+  }
+
+  private(set) var phase: Phase
+  private(set) var plan: SubscriptionPlan
+  /// What the next renewal is for, where it is for something else.
+  private(set) var nextPlan: SubscriptionPlan?
+  private(set) var autoRenews: Bool
+  private(set) var start: Timestamp
+  private(set) var expires: Timestamp
+  private(set) var renewalsLeft: Int
+  private(set) var graceEnd: Timestamp?
+  private(set) var retryEnd: Timestamp?
+  private(set) var intent: ExpirationIntent?
+  private(set) var failsRenewals = false
+  private(set) var increase: PriceIncrease?
+
+  /// Begins with a first payment.
+  init(_ period: Period, renewals: Int) {
+    phase = .active
+    plan = period.plan
+    autoRenews = true
+    start = period.start
+    expires = period.end
+    renewalsLeft = renewals
+  }
+
+  /// One that was sold before there were renewals: it ends with its period.
+  init(withoutRenewals period: Period) {
+    self.init(period, renewals: 0)
+    autoRenews = false
+  }
+
+  /// When ``advance(by:)`` has something to do. Nil once it is over.
+  var due: Timestamp? {
+    switch phase {
+    case .active: expires
+    case .retrying: retryEnd
+    case .expired: nil
+    }
+  }
+
+  /// Whether it is paid for.
+  var isRunning: Bool { phase == .active }
+
+  /// Takes the step that is due at ``due``, dated by it.
+  mutating func advance(by calendar: StoreCalendar) -> Step {
+    switch phase {
+    case .expired: return .changed
+    case .retrying:
+      end(.billing)
+      return .changed
+    case .active:
+      guard autoRenews, renewalsLeft > 0 else {
+        end(.cancelled)
+        return .changed
+      }
+      if let increase, increase.needsConsent, !increase.isAccepted {
+        end(.priceIncrease)
+        return .changed
+      }
+      if failsRenewals {
+        phase = .retrying
+        graceEnd = calendar.graceEnd(after: plan.period, from: expires)
+        retryEnd = calendar.retryEnd(from: expires)
+        return .changed
+      }
+      return renew(at: expires, by: calendar)
+    }
+  }
+
+  /// The payment succeeds at `now`: within the grace it pays for the time since the end, after it for the time from now. Nil
+  /// when nothing is tried.
+  mutating func recover(at now: Timestamp, by calendar: StoreCalendar) -> Step? {
+    failsRenewals = false
+    guard phase == .retrying, let graceEnd else { return nil }
+    phase = .active
+    let isInGrace = now < graceEnd
+    self.graceEnd = nil
+    retryEnd = nil
+    return renew(at: isInGrace ? expires : now, by: calendar)
+  }
+
+  /// A payment of its own begins a period: of another plan, or after a lapse. What is left of the old one is given up.
+  mutating func begin(_ period: Period, renewals: Int) {
+    self = SubscriptionLifecycle(period, renewals: renewals)
+  }
+
+  /// What the next renewal is for.
+  mutating func schedule(_ plan: SubscriptionPlan) {
+    nextPlan = plan.product == self.plan.product ? nil : plan
+    autoRenews = true
+  }
+
+  /// Who switches it on again gets as many renewals as a new purchase, once they are used up.
+  mutating func setAutoRenews(_ value: Bool, renewals: Int) {
+    if value && renewalsLeft == 0 { renewalsLeft = renewals }
+    autoRenews = value
+  }
+
+  mutating func failRenewals() { failsRenewals = true }
+
+  mutating func raisePrice(to price: Price, needsConsent: Bool) {
+    increase = PriceIncrease(price: price, needsConsent: needsConsent, isAccepted: false)
+  }
+
+  mutating func acceptPriceIncrease() { increase?.isAccepted = true }
+
+  /// The customer's will, and at once.
+  mutating func expire(at now: Timestamp) {
+    guard phase != .expired else { return }
+    expires = max(start, min(expires, now))
+    end(.cancelled)
+  }
+
+  private mutating func renew(at date: Timestamp, by calendar: StoreCalendar) -> Step {
+    // The new price is the plan's, and another plan has its own.
+    if let increase { plan.price = increase.price }
+    if let nextPlan { plan = nextPlan }
+    increase = nil
+    nextPlan = nil
+    guard let end = calendar.end(of: plan.period, from: date) else {
+      self.end(.cancelled)
+      return .changed
+    }
+    start = date
+    expires = end
+    renewalsLeft = max(0, renewalsLeft - 1)
+    return .renewed(Period(plan: plan, start: date, end: end))
+  }
+
+  private mutating func end(_ intent: ExpirationIntent) {
+    phase = .expired
+    self.intent = intent
+    autoRenews = false
+    graceEnd = nil
+    retryEnd = nil
+  }
+}
