@@ -119,8 +119,7 @@ enum BackupCommands {
       }
       return digest
     }
-    _ = try directory.generation(nil)
-    let repair = PackageRepair(state: state, directory: directory, rate: try rate(arguments))
+    let repair = try repair(state, from: directory, rate: try rate(arguments))
     var report = RestoreReport()
     for digest in digests {
       if try repair.repair(digest) {
@@ -139,9 +138,7 @@ enum BackupCommands {
     let rate = try rate(arguments)
     var check = StateCheck(state: state, rate: rate)
     if let path = arguments.value("repair-from") {
-      let directory = BackupDirectory(path)
-      _ = try directory.generation(nil)
-      check.repair = PackageRepair(state: state, directory: directory, rate: rate)
+      check.repair = try repair(state, from: BackupDirectory(path), rate: rate)
     }
     let report = try check.run()
     if arguments.isSet("json") {
@@ -156,6 +153,14 @@ enum BackupCommands {
       print("\(left) faulty, \(report.packages) packages read, \(report.unreferenced.count) without a record")
     }
     return report.isWhole ? .done : .integrity
+  }
+
+  /// Throws where the directory has no generation.
+  private static func repair(
+    _ state: String, from directory: BackupDirectory, rate: ReadingRate
+  ) throws -> PackageRepair {
+    _ = try directory.generation(nil)
+    return PackageRepair(state: state, directory: directory, rate: rate)
   }
 
   private static func warn(of manifest: BackupManifest) -> ExitCode {

@@ -43,6 +43,8 @@ actor PeerProbes {
       return
     }
     if let lastEnd, clock.now() - lastEnd < Self.shortestInterval { return }
+    // A task of its own, since others wait for its end as well, which they could not for a child of this one. It ends with the
+    // caller that began it.
     let probe = Task { await self.askBoth() }
     running = probe
     await withTaskCancellationHandler {

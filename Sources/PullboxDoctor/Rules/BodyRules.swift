@@ -8,7 +8,8 @@ enum BodyRules {
   static func findings(_ seen: ServerObservations) -> [Finding] {
     [
       head(seen), body(seen), coding(seen), buffering(seen), pause(seen), file(seen),
-      long(.longBody, "body-beyond-2gib", seen), long(.slowBody, "slow-body", seen),
+      long(seen, probe: .longBody, check: "body-beyond-2gib"),
+      long(seen, probe: .slowBody, check: "slow-body"),
     ].compactMap { $0 }
   }
 
@@ -122,7 +123,7 @@ enum BodyRules {
     return Finding("file", .ok, "\(sender) sends from the disk what was asked for")
   }
 
-  private static func long(_ probe: ServerProbe, _ check: String, _ seen: ServerObservations) -> Finding? {
+  private static func long(_ seen: ServerObservations, probe: ServerProbe, check: String) -> Finding? {
     guard let answer = seen[probe] else { return nil }
     guard answer.status == 200 else { return Finding(check, .undetermined, answer.outcome) }
     let whole = probe == .slowBody ? seen.slowLength : probe.completeLength

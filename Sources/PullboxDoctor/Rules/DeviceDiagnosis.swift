@@ -26,15 +26,16 @@ public enum DeviceDiagnosis {
     case .status(let status):
       return [
         Finding("agent", .ok, "runs since \(status.started) as \(status.device)"),
-        peer(status.server, "agent-server", "the delivery server", cause: .serverUnreachableForAgent),
-        peer(status.store, "agent-store", "the payment store", cause: .storeUnreachableForAgent),
+        peer(
+          status.server, check: "agent-server", name: "the delivery server", cause: .serverUnreachableForAgent
+        ),
+        peer(status.store, check: "agent-store", name: "the payment store", cause: .storeUnreachableForAgent),
         library(status, mayRead: seen.mayReadLibrary), space(status), quota(status), downloads(status),
       ].compactMap { $0 }
     }
   }
 
-  private static func peer(_ peer: AgentStatus.Peer, _ check: String, _ name: String, cause: Cause) -> Finding
-  {
+  private static func peer(_ peer: AgentStatus.Peer, check: String, name: String, cause: Cause) -> Finding {
     switch peer.reachable {
     case true: Finding(check, .ok, "\(name) at \(peer.url) answered the agent")
     case false:

@@ -6,9 +6,11 @@ import PullboxAPI
 enum RangeRules {
   static func findings(_ seen: ServerObservations) -> [Finding] {
     [
-      range(seen), part(.openRange, "open-range", seen), part(.suffixRange, "suffix-range", seen),
+      range(seen), part(seen, probe: .openRange, check: "open-range"),
+      part(seen, probe: .suffixRange, check: "suffix-range"),
       unsatisfiable(seen), sameValidator(seen), otherValidator(seen), longHead(seen),
-      beyond(.rangeBeyond2GiB, "beyond-2gib", seen), beyond(.rangeBeyond4GiB, "beyond-4gib", seen),
+      beyond(seen, probe: .rangeBeyond2GiB, check: "beyond-2gib"),
+      beyond(seen, probe: .rangeBeyond4GiB, check: "beyond-4gib"),
     ].compactMap { $0 }
   }
 
@@ -26,21 +28,19 @@ enum RangeRules {
         "range", .failure, "the whole is sent instead of a range (200)",
         cause: seen.isCached ? .fetchedWhole : seen.arrived("range") ? .rangeUndone : .rangeDropped)
     }
-    return wrong(answer, .range, "range", seen)
+    return wrong(answer, check: "range")
   }
 
-  private static func part(_ probe: ServerProbe, _ check: String, _ seen: ServerObservations) -> Finding? {
+  private static func part(_ seen: ServerObservations, probe: ServerProbe, check: String) -> Finding? {
     guard let answer = seen[probe] else { return nil }
     guard !seen.isRangeRight(probe) else {
       return Finding(check, .ok, "206 with the bytes that were asked for")
     }
-    return wrong(answer, probe, check, seen)
+    return wrong(answer, check: check)
   }
 
   /// What is the matter with an answer that is not the range asked for.
-  private static func wrong(
-    _ answer: ProbeAnswer, _ probe: ServerProbe, _ check: String, _ seen: ServerObservations
-  ) -> Finding {
+  private static func wrong(_ answer: ProbeAnswer, check: String) -> Finding {
     guard answer.status == 206 else {
       let isUndetermined = answer.status == nil || answer.isPassingRefusal
       return Finding(
@@ -77,7 +77,7 @@ enum RangeRules {
   private static func sameValidator(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.ifRange] else { return nil }
     if seen.isRangeRight(.ifRange) { return Finding("if-range", .ok, "206 for what is still the same") }
-    guard answer.status == 200 else { return wrong(answer, .ifRange, "if-range", seen) }
+    guard answer.status == 200 else { return wrong(answer, check: "if-range") }
     return Finding(
       "if-range", .failure, "the whole is sent although the entity tag is the server's",
       cause: .entityTagChanged)
@@ -108,7 +108,7 @@ enum RangeRules {
       cause: .offsetsWrapped)
   }
 
-  private static func beyond(_ probe: ServerProbe, _ check: String, _ seen: ServerObservations) -> Finding? {
+  private static func beyond(_ seen: ServerObservations, probe: ServerProbe, check: String) -> Finding? {
     guard let answer = seen[probe] else { return nil }
     if seen.isRangeRight(probe) { return Finding(check, .ok, "206 with the bytes that were asked for") }
     guard answer.status != nil, !answer.isPassingRefusal else {
