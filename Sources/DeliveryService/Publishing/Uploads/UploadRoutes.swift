@@ -50,11 +50,11 @@ struct UploadRoutes: Sendable {
     if method == .options { return options() }
     guard let id else {
       if method != .post { return try await list(request, authorization: authorization) }
-      return try Self.isForTus(request, method)
+      return try Self.isForTus(request, method, authorization: authorization)
         ? try await tus.create(request, authorization: authorization)
         : try await resumable.create(request, authorization: authorization)
     }
-    return try Self.isForTus(request, method)
+    return try Self.isForTus(request, method, authorization: authorization)
       ? try await tus.respond(to: request, as: method, upload: id, authorization: authorization)
       : try await resumable.respond(to: request, as: method, upload: id, authorization: authorization)
   }
@@ -71,10 +71,14 @@ struct UploadRoutes: Sendable {
 
   /// `Tus-Resumable` is in every request of tus. Without it, the draft's own fields tell; a question or a
   /// cancellation that has neither could only be the draft's, once it is out of its experimental phase. Throws
-  /// `request-malformed` for one that has the fields of both: what it says in one of them would not count.
-  private static func isForTus(_ request: HTTPRequest, _ method: HTTPMethod) throws(Problem) -> Bool {
+  /// `request-malformed` for one that has the fields of both: what it says in one of them would not count. It has no
+  /// protocol that would ask for the key: that is asked for here, before anything is said of its fields.
+  private static func isForTus(
+    _ request: HTTPRequest, _ method: HTTPMethod, authorization: Authorization
+  ) throws(Problem) -> Bool {
     if request.headers.contains("Tus-Resumable") {
       guard !request.headers.contains("Upload-Complete") else {
+        _ = try authorization.authorize(for: .publish)
         throw Problem(.requestMalformed, "Tus-Resumable and Upload-Complete are of two protocols")
       }
       return true
