@@ -90,6 +90,27 @@ struct DeliveryRecorderTests {
     try await database.read { try DeliveredBytesTable.bytes(of: grant.number, in: $0).rawValue }
   }
 
+  @Test(
+    "a completion that was prepared before more was owed is prepared again, and finishes nothing too early")
+  func owedMeanwhile() async throws {
+    let grant = try await grant("a")
+    meter(of: grant).didSend(1000)
+    try await recorder.record()
+    let basis = try await grants.completionBasis(of: grant.id)
+    let debt = ObligationTable.Debt(grant)
+    try await database.write(locking: [.transaction(grant.transaction, grant.store)]) {
+      try ObligationTable.add([grant.product], to: debt, in: $0)
+    }
+    let credential = GrantCredential(evidence: .nothing, method: "POST", path: "")
+    let report = try report(grant)
+    #expect(try await grants.complete(basis, with: report, for: credential) == nil)
+    #expect(try await grants.find(grant.id).machine.state == .granted)
+    let again = try await grants.completionBasis(of: grant.id)
+    #expect(again.owed == [grant.product])
+    #expect(try await grants.complete(again, with: report, for: credential) != nil)
+    #expect(try await grants.find(grant.id).machine.state == .completed)
+  }
+
   @Test("what was sent is known before it is written down, and written down once")
   func recorded() async throws {
     let grant = try await grant("a")

@@ -13,4 +13,15 @@ extension GrantStore {
       try #require(try Self.grants(on: [basis], to: device, at: now, in: connection).first).get()
     }
   }
+
+  /// On what is known of the grant now.
+  func complete(
+    _ id: GrantIdentifier, with completion: ReceivedCompletion, for credential: GrantCredential,
+    counting unrecorded: DeliveryRecorder.Unrecorded = DeliveryRecorder.Unrecorded(),
+    lease: OutboxLease? = nil
+  ) async throws -> CompletionOutcome? {
+    try await complete(
+      try await completionBasis(of: id), with: completion, for: credential, counting: unrecorded, lease: lease
+    )
+  }
 }

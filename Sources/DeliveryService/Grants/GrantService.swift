@@ -89,12 +89,14 @@ struct GrantService: Sendable {
   func complete(
     _ id: GrantIdentifier, with completion: ReceivedCompletion, credential: GrantCredential
   ) async throws -> CompletionResponse {
-    let grant = try await grantStore.find(id)
-    let completion = try completion.checked(with: grant.publicKey)
+    var basis = try await grantStore.completionBasis(of: id)
+    let completion = try completion.checked(with: basis.grant.publicKey)
     // What was sent a moment ago counts.
-    let outcome = try await recorder.recording(of: grant.digest, to: grant.device) {
-      try await grantStore.complete(
-        id, with: completion, for: credential, counting: $0, lease: outbox.lease())
+    let outcome = try await recorder.recording(of: basis.grant.digest, to: basis.grant.device) { unrecorded in
+      let outcome = try await grantStore.complete(
+        basis, with: completion, for: credential, counting: unrecorded, lease: outbox.lease())
+      if outcome == nil { basis = try await grantStore.completionBasis(of: id) }
+      return outcome
     }
     guard let entry = outcome.outbox else {
       if outcome.isWaiting { outbox.wake() }

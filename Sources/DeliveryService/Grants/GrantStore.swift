@@ -160,6 +160,27 @@ struct GrantStore: Sendable {
     return grant
   }
 
+  /// What is to be known of a grant before its completion is decided.
+  struct CompletionBasis: Sendable {
+    var grant: GrantRecord
+    /// Every product that the transaction was to bring to the device.
+    var owed: Set<ProductIdentifier>
+
+    /// The grants and debts of the transaction, and what is offered of the products: whether one is still owed.
+    fileprivate var locks: [DatabaseLock] {
+      [.transaction(grant.transaction, grant.store)] + owed.union([grant.product]).map(DatabaseLock.product)
+    }
+  }
+
+  /// Throws `grant-unknown`.
+  func completionBasis(of id: GrantIdentifier) async throws -> CompletionBasis {
+    try await database.read { connection in
+      let grant = try Self.find(id, in: connection)
+      return CompletionBasis(
+        grant: grant, owed: try ObligationTable.products(owedBy: ObligationTable.Debt(grant), in: connection))
+    }
+  }
+
   /// What a completion led to.
   struct CompletionOutcome: Sendable {
     var grant: GrantRecord
@@ -175,18 +196,21 @@ struct GrantStore: Sendable {
   /// nothing is owed any more. A signed report is its own proof; a plain one needs the grant's secret. `unrecorded` is
   /// written down with it, and `lease` claims the call to the store. Nil where it depends on what others are recording:
   /// whether the table has their bytes already cannot be told from within a write, and is to be asked again after their
-  /// writes; then only `unrecorded` was written down. Throws `completion-mismatch` with the missing step, or
+  /// writes, with the basis as it is then; then only `unrecorded` was written down. The same where more is owed than `basis`
+  /// knew. Throws `completion-mismatch` with the missing step, or
   /// what ``GrantCredential/checkSecret(for:)`` throws; then nothing was written down.
   func complete(
-    _ id: GrantIdentifier, with completion: ReceivedCompletion, for credential: GrantCredential,
+    _ basis: CompletionBasis, with completion: ReceivedCompletion, for credential: GrantCredential,
     counting unrecorded: DeliveryRecorder.Unrecorded = DeliveryRecorder.Unrecorded(),
     lease: OutboxLease? = nil
   ) async throws -> CompletionOutcome? {
     let now = clock.now()
-    return try await database.write(locking: [.everything]) { connection in
-      var grant = try Self.find(id, in: connection)
+    return try await database.write(locking: basis.locks) { connection in
+      var grant = try Self.find(basis.grant.id, in: connection)
       if case .plain = completion { try credential.checkSecret(for: grant) }
       try unrecorded.write(in: connection)
+      let owed = try ObligationTable.products(owedBy: ObligationTable.Debt(grant), in: connection)
+      guard owed.isSubset(of: basis.owed) else { return nil }
       var check = CompletionCheck(
         grant: grant,
         delivered: try DeliveredBytesTable.bytes(of: grant.digest, to: grant.device, in: connection))
