@@ -22,6 +22,15 @@ extension FileSystem {
     let bytes = try read("/proc/sys/kernel/random/boot_id", upTo: .kibibytes(1))
     return String(decoding: bytes.filter { $0 != 0x0A }, as: UTF8.self)
   }
+
+  /// What this machine is called (uname(2), `nodename`): at most 64 bytes.
+  public static func hostName() throws(SystemError) -> String {
+    var names = utsname()
+    try SystemCall.run("uname") { unsafe uname(&names) }
+    return unsafe withUnsafeBytes(of: &names.nodename) { bytes in
+      unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    }
+  }
 }
 
 /// The room of a file system.

@@ -42,14 +42,16 @@ struct ConfigurationInspectionTests {
       "--rate-class", "{number: 1, products: [], limits: {bodiesPerGrant: 0}}",
       "--requests-in-progress", "0", "--body-memory", "1", "--admission-class", "{class: 'none'}",
       "--trusted-proxy", "x", "--unlimited-address", "y", "--accel-redirect-prefix", "",
-      "--ticket-lifetime", "0s", "--cors-origin", "HTTP://X", "--store-calls", "0", "--idle-deadline", "0",
+      "--ticket-lifetime", "0s", "--cors-origin", "HTTP://X", "--store-calls", "0", "--node", "a b",
+      "--idle-deadline", "0",
       "--head-deadline", "0", "--public-url", "x", "--store-url", "y", "--log-level", "loud",
     ])
     #expect(
       Set(report.faults.map(\.subject)) == [
         "listen.0", "listen.2", "management.listen.0", "limits", "rateClasses.0", "rateClasses.1",
         "requestsInProgress", "bodyMemory", "admissionClasses.0", "trustedProxies.0", "unlimitedAddresses.0",
-        "accelRedirectPrefix", "ticketLifetime", "cors.origins", "storeCalls", "idleDeadline", "headDeadline",
+        "accelRedirectPrefix", "ticketLifetime", "cors.origins", "storeCalls", "node", "idleDeadline",
+        "headDeadline",
         "publicURL", "store.url", "logLevel",
       ])
   }

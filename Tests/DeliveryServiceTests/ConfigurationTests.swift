@@ -1,5 +1,6 @@
 import PullboxAPI
 import ServiceRuntime
+import SystemCalls
 import Testing
 
 @testable import DeliveryService
@@ -25,6 +26,17 @@ struct ConfigurationTests {
     }
     for option in DeliveryConfiguration.command.options where option.key != nil {
       #expect(option.environment?.hasPrefix("PULLBOX_") == true, "\(option.name)")
+    }
+  }
+
+  @Test("a node is called what the host is, or as it is told to be")
+  func node() throws {
+    #expect(try load([]).nodeName() == FileSystem.hostName())
+    #expect(try load(["--node", "shelf-1"]).outboxOptions().node == "shelf-1")
+    for name in ["a b", "a\n", "ä", String(repeating: "n", count: 256)] {
+      let configuration = try load(["--node", name])
+      #expect(
+        try #require(throws: ConfigurationError.self) { try configuration.nodeName() }.subject == "node")
     }
   }
 

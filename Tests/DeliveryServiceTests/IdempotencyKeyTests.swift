@@ -155,7 +155,8 @@ struct IdempotencyKeyTests {
     let file = try StateFile()
     let database = try file.open()
     let answers = IdempotentAnswers(
-      database: database, clock: ManualWallClock(ServerHarness.start), log: Log(level: .error))
+      database: database, clock: ManualWallClock(ServerHarness.start), process: "a",
+      log: Log(level: .error))
     let request = try HTTPRequest(
       method: .post, rawTarget: "/a", headers: ["Idempotency-Key": "k"], body: RequestBody([1]))
     let response = try await answers.answer(request, by: "ada") { _ in
@@ -177,26 +178,65 @@ struct IdempotencyKeyTests {
     #expect(again.headers["Location"] == "/a/1")
   }
 
+  @Test(
+    "while one process makes the step, another on the same database does not, until the first must have died")
+  func processes() async throws {
+    let file = try StateFile()
+    let database = try file.open()
+    let clock = ManualWallClock(ServerHarness.start)
+    let log = Log(level: .error)
+    let first = IdempotentAnswers(database: database, clock: clock, process: "a", log: log)
+    let second = IdempotentAnswers(database: database, clock: clock, process: "b", log: log)
+    let request = try HTTPRequest(method: .post, rawTarget: "/a", headers: ["Idempotency-Key": "k"])
+    _ = try await first.answer(request, by: "ada") { _ in
+      clock.advance(by: IdempotentAnswers.longestStep - .milliseconds(1))
+      let problem = try await #require(throws: Problem.self) {
+        _ = try await second.answer(request, by: "ada") { _ in HTTPResponse(status: .ok) }
+      }
+      #expect(problem.code == .idempotencyKeyInUse)
+      clock.advance(by: .milliseconds(1))
+      _ = try await second.answer(request, by: "ada") { _ in HTTPResponse(status: .created) }
+      return HTTPResponse(status: .noContent)
+    }
+    // A refusal lets go of the key at once.
+    let another = try HTTPRequest(method: .post, rawTarget: "/a", headers: ["Idempotency-Key": "l"])
+    await #expect(throws: Problem.self) {
+      _ = try await first.answer(another, by: "ada") { _ in throw Problem(.stateConflict) }
+    }
+    let answer = try await second.answer(another, by: "ada") { _ in HTTPResponse(status: .created) }
+    #expect(answer.status == .created)
+    let claims = try await database.read { try $0.query("SELECT name FROM leases") }
+    #expect(claims.isEmpty)
+  }
+
   @Test("the answer to a request that is cancelled after its step is kept")
   func cancelled() async throws {
     let file = try StateFile()
     let database = try file.open()
     let answers = IdempotentAnswers(
-      database: database, clock: ManualWallClock(ServerHarness.start), log: Log(level: .error))
+      database: database, clock: ManualWallClock(ServerHarness.start), process: "a",
+      log: Log(level: .error))
     let request = try HTTPRequest(method: .post, rawTarget: "/a", headers: ["Idempotency-Key": "k"])
     let steps = Locked(0)
     let step: @Sendable () -> HTTPResponse = {
       steps.withLock { $0 += 1 }
       return HTTPResponse(status: .noContent)
     }
-    let first = Locked<Task<HTTPResponse, any Error>?>(nil)
+    let (begun, go) = (AsyncStream.makeStream(of: Void.self), AsyncStream.makeStream(of: Void.self))
+    let task = Task {
+      try await answers.answer(request, by: "ada") { _ in
+        begun.continuation.finish()
+        for await _ in go.stream {}
+        return step()
+      }
+    }
+    for await _ in begun.stream {}
     try await database.holdingWrites {
-      let task = Task { try await answers.answer(request, by: "ada") { _ in step() } }
-      first.withLock { $0 = task }
+      go.continuation.finish()
       while database.waiting.writes == 0 { await Task.yield() }
       task.cancel()
     }
-    _ = await first.withLock { $0 }?.result
+    _ = await task.result
     let again = try await answers.answer(request, by: "ada") { _ in step() }
     #expect(again.headers["Idempotency-Replayed"] == "true")
     #expect(steps.withLock { $0 } == 1)
@@ -210,13 +250,23 @@ struct IdempotencyKeyTests {
     let database = try file.open(options: options)
     let lines = Locked<[[UInt8]]>([])
     let answers = IdempotentAnswers(
-      database: database, clock: ManualWallClock(ServerHarness.start),
+      database: database, clock: ManualWallClock(ServerHarness.start), process: "a",
       log: Log(level: .error, output: { line in lines.withLock { $0.append(line) } }))
     let request = try HTTPRequest(method: .post, rawTarget: "/a", headers: ["Idempotency-Key": "k"])
+    let (begun, go) = (AsyncStream.makeStream(of: Void.self), AsyncStream.makeStream(of: Void.self))
+    let task = Task {
+      try await answers.answer(request, by: "ada") { _ in
+        begun.continuation.finish()
+        for await _ in go.stream {}
+        return HTTPResponse(status: .noContent)
+      }
+    }
+    for await _ in begun.stream {}
     try await database.holdingWrites {
       let other = Task { try await database.write(locking: [], waiting: .unlimited) { _ in } }
       while database.waiting.writes == 0 { await Task.yield() }
-      let response = try await answers.answer(request, by: "ada") { _ in HTTPResponse(status: .noContent) }
+      go.continuation.finish()
+      let response = try await task.value
       #expect(response.status == .noContent)
       other.cancel()
     }
@@ -228,7 +278,8 @@ struct IdempotencyKeyTests {
     let file = try StateFile()
     let database = try file.open()
     let clock = ManualWallClock(ServerHarness.start)
-    let answers = IdempotentAnswers(database: database, clock: clock, log: Log(level: .error))
+    let answers = IdempotentAnswers(
+      database: database, clock: clock, process: "a", log: Log(level: .error))
     try await database.write(locking: [.everything]) { connection in
       try connection.execute(
         """

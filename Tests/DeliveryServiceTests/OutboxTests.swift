@@ -38,6 +38,27 @@ struct OutboxTests {
     }
   }
 
+  @Test("a call, and the work of one process alone, are claimed in the node's name")
+  func node() async throws {
+    try await ServerHarness.run(options: Self.impatient + ["--node", "shelf-1"]) { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      _ = try await server.fetch(grant)
+      server.store.state.withLock { $0.holdsAnswers = true }
+      _ = try await server.complete(grant)
+      let claims = try await server.server.components.infrastructure.database.read { connection in
+        try connection.query("SELECT leased_by FROM outbox").map { try $0.text("leased_by") }
+      }
+      #expect(claims == ["shelf-1"])
+      server.store.releaseAnswers()
+      let holders = try await server.server.components.infrastructure.database.read { connection in
+        try connection.query("SELECT DISTINCT holder FROM leases").map { try $0.text("holder") }
+      }
+      #expect(!holders.isEmpty)
+      for holder in holders { #expect(holder.hasPrefix("shelf-1 ")) }
+    }
+  }
+
   @Test("a shutdown during the call leaves it due, and the next start makes it")
   func shutdown() async throws {
     let directory = try TemporaryDirectory()

@@ -26,6 +26,7 @@ struct RestartSettingTests {
     Change("tls.key") { $0.tls?.key = "/another" },
     Change("management.listen") { $0.management = .init(listen: ["127.0.0.1:9"]) },
     Change("state") { $0.state = "/elsewhere" },
+    Change("node") { $0.node = "another" },
     Change("store.name") { $0.store.name = "another" },
     Change("store.url") { $0.store.url = "http://127.0.0.1:9" },
     Change("store.credential") { $0.store.credential = Redacted("another-key-of-the-operator") },

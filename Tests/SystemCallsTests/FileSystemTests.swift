@@ -122,6 +122,11 @@ import Testing
     #expect(try FileSystem.bootIdentifier() == identifier)
   }
 
+  @Test("the host's name is the kernel's") func hostName() throws {
+    let name = try FileSystem.read("/proc/sys/kernel/hostname", upTo: .kibibytes(1)).filter { $0 != 0x0A }
+    #expect(try Array(FileSystem.hostName().utf8) == name)
+  }
+
   @Test("free space is known, and the file system can be synced") func space() throws {
     #expect(try FileSystem.freeSpace(at: directory.path) > .mebibytes(1))
     try SystemFileOperations().synchronizeFileSystem(of: FileDescriptor.open(directory.path, .readOnly))

@@ -5,7 +5,6 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import ServiceRuntime
-import Synchronization
 
 /// Answers a request that comes again with the same `Idempotency-Key` as it was answered first, and does nothing then: for
 /// steps of operators whose repetition, after a step of another operator, would do them again.
@@ -15,6 +14,9 @@ import Synchronization
 /// step does not end that write. Where it fails all the same, or the process dies between the two, there is no answer, and the
 /// repetition is a request like the first.
 ///
+/// A request claims its key in a row before its step, so that no other process makes the step beside it. The claim is let go
+/// with the answer; that of a process that died, or that could not write, ends by itself after ``longestStep``.
+///
 ///     let (response, _) = try await answers.answer(request, by: actor, fingerprint: fingerprint) { try await step() }
 final class IdempotentAnswers: Sendable {
   static let lifetime: Duration = .seconds(24 * 3600)
@@ -22,16 +24,20 @@ final class IdempotentAnswers: Sendable {
   static let maximumAnswers = 10_000
   /// Bytes of an answer that is kept; a longer one is not.
   static let maximumAnswerLength = 65_536
+  /// For how long a key is claimed: a step takes seconds at most.
+  static let longestStep: Duration = .seconds(120)
   private static let removedAtOnce = 100
 
   private let database: Database
   private let clock: any WallClock
   private let log: Log
-  private let running: Mutex<Set<IdempotencyKey>> = Mutex([])
+  private let process: String
 
-  init(database: Database, clock: any WallClock, log: Log) {
+  /// `process` names this process in claims, and no other one.
+  init(database: Database, clock: any WallClock, process: String, log: Log) {
     self.database = database
     self.clock = clock
+    self.process = process
     self.log = log
   }
 
@@ -56,57 +62,83 @@ final class IdempotentAnswers: Sendable {
     _ respond: () async throws -> HTTPResponse
   ) async throws -> (response: HTTPResponse, isRepeated: Bool) {
     guard let key = try IdempotencyKey(request, of: actor) else { return (try await respond(), false) }
-    guard running.withLock({ $0.insert(key).inserted }) else {
-      throw Problem(.idempotencyKeyInUse, retryAfterSeconds: 1)
-    }
-    defer { running.withLock { _ = $0.remove(key) } }
     let fingerprint = SHA256Digest.of(
       Array("\(request.method.rawValue) \(request.rawTarget)\n".utf8) + fingerprint)
-    if let entry = try await earlier(key) {
+    let claim = Claim(key: key, holder: "\(process) \(RandomBytes.token(bits: 64))")
+    if let entry = try await earlier(claim) {
       guard entry.fingerprint == fingerprint else { throw Problem(.idempotencyKeyReused) }
       return (Self.response(entry), true)
     }
-    let response = try await respond()
-    await keep(response, to: key, fingerprint: fingerprint)
-    return (response, false)
+    do {
+      let response = try await respond()
+      await end(claim, with: entry(for: response, fingerprint: fingerprint))
+      return (response, false)
+    } catch {
+      await end(claim, with: nil)
+      throw error
+    }
   }
 
-  /// Throws `too-many-requests` where no further answer would be kept.
-  private func earlier(_ key: IdempotencyKey) async throws -> IdempotentAnswerTable.Entry? {
-    let oldest = clock.now() - Self.lifetime
-    return try await database.read { connection in
+  /// One request's hold on its key.
+  private struct Claim: Sendable {
+    var key: IdempotencyKey
+    /// Names this request, and no other one.
+    var holder: String
+
+    var name: String { "answer \(key.actor) \(key.text)" }
+  }
+
+  /// The answer that there is; nil where there is none, and the key is claimed. Throws `idempotency-key-in-use` where
+  /// another request holds it, and `too-many-requests` where no further answer would be kept.
+  private func earlier(_ claim: Claim) async throws -> IdempotentAnswerTable.Entry? {
+    let now = clock.now()
+    let (key, oldest) = (claim.key, now - Self.lifetime)
+    let kept = try await database.read { try IdempotentAnswerTable.find(key, since: oldest, in: $0) }
+    if let kept { return kept }
+    return try await database.write(locking: [.lease(claim.name)]) { connection in
       if let entry = try IdempotentAnswerTable.find(key, since: oldest, in: connection) { return entry }
       guard try IdempotentAnswerTable.count(of: key.actor, in: connection) < Self.maximumAnswers else {
         throw Problem(
           .tooManyRequests, "\(Self.maximumAnswers) idempotency keys in a day are the most",
           retryAfterSeconds: 900)
       }
+      guard
+        try LeaseTable.take(
+          claim.name, for: claim.holder, until: now + Self.longestStep, at: now, in: connection)
+      else { throw Problem(.idempotencyKeyInUse, retryAfterSeconds: 1) }
       return nil
     }
   }
 
-  /// The step is done: what fails here is logged, and no error of the request.
-  private func keep(
-    _ response: HTTPResponse, to key: IdempotencyKey, fingerprint: SHA256Digest
-  ) async {
+  /// What is kept of an answer; nil for one that is not.
+  private func entry(
+    for response: HTTPResponse, fingerprint: SHA256Digest
+  ) -> IdempotentAnswerTable.Entry? {
     let body: [UInt8]
     switch response.body {
     case .none: body = []
     case .bytes(let bytes): body = bytes
-    case .file, .parts, .stream: return
+    case .file, .parts, .stream: return nil
     }
     guard (200...299).contains(response.status.rawValue), body.count <= Self.maximumAnswerLength else {
-      return
+      return nil
     }
-    let entry = IdempotentAnswerTable.Entry(
+    return IdempotentAnswerTable.Entry(
       fingerprint: fingerprint, status: response.status, location: response.headers["Location"], body: body)
+  }
+
+  /// Lets go of the key, with the answer if there is one to keep. The step is done: what fails here is logged, and no error of
+  /// the request.
+  private func end(_ claim: Claim, with entry: IdempotentAnswerTable.Entry?) async {
     let now = clock.now()
     // A task of its own: a client that goes away cancels its request, and comes again with its key.
     let write = Task { [database] in
-      try await database.write(locking: [], waiting: .unlimited) { connection in
+      try await database.write(locking: [.lease(claim.name)], waiting: .unlimited) { connection in
+        try LeaseTable.remove(claim.name, of: claim.holder, in: connection)
+        guard let entry else { return }
         try IdempotentAnswerTable.remove(
           before: now - Self.lifetime, limit: Self.removedAtOnce, in: connection)
-        try IdempotentAnswerTable.put(entry, for: key, at: now, in: connection)
+        try IdempotentAnswerTable.put(entry, for: claim.key, at: now, in: connection)
       }
     }
     do {
@@ -114,7 +146,7 @@ final class IdempotentAnswers: Sendable {
     } catch {
       log.error(
         "an answer is not kept for its idempotency key",
-        ["actor": LogValue(key.actor), "error": LogValue(error)])
+        ["actor": LogValue(claim.key.actor), "error": LogValue(error)])
     }
   }
 

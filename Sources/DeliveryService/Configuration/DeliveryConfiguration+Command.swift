@@ -15,6 +15,11 @@ extension DeliveryConfiguration {
       .logLevel.appliedAtReload(),
       .value("state", "DIR", fallback: "/var/lib/pullbox-server", help: "Directory of all that must survive"),
       .value(
+        "node", "NAME",
+        help:
+          "Names this server in the database's leases; the host's name without it. It stays the same over restarts"
+      ).example("shelf-1"),
+      .value(
         "access-log", "PATH", help: "A line of JSON for each request goes there; - is standard error"
       ).example("/var/log/pullbox/access.log"),
       TicketKeyRotation.option, TicketKeyRotation.delayOption,

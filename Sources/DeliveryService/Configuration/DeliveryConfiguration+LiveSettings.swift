@@ -1,5 +1,6 @@
 import HTTPServer
 import ServiceRuntime
+import SystemCalls
 
 extension DeliveryConfiguration {
   /// Throws ``ConfigurationError`` for what is neither an address nor a block of them.
@@ -54,6 +55,29 @@ extension DeliveryConfiguration {
 }
 
 extension DeliveryConfiguration {
+  /// Characters of a node's name, at most.
+  private static let maximumNodeLength = 255
+
+  /// What leases call this server. Throws ``ConfigurationError`` for a name that is empty, longer than 255 characters or not
+  /// of visible ASCII characters alone, also where it is the host's.
+  func nodeName() throws(ConfigurationError) -> String {
+    let name: String
+    do throws(SystemError) {
+      name = if let node { node } else { try FileSystem.hostName() }
+    } catch {
+      throw ConfigurationError(
+        subject: "node", message: "is needed: the host's name cannot be had (\(error))")
+    }
+    guard (1...Self.maximumNodeLength).contains(name.utf8.count),
+      name.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+    else {
+      throw ConfigurationError(
+        subject: "node",
+        message: "1 to \(Self.maximumNodeLength) visible ASCII characters are expected here, no spaces")
+    }
+    return name
+  }
+
   /// Throws ``ConfigurationError`` for numbers that are out of their range.
   func outboxOptions() throws(ConfigurationError) -> Outbox.Options {
     guard (1...1000).contains(storeCalls) else {
@@ -64,6 +88,7 @@ extension DeliveryConfiguration {
         subject: "storeRefusals", message: "a number from 1 to 1000000 is expected here")
     }
     return Outbox.Options(
-      concurrency: storeCalls, patience: storePatience.duration, maximumRefusals: storeRefusals)
+      concurrency: storeCalls, patience: storePatience.duration, maximumRefusals: storeRefusals,
+      node: try nodeName())
   }
 }

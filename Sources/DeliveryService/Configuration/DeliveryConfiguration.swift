@@ -60,6 +60,8 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var admissionClasses: [AdmissionClassLimits]?
   /// The directory of everything that must survive.
   public var state: String
+  /// Names this server in the database's leases; the host's name without it.
+  public var node: String?
   /// The payment store whose receipts count.
   public var store: Store
   /// An operator key with every scope.

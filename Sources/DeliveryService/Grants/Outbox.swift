@@ -25,8 +25,8 @@ final class Outbox: Sendable {
     var patience: Duration = .seconds(2)
     /// The refusal of that number parks a call.
     var maximumRefusals = 20
-    /// Names this node in leases.
-    var node = "local"
+    /// Names this node in leases. A node that starts again goes on with the calls that it had claimed.
+    var node = "node"
   }
 
   /// How long a row that was taken is this node's: as long as it may stand in line, and then be called.

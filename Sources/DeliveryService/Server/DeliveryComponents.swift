@@ -30,6 +30,8 @@ struct DeliveryComponents: Sendable {
   }
 
   let infrastructure: Infrastructure
+  /// Names this process in leases.
+  let process: String
   let catalog: CatalogCache
   let operators: OperatorKeys
   let settings: LiveSettings
@@ -86,7 +88,9 @@ struct DeliveryComponents: Sendable {
     }
     revocations.restore(grants: revoked.grants, contents: revoked.contents, damaged: revoked.damaged)
 
-    let process = RandomBytes.token(bits: 64)
+    // No other process has this name, whatever it calls its node.
+    let process = "\(try configuration.nodeName()) \(RandomBytes.token(bits: 64))"
+    self.process = process
     func lease(_ name: String) -> WorkerLease {
       WorkerLease(name, holder: process, database: database, clock: clock)
     }
@@ -201,7 +205,8 @@ extension DeliveryComponents {
     let publisher = VersionPublisher(
       database: database, shelf: infrastructure.shelf, uploads: uploads, collector: collector,
       scrubber: scrubber, clock: infrastructure.clock, checks: infrastructure.pools.checks)
-    let answers = IdempotentAnswers(database: database, clock: infrastructure.clock, log: infrastructure.log)
+    let answers = IdempotentAnswers(
+      database: database, clock: infrastructure.clock, process: process, log: infrastructure.log)
     var routes = ScopedRoutes(keys: operators, answers: answers)
     CatalogRoutes(catalog: catalog, list: ProductListCache(catalog: catalog)).add(to: &routes)
     GrantRoutes(grants: grants, settings: settings, admission: admission).add(to: &routes)

@@ -18,6 +18,14 @@ enum LeaseTable {
       """, [.text(name), .text(holder), .timestamp(until), .timestamp(now)]) != nil
   }
 
+  /// Lets go of a lease, unless another process has taken it by now.
+  static func remove(
+    _ name: String, of holder: String, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "DELETE FROM leases WHERE name = ? AND holder = ?", [.text(name), .text(holder)])
+  }
+
   /// Lets go of all leases, of whatever process: where no other one uses the database.
   static func removeAll(in connection: borrowing Connection) throws {
     try connection.execute("DELETE FROM leases")
