@@ -125,6 +125,15 @@ struct GrantCredentialTests {
     #expect(try refusal(proof(), grant)?.code == .renewalSecretMissing)
   }
 
+  @Test("the secret before the last one is as good, and no other")
+  func previousSecret() throws {
+    var grant = keyless(secret: secret + "2")
+    grant.previousRenewalDigest = .of(secret.utf8)
+    #expect(refusal(.renewalSecret(secret + "2"), grant) == nil)
+    #expect(refusal(.renewalSecret(secret), grant) == nil)
+    #expect(refusal(.renewalSecret(secret + "1"), grant)?.code == .proofRefused)
+  }
+
   @Test("a grant from before there were secrets asks for the receipt")
   func older() {
     for evidence in [.nothing, .renewalSecret(secret)] as [GrantCredential.Evidence] {

@@ -138,8 +138,8 @@ struct StatementCostTests {
     ("ROLLBACK TO body", "once for each piece, where bodies run twice"),
   ]
 
-  /// A grant of the bestseller for each device, half of them finished, as the tables have them; a tenth
-  /// revoked. They are of the package that `com.example.issue1` 1.0 has.
+  /// A grant of the bestseller for each device, half of them finished, as the tables have them; every
+  /// twentieth is revoked, so that few have a full page of them as well. They are of the package that `com.example.issue1` 1.0 has.
   private func fill(_ path: String, grants count: Int) throws {
     let database = try Database.open(path: path, migrations: Migrations.all)
     defer { database.close() }
@@ -151,8 +151,8 @@ struct StatementCostTests {
           created, placed, revoked_by)
         SELECT printf('%032x', n), CAST(printf('%016d', n) AS BLOB), 'sandbox', 't-' || n, versions.product, versions.version, 'd-' || n, digest, length,
           manifest_digest,
-          CASE WHEN n % 2 = 0 THEN 'finished' WHEN n % 10 = 1 THEN 'revoked/granted' ELSE 'granted' END, n,
-          CASE WHEN n % 2 = 0 THEN n END, CASE WHEN n % 10 = 1 THEN 'operator' END
+          CASE WHEN n % 2 = 0 THEN 'finished' WHEN n % 20 = 1 THEN 'revoked/granted' ELSE 'granted' END, n,
+          CASE WHEN n % 2 = 0 THEN n END, CASE WHEN n % 20 = 1 THEN 'operator' END
         FROM numbers JOIN versions ON versions.product = 'com.example.issue1'
         """, [.integer(count)])
       try connection.execute(

@@ -70,7 +70,8 @@ CREATE TABLE grants (
   renewal_digest BLOB,
   operator_decision TEXT CHECK (operator_decision IN ('revoke', 'reinstate')),
   operator_as_of INTEGER,
-  operator_excuses INTEGER
+  operator_excuses INTEGER,
+  previous_renewal_digest BLOB
 ) STRICT;
 CREATE UNIQUE INDEX grants_by_device ON grants (device, product, transaction_id, store, version);
 CREATE UNIQUE INDEX grants_by_handle ON grants (handle);

@@ -36,9 +36,9 @@ struct GrantStore: Sendable {
 
   /// The grants on these bases for the device, each the one there is, or a new one. The proof of
   /// purchase was checked: so a device that lost its key brings a new one, and one without a key gets a new
-  /// secret. A basis fails alone: with `entitlement-revoked` where its grant was revoked, and
-  /// `content-withdrawn` where the version was withdrawn since the basis was looked at: its package may be
-  /// collected by now, and what is collected is decided under the same lock.
+  /// secret, beside which the one before goes on to be good. A basis fails alone: with `entitlement-revoked`
+  /// where its grant was revoked, and `content-withdrawn` where the version was withdrawn since the basis was
+  /// looked at: its package may be collected by now, and what is collected is decided under the same lock.
   static func grants(
     on bases: [Basis], to device: Device, at now: Timestamp, in connection: borrowing Connection
   ) throws -> [Result<Issued, Problem>] {
@@ -85,11 +85,12 @@ struct GrantStore: Sendable {
       if let key = device.publicKey, bringsNewKey(device, to: existing) {
         try GrantTable.setPublicKey(key, of: existing, at: now, in: connection)
         existing.publicKey = key
-        existing.renewalDigest = nil
+        (existing.renewalDigest, existing.previousRenewalDigest) = (nil, nil)
       }
       guard existing.publicKey == nil else { return Issued(grant: existing, isNew: false) }
       let secret = Self.makeSecret()
       try GrantTable.setRenewalDigest(secret.digest, of: existing.id, in: connection)
+      existing.previousRenewalDigest = existing.renewalDigest
       existing.renewalDigest = secret.digest
       return Issued(grant: existing, isNew: false, renewalSecret: secret.text)
     }

@@ -18,6 +18,8 @@ struct GrantRecord: Sendable {
   var publicKey: VerificationKey?
   /// The SHA-256 of what a device without a key renews with; nil also for such a grant of a version that handed none out.
   var renewalDigest: SHA256Digest?
+  /// The same of the one before, which renews as well: the answer with the later one may not have arrived.
+  var previousRenewalDigest: SHA256Digest?
   var digest: SHA256Digest
   var length: ByteCount
   var manifestDigest: SHA256Digest

@@ -108,23 +108,24 @@ enum GrantTable {
     try connection.execute("UPDATE grants SET placed = ? WHERE id = ?", [.timestamp(now), .identifier(id)])
   }
 
-  /// From now on the device signs with `key`; a secret that it renewed with before is forgotten. Noted in the history.
+  /// From now on the device signs with `key`; the secrets that it renewed with before are forgotten. Noted in the history.
   static func setPublicKey(
     _ key: VerificationKey, of grant: GrantRecord, at now: Timestamp, in connection: borrowing Connection
   ) throws {
     try connection.execute(
-      "UPDATE grants SET public_key = ?, renewal_digest = NULL WHERE id = ?",
+      "UPDATE grants SET public_key = ?, renewal_digest = NULL, previous_renewal_digest = NULL WHERE id = ?",
       [.publicKey(key), .identifier(grant.id)])
     try record(
       grant.machine.name, of: grant.number, at: now, detail: "the device has a new key", in: connection)
   }
 
-  /// From now on the device renews with the secret of that digest.
+  /// From now on the device renews with the secret of that digest, or with the one before it.
   static func setRenewalDigest(
     _ digest: SHA256Digest, of id: GrantIdentifier, in connection: borrowing Connection
   ) throws {
     try connection.execute(
-      "UPDATE grants SET renewal_digest = ? WHERE id = ?", [.digest(digest), .identifier(id)])
+      "UPDATE grants SET previous_renewal_digest = renewal_digest, renewal_digest = ? WHERE id = ?",
+      [.digest(digest), .identifier(id)])
   }
 
   /// What devices are shown of the grant.
@@ -170,6 +171,7 @@ enum GrantTable {
       version: try row.identifier("version"), device: try row.identifier("device"),
       publicKey: try row.optionalPublicKey("public_key"),
       renewalDigest: try row.optionalDigest("renewal_digest"),
+      previousRenewalDigest: try row.optionalDigest("previous_renewal_digest"),
       digest: try row.digest("digest"), length: try row.byteCount("length"),
       manifestDigest: try row.digest("manifest_digest"),
       machine: GrantMachine(state: try row.grantState("state")), created: try row.timestamp("created"),

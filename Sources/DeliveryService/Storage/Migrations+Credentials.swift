@@ -20,4 +20,9 @@ extension Migrations {
     }
     try connection.execute("CREATE UNIQUE INDEX grants_by_handle ON grants (handle)")
   }
+
+  /// The secret that was handed out before the last one renews as well.
+  static let previousSecrets = Migration(
+    "digests of the secrets before the last ones",
+    script: "ALTER TABLE grants ADD COLUMN previous_renewal_digest BLOB;")
 }
