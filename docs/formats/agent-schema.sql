@@ -17,7 +17,8 @@ CREATE TABLE content_jobs (
   bytes_received INTEGER NOT NULL,
   bytes_wasted INTEGER NOT NULL,
   failed_at INTEGER,
-  bytes_reused INTEGER
+  bytes_reused INTEGER,
+  losses INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE downloads (
@@ -41,7 +42,8 @@ CREATE TABLE downloads (
   not_before INTEGER,
   created_at INTEGER,
   ended_at INTEGER,
-  bytes_reused INTEGER
+  bytes_reused INTEGER,
+  losses INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX downloads_by_end ON downloads (ended_at);
 CREATE INDEX downloads_by_state ON downloads (state, sequence);

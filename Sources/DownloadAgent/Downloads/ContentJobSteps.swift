@@ -95,7 +95,7 @@ struct ContentJobSteps: Sendable {
   private func transfer(_ record: ContentJobRecord, progress: TransferProgress) async throws -> Outcome {
     let terms = record.terms
     guard let session = try await openSession(of: record, terms: terms) else {
-      return Outcome(event: .contentLost(.zero))
+      return Outcome(event: .contentLost(.zero, of: terms.length))
     }
     try await BlockingPool.shared.run { [library] in try library.requireOnline() }
     var pieces = try await session.open()
@@ -133,12 +133,13 @@ struct ContentJobSteps: Sendable {
   ) async throws -> Outcome {
     let terms = record.terms
     guard let session = try await openSession(of: record, terms: terms) else {
-      return Outcome(event: .contentLost(.zero))
+      return Outcome(event: .contentLost(.zero, of: terms.length))
     }
     try await BlockingPool.shared.run { [library] in try library.requireOnline() }
     let manifest = session.manifest
+    let pieces = try await session.open()
     let item: LibraryItem? = try await library.space.whilePlacing(manifest, for: record.identifier) {
-      if try await session.open().isComplete {
+      if pieces.isComplete {
         return try await library.place(manifest, at: clock.now()) { path in
           try await session.place(at: path)
         }
@@ -146,7 +147,11 @@ struct ContentJobSteps: Sendable {
       // An earlier process may have renamed it and ended before it saved the record.
       return try await library.recordPlaced(manifest, at: clock.now())
     }
-    guard let item else { return Outcome(event: .contentLost(terms.length)) }
+    guard let item else {
+      // What is left counts as verified by the next transfer; what is lost counts here, and only here.
+      progress.setVerified(pieces.bytesVerified)
+      return Outcome(event: .contentLost(terms.length - pieces.bytesVerified, of: terms.length))
+    }
     progress.setVerified(terms.length)
     return Outcome(event: .placed, placed: item)
   }

@@ -43,9 +43,9 @@ struct ContentJobBudget: Hashable, Sendable {
     return trial >= Self.longestTrial ? .givenUp : nil
   }
 
-  /// All of the package came, and was lost where it had been written; answers why the job gives up.
-  mutating func countLoss(of length: ByteCount) -> StatusReason? {
-    wasted += length
+  /// So many bytes of a package came, and were lost where they had been written; answers why the job gives up.
+  mutating func countLoss(of bytes: ByteCount, length: ByteCount) -> StatusReason? {
+    wasted += bytes
     return isWasteful(length) ? .wasteful : nil
   }
 

@@ -39,8 +39,8 @@ struct ContentJobMachine: StateMachine {
     case manifestVerified
     case transferCompleted
     case placed
-    /// What was verified is gone from the disk: so many bytes of the package have to come again.
-    case contentLost(ByteCount)
+    /// What was verified is gone from the disk: so many bytes of a package of that length have to come again.
+    case contentLost(ByteCount, of: ByteCount)
     /// The running step ended without success. `length` is the package's.
     case stepFailed(StepFailure, StepEffort, length: ByteCount)
     /// It could not be persisted that the step began or ended.
@@ -198,8 +198,8 @@ extension ContentJobMachine {
       history.forgetLosses()
       transition(.finished, .placed)
       return [.notifyDownloads, .reschedule]
-    case (.place, .contentLost(let bytes)):
-      return retryAfterLoss(of: bytes)
+    case (.place, .contentLost(let bytes, let length)):
+      return retryAfterLoss(of: bytes, length: length)
     case (_, .contentLost):
       // The manifest alone is gone; what was staged is read again.
       phase = .manifest
@@ -314,11 +314,11 @@ extension ContentJobMachine {
   }
 
   /// Bytes that a disk keeps losing are fetched ever later, and not for ever: they came in vain.
-  private mutating func retryAfterLoss(of bytes: ByteCount) -> [Action] {
+  private mutating func retryAfterLoss(of bytes: ByteCount, length: ByteCount) -> [Action] {
     let failure = StepFailure.retry(.storageFailure, cause: "what was written is not on the disk any more")
     phase = .manifest
     history.countLoss(failure)
-    let verdict = budget.countLoss(of: bytes)
+    let verdict = budget.countLoss(of: bytes, length: length)
     if let reason = history.isHopeless ? .wasteful : verdict {
       return fail(.permanent(reason, cause: failure.cause))
     }

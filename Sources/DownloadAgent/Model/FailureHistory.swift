@@ -10,13 +10,14 @@ struct FailureHistory: Hashable, Sendable {
   private(set) var cause: String?
   /// Tries that failed in a row, without a verified piece between them.
   private(set) var failures: Int
-  /// Times in a row that what had been written was not there, or not right, when it was looked at; not persisted.
-  private(set) var losses = 0
+  /// Times in a row that what had been written was not there, or not right, when it was looked at.
+  private(set) var losses: Int
 
-  init(problem: Problem? = nil, cause: String? = nil, failures: Int = 0) {
+  init(problem: Problem? = nil, cause: String? = nil, failures: Int = 0, losses: Int = 0) {
     self.problem = problem
     self.cause = cause
     self.failures = failures
+    self.losses = losses
   }
 
   /// Says why a step failed; whether it is tried again is another matter.

@@ -12,15 +12,17 @@ extension AgentDatabase {
       try connection.execute(
         """
         INSERT OR REPLACE INTO content_jobs (id, digest, phase, state, reason, problem, cause, failures,
-          renewals, violations, violated_since, not_before, grant_id, terms, bytes_verified, bytes_received,
+          losses, renewals, violations, violated_since, not_before, grant_id, terms, bytes_verified, bytes_received,
           bytes_wasted, failed_at, bytes_reused)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
         [
           .text(record.identifier.description), .text(record.digest.hexadecimal),
           .text(machine.phase.rawValue), .text(machine.state.rawValue), .text(machine.reason.rawValue),
           .optional(try machine.history.problem.map { try Self.text($0) }),
-          .optional(machine.history.cause), .integer(machine.history.failures), .integer(machine.renewals),
+          .optional(machine.history.cause), .integer(machine.history.failures),
+          .integer(machine.history.losses),
+          .integer(machine.renewals),
           .integer(machine.budget.violations),
           .optional(machine.budget.violatedSince), .optional(record.notBefore),
           .text(record.grant.description), .text(try Self.text(record.terms)),
@@ -71,6 +73,14 @@ extension AgentDatabase {
     record.bytesReused = try row.optionalInteger("bytes_reused").map { ByteCount($0) }
     return record
   }
+
+  /// How often a disk has lost content counts over restarts.
+  static let losses = Migration(
+    "losses",
+    script: """
+      ALTER TABLE content_jobs ADD COLUMN losses INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE downloads ADD COLUMN losses INTEGER NOT NULL DEFAULT 0;
+      """)
 
   /// What was one download's alone becomes the job of its digest, under the download's name: its folders keep
   /// theirs. Of several with one digest the one that has most goes on; the others find what it brings.

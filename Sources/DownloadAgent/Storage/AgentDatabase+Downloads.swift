@@ -62,14 +62,15 @@ extension AgentDatabase {
     try connection.execute(
       """
       UPDATE downloads SET phase = ?, state = ?, reason = ?, problem = ?, cause = ?, failures = ?,
-        not_before = ?, priority = ?, grant_id = ?, terms = ?, bytes_verified = ?, bytes_received = ?,
+        losses = ?, not_before = ?, priority = ?, grant_id = ?, terms = ?, bytes_verified = ?, bytes_received = ?,
         bytes_reused = ?, placed_at = ?, content_path = ?, ended_at = ?
       WHERE id = ?
       """,
       [
         .text(machine.phase.rawValue), .text(machine.state.rawValue), .text(machine.reason.rawValue),
         .optional(try machine.history.problem.map { try text($0) }), .optional(machine.history.cause),
-        .integer(machine.history.failures), .optional(record.notBefore), .integer(record.priority),
+        .integer(machine.history.failures), .integer(machine.history.losses), .optional(record.notBefore),
+        .integer(record.priority),
         .optional(record.grant?.description),
         .optional(try record.terms.map { try text($0) }), .byteCount(record.bytesVerified),
         .byteCount(record.bytesReceived), .optional(record.bytesReused?.rawValue), .optional(record.placedAt),
@@ -124,7 +125,8 @@ extension AgentDatabase {
   static func failureHistory(_ row: Row) throws -> FailureHistory {
     FailureHistory(
       problem: try value(Problem.self, try row.optionalText("problem")),
-      cause: try row.optionalText("cause"), failures: Int(try row.integer("failures")))
+      cause: try row.optionalText("cause"), failures: Int(try row.integer("failures")),
+      losses: Int(try row.integer("losses")))
   }
 
   private static func download(_ row: Row) throws -> DownloadRecord {

@@ -83,6 +83,7 @@ struct AgentDatabase: Sendable {
     transactionHistory,
     placedContent,
     services,
+    losses,
   ]
 
   /// What is checked of placed content, and which library it is in.

@@ -183,4 +183,41 @@ import Testing
       _ = try await deliver(try FixturePackage.file(length: 1 << 20), with: harness)
     }
   }
+
+  @Test("content that is lost before it is placed counts once as received in vain, whatever comes after")
+  func lossThenCut() async throws {
+    let harness = try AgentHarness()
+    let package = try FixturePackage.file(length: 3 << 20)
+    let staging = "\(harness.library)/.staging"
+    let isFirst = Locked(true)
+    harness.operations.answer { call, name in
+      // Placing begins with the manifest.
+      guard call == .create, name.contains("\(FixturePackage.product)/.pullbox/") else { return nil }
+      return isFirst.withLock { isFirst in
+        guard isFirst else { return nil }
+        isFirst = false
+        for entry in (try? FileSystem.list(staging)) ?? [] {
+          _ = try? FileSystem.removeRecursively("\(staging)/\(entry.name)")
+        }
+        return EIO
+      }
+    }
+    let server = FakeServer([package])
+    server.change { $0.contentFaults = [.faultless, .cut(after: 1 << 20), .stall(after: 0)] }
+    try server.queuePurchase()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        _ = try await agent.event { event in
+          guard case .download(let status) = event else { return false }
+          return status.reason == "connection-lost"
+        }
+        let job = try #require(await agent.downloads.jobs.entries.values.first?.record)
+        #expect(job.machine.history.losses == 1)
+        #expect(job.machine.budget.wasted == package.manifest.length)
+      }
+    }
+    // The agent after it knows.
+    let database = try AgentDatabase(path: harness.directory.path("state/agent.sqlite"))
+    #expect(try database.contentJobs().map(\.machine.history.losses) == [1])
+  }
 }

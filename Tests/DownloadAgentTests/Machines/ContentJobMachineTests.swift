@@ -29,7 +29,8 @@ private enum Everything {
 
   static let events: [Event] =
     [
-      .started, .manifestVerified, .transferCompleted, .placed, .contentLost(.mebibytes(9)),
+      .started, .manifestVerified, .transferCompleted, .placed,
+      .contentLost(.mebibytes(9), of: .mebibytes(9)),
       failed(.retry(.connectionLost), madeProgress: false),
       failed(.retry(.connectionLost), madeProgress: true),
       failed(.permanent(.integrity), madeProgress: false),
@@ -154,12 +155,13 @@ private enum Everything {
     var machine = ContentJobMachine()
     for count in 1..<FailureHistory.maximumLosses {
       for event in [.started, .manifestVerified, .transferCompleted] as [Event] { _ = machine.handle(event) }
-      let actions = machine.handle(.contentLost(.mebibytes(1)))
+      let actions = machine.handle(.contentLost(.mebibytes(1), of: .mebibytes(1)))
       #expect(actions == [.scheduleRetry(failures: count, notBefore: nil), .reschedule])
       #expect(machine.state == .waiting && machine.phase == .manifest && machine.reason == .storageFailure)
     }
     for event in [.started, .manifestVerified, .transferCompleted] as [Event] { _ = machine.handle(event) }
-    #expect(machine.handle(.contentLost(.mebibytes(1))) == [.notifyDownloads, .reschedule])
+    #expect(
+      machine.handle(.contentLost(.mebibytes(1), of: .mebibytes(1))) == [.notifyDownloads, .reschedule])
     #expect(machine.state == .failed && machine.reason == .wasteful && machine.history.cause != nil)
     _ = machine.handle(.termsRenewed(isSameManifest: true))
     #expect(machine.history == FailureHistory() && machine.budget == ContentJobBudget())
@@ -170,7 +172,7 @@ private enum Everything {
     var machine = ContentJobMachine()
     for count in 1...3 {
       for event in [.started, .manifestVerified, .transferCompleted] as [Event] { _ = machine.handle(event) }
-      _ = machine.handle(.contentLost(.gibibytes(1)))
+      _ = machine.handle(.contentLost(.gibibytes(1), of: .gibibytes(1)))
       #expect((machine.state == .failed) == (count == 3))
     }
     #expect(machine.reason == .wasteful)
@@ -179,7 +181,9 @@ private enum Everything {
   @Test("a manifest that is gone costs no content, and what was staged stays known") func manifestLost() {
     var machine = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring)
     #expect(
-      machine.handle(.contentLost(.zero)) == [.scheduleRetry(failures: 1, notBefore: nil), .reschedule])
+      machine.handle(.contentLost(.zero, of: .gibibytes(1))) == [
+        .scheduleRetry(failures: 1, notBefore: nil), .reschedule,
+      ])
     #expect(machine.history.losses == 0 && machine.budget == ContentJobBudget())
   }
 

@@ -38,7 +38,8 @@ import Testing
     record.machine = DownloadMachine(
       phase: .report, state: .failed, reason: StatusReason(rawValue: "completion-mismatch"),
       history: FailureHistory(
-        problem: Problem(.completionMismatch, missingStep: .version), cause: "no words", failures: 3))
+        problem: Problem(.completionMismatch, missingStep: .version), cause: "no words", failures: 3,
+        losses: 5))
     record.notBefore = Timestamp(millisecondsSinceEpoch: 44)
     record.priority = -7
     record.grant = GrantIdentifier("00112233445566778899aabbccddeeff")
@@ -82,7 +83,7 @@ import Testing
     var record = ContentJobRecord(identifier: .random(), grant: grant, terms: try terms())
     record.machine = ContentJobMachine(
       phase: .place, state: .failed, reason: .storageFailure,
-      history: FailureHistory(cause: "fsync: EIO", failures: 3), renewals: 2,
+      history: FailureHistory(cause: "fsync: EIO", failures: 3, losses: 9), renewals: 2,
       budget: ContentJobBudget(violations: 4, violatedSince: now, wasted: ByteCount(5)))
     record.failedAt = now
     record.bytesVerified = ByteCount(11)
