@@ -10,6 +10,7 @@
 #include <time.h>
 #include <sys/uio.h>
 #include <sys/prctl.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 _Static_assert(sizeof(off_t) == 8, "offsets past 2^31 need a 64-bit off_t");
@@ -71,6 +72,26 @@ uint64_t clinux_mount_identifier(int descriptor) {
   struct statx status;
   if (statx(descriptor, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) != 0) return 0;
   return status.stx_mask & STATX_MNT_ID ? status.stx_mnt_id : 0;
+}
+
+int clinux_status_at(int directory, const char *name, struct stat *status) {
+  struct statx found;
+  int flags = AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC;
+  if (statx(directory, name, flags, STATX_BASIC_STATS, &found) != 0) return -1;
+  *status = (struct stat){
+      .st_dev = makedev(found.stx_dev_major, found.stx_dev_minor),
+      .st_ino = found.stx_ino,
+      .st_mode = found.stx_mode,
+      .st_nlink = found.stx_nlink,
+      .st_uid = found.stx_uid,
+      .st_gid = found.stx_gid,
+      .st_size = (off_t)found.stx_size,
+      .st_blocks = (blkcnt_t)found.stx_blocks,
+      .st_atim = {.tv_sec = found.stx_atime.tv_sec, .tv_nsec = found.stx_atime.tv_nsec},
+      .st_mtim = {.tv_sec = found.stx_mtime.tv_sec, .tv_nsec = found.stx_mtime.tv_nsec},
+      .st_ctim = {.tv_sec = found.stx_ctime.tv_sec, .tv_nsec = found.stx_ctime.tv_nsec},
+  };
+  return 0;
 }
 
 void clinux_name_thread(const char *name) { prctl(PR_SET_NAME, name); }

@@ -20,6 +20,9 @@ public struct DirectWriter: ~Copyable, Sendable {
   private nonisolated(unsafe) let buffer: UnsafeMutableRawBufferPointer
   private var isRefused = false
 
+  /// Whether so many bytes may be worth a write past the page cache, which waits for the device.
+  public static func isLong(_ count: Int) -> Bool { count >= shortestRun }
+
   /// Takes 1 MiB of memory.
   public init() {
     unsafe buffer = .allocate(byteCount: Self.bufferLength, alignment: Self.alignment)

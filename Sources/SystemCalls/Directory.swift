@@ -60,6 +60,18 @@ public struct Directory: ~Copyable, Sendable {
       relativeTo: descriptor)
   }
 
+  /// statx(2), without opening anything: describes the link itself when `name` is one. Throws `ENOENT` when there is
+  /// nothing. A file system of another machine is asked anew, as at an open.
+  public func status(of name: String) throws(SystemError) -> FileStatus {
+    try check(name)
+    try operations.willMake(.status, of: name)
+    var status = stat()
+    try SystemCall.run("statx", subject: name) {
+      unsafe clinux_status_at(descriptor.number, name, &status)
+    }
+    return FileStatus(status)
+  }
+
   /// linkat(2): gives the file `name` of `directory` a second name here. Throws `EEXIST` when `newName` is
   /// used.
   public func link(

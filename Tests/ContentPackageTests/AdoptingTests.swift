@@ -151,7 +151,7 @@ struct AdoptingTests {
     let check = ContentCheck(versions.newer, at: target)
     let now = Timestamp(millisecondsSinceEpoch: 0)
     #expect(try check.run(.lengths, now: now).isWhole)
-    let finding = try check.run(.written, now: now)
+    let finding = try check.run(.written(shared: []), now: now)
     #expect(finding.faults == [ContentCheck.Fault(path: "p1.jpg", .damaged)])
     // What was fetched has one name.
     #expect(finding.bytesRead > .zero)
@@ -164,6 +164,56 @@ struct AdoptingTests {
     #expect(!fetched.isEmpty)
     try FileSystem.removeRecursively(target)
     try versions.place(again)
+  }
+
+  @Test(
+    "a file that was changed by an older name that is gone by now is found, also by the process after",
+    arguments: [false, true])
+  func changedByNameThatIsGone(isResumed: Bool) throws {
+    let versions = try Versions { try $0.write(noise(650_000, seed: 77), to: "p3.jpg") }
+    let operations = FaultyFileOperations()
+    operations.answer { call, _ in call == .clone ? EPERM : nil }
+    let older = try FileDescriptor.open("\(versions.placed)/p1.jpg", .writeOnly)
+    let target = versions.folder.directory.path("library/next")
+    let shared: Set<Int>
+    do {
+      var area = try StagingArea.open(at: versions.area, manifest: versions.newer, operations: operations)
+      _ = try area.adopt(from: versions.older, at: versions.placed)
+      if isResumed { area = try StagingArea.open(at: versions.area, manifest: versions.newer) }
+      _ = try versions.fetch(into: &area)
+      let change: [UInt8] = [1, 2, 3, 4]
+      try older.write(change.span, at: ByteCount(5000))
+      try FileSystem.removeRecursively(versions.placed)
+      let content = try area.finish()
+      shared = content.shared
+      try content.place(at: target)
+    }
+    let paths = Set(shared.map { versions.newer.files[$0].path.text })
+    #expect(paths == ["p1.jpg", "p2.jpg", "p4.jpg", "p5.jpg", "p6.jpg", "text/story.txt"])
+    let check = ContentCheck(versions.newer, at: target)
+    let now = Timestamp(millisecondsSinceEpoch: 0)
+    #expect(try check.run(.written(shared: []), now: now).isWhole, "the number of names says nothing")
+    #expect(
+      try check.run(.written(shared: shared), now: now).faults == [
+        ContentCheck.Fault(path: "p1.jpg", .damaged)
+      ])
+  }
+
+  @Test("a check asks for each file once, and opens those that it reads")
+  func costOfCheck() throws {
+    let versions = try Versions { _ in }
+    let files = versions.older.files
+    let operations = FaultyFileOperations()
+    let check = ContentCheck(versions.older, at: versions.placed, operations: operations)
+    let now = Timestamp(millisecondsSinceEpoch: 1 << 42)
+    let folders = files.count { $0.path.segments.count > 1 }
+    _ = try check.run(.written(shared: []), now: now)
+    #expect(operations.steps.count { $0 == .status } == files.count)
+    #expect(operations.steps.count { $0 == .open } == 1 + folders)
+    let stamps = try check.run(.everything, now: now).stamps
+    let before = operations.steps.count
+    _ = try check.run(.changes(since: stamps), now: now)
+    #expect(operations.steps.count - before == 1 + folders + files.count)
   }
 
   @Test("an older file that cannot be read is fetched", arguments: [FileCall.read, .open])

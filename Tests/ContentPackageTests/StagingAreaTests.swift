@@ -1,6 +1,7 @@
 import ContentPacking
 import CoreTypes
 import Crypto
+import Dispatch
 import Glibc
 import PackageTesting
 import PullboxTesting
@@ -143,6 +144,104 @@ struct StagingAreaTests {
       #expect(try FileSystem.list("/proc/self/fd").count <= before + OpenFiles.limit)
       try area.finish().place(at: folder.directory.path("placed"))
       #expect(try manifest.faults(at: folder.directory.path("placed")).isEmpty)
+    }
+  }
+
+  /// Two pages of half a piece each, so that most pieces hold long parts of two files.
+  private struct Pages {
+    let folder: Folder
+    let manifest: Manifest
+    let package: [UInt8]
+
+    init() throws {
+      folder = try Folder()
+      for page in 0..<4 { try folder.write(noise(700_001, seed: UInt64(page + 1)), to: "p\(page).jpg") }
+      let output = folder.directory.path("package")
+      manifest = try Sample.builder.pack(folder: folder.path, to: output).manifest
+      package = try contents(of: output)
+    }
+
+    func piece(_ index: Int) throws -> VerifiedPiece {
+      var piece = ReceivedPiece(index: index, layout: manifest.layout)
+      let range = manifest.layout.range(of: index)
+      _ = piece.append(Array(package[Int(range.lowerBound)..<Int(range.upperBound)]).span)
+      return try VerifiedPiece(piece, of: manifest)
+    }
+
+    func open(_ operations: any FileOperations = SystemFileOperations()) throws -> StagingArea {
+      try StagingArea.open(at: folder.directory.path("staging"), manifest: manifest, operations: operations)
+    }
+  }
+
+  /// Holds the first long write until another one is under way.
+  private final class MeetingWrites: FileOperations {
+    private let system = SystemFileOperations()
+    private let underWay = Locked(0)
+    private let second = DispatchSemaphore(value: 0)
+    let hasMet = Locked(false)
+
+    func willMake(_ call: FileCall, of subject: String) {}
+
+    func write(
+      _ bytes: Span<UInt8>, to file: borrowing FileDescriptor, at offset: ByteCount
+    ) throws(SystemError) {
+      if bytes.count >= 128 << 10 {
+        let isSecond = underWay.withLock { count in
+          count += 1
+          return count == 2
+        }
+        if isSecond { second.signal() }
+        if !hasMet.current {
+          let result = second.wait(timeout: .now() + .seconds(20))
+          hasMet.withLock { $0 = $0 || result == .success }
+          second.signal()
+        }
+      }
+      try system.write(bytes, to: file, at: offset)
+    }
+  }
+
+  @Test("long parts of two files in one piece are written at the same time")
+  func twoAtOnce() throws {
+    let pages = try Pages()
+    let operations = MeetingWrites()
+    var area = try pages.open(operations)
+    try area.write(try pages.piece(0))
+    #expect(operations.hasMet.current)
+    for index in 1..<pages.manifest.pieces.count { try area.write(try pages.piece(index)) }
+    let target = pages.folder.directory.path("library/pages")
+    try area.finish().place(at: target)
+    #expect(try pages.manifest.faults(at: target) == [])
+  }
+
+  @Test(
+    "whichever write of a piece fails, none is under way any more, and the piece does not count",
+    arguments: 0..<8)
+  func failingBesideAnother(write: Int) throws {
+    let pages = try Pages()
+    let operations = FaultyFileOperations()
+    let writes = Locked(0)
+    do {
+      var area = try pages.open(operations)
+      operations.answer { call, _ in
+        guard call == .write else { return nil }
+        return writes.withLock { writes in
+          writes += 1
+          return writes == write + 1 ? EIO : nil
+        }
+      }
+      let error = #expect(throws: SystemError.self) {
+        for index in 0..<pages.manifest.pieces.count { try area.write(try pages.piece(index)) }
+      }
+      #expect(error?.number == EIO)
+      let made = operations.steps.count
+      operations.answer(nil)
+      var again = try pages.open()
+      #expect(operations.steps.count == made)
+      for index in again.pieces.missing { try again.write(try pages.piece(index)) }
+      let target = pages.folder.directory.path("library/pages")
+      try again.finish().place(at: target)
+      #expect(try pages.manifest.faults(at: target) == [])
     }
   }
 }

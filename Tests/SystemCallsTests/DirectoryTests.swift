@@ -51,4 +51,24 @@ import Testing
     #expect(try FileSystem.read(temporary.path("second/again"), upTo: .kibibytes(1)) == content)
     #expect(try second.entries() == [DirectoryEntry(name: "again", kind: .regular)])
   }
+
+  @Test("what a name stands for is told without opening it, a link as itself") func status() throws {
+    try symbolicLink(to: "page", at: temporary.path("link"))
+    let directory = try Directory(opening: temporary.path)
+    do {
+      let file = try directory.open("page", .writeOnly, options: .create, permissions: 0o000)
+      try file.write(Array("page".utf8).span)
+    }
+    try directory.link("again", to: "page", of: directory)
+    let told = try directory.status(of: "page")
+    let known = try #require(try FileSystem.status(of: temporary.path("page")))
+    #expect(told.kind == .regular && told.length == ByteCount(4) && told.linkCount == 2)
+    #expect(told.permissions == known.permissions && told.owner == known.owner)
+    #expect(told.device == known.device && told.inode == known.inode && told.changed == known.changed)
+    #expect(told.modified == known.modified && told.allocated == known.allocated)
+    #expect(try directory.status(of: "link").kind == .symbolicLink)
+    let error = #expect(throws: SystemError.self) { _ = try directory.status(of: "nothing") }
+    #expect(error?.isFileMissing == true)
+    #expect(throws: SystemError.self) { _ = try directory.status(of: "../page") }
+  }
 }

@@ -34,6 +34,9 @@ int clinux_syncfs(int descriptor);
 int clinux_clone(int descriptor, int source);
 // statx needs _GNU_SOURCE. The kernel's number of the mount that the file was opened through; 0 where it does not tell.
 uint64_t clinux_mount_identifier(int descriptor);
+// What the name in the directory stands for, a link itself; another machine's file system asks that machine, as open(2) does and
+// fstatat(2) does not.
+int clinux_status_at(int directory, const char *name, struct stat *status);
 
 // prctl is variadic and pthread_setname_np needs _GNU_SOURCE. Names the calling thread; the kernel keeps 15 bytes.
 void clinux_name_thread(const char *name);

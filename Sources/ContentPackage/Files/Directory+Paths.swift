@@ -26,11 +26,11 @@ extension Directory {
     return try next.withParent(of: segments.dropFirst(), creating: creating, body)
   }
 
-  /// The length of the regular file at `path`; nil when there is nothing, or something else.
-  func lengthOfFile(at path: PackagePath) throws(SystemError) -> Int64? {
+  /// The status of the regular file at `path`, which is not opened; nil when there is nothing, or something else.
+  func statusOfFile(at path: PackagePath) throws(SystemError) -> FileStatus? {
     do {
       return try withParent(of: path.segments[...], creating: false) { directory, name throws(SystemError) in
-        try directory.lengthOfFile(named: name)
+        try directory.statusOfFile(named: name)
       }
     } catch {
       if error.isFileMissing || error.isSomethingElse { return nil }
@@ -38,15 +38,20 @@ extension Directory {
     }
   }
 
-  /// The length of the regular file called `name`; nil when there is nothing, or something else.
-  func lengthOfFile(named name: String) throws(SystemError) -> Int64? {
+  /// The status of the regular file called `name`, which is not opened; nil when there is nothing, or something else.
+  func statusOfFile(named name: String) throws(SystemError) -> FileStatus? {
     do {
-      let status = try operations.status(of: try open(name, .readOnly))
-      return status.kind == .regular ? status.length.rawValue : nil
+      let status = try status(of: name)
+      return status.kind == .regular ? status : nil
     } catch {
-      if error.isFileMissing || error.isSomethingElse { return nil }
+      if error.isFileMissing { return nil }
       throw error
     }
+  }
+
+  /// The length of the regular file at `path`; nil when there is nothing, or something else.
+  func lengthOfFile(at path: PackagePath) throws(SystemError) -> Int64? {
+    try statusOfFile(at: path)?.length.rawValue
   }
 }
 

@@ -128,6 +128,11 @@ public struct ContentCheck: Sendable {
 
     /// Whether every file is the manifest's.
     public var isWhole: Bool { faults.isEmpty }
+
+    fileprivate mutating func note(_ status: FileStatus, of index: Int, now: Timestamp) {
+      stamps.stamps[index] = FileStamp(status, now: now)
+      freshStamps.stamps[index] = FileStamp(status, now: now, margin: FileStamps.tick)
+    }
   }
 
   /// How much of the content has to be read.
@@ -138,9 +143,10 @@ public struct ContentCheck: Sendable {
     case changes(since: FileStamps)
     /// None: a file of the right length counts as right.
     case lengths
-    /// For content that this process has just written and synced: every byte of files that have another name as
-    /// well, by which they may have been changed since they were compared; none of the others.
-    case written
+    /// For content that this process has just written and synced: every byte of the files that are shared, which are those
+    /// with these numbers in the manifest and those that have another name now; by such a name they may have been changed
+    /// since they were compared, also where it is gone by now. None of the others.
+    case written(shared: Set<Int>)
   }
 
   private let manifest: Manifest
@@ -177,26 +183,32 @@ public struct ContentCheck: Sendable {
     _ file: ManifestFile, index: Int, _ depth: Depth, now: Timestamp, in directory: borrowing Directory,
     _ finding: inout Finding
   ) throws -> Fault.Kind? {
-    guard let length = try directory.lengthOfFile(at: file.path) else { return .missing }
-    guard length == file.length.rawValue else { return .damaged }
-    let descriptor = try directory.openFileKeepingAccessTime(at: file.path)
-    let status = try operations.status(of: descriptor)
-    finding.sizeOnDisk += status.allocated
-    let stamp = FileStamp(inode: status.inode, changed: status.changed)
-    finding.stamps.stamps[index] = FileStamp(status, now: now)
-    finding.freshStamps.stamps[index] = FileStamp(status, now: now, margin: FileStamps.tick)
-    switch depth {
-    case .lengths: return nil
-    case .written where status.linkCount == 1: return nil
-    case .changes(let earlier) where earlier.stamps[index] == stamp:
+    // Most files need not be opened.
+    guard let seen = try directory.statusOfFile(at: file.path) else { return .missing }
+    guard seen.length == file.length else { return .damaged }
+    finding.sizeOnDisk += seen.allocated
+    guard isToBeRead(index, seen, depth) else {
+      finding.note(seen, of: index, now: now)
       // It was old enough then, whatever the clock says now.
-      finding.stamps.stamps[index] = earlier.stamps[index]
+      if case .changes(let earlier) = depth { finding.stamps.stamps[index] = earlier.stamps[index] }
       return nil
-    case .changes, .written, .everything: break
     }
+    let descriptor = try directory.openFileKeepingAccessTime(at: file.path)
+    // Of what is read, which another program may have put there since.
+    finding.note(try operations.status(of: descriptor), of: index, now: now)
     finding.bytesRead += file.length
     try operations.willMake(.read, of: file.path.text)
     return try digest(of: descriptor, length: file.length.rawValue) == file.digest ? nil : .damaged
+  }
+
+  private func isToBeRead(_ index: Int, _ status: FileStatus, _ depth: Depth) -> Bool {
+    switch depth {
+    case .everything: true
+    case .changes(let earlier):
+      earlier.stamps[index] != FileStamp(inode: status.inode, changed: status.changed)
+    case .lengths: false
+    case .written(let shared): status.linkCount > 1 || shared.contains(index)
+    }
   }
 
   private func digest(of file: borrowing FileDescriptor, length: Int64) throws -> SHA256Digest? {

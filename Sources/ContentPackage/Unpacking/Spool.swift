@@ -84,7 +84,7 @@ struct Spool: ~Copyable, Sendable {
   /// Appends `count` bytes of the gaps from `offset`.
   mutating func readGap(_ count: Int, at offset: Int64, into buffer: inout [UInt8]) throws(SystemError) {
     let end = buffer.count + count
-    if gaps == nil, try directory.lengthOfFile(named: "gaps") != nil {
+    if gaps == nil, try directory.statusOfFile(named: "gaps") != nil {
       gaps = OpenFiles.File(try directory.openForWriting(named: "gaps"))
     }
     if let gaps {
@@ -114,7 +114,9 @@ extension Spool {
   func checkpoint(
     of file: Int, hashing hasher: (Int64) throws -> SHA256Hasher?
   ) throws -> InflatingFile.Checkpoint? {
-    guard try directory.lengthOfFile(named: "c\(file)") == Int64(Self.checkpointLength) else { return nil }
+    guard try directory.statusOfFile(named: "c\(file)")?.length == ByteCount(Self.checkpointLength) else {
+      return nil
+    }
     var bytes: [UInt8] = []
     try operations.read(
       upTo: Self.checkpointLength, of: try directory.open("c\(file)", .readOnly), at: .zero, into: &bytes)

@@ -5,6 +5,9 @@ public import SystemCalls
 public struct StagedContent: ~Copyable, Sendable {
   /// What is staged, from the verified manifest.
   public let manifest: Manifest
+  /// The files, by their number in the manifest, that other content had or has under a name of its own. By that name they may
+  /// have been changed since they were compared.
+  public let shared: Set<Int>
   let stagingPath: String
   let operations: any FileOperations
 

@@ -43,7 +43,7 @@ extension StagingArea {
       guard let old = known[file.digest], old.length == file.length else { continue }
       // What was fetched of a file is not given up for one that may turn out to be damaged.
       if plan.pieces(of: index).contains(where: { pieces.isVerified($0) }) { continue }
-      isUnpacked[index] = try take(old, as: file, in: source, room: &room)
+      isUnpacked[index] = try take(old, as: index, in: source, room: &room)
     }
     for piece in 0..<pieces.layout.count
     where !pieces.isVerified(piece) && isVouched(piece, storedFiles: { _ in false }) {
@@ -53,9 +53,10 @@ extension StagingArea {
 
   /// False when what lies there is not the file that the older manifest says, or nothing does, or it cannot be read, or no
   /// room is left for a copy.
-  private func take(
-    _ old: ManifestFile, as file: ManifestFile, in source: borrowing Directory, room: inout ByteCount
+  private mutating func take(
+    _ old: ManifestFile, as index: Int, in source: borrowing Directory, room: inout ByteCount
   ) throws -> Bool {
+    let file = manifest.files[index]
     let original: FileDescriptor
     do throws(SystemError) {
       guard try source.lengthOfFile(at: old.path) == old.length.rawValue else { return false }
@@ -64,7 +65,10 @@ extension StagingArea {
       return false
     }
     try removeFromTree(file.path)
-    if try !share(original, of: old, as: file, in: source) {
+    switch try share(original, of: old, as: file, in: source) {
+    case .cloned: break
+    case .linked: shared.insert(index)
+    case nil:
       guard file.length <= room, try copy(original, as: file) else { return false }
       room = room - file.length
     }
@@ -80,15 +84,22 @@ extension StagingArea {
     return false
   }
 
-  /// By a clone or by a link; false where the file system has neither.
+  private enum Sharing {
+    /// The bytes are shared until one of the files is written to.
+    case cloned
+    /// The file is.
+    case linked
+  }
+
+  /// Nil where the file system has neither.
   private func share(
     _ original: borrowing FileDescriptor, of old: ManifestFile, as file: ManifestFile,
     in source: borrowing Directory
-  ) throws(SystemError) -> Bool {
+  ) throws(SystemError) -> Sharing? {
     try tree.withParent(of: file.path.segments[...], creating: true) { target, name throws(SystemError) in
       do throws(SystemError) {
         try target.clone(name, of: original, permissions: Directory.placedPermissions)
-        return true
+        return .cloned
       } catch {
         guard error.isUnsupported else { throw error }
       }
@@ -97,10 +108,10 @@ extension StagingArea {
           folder, oldName throws(SystemError) in
           try target.link(name, to: oldName, of: folder)
         }
-        return true
+        return .linked
       } catch {
         guard error.isUnsupported else { throw error }
-        return false
+        return nil
       }
     }
   }

@@ -12,7 +12,8 @@ extension StagingArea {
   private static let shortFileLength: Int64 = 256 << 10
 
   /// Ends the work in the area: makes the files that have no bytes, sets permissions, and returns when everything is on
-  /// the device. Every piece must be there. Throws ``UnsyncedContent`` when the device did not take all.
+  /// the device. Every piece must be there. Throws ``UnsyncedContent`` when the device did not take all. Of a task that was
+  /// cancelled, no further sync begins.
   public consuming func finish() throws -> StagedContent {
     precondition(pieces.isComplete, "pieces are missing")
     closeFiles()
@@ -26,7 +27,7 @@ extension StagingArea {
     } catch let failure as SyncFailure {
       throw UnsyncedContent(cause: failure.cause, isRemoved: removeAll(except: synced))
     }
-    return StagedContent(manifest: manifest, stagingPath: path, operations: operations)
+    return StagedContent(manifest: manifest, shared: shared, stagingPath: path, operations: operations)
   }
 
   private func openUpDirectories() throws(SystemError) {
@@ -53,20 +54,28 @@ extension StagingArea {
         position = end
       }
       guard isIndividual else { continue }
-      do throws(SystemError) {
-        try operations.synchronize(file)
-      } catch {
-        throw SyncFailure(cause: error)
-      }
+      try withSync { () throws(SystemError) in try operations.synchronize(file) }
       synced.insert(index)
     }
-    do throws(SystemError) {
-      guard isIndividual else { return try operations.synchronizeFileSystem(of: root.descriptor) }
-      for segments in directories {
+    guard isIndividual else {
+      return try withSync { () throws(SystemError) in
+        try operations.synchronizeFileSystem(of: root.descriptor)
+      }
+    }
+    for segments in directories {
+      try withSync { () throws(SystemError) in
         try withDirectory(segments) { directory throws(SystemError) in try directory.synchronize() }
       }
-      try tree.synchronize()
-      try root.synchronize()
+    }
+    try withSync { () throws(SystemError) in try tree.synchronize() }
+    try withSync { () throws(SystemError) in try root.synchronize() }
+  }
+
+  /// Each may take seconds on a slow device: between two of them a task that was cancelled ends.
+  private func withSync(_ body: () throws(SystemError) -> Void) throws {
+    try Task.checkCancellation()
+    do throws(SystemError) {
+      try body()
     } catch {
       throw SyncFailure(cause: error)
     }

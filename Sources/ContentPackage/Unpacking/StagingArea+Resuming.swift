@@ -22,17 +22,25 @@ extension StagingArea {
   }
 
   /// Of the files in the tree, -1 for none. Removes what is longer than the manifest's file: it is something else.
-  private func lengthsOfFiles() throws -> [Int64] {
-    try manifest.files.map { file in
+  private mutating func lengthsOfFiles() throws -> [Int64] {
+    var lengths: [Int64] = []
+    for (index, file) in manifest.files.enumerated() {
       try Task.checkCancellation()
-      let length = try tree.lengthOfFile(at: file.path) ?? -1
-      guard length > file.length.rawValue else { return length }
-      try tree.withParent(of: file.path.segments[...], creating: false) {
-        directory, name throws(SystemError) in
-        try directory.removeFile(name)
-      }
-      return -1
+      let status = try tree.statusOfFile(at: file.path)
+      // One that has no other name by now is read after the last write by it.
+      if let status, status.linkCount > 1 { shared.insert(index) }
+      lengths.append(try lengthOfKnownFile(file, found: status?.length.rawValue ?? -1))
     }
+    return lengths
+  }
+
+  private func lengthOfKnownFile(_ file: ManifestFile, found length: Int64) throws(SystemError) -> Int64 {
+    guard length > file.length.rawValue else { return length }
+    try tree.withParent(of: file.path.segments[...], creating: false) {
+      directory, name throws(SystemError) in
+      try directory.removeFile(name)
+    }
+    return -1
   }
 
   /// Pieces that lie in the spool; their bytes of stored files are written again, since those may be damaged alone.

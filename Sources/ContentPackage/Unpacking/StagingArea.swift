@@ -39,9 +39,13 @@ public struct StagingArea: ~Copyable, Sendable {
   var inflating: [Int: InflatingFile] = [:]
   /// How many stored bytes of a deflated file the checkpoint on disk stands for.
   var checkpoints: [Int: Int64] = [:]
+  /// Files that have, or had, another name outside of the area: what was read of them may be written to by it.
+  var shared: Set<Int> = []
   var openFiles = OpenFiles()
   /// There while files are open for writing.
   private var writer: DirectWriter?
+  /// There from the first piece with parts of two long files until the files are closed.
+  private var secondWriter: SecondWriter?
   private let identity: MountIdentity
   private let session: [UInt8]
 
@@ -141,20 +145,44 @@ public struct StagingArea: ~Copyable, Sendable {
     }
   }
 
-  /// Writes the piece's bytes of stored files.
+  /// Writes the piece's bytes of stored files, of long ones two at once: each write waits for the device. All are over when this
+  /// returns or throws.
   mutating func putStored(_ piece: VerifiedPiece) throws(SystemError) {
-    let bytes = piece.bytes.span
+    var pending: PendingWrite?
+    do throws(SystemError) {
+      try putStored(piece, beside: &pending)
+    } catch {
+      // The first error is the one that explains.
+      try? pending?.get()
+      throw error
+    }
+    try pending?.get()
+  }
+
+  private mutating func putStored(
+    _ piece: VerifiedPiece, beside pending: inout PendingWrite?
+  ) throws(SystemError) {
+    let writes = plan.writes(for: piece.index).filter {
+      !isUnpacked[$0.file] && manifest.files[$0.file].method == .stored
+    }
+    let lastLong = writes.lastIndex { DirectWriter.isLong($0.slice.count) }
     var writer = writer.take() ?? DirectWriter()
-    for write in plan.writes(for: piece.index) where !isUnpacked[write.file] {
+    for (position, write) in writes.enumerated() {
       let entry = manifest.files[write.file]
-      guard entry.method == .stored else { continue }
       let file = try openFiles.file(write.file) { () throws(SystemError) in
         try tree.openForWriting(at: entry.path)
       }
-      try writer.write(
-        bytes.extracting(write.slice), to: file.descriptor, at: ByteCount(write.offset), by: operations)
-      try operations.startWriteback(
-        of: write.offset..<write.offset + Int64(write.slice.count), in: file.descriptor)
+      let part = StoredPart(
+        write, of: piece, length: entry.length.rawValue, file: file, operations: operations)
+      if pending == nil, DirectWriter.isLong(write.slice.count), position != lastLong {
+        let second = secondWriter ?? SecondWriter()
+        secondWriter = second
+        pending = second.start(part)
+        continue
+      }
+      try part.put(by: &writer)
+      // A third long one goes beside the fourth.
+      if DirectWriter.isLong(write.slice.count) { try pending.take()?.get() }
     }
     self.writer = consume writer
   }
@@ -163,6 +191,7 @@ public struct StagingArea: ~Copyable, Sendable {
   public mutating func closeFiles() {
     openFiles.closeAll()
     writer = nil
+    secondWriter = nil
   }
 
   /// True when the directory is there and this manifest's.

@@ -55,8 +55,11 @@ extension Library {
   }
 
   /// Places content as `body` does at the path that it is given, replaces what is there, and keeps the manifest beside it.
+  /// `body` returns the files, by their number in the manifest, that have or had another name. Where the task is cancelled
+  /// while a sync runs, that one is the last before this throws `CancellationError`; ``recordPlaced(_:at:)`` finds what was
+  /// placed by then.
   func place(
-    _ manifest: Manifest, at now: Timestamp, _ body: @Sendable (String) async throws -> Void
+    _ manifest: Manifest, at now: Timestamp, _ body: @Sendable (String) async throws -> Set<Int>
   ) async throws -> LibraryItem {
     try await exclusion.run(manifest.product) {
       let target = directory(of: manifest.product, version: manifest.version)
@@ -67,11 +70,15 @@ extension Library {
         let replaced = try record.flatMap { try self.manifest(of: $0) }
         try keepForeignFiles(
           of: manifest.product, manifest.version, beside: [manifest] + (replaced.map { [$0] } ?? []))
-        try write(manifest)
-        try moveAside(target)
       }
-      _ = try await body(target)
-      let finding = try await checkPlaced(manifest, at: target)
+      try Task.checkCancellation()
+      try await BlockingPool.shared.run { [self] in try write(manifest) }
+      try Task.checkCancellation()
+      try await BlockingPool.shared.run { [self] in try moveAside(target) }
+      try Task.checkCancellation()
+      let shared = try await body(target)
+      try Task.checkCancellation()
+      let finding = try await checkPlaced(manifest, at: target, shared: shared)
       return try await BlockingPool.shared.run { [self] in
         // The next try begins with nothing: what it links it compares again, and what is not right it fetches.
         guard finding.isWhole else {
@@ -90,12 +97,14 @@ extension Library {
   /// Looks at what was verified piece by piece as it was written, and synced: late enough after the last write
   /// that another change shows. What is shared with other content by a link is read: what was written to that content
   /// is written here.
-  private func checkPlaced(_ manifest: Manifest, at path: String) async throws -> ContentCheck.Finding {
-    let check = ContentCheck(manifest, at: path, operations: operations)
-    let looked = try await BlockingPool.shared.run { [clock] in try check.run(.lengths, now: clock.now()) }
-    guard looked.isWhole else { return looked }
-    if !looked.freshStamps.isComplete { try? await Task.sleep(for: FileStamps.tick) }
-    return try await run(ContentCheck.Depth.written, on: manifest, at: path)
+  private func checkPlaced(
+    _ manifest: Manifest, at path: String, shared: Set<Int>
+  ) async throws -> ContentCheck.Finding {
+    let depth = ContentCheck.Depth.written(shared: shared)
+    let found = try await run(depth, on: manifest, at: path)
+    guard found.isWhole, !found.freshStamps.isComplete else { return found }
+    try await pauses.sleep(for: FileStamps.tick)
+    return try await run(depth, on: manifest, at: path)
   }
 
   /// The item of content that an earlier process placed and had not recorded when it ended; nil when nothing is there, or

@@ -45,6 +45,8 @@ final class Library: Sendable {
   let database: AgentDatabase
   let log: Log
   let clock: any WallClock
+  /// Measures pauses.
+  let pauses: any MonotonicClock
   /// What every file call of the library, and of what is staged in it, goes through.
   let operations: any FileOperations
   let exclusion = ProductExclusion()
@@ -58,12 +60,14 @@ final class Library: Sendable {
   init(
     paths: StatePaths, database: AgentDatabase, mayBegin: Bool = false, reserve: ByteCount = .mebibytes(32),
     quota: ByteCount? = nil, clock: any WallClock = SystemWallClock(),
+    pauses: any MonotonicClock = SystemMonotonicClock(),
     operations: any FileOperations = SystemFileOperations(), log: Log = Log()
   ) {
     self.paths = paths
     self.database = database
     self.log = log
     self.clock = clock
+    self.pauses = pauses
     self.operations = operations
     space = LibrarySpace(
       paths: paths, database: database, reserve: reserve, quota: quota, operations: operations)

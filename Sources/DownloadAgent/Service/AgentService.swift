@@ -98,7 +98,7 @@ public final class AgentService: Service {
     library = Library(
       paths: paths, database: database, mayBegin: opened.mayBegin,
       reserve: configuration.spaceReserve?.bytes ?? .mebibytes(32), quota: configuration.quota?.bytes,
-      clock: wallClock, operations: tuning.fileOperations, log: log)
+      clock: wallClock, pauses: clock, operations: tuning.fileOperations, log: log)
     let trustedKeys = Set(configuration.trustedPublisherKeys ?? [])
     var limits = tuning.transfer
     if let speed = configuration.maximumSpeed { limits.maximumSpeed = ByteCount(speed) }

@@ -137,14 +137,20 @@ actor StagingSession {
   /// area is opened again.
   func letGo() { area = nil }
 
-  /// Makes everything durable and visible at `path`; every piece must be there.
-  func place(at path: String) throws {
+  /// Makes everything durable and visible at `path`; every piece must be there. Returns the files that are shared with other
+  /// content, see `StagedContent.shared`. Of a task that was cancelled at most the sync that runs is waited for, and what is
+  /// staged stays so.
+  func place(at path: String) throws -> Set<Int> {
     _ = try open()
     guard let area = area.take(), area.pieces.isComplete else {
       throw StepFailure.retry(.storageFailure)
     }
     do {
-      try area.finish().place(at: path)
+      let content = try area.finish()
+      try Task.checkCancellation()
+      let shared = content.shared
+      try content.place(at: path)
+      return shared
     } catch let error as UnsyncedContent {
       isVoid = !error.isRemoved
       throw StepFailure(error.cause)

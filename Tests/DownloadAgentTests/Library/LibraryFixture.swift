@@ -21,7 +21,9 @@ struct LibraryFixture {
 
   /// With a library at `root`, which is a directory of its own unless given.
   init(
-    root: String? = nil, isLooking: Bool = true, reserve: ByteCount = .mebibytes(32), quota: ByteCount? = nil
+    root: String? = nil, isLooking: Bool = true, reserve: ByteCount = .mebibytes(32), quota: ByteCount? = nil,
+    clock: any WallClock = SystemWallClock(), pauses: any MonotonicClock = SystemMonotonicClock(),
+    operations: any FileOperations = SystemFileOperations()
   ) throws {
     directory = try TemporaryDirectory()
     paths = StatePaths(state: directory.path("state"), library: root ?? directory.path("library"))
@@ -30,7 +32,9 @@ struct LibraryFixture {
       lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
     }
     database = try AgentDatabase(path: paths.database, log: log)
-    library = Library(paths: paths, database: database, reserve: reserve, quota: quota, log: log)
+    library = Library(
+      paths: paths, database: database, reserve: reserve, quota: quota, clock: clock, pauses: pauses,
+      operations: operations, log: log)
     if isLooking { try #require(try library.look() == .online) }
   }
 
@@ -47,6 +51,7 @@ struct LibraryFixture {
         try FileSystem.createDirectories(FileSystem.parent(of: "\(target)/\(path)"))
         try DurableFile.write(bytes.span, to: "\(target)/\(path)")
       }
+      return []
     }
   }
 

@@ -104,6 +104,7 @@ import Testing
       _ = try await fixture.library.place(package.manifest, at: LibraryFixture.now) { target in
         try FileSystem.createDirectories(target)
         try FileSystem.link(other, to: "\(target)/issue.pdf")
+        return []
       }
     }
     let failure = await #expect(throws: StepFailure.self) { try await place() }
@@ -112,6 +113,65 @@ import Testing
     try fixture.flip(other, at: 5)
     try await place()
     #expect(try await fixture.held(package) != nil)
+  }
+
+  @Test(
+    "what was a second name of a file that has changed is not recorded, also where the other name is gone")
+  func linkedBefore() async throws {
+    let fixture = try LibraryFixture()
+    let package = try FixturePackage.file(length: 1000)
+    let other = fixture.directory.path("other.pdf")
+    try DurableFile.write(package.bytes.span, to: other)
+    let failure = await #expect(throws: StepFailure.self) {
+      _ = try await fixture.library.place(package.manifest, at: LibraryFixture.now) { target in
+        try FileSystem.createDirectories(target)
+        try FileSystem.link(other, to: "\(target)/issue.pdf")
+        try fixture.flip(other, at: 5)
+        try FileSystem.removeFile(other)
+        return [0]
+      }
+    }
+    #expect(failure?.reason == .storageFailure)
+    #expect(try fixture.database.libraryRecords().isEmpty)
+  }
+
+  @Test(
+    "placing that is cancelled while the clock has to tick ends at once, and the next start finds the content"
+  )
+  func cancelledTick() async throws {
+    let pauses = ManualMonotonicClock()
+    // Ever since before the content was written.
+    let fixture = try LibraryFixture(
+      clock: ManualWallClock(Timestamp(millisecondsSinceEpoch: 0)), pauses: pauses)
+    let package = try FixturePackage.file(length: 1000)
+    let placing = Task { _ = try await fixture.place(package) }
+    await pauses.waitForSleepers()
+    placing.cancel()
+    await #expect(throws: CancellationError.self) { try await placing.value }
+    #expect(try fixture.database.libraryRecords().isEmpty)
+    #expect(try await fixture.library.recordPlaced(package.manifest, at: LibraryFixture.now) != nil)
+    #expect(try await fixture.held(package) != nil)
+  }
+
+  @Test("placing that is cancelled while the manifest is synced goes no further")
+  func cancelledSync() async throws {
+    let operations = FaultyFileOperations()
+    let fixture = try LibraryFixture(operations: operations)
+    let package = try FixturePackage.file(length: 1000)
+    let disk = SlowSyncs(operations)
+    let placing = Task {
+      _ = try await fixture.library.place(package.manifest, at: LibraryFixture.now) { _ in
+        Issue.record("nothing is placed any more")
+        return []
+      }
+    }
+    await disk.firstSync()
+    placing.cancel()
+    disk.end()
+    await #expect(throws: CancellationError.self) { try await placing.value }
+    // A file's, and those of the new folders above it: one write is not left half done.
+    #expect(disk.syncs <= 4)
+    #expect(try fixture.database.libraryRecords().isEmpty)
   }
 
   @Test("content that was removed by another program is not held, and stays known as damaged")

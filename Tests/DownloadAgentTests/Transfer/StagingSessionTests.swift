@@ -174,4 +174,28 @@ import Testing
     _ = try await bench.session().place(at: bench.target)
     try bench.expectPlaced()
   }
+
+  @Test(
+    "placing that is cancelled while a slow disk syncs begins no other sync, and leaves the rest to the next start"
+  )
+  func cancelledSync() async throws {
+    for package in [try FixturePackage.folder(), try FixturePackage.file(length: 2 << 20)] {
+      let bench = try Bench(package)
+      let session = bench.session()
+      for index in 0..<package.manifest.pieces.count { _ = try await bench.write([index], to: session) }
+      let disk = SlowSyncs(bench.operations)
+      let target = bench.target
+      let placing = Task { _ = try await session.place(at: target) }
+      await disk.firstSync()
+      placing.cancel()
+      disk.end()
+      await #expect(throws: CancellationError.self) { try await placing.value }
+      #expect(disk.syncs == 1)
+      #expect(try FileSystem.status(of: target) == nil)
+      let next = bench.session()
+      #expect(try await next.open().isComplete)
+      _ = try await next.place(at: target)
+      try bench.expectPlaced()
+    }
+  }
 }
