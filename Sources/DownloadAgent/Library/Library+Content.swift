@@ -55,9 +55,9 @@ extension Library {
   }
 
   /// Places content as `body` does at the path that it is given, replaces what is there, and keeps the manifest beside it.
-  /// `body` returns the files, by their number in the manifest, that have or had another name. Where the task is cancelled
-  /// while a sync runs, that one is the last before this throws `CancellationError`; ``recordPlaced(_:at:)`` finds what was
-  /// placed by then.
+  /// `body` returns the files, by their number in the manifest, that have or had another name. Where the task is
+  /// cancelled, the step that runs is the last before this throws `CancellationError`, at most that of the manifest with its
+  /// folders; ``recordPlaced(_:at:)`` finds what was placed by then.
   func place(
     _ manifest: Manifest, at now: Timestamp, _ body: @Sendable (String) async throws -> Set<Int>
   ) async throws -> LibraryItem {
