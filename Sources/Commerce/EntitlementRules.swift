@@ -86,7 +86,7 @@ public struct EntitlementRules: Sendable {
       guard let period = SubscriptionPeriod(transaction, of: product) else { continue }
       if transaction.revokedDate != nil {
         findings.revoke(transaction)
-      } else if period.contains(now) {
+      } else if period.contains(now) || period.isInGrace(at: now) {
         findings.claim(transaction, .purchased)
       } else if period.end <= now {
         findings.expire(transaction)

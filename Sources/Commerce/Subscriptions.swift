@@ -70,6 +70,12 @@ struct SubscriptionPeriod {
   }
 
   func contains(_ moment: Timestamp) -> Bool { start <= moment && moment < end }
+
+  /// Whether the service goes on after the period, while its renewal is tried again.
+  func isInGrace(at moment: Timestamp) -> Bool {
+    guard let last = transaction.graceExpiresDate else { return false }
+    return end <= moment && moment < last
+  }
 }
 
 /// What was ever paid for a publication, as uninterrupted runs by their start.

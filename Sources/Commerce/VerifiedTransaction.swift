@@ -17,6 +17,9 @@ public struct VerifiedTransaction: Hashable, Sendable {
   public let purchaseDate: Timestamp
   /// The end of a subscription's period; the period does not contain it. Nil for what does not expire.
   public let expiresDate: Timestamp?
+  /// The end of the grace after the period, while a renewal that could not be charged is tried again. The service goes on
+  /// up to it; nothing else is bought by it.
+  public let graceExpiresDate: Timestamp?
   /// When the purchase was refunded or withdrawn: it then counts as never made.
   public let revokedDate: Timestamp?
   /// How many were bought, at least 1.
@@ -30,7 +33,8 @@ public struct VerifiedTransaction: Hashable, Sendable {
   public init(
     vouchedForBy store: StoreIdentifier, in environment: StoreEnvironment, id: TransactionIdentifier,
     originalID: TransactionIdentifier, product: ProductIdentifier, purchaseDate: Timestamp,
-    expiresDate: Timestamp? = nil, revokedDate: Timestamp? = nil, quantity: Int = 1, asOf: Timestamp? = nil
+    expiresDate: Timestamp? = nil, graceExpiresDate: Timestamp? = nil, revokedDate: Timestamp? = nil,
+    quantity: Int = 1, asOf: Timestamp? = nil
   ) {
     self.store = store
     self.environment = environment
@@ -39,6 +43,7 @@ public struct VerifiedTransaction: Hashable, Sendable {
     self.product = product
     self.purchaseDate = purchaseDate
     self.expiresDate = expiresDate
+    self.graceExpiresDate = graceExpiresDate
     self.revokedDate = revokedDate
     self.quantity = quantity
     self.asOf = asOf ?? purchaseDate
@@ -50,8 +55,8 @@ extension VerifiedTransaction {
   public func revised(revokedDate: Timestamp?, asOf: Timestamp) -> VerifiedTransaction {
     VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
-      purchaseDate: purchaseDate, expiresDate: expiresDate, revokedDate: revokedDate, quantity: quantity,
-      asOf: asOf)
+      purchaseDate: purchaseDate, expiresDate: expiresDate, graceExpiresDate: graceExpiresDate,
+      revokedDate: revokedDate, quantity: quantity, asOf: asOf)
   }
 
   /// By purchase date; of those of one date by their identifiers, then by all else that a verdict can show, so that no

@@ -30,6 +30,19 @@ struct SubscriptionRuleTests {
     #expect(report[Magazine.issue(4)] == .notOwned)
   }
 
+  @Test("in the grace after its period a subscription is owned, and no issue that appears then is")
+  func grace() {
+    let period = VerifiedTransaction(
+      vouchedForBy: .sandbox, in: .sandbox, id: transaction("1"), originalID: transaction("1"),
+      product: Magazine.monthly, purchaseDate: day("2026-04-20"), expiresDate: day("2026-05-20"),
+      graceExpiresDate: day("2026-06-05"))
+    let inGrace = Magazine.evaluate([period], now: day("2026-06-04"))
+    #expect(inGrace[Magazine.monthly] == .owned(by: "1", .purchased))
+    #expect(inGrace[Magazine.issue(6)] == .expired(with: "1"))
+    let after = Magazine.evaluate([period], now: day("2026-06-05"))
+    #expect(after[Magazine.monthly] == .expired(with: "1"))
+  }
+
   @Test("a millisecond before an issue appears, the one before it is unlocked, and both are owned")
   func justBefore() {
     let start = day("2026-05-01") - .milliseconds(1)

@@ -21,6 +21,10 @@ final class FakePaymentStore: Sendable {
     /// What it refuses each question with.
     var refusal: Problem?
     var verifications = 0
+    /// Whose receipts it vouches for.
+    var environment = StoreEnvironment.sandbox
+    /// What came with each question.
+    var passwords: [String?] = []
     /// Questions, those that it refused because it was down among them.
     var questions = 0
     var finishWaiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
@@ -58,7 +62,9 @@ final class FakePaymentStore: Sendable {
       let (answer, refusal) = state.withLock { ($0.answer, $0.refusal) }
       if let refusal { throw refusal }
       if let answer { return try .json(answer) }
-      return try .json(verify(try await request.decode(VerifyReceiptRequest.self, upTo: .mebibytes(4))))
+      let question = try await request.decode(VerifyReceiptRequest.self, upTo: .mebibytes(4))
+      state.withLock { $0.passwords.append(question.password) }
+      return try .json(verify(question))
     }
     routes.on(.post, "/store/v1/transactions/{id}/finish") { [unowned self] request, parameters in
       try refuseWhenDown()
@@ -132,12 +138,13 @@ final class FakePaymentStore: Sendable {
   /// A genuine receipt in base 64.
   func receipt(
     of purchases: [InAppPurchase], device: DeviceIdentifier, bundle: String = "com.example.pullbox",
-    environment: String = "ProductionSandbox"
+    environment: String = "ProductionSandbox", expiring end: Timestamp? = nil
   ) throws -> String {
     var receipt = AppReceipt(
       environmentName: environment, bundleIdentifier: bundle, applicationVersion: "1",
       creationDate: Timestamp(millisecondsSinceEpoch: clock.now().secondsSinceEpoch * 1000),
       purchases: purchases)
+    receipt.expirationDate = end
     receipt.bind(to: device)
     return try authority.signer.signBase64(receipt)
   }
@@ -154,8 +161,12 @@ final class FakePaymentStore: Sendable {
     guard let genuine = try? receipt.verified(trusting: [authority.root], now: clock.now()) else {
       return VerifyReceiptResponse(status: .notAuthentic)
     }
+    let environment = state.withLock { $0.environment }
+    guard genuine.receipt.environment == environment else {
+      return VerifyReceiptResponse(status: environment == .production ? .sandboxReceipt : .productionReceipt)
+    }
     var response = VerifyReceiptResponse(status: .valid)
-    response.environment = StoreEnvironment.sandbox.rawValue
+    response.environment = environment.rawValue
     response.receipt = VerifyReceiptResponse.Receipt(genuine.receipt, requestDate: clock.now())
     return response
   }

@@ -81,6 +81,40 @@ struct VerifyReceiptDocumentTests {
     #expect(answer.status.rawValue == 21010)
   }
 
+  @Test("pending_renewal_info is read in any spelling, and written as text")
+  func pendingRenewals() throws {
+    let member =
+      #"{"original_transaction_id":"7","product_id":"com.example.monthly","auto_renew_product_id":"com.example.yearly","#
+      + #""auto_renew_status":"1","expiration_intent":"2","is_in_billing_retry_period":"1","#
+      + #""grace_period_expires_date":"2018-09-05 05:18:33 Etc/GMT","grace_period_expires_date_ms":"1536124713000","#
+      + #""grace_period_expires_date_pst":"2018-09-04 22:18:33 America/Los_Angeles","#
+      + #""price_consent_status":"0","price_increase_status":"1","promotional_offer_id":"p","offer_code_ref_name":"c"}"#
+    let lenient = member.replacing(#""auto_renew_status":"1""#, with: #""auto_renew_status":1"#)
+      .replacing(#""expiration_intent":"2""#, with: #""expiration_intent":2"#)
+      .replacing(#""original_transaction_id":"7""#, with: #""original_transaction_id":7"#)
+    for (list, text) in [(true, member), (false, member), (true, lenient)] {
+      let answer = try response(#"{"status":0,"pending_renewal_info":\#(list ? "[\(text)]" : text)}"#)
+      let renewal = try #require(answer.pendingRenewalInfo?.first)
+      #expect(renewal.originalTransactionIdentifier == "7")
+      #expect(renewal.productIdentifier == "com.example.monthly")
+      #expect(renewal.autoRenewProductIdentifier == "com.example.yearly")
+      #expect(renewal.autoRenews == true)
+      #expect(renewal.expirationIntent == "2")
+      #expect(renewal.isInBillingRetryPeriod == true)
+      #expect(renewal.gracePeriodExpiresDate?.millisecondsSinceEpoch == 1_536_124_713_000)
+      #expect(renewal.consentsToPrice == false)
+      #expect(renewal.acceptsPriceIncrease == true)
+      let written = try JSONEncoder().encode(answer)
+      #expect(
+        try JSONDecoder().decode(VerifyReceiptResponse.self, from: written).pendingRenewalInfo == [renewal])
+      let text = String(decoding: written, as: UTF8.self)
+      #expect(
+        text.contains(#""auto_renew_status":"1""#)
+          && text.contains(#""grace_period_expires_date_ms":"1536124713000""#))
+    }
+    #expect(throws: ReceiptError.self) { try response(#"{"status":0,"pending_renewal_info":[{}]}"#) }
+  }
+
   @Test("latest_receipt_info is an object or an array")
   func objectOrArray() throws {
     let one = #"{"transaction_id":"7","product_id":"p","purchase_date_ms":"1"}"#

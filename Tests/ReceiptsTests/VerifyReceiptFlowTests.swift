@@ -148,6 +148,78 @@ struct VerifyReceiptFlowTests {
     #expect(converse([answer(environment: "Production")], policy: production).verdict == .wrongEnvironment)
   }
 
+  @Test(
+    "a production store asks each environment once about a sandbox receipt, and refuses it for where it is from"
+  )
+  func askedButNotCounted() {
+    var production = policy
+    production.environments = [.production]
+    production.addresses = [.production, .sandbox]
+    let talk = converse([answer(21007), answer()], policy: production)
+    #expect(talk.questions == [.production, .sandbox])
+    #expect(talk.verdict == .wrongEnvironment)
+  }
+
+  @Test("an environment vouches for its own receipts alone")
+  func ownReceipts() throws {
+    var claimed = Fixtures.receipt()
+    claimed.environmentName = "Production"
+    let signed = try UnverifiedAppReceipt(encoded: Fixtures.authority.get().signer.sign(claimed))
+    var both = policy
+    both.environments = [.production, .sandbox]
+    both.addresses = [.sandbox]
+    for environment in ["Production", nil] {
+      let talk = converse([answer(environment: environment)], policy: both, receipt: signed)
+      #expect(talk.questions == [.sandbox])
+      #expect(talk.verdict == .wrongEnvironment)
+    }
+  }
+
+  @Test("the grace of a subscription is that of its last period, and of no other subscription's")
+  func grace() throws {
+    func period(_ id: String, of original: String, until end: String) -> InAppPurchase {
+      var purchase = Fixtures.purchase(id)
+      purchase.originalTransactionIdentifier = original
+      purchase.expiresDate = Fixtures.moment(end)
+      return purchase
+    }
+    var response = VerifyReceiptResponse(status: .valid)
+    response.environment = "Sandbox"
+    response.receipt = .init(Fixtures.receipt(), requestDate: Fixtures.now)
+    response.latestReceiptInfo = [
+      period("8", of: "7", until: "2026-12-20T00:00:00Z"),
+      period("7", of: "7", until: "2026-11-20T00:00:00Z"),
+      period("9", of: "9", until: "2026-12-20T00:00:00Z"),
+    ]
+    var renewal = PendingRenewal(originalTransactionIdentifier: "7")
+    renewal.gracePeriodExpiresDate = Fixtures.moment("2027-01-05T00:00:00Z")
+    response.pendingRenewalInfo = [renewal, PendingRenewal(originalTransactionIdentifier: "9")]
+    guard case .valid(let verified) = converse([.response(response)]).verdict else {
+      Issue.record("not valid")
+      return
+    }
+    let graces = verified.transactions(store: .sandbox).filter { $0.graceExpiresDate != nil }
+    #expect(graces.map(\.id.description) == ["8"])
+    #expect(graces.first?.graceExpiresDate == Fixtures.moment("2027-01-05T00:00:00Z"))
+  }
+
+  @Test("a license ends when its receipt or the store says, whichever is earlier")
+  func license() {
+    func ending(_ receipt: String?, _ told: String?) -> Timestamp? {
+      var claims = Fixtures.receipt()
+      claims.expirationDate = receipt.map(Fixtures.moment)
+      return VerifiedAppReceipt(
+        receipt: claims, purchases: [], expirationDate: told.map(Fixtures.moment)
+      ).expirationDate
+    }
+    let (early, late) = ("2026-12-01T00:00:00Z", "2026-12-31T00:00:00Z")
+    #expect(ending(nil, nil) == nil)
+    #expect(ending(early, nil) == Fixtures.moment(early))
+    #expect(ending(nil, early) == Fixtures.moment(early))
+    #expect(ending(late, early) == Fixtures.moment(early))
+    #expect(ending(early, late) == Fixtures.moment(early))
+  }
+
   @Test("no answer is undetermined, with the store's own waiting time when it gave one")
   func failure() {
     #expect(

@@ -101,11 +101,16 @@ extension DeliveryConfiguration {
       help: "The payment store"),
     .value(
       "store-credential", "SECRET", key: "store.credential",
-      help: "What the store knows this server by; needed to finish transactions"
+      help: "What the store knows this server by; needed unless there are stores"
     ).secret(),
     .list(
       "bundle", "ID", environment: "PULLBOX_BUNDLES", fallback: "com.example.pullbox", key: "store.bundles",
       help: "Application whose receipts count; may be repeated"),
+    .list(
+      "payment-store", "JSON5", environment: "PULLBOX_STORES", key: "stores",
+      help:
+        "A store with addresses of its own, as in the file: {name: 'apple', kind: 'apple', sharedSecretFile: '/etc/pullbox/apple', bundles: ['com.example.comics']}; may be repeated"
+    ).secret(),
     .value(
       "store-patience", "DURATION", fallback: "2s",
       help: "How long a completion waits for the store before it is answered 202"),

@@ -26,7 +26,7 @@ extension DeliveryConfiguration {
   private func inspectKeys(_ findings: inout ConfigurationFindings) {
     findings.check("operatorKeys") {
       let keys = try keyring().keys
-      let credential = SecretDigest(of: store.credential.revealed)
+      guard let credential = store.credential.map({ SecretDigest(of: $0.revealed) }) else { return }
       if let same = keys.first(where: { $0.secret == credential }) {
         throw ConfigurationError(
           subject: "store.credential", message: "is the operator key \(same.holder.name) as well")
@@ -43,14 +43,20 @@ extension DeliveryConfiguration {
         "PULLBOX_OPERATOR_KEY is the key that the command line shows, and gives this server none; "
           + "its own is PULLBOX_SERVER_OPERATOR_KEY")
     }
-    let bits = SecretStrength.bits(of: store.credential.revealed)
+    if store.credential == nil, stores?.isEmpty ?? true {
+      findings.miss("store.credential", "is missing")
+      findings.check("store.url") { try ConfigurationURL.check(store.url, key: "store.url") }
+    } else {
+      findings.check("stores") { _ = try paymentStores() }
+    }
+    guard let credential = store.credential else { return }
+    let bits = SecretStrength.bits(of: credential.revealed)
     if bits < SecretStrength.minimum {
       findings.warn("store.credential", "could be guessed: it has at most \(bits) bits")
     }
   }
 
   private func inspectAddresses(_ findings: inout ConfigurationFindings) {
-    findings.check("store.url") { try ConfigurationURL.check(store.url, key: "store.url") }
     if let publicURL {
       findings.check("publicURL") { try ConfigurationURL.check(publicURL, key: "publicURL") }
     }

@@ -8,14 +8,14 @@ public import ServiceRuntime
 ///     let configuration: DeliveryConfiguration = try ConfigurationLoader.load(arguments: arguments)
 ///     let server = try DeliveryServer(configuration, log: Log())
 public struct DeliveryConfiguration: DaemonConfiguration {
-  /// The payment store whose receipts count.
+  /// One payment store, by its own options: the sandbox store, whose purchases count.
   public struct Store: Decodable, Sendable {
     /// What proofs call it.
     public var name: String
     /// Base URL of its interface.
     public var url: String
-    /// What the store knows this server by.
-    public var credential: Redacted<String>
+    /// What the store knows this server by; without it there are only the entries of ``DeliveryConfiguration/stores``.
+    public var credential: Redacted<String>?
     /// Applications whose receipts count.
     public var bundles: [String]
   }
@@ -62,8 +62,10 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var state: String
   /// Names this server in the database's leases; the host's name without it.
   public var node: String?
-  /// The payment store whose receipts count.
+  /// A payment store whose receipts count.
   public var store: Store
+  /// Others, or all.
+  public var stores: [PaymentStore]?
   /// An operator key with every scope.
   public var operatorKey: Redacted<String>?
   /// Keys with names and scopes of their own.

@@ -95,14 +95,15 @@ struct DeliveryComponents: Sendable {
       WorkerLease(name, holder: process, database: database, clock: clock)
     }
 
-    let store = try Self.store(on: infrastructure)
+    let stores = try Self.stores(on: infrastructure)
     let grantStore = GrantStore(database: database, clock: clock)
     let outbox = Outbox(
-      grantStore: grantStore, stores: [store.name: store], timer: timer,
+      grantStore: grantStore, stores: Dictionary(uniqueKeysWithValues: stores.map { ($0.name, $0) }),
+      timer: timer,
       options: try configuration.outboxOptions(), sweepLease: lease("settling"), log: infrastructure.log)
     self.outbox = outbox
     tickets = TicketIssuer(settings: settings, clock: clock)
-    proofs = ProofVerifier(stores: [store], clock: clock, timer: timer, log: infrastructure.log)
+    proofs = ProofVerifier(stores: stores, clock: clock, timer: timer, log: infrastructure.log)
     grants = GrantService(
       grantStore: grantStore, verifier: proofs, catalog: catalog, outbox: outbox, tickets: tickets,
       stops: revocations, recorder: recorder, rules: EntitlementRules(),
@@ -184,16 +185,13 @@ struct DeliveryComponents: Sendable {
     [admission, recorder, tickets, revocations, outbox, uploads, grants, proofs, scrubber]
   }
 
-  private static func store(on infrastructure: Infrastructure) throws -> any PaymentStoreClient {
-    let store = infrastructure.configuration.store
-    guard let name = StoreIdentifier(store.name) else {
-      throw ConfigurationError(subject: "store.name", message: "not a store's name: \(store.name)")
+  private static func stores(on infrastructure: Infrastructure) throws -> [any PaymentStoreClient] {
+    let reader = ReceiptReader(threads: infrastructure.pools.receipts)
+    return try infrastructure.configuration.paymentStores().map { store in
+      VerifyReceiptStoreClient(
+        name: store.name, access: store.access, policy: store.policy, client: infrastructure.client,
+        timer: infrastructure.timer, reader: reader)
     }
-    return VerifyReceiptStoreClient(
-      name: name, url: store.url, credential: store.credential.revealed,
-      policy: VerifyReceiptPolicy(bundleIdentifiers: Set(store.bundles), environments: [.sandbox]),
-      client: infrastructure.client, timer: infrastructure.timer,
-      reader: ReceiptReader(threads: infrastructure.pools.receipts))
   }
 }
 

@@ -117,6 +117,11 @@ final class ProofVerifier: Sendable {
       throw error.problem
     }
     verified.transactions = try await apply(verified.transactions)
+    if let end = verified.expires, end <= date {
+      let problem = Problem(.entitlementExpired, "the license that the receipt was made for has ended")
+      keep(.refused(problem))
+      throw problem
+    }
     keep(.verified(verified))
     return verified
   }

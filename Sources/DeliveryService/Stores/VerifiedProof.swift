@@ -8,10 +8,14 @@ struct VerifiedProof: Sendable {
   var transactions: [VerifiedTransaction]
   /// Each request must come from that device: what is known of a proof is known of one device.
   var binding: DeviceBinding
+  /// When the proof counts no more: the end of a license that was withdrawn. Nil for one that does not end.
+  var expires: Timestamp?
 
-  /// When what the store said may be another for the first time: the next end of a subscription's period.
+  /// When what the store said may be another for the first time: the next end of a subscription's period or of its
+  /// grace, or of the proof itself.
   func nextExpiry(after now: Timestamp) -> Timestamp? {
-    transactions.lazy.compactMap(\.expiresDate).filter { $0 > now }.min()
+    let ends = transactions.flatMap { [$0.expiresDate, $0.graceExpiresDate] } + [expires]
+    return ends.lazy.compactMap { $0 }.filter { $0 > now }.min()
   }
 }
 

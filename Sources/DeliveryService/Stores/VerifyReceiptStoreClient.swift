@@ -5,29 +5,47 @@ import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import Receipts
+import ServiceRuntime
 
-/// Speaks to the sandbox store, or any store with its interface: receipts through `verifyReceipt`, the end of
-/// a transaction with the credential that only this server holds.
+/// Speaks to a store through `verifyReceipt`, at an address for each environment; which is asked, the store's answers
+/// decide. The sandbox store is told of the end of a transaction, with the credential that only this server holds; a store
+/// without a credential knows no such call: there the application ends its transactions by itself.
 struct VerifyReceiptStoreClient: PaymentStoreClient {
+  /// Where a store is reached, and by what it knows this server.
+  struct Access: Sendable {
+    /// Base URLs.
+    var addresses: [StoreEnvironment: String]
+    /// The bearer token of the store that is told of ends of transactions.
+    var credential: Redacted<String>?
+    /// `password` of each question.
+    var sharedSecret: Redacted<String>?
+  }
+
   let name: StoreIdentifier
-  private let client: APIClient
-  /// For calls of the outbox, which can wait for longer than a reader.
-  private let calls: APIClient
+  private let clients: [StoreEnvironment: APIClient]
+  private let sharedSecret: Redacted<String>?
+  /// For calls of the outbox, which can wait for longer than a reader; nil where there are none.
+  private let calls: APIClient?
   private let policy: VerifyReceiptPolicy
   private let timer: any MonotonicClock
   private let reader: ReceiptReader
 
   init(
-    name: StoreIdentifier, url: String, credential: String, policy: VerifyReceiptPolicy, client: HTTPClient,
+    name: StoreIdentifier, access: Access, policy: VerifyReceiptPolicy, client: HTTPClient,
     timer: any MonotonicClock, reader: ReceiptReader
   ) {
     self.name = name
-    var client = APIClient(baseURL: url, credential: credential, client: client)
-    client.timeout = .seconds(10)
-    client.maximumResponseLength = .mebibytes(8)
-    self.client = client
-    client.timeout = OutboxMachine.callTimeout
-    calls = client
+    let credential = access.credential?.revealed
+    clients = access.addresses.mapValues { address in
+      var client = APIClient(baseURL: address, credential: credential, client: client)
+      client.timeout = .seconds(10)
+      client.maximumResponseLength = .mebibytes(8)
+      return client
+    }
+    sharedSecret = access.sharedSecret
+    var calls = credential == nil ? nil : clients.first?.value
+    calls?.timeout = OutboxMachine.callTimeout
+    self.calls = calls
     self.policy = policy
     self.timer = timer
     self.reader = reader
@@ -50,7 +68,8 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
     switch verdict {
     case .valid(let verified):
       return VerifiedProof(
-        transactions: verified.transactions(store: name), binding: verified.receipt.deviceBinding)
+        transactions: verified.transactions(store: name), binding: verified.receipt.deviceBinding,
+        expires: verified.expirationDate)
     case .malformed:
       throw .final(.receiptMalformed, "the store cannot read the receipt", onStoresWord: wasAsked)
     case .notAuthentic:
@@ -63,6 +82,7 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
   }
 
   func finish(_ transaction: TransactionIdentifier) async -> StoreAnswer {
+    guard let calls else { return StoreAnswer(answer: .accepted) }
     do {
       _ = try await calls.exchange("POST", "/store/v1/transactions/\(transaction)/finish")
       return StoreAnswer(answer: .accepted)
@@ -106,11 +126,15 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
       switch step {
       case .finished(let verdict):
         return (verdict, outcome)
-      case .ask(_, let delay):
+      case .ask(let environment, let delay):
+        guard let client = clients[environment] else {
+          preconditionFailure("the policy asks no environment without an address")
+        }
         do {
           if delay > .zero { try await timer.sleep(for: delay) }
           let answer = try await client.call(
-            "POST", "/verifyReceipt", body: VerifyReceiptRequest(receiptData: text),
+            "POST", "/verifyReceipt",
+            body: VerifyReceiptRequest(receiptData: text, password: sharedSecret?.revealed),
             as: VerifyReceiptResponse.self)
           outcome =
             answer.value.status.isStoreFailure ? .failed(retryAfter: policy.retryAfter) : .answered

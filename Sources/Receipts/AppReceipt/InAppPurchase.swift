@@ -61,9 +61,11 @@ public struct InAppPurchase: Hashable, Sendable {
 extension InAppPurchase {
   /// Nil when a name in it cannot be one of ours. Only for purchases that a signature or the store vouches for.
   ///
-  /// - Parameter asOf: up to when the store knew what is written here; a cancellation of a later date was known as well.
+  /// - Parameters:
+  ///   - asOf: up to when the store knew what is written here; a cancellation of a later date was known as well.
+  ///   - graceExpiresDate: the end of the grace after this period.
   func transaction(
-    store: StoreIdentifier, environment: StoreEnvironment, asOf: Timestamp
+    store: StoreIdentifier, environment: StoreEnvironment, asOf: Timestamp, graceExpiresDate: Timestamp? = nil
   ) -> VerifiedTransaction? {
     guard let id = TransactionIdentifier(transactionIdentifier),
       let originalID = TransactionIdentifier(originalTransactionIdentifier),
@@ -73,7 +75,7 @@ extension InAppPurchase {
     let end = isUpgraded == true ? [expiresDate, cancellationDate].compactMap { $0 }.min() : expiresDate
     return VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
-      purchaseDate: purchaseDate, expiresDate: end,
+      purchaseDate: purchaseDate, expiresDate: end, graceExpiresDate: graceExpiresDate,
       revokedDate: isUpgraded == true ? nil : cancellationDate,
       quantity: Int(clamping: quantity), asOf: max(asOf, cancellationDate ?? asOf))
   }

@@ -87,6 +87,10 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
   public let purchases: [InAppPurchase]
   /// By transaction, for what the store told when it was asked: when that was. All else it knew when it signed.
   private let requestDates: [String: Timestamp]
+  /// By the transaction whose period ended last before it.
+  private let graceDates: [String: Timestamp]
+  /// When what the receipt says counts no more: a withdrawn license of a volume purchase ends. Nil for what does not end.
+  public let expirationDate: Timestamp?
 
   /// After the signature and the chain were checked.
   init(signed receipt: AppReceipt) {
@@ -96,9 +100,16 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
   /// - Parameters:
   ///   - purchases: from the receipt or from the store's answer about it.
   ///   - requestDates: when the store was asked, by the identifiers of those that it told from its own knowledge.
-  init(receipt: AppReceipt, purchases: [InAppPurchase], requestDates: [String: Timestamp] = [:]) {
+  ///   - graceDates: the ends of graces, by the transaction of the period before each.
+  ///   - expirationDate: the store's own word on the end of a license, which may be later knowledge than the receipt's.
+  init(
+    receipt: AppReceipt, purchases: [InAppPurchase], requestDates: [String: Timestamp] = [:],
+    graceDates: [String: Timestamp] = [:], expirationDate: Timestamp? = nil
+  ) {
     self.receipt = receipt
     self.requestDates = requestDates
+    self.expirationDate = [receipt.expirationDate, expirationDate].compactMap { $0 }.min()
+    self.graceDates = graceDates
     self.purchases = purchases.sorted {
       ($0.purchaseDate, $0.transactionIdentifier) < ($1.purchaseDate, $1.transactionIdentifier)
     }
@@ -114,7 +125,8 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
     return purchases.compactMap { purchase in
       purchase.transaction(
         store: store, environment: environment,
-        asOf: requestDates[purchase.transactionIdentifier] ?? receipt.creationDate)
+        asOf: requestDates[purchase.transactionIdentifier] ?? receipt.creationDate,
+        graceExpiresDate: graceDates[purchase.transactionIdentifier])
     }
   }
 }

@@ -13,8 +13,8 @@ import CoreTypes
 /// }
 /// ```
 ///
-/// The first question goes to production when the policy accepts production receipts; a receipt that belongs to the
-/// sandbox is put to the sandbox once, when the policy accepts that. The verdict is that of the last answer.
+/// The first question goes to production where production can be asked; a receipt that belongs to the sandbox is put to the
+/// sandbox once, where that can be asked. The verdict is that of the last answer. Nothing in the receipt chooses whom to ask.
 public struct VerifyReceiptFlow: Sendable {
   /// What came back from the store.
   public enum Outcome: Sendable {
@@ -40,7 +40,7 @@ public struct VerifyReceiptFlow: Sendable {
   public init(about receipt: UnverifiedAppReceipt, policy: VerifyReceiptPolicy) {
     self.receipt = receipt
     self.policy = policy
-    environment = policy.environments.contains(.production) ? .production : .sandbox
+    environment = policy.askable.contains(.production) ? .production : .sandbox
   }
 
   /// The step before anything came back. Refuses without asking what the receipt itself says is for another
@@ -73,7 +73,7 @@ public struct VerifyReceiptFlow: Sendable {
       receipt.purchases = []
       return .finished(.valid(VerifiedAppReceipt(receipt: receipt, purchases: [])))
     case .belongsToSandbox:
-      guard environment == .production, policy.environments.contains(.sandbox) else {
+      guard environment == .production, policy.askable.contains(.sandbox) else {
         return .finished(.wrongEnvironment)
       }
       environment = .sandbox
@@ -103,19 +103,22 @@ public struct VerifyReceiptFlow: Sendable {
     guard policy.bundleIdentifiers.contains(answered.bundleIdentifier),
       answered.bundleIdentifier == receipt.claims.bundleIdentifier
     else { return .wrongApplication }
-    // Both must say so: the answering store, and the receipt it vouches for.
+    // All must say so: the store that was asked, its answer, and the receipt it vouches for.
     guard
       let named = response.environment.flatMap(StoreEnvironment.init(rawValue:))
         ?? receipt.claims.environment,
-      named == receipt.claims.environment, policy.environments.contains(named)
+      named == receipt.claims.environment, named == environment, policy.environments.contains(named)
     else { return .wrongEnvironment }
     var requestDates: [String: Timestamp] = [:]
     if let date = answered.requestDate {
       for purchase in response.latestReceiptInfo ?? [] { requestDates[purchase.transactionIdentifier] = date }
     }
+    let purchases = merged(answered, response)
     return .valid(
       VerifiedAppReceipt(
-        receipt: receipt.claims, purchases: merged(answered, response), requestDates: requestDates))
+        receipt: receipt.claims, purchases: purchases, requestDates: requestDates,
+        graceDates: PendingRenewal.graceDates(of: response.pendingRenewalInfo ?? [], for: purchases),
+        expirationDate: answered.expirationDate))
   }
 
   /// The store's later knowledge replaces what the receipt says about the same transaction.
@@ -136,22 +139,29 @@ public struct VerifyReceiptPolicy: Sendable {
   public var bundleIdentifiers: Set<String>
   /// The environments whose purchases lead to content. Anyone can make a sandbox purchase for nothing.
   public var environments: Set<StoreEnvironment>
+  /// The environments that can be asked; nil for those that count. A genuine receipt of one that does not count is of the
+  /// wrong environment.
+  public var addresses: Set<StoreEnvironment>?
   /// The waits before the second and each later try while the store answers that it could not decide.
   public var retryDelays: [Duration]
   /// What the customer is told to wait when nothing was decided and the store named no time itself.
   public var retryAfter: Duration
 
-  /// Creates a policy. By default three more questions are asked, after waits of 1.7 seconds together.
+  /// Creates a policy. By default those are asked that count, and three more questions are asked, after waits of 1.7 seconds together.
   public init(
     bundleIdentifiers: Set<String>, environments: Set<StoreEnvironment>,
+    addresses: Set<StoreEnvironment>? = nil,
     retryDelays: [Duration] = [.milliseconds(200), .milliseconds(500), .seconds(1)],
     retryAfter: Duration = .seconds(5)
   ) {
     self.bundleIdentifiers = bundleIdentifiers
     self.environments = environments
+    self.addresses = addresses
     self.retryDelays = retryDelays
     self.retryAfter = retryAfter
   }
+
+  var askable: Set<StoreEnvironment> { addresses ?? environments }
 }
 
 /// What became of asking a store about a receipt. Whether a product is owned, expired or revoked is for the

@@ -13,6 +13,8 @@ public struct VerifyReceiptResponse: Sendable {
   public var latestReceipt: String?
   /// With auto-renewable subscriptions only: what the store knows, beyond the receipt.
   public var latestReceiptInfo: [InAppPurchase]?
+  /// With auto-renewable subscriptions only: what becomes of each at its next renewal.
+  public var pendingRenewalInfo: [PendingRenewal]?
   /// With statuses 21100 to 21199.
   public var isRetryable: Bool?
 
@@ -49,6 +51,7 @@ extension VerifyReceiptResponse: Codable {
     receipt = try values.decodeIfPresent(Receipt.self, forKey: VerifyReceiptKey("receipt"))
     latestReceipt = try values.lenientText(VerifyReceiptKey("latest_receipt"))
     latestReceiptInfo = try values.lenientList(VerifyReceiptKey("latest_receipt_info"))
+    pendingRenewalInfo = try values.lenientList(VerifyReceiptKey("pending_renewal_info"))
   }
 
   /// Writes an answer. Throws `EncodingError`.
@@ -59,6 +62,7 @@ extension VerifyReceiptResponse: Codable {
     try values.encodeIfPresent(receipt, forKey: VerifyReceiptKey("receipt"))
     try values.encodeIfPresent(latestReceipt, forKey: VerifyReceiptKey("latest_receipt"))
     try values.encodeIfPresent(latestReceiptInfo, forKey: VerifyReceiptKey("latest_receipt_info"))
+    try values.encodeIfPresent(pendingRenewalInfo, forKey: VerifyReceiptKey("pending_renewal_info"))
     try values.encodeIfPresent(isRetryable, forKey: VerifyReceiptKey("is_retryable"))
   }
 }

@@ -1,0 +1,145 @@
+import Commerce
+import Receipts
+public import ServiceRuntime
+
+extension DeliveryConfiguration {
+  /// A payment store whose purchases count: an entry of `stores`, or what `--store-…` say of one.
+  public struct PaymentStore: Decodable, Sendable {
+    /// How a store is spoken to.
+    public enum Kind: String, Decodable, Sendable {
+      /// The sandbox store of this project: one address, and a credential for the call that ends a transaction.
+      case pullbox
+      /// Apple's `verifyReceipt`: an address for each environment, and a shared secret for subscriptions.
+      case apple
+    }
+
+    /// Base URLs by environment.
+    public struct Addresses: Decodable, Sendable {
+      /// Where purchases that cost money are verified.
+      public var production: String?
+      /// Where purchases for tests are verified.
+      public var sandbox: String?
+    }
+
+    /// What proofs call it; of its own.
+    public var name: String
+    /// How it is spoken to.
+    public var kind: Kind
+    /// Kind `pullbox` has one of the two. For kind `apple` they are Apple's own unless given.
+    public var addresses: Addresses?
+    /// What the store knows this server by; kind `pullbox` needs it.
+    public var credential: Redacted<String>?
+    /// The application's secret at the store, sent with each question.
+    public var sharedSecret: Redacted<String>?
+    /// A file that holds it, readable by its owner alone; in place of ``sharedSecret``.
+    public var sharedSecretFile: String?
+    /// Applications whose receipts count.
+    public var bundles: [String]
+    /// Whether purchases in the sandbox open content, which anyone can make for nothing. Without it they do where the
+    /// sandbox is all that there is.
+    public var allowSandbox: Bool?
+  }
+
+  /// What an entry of `stores`, or the options, come to.
+  struct StoreAccess: Sendable {
+    var name: StoreIdentifier
+    var access: VerifyReceiptStoreClient.Access
+    var policy: VerifyReceiptPolicy
+  }
+
+  /// Every store, that of the options last; at least one. Blocks while it reads files of secrets. Throws
+  /// ``ConfigurationError`` with all faults: names that are none or the same, addresses and secrets that are missing or do not
+  /// fit the kind.
+  func paymentStores() throws(ConfigurationError) -> [StoreAccess] {
+    var names: Set<StoreIdentifier> = []
+    func add(_ entry: PaymentStore, _ key: String) throws(ConfigurationError) -> StoreAccess {
+      let store = try entry.resolved(key: key)
+      guard names.insert(store.name).inserted else {
+        throw ConfigurationError(subject: "\(key).name", message: "two stores are named \(store.name)")
+      }
+      return store
+    }
+    var resolved = try (stores ?? []).mapConfiguration { index, entry throws(ConfigurationError) in
+      try add(entry, "stores.\(index)")
+    }
+    if let credential = store.credential {
+      let entry = PaymentStore(
+        name: store.name, kind: .pullbox, addresses: .init(sandbox: store.url), credential: credential,
+        bundles: store.bundles)
+      resolved.append(try add(entry, "store"))
+    }
+    guard !resolved.isEmpty else {
+      throw ConfigurationError(subject: "store.credential", message: "is missing, and there are no stores")
+    }
+    return resolved
+  }
+}
+
+extension DeliveryConfiguration.PaymentStore {
+  private static let applesAddresses = Addresses(
+    production: "https://buy.itunes.apple.com", sandbox: "https://sandbox.itunes.apple.com")
+
+  /// Throws the first fault.
+  fileprivate func resolved(key: String) throws(ConfigurationError) -> DeliveryConfiguration.StoreAccess {
+    func fault(_ member: String, _ message: String) -> ConfigurationError {
+      ConfigurationError(subject: "\(key).\(member)", message: message)
+    }
+    guard let identifier = StoreIdentifier(name) else { throw fault("name", "not a store's name: \(name)") }
+    guard !bundles.isEmpty else { throw fault("bundles", "no receipt counts without an application") }
+    let given = addresses ?? (kind == .apple ? Self.applesAddresses : Addresses())
+    var urls: [StoreEnvironment: String] = [:]
+    for (environment, member, url) in [
+      (StoreEnvironment.production, "production", given.production), (.sandbox, "sandbox", given.sandbox),
+    ] {
+      guard let url else { continue }
+      try ConfigurationURL.check(url, key: key == "store" ? "store.url" : "\(key).addresses.\(member)")
+      urls[environment] = url
+    }
+    switch kind {
+    case .pullbox:
+      guard urls.count == 1 else {
+        throw fault("addresses", "a store of the kind pullbox is of one environment: production or sandbox")
+      }
+      guard credential != nil else { throw fault("credential", "a store of the kind pullbox needs it") }
+    case .apple:
+      guard !urls.isEmpty else { throw fault("addresses", "production, sandbox or both are needed") }
+      guard credential == nil else {
+        throw fault("credential", "a store of the kind apple takes a sharedSecret")
+      }
+    }
+    let countsSandbox = allowSandbox ?? (urls[.production] == nil)
+    guard urls[.production] != nil || countsSandbox else {
+      throw fault("allowSandbox", "no purchase would count: the sandbox is all that there is")
+    }
+    let counting = Set(urls.keys).filter { $0 != .sandbox || countsSandbox }
+    return DeliveryConfiguration.StoreAccess(
+      name: identifier,
+      access: VerifyReceiptStoreClient.Access(
+        addresses: urls, credential: credential, sharedSecret: try secret(key: key)),
+      policy: VerifyReceiptPolicy(
+        bundleIdentifiers: Set(bundles), environments: counting, addresses: Set(urls.keys)))
+  }
+
+  private func secret(key: String) throws(ConfigurationError) -> Redacted<String>? {
+    guard let sharedSecretFile else { return sharedSecret }
+    let subject = "\(key).sharedSecretFile"
+    guard sharedSecret == nil else {
+      throw ConfigurationError(subject: subject, message: "there is a sharedSecret as well")
+    }
+    let bytes: Redacted<[UInt8]>?
+    do {
+      bytes = try SecretFile.read(sharedSecretFile)
+    } catch {
+      throw ConfigurationError(subject: subject, message: "\(error)")
+    }
+    guard let bytes else {
+      throw ConfigurationError(subject: subject, message: "there is no such file: \(sharedSecretFile)")
+    }
+    let text = String(decoding: bytes.revealed, as: UTF8.self)
+    let secret = text.trimmingPrefix { $0.isWhitespace }.prefix { !$0.isWhitespace }
+    guard !secret.isEmpty else {
+      throw ConfigurationError(subject: subject, message: "it is empty: \(sharedSecretFile)")
+    }
+    return Redacted(String(secret))
+  }
+}

@@ -1,0 +1,193 @@
+import Commerce
+import CoreTypes
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Receipts
+import ServiceRuntime
+import Synchronization
+import SystemCalls
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Stores, their addresses and their environments")
+struct StoreAccessTests {
+  private static let secret = "0123456789abcdef-shared"
+
+  private func stores(_ options: [String]) throws -> [DeliveryConfiguration.StoreAccess] {
+    let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
+    guard case .run(let parsed) = try parser.parse(["--operator-key", ServerHarness.operatorKey] + options)
+    else { throw UsageError("help") }
+    return try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed).paymentStores()
+  }
+
+  @Test(
+    "a store of the kind apple has Apple's addresses, and counts production alone unless the sandbox is allowed"
+  )
+  func apple() throws {
+    for (more, counting) in [("", [.production]), ("allowSandbox: true", [.production, .sandbox])]
+      as [(String, Set<StoreEnvironment>)]
+    {
+      let store = try #require(
+        try stores(["--payment-store", "{name: 'apple', kind: 'apple', bundles: ['a.b'], \(more)}"]).first)
+      #expect(
+        store.access.addresses == [
+          .production: "https://buy.itunes.apple.com", .sandbox: "https://sandbox.itunes.apple.com",
+        ])
+      #expect(store.policy.environments == counting)
+      #expect(store.policy.addresses == [.production, .sandbox])
+      #expect(store.access.credential == nil)
+    }
+  }
+
+  @Test("the options are the short form for one store, whose sandbox counts; both together are two stores")
+  func shortForm() throws {
+    let short = ["--store-credential", FakePaymentStore.credential, "--store-url", "http://127.0.0.1:1"]
+    let alone = try stores(short)
+    #expect(alone.map(\.name) == [.sandbox])
+    #expect(alone.first?.access.addresses == [.sandbox: "http://127.0.0.1:1"])
+    #expect(alone.first?.policy.environments == [.sandbox])
+    let both = try stores(short + ["--payment-store", "{name: 'apple', kind: 'apple', bundles: ['a.b']}"])
+    #expect(both.map(\.name) == [.apple, .sandbox])
+  }
+
+  @Test("a shared secret is read from its file, which its owner alone may read")
+  func secretFile() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("secret")
+    try DurableFile.write(Array((Self.secret + "\n").utf8).span, to: path, permissions: 0o600)
+    let option = "{name: 'apple', kind: 'apple', bundles: ['a.b'], sharedSecretFile: '\(path)'}"
+    #expect(try stores(["--payment-store", option]).first?.access.sharedSecret?.revealed == Self.secret)
+    try DurableFile.write(Array(Self.secret.utf8).span, to: path, permissions: 0o644)
+    let error = #expect(throws: ConfigurationError.self) { try stores(["--payment-store", option]) }
+    #expect(error?.subject == "stores.0.sharedSecretFile")
+    #expect(error.map { "\($0)" }?.contains(Self.secret) == false)
+  }
+
+  @Test(
+    "what cannot be meant is refused by the name of the key",
+    arguments: [
+      ("{name: 'a b', kind: 'apple', bundles: ['a.b']}", "stores.0.name"),
+      ("{name: 'a', kind: 'apple', bundles: []}", "stores.0.bundles"),
+      ("{name: 'a', kind: 'apple', bundles: ['a.b'], addresses: {}}", "stores.0.addresses"),
+      (
+        "{name: 'a', kind: 'apple', bundles: ['a.b'], addresses: {sandbox: 'ftp://a'}}",
+        "stores.0.addresses.sandbox"
+      ),
+      ("{name: 'a', kind: 'apple', bundles: ['a.b'], credential: 'c'}", "stores.0.credential"),
+      (
+        "{name: 'a', kind: 'apple', bundles: ['a.b'], addresses: {sandbox: 'http://a'}, allowSandbox: false}",
+        "stores.0.allowSandbox"
+      ),
+      (
+        "{name: 'a', kind: 'apple', bundles: ['a.b'], sharedSecret: 'c', sharedSecretFile: '/c'}",
+        "stores.0.sharedSecretFile"
+      ),
+      ("{name: 'a', kind: 'pullbox', bundles: ['a.b'], credential: 'c'}", "stores.0.addresses"),
+      (
+        "{name: 'a', kind: 'pullbox', bundles: ['a.b'], addresses: {sandbox: 'http://a'}}",
+        "stores.0.credential"
+      ),
+      (
+        "{name: 'a', kind: 'pullbox', bundles: ['a.b'], addresses: {sandbox: 'http://a', production: 'http://b'}, credential: 'c'}",
+        "stores.0.addresses"
+      ),
+      ("{name: 'a', kind: 'google', bundles: ['a.b']}", "stores.0.kind"),
+      ("{name: 'a', kind: 'apple', bundles: ['a.b'], environment: 'Xcode'}", "stores.0.environment"),
+    ])
+  func refused(option: String, subject: String) {
+    let error = #expect(throws: ConfigurationError.self) { try stores(["--payment-store", option]) }
+    #expect(error?.faults.map(\.subject) == [subject])
+  }
+
+  @Test("two stores of one name are refused, and so is a server without any")
+  func names() {
+    let store = "{name: 'a', kind: 'apple', bundles: ['a.b']}"
+    let twice = #expect(throws: ConfigurationError.self) {
+      try stores(["--payment-store", store, "--payment-store", store])
+    }
+    #expect(twice?.subject == "stores.1.name")
+    let none = #expect(throws: ConfigurationError.self) { try stores([]) }
+    #expect(none?.subject == "store.credential")
+  }
+
+  private func grant(
+    _ receipt: String, at store: String, _ server: ServerHarness
+  ) async throws -> GrantResponse {
+    let request = GrantRequest(
+      proof: Proof(store: store, receipt: receipt),
+      product: try #require(ProductIdentifier("com.example.issue1")), device: server.device)
+    return try await server.api.call("POST", "/v1/grants", body: request, as: GrantResponse.self).value
+  }
+
+  @Test(
+    "each environment is asked at its address, with the secret; a sandbox receipt counts where that is allowed",
+    arguments: [false, true])
+  func environments(allowsSandbox: Bool) async throws {
+    let clock = ManualWallClock(ServerHarness.start)
+    let (production, sandbox) = (try FakePaymentStore(clock: clock), try FakePaymentStore(clock: clock))
+    production.state.withLock { $0.environment = .production }
+    let store =
+      "{name: 'apple', kind: 'apple', addresses: {production: '\(production.url)', sandbox: '\(sandbox.url)'}, "
+      + "sharedSecret: '\(Self.secret)', bundles: ['com.example.pullbox'], allowSandbox: \(allowsSandbox)}"
+    try await ServerHarness.run(options: ["--payment-store", store]) { server in
+      try await server.publish([1, 2, 3])
+      let paid = try production.receipt(
+        of: [server.purchase()], device: server.device.id, environment: "Production")
+      _ = try await grant(paid, at: "apple", server)
+      #expect(production.state.withLock { $0.passwords } == [Self.secret])
+      #expect(sandbox.state.withLock { $0.passwords } == [])
+      let tried = try sandbox.receipt(of: [server.purchase(id: "2000000000000002")], device: server.device.id)
+      if allowsSandbox {
+        _ = try await grant(tried, at: "apple", server)
+      } else {
+        let refused = try await server.problem { _ = try await grant(tried, at: "apple", server) }
+        #expect(refused.code == .receiptWrongEnvironment)
+      }
+      #expect(production.state.withLock { $0.passwords } == [Self.secret, Self.secret])
+      #expect(sandbox.state.withLock { $0.passwords } == [Self.secret])
+      // The store of the options sees none of it.
+      #expect(server.store.state.withLock { $0.questions } == 0)
+    }
+    await production.stop()
+    await sandbox.stop()
+  }
+
+  @Test("a store without a call for it needs none to finish a transaction")
+  func finishing() async throws {
+    let production = try FakePaymentStore(clock: ManualWallClock(ServerHarness.start))
+    production.state.withLock { $0.environment = .production }
+    let store =
+      "{name: 'apple', kind: 'apple', addresses: {production: '\(production.url)'}, bundles: ['com.example.pullbox']}"
+    try await ServerHarness.run(options: ["--payment-store", store]) { server in
+      try await server.publish([1, 2, 3])
+      let paid = try production.receipt(
+        of: [server.purchase()], device: server.device.id, environment: "Production")
+      let grant = try await grant(paid, at: "apple", server)
+      #expect(try await server.fetch(grant).status == 200)
+      #expect(try await server.complete(grant).value.state == .finished)
+      #expect(production.state.withLock { $0.finished } == [])
+    }
+    await production.stop()
+  }
+
+  @Test(
+    "a receipt of a withdrawn license opens content on day 29 and none on day 31, whatever was said before")
+  func license() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish([1, 2, 3])
+      let receipt = try server.store.receipt(
+        of: [server.purchase()], device: server.device.id,
+        expiring: server.clock.now() + .seconds(30 * 86_400))
+      server.clock.advance(by: .seconds(29 * 86_400))
+      _ = try await server.grant(receipt: receipt)
+      server.clock.advance(by: .seconds(2 * 86_400))
+      for _ in 1...2 {
+        let refused = try await server.problem { _ = try await server.grant(receipt: receipt) }
+        #expect(refused.code == .entitlementExpired)
+      }
+    }
+  }
+}
