@@ -66,6 +66,11 @@ final class OutboxHarness: Sendable {
     return entry
   }
 
+  /// Returns once a call is in the outbox's hand.
+  func waitForCall() async {
+    while outbox.state.withLock({ $0.queues.values.allSatisfy { $0.inHand.isEmpty } }) { await Task.yield() }
+  }
+
   static func transaction(_ number: Int) -> TransactionIdentifier {
     guard let transaction = TransactionIdentifier("t\(number)") else {
       preconditionFailure("t\(number) names a transaction")
@@ -96,16 +101,16 @@ final class OutboxHarness: Sendable {
       let begun = outbox.state.withLock { state in
         state.queues.values.reduce(0) { $0 + $1.inHand.count - $1.line.count }
       }
-      // A call that was begun sleeps, in the store or until it is written again; so does the search for old debts, and
-      // the worker while a call waits that is not begun. A task that does not has not come to its turn yet.
-      let row = try #require(rows.first)
-      let waiting = try row.integer("total") - row.integer("ended") - row.integer("stopped")
-      let mustSleep = 1 + max(begun, waiting > 0 ? 1 : 0)
+      // Each call that was begun sleeps, in the store or until it is written again, and each worker that pauses. What works,
+      // or was woken and has not come to its turn yet, does not.
+      let standings = [outbox.worker, outbox.patienceWorker, outbox.sweeper].map(\.standing)
+      let sleepers = begun + standings.count { $0 == .pausing }
+      let isQuiet = !standings.contains(.working) && sleepers <= timer.sleeperCount
       let seen =
         rows.flatMap(\.values) + [
           .integer(timer.timeToNextSleeper?.nanoseconds ?? 0), .integer(Int64(inHand)),
         ]
-      repetitions = seen == last && mustSleep <= timer.sleeperCount ? repetitions + 1 : 0
+      repetitions = seen == last && isQuiet ? repetitions + 1 : 0
       last = seen
     }
   }

@@ -57,6 +57,7 @@ struct OutboxOutageTests {
     try await harness.run {
       let entry = try #require(try await harness.addClaimed())
       async let answer = harness.outbox.attempt(entry)
+      await harness.waitForCall()
       try await finishesAll(1, store, harness, within: delay)
       let wasAnswered = await answer
       #expect(wasAnswered == (delay < .seconds(2)))

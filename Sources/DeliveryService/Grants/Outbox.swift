@@ -47,8 +47,8 @@ final class Outbox: Sendable {
   let timer: any MonotonicClock
   let sweepLease: WorkerLease?
   let worker: Worker
-  private let patienceWorker: Worker
-  private let sweeper: Worker
+  let patienceWorker: Worker
+  let sweeper: Worker
   let state: Mutex<State>
   /// Calls that are to be made now; ``run()`` makes them.
   private let begun:

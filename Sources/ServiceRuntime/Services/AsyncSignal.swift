@@ -13,6 +13,9 @@ public final class AsyncSignal: Sendable {
   /// Not signaled.
   public init() {}
 
+  /// Whether a task waits that no signal has woken.
+  var isAwaited: Bool { state.withLock { $0.waiter != nil } }
+
   /// Wakes the waiting task; without one, the next wait returns at once.
   public func signal() {
     let waiter = state.withLock { state in

@@ -1,4 +1,5 @@
 public import CoreTypes
+internal import Synchronization
 
 /// The loop of work that goes on in the background: batch after batch until nothing is left, then a pause on
 /// the monotonic clock that a wake ends, and longer and longer pauses while the work fails.
@@ -23,9 +24,20 @@ public final class Worker: Sendable {
     case waitForWake
   }
 
+  /// What the task that runs the worker does.
+  public enum Standing: Hashable, Sendable {
+    /// A pass, or it has not begun to wait, or goes on in a moment.
+    case working
+    /// It waits for a wake, and for a time to pass.
+    case pausing
+    /// It waits for a wake.
+    case waiting
+  }
+
   private let clock: any MonotonicClock
   private let backoff: Backoff
   private let signal = AsyncSignal()
+  private let wait = Mutex(Standing.working)
 
   /// `backoff` says how long to pause after passes in a row that threw.
   public init(clock: any MonotonicClock, backoff: Backoff = Backoff(cap: .seconds(60))) {
@@ -38,6 +50,9 @@ public final class Worker: Sendable {
   public func wake() {
     signal.signal()
   }
+
+  /// What it does now, for tests that move its clock once nothing works any more.
+  public var standing: Standing { signal.isAwaited ? wait.withLock { $0 } : .working }
 
   /// Runs `pass`, for the first time at once, until the task is cancelled. What a pass throws goes to
   /// `onFailure`, unless the task was cancelled meanwhile; the next pass comes after a backoff, or at a wake.
@@ -61,8 +76,14 @@ public final class Worker: Sendable {
         onFailure(error)
         pause = backoff.delay(afterFailures: failures)
       }
-      await signal.wait(atMost: pause, clock: clock)
+      await rest(atMost: pause)
     }
+  }
+
+  private func rest(atMost pause: Duration?) async {
+    wait.withLock { $0 = pause == nil ? .waiting : .pausing }
+    await signal.wait(atMost: pause, clock: clock)
+    wait.withLock { $0 = .working }
   }
 
   /// Runs `pass` again and again, `interval` after the start and after the end of each pass, until the task
@@ -71,7 +92,7 @@ public final class Worker: Sendable {
     every interval: Duration, _ pass: @Sendable () async throws -> Void,
     onFailure: @Sendable (any Error) -> Void
   ) async {
-    await signal.wait(atMost: interval, clock: clock)
+    await rest(atMost: interval)
     await run(
       {
         try await pass()
