@@ -4,7 +4,7 @@ public import ServiceRuntime
 
 extension DeliveryConfiguration {
   /// A payment store whose purchases count: an entry of `stores`, or what `--store-…` say of one.
-  public struct PaymentStore: Decodable, Sendable {
+  public struct PaymentStore: Decodable, Hashable, Sendable {
     /// How a store is spoken to.
     public enum Kind: String, Decodable, Sendable {
       /// The sandbox store of this project: one address, and a credential for the call that ends a transaction.
@@ -14,7 +14,7 @@ extension DeliveryConfiguration {
     }
 
     /// Base URLs by environment.
-    public struct Addresses: Decodable, Sendable {
+    public struct Addresses: Decodable, Hashable, Sendable {
       /// Where purchases that cost money are verified.
       public var production: String?
       /// Where purchases for tests are verified.
