@@ -91,11 +91,14 @@ struct GrantService: Sendable {
   ) async throws -> CompletionResponse {
     var basis = try await grantStore.completionBasis(of: id)
     let completion = try completion.checked(with: basis.grant.publicKey)
+    var isOutdated = false
     // What was sent a moment ago counts.
     let outcome = try await recorder.recording(of: basis.grant.digest, to: basis.grant.device) { unrecorded in
+      // Before what was sent is written: a failure after that would let it count twice.
+      if isOutdated { basis = try await grantStore.completionBasis(of: id) }
       let outcome = try await grantStore.complete(
         basis, with: completion, for: credential, counting: unrecorded, lease: outbox.lease())
-      if outcome == nil { basis = try await grantStore.completionBasis(of: id) }
+      isOutdated = outcome == nil
       return outcome
     }
     guard let entry = outcome.outbox else {
