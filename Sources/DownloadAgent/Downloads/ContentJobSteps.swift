@@ -140,6 +140,8 @@ struct ContentJobSteps: Sendable {
     let pieces = try await session.open()
     let item: LibraryItem? = try await library.space.whilePlacing(manifest, for: record.identifier) {
       if pieces.isComplete {
+        // What lies at its place stays there until then.
+        try await session.finish()
         return try await library.place(manifest, at: clock.now()) { path in
           try await session.place(at: path)
         }

@@ -74,10 +74,9 @@ extension Library {
       try Task.checkCancellation()
       try await BlockingPool.shared.run { [self] in try write(manifest) }
       try Task.checkCancellation()
+      // From here on nothing is at its place until `body` has put it there.
       try await BlockingPool.shared.run { [self] in try moveAside(target) }
-      try Task.checkCancellation()
       let shared = try await body(target)
-      try Task.checkCancellation()
       let finding = try await checkPlaced(manifest, at: target, shared: shared)
       return try await BlockingPool.shared.run { [self] in
         // The next try begins with nothing: what it links it compares again, and what is not right it fetches.

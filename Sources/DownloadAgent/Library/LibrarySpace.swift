@@ -112,7 +112,10 @@ final class LibrarySpace: Sendable {
       let isRecorded = records.contains {
         $0.product == manifest.product && $0.version == manifest.version && $0.digest == manifest.digest
       }
-      staged["\(job)"] = isRecorded ? .zero : manifest.files.reduce(.zero) { $0 + $1.length }
+      // Of what has a record, its own or that of the damaged content in whose place it comes, what is still staged counts.
+      guard !isRecorded else { continue }
+      staged["\(job)"] = max(
+        staged["\(job)"] ?? .zero, manifest.files.reduce(.zero) { $0 + $1.length })
     }
     let placed = records.reduce(ByteCount.zero) { $0 + $1.sizeOnDisk }
     let removable = records.filter { !$0.isPinned }.reduce(ByteCount.zero) { $0 + $1.sizeOnDisk }

@@ -26,6 +26,8 @@ actor StagingSession {
   private let paths: ContentJobPaths
   private let operations: any FileOperations
   private var area: StagingArea?
+  /// What is durable and has to be named.
+  private var finished: StagedContent?
   /// What the pieces are written into, and what each takes.
   private var room: (reservation: SpaceReservation, shares: UnpackedShares)?
   /// What the library has of this package was taken over, as far as it could be.
@@ -44,6 +46,7 @@ actor StagingSession {
   /// Opens what an earlier process left, or starts with nothing; returns the pieces that are there. Opening
   /// again changes nothing while the area is still the one that was opened.
   func open() throws -> PieceMap {
+    finished = nil
     if let pieces = area?.pieces {
       if try keepingArea({ () throws in try area?.isCurrent() == true }) { return pieces }
       area = nil
@@ -135,26 +138,37 @@ actor StagingSession {
 
   /// Closes every file of the area, so that its file system can be unmounted. What is there is read when the
   /// area is opened again.
-  func letGo() { area = nil }
+  func letGo() {
+    area = nil
+    finished = nil
+  }
 
-  /// Makes everything durable and visible at `path`; every piece must be there. Returns the files that are shared with other
-  /// content, see `StagedContent.shared`. Of a task that was cancelled at most the sync that runs is waited for, and what is
-  /// staged stays so.
-  func place(at path: String) throws -> Set<Int> {
+  /// Makes everything durable where it is staged, so that ``place(at:)`` has only to give it its name; every piece must be there.
+  /// Of a task that was cancelled at most the sync that runs is waited for, and what is staged stays so.
+  func finish() throws {
     _ = try open()
     guard let area = area.take(), area.pieces.isComplete else {
       throw StepFailure.retry(.storageFailure)
     }
     do {
-      let content = try area.finish()
-      try Task.checkCancellation()
-      let shared = content.shared
-      try content.place(at: path)
-      return shared
+      finished = try area.finish()
     } catch let error as UnsyncedContent {
       isVoid = !error.isRemoved
       throw StepFailure(error.cause)
     }
+  }
+
+  /// Makes what ``finish()`` made durable, or all that is staged, visible at `path`. Returns the files that are shared with
+  /// other content, see `StagedContent.shared`.
+  func place(at path: String) throws -> Set<Int> {
+    if finished == nil {
+      try finish()
+      try Task.checkCancellation()
+    }
+    guard let content = finished.take() else { throw StepFailure.retry(.storageFailure) }
+    let shared = content.shared
+    try content.place(at: path)
+    return shared
   }
 
   /// What an error of the disk, or a cancellation in the middle, leaves of the area in memory is not what is on
