@@ -70,6 +70,7 @@ public enum DiagnosticContent {
 
   /// Whether these are the bytes that the content has from `offset` on.
   public static func matches(_ bytes: Span<UInt8>, at offset: Int64) -> Bool {
+    guard !offset.addingReportingOverflow(Int64(bytes.count)).overflow else { return false }
     var position = 0
     while position < bytes.count {
       let place = offset + Int64(position)
