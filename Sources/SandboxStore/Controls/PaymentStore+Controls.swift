@@ -73,7 +73,14 @@ extension PaymentStore {
         throw Problem(.transactionUnpaid, "transaction \(transaction.id) was not paid for")
       }
       switch transaction.life.handle(event) {
-      case .changed: try TransactionTable.update(transaction, in: connection)
+      case .changed:
+        try TransactionTable.update(transaction, in: connection)
+        // What was restored of it rests on it.
+        for var copy in try TransactionTable.restored(
+          in: connection, account: transaction.account, originalID: sale.originalID, expires: sale.expires)
+        where copy.id != transaction.id && copy.life.handle(event) == .changed {
+          try TransactionTable.update(copy, in: connection)
+        }
       case .unchanged: break
       case .refused: throw Problem(.transactionUnpaid, "transaction \(transaction.id) was not refunded")
       }

@@ -65,7 +65,9 @@ struct Sales {
       let last = try TransactionTable.last(
         in: connection, account: begun.account, originalID: subscription.originalID), let sale = last.sale
     else { throw SandboxStoreError("subscription \(subscription.originalID) has no transaction") }
-    if subscription.life.isRunning, subscription.life.plan.product == plan.product {
+    // A period that was refunded is over for who buys again.
+    let isRunning = subscription.life.isRunning && sale.revocation == nil
+    if isRunning, subscription.life.plan.product == plan.product {
       guard plan.price != nil else {
         return .sold(
           try PaymentStore.process(.sold(sale.restored(at: now.wholeSeconds)), of: begun, in: connection))
@@ -76,7 +78,7 @@ struct Sales {
           .alreadySubscribed, "\(plan.product) is paid for", expiresDate: subscription.life.expires),
         in: connection)
     }
-    if subscription.life.isRunning {
+    if isRunning {
       guard subscription.life.plan.isLeftAtOnce(for: plan) else {
         subscription.life.schedule(plan)
         try SubscriptionTable.put(subscription, in: connection)
@@ -87,7 +89,7 @@ struct Sales {
         .upgraded(at: max(now.wholeSeconds, subscription.life.start)), of: last, in: connection)
     }
     // Dates of receipts are whole seconds, and no period begins before the one that it follows.
-    let follows = subscription.life.isRunning ? subscription.life.start : min(subscription.life.expires, now)
+    let follows = isRunning ? subscription.life.start : min(subscription.life.expires, now)
     let period = try Self.period(of: plan, from: max(now.wholeSeconds, follows), by: calendar)
     subscription.life.begin(period, renewals: calendar.renewals)
     try SubscriptionTable.put(subscription, in: connection)

@@ -56,7 +56,7 @@ struct StoredTransaction: Hashable, Sendable {
       originalPurchaseDate: sale.originalDate)
     entry.productType = sale.type.receiptNumber
     entry.expiresDate = sale.expires
-    entry.cancellationDate = [sale.revocation?.date, sale.upgraded].compactMap { $0 }.min()
+    entry.cancellationDate = sale.revocation?.date ?? sale.upgraded
     if sale.type == .autoRenewableSubscription {
       entry.webOrderLineItemIdentifier = id
       entry.isTrialPeriod = false
@@ -69,7 +69,7 @@ struct StoredTransaction: Hashable, Sendable {
   var latestReceiptEntry: InAppPurchase? {
     guard var entry = receiptEntry, let sale else { return nil }
     entry.ownershipType = sale.revocation?.kind == .family ? "FAMILY_SHARED" : "PURCHASED"
-    entry.isUpgraded = sale.upgraded == nil ? nil : true
+    entry.isUpgraded = sale.upgraded == nil || sale.revocation != nil ? nil : true
     if entry.cancellationDate != nil {
       entry.cancellationReason = sale.revocation.map { String($0.reason) } ?? "0"
     }

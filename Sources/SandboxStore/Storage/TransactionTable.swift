@@ -123,8 +123,21 @@ enum TransactionTable {
     try connection.first(
       """
       SELECT * FROM transactions
-      WHERE account = ? AND product = ? AND state = 'purchased' AND revoked IS NULL ORDER BY id LIMIT 1
+      WHERE account = ? AND product = ? AND state = 'purchased' AND reason <> 'restore' AND revoked IS NULL
+      ORDER BY id LIMIT 1
       """, [.integer(account), .text(product.description)]
+    ).map(transaction)
+  }
+
+  /// What was restored of the sale: transactions of their own that nothing was paid for.
+  static func restored(
+    in connection: borrowing Connection, account: Int64, originalID: Int64, expires: Timestamp?
+  ) throws -> [StoredTransaction] {
+    try connection.query(
+      """
+      SELECT * FROM transactions
+      WHERE account = ? AND original_id = ? AND state = 'purchased' AND reason = 'restore' AND expires IS ?
+      """, [.integer(account), .integer(originalID), .optional(expires)]
     ).map(transaction)
   }
 
@@ -136,7 +149,7 @@ enum TransactionTable {
       """
       SELECT * FROM transactions
       WHERE account = ? AND original_id = ? AND state = 'purchased' AND reason <> 'restore'
-      ORDER BY id DESC LIMIT 1
+      ORDER BY purchased DESC, id DESC LIMIT 1
       """, [.integer(account), .integer(originalID)]
     ).map(transaction)
   }
