@@ -31,6 +31,11 @@ struct DiagnosticContentTests {
     #expect(matches(whole, at: 65_000))
   }
 
+  @Test("bytes at a place that runs past the largest number do not match")
+  func pastTheEnd() {
+    #expect(!matches([1, 2, 3], at: .max - 1))
+  }
+
   @Test("bytes of another offset do not match, also where the distance is a power of two")
   func elsewhere() {
     let offset: Int64 = 1 << 31 + 70_000

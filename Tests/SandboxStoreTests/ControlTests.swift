@@ -210,6 +210,36 @@ struct ControlTests {
     }
   }
 
+  @Test(
+    "a refund reaches what was restored of the sale, its reversal too, and the product can be bought again")
+  func refundOfRestored() async throws {
+    let token = try await store.openAccount()
+    let issue = try await store.buy(StoreHarness.issue, token: token)
+    let wanted = RestorePurchasesRequest(device: try #require(DeviceIdentifier("reader-2")))
+    let _: TransactionsResponse = try await store.call(
+      .post, "/store/v1/restore", token: token, body: wanted)
+    func cancelled() async throws -> [Bool] {
+      try UnverifiedAppReceipt(base64: await store.receipt(token)).claims.purchases
+        .map { $0.cancellationDate != nil }
+    }
+    _ = try await act("refund", on: issue)
+    #expect(try await cancelled() == [true, true])
+    _ = try await act("reverse", on: issue)
+    #expect(try await cancelled() == [false, false])
+    _ = try await act("refund", on: issue)
+    let again = try await store.buy(StoreHarness.issue, token: token)
+    #expect(again.state == .purchased && again.originalId == again.id)
+  }
+
+  @Test("a subscription whose period was refunded can be bought again at once")
+  func refundedSubscription() async throws {
+    let token = try await store.openAccount()
+    let first = try await store.buy(StoreHarness.magazine, token: token)
+    _ = try await act("refund", on: first)
+    let again = try await store.buy(StoreHarness.magazine, token: token)
+    #expect(again.state == .purchased && again.id != first.id && again.originalId == first.id)
+  }
+
   @Test("what was restored was not charged and is not refunded; family sharing of anything sold can end")
   func revoke() async throws {
     let token = try await store.openAccount()

@@ -108,6 +108,33 @@ import Testing
     #expect(try harness.placed(package))
   }
 
+  @Test("while a repair is made durable the damaged content stays at its place")
+  func damagedStays() async throws {
+    let harness = try AgentHarness()
+    let package = try FixturePackage.folder(firstPage: FixturePackage.noise(2 << 20, seed: 99))
+    let server = FakeServer([package])
+    let root = "\(harness.library)/\(package.manifest.product)/\(package.manifest.version)"
+    let syncs = Locked<[Bool]>([])
+    try await server.open { url in
+      try server.queuePurchase()
+      try await harness.run(server: url) { agent in
+        try await agent.finished(["2000000000000001"])
+        let file = try FileDescriptor.open("\(root)/pages/page0.jpg", .readWrite)
+        try file.write([0xAA, 0x55].span, at: ByteCount(1_000_000))
+        harness.operations.answer { call, _ in
+          guard call == .synchronize || call == .synchronizeFileSystem else { return nil }
+          let isThere = (try? FileSystem.status(of: root)).flatMap { $0 } != nil
+          syncs.withLock { $0.append(isThere) }
+          return nil
+        }
+        try server.queuePurchase(transaction: "2000000000000002")
+        try await agent.finished(["2000000000000002"])
+      }
+    }
+    #expect(try harness.placed(package))
+    #expect(!syncs.current.isEmpty && syncs.current.allSatisfy { $0 })
+  }
+
   @Test("of a damaged stored file of a folder the damaged pieces are fetched, and files of others stay")
   func damagedPieces() async throws {
     let harness = try AgentHarness()

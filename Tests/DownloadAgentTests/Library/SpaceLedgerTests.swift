@@ -202,6 +202,24 @@ import Testing
     #expect(try space.shortage(of: need, for: other) != nil)
   }
 
+  @Test("what is staged counts also while it comes in the place of damaged content that has a record")
+  func stagedRepair() async throws {
+    let fixture = try LibraryFixture(reserve: .zero, quota: .mebibytes(9))
+    let space = fixture.library.space
+    let package = try FixturePackage.file(length: 4 << 20)
+    try await fixture.place(package)
+    let job = try job("a")
+    let other = try self.job("b")
+    let area = "\(fixture.paths.staging)/\(job)"
+    try FileSystem.createDirectories(area)
+    let file = try FileDescriptor.open("\(area)/file", .readWrite, options: .create)
+    try file.write(FixturePackage.noise(4 << 20, seed: 1).span, at: .zero)
+    try await space.whilePlacing(package.manifest, for: job) {
+      let missing = try space.shortage(of: SpaceNeed(unpacked: .mebibytes(2)), for: other)?.missing
+      #expect(missing == .mebibytes(1))
+    }
+  }
+
   @Test("where nothing can be allocated the promise alone keeps room from others")
   func promised() throws {
     let fixture = try LibraryFixture(reserve: .zero)
