@@ -83,6 +83,8 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
   public let isRetryable: Bool
   /// Bytes of the body that the receiver consumed before the transfer ended.
   public let bytesReceived: ByteCount
+  /// Whether a connection to the host, or to its proxy, was made: what failed after that is no matter of the address.
+  public let wasConnected: Bool
   /// The final head; nil when the transfer ended before it had come.
   public let head: ResponseHead?
   /// Up to 64 KiB of the body of a refused response; empty otherwise.
@@ -91,12 +93,13 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
   /// An error as transfers throw it; public for tests of callers.
   public init(
     code: Code, message: String, isRetryable: Bool = false, bytesReceived: ByteCount = .zero,
-    head: ResponseHead? = nil, body: [UInt8] = []
+    wasConnected: Bool = false, head: ResponseHead? = nil, body: [UInt8] = []
   ) {
     self.code = code
     self.message = message
     self.isRetryable = isRetryable
     self.bytesReceived = bytesReceived
+    self.wasConnected = wasConnected
     self.head = head
     self.body = body
   }

@@ -50,7 +50,7 @@ extension Transfer {
   ) -> HTTPClientError {
     HTTPClientError(
       code: code, message: message, isRetryable: isRetryable, bytesReceived: ByteCount(bytesReceived),
-      head: head,
+      wasConnected: easy.duration(CURLINFO_CONNECT_TIME_T) > .zero, head: head,
       body: isRefused ? refusedBody : [])
   }
 

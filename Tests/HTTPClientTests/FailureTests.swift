@@ -67,6 +67,7 @@ struct FailureTests {
       try await client.send(.test(method: "GET", url: "http://127.0.0.1:\(port)/"))
     }
     #expect(error.code == .connectionFailed)
+    #expect(!error.wasConnected)
     #expect(error.isRetryable)
   }
 
@@ -114,6 +115,7 @@ struct FailureTests {
     let error = try await failure([.readRequest, .untilClosed]) { $0.totalTimeout = .milliseconds(50) }
     #expect(error.code == .timedOut)
     #expect(error.isRetryable)
+    #expect(error.wasConnected)
   }
 
   @Test("a transfer that stalls is timed out, to be tried again")

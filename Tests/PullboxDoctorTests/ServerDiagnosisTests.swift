@@ -57,6 +57,18 @@ struct ServerDiagnosisTests {
     #expect(Finding.conclusion(found) == .failure)
   }
 
+  @Test(
+    "what accepts a connection and says nothing is told from what is not reached",
+    arguments: [HTTPClientError.Code.timedOut, .connectionLost])
+  func silent(code: HTTPClientError.Code) {
+    let answer = ProbeAnswer(
+      failure: ProbeAnswer.Failure(code, "it failed", wasConnected: true), began: Self.now)
+    let found = findings(answer)
+    #expect(found.map(\.check) == ["address"])
+    #expect(found.first?.cause == .silent)
+    #expect(found.first?.message.contains("accepts the connection") == true)
+  }
+
   @Test("a body of the right length with other bytes is damaged; one without its length was rewritten")
   func damaged() throws {
     for (probe, check) in [(ServerProbe.whole, "body"), (.file, "file")] {

@@ -5,6 +5,11 @@ extension Cause {
     case .nameUnknown: Remedy("check the host's name, and the name servers of this machine")
     case .notReached:
       Remedy("check that the proxy or pullbox-server runs and listens there, and the firewalls between")
+    case .silent:
+      Remedy(
+        "the way is open, so the process behind it hangs, has no worker left, or is another one: look whether it is running or "
+          + "stopped and into its log, and restart it; a port for https says nothing to http, and the other way round"
+      )
     case .notEncrypted:
       Remedy(
         "tickets and receipts travel in the clear: serve the address over TLS", nginx: "listen 443 ssl;",

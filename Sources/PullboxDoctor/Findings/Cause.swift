@@ -5,6 +5,8 @@ public enum Cause: String, CaseIterable, Sendable {
   case nameUnknown = "name-unknown"
   /// No connection can be made.
   case notReached = "not-reached"
+  /// What accepts the connection says nothing.
+  case silent = "silent"
   /// The address is http, and not this machine's own.
   case notEncrypted = "not-encrypted"
   /// No authority that counts here signed the certificate.

@@ -10,11 +10,14 @@ public struct ProbeAnswer: Sendable {
     public var code: HTTPClientError.Code
     /// A sentence without a full stop.
     public var message: String
+    /// Whether it came after a connection was made.
+    public var wasConnected: Bool
 
     /// A failure from its parts.
-    public init(_ code: HTTPClientError.Code, _ message: String) {
+    public init(_ code: HTTPClientError.Code, _ message: String, wasConnected: Bool = false) {
       self.code = code
       self.message = message
+      self.wasConnected = wasConnected
     }
   }
 

@@ -161,7 +161,8 @@ public struct ServerProber: Sendable {
     switch result {
     case .success(let summary): answer.connection = summary.connection
     case .failure(let error) where !received.isStopped:
-      answer.failure = ProbeAnswer.Failure(error.code, error.message)
+      answer.failure = ProbeAnswer.Failure(
+        error.code, error.message, wasConnected: error.wasConnected)
     case .failure: break
     }
     return answer

@@ -29,6 +29,11 @@ enum ReachabilityRules {
     case .hostNotFound:
       Finding(
         "address", .failure, "\(seen.authority) has no address: \(failure.message)", cause: .nameUnknown)
+    case .timedOut where failure.wasConnected, .connectionLost where failure.wasConnected:
+      Finding(
+        "address", .failure,
+        "\(seen.authority) accepts the connection and does not answer: \(failure.message)",
+        cause: .silent)
     case .connectionFailed, .timedOut, .connectionLost, .proxyRefused:
       Finding(
         "address", .failure, "\(seen.authority) is not reached: \(failure.message)", cause: .notReached)
