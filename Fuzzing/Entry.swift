@@ -1,7 +1,7 @@
 import Glibc
 
 /// libFuzzer's entry point: gives its bytes to the target that PULLBOX_FUZZ_TARGET names. Built by scripts/fuzz, together with
-/// the rules in Tests/HTTPServerTests/Fuzzing.
+/// the rules of the target, in Tests.
 private let target: FuzzTarget = {
   let name = unsafe getenv("PULLBOX_FUZZ_TARGET").map { unsafe String(cString: $0) } ?? ""
   guard let target = FuzzTarget(rawValue: name) else {

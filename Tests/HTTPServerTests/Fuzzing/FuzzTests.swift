@@ -1,3 +1,4 @@
+import PullboxTesting
 import Testing
 
 @testable import HTTPServer

@@ -1,24 +1,32 @@
-import PullboxTesting
-
-/// Makes inputs out of seeds: the same ones for the same seed.
-struct Mutator {
+/// Makes inputs out of seeds for the rules that fuzzers hold: the same ones for the same seed.
+public struct Mutator {
   private var generator: SplitMix
   private let seeds: [[UInt8]]
   private let words: [[UInt8]]
 
-  init(seed: UInt64, seeds: [String], words: [String]) {
-    generator = SplitMix(seed: seed)
-    self.seeds = seeds.map { Array($0.utf8) }
-    self.words = words.map { Array($0.utf8) }
+  /// From seeds that are text.
+  public init(seed: UInt64, seeds: [String], words: [String]) {
+    self.init(seed: seed, seeds: seeds.map { Array($0.utf8) }, words: words.map { Array($0.utf8) })
   }
 
-  mutating func next() -> [UInt8] {
+  /// - Parameters:
+  ///   - seeds: inputs that are taken apart; at least one.
+  ///   - words: bytes that are put between.
+  public init(seed: UInt64, seeds: [[UInt8]], words: [[UInt8]]) {
+    generator = SplitMix(seed: seed)
+    self.seeds = seeds
+    self.words = words
+  }
+
+  /// Another input, of at most 2048 bytes.
+  public mutating func next() -> [UInt8] {
     var bytes = pick(seeds)
     for _ in 0..<number(below: 5) { mutate(&bytes) }
     return Array(bytes.prefix(2048))
   }
 
-  mutating func number(below bound: Int) -> Int { Int(generator.next() % UInt64(max(1, bound))) }
+  /// Zero for a bound that is not positive.
+  public mutating func number(below bound: Int) -> Int { Int(generator.next() % UInt64(max(1, bound))) }
 
   private mutating func mutate(_ bytes: inout [UInt8]) {
     let place = number(below: bytes.count + 1)

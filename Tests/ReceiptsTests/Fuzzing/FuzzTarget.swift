@@ -1,0 +1,14 @@
+/// What is held against arbitrary bytes that stores and customers send: by `scripts/test` with bytes from a seeded
+/// `Mutator`, by `scripts/fuzz` with bytes that libFuzzer finds.
+enum FuzzTarget: String, CaseIterable, Sendable {
+  case payload
+  case verifyReceipt = "verify-receipt"
+
+  /// The rule that the bytes break; nil when they break none.
+  func check(_ bytes: [UInt8]) -> String? {
+    switch self {
+    case .payload: PayloadProperties.check(bytes)
+    case .verifyReceipt: VerifyReceiptProperties.check(bytes)
+    }
+  }
+}

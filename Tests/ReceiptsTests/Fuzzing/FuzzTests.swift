@@ -1,0 +1,71 @@
+import CoreTypes
+import PullboxTesting
+import Testing
+
+@testable import Receipts
+
+/// Bounded runs of the fuzz targets; `scripts/fuzz` runs them without bounds.
+@Suite("Bytes of stores and customers, changed at random")
+struct FuzzTests {
+  static let rounds = 20_000
+
+  static func mutator(for target: FuzzTarget) -> Mutator {
+    switch target {
+    case .payload:
+      var subscription = Fixtures.purchase("2000000000000002", product: "com.example.heroes.monthly")
+      subscription.expiresDate = Fixtures.now + .seconds(300)
+      subscription.isTrialPeriod = true
+      subscription.webOrderLineItemIdentifier = 2_000_000_000_000_000
+      var receipt = Fixtures.receipt([])
+      let seeds = [[], [Fixtures.purchase("1")], [subscription, Fixtures.purchase("3")]].map { purchases in
+        receipt.purchases = purchases
+        return receipt.encodedPayload
+      }
+      return Mutator(
+        seed: 11, seeds: seeds,
+        words: [
+          [0x31, 0x80], [0x30, 0x03, 0x02, 0x01, 0x11], [0x04, 0x82, 0xFF, 0xFF], [0x02, 0x02, 0x06, 0xAA],
+          [0x0C, 0x00], [0x16, 0x00], [0x04, 0x84, 0x7F, 0xFF, 0xFF, 0xFF],
+          Array("2026-11-21T09:00:00Z".utf8), Array("2020-07-22T18:33:15+0100".utf8),
+        ])
+    case .verifyReceipt:
+      return Mutator(
+        seed: 12,
+        seeds: [
+          #"{"status":21007}"#, #"{"environment":"Production","status":21010,"is-retryable":"0"}"#,
+          #"{"status":0,"receipt":{"bid":"a.b","transaction_id":"1","product_id":"p","purchase_date_ms":"5"}}"#,
+          #"{"status":0,"environment":"Sandbox","receipt":{"receipt_type":"ProductionSandbox","bundle_id":"a.b","adam_id":0,"#
+            + #""in_app":[{"quantity":"1","product_id":"p","transaction_id":"7","original_transaction_id":"7","#
+            + #""purchase_date":"2018-09-05 05:18:33 Etc/GMT","purchase_date_ms":"1536124713000","is_trial_period":"false"}]},"#
+            + #""latest_receipt_info":{"product_id":"p","transaction_id":"8","purchase_date_ms":9,"expires_date":"1536124713000"}}"#,
+          #"{"status":"0","pending_renewal_info":[{"auto_renew_product_id":"p","auto_renew_status":"1","#
+            + #""expiration_intent":"2","original_transaction_id":"7","grace_period_expires_date_ms":"1536124713000"}]}"#,
+        ],
+        words: [
+          "{", "}", "[", "]", "\"", ":", ",", "\\u0000", "null", "true", "-1", "1e400", "9223372036854775808",
+          "\"cancellation_date_ms\":\"\"", "\"in_app\":", "_ms", "_pst", "Etc/GMT",
+        ])
+    }
+  }
+
+  @Test("no mutation of an input breaks a rule", arguments: FuzzTarget.allCases)
+  func mutations(_ target: FuzzTarget) {
+    var mutator = Self.mutator(for: target)
+    for _ in 0..<Self.rounds {
+      let bytes = mutator.next()
+      if let broken = target.check(bytes) {
+        Issue.record("\(target): \(broken): \(String(decoding: bytes, as: UTF8.self).debugDescription)")
+        return
+      }
+    }
+  }
+
+  @Test("a seed is taken, not refused: what is found by changing it lies behind the first check")
+  func seeds() throws {
+    var (payloads, answers) = (Self.mutator(for: .payload), Self.mutator(for: .verifyReceipt))
+    let taken = (0..<1000).map { _ in (try? AppReceipt(payload: payloads.next())) != nil }
+    #expect(taken.contains(true))
+    let read = (0..<1000).map { _ in (try? VerifyReceiptResponse(json: answers.next())) != nil }
+    #expect(read.contains(true))
+  }
+}
