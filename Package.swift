@@ -114,6 +114,13 @@ let examples: [Target] = [
     name: "ReaderExample", dependencies: ["PullboxKit", "Commerce"], path: "Examples/ReaderExample")
 ]
 
+// What is measured without a process around it; the others start the executables.
+let benchmarks: [Target] = [
+  .executableTarget(
+    name: "ReceiptsBenchmark", dependencies: ["Receipts", "Commerce", "CoreTypes"],
+    path: "Benchmarks/Receipts")
+]
+
 let tests: [Target] = [
   .testTarget(name: "CoreTypesTests", dependencies: ["CoreTypes", "PullboxTesting"]),
   .testTarget(name: "SystemCallsTests", dependencies: ["SystemCalls", "PullboxTesting"]),
@@ -211,7 +218,7 @@ let package = Package(
     .library(name: "PullboxKit", targets: ["PullboxKit"]),
   ],
   targets: systemLibraries + groundwork + plumbing + monitoring + domain + contract + services + executables
-    + examples
+    + examples + benchmarks
     + [
       .target(
         name: "PullboxTesting",

@@ -1,0 +1,50 @@
+// What it costs to read and verify what customers hand in. For each work a line: its name, and microseconds of processor time for one, of
+// which `rounds` are measured. Run through scripts/bench receipts.
+import Commerce
+import CoreTypes
+import Glibc
+import Receipts
+
+/// Microseconds that this thread has been running.
+func processorTime() -> Double {
+  var time = timespec()
+  unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+  return Double(time.tv_sec) * 1e6 + Double(time.tv_nsec) / 1e3
+}
+
+/// Prints `rounds` samples, each the mean of `count` runs.
+func measure(_ name: String, rounds: Int, count: Int, _ body: () throws -> Void) throws {
+  try body()
+  for _ in 0..<rounds {
+    let start = processorTime()
+    for _ in 0..<count { try body() }
+    print(name, (processorTime() - start) / Double(count))
+  }
+}
+
+func receipt(purchases: Int, at now: Timestamp) -> AppReceipt {
+  AppReceipt(
+    environmentName: "ProductionSandbox", bundleIdentifier: "com.example.pullbox", applicationVersion: "1",
+    creationDate: now,
+    purchases: (0..<purchases).map { number in
+      var purchase = InAppPurchase(
+        productIdentifier: "com.example.heroes.monthly",
+        transactionIdentifier: "\(2_000_000_000_000_000 + number)",
+        originalTransactionIdentifier: "2000000000000000", purchaseDate: now, originalPurchaseDate: now)
+      purchase.expiresDate = now
+      purchase.webOrderLineItemIdentifier = 2_000_000_000_000_000
+      purchase.isTrialPeriod = false
+      return purchase
+    })
+}
+
+let rounds = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 7
+let now = Timestamp(millisecondsSinceEpoch: SystemWallClock().now().secondsSinceEpoch * 1000)
+let authority = try ReceiptAuthority.generate(.init(now: now))
+for (purchases, count) in [(200, 100), (2000, 20)] {
+  let text = try authority.signer.signBase64(receipt(purchases: purchases, at: now))
+  try measure("app-receipt-\(purchases)", rounds: rounds, count: count) {
+    let verified = try UnverifiedAppReceipt(base64: text).verified(trusting: [authority.root], now: now)
+    precondition(verified.purchases.count == purchases)
+  }
+}
