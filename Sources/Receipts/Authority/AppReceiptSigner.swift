@@ -4,11 +4,11 @@ import Crypto
 /// Signs receipts the way stores do: CMS SignedData in DER, SHA-256 and RSA directly over the payload (no signed
 /// attributes), the whole chain embedded.
 public struct AppReceiptSigner: Sendable {
-  private let key: RSAKey
+  private let key: PrivateKey
   /// The signing certificate first.
   private let chain: [Certificate]
 
-  init(key: RSAKey, chain: [Certificate]) {
+  init(key: PrivateKey, chain: [Certificate]) {
     self.key = key
     self.chain = chain
   }

@@ -9,16 +9,16 @@ public struct ReceiptAuthority: Sendable {
   public let intermediate: Certificate
   /// The certificate whose key signs receipts.
   public let leaf: Certificate
-  private let leafKey: RSAKey
+  private let leafKey: PrivateKey
 
   /// Makes three keys and three certificates. The root's and the intermediate's keys are not kept: nothing more will
   /// ever be issued. Takes a good part of a second, so not on the cooperative pool.
   ///
   /// Throws ``ReceiptError`` `signingFailed`.
   public static func generate(_ options: Options) throws -> ReceiptAuthority {
-    let rootKey = try RSAKey.generate()
-    let intermediateKey = try RSAKey.generate()
-    let leafKey = try RSAKey.generate()
+    let rootKey = try PrivateKey.generate(.rsa)
+    let intermediateKey = try PrivateKey.generate(.rsa)
+    let leafKey = try PrivateKey.generate(.rsa)
     let root = try CertificateTemplate.root(options).issue(for: rootKey, by: nil, signedWith: rootKey)
     let intermediate = try CertificateTemplate.intermediate(options)
       .issue(for: intermediateKey, by: root, signedWith: rootKey)
@@ -27,7 +27,7 @@ public struct ReceiptAuthority: Sendable {
     return ReceiptAuthority(root: root, intermediate: intermediate, leaf: leaf, leafKey: leafKey)
   }
 
-  private init(root: Certificate, intermediate: Certificate, leaf: Certificate, leafKey: RSAKey) {
+  private init(root: Certificate, intermediate: Certificate, leaf: Certificate, leafKey: PrivateKey) {
     self.root = root
     self.intermediate = intermediate
     self.leaf = leaf
@@ -42,7 +42,9 @@ public struct ReceiptAuthority: Sendable {
   public init(chainPEM: String, keyPEM: String) throws {
     let chain = try Certificate.certificates(inPEM: chainPEM)
     guard chain.count == 3 else { throw ReceiptError.malformed("the chain is not of three certificates") }
-    self.init(root: chain[2], intermediate: chain[1], leaf: chain[0], leafKey: try RSAKey(pem: keyPEM))
+    self.init(
+      root: chain[2], intermediate: chain[1], leaf: chain[0], leafKey: try PrivateKey(pem: keyPEM, kind: .rsa)
+    )
   }
 
   /// The three certificates in PEM, the leaf first.
@@ -92,6 +94,8 @@ struct CertificateTemplate {
   let validity: ClosedRange<Timestamp>
   /// Extension name (or dotted identifier) and value, in libcrypto's configuration language.
   let extensions: [(name: String, value: String)]
+  /// A unit of the organization.
+  var unit: String?
 
   static func root(_ options: ReceiptAuthority.Options) -> CertificateTemplate {
     CertificateTemplate(
@@ -124,13 +128,15 @@ struct CertificateTemplate {
   }
 
   /// Signs the certificate for `key`. No issuer: the certificate is its own. Throws ``ReceiptError`` `signingFailed`.
-  func issue(for key: RSAKey, by issuer: Certificate?, signedWith issuerKey: RSAKey) throws -> Certificate {
+  func issue(for key: PrivateKey, by issuer: Certificate?, signedWith issuerKey: PrivateKey) throws
+    -> Certificate
+  {
     LibcryptoErrors.clear()
     let builder = try CertificateBuilder(issuer: issuer.map { try X509Certificate(der: $0.der) })
     try builder.setSerialNumber()
     try builder.setValidity(validity)
     try builder.setKey(key)
-    try builder.setSubject(organization: organization, commonName: commonName)
+    try builder.setSubject(organization: organization, unit: unit, commonName: commonName)
     for (name, value) in extensions {
       try builder.addExtension(name, value: value)
     }

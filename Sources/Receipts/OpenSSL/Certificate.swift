@@ -86,6 +86,17 @@ struct CertificateStack: ~Copyable {
 
   var count: Int { Int(unsafe OPENSSL_sk_num(handle)) }
 
+  /// Takes a reference of its own.
+  func append(_ certificate: OpaquePointer) throws {
+    guard unsafe X509_up_ref(certificate) == 1 else {
+      throw ReceiptError(.signingFailed, "libcrypto: \(LibcryptoErrors.drain())")
+    }
+    guard unsafe OPENSSL_sk_push(handle, UnsafeRawPointer(certificate)) > 0 else {
+      unsafe X509_free(certificate)
+      throw ReceiptError(.signingFailed, "libcrypto: \(LibcryptoErrors.drain())")
+    }
+  }
+
   /// Borrowed: lives as long as the stack.
   subscript(index: Int) -> OpaquePointer? {
     unsafe OpaquePointer(OPENSSL_sk_value(handle, Int32(index)))

@@ -36,13 +36,15 @@ struct CertificateBuilder {
     try Self.require(done ? 1 : 0)
   }
 
-  func setKey(_ key: RSAKey) throws {
+  func setKey(_ key: PrivateKey) throws {
     try Self.require(unsafe X509_set_pubkey(certificate.handle, key.handle))
   }
 
-  func setSubject(organization: String, commonName: String) throws {
+  /// - Parameter unit: of the organization; nil for a subject without one.
+  func setSubject(organization: String, unit: String?, commonName: String) throws {
     let subject = unsafe X509_get_subject_name(certificate.handle)
-    for (field, value) in [("O", organization), ("CN", commonName)] {
+    let fields = [("O", organization)] + (unit.map { [("OU", $0)] } ?? []) + [("CN", commonName)]
+    for (field, value) in fields {
       let text = Array(value.utf8)
       try Self.require(
         unsafe X509_NAME_add_entry_by_txt(subject, field, Self.utf8Text, text, Int32(text.count), -1, 0))
@@ -61,11 +63,11 @@ struct CertificateBuilder {
   }
 
   /// Names the issuer and signs with its key.
-  func sign(with issuerKey: RSAKey) throws -> Certificate {
+  func sign(with issuerKey: PrivateKey) throws -> Certificate {
     try Self.require(
       unsafe X509_set_issuer_name(certificate.handle, X509_get_subject_name(issuerHandle)))
     // X509_sign answers with the signature's length.
-    try Self.require(unsafe X509_sign(certificate.handle, issuerKey.handle, EVP_sha256()) > 0 ? 1 : 0)
+    try Self.require(unsafe X509_sign(certificate.handle, issuerKey.handle, issuerKey.digest) > 0 ? 1 : 0)
     return try Certificate(der: certificate.der())
   }
 

@@ -31,6 +31,26 @@ struct StoreStateDirectory: Sendable {
     return authority
   }
 
+  /// The certificates and keys under which transactions and notifications are signed, made at the first start as
+  /// ``authority(now:)`` makes those of receipts. When the responder has another address than the certificates say,
+  /// those below the root are made anew.
+  func signedDataAuthority(now: Timestamp, responder: String) throws -> SignedDataAuthority {
+    let directory = "\(path)/pki"
+    let file = "\(directory)/signed-data.pem"
+    try FileSystem.createDirectories(directory, permissions: 0o700)
+    let options = SignedDataAuthority.Options(responder: responder, now: now)
+    let pem = try SecretFile.readOrCreate(file) {
+      Array(try SignedDataAuthority.generate(options).pem().utf8)
+    }
+    var authority = try SignedDataAuthority(pem: String(decoding: pem.revealed, as: UTF8.self))
+    if try authority.responder() != responder {
+      authority = try authority.renewed(options)
+      try DurableFile.write(Array(try authority.pem().utf8).span, to: file, permissions: 0o600)
+    }
+    try DurableFile.write(Array(authority.root.pem.utf8).span, to: "\(directory)/signed-data-root.pem")
+    return authority
+  }
+
   /// The credential of a delivery server that has none of its own, made at the first start.
   func serverCredential() throws -> Redacted<String> {
     let text = try SecretFile.readOrCreate("\(path)/server-credential") {
