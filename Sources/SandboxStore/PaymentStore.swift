@@ -5,6 +5,7 @@ import Database
 import Monitoring
 import PullboxAPI
 import PullboxAPIServer
+import ServiceRuntime
 
 /// The store itself: accounts, their transactions, their receipts.
 ///
@@ -26,12 +27,16 @@ struct PaymentStore: Sendable {
   let sharedSecret: SecretDigest?
   let clock: any WallClock
   let limits: StoreLimits
+  /// Makes renewals at their moments, ``runRenewals(log:)``; woken by what may fall due before it looks again.
+  let renewals: Worker
+  let underWay = PurchasesUnderWay()
   /// What its transactions and receipts say they are of.
   var environment: StoreEnvironment { issuer.environment }
 
   init(
     database: Database, catalog: any StoreCatalog, issuer: ReceiptIssuer, sharedSecret: SecretDigest? = nil,
-    clock: any WallClock = SystemWallClock(), limits: StoreLimits = StoreLimits()
+    clock: any WallClock = SystemWallClock(), timer: any MonotonicClock = SystemMonotonicClock(),
+    limits: StoreLimits = StoreLimits()
   ) {
     self.database = database
     self.catalog = catalog
@@ -39,6 +44,7 @@ struct PaymentStore: Sendable {
     self.sharedSecret = sharedSecret
     self.clock = clock
     self.limits = limits
+    renewals = Worker(clock: timer)
   }
 }
 
@@ -46,6 +52,8 @@ struct PaymentStore: Sendable {
 struct StoreLimits: Sendable {
   var accounts = 100_000
   var transactionsPerAccount = 10_000
+  /// Purchases in a receipt, the newest: renewals are made also for an account that may begin nothing more.
+  var purchasesPerReceipt = 10_000
   /// Transactions in one answer.
   var transactionsPerPage = 1000
 }

@@ -17,26 +17,13 @@ struct ControlTests {
     store = try StoreHarness()
   }
 
-  private func open() async throws -> AccountResponse {
-    try await store.call(
-      .post, "/sandbox/v1/accounts", body: AccountRequest(territory: "FRA", name: "A reader"), status: 201)
-  }
-
   private func account(_ token: String) async throws -> StoreAccount {
     try await store.get("/store/v1/account", token: token)
   }
 
-  private func act(
-    _ name: String, on transaction: StoreTransaction, body: (some Encodable)? = String?.none
-  ) async throws -> StoreTransaction {
-    let response: TransactionResponse = try await store.call(
-      .post, "/sandbox/v1/transactions/\(transaction.id)/\(name)", body: body)
-    return response.transaction
-  }
-
   @Test("an account tells its territory, its currency, its environment, and whether it may buy")
   func accounts() async throws {
-    let opened = try await open()
+    let opened = try await store.openNamedAccount()
     let before = try await account(opened.token)
     #expect(before.territory == "FRA" && before.currency == "EUR")
     #expect(before.environment == "Sandbox" && before.canMakePayments)
@@ -51,7 +38,7 @@ struct ControlTests {
 
   @Test("an account's territory never changes")
   func territory() async throws {
-    let opened = try await open()
+    let opened = try await store.openNamedAccount()
     let path = "/sandbox/v1/accounts/\(opened.account)"
     let body = try APIJSON.encode(AccountChange(territory: "USA"))
     #expect(try await store.refusal(.patch, path, body: body) == .stateConflict)
@@ -91,15 +78,18 @@ struct ControlTests {
     #expect(waiting.state == .purchasing)
     #expect(try await store.store.failInterrupted() == 0)
     #expect(try await store.queue(token).map(\.state) == [.purchasing])
-    #expect(try await act("decide", on: waiting, body: PurchaseDecision(approve: true)).state == .purchased)
+    #expect(
+      try await store.act("decide", on: waiting, body: PurchaseDecision(approve: true)).state == .purchased)
     let again = "/sandbox/v1/transactions/\(waiting.id)/decide"
     let decision = try APIJSON.encode(PurchaseDecision(approve: true))
     #expect(try await store.refusal(.post, again, body: decision) == .stateConflict)
   }
 
-  @Test("a purchase that needs an approval is deferred, and then sold or failed, after a day failed")
+  @Test(
+    "a purchase that needs an approval is deferred, and then sold or failed, after a thirtieth of a month failed"
+  )
   func askToBuy() async throws {
-    let opened = try await open()
+    let opened = try await store.openNamedAccount()
     let _: StoreAccount = try await store.call(
       .patch, "/sandbox/v1/accounts/\(opened.account)", body: AccountChange(askToBuy: true))
     let first = try await store.buy(StoreHarness.issue, token: opened.token)
@@ -108,9 +98,16 @@ struct ControlTests {
     #expect([first, second, third].allSatisfy { $0.state == .deferred })
     let path = "/store/v1/transactions/\(first.id)/finish"
     #expect(try await store.refusal(.post, path, token: StoreHarness.credential) == .transactionUnpaid)
-    #expect(try await act("decide", on: first, body: PurchaseDecision(approve: true)).state == .purchased)
-    let refused = try await act("decide", on: second, body: PurchaseDecision(approve: false))
+    #expect(
+      try await store.act("decide", on: first, body: PurchaseDecision(approve: true)).state == .purchased)
+    let refused = try await store.act("decide", on: second, body: PurchaseDecision(approve: false))
     #expect(refused.state == .failed && refused.error == "not-approved")
+    store.clock.advance(by: .milliseconds(9_999))
+    #expect(try await store.all(opened.token).last?.state == .deferred)
+    store.clock.advance(by: .milliseconds(1))
+    #expect(try await store.all(opened.token).last?.error == "not-approved")
+    try await store.setTime("real")
+    try await store.buy(StoreHarness.coins, token: opened.token)
     store.clock.advance(by: .seconds(86_399))
     #expect(try await store.all(opened.token).last?.state == .deferred)
     store.clock.advance(by: .seconds(1))
@@ -190,17 +187,17 @@ struct ControlTests {
     let token = try await store.openAccount()
     let issue = try await store.buy(StoreHarness.issue, token: token)
     store.clock.advance(by: .seconds(60))
-    let refunded = try await act("refund", on: issue, body: RefundRequest(percentage: 50, reason: 1))
+    let refunded = try await store.act("refund", on: issue, body: RefundRequest(percentage: 50, reason: 1))
     #expect(refunded.revocationDate == issue.purchaseDate + .seconds(60))
     func cancelled() async throws -> Timestamp? {
       try UnverifiedAppReceipt(base64: await store.receipt(token)).claims.purchases.first?.cancellationDate
     }
     #expect(try await cancelled() == refunded.revocationDate)
     store.clock.advance(by: .seconds(60))
-    #expect(try await act("refund", on: issue).revocationDate == refunded.revocationDate, "only once")
+    #expect(try await store.act("refund", on: issue).revocationDate == refunded.revocationDate, "only once")
     let again = try await store.buy(StoreHarness.issue, token: token)
     #expect(again.state == .purchased && again.originalId == again.id, "it is not owned, and sold anew")
-    #expect(try await act("reverse", on: issue).revocationDate == nil)
+    #expect(try await store.act("reverse", on: issue).revocationDate == nil)
     #expect(try await cancelled() == nil)
     let path = "/sandbox/v1/transactions/\(issue.id)"
     #expect(try await store.refusal(.post, "\(path)/reverse") == .transactionUnpaid)
@@ -222,11 +219,11 @@ struct ControlTests {
       try UnverifiedAppReceipt(base64: await store.receipt(token)).claims.purchases
         .map { $0.cancellationDate != nil }
     }
-    _ = try await act("refund", on: issue)
+    _ = try await store.act("refund", on: issue)
     #expect(try await cancelled() == [true, true])
-    _ = try await act("reverse", on: issue)
+    _ = try await store.act("reverse", on: issue)
     #expect(try await cancelled() == [false, false])
-    _ = try await act("refund", on: issue)
+    _ = try await store.act("refund", on: issue)
     let again = try await store.buy(StoreHarness.issue, token: token)
     #expect(again.state == .purchased && again.originalId == again.id)
   }
@@ -235,7 +232,7 @@ struct ControlTests {
   func refundedSubscription() async throws {
     let token = try await store.openAccount()
     let first = try await store.buy(StoreHarness.magazine, token: token)
-    _ = try await act("refund", on: first)
+    _ = try await store.act("refund", on: first)
     let again = try await store.buy(StoreHarness.magazine, token: token)
     #expect(again.state == .purchased && again.id != first.id && again.originalId == first.id)
   }
@@ -247,7 +244,7 @@ struct ControlTests {
     let restored = try await store.buy(StoreHarness.issue, token: token)
     #expect(
       try await store.refusal(.post, "/sandbox/v1/transactions/\(restored.id)/refund") == .transactionUnpaid)
-    #expect(try await act("revoke", on: issue).revocationDate == store.clock.now())
+    #expect(try await store.act("revoke", on: issue).revocationDate == store.clock.now())
     #expect(
       try await store.refusal(.post, "/sandbox/v1/transactions/\(issue.id)/reverse") == .transactionUnpaid)
     #expect(try await store.refusal(.post, "/sandbox/v1/transactions/1/revoke") == .transactionUnknown)

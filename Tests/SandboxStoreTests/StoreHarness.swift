@@ -15,12 +15,15 @@ import Testing
 
 /// A catalog in memory.
 final class TestCatalog: StoreCatalog {
-  private let listings: [ProductIdentifier: ProductListing]
+  private let listings: Mutex<[ProductIdentifier: ProductListing]>
   private let reachable = Mutex(true)
 
   init(_ listings: [ProductListing]) {
-    self.listings = Dictionary(uniqueKeysWithValues: listings.map { ($0.id, $0) })
+    self.listings = Mutex(Dictionary(uniqueKeysWithValues: listings.map { ($0.id, $0) }))
   }
+
+  /// It is not for sale any more.
+  func remove(_ product: ProductIdentifier) { listings.withLock { $0[product] = nil } }
 
   func setReachable(_ reachable: Bool) { self.reachable.withLock { $0 = reachable } }
 
@@ -28,7 +31,7 @@ final class TestCatalog: StoreCatalog {
     of product: ProductIdentifier, territory: String, device: DeviceIdentifier?
   ) async throws(Problem) -> ProductListing? {
     guard reachable.withLock({ $0 }) else { throw Problem(.catalogUnavailable, retryAfterSeconds: 2) }
-    return listings[product]
+    return listings.withLock { $0[product] }
   }
 }
 
@@ -51,6 +54,7 @@ final class StoreHarness: Sendable {
 
   let directory: TemporaryDirectory
   let clock = ManualWallClock()
+  let timer = ManualMonotonicClock()
   let catalog: TestCatalog
   let database: Database
   let store: PaymentStore
@@ -78,7 +82,7 @@ final class StoreHarness: Sendable {
       issuer: ReceiptIssuer(
         authority: try Self.authority.get(), bundleIdentifier: "com.example.pullbox",
         environment: environment, clock: clock),
-      sharedSecret: sharedSecret.map(SecretDigest.init(of:)), clock: clock, limits: limits)
+      sharedSecret: sharedSecret.map(SecretDigest.init(of:)), clock: clock, timer: timer, limits: limits)
     router = StoreRoutes(
       store: store, serverCredential: SecretDigest(of: Self.credential),
       controlKey: controlKey.map(SecretDigest.init(of:)), log: Log(output: { _ in }),

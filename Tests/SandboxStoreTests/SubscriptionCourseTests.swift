@@ -18,26 +18,6 @@ struct SubscriptionCourseTests {
     store = try StoreHarness()
   }
 
-  private func subscription(_ token: String) async throws -> StoreSubscription {
-    let all = try await store.get("/store/v1/subscriptions", token: token, as: SubscriptionsResponse.self)
-    #expect(all.subscriptions.count == 1)
-    return try #require(all.subscriptions.first)
-  }
-
-  private func change(
-    _ transaction: StoreTransaction, token: String, _ change: SubscriptionChange
-  ) async throws -> StoreSubscription {
-    try await store.call(
-      .patch, "/store/v1/subscriptions/\(transaction.originalId)", token: token, body: change)
-  }
-
-  private func control(
-    _ name: String, _ transaction: StoreTransaction, body: (some Encodable)? = String?.none
-  ) async throws -> StoreSubscription {
-    try await store.call(
-      .post, "/sandbox/v1/subscriptions/\(transaction.originalId)/\(name)", body: body)
-  }
-
   private func refusal(
     of product: ProductIdentifier, token: String
   ) async throws -> ProblemCode? {
@@ -64,7 +44,7 @@ struct SubscriptionCourseTests {
       #expect(later.device == nil, "a renewal belongs to no device")
       #expect(later.price == "2.99" && later.currency == "EUR")
     }
-    let last = try await subscription(token)
+    let last = try await store.subscription(token)
     #expect(last.state == .expired && last.expirationIntent == 1 && !last.autoRenew)
     #expect(last.expiresDate == all.last?.expiresDate)
     #expect(first.purchaseDate + .seconds(14) == last.expiresDate)
@@ -114,15 +94,16 @@ struct SubscriptionCourseTests {
   func autoRenew() async throws {
     let token = try await store.openAccount()
     let first = try await store.buy(StoreHarness.magazine, token: token)
-    #expect(try await change(first, token: token, SubscriptionChange(autoRenew: false)).autoRenew == false)
-    #expect(try await change(first, token: token, SubscriptionChange(autoRenew: true)).autoRenew)
+    #expect(
+      try await store.change(first, token: token, SubscriptionChange(autoRenew: false)).autoRenew == false)
+    #expect(try await store.change(first, token: token, SubscriptionChange(autoRenew: true)).autoRenew)
     store.clock.advance(by: .seconds(301))
     #expect(try await store.all(token).count == 2)
-    _ = try await change(first, token: token, SubscriptionChange(autoRenew: false))
-    #expect(try await subscription(token).state == .active, "what is paid for serves on")
+    _ = try await store.change(first, token: token, SubscriptionChange(autoRenew: false))
+    #expect(try await store.subscription(token).state == .active, "what is paid for serves on")
     store.clock.advance(by: .seconds(300))
     #expect(try await store.all(token).count == 2)
-    let over = try await subscription(token)
+    let over = try await store.subscription(token)
     #expect(over.state == .expired && over.expirationIntent == 1)
     let body = try APIJSON.encode(SubscriptionChange(autoRenew: true))
     let path = "/store/v1/subscriptions/\(first.originalId)"
@@ -138,7 +119,7 @@ struct SubscriptionCourseTests {
     let second = try await store.buy(StoreHarness.magazine, token: token)
     #expect(second.state == .purchased && second.originalId == first.id)
     #expect(second.purchaseDate == first.purchaseDate + .seconds(1000))
-    #expect(try await subscription(token).state == .active)
+    #expect(try await store.subscription(token).state == .active)
   }
 
   @Test("an account changes its own subscriptions only")
@@ -170,7 +151,7 @@ struct SubscriptionCourseTests {
     let entry = try #require(answer.latestReceiptInfo?.last)
     #expect(entry.isUpgraded == true)
     #expect(entry.cancellationDate == better.purchaseDate)
-    #expect(try await subscription(token).product == StoreHarness.premium)
+    #expect(try await store.subscription(token).product == StoreHarness.premium)
   }
 
   @Test(
@@ -182,15 +163,16 @@ struct SubscriptionCourseTests {
     let answer = try await store.buy(product, token: token)
     #expect(answer.id == first.id, "the answer is the period that runs")
     #expect(try await store.all(token).count == 1)
-    #expect(try await subscription(token).renewalProduct == product)
+    #expect(try await store.subscription(token).renewalProduct == product)
     store.clock.advance(by: .seconds(301))
     let renewal = try #require(try await store.all(token).last)
     #expect(renewal.product == product && renewal.purchaseDate == first.expiresDate)
     #expect(renewal.expiresDate == renewal.purchaseDate + .seconds(seconds))
-    #expect(try await subscription(token).renewalProduct == nil)
+    #expect(try await store.subscription(token).renewalProduct == nil)
     // Back before the renewal: nothing changes.
-    _ = try await change(first, token: token, SubscriptionChange(product: StoreHarness.magazine))
-    #expect(try await change(first, token: token, SubscriptionChange(product: product)).renewalProduct == nil)
+    _ = try await store.change(first, token: token, SubscriptionChange(product: StoreHarness.magazine))
+    #expect(
+      try await store.change(first, token: token, SubscriptionChange(product: product)).renewalProduct == nil)
   }
 
   @Test("a free subscription that runs is restored, and not refused")
@@ -223,13 +205,13 @@ struct SubscriptionCourseTests {
   func graceRecovery() async throws {
     let token = try await store.openAccount()
     let first = try await store.buy(StoreHarness.magazine, token: token)
-    _ = try await control("fail-renewals", first)
+    _ = try await store.control("fail-renewals", first)
     store.clock.advance(by: .seconds(310))
-    let waiting = try await subscription(token)
+    let waiting = try await store.subscription(token)
     #expect(waiting.state == .billingRetry)
     #expect(waiting.gracePeriodExpiresDate == first.purchaseDate + .seconds(300 + 150))
     #expect(try await store.all(token).count == 1)
-    #expect(try await control("recover", first).state == .active)
+    #expect(try await store.control("recover", first).state == .active)
     let renewal = try #require(try await store.all(token).last)
     #expect(renewal.purchaseDate == first.expiresDate)
     #expect(renewal.expiresDate == first.purchaseDate + .seconds(600))
@@ -239,9 +221,9 @@ struct SubscriptionCourseTests {
   func lateRecovery() async throws {
     let token = try await store.openAccount()
     let first = try await store.buy(StoreHarness.magazine, token: token)
-    _ = try await control("fail-renewals", first)
+    _ = try await store.control("fail-renewals", first)
     store.clock.advance(by: .seconds(300 + 200))
-    _ = try await control("recover", first)
+    _ = try await store.control("recover", first)
     let renewal = try #require(try await store.all(token).last)
     #expect(renewal.purchaseDate == first.purchaseDate + .seconds(500))
     #expect(renewal.expiresDate == first.purchaseDate + .seconds(800))
@@ -251,11 +233,11 @@ struct SubscriptionCourseTests {
   func billingEnd() async throws {
     let token = try await store.openAccount()
     let first = try await store.buy(StoreHarness.magazine, token: token)
-    _ = try await control("fail-renewals", first)
+    _ = try await store.control("fail-renewals", first)
     store.clock.advance(by: .seconds(300 + 599))
-    #expect(try await subscription(token).state == .billingRetry)
+    #expect(try await store.subscription(token).state == .billingRetry)
     store.clock.advance(by: .seconds(1))
-    let over = try await subscription(token)
+    let over = try await store.subscription(token)
     #expect(over.state == .expired && over.expirationIntent == 2)
     #expect(try await store.all(token).count == 1)
   }
@@ -269,14 +251,14 @@ struct SubscriptionCourseTests {
     let token = try await store.openAccount()
     let first = try await store.buy(StoreHarness.magazine, token: token)
     let price = try #require(Price(amount: "3.49", currency: "EUR"))
-    _ = try await control(
+    _ = try await store.control(
       "raise-price", first, body: PriceIncreaseRequest(prices: ["FRA": price], needsConsent: needsConsent))
-    if accepts { _ = try await change(first, token: token, SubscriptionChange(acceptPrice: true)) }
+    if accepts { _ = try await store.change(first, token: token, SubscriptionChange(acceptPrice: true)) }
     store.clock.advance(by: .seconds(301))
     let all = try await store.all(token)
     if needsConsent && !accepts {
       #expect(all.count == 1)
-      #expect(try await subscription(token).expirationIntent == 3)
+      #expect(try await store.subscription(token).expirationIntent == 3)
     } else {
       #expect(all.map(\.price) == ["2.99", "3.49"])
     }
@@ -290,7 +272,7 @@ struct SubscriptionCourseTests {
     let token = try await store.openAccount()
     let first = try await store.buy(StoreHarness.magazine, token: token)
     store.clock.advance(by: .seconds(60))
-    let over = try await control("expire", first)
+    let over = try await store.control("expire", first)
     #expect(over.state == .expired && over.expiresDate == first.purchaseDate + .seconds(60))
     #expect(try await store.all(token).first?.expiresDate == over.expiresDate)
     #expect(try await store.buy(StoreHarness.magazine, token: token).state == .purchased)

@@ -75,6 +75,7 @@ extension PaymentStore {
       switch transaction.life.handle(event) {
       case .changed:
         try TransactionTable.update(transaction, in: connection)
+        try Self.follow(event, of: sale, account: transaction.account, in: connection)
         // What was restored of it rests on it.
         for var copy in try TransactionTable.restored(
           in: connection, account: transaction.account, originalID: sale.originalID, expires: sale.expires)
@@ -86,6 +87,24 @@ extension PaymentStore {
       }
       return try transaction.published
     }
+  }
+
+  /// A period that runs and is given back is not renewed, and one whose refund is taken back is.
+  private static func follow(
+    _ event: PurchaseLifecycle.Event, of sale: PurchaseLifecycle.Sale, account: Int64,
+    in connection: borrowing Connection
+  ) throws {
+    let found = try SubscriptionTable.find(
+      in: connection, account: account, originalID: sale.originalID)
+    guard var subscription = found, sale.reason != .restore, subscription.life.start == sale.date else {
+      return
+    }
+    switch event {
+    case .revoked(let revocation) where revocation.kind == .refund: subscription.life.refund()
+    case .reinstated: subscription.life.reinstate()
+    default: return
+    }
+    try SubscriptionTable.put(subscription, in: connection)
   }
 
   /// The payments of its renewals fail until ``recover(_:)``. Throws `subscription-unknown`.

@@ -92,6 +92,10 @@ struct StoreRoutes: Sendable {
       }
       return try await .json(store.receipt(for: account, device: device, bundleIdentifier: bundle))
     }
+    routes.on(.get, "/store/v1/transactions/{id}/receipt") { [store] request, parameters in
+      let account = try await store.customer(of: request)
+      return try await .json(store.receipt(of: parameters["id"], for: account))
+    }
     routes.on(.get, "/store/v1/account") { [store] request, _ in
       try .json(store.publicAccount(try await store.customer(of: request)))
     }

@@ -15,6 +15,8 @@ final class SandboxService: Service {
   private let clock: any WallClock
   /// Nil before the start and after the stop.
   private let open = Mutex<RunningStore?>(nil)
+  /// Unstructured, since a service that has started goes on behind its caller's back; ``stop()`` ends it and waits for it.
+  private let renewing = Mutex<Task<Void, Never>?>(nil)
 
   var name: String { "sandbox-store" }
 
@@ -37,13 +39,14 @@ final class SandboxService: Service {
       if interrupted > 0 {
         log.warning("interrupted purchases have failed", ["count": LogValue(interrupted)])
       }
-      try await opened.store.catchUp()
+      try await opened.store.catchUp(waiting: .unlimited)
       try await BlockingPool.shared.run { try opened.server.start() }
     } catch {
       await opened.close()
       throw error
     }
     open.withLock { $0 = opened }
+    renewing.withLock { $0 = Task { [log] in await opened.store.runRenewals(log: log) } }
     log.info("the store is open", ["addresses": "\(addresses.map(\.description).joined(separator: " "))"])
   }
 
@@ -52,6 +55,9 @@ final class SandboxService: Service {
       defer { open = nil }
       return open
     }
+    let task = renewing.withLock { $0.take() }
+    task?.cancel()
+    await task?.value
     await opened?.close()
   }
 

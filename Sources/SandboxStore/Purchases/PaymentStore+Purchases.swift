@@ -2,6 +2,8 @@ import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
+import ServiceRuntime
+import Synchronization
 
 extension PaymentStore {
   /// Sells a product. The transaction is persisted as purchasing before the catalog is asked, and in its next state before
@@ -17,13 +19,16 @@ extension PaymentStore {
   ) async throws -> StoreTransaction {
     let order = try PurchaseOrder(request)
     switch try await begin(order, by: account, key: key) {
-    case .decided(let transaction): return try transaction.published
+    case .decided(let transaction):
+      if case .waiting = transaction.life.state { renewals.wake() }
+      return try transaction.published
     case .begun(let transaction): return try await complete(transaction)
     }
   }
 
-  /// Asks the catalog, and sells what was begun.
+  /// Asks the catalog, and sells what was begun. What ends without a decision has failed, and leaves its key free.
   private func complete(_ begun: StoredTransaction) async throws -> StoreTransaction {
+    defer { underWay.remove(begun.id) }
     let listing: ProductListing?
     do throws(Problem) {
       listing = try await catalog.listing(
@@ -37,9 +42,18 @@ extension PaymentStore {
       throw Problem(
         .productUnknown, "\(begun.product) is not for sale\(begun.device == nil ? "" : " to this device")")
     }
-    let outcome = try await database.write(locking: [.everything]) { [clock] connection in
-      try Sales(now: clock.now()).sell(listing, for: begun, in: connection)
+    let outcome: Sales.Outcome
+    do {
+      outcome = try await database.write(locking: [.everything]) { [clock] connection in
+        try Sales(now: clock.now()).sell(listing, for: begun, in: connection)
+      }
+    } catch {
+      // Nothing was sold. Where that cannot be written either, the worker does it.
+      underWay.remove(begun.id)
+      renewals.wake()
+      throw error
     }
+    renewals.wake()
     switch outcome {
     case .sold(let transaction): return try transaction.published
     case .refused(let problem): throw problem
@@ -49,33 +63,46 @@ extension PaymentStore {
   /// Decides a purchase that waits: for an approval, or for its customer. Throws `transaction-unknown`, `state-conflict` for
   /// one that does not wait, and what ``purchase(_:by:key:)`` throws.
   func decide(_ id: String, _ decision: PurchaseDecision) async throws -> StoreTransaction {
-    let transaction = try await database.write(locking: [.everything]) { connection in
+    let transaction = try await database.write(locking: [.everything]) { [underWay] connection in
       let transaction = try Self.transaction(id, in: connection)
       guard case .waiting(let wait) = transaction.life.state else {
         throw Problem(.stateConflict, "transaction \(id) waits for nothing")
       }
       let refusal: PurchaseFailure = wait == .customer ? .paymentCancelled : .notApproved
+      if decision.approve { underWay.insert(transaction.id) }
       return try Self.process(
         decision.approve ? .resumed : .refused(refusal), of: transaction, in: connection)
     }
     return decision.approve ? try await complete(transaction) : try transaction.published
   }
 
-  /// Fails the transactions that were purchasing when the store last ended, and returns their number. To be
-  /// called at the start, before any request.
+  /// Fails the transactions that are purchasing although no call decides them, and returns their number: those that were
+  /// under way when the store last ended, or whose call ended without a decision.
   func failInterrupted() async throws -> Int {
     var count = 0
-    while true {
-      let failed = try await database.write(locking: [.everything]) { connection in
-        let interrupted = try TransactionTable.purchasing(in: connection, limit: 1000)
+    while try await !interrupted().isEmpty {
+      count += try await database.write(locking: [.everything], waiting: .unlimited) {
+        [underWay] connection in
+        let interrupted = try Self.interrupted(besides: underWay, in: connection)
         for transaction in interrupted {
           _ = try Self.process(.refused(.interrupted), of: transaction, in: connection)
         }
         return interrupted.count
       }
-      guard failed > 0 else { return count }
-      count += failed
     }
+    return count
+  }
+
+  private func interrupted() async throws -> [StoredTransaction] {
+    try await database.read(waiting: .unlimited) { [underWay] in
+      try Self.interrupted(besides: underWay, in: $0)
+    }
+  }
+
+  private static func interrupted(
+    besides underWay: PurchasesUnderWay, in connection: borrowing Connection
+  ) throws -> [StoredTransaction] {
+    try TransactionTable.purchasing(in: connection, limit: 1000).filter { !underWay.contains($0.id) }
   }
 
   private enum Beginning {
@@ -85,11 +112,15 @@ extension PaymentStore {
   }
 
   private func begin(_ order: PurchaseOrder, by account: Account, key: String?) async throws -> Beginning {
-    try await database.write(locking: [.everything]) { [limits, clock, environment] connection in
+    try await database.write(locking: [.everything]) { [limits, clock, environment, underWay] connection in
       if let key, let first = try TransactionTable.find(in: connection, account: account.id, key: key) {
         guard order.isOrder(of: first) else { throw Problem(.idempotencyKeyReused) }
         switch first.life.state {
-        case .purchasing: throw Problem(.idempotencyKeyInUse, retryAfterSeconds: 1)
+        case .purchasing where underWay.contains(first.id):
+          throw Problem(.idempotencyKeyInUse, retryAfterSeconds: 1)
+        case .purchasing:
+          _ = try Self.process(.refused(.interrupted), of: first, in: connection)
+          try TransactionTable.forgetKey(of: first.id, in: connection)
         case .failed(let failure) where failure.isUndecided:
           try TransactionTable.forgetKey(of: first.id, in: connection)
         case .failed, .waiting, .purchased: return .decided(first)
@@ -111,10 +142,13 @@ extension PaymentStore {
         case let failure?: .refused(failure)
         case nil where !account.canMakePayments: .refused(.paymentNotAllowed)
         case nil where account.asksToBuy || order.asksToBuy:
-          .suspended(.approval(until: now + Self.approvalTime))
+          .suspended(.approval(until: try CalendarTable.current(in: connection).approvalEnd(from: now)))
         case nil: nil
         }
-      guard let event else { return .begun(begun) }
+      guard let event else {
+        underWay.insert(begun.id)
+        return .begun(begun)
+      }
       return .decided(try Self.process(event, of: begun, in: connection))
     }
   }
@@ -135,9 +169,18 @@ extension PaymentStore {
     try TransactionTable.update(transaction, in: connection)
     return transaction
   }
+}
 
-  /// After which an approval that was not given is refused.
-  private static let approvalTime = Duration.seconds(86_400)
+/// The purchases that a call of this process is about to decide. Any other one that stands as purchasing was left behind.
+final class PurchasesUnderWay: Sendable {
+  private let transactions = Mutex<Set<Int64>>([])
+
+  /// To be called within the database transaction that makes it purchasing.
+  func insert(_ transaction: Int64) { _ = transactions.withLock { $0.insert(transaction) } }
+
+  func remove(_ transaction: Int64) { _ = transactions.withLock { $0.remove(transaction) } }
+
+  func contains(_ transaction: Int64) -> Bool { transactions.withLock { $0.contains(transaction) } }
 }
 
 extension PaymentStore {

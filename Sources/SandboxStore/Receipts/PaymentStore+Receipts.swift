@@ -10,14 +10,31 @@ extension PaymentStore {
   func receipt(
     for account: Account, device: DeviceIdentifier, bundleIdentifier: String?
   ) async throws -> ReceiptResponse {
-    let purchases = try await transactions(of: account.id).compactMap(\.receiptEntry)
+    let purchases = try await sold(to: account.id).compactMap(\.receiptEntry)
     return ReceiptResponse(
       receipt: try issuer.issue(
         purchases, bundleIdentifier: bundleIdentifier ?? issuer.bundleIdentifier, device: device))
   }
 
   /// Verifies that a receipt is one of this store's own, and returns what it holds.
-  func verify(_ request: VerifyReceiptRequest) async throws -> VerifyReceiptResponse {
+  func verify(_ request: VerifyReceiptRequest) async throws -> VerifyReceiptAnswer {
+    do {
+      if let receipt = try UnverifiedTransactionReceipt(base64: request.receiptData) {
+        return try await verify(receipt, password: request.password)
+      }
+    } catch is ReceiptError {
+      return .unified(VerifyReceiptResponse(status: .malformed))
+    }
+    return .unified(try await verifyUnified(request))
+  }
+
+  /// Where a shared secret is set, a wrong one is always refused, and a missing one where it is needed.
+  private func refusal(of password: String?, needed: Bool) -> VerifyReceiptResponse? {
+    guard let sharedSecret, needed || password != nil, !sharedSecret.matches(password) else { return nil }
+    return VerifyReceiptResponse(status: .sharedSecretMismatch)
+  }
+
+  private func verifyUnified(_ request: VerifyReceiptRequest) async throws -> VerifyReceiptResponse {
     let receipt: UnverifiedAppReceipt
     do {
       receipt = try UnverifiedAppReceipt(base64: request.receiptData)
@@ -38,10 +55,8 @@ extension PaymentStore {
     } catch is ReceiptError {
       return VerifyReceiptResponse(status: .notAuthentic)
     }
-    let needsPassword = request.password != nil || genuine.purchases.contains { $0.expiresDate != nil }
-    if let sharedSecret, needsPassword, !sharedSecret.matches(request.password) {
-      return VerifyReceiptResponse(status: .sharedSecretMismatch)
-    }
+    let needsPassword = genuine.purchases.contains { $0.expiresDate != nil }
+    if let refusal = refusal(of: request.password, needed: needsPassword) { return refusal }
     var response = VerifyReceiptResponse(status: .valid)
     response.environment = environment.rawValue
     response.receipt = VerifyReceiptResponse.Receipt(genuine, requestDate: clock.now())
@@ -58,8 +73,15 @@ extension PaymentStore {
       let account = try await database.read({ try TransactionTable.find(in: $0, id: id)?.account })
     else { return }
     try await catchUp(account: account)
-    let transactions = try await transactions(of: account)
+    let transactions = try await sold(to: account)
+    let subscriptions = try await database.read { try SubscriptionTable.list(in: $0, account: account) }
+    let groups = Dictionary(
+      subscriptions.map { (String($0.originalID), $0.group.description) },
+      uniquingKeysWith: { first, _ in first })
     var latest = transactions.compactMap(\.latestReceiptEntry)
+    for index in latest.indices {
+      latest[index].subscriptionGroupIdentifier = groups[latest[index].originalTransactionIdentifier]
+    }
     latest.sort { ($0.purchaseDate, $0.transactionIdentifier) > ($1.purchaseDate, $1.transactionIdentifier) }
     if excludingOld {
       var seen: Set<String> = []
@@ -68,13 +90,101 @@ extension PaymentStore {
       }
     }
     response.latestReceiptInfo = latest
+    response.pendingRenewalInfo = subscriptions.compactMap(\.pendingRenewal)
     response.latestReceipt = try issuer.reissue(receipt, with: transactions.compactMap(\.receiptEntry))
   }
 
-  private func transactions(of account: Int64) async throws -> [StoredTransaction] {
+  /// What a receipt tells of: of more than the store's limit the newest.
+  private func sold(to account: Int64) async throws -> [StoredTransaction] {
     try await database.read { [limits] connection in
-      try TransactionTable.list(
-        in: connection, account: account, inQueue: false, after: 0, limit: limits.transactionsPerAccount)
+      try TransactionTable.sold(in: connection, account: account, limit: limits.purchasesPerReceipt)
     }
+  }
+}
+
+extension PaymentStore {
+  /// The receipt of one sold transaction, in the style of before unified receipts. Throws `transaction-unknown`, also for
+  /// those of others, and `transaction-unpaid`.
+  func receipt(of id: String, for account: Account) async throws -> ReceiptResponse {
+    let transaction = try await database.read { try Self.transaction(id, in: $0) }
+    guard transaction.account == account.id else { throw Problem(.transactionUnknown) }
+    guard let entry = transaction.receiptEntry else {
+      throw Problem(.transactionUnpaid, "transaction \(id) is in no receipt")
+    }
+    return ReceiptResponse(receipt: try issuer.issue(entry))
+  }
+
+  /// The answer about a receipt of one transaction; 21006 for a subscription that has ended.
+  private func verify(
+    _ receipt: UnverifiedTransactionReceipt, password: String?
+  ) async throws -> VerifyReceiptAnswer {
+    guard receipt.claims.environment == environment else {
+      return .unified(
+        VerifyReceiptResponse(status: environment == .sandbox ? .productionReceipt : .sandboxReceipt))
+    }
+    let genuine: TransactionReceipt
+    do {
+      genuine = try issuer.verify(receipt)
+    } catch is ReceiptError {
+      return .unified(VerifyReceiptResponse(status: .notAuthentic))
+    }
+    if let refusal = refusal(of: password, needed: genuine.purchase.expiresDate != nil) {
+      return .unified(refusal)
+    }
+    var response = TransactionReceiptResponse(status: .valid, receipt: genuine)
+    guard let original = Int64(genuine.purchase.originalTransactionIdentifier),
+      let found = try await database.read({ try SubscriptionTable.find(in: $0, originalID: original) })
+    else { return .ofTransaction(response) }
+    try await catchUp(account: found.account)
+    let (subscription, last) = try await database.read { connection in
+      (
+        try SubscriptionTable.find(in: connection, originalID: original),
+        try TransactionTable.last(in: connection, account: found.account, originalID: original)
+      )
+    }
+    response.renewal = subscription?.pendingRenewal
+    response.latest = last?.latestReceiptEntry
+    if subscription?.life.phase == .active {
+      response.latestReceipt = try response.latest.map(issuer.issue)
+    } else {
+      response.status = .subscriptionExpired
+    }
+    return .ofTransaction(response)
+  }
+}
+
+/// What `verifyReceipt` answers, by the style of the receipt.
+enum VerifyReceiptAnswer: Encodable {
+  case unified(VerifyReceiptResponse)
+  case ofTransaction(TransactionReceiptResponse)
+
+  func encode(to encoder: any Encoder) throws {
+    switch self {
+    case .unified(let response): try response.encode(to: encoder)
+    case .ofTransaction(let response): try response.encode(to: encoder)
+    }
+  }
+}
+
+extension StoredSubscription {
+  /// Its member of `pending_renewal_info`. Nil for one that its customer ended while its payment was tried again.
+  fileprivate var pendingRenewal: PendingRenewal? {
+    guard life.phase != .retrying || life.autoRenews else { return nil }
+    var renewal = PendingRenewal(originalTransactionIdentifier: String(originalID))
+    renewal.productIdentifier = life.plan.product.description
+    renewal.autoRenewProductIdentifier = life.renewalProduct.description
+    renewal.autoRenews = life.autoRenews
+    renewal.expirationIntent = life.intent.map { String($0.rawValue) }
+    switch life.phase {
+    case .active: break
+    case .retrying: renewal.isInBillingRetryPeriod = true
+    case .expired: renewal.isInBillingRetryPeriod = life.intent == .billing ? false : nil
+    }
+    renewal.gracePeriodExpiresDate = life.graceEnd
+    if let increase = life.increase {
+      renewal.consentsToPrice = increase.needsConsent ? increase.isAccepted : nil
+      renewal.acceptsPriceIncrease = !increase.needsConsent || increase.isAccepted
+    }
+    return renewal
   }
 }

@@ -50,6 +50,19 @@ struct ReceiptIssuer: Sendable {
     return try signer.signBase64(receipt)
   }
 
+  /// A receipt of one purchase, in the style of before unified receipts.
+  func issue(_ purchase: InAppPurchase) throws -> String {
+    try TransactionReceipt(
+      bundleIdentifier: bundleIdentifier, applicationVersion: "1", environment: environment,
+      purchase: purchase
+    ).signed(by: signer)
+  }
+
+  /// Throws ``ReceiptError`` for what this store did not sign.
+  func verify(_ receipt: UnverifiedTransactionReceipt) throws -> TransactionReceipt {
+    try receipt.verified(trusting: [root])
+  }
+
   /// Throws ``ReceiptError`` for what this store did not sign.
   func verify(_ receipt: UnverifiedAppReceipt) throws -> AppReceipt {
     try receipt.verified(trusting: [root], now: clock.now()).receipt

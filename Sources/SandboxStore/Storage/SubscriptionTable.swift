@@ -72,6 +72,12 @@ enum SubscriptionTable {
     ).map(subscription)
   }
 
+  /// When the next of all steps is to be taken.
+  static func nextDue(in connection: borrowing Connection) throws -> Timestamp? {
+    try connection.first("SELECT min(due) AS due FROM subscriptions WHERE due IS NOT NULL")?
+      .optionalTimestamp("due")
+  }
+
   private static func subscription(_ row: Row) throws -> StoredSubscription {
     guard let group = ProductIdentifier(try row.text("group_name")) else {
       throw StateDirectoryError(.damaged, path: "store.sqlite", message: "a subscription is of no group")

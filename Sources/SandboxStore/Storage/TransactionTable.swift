@@ -29,6 +29,7 @@ enum TransactionTable {
   }
 
   /// Inserts what is sold without having been asked for: a renewal, or something restored. It continues `original`.
+  @discardableResult
   static func insert(
     in connection: borrowing Connection, continuing original: StoredTransaction, product: ProductIdentifier,
     device: DeviceIdentifier?, sale: PurchaseLifecycle.Sale, requested: Timestamp
@@ -114,6 +115,16 @@ enum TransactionTable {
         .integer(after), .integer(limit),
       ]
     ).map(transaction)
+  }
+
+  /// What was sold to an account, the oldest first; of more than `limit` the newest.
+  static func sold(
+    in connection: borrowing Connection, account: Int64, limit: Int
+  ) throws -> [StoredTransaction] {
+    try connection.query(
+      "SELECT * FROM transactions WHERE account = ? AND state = 'purchased' ORDER BY id DESC LIMIT ?",
+      [.integer(account), .integer(limit)]
+    ).reversed().map(transaction)
   }
 
   /// The first sale of a product to the account that still counts, which a later one continues.
@@ -212,6 +223,12 @@ enum TransactionTable {
       "SELECT * FROM transactions WHERE state = 'purchasing' AND waits_until <= ? ORDER BY id LIMIT ?",
       [.timestamp(now), .integer(limit)]
     ).map(transaction)
+  }
+
+  /// When the next of them has waited for too long.
+  static func nextUnapproved(in connection: borrowing Connection) throws -> Timestamp? {
+    try connection.first("SELECT min(waits_until) AS until FROM transactions WHERE state = 'purchasing'")?
+      .optionalTimestamp("until")
   }
 
   static func countInQueues(in connection: borrowing Connection) throws -> Int64 {

@@ -2,31 +2,9 @@ import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
+import ServiceRuntime
 
 extension PaymentStore {
-  /// Makes every renewal that has fallen due, of one account or of all, and refuses the approvals that were waited for too
-  /// long. To be called at the start, before any request, and before an account is asked about.
-  func catchUp(account: Int64? = nil) async throws {
-    let now = clock.now()
-    while try await isBehind(at: now, account: account) {
-      try await database.write(locking: [.everything]) { connection in
-        let calendar = try CalendarTable.current(in: connection)
-        try RenewalRun(now: now, calendar: calendar).run(in: connection, account: account)
-        for transaction in try TransactionTable.unapproved(in: connection, at: now, limit: RenewalRun.batch) {
-          _ = try Self.process(.refused(.notApproved), of: transaction, in: connection)
-        }
-      }
-    }
-  }
-
-  /// Asked first, so that a store with nothing to do writes nothing.
-  private func isBehind(at now: Timestamp, account: Int64?) async throws -> Bool {
-    try await database.read { connection in
-      try !SubscriptionTable.due(in: connection, at: now, account: account, limit: 1).isEmpty
-        || !TransactionTable.unapproved(in: connection, at: now, limit: 1).isEmpty
-    }
-  }
-
   /// The account's subscriptions, also those that are over, the earliest first.
   func subscriptions(of account: Account) async throws -> [StoreSubscription] {
     try await database.read { try SubscriptionTable.list(in: $0, account: account.id) }
@@ -78,7 +56,8 @@ extension PaymentStore {
         _ connection: borrowing Connection
       ) throws -> Void
   ) async throws -> StoreSubscription {
-    try await database.write(locking: [.everything]) { [clock] connection in
+    defer { renewals.wake() }
+    return try await database.write(locking: [.everything]) { [clock] connection in
       let unknown = Problem(.subscriptionUnknown)
       guard let number = Int64(id),
         let owner = try SubscriptionTable.find(in: connection, originalID: number)?.account,
@@ -105,6 +84,7 @@ extension PaymentStore {
     }
     try await catchUp()
     try await database.write(locking: [.everything]) { try CalendarTable.put(calendar, in: $0) }
+    renewals.wake()
     return time
   }
 }

@@ -63,6 +63,11 @@ struct StoreCalendar: Hashable, Sendable {
     start + (monthLength.map { $0 * 2 } ?? .seconds(60 * 86_400))
   }
 
+  /// When an approval that was waited for is refused: a day, a thirtieth of a month.
+  func approvalEnd(from start: Timestamp) -> Timestamp {
+    start + (monthLength.map { max($0 / 30, Self.shortestPeriod) } ?? .seconds(86_400))
+  }
+
   private func length(of period: BillingPeriod) -> Duration? {
     guard let monthLength else { return nil }
     let unit: Duration

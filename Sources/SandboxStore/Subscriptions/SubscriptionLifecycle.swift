@@ -66,6 +66,8 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     case cancelled = 1
     case billing = 2
     case priceIncrease = 3
+    /// The catalog does not sell it any more.
+    case productUnavailable = 4
   }
 
   /// A price that a later renewal is to have.
@@ -102,6 +104,8 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   private(set) var intent: ExpirationIntent?
   private(set) var failsRenewals = false
   private(set) var increase: PriceIncrease?
+  /// True where a refund, and not the customer, switched renewal off.
+  private(set) var isStoppedByRefund: Bool?
 
   /// Begins with a first payment.
   init(_ period: Period, renewals: Int) {
@@ -128,11 +132,16 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     }
   }
 
+  /// What the next renewal is of.
+  var renewalProduct: ProductIdentifier { (nextPlan ?? plan).product }
+
   /// Whether it is paid for.
   var isRunning: Bool { phase == .active }
 
   /// Takes the step that is due at ``due``, dated by it.
-  mutating func advance(by calendar: StoreCalendar) -> Step {
+  ///
+  /// - Parameter isForSale: whether the catalog still sells ``renewalProduct``.
+  mutating func advance(by calendar: StoreCalendar, isForSale: Bool = true) -> Step {
     switch phase {
     case .expired: return .changed
     case .retrying:
@@ -145,6 +154,10 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
       }
       if let increase, increase.needsConsent, !increase.isAccepted {
         end(.priceIncrease)
+        return .changed
+      }
+      guard isForSale else {
+        end(.productUnavailable)
         return .changed
       }
       if failsRenewals {
@@ -184,6 +197,21 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   mutating func setAutoRenews(_ value: Bool, renewals: Int) {
     if value && renewalsLeft == 0 { renewalsLeft = renewals }
     autoRenews = value
+    isStoppedByRefund = nil
+  }
+
+  /// The period that runs was given back: it is not renewed.
+  mutating func refund() {
+    guard phase == .active, autoRenews else { return }
+    autoRenews = false
+    isStoppedByRefund = true
+  }
+
+  /// That refund was taken back: the date of the renewal stands.
+  mutating func reinstate() {
+    guard isStoppedByRefund == true else { return }
+    isStoppedByRefund = nil
+    if phase == .active { autoRenews = true }
   }
 
   mutating func failRenewals() { failsRenewals = true }

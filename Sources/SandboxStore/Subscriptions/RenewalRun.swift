@@ -1,0 +1,142 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+import ServiceRuntime
+
+/// What a renewal is of, where it is sold.
+struct RenewalOffer: Hashable, Sendable {
+  let product: ProductIdentifier
+  let territory: String
+}
+
+/// Takes the steps that subscriptions are due for, each with the date of its own, however long ago that was.
+struct RenewalRun {
+  let now: Timestamp
+  let calendar: StoreCalendar
+
+  /// What the catalog sells no more.
+  var unavailable: Set<RenewalOffer> = []
+
+  /// Subscriptions in one database transaction: so few that what others ask is answered between two of them.
+  static let batch = 50
+
+  /// Of all accounts or of one, at most ``batch`` subscriptions; returns how many there were.
+  @discardableResult
+  func run(in connection: borrowing Connection, account: Int64? = nil) throws -> Int {
+    let due = try SubscriptionTable.due(in: connection, at: now, account: account, limit: Self.batch)
+    for var subscription in due {
+      let territory =
+        unavailable.isEmpty
+        ? nil : try AccountTable.find(in: connection, id: subscription.account)?.territory
+      while let moment = subscription.life.due, moment <= now {
+        let isForSale =
+          territory.map {
+            !unavailable.contains(
+              RenewalOffer(product: subscription.life.renewalProduct, territory: $0))
+          } ?? true
+        if case .renewed(let period) = subscription.life.advance(by: calendar, isForSale: isForSale) {
+          try Self.insert(period, of: subscription, in: connection)
+        }
+      }
+      try SubscriptionTable.put(subscription, in: connection)
+    }
+    return due.count
+  }
+
+  /// The transaction of a period that was paid for without the customer's doing: it belongs to no device.
+  static func insert(
+    _ period: SubscriptionLifecycle.Period, of subscription: StoredSubscription,
+    in connection: borrowing Connection
+  ) throws {
+    guard let original = try TransactionTable.find(in: connection, id: subscription.originalID),
+      let first = original.sale
+    else { throw SandboxStoreError("subscription \(subscription.originalID) has no transaction") }
+    let sale = PurchaseLifecycle.Sale(
+      type: .autoRenewableSubscription, reason: .renewal, originalID: subscription.originalID,
+      date: period.start, originalDate: first.originalDate, expires: period.end, price: period.plan.price)
+    try TransactionTable.insert(
+      in: connection, continuing: original, product: period.plan.product, device: nil, sale: sale,
+      requested: period.start)
+  }
+}
+
+extension PaymentStore {
+  /// Makes renewals at their moments until the task is cancelled, whether or not they are asked about. What fails is logged
+  /// and tried again.
+  func runRenewals(log: Log) async {
+    await renewals.run {
+      let interrupted = try await failInterrupted()
+      if interrupted > 0 {
+        log.warning("purchases that nothing decided have failed", ["count": LogValue(interrupted)])
+      }
+      try await catchUp(waiting: .unlimited)
+      let next = try await database.read(waiting: .unlimited) { connection in
+        [
+          try SubscriptionTable.nextDue(in: connection),
+          try TransactionTable.nextUnapproved(in: connection),
+        ].compactMap { $0 }.min()
+      }
+      // The wall clock may be set meanwhile.
+      return .pause(atMost: next.map { min(max($0 - clock.now(), .zero), .seconds(60)) } ?? .seconds(60))
+    } onFailure: { error in
+      log.error("renewals cannot be made", ["error": LogValue(error)])
+    }
+  }
+
+  /// Makes every renewal that has fallen due, of one account or of all, and refuses the approvals that were waited for too
+  /// long. To be called at the start, before any request, and before an account is asked about. The catalog says what is
+  /// still for sale; while it does not answer, all of it is.
+  func catchUp(account: Int64? = nil, waiting: Database.Waiting = .limited) async throws {
+    let now = clock.now()
+    var offers: [RenewalOffer: Bool] = [:]
+    while let due = try await due(at: now, account: account, waiting: waiting) {
+      for offer in due where offers[offer] == nil { offers[offer] = await isForSale(offer) }
+      let unavailable = Set(offers.filter { !$0.value }.keys)
+      try await database.write(locking: [.everything], waiting: waiting) { connection in
+        let calendar = try CalendarTable.current(in: connection)
+        try RenewalRun(now: now, calendar: calendar, unavailable: unavailable)
+          .run(in: connection, account: account)
+        for transaction in try TransactionTable.unapproved(in: connection, at: now, limit: RenewalRun.batch) {
+          _ = try Self.process(.refused(.notApproved), of: transaction, in: connection)
+        }
+      }
+    }
+  }
+
+  /// What the next batch renews; nil where nothing is due, so that a store with nothing to do writes nothing.
+  private func due(
+    at now: Timestamp, account: Int64?, waiting: Database.Waiting
+  ) async throws -> Set<RenewalOffer>? {
+    try await database.read(waiting: waiting) { connection in
+      let due = try SubscriptionTable.due(
+        in: connection, at: now, account: account, limit: RenewalRun.batch)
+      if due.isEmpty, try TransactionTable.unapproved(in: connection, at: now, limit: 1).isEmpty {
+        return nil
+      }
+      var offers: Set<RenewalOffer> = []
+      for subscription in due where subscription.life.autoRenews {
+        guard let account = try AccountTable.find(in: connection, id: subscription.account) else { continue }
+        offers.insert(
+          RenewalOffer(product: subscription.life.renewalProduct, territory: account.territory))
+      }
+      return offers
+    }
+  }
+
+  /// How long the catalog may take over a renewal.
+  private static let catalogPatience = Duration.seconds(2)
+
+  private func isForSale(_ offer: RenewalOffer) async -> Bool {
+    do {
+      return try await withTimeout(Self.catalogPatience) { [catalog] in
+        try await catalog.listing(of: offer.product, territory: offer.territory, device: nil) != nil
+      } expired: {
+        Problem(.catalogUnavailable)
+      }
+    } catch {
+      // It was for sale when it was last paid for, and that stands until the catalog says otherwise.
+      return true
+    }
+  }
+}
