@@ -10,7 +10,9 @@ public import CoreTypes
 /// ```
 ///
 /// A product is owned by its own purchase. An issue is owned besides when it appeared while a subscription to its publication
-/// ran, or was the current one when the subscription began; such an issue stays owned when the subscription ends. A refund is judged transaction by transaction: a product that was refunded and bought again is owned.
+/// ran, or was the current one when the subscription began; such an issue stays owned when the subscription ends, and, once
+/// that is written down (``EntitlementRecord``), whatever the catalog says of it later. A refund is judged transaction by
+/// transaction: a product that was refunded and bought again is owned.
 public struct EntitlementRules: Sendable {
   /// The longest gap between two periods that does not count as a lapse: a store may renew a little late.
   public var bridgedGap: Duration
@@ -24,21 +26,29 @@ public struct EntitlementRules: Sendable {
   }
 
   /// The verdict about every product of `catalog` at the moment `now`. Neither the order of `transactions` nor
-  /// repetitions among them change it.
+  /// repetitions among them change it. `record` is what was written down of the transactions.
   public func evaluate(
-    _ transactions: [VerifiedTransaction], catalog: [Product], now: Timestamp
+    _ transactions: [VerifiedTransaction], catalog: [Product], record: EntitlementRecord = .empty,
+    now: Timestamp
   ) -> EntitlementReport {
-    let byProduct = Dictionary(grouping: Set(transactions), by: \.product)
-    let subscriptions = subscriptions(byProduct, catalog: catalog)
+    let transactions = Set(transactions)
+    let byProduct = Dictionary(grouping: transactions, by: \.product)
+    let subscriptions = subscriptions(byProduct, catalog: catalog, record: record)
+    let recorded = record.products(of: transactions)
     var report = EntitlementReport()
     for product in catalog {
       let own = byProduct[product.id] ?? []
       let subscription = product.publication.flatMap { subscriptions[$0] }
-      let findings =
+      var findings =
         product.type.isSubscription
         ? findings(aboutSubscription: product, transactions: own, now: now)
         : findings(aboutIssue: product, transactions: own, subscription: subscription, now: now)
+      // What was delivered of a subscription itself ends with it.
+      if !product.type.isSubscription {
+        for (transaction, reason) in recorded[product.id] ?? [] { findings.recall(transaction, reason) }
+      }
       report.verdicts[product.id] = findings.verdict
+      report.ends[product.id] = findings.end
       if !findings.claims.isEmpty { report.claims[product.id] = findings.claims }
     }
     return report
@@ -46,7 +56,7 @@ public struct EntitlementRules: Sendable {
 
   /// The periods paid for by publication; several products may subscribe to the same one.
   private func subscriptions(
-    _ transactions: [ProductIdentifier: [VerifiedTransaction]], catalog: [Product]
+    _ transactions: [ProductIdentifier: [VerifiedTransaction]], catalog: [Product], record: EntitlementRecord
   ) -> [ProductIdentifier: PublicationSubscription] {
     var live: [ProductIdentifier: [SubscriptionPeriod]] = [:]
     var revoked: [ProductIdentifier: [SubscriptionPeriod]] = [:]
@@ -71,9 +81,9 @@ public struct EntitlementRules: Sendable {
       let dates = issueDates[publication] ?? []
       subscriptions[publication] = PublicationSubscription(
         live: ContinuousSubscription.runs(
-          of: live[publication] ?? [], bridging: bridgedGap, issueDates: dates),
+          of: live[publication] ?? [], bridging: bridgedGap, issueDates: dates, record: record),
         revoked: ContinuousSubscription.runs(
-          of: revoked[publication] ?? [], bridging: bridgedGap, issueDates: dates))
+          of: revoked[publication] ?? [], bridging: bridgedGap, issueDates: dates, record: record))
     }
     return subscriptions
   }
@@ -86,10 +96,12 @@ public struct EntitlementRules: Sendable {
       guard let period = SubscriptionPeriod(transaction, of: product) else { continue }
       if transaction.revokedDate != nil {
         findings.revoke(transaction)
-      } else if period.contains(now) || period.isInGrace(at: now) {
-        findings.claim(transaction, .purchased)
+      } else if period.contains(now) {
+        findings.claim(transaction, .purchased, until: period.end)
+      } else if period.isInGrace(at: now) {
+        findings.claim(transaction, .purchased, until: transaction.graceExpiresDate)
       } else if period.end <= now {
-        findings.expire(transaction)
+        findings.expire(transaction, at: max(period.end, transaction.graceExpiresDate ?? period.end))
       }
     }
     return findings
@@ -110,19 +122,19 @@ public struct EntitlementRules: Sendable {
     // What has not appeared yet belongs to no subscription yet.
     guard let subscription, let published = product.publicationDate, published <= now else { return findings }
     for run in subscription.live {
-      if let claim = run.claim(onIssuePublished: published) {
+      if let claim = run.claim(on: product.id, published: published) {
         findings.claim(claim.transaction, claim.reason)
       }
     }
     for run in subscription.revoked {
-      if let claim = run.claim(onIssuePublished: published) {
+      if let claim = run.claim(on: product.id, published: published) {
         findings.revoke(claim.transaction)
       }
     }
     if let last = subscription.live.last, last.end <= now, last.end <= published,
       let period = last.periods.last
     {
-      findings.expire(period.transaction)
+      findings.expire(period.transaction, at: last.end)
     }
     return findings
   }
@@ -130,16 +142,33 @@ public struct EntitlementRules: Sendable {
 
 /// Collects what speaks for and against one product.
 struct EntitlementEvidence {
-  private var live: [(transaction: VerifiedTransaction, reason: EntitlementClaim.Reason)] = []
-  private var lastExpired: VerifiedTransaction?
-  private var lastRevoked: VerifiedTransaction?
-
-  mutating func claim(_ transaction: VerifiedTransaction, _ reason: EntitlementClaim.Reason) {
-    live.append((transaction, reason))
+  private struct LiveClaim {
+    var transaction: VerifiedTransaction
+    var reason: EntitlementClaim.Reason
+    /// Nil for a claim that does not end by itself.
+    var until: Timestamp?
   }
 
-  mutating func expire(_ transaction: VerifiedTransaction) {
+  private var live: [LiveClaim] = []
+  private var lastExpired: VerifiedTransaction?
+  private var expiry: Timestamp?
+  private var lastRevoked: VerifiedTransaction?
+
+  mutating func claim(
+    _ transaction: VerifiedTransaction, _ reason: EntitlementClaim.Reason, until: Timestamp? = nil
+  ) {
+    live.append(LiveClaim(transaction: transaction, reason: reason, until: until))
+  }
+
+  /// What was written down of a transaction: nothing new where the rules say the same of it.
+  mutating func recall(_ transaction: VerifiedTransaction, _ reason: EntitlementClaim.Reason) {
+    guard transaction.revokedDate == nil else { return revoke(transaction) }
+    if !live.contains(where: { $0.transaction == transaction }) { claim(transaction, reason) }
+  }
+
+  mutating func expire(_ transaction: VerifiedTransaction, at end: Timestamp) {
     lastExpired = Self.later(lastExpired, transaction)
+    expiry = expiry.map { max($0, end) } ?? end
   }
 
   mutating func revoke(_ transaction: VerifiedTransaction) {
@@ -152,6 +181,16 @@ struct EntitlementEvidence {
       return right.transaction.precedes(left.transaction)
     }
     return ordered.map { EntitlementClaim(transaction: $0.transaction.id, reason: $0.reason) }
+  }
+
+  /// Until when the verdict's product is owned, or was: nil for what does not end by itself, and for what was never owned.
+  var end: Timestamp? {
+    switch verdict {
+    case .owned: live.contains { $0.until == nil } ? nil : live.compactMap(\.until).max()
+    case .expired: expiry
+    case .revoked: lastRevoked?.revokedDate
+    case .notOwned: nil
+    }
   }
 
   /// A revoked claim outweighs an expired one only when it is the later of the two.

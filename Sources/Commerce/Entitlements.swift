@@ -1,3 +1,5 @@
+public import CoreTypes
+
 /// The verdict of the rules about one product.
 public enum Entitlement: Hashable, Sendable {
   /// The customer may have the content, because of this claim (the strongest one, see ``EntitlementReport/claims``).
@@ -24,6 +26,8 @@ public struct EntitlementClaim: Hashable, Sendable {
     case publishedDuringSubscription = "published-during-subscription"
     /// The issue that was the latest one when an uninterrupted run of a subscription began.
     case unlockedAtStart = "unlocked-at-start"
+    /// It was granted for this transaction before, by a catalog that said otherwise of it.
+    case grantedBefore = "granted-before"
   }
 
   /// The transaction that pays.
@@ -46,6 +50,10 @@ public struct EntitlementReport: Hashable, Sendable {
   /// subscriptions, later ones before earlier ones.
   public internal(set) var claims: [ProductIdentifier: [EntitlementClaim]] = [:]
 
+  /// When what is owned ends by itself: a subscription's period, or the grace after it. For what is owned no more, when it
+  /// ended. Nothing for what does not end.
+  public internal(set) var ends: [ProductIdentifier: Timestamp] = [:]
+
   /// `notOwned` for a product that is not in the catalog.
   public subscript(product: ProductIdentifier) -> Entitlement {
     verdicts[product] ?? .notOwned
@@ -54,5 +62,47 @@ public struct EntitlementReport: Hashable, Sendable {
   /// The products this transaction entitles to, alone or beside others, in the order of their names.
   public func products(claimedBy transaction: TransactionIdentifier) -> [ProductIdentifier] {
     claims.filter { $0.value.contains { $0.transaction == transaction } }.keys.sorted()
+  }
+}
+
+/// What was written down of transactions when they led to content. Nothing in it is taken away by the catalog: dates, prices
+/// and publications may change afterwards. Only a transaction's own refund ends it.
+public struct EntitlementRecord: Hashable, Sendable {
+  /// Nothing was written down.
+  public static let empty = EntitlementRecord()
+
+  /// The issues that an uninterrupted run of a subscription unlocked, by its first transaction: no others are unlocked by it.
+  public var unlocked: [TransactionIdentifier: Set<ProductIdentifier>]
+  /// Everything that was granted, by the transaction that paid.
+  public var granted: [TransactionIdentifier: Set<ProductIdentifier>]
+
+  /// Creates the record from what was written down.
+  public init(
+    unlocked: [TransactionIdentifier: Set<ProductIdentifier>] = [:],
+    granted: [TransactionIdentifier: Set<ProductIdentifier>] = [:]
+  ) {
+    self.unlocked = unlocked
+    self.granted = granted
+  }
+
+  /// Every product that stands here.
+  public var products: Set<ProductIdentifier> {
+    unlocked.values.reduce(granted.values.reduce([]) { $0.union($1) }) { $0.union($1) }
+  }
+
+  /// What speaks for each product, of these transactions.
+  func products(
+    of transactions: Set<VerifiedTransaction>
+  ) -> [ProductIdentifier: [(VerifiedTransaction, EntitlementClaim.Reason)]] {
+    guard !unlocked.isEmpty || !granted.isEmpty else { return [:] }
+    var found: [ProductIdentifier: [(VerifiedTransaction, EntitlementClaim.Reason)]] = [:]
+    for transaction in transactions {
+      let first = unlocked[transaction.id] ?? []
+      for product in first { found[product, default: []].append((transaction, .unlockedAtStart)) }
+      for product in granted[transaction.id] ?? [] where !first.contains(product) {
+        found[product, default: []].append((transaction, .grantedBefore))
+      }
+    }
+    return found
   }
 }

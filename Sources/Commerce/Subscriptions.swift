@@ -8,6 +8,8 @@ struct ContinuousSubscription {
   private(set) var end: Timestamp
   /// The publication date of the issue that was the latest one at ``start``.
   private var unlocked: Timestamp?
+  /// What was written down of that; then the catalog's dates do not count any more. Nil where nothing was.
+  private var recordedIssues: Set<ProductIdentifier>?
 
   private init(_ period: SubscriptionPeriod) {
     periods = [period]
@@ -18,10 +20,11 @@ struct ContinuousSubscription {
   /// "All content published between each subscription start and end date, and the content that was initially unlocked
   /// when the subscription was purchased": the latest issue at the start of the run. Nil for any other issue.
   func claim(
-    onIssuePublished date: Timestamp
+    on issue: ProductIdentifier, published date: Timestamp
   ) -> (transaction: VerifiedTransaction, reason: EntitlementClaim.Reason)? {
     if let period = period(at: date) { return (period.transaction, .publishedDuringSubscription) }
-    return date == unlocked ? (periods[0].transaction, .unlockedAtStart) : nil
+    let isUnlocked = recordedIssues?.contains(issue) ?? (date == unlocked)
+    return isUnlocked ? (periods[0].transaction, .unlockedAtStart) : nil
   }
 
   /// The period that `moment` belongs to: the last that began before it, so that a moment in a bridged gap belongs to
@@ -33,7 +36,7 @@ struct ContinuousSubscription {
 
   /// A gap of at most `bridging` between two periods is no lapse.
   static func runs(
-    of periods: [SubscriptionPeriod], bridging: Duration, issueDates: [Timestamp]
+    of periods: [SubscriptionPeriod], bridging: Duration, issueDates: [Timestamp], record: EntitlementRecord
   ) -> [ContinuousSubscription] {
     var runs: [ContinuousSubscription] = []
     for period in periods.sorted(by: { $0.transaction.precedes($1.transaction) }) {
@@ -46,6 +49,7 @@ struct ContinuousSubscription {
     }
     for index in runs.indices {
       runs[index].unlocked = issueDates.filter { $0 <= runs[index].start }.max()
+      runs[index].recordedIssues = record.unlocked[runs[index].periods[0].transaction.id]
     }
     return runs
   }

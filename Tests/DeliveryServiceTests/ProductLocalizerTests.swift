@@ -5,85 +5,101 @@ import Testing
 
 @testable import DeliveryService
 
+/// Expected texts are those of CLDR (ICU's data of Foundation for Linux); digits and signs are escaped where a terminal would
+/// turn them around.
 @Suite("Products in a client's language")
 struct ProductLocalizerTests {
-  private let formatters = PriceFormatters()
-
-  private func price(
-    _ locale: String?, tags: [String] = ["en-US"], currency: String = "EUR"
-  ) throws -> String? {
+  private func listing(
+    locale: String?, territory: String?, tags: [String] = ["en-US"], prices: [String: Price]
+  ) throws -> ProductListing {
     let texts = Dictionary(
       uniqueKeysWithValues: tags.map { ($0, Product.Localization(title: $0, description: "")) })
     let product = try Product(
       id: #require(ProductIdentifier("com.example.issue1")), type: .nonConsumable, localizations: texts,
-      prices: ["FRA": #require(Price(amount: "3.49", currency: currency))])
-    return ProductLocalizer(formatters: formatters, locale: locale, territory: "FRA")
-      .listing(of: product, released: nil).price?.formatted
+      prices: prices)
+    return ProductLocalizer(locale: locale, territory: territory.flatMap { Territory($0) })
+      .listing(of: product, released: nil)
   }
 
-  /// By CLDR: French has a no-break space before the sign, a narrow one is for thousands.
   @Test(
-    "a price is written by the rules of the asked locale, whatever its spelling",
+    "a price is written by the rules of its territory, in the currency and the amount that were set",
     arguments: [
-      ("fr-FR", "3,49\u{A0}€"), ("fr_FR", "3,49\u{A0}€"), ("FR-fr", "3,49\u{A0}€"), ("fr", "3,49\u{A0}€"),
-      ("de-DE", "3,49\u{A0}€"), ("en-US", "€3.49"), ("en-IE", "€3.49"), ("zh-Hant-TW", "€3.49"),
+      ("USA", "USD", "2.99", "en-US", "$2.99"),
+      ("FRA", "EUR", "3.49", "fr-FR", "3,49\u{A0}€"),
+      ("DEU", "EUR", "1234.5", "de-DE", "1.234,50\u{A0}€"),
+      ("BEL", "EUR", "3.49", "nl-BE", "€\u{A0}3,49"),
+      ("GBR", "GBP", "2.99", "en-GB", "£2.99"),
+      ("JPN", "JPY", "1300", "ja-JP", "¥1,300"),
+      ("CHE", "CHF", "3", "de-CH", "CHF\u{A0}3.00"),
+      ("IND", "INR", "123456.5", "hi-IN", "₹1,23,456.50"),
+      ("BRA", "BRL", "9.9", "pt-BR", "R$\u{A0}9,90"),
+      (
+        "BHR", "BHD", "1.250", "ar-BH",
+        "\u{200F}\u{661}\u{66B}\u{662}\u{665}\u{660}\u{A0}\u{62F}.\u{628}.\u{200F}"
+      ),
+      ("ISR", "ILS", "9.9", "he-IL", "\u{200F}9.90\u{A0}\u{200F}₪"),
+      ("TWN", "TWD", "90", "zh-TW", "$90.00"),
     ])
-  func known(locale: String, formatted: String) throws {
-    #expect(try price(locale) == formatted)
+  func territories(territory: String, currency: String, amount: String, locale: String, text: String) throws {
+    let price = try #require(Price(amount: amount, currency: currency))
+    for reader in ["fr-FR", "ar-EG", "en-US", nil] {
+      let listed = try #require(
+        try listing(locale: reader, territory: territory, prices: [territory: price]).price)
+      #expect(listed.formatted == text)
+      #expect(listed.locale == locale)
+      #expect(listed.amount == amount && listed.currency == currency)
+    }
   }
 
   @Test(
-    "subtags that the system does not know are left out, as are extensions",
-    arguments: ["fr-XX", "fr-FR-x-a", "fr-FR-u-nu-thai", "fr-u"])
-  func partlyKnown(locale: String) throws {
-    #expect(try price(locale) == "3,49\u{A0}€")
-  }
-
-  @Test(
-    "for a locale that is unknown, or none, the price is written as the texts are",
+    "texts are those of the asked locale, of another region of its language, English, or the first",
     arguments: [
-      nil, "", "-", "qqq", "qqq-FR", "en us", "en_US@currency=USD", "fr-", "ｆｒ", "١٢",
+      ("fr-FR", ["en-US", "fr-FR"], "fr-FR"), ("fr_FR", ["en-US", "fr-FR"], "fr-FR"),
+      ("FR-fr", ["en-US", "fr-FR"], "fr-FR"), ("fr-CA", ["de-DE", "fr-FR"], "fr-FR"),
+      ("fr", ["en-US", "fr-BE", "fr-FR"], "fr-BE"), ("it-IT", ["de-DE", "en-GB"], "en-GB"),
+      ("it-IT", ["de-DE", "fr-FR"], "de-DE"), (nil, ["de-DE", "en-US"], "en-US"),
+    ])
+  func fallback(locale: String?, tags: [String], title: String) throws {
+    #expect(try listing(locale: locale, territory: nil, tags: tags, prices: [:]).title == title)
+  }
+
+  @Test("without a territory the first price is shown, by the rules of its own; without prices none")
+  func firstPrice() throws {
+    let prices = try [
+      "FRA": #require(Price(amount: "3.49", currency: "EUR")),
+      "USA": #require(Price(amount: "2.99", currency: "USD")),
+    ]
+    #expect(try listing(locale: "en-US", territory: nil, prices: prices).price?.formatted == "3,49\u{A0}€")
+    #expect(try listing(locale: "en-US", territory: nil, prices: [:]).price == nil)
+    #expect(try listing(locale: "en-US", territory: "DEU", prices: prices).price == nil)
+  }
+
+  @Test("every territory has a locale with its own region")
+  func locales() {
+    for territory in Territory.all {
+      let tag = PriceText.locale(of: territory)
+      #expect(tag.hasSuffix("-\(territory.region)") && LanguageTag.isAssigned(tag), "\(tag)")
+    }
+  }
+
+  @Test(
+    "a tag of RFC 5646 is known by its language and region",
+    arguments: [
+      "fr", "fr-FR", "zh-Hant-TW", "es-419", "sl-rozaj-biske", "de-1996", "de-CH-x-phonebk", "en-u-nu-thai",
+      "zh-yue-HK", "FR-fr",
+    ])
+  func tags(tag: String) {
+    #expect(LanguageTag.isAssigned(tag))
+  }
+
+  @Test(
+    "anything else is no tag, or of nowhere",
+    arguments: [
+      "", "-", "fr-", "-fr", "fr--FR", "qqq", "qqq-FR", "fr-QQ", "en us", "en_US", "en_US@currency=USD", "ｆｒ",
+      "١٢", "x-private", "fr-u", "fr-FR-FR", "fr-abc-abc-abc-abc",
       String(repeating: "fr-", count: 2000) + "FR",
     ])
-  func unknown(locale: String?) throws {
-    #expect(try price(locale, tags: ["de-DE"]) == "3,49\u{A0}€")
-    #expect(try price(locale, tags: ["en-US"]) == "€3.49")
-    #expect(try price(locale, tags: []) == "€3.49")
-  }
-
-  @Test("a thousand made-up locales make no formatter of their own")
-  func madeUp() throws {
-    for number in 0..<1000 {
-      let locale = number.isMultiple(of: 2) ? "qq\(number)-FR" : "fr-FR-x\(number)"
-      let expected = number.isMultiple(of: 2) ? "€3.49" : "3,49\u{A0}€"
-      #expect(try price(locale) == expected)
-    }
-    #expect(formatters.made == 2)
-  }
-
-  @Test("of all the system's locales no more formatters are kept than there is room for")
-  func bound() throws {
-    #expect(Locale.availableIdentifiers.count > PriceFormatters.capacity)
-    for identifier in Locale.availableIdentifiers.sorted() {
-      _ = try price(identifier)
-      #expect(formatters.count <= PriceFormatters.capacity)
-    }
-    #expect(formatters.count == PriceFormatters.capacity)
-  }
-
-  @Test("a formatter is kept for the next request, for each currency its own, and goes when it was not used")
-  func reuse() throws {
-    #expect(try price("en-US") == "€3.49")
-    #expect(try price("en-US", currency: "USD") == "$3.49")
-    #expect(formatters.made == 2)
-    for identifier in Locale.availableIdentifiers.sorted().prefix(200) {
-      _ = try price(identifier)
-      _ = try price("en-US")
-    }
-    let made = formatters.made
-    #expect(try price("en-US") == "€3.49")
-    #expect(formatters.made == made)
-    #expect(try price("en-US", currency: "USD") == "$3.49")
-    #expect(formatters.made == made + 1)
+  func noTags(tag: String) {
+    #expect(!LanguageTag.isAssigned(tag))
   }
 }

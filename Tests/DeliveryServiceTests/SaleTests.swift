@@ -48,20 +48,71 @@ struct SaleTests {
     }
   }
 
-  @Test("a subscription is on sale once it has a price or says so")
+  @Test(
+    "a subscription is on sale once it has a price or says so, and an issue of its publication is released")
   func subscriptions() async throws {
     try await ServerHarness.run { server in
       let magazine = try #require(ProductIdentifier("com.example.magazine"))
       var description = ProductDescription(
         type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1M"))
-      #expect(try await put(server, "com.example.draft", description).clearedForSale == false)
+      try await put(server, "com.example.draft", description)
       description.onSale = true
-      #expect(try await put(server, "com.example.free", description).clearedForSale)
+      #expect(try await put(server, "com.example.free", description).clearedForSale == false)
       description.onSale = nil
       description.prices = ["FRA": try price("3.99", "EUR")]
-      #expect(try await put(server, "com.example.priced", description).clearedForSale)
-      #expect(try await server.productsForSale() == ["com.example.free", "com.example.priced"])
+      #expect(try await put(server, "com.example.priced", description).clearedForSale == false)
+      // Its buyer would wait for ever.
+      #expect(try await server.productsForSale() == [])
+      #expect(try await server.listing("com.example.priced") == nil)
+
+      try await server.publish(package, description: ProductDescription(publication: magazine))
+      #expect(try await server.productsForSale() == ["com.example.free", issue, "com.example.priced"])
+      #expect(try await server.listing("com.example.priced") != nil)
       #expect(try await server.listing("com.example.draft") == nil)
+      let free: OperatorProduct = try await server.operatorAPI.get("/v1/operator/products/com.example.free")
+      let draft: OperatorProduct = try await server.operatorAPI.get("/v1/operator/products/com.example.draft")
+      #expect(free.clearedForSale && !draft.clearedForSale)
+    }
+  }
+
+  @Test("a reader's language chooses the texts and never the form of the price: French texts, and $2.99")
+  func languages() async throws {
+    try await ServerHarness.run { server in
+      let description = ProductDescription(
+        localizations: [
+          "en-US": Product.Localization(title: "Issue", description: ""),
+          "fr-FR": Product.Localization(title: "Numéro", description: ""),
+        ], prices: ["USA": try price("2.99", "USD")])
+      try await server.publish(package, description: description)
+      for (locale, title) in [("fr-FR", "Numéro"), ("fr_CA", "Numéro"), ("ar-EG", "Issue")] {
+        let answer: ProductsResponse = try await server.api.get(
+          "/v1/products", query: [("id", issue), ("locale", locale), ("territory", "USA")])
+        let listing = try #require(answer.products.first)
+        #expect(listing.title == title)
+        #expect(listing.price?.formatted == "$2.99")
+        #expect(listing.price?.locale == "en-US")
+      }
+    }
+  }
+
+  @Test(
+    "a territory that ISO 3166 does not know, and a locale that is no tag of a known language, are refused",
+    arguments: [
+      ("territory", "QQQ"), ("territory", "fra"), ("territory", ""), ("locale", "qqq-FR"),
+      ("locale", "fr-QQ"),
+      ("locale", "en us"), ("locale", ""), ("locale", "x-private"),
+    ])
+  func unknownPlaces(name: String, value: String) async throws {
+    try await ServerHarness.run { server in
+      await #expect(throws: APICallError.self) {
+        let _: ProductsResponse = try await server.api.get(
+          "/v1/products", query: [("id", issue), (name, value)])
+      }
+      let description =
+        name == "territory"
+        ? ProductDescription(prices: [value: try price("1", "EUR")])
+        : ProductDescription(localizations: [value: Product.Localization(title: "A", description: "")])
+      await #expect(throws: APICallError.self) { try await put(server, issue, description) }
     }
   }
 

@@ -25,6 +25,10 @@ struct StatementCostTests {
       "SELECT digest FROM package_checks WHERE fault",
       "by index, in the scrubber's own time; PackageScrubberTests run it"
     ),
+    (
+      "SELECT 1 FROM products JOIN versions",
+      "of a subscription as operators see it, by its publication's issues; SaleTests run it"
+    ),
     ("SELECT min(scheduled_at)", "by index, in the scheduler's own time; ReleaseSchedulerTests run it"),
     (
       "SELECT FROM versions WHERE scheduled_at",

@@ -14,10 +14,10 @@ struct DocumentedMembersTests {
       id type title description price contentVersion contentLength publication publicationDate cover
       """
     ),
-    ("ProductListing.ListedPrice", "amount currency formatted"),
+    ("ProductListing.ListedPrice", "amount currency formatted locale"),
     ("EntitlementsRequest", "store receipt device"),
     ("EntitlementsResponse", "products"),
-    ("EntitledProduct", "product version length because state publicationDate"),
+    ("EntitledProduct", "product version length because state publicationDate until"),
     ("GrantRequest", "store receipt product device version"),
     ("Proof", "store receipt signedTransaction purchaseToken"),
     ("Device", "id publicKey"),
@@ -87,6 +87,7 @@ struct DocumentedMembersTests {
 
   private func check(_ members: [String: Any], isTable: Bool) throws {
     let dates: Set<String> = [
+      "until",
       "at", "checked", "created", "changed", "done", "expires", "expiresDate", "finishedDate",
       "gracePeriodExpiresDate", "lastAsked",
       "lastOpened",

@@ -21,14 +21,17 @@ struct Catalog: Sendable {
   }
 
   /// Identifiers of everything cleared for sale, by name. Of what is on sale, a product is cleared once a version is
-  /// released to all devices, so that every buyer gets it, and a subscription at once.
+  /// released to all devices, so that every buyer gets it, and a subscription once an issue of its publication is.
   func identifiersForSale() async throws -> (
     identifiers: [ProductIdentifier], revision: CatalogRevision
   ) {
     try await database.read { connection in
       let rows = try connection.query(
         """
-        SELECT id FROM products WHERE type IN (?, ?) AND on_sale = 1
+        SELECT id FROM products WHERE type IN (?, ?) AND on_sale = 1 AND EXISTS (
+          SELECT 1 FROM products AS issues JOIN versions ON versions.product = issues.id
+          WHERE issues.publication = products.publication AND issues.type IN (?, ?)
+            AND versions.state = 'released' AND versions.percentage = 100)
         UNION
         SELECT versions.product FROM versions JOIN products ON products.id = versions.product
         WHERE versions.state = 'released' AND versions.percentage = 100 AND products.on_sale = 1
@@ -37,6 +40,7 @@ struct Catalog: Sendable {
         [
           .choice(ProductType.autoRenewableSubscription),
           .choice(ProductType.nonRenewingSubscription),
+          .choice(ProductType.consumable), .choice(ProductType.nonConsumable),
         ])
       return (try rows.map { try $0.identifier("id") }, try CatalogRevision.current(in: connection))
     }
@@ -53,13 +57,15 @@ struct Catalog: Sendable {
       var response = ProductsResponse(products: [], invalidProductIdentifiers: [])
       for name in names {
         guard let id = ProductIdentifier(name), let entry = snapshot[id],
-          entry.row.isForSale(in: localizer.territory)
+          entry.row.isForSale(in: localizer.territory?.code)
         else {
           response.invalidProductIdentifiers.append(name)
           continue
         }
         let released = device.map { snapshot.offered(id, to: $0) } ?? entry.releasedToAll
-        if released == nil, !entry.product.type.isSubscription {
+        let isDelivered =
+          entry.product.type.isSubscription ? snapshot.hasIssue(for: entry.product) : released != nil
+        if !isDelivered {
           response.invalidProductIdentifiers.append(name)
         } else {
           response.products.append(localizer.listing(of: entry.product, released: released))
@@ -158,8 +164,11 @@ struct Catalog: Sendable {
     let released = try VersionTable.released(of: id, in: connection)
     versions = Array(versions.prefix(maximumVersions))
     versions += released.filter { record in !versions.contains { $0.version == record.version } }
-    let cleared =
-      entry.isOnSale && (entry.product.type.isSubscription || released.contains { $0.percentage == 100 })
+    let isDelivered =
+      entry.product.type.isSubscription
+      ? try ProductTable.hasReleasedIssue(of: entry.product.publication, in: connection)
+      : released.contains { $0.percentage == 100 }
+    let cleared = entry.isOnSale && isDelivered
     return OperatorProduct(
       product: entry.product, onSale: entry.isOnSale, clearedForSale: cleared, created: entry.created,
       changed: entry.changed,

@@ -14,7 +14,6 @@ struct CatalogRoutes: Sendable {
 
   let catalog: Catalog
   let list: ProductListCache
-  let formatters = PriceFormatters()
 
   func add(to routes: inout ScopedRoutes) {
     routes.public(.get, "/products_v1.json", query: []) { request, _ in
@@ -28,8 +27,8 @@ struct CatalogRoutes: Sendable {
         throw Problem(.requestMalformed, "at most \(Self.maximumIdentifiers) ids at once")
       }
       let localizer = ProductLocalizer(
-        formatters: formatters, locale: request.queryValue("locale"),
-        territory: try request.filter("territory") { ProductValidator.isTerritory($0) ? $0 : nil })
+        locale: try request.filter("locale") { LanguageTag.isAssigned(Self.hyphenated($0)) ? $0 : nil },
+        territory: try request.filter("territory") { Territory($0) })
       let device = try request.filter("device") { DeviceIdentifier($0) }
       return try .json(
         try await catalog.products(names, for: device, localizer: localizer), to: request,
@@ -61,6 +60,9 @@ struct CatalogRoutes: Sendable {
         cacheControl: Self.revalidated)
     }
   }
+
+  /// Clients write `fr_FR` as well.
+  private static func hyphenated(_ locale: String) -> String { locale.replacing("_", with: "-") }
 
   /// For what an operator reads to change it: kept, and asked for again each time.
   static let revalidated = "private, no-cache"

@@ -70,6 +70,14 @@ struct CatalogSnapshot: Sendable {
     return entry.releasedToAll
   }
 
+  /// Whether an issue of the subscription's publication is released to all devices: its buyer would wait for ever else.
+  func hasIssue(for subscription: Product) -> Bool {
+    guard let publication = subscription.publication else { return false }
+    return (publications[publication] ?? []).contains { id in
+      entries[id].map { !$0.product.type.isSubscription && $0.releasedToAll != nil } ?? false
+    }
+  }
+
   /// The products that some proof of these may entitle to, by name: themselves, and everything in their
   /// publications.
   func related(to products: some Sequence<ProductIdentifier>) -> [Product] {

@@ -56,7 +56,10 @@ enum ProductValidator {
       add("too-many", at: "localizations", "at most \(maximumLocalizations) locales")
     }
     for (tag, texts) in localizations.sorted(by: { $0.key < $1.key }) {
-      if !isLanguageTag(tag) { add("locale", at: "localizations.\(tag)", "not a BCP 47 tag such as fr-FR") }
+      if !LanguageTag.isAssigned(tag) {
+        add(
+          "locale", at: "localizations.\(tag)", "no BCP 47 tag of a known language and region, such as fr-FR")
+      }
       if texts.title.isEmpty || texts.title.utf8.count > maximumTitleLength {
         add("title", at: "localizations.\(tag).title", "1 to \(maximumTitleLength) bytes")
       }
@@ -74,28 +77,10 @@ enum ProductValidator {
     if prices.count > maximumTerritories {
       add("too-many", at: "prices", "at most \(maximumTerritories) territories")
     }
-    for territory in prices.keys.sorted() where !isTerritory(territory) {
+    for territory in prices.keys.sorted() where Territory(territory) == nil {
       add(
-        "territory", at: "prices.\(territory)", "not an ISO 3166 code of three capital letters, such as FRA")
+        "territory", at: "prices.\(territory)", "no code of ISO 3166-1 in three capital letters, such as FRA")
     }
     return faults
-  }
-
-  private static func isLanguageTag(_ tag: String) -> Bool {
-    let parts = tag.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-    guard tag.utf8.count <= 35, let language = parts.first, (2...8).contains(language.count) else {
-      return false
-    }
-    return parts.allSatisfy { part in
-      (1...8).contains(part.count)
-        && part.allSatisfy {
-          (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
-        }
-    }
-  }
-
-  /// Whether it has the form of an ISO 3166 alpha-3 code.
-  static func isTerritory(_ text: String) -> Bool {
-    text.utf8.count == 3 && text.utf8.allSatisfy { (0x41...0x5A).contains($0) }
   }
 }

@@ -54,7 +54,7 @@ struct GrantService: Sendable {
               product: product, version: content.version, length: content.length,
               because: claim.reason.wireName, transaction: claim.transaction,
               state: grant?.machine.name.rawValue ?? "not-granted",
-              publicationDate: catalog[product]?.product.publicationDate)
+              publicationDate: catalog[product]?.product.publicationDate, until: report.ends[product])
           }
         }
       }
@@ -125,6 +125,7 @@ extension EntitlementClaim.Reason {
     case .purchased: "purchased"
     case .publishedDuringSubscription: "published-during-subscription"
     case .unlockedAtStart: "unlocked-at-start"
+    case .grantedBefore: "granted-before"
     }
   }
 }

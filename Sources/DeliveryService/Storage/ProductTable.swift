@@ -34,6 +34,20 @@ enum ProductTable {
     try connection.first("SELECT 1 FROM products WHERE id = ?", [.identifier(id)]) != nil
   }
 
+  /// Whether an issue of the publication is released to all devices.
+  static func hasReleasedIssue(
+    of publication: ProductIdentifier?, in connection: borrowing Connection
+  ) throws -> Bool {
+    guard let publication else { return false }
+    return try connection.first(
+      """
+      SELECT 1 FROM products JOIN versions ON versions.product = products.id
+      WHERE products.publication = ? AND products.type IN (?, ?)
+        AND versions.state = 'released' AND versions.percentage = 100 LIMIT 1
+      """,
+      [.identifier(publication), .choice(ProductType.consumable), .choice(ProductType.nonConsumable)]) != nil
+  }
+
   static func put(
     _ product: Product, isOnSale: Bool = true, at now: Timestamp, in connection: borrowing Connection
   ) throws {

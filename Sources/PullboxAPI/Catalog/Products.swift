@@ -23,14 +23,17 @@ public struct ProductListing: Codable, Sendable {
     public var amount: String
     /// The currency by its ISO 4217 code: `EUR`.
     public var currency: String
-    /// For people, by the locale's rules.
+    /// For people, by the rules of ``locale``, whatever language the texts are in.
     public var formatted: String
+    /// The territory's likely language by CLDR, and the territory: `fr-FR`. Absent from servers that do not tell.
+    public var locale: String?
 
     /// Creates the document from its members.
-    public init(amount: String, currency: String, formatted: String) {
+    public init(amount: String, currency: String, formatted: String, locale: String? = nil) {
       self.amount = amount
       self.currency = currency
       self.formatted = formatted
+      self.locale = locale
     }
   }
 

@@ -52,7 +52,7 @@ public struct EntitledProduct: Codable, Sendable {
   public var version: ContentVersion
   /// Bytes of the package.
   public var length: ByteCount
-  /// Why it is owned: `purchased`, `published-during-subscription`, `unlocked-at-start`.
+  /// Why it is owned: `purchased`, `published-during-subscription`, `unlocked-at-start`, `granted-before`.
   public var because: String
   /// The transaction that pays for it; it is finished when all that it pays for has been completed.
   public var transaction: TransactionIdentifier
@@ -60,11 +60,15 @@ public struct EntitledProduct: Codable, Sendable {
   public var state: String
   /// When the issue appeared; absent where the product has no such date, and from servers that do not tell.
   public var publicationDate: Timestamp?
+  /// When it is owned no more unless something is paid for again, as a subscription is; absent for what stays owned, and from
+  /// servers that do not tell.
+  public var until: Timestamp?
 
   /// Creates the document from its members.
   public init(
     product: ProductIdentifier, version: ContentVersion, length: ByteCount, because: String,
-    transaction: TransactionIdentifier, state: String, publicationDate: Timestamp? = nil
+    transaction: TransactionIdentifier, state: String, publicationDate: Timestamp? = nil,
+    until: Timestamp? = nil
   ) {
     self.product = product
     self.version = version
@@ -73,5 +77,6 @@ public struct EntitledProduct: Codable, Sendable {
     self.transaction = transaction
     self.state = state
     self.publicationDate = publicationDate
+    self.until = until
   }
 }

@@ -10,7 +10,7 @@ extension WireSample {
       "description": "The one with the lighthouse",
       "id": "com.example.heroes.issue42",
       "period": "P1M",
-      "price": {"amount": "2.99", "currency": "EUR", "formatted": "2,99 €"},
+      "price": {"amount": "2.99", "currency": "EUR", "formatted": "2,99 €", "locale": "fr-FR"},
       "publication": "com.example.heroes",
       "publicationDate": "2026-09-01T00:00:00.000Z",
       "title": "Héros nº 42",
@@ -23,7 +23,9 @@ extension WireSample {
   static let catalog = [
     WireSample(ProductListing.self, listing, minimal: freeListing),
     WireSample(
-      ProductListing.ListedPrice.self, #"{"amount": "300", "currency": "JPY", "formatted": "¥300"}"#),
+      ProductListing.ListedPrice.self,
+      #"{"amount": "300", "currency": "JPY", "formatted": "¥300", "locale": "ja-JP"}"#,
+      minimal: #"{"amount": "300", "currency": "JPY", "formatted": "¥300"}"#),
     WireSample(
       ProductsResponse.self,
       """

@@ -51,6 +51,7 @@ extension WireSample {
       "publicationDate": "2026-11-01T00:00:00.000Z",
       "state": "not-granted",
       "transaction": "2000000000000001",
+      "until": "2026-12-01T00:00:00.000Z",
       "version": "1.10"
     }
     """
