@@ -73,6 +73,23 @@ public struct StoreIdentifier: Hashable, Sendable {
 
 extension StoreIdentifier: LosslessStringCodable {}
 
+/// Names a customer to the application that sold to them: 1 to 255 bytes without control characters, which mean something
+/// to that application alone.
+public struct ApplicationAccount: Hashable, Sendable {
+  /// The text as the application chose it.
+  public let description: String
+
+  /// Nil when `text` is not such a name.
+  public init?(_ text: String) {
+    guard (1...255).contains(text.utf8.count), text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+      return nil
+    }
+    self.description = text
+  }
+}
+
+extension ApplicationAccount: LosslessStringCodable {}
+
 /// Names a publisher's signing key: the SHA-256 of the raw Ed25519 public key, 64 lower-case hexadecimal digits.
 public struct PublisherKeyIdentifier: Hashable, Sendable {
   /// The text as stores, files and requests write it.

@@ -24,6 +24,10 @@ public struct VerifiedTransaction: Hashable, Sendable {
   public let revokedDate: Timestamp?
   /// How many were bought, at least 1.
   public let quantity: Int
+  /// What was paid, where the store tells it.
+  public let price: Price?
+  /// Whom the application bought it for, where it told the store.
+  public let account: ApplicationAccount?
   /// The moment up to which the store knew what it says here, by its own clock. What happened later, a refund say, is
   /// not in it.
   public let asOf: Timestamp
@@ -34,7 +38,7 @@ public struct VerifiedTransaction: Hashable, Sendable {
     vouchedForBy store: StoreIdentifier, in environment: StoreEnvironment, id: TransactionIdentifier,
     originalID: TransactionIdentifier, product: ProductIdentifier, purchaseDate: Timestamp,
     expiresDate: Timestamp? = nil, graceExpiresDate: Timestamp? = nil, revokedDate: Timestamp? = nil,
-    quantity: Int = 1, asOf: Timestamp? = nil
+    quantity: Int = 1, price: Price? = nil, account: ApplicationAccount? = nil, asOf: Timestamp? = nil
   ) {
     self.store = store
     self.environment = environment
@@ -46,6 +50,8 @@ public struct VerifiedTransaction: Hashable, Sendable {
     self.graceExpiresDate = graceExpiresDate
     self.revokedDate = revokedDate
     self.quantity = quantity
+    self.price = price
+    self.account = account
     self.asOf = asOf ?? purchaseDate
   }
 }
@@ -56,7 +62,7 @@ extension VerifiedTransaction {
     VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: expiresDate, graceExpiresDate: graceExpiresDate,
-      revokedDate: revokedDate, quantity: quantity, asOf: asOf)
+      revokedDate: revokedDate, quantity: quantity, price: price, account: account, asOf: asOf)
   }
 
   /// By purchase date; of those of one date by their identifiers, then by all else that a verdict can show, so that no

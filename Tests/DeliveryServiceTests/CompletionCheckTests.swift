@@ -19,7 +19,7 @@ struct CompletionCheckTests {
     let version = try #require(ContentVersion("1.0"))
     let device = try #require(DeviceIdentifier("device-1"))
     grant = GrantRecord(
-      id: id, handle: DeliveryHandle(high: 1, low: 2), store: .sandbox,
+      id: id, handle: DeliveryHandle(high: 1, low: 2), store: .sandbox, environment: .sandbox,
       transaction: try #require(TransactionIdentifier("2000000001")),
       product: try #require(ProductIdentifier("com.example.a")), version: version, device: device,
       publicKey: nil, renewalDigest: nil, digest: digest, length: ByteCount(1000),

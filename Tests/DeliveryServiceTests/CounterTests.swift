@@ -1,3 +1,4 @@
+import Commerce
 import CoreTypes
 import Database
 import PullboxTesting
@@ -15,8 +16,8 @@ struct CounterTests {
 
   private static let grant = """
     INSERT INTO grants (id, handle, store, transaction_id, product, version, device, digest, length, manifest_digest,
-      state, created)
-    VALUES (lower(hex(randomblob(16))), randomblob(16), 'sandbox', ?, 'com.example.a', '1.0', 'd', x'00', 0, x'00', ?, 0)
+      state, environment, created)
+    VALUES (lower(hex(randomblob(16))), randomblob(16), 'sandbox', ?, 'com.example.a', '1.0', 'd', x'00', 0, x'00', ?, ?, 0)
     """
 
   /// One change at random; some are rolled back.
@@ -29,7 +30,11 @@ struct CounterTests {
     )
     let statement: (String, [SQLValue])
     switch Int.random(in: 0..<9, using: &random) {
-    case 0, 1: statement = (Self.grant, [.text("\(number)"), .text(state)])
+    case 0, 1:
+      statement = (
+        Self.grant,
+        [.text("\(number)"), .text(state), .choice(row % 2 == 0 ? StoreEnvironment.sandbox : .production)]
+      )
     case 2, 3: statement = ("UPDATE grants SET state = ? WHERE number = ?", [.text(state), .integer(row)])
     case 4: statement = ("DELETE FROM grants WHERE number = ?", [.integer(row)])
     case 5:
@@ -64,12 +69,13 @@ struct CounterTests {
     try await database.read { connection in
       let counted = try connection.query(
         """
-        SELECT CASE WHEN state LIKE 'revoked/%' THEN 'revoked' ELSE state END AS name, count(*) AS n
-        FROM grants GROUP BY name ORDER BY name
+        SELECT environment, CASE WHEN state LIKE 'revoked/%' THEN 'revoked' ELSE state END AS name, count(*) AS n
+        FROM grants GROUP BY environment, name ORDER BY environment, name
         """
-      ).map { "\(try $0.text("name")) \(try $0.integer("n"))" }
-      #expect(counted.count == 4)
-      #expect(try CounterTable.grants(in: connection).map { "\($0.state) \($0.count)" } == counted)
+      ).map { "\(try $0.text("environment")) \(try $0.text("name")) \(try $0.integer("n"))" }
+      #expect(counted.count == 8)
+      let kept = try CounterTable.grants(in: connection)
+      #expect(kept.map { "\($0.environment) \($0.state) \($0.count)" } == counted)
       let calls = try connection.query(
         """
         SELECT store, kind, sum(parked IS NULL) AS waiting, sum(parked IS NOT NULL) AS parked
@@ -79,8 +85,8 @@ struct CounterTests {
         "\(try $0.text("store")) \(try $0.text("kind")) \(try $0.integer("waiting")) \(try $0.integer("parked"))"
       }
       #expect(calls.count == 2)
-      let kept = try OutboxTable.counts(in: connection)
-      #expect(kept.map { "\($0.store) \($0.kind) \($0.waiting) \($0.parked)" } == calls)
+      let keptCalls = try OutboxTable.counts(in: connection)
+      #expect(keptCalls.map { "\($0.store) \($0.kind) \($0.waiting) \($0.parked)" } == calls)
     }
   }
 
@@ -106,7 +112,8 @@ struct CounterTests {
     let database = try file.open()
     try await database.read { connection in
       #expect(
-        try CounterTable.grants(in: connection).map { "\($0.state) \($0.count)" }
+        try CounterTable.grants(in: connection).filter { $0.environment == "Sandbox" }
+          .map { "\($0.state) \($0.count)" }
           == ["completed 0", "finished 0", "granted 2", "revoked 1"])
       let rows = try connection.query("SELECT id, number, revoked_by FROM grants ORDER BY number")
       #expect(try rows.map { try $0.text("id").suffix(1) } == ["b", "c", "a"])

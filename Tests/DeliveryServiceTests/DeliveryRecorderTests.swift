@@ -46,9 +46,8 @@ struct DeliveryRecorderTests {
 
   private func grant(_ device: String, transaction: String = "1") async throws -> GrantRecord {
     let basis = GrantStore.Basis(
-      store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)),
-      asOf: Timestamp(millisecondsSinceEpoch: 0), content: content,
-      owed: [])
+      transaction: .sandbox(try #require(TransactionIdentifier(transaction)), content.product),
+      content: content, owed: [])
     let device = Device(id: try #require(DeviceIdentifier(device)), publicKey: key.verificationKey)
     return try await grants.grant(on: basis, to: device).grant
   }
@@ -98,7 +97,7 @@ struct DeliveryRecorderTests {
     try await recorder.record()
     let basis = try await grants.completionBasis(of: grant.id)
     let debt = ObligationTable.Debt(grant)
-    try await database.write(locking: [.transaction(grant.transaction, grant.store)]) {
+    try await database.write(locking: [.transaction(grant.transactionKey)]) {
       try ObligationTable.add([grant.product], to: debt, in: $0)
     }
     let credential = GrantCredential(evidence: .nothing, method: "POST", path: "")

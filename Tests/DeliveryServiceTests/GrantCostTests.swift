@@ -163,8 +163,7 @@ struct GrantCostTests {
       let grants = GrantStore(database: database, clock: SystemWallClock())
       for (transaction, name) in [("b-transaction-7", "b-device-7"), ("new", "new"), ("new", "b-device-8")] {
         let basis = GrantStore.Basis(
-          store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)),
-          asOf: Timestamp(millisecondsSinceEpoch: 0), content: content,
+          transaction: .sandbox(try #require(TransactionIdentifier(transaction)), product), content: content,
           owed: [product])
         let device = Device(id: try #require(DeviceIdentifier(name)))
         let issued = try await grants.grant(on: basis, to: device)
@@ -189,11 +188,12 @@ struct GrantCostTests {
     let found = try await growing(statistics) { database in
       let grants = GrantStore(database: database, clock: SystemWallClock())
       let product = product
-      let transaction = try #require(TransactionIdentifier("b-transaction-11"))
+      let name = try #require(TransactionIdentifier("b-transaction-11"))
+      let transaction = TransactionKey(store: .sandbox, environment: .sandbox, id: name)
       let owing = try device(11)
       try await database.write(locking: [.everything]) {
         try ObligationTable.add(
-          [product], to: .init(store: .sandbox, transaction: transaction, device: owing), in: $0)
+          [product], to: .init(transaction: transaction, device: owing), in: $0)
       }
       await #expect(throws: Problem.self) {
         _ = try await grants.complete(try id(13), with: try report(13), for: credential(Self.secret))
@@ -203,10 +203,10 @@ struct GrantCostTests {
       let outcome = try await grants.complete(
         try id(11), with: try report(11), for: credential(Self.secret), lease: lease)
       let entry = try #require(outcome?.outbox)
-      try await grants.transactionFinished(transaction, store: .sandbox, outbox: entry.id)
+      try await grants.transactionFinished(transaction, outbox: entry.id)
       try await database.read { connection in
-        _ = try TransactionTable.word(on: transaction, of: .sandbox, in: connection)
-        _ = try GrantTable.all(store: .sandbox, transaction: transaction, in: connection)
+        _ = try TransactionTable.word(on: transaction, in: connection)
+        _ = try GrantTable.all(paidBy: transaction, in: connection)
       }
       #expect(try await grants.status(of: try id(11), for: credential(Self.secret)).status.state == .finished)
     }

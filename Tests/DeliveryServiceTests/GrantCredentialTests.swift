@@ -18,7 +18,7 @@ struct GrantCredentialTests {
   init() throws {
     grant = GrantRecord(
       id: try #require(GrantIdentifier("000102030405060708090a0b0c0d0e0f")),
-      handle: DeliveryHandle(high: 1, low: 2), store: .sandbox,
+      handle: DeliveryHandle(high: 1, low: 2), store: .sandbox, environment: .sandbox,
       transaction: try #require(TransactionIdentifier("2000000001")),
       product: try #require(ProductIdentifier("com.example.a")),
       version: try #require(ContentVersion("1.0")), device: try #require(DeviceIdentifier("device-1")),

@@ -1,9 +1,19 @@
+import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
 import Testing
 
 @testable import DeliveryService
+
+extension VerifiedTransaction {
+  /// A purchase in the sandbox, of which nothing else matters.
+  static func sandbox(_ id: TransactionIdentifier, _ product: ProductIdentifier) -> VerifiedTransaction {
+    let start = Timestamp(millisecondsSinceEpoch: 0)
+    return VerifiedTransaction(
+      vouchedForBy: .sandbox, in: .sandbox, id: id, originalID: id, product: product, purchaseDate: start)
+  }
+}
 
 extension GrantStore {
   /// Writes the grant on one basis.

@@ -37,7 +37,7 @@ struct OperationsTests {
       #expect(samples["pullbox_tickets_total{kind=\"issued\"}"] == 1)
       #expect(samples["pullbox_tickets_total{kind=\"renewed\"}"] == 1)
       #expect(samples["pullbox_delivered_bytes_total"] == 3000)
-      #expect(samples["pullbox_grants{state=\"granted\"}"] == 1)
+      #expect(samples["pullbox_grants{state=\"granted\",environment=\"Sandbox\"}"] == 1)
       #expect(samples["pullbox_outbox_depth{store=\"sandbox\",kind=\"finish\"}"] == 0)
       #expect((samples["pullbox_http_responses_total{code=\"206\"}"] ?? 0) == 3)
       let count = try #require(samples["pullbox_http_time_to_first_byte_seconds_count"])

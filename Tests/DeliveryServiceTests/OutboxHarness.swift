@@ -49,7 +49,7 @@ final class OutboxHarness: Sendable {
     try await database.write(locking: [.everything]) { connection in
       for number in first..<first + count {
         _ = try OutboxTable.add(
-          .finish, store: store, subject: Self.transaction(number), at: now, in: connection)
+          .finish, of: Self.key(number, at: store), at: now, in: connection)
       }
     }
     outbox.wake()
@@ -60,7 +60,7 @@ final class OutboxHarness: Sendable {
     let (now, lease) = (clock.now(), outbox.lease())
     let standing = try await database.write(locking: [.everything]) { connection in
       try OutboxTable.add(
-        .finish, store: store, subject: Self.transaction(number), lease: lease, at: now, in: connection)
+        .finish, of: Self.key(number, at: store), lease: lease, at: now, in: connection)
     }
     guard case .waiting(let entry) = standing else { return nil }
     return entry
@@ -69,6 +69,10 @@ final class OutboxHarness: Sendable {
   /// Returns once a call is in the outbox's hand.
   func waitForCall() async {
     while outbox.state.withLock({ $0.queues.values.allSatisfy { $0.inHand.isEmpty } }) { await Task.yield() }
+  }
+
+  static func key(_ number: Int, at store: StoreIdentifier = .sandbox) -> TransactionKey {
+    TransactionKey(store: store, environment: .sandbox, id: transaction(number))
   }
 
   static func transaction(_ number: Int) -> TransactionIdentifier {
@@ -186,7 +190,7 @@ final class ScriptedStore: PaymentStoreClient {
     throw .abandoned
   }
 
-  func finish(_ transaction: TransactionIdentifier) async -> StoreAnswer {
+  func finish(_ transaction: TransactionIdentifier, in environment: StoreEnvironment) async -> StoreAnswer {
     let behavior = state.withLock { state in
       state.calls.append(transaction)
       state.running += 1

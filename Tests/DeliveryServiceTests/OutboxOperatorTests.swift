@@ -150,7 +150,7 @@ struct OutboxOperatorTests {
       try await server.server.collector.database.write(locking: [.everything]) { connection in
         for number in 1...7 {
           _ = try OutboxTable.add(
-            .finish, store: .sandbox, subject: OutboxHarness.transaction(number), at: now, in: connection)
+            .finish, of: OutboxHarness.key(number), at: now, in: connection)
         }
       }
       var shown: [[String]] = []

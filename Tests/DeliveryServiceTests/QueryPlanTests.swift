@@ -116,7 +116,9 @@ struct QueryPlanTests {
   @Test("debts") func debts() async throws {
     let (product, device) = (product, device)
     let debt = ObligationTable.Debt(
-      store: .sandbox, transaction: try #require(TransactionIdentifier("2000000001")), device: device)
+      transaction: TransactionKey(
+        store: .sandbox, environment: .sandbox, id: try #require(TransactionIdentifier("2000000001"))),
+      device: device)
     let found = try await scans { connection in
       _ = try ObligationTable.remaining(of: debt, in: connection)
       _ = try ObligationTable.debts(owing: product, limit: 2, in: connection)

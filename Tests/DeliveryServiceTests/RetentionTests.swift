@@ -34,9 +34,8 @@ struct RetentionTests {
       product: product, version: try #require(ContentVersion("1.0")), digest: .of(Array(name.utf8)),
       length: .zero, manifestDigest: .of([1]), cover: nil)
     let basis = GrantStore.Basis(
-      store: .sandbox, transaction: try #require(TransactionIdentifier(transaction)),
-      asOf: Timestamp(millisecondsSinceEpoch: 0), content: content,
-      owed: [])
+      transaction: .sandbox(try #require(TransactionIdentifier(transaction)), content.product),
+      content: content, owed: [])
     let device = Device(id: try #require(DeviceIdentifier(name)), publicKey: key.verificationKey)
     return try await grants.grant(on: basis, to: device).grant
   }
@@ -59,7 +58,7 @@ struct RetentionTests {
   @discardableResult
   private func finish(_ grant: GrantRecord) async throws -> Int64 {
     let entry = try #require(try await complete(grant).outbox).id
-    try await grants.transactionFinished(grant.transaction, store: grant.store, outbox: entry)
+    try await grants.transactionFinished(grant.transactionKey, outbox: entry)
     return entry
   }
 

@@ -93,10 +93,9 @@ struct SchemaTests {
             .blob(Array("manifest of \(version)".utf8)),
             .blob(SHA256Digest.of(Array("manifest of \(version)".utf8)).array),
           ])
-        try AuditTable.add(
-          AuditEntry(
-            at: now, actor: "ada", action: "version.submit", subject: "com.example.a \(version)"),
-          in: connection)
+        try connection.execute(
+          "INSERT INTO audit (at, actor, action, subject) VALUES (?, 'ada', 'version.submit', ?)",
+          [.timestamp(now), .text("com.example.a \(version)")])
       }
     }
     old.close()
@@ -168,10 +167,11 @@ struct SchemaTests {
     let noted = Timestamp(millisecondsSinceEpoch: 5000)
     for name in ["good", "refunded", "forgotten", "stopped"] {
       let transaction = try #require(TransactionIdentifier(name))
+      let key = TransactionKey(store: store, environment: .sandbox, id: transaction)
       let (word, grant) = try await database.read { connection in
         (
-          try TransactionTable.word(on: transaction, of: store, in: connection),
-          try GrantTable.all(store: store, transaction: transaction, in: connection).first
+          try TransactionTable.word(on: key, in: connection),
+          try GrantTable.all(paidBy: key, in: connection).first
         )
       }
       let standing = TransactionStanding(storeWord: word, operatorWord: grant?.operatorWord)

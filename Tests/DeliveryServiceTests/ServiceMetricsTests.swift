@@ -55,7 +55,7 @@ struct ServiceMetricsTests {
     # TYPE pullbox_outbox_breaker_open gauge
     # HELP pullbox_uploads Uploads that are no version yet.
     # TYPE pullbox_uploads gauge
-    # HELP pullbox_grants Grants by state.
+    # HELP pullbox_grants Grants by state and by the environment of the purchase.
     # TYPE pullbox_grants gauge
     # HELP pullbox_packages_damaged Packages of versions that were found missing or damaged.
     # TYPE pullbox_packages_damaged gauge

@@ -93,7 +93,7 @@ struct StatementCostTests {
     ),
     ("UPDATE grants SET public_key", "by the grant's name; LeakedTicketTests run it"),
     (
-      "SELECT product FROM obligations WHERE store = ? AND transaction_id = ? AND device = ?",
+      "SELECT product FROM obligations WHERE store = ? AND environment = ? AND transaction_id = ? AND device = ?",
       "by the debt's key"
     ),
     ("SELECT 1 FROM audit WHERE id", "by the row's number; AuditTests run it"),
@@ -102,13 +102,35 @@ struct StatementCostTests {
       "by the row's number or its unique name; OutboxTests and OutboxOperatorTests run it"
     ),
     (
-      "SELECT * FROM outbox WHERE store = ? AND kind = ? AND subject",
+      "SELECT * FROM outbox WHERE store = ? AND environment = ? AND subject",
       "by the row's number or its unique name; OutboxTests and OutboxOperatorTests run it"
     ),
     (
       "UPDATE outbox SET done = ?, dropped",
       "by the row's number or its unique name; OutboxTests and OutboxOperatorTests run it"
     ),
+    ("SELECT as_of, revoked FROM transactions", "by the transaction's key; RevocationTests run it"),
+    (
+      "INSERT INTO transactions (store, environment, transaction_id, as_of, revoked) VALUES",
+      "by the transaction's key; TransactionStandingTests run it"
+    ),
+    ("SELECT * FROM transactions WHERE store", "by the transaction's key; LedgerTests run it"),
+    ("SELECT * FROM transactions WHERE customer", "by the customer's index; LedgerCostTests run it"),
+    (
+      "SELECT DISTINCT account FROM transactions",
+      "by the customer's index, where customers may be one; LedgerTests run it"
+    ),
+    ("SELECT customer FROM customer_aliases", "by the alias's key; LedgerTests run it"),
+    ("SELECT last_seen FROM customer_devices", "by the customer's key; LedgerTests run it"),
+    ("SELECT * FROM customer_devices", "by the customer's key; LedgerTests run it"),
+    ("UPDATE transactions SET customer", "by the customer's index, where two are one; LedgerTests run it"),
+    (
+      "INSERT INTO customer_devices (customer, device, first_seen, last_seen) SELECT",
+      "by the customer's key, where two are one; LedgerTests run it"
+    ),
+    ("DELETE FROM customer_devices WHERE customer", "by the customer's key; LedgerTests run it"),
+    ("UPDATE customer_aliases", "by the customer's index, where two are one; LedgerTests run it"),
+    ("INSERT INTO customer_aliases", "by the alias's key; LedgerTests run it"),
     (
       "UPDATE outbox SET leased_by",
       "by the row's number or its unique name; OutboxTests and OutboxOperatorTests run it"
@@ -165,8 +187,8 @@ struct StatementCostTests {
         "INSERT INTO delivered_bytes (grant_number, bytes) SELECT number, length FROM grants")
       try connection.execute(
         """
-        INSERT INTO obligations (store, transaction_id, device, product)
-        SELECT store, transaction_id, device, product FROM grants
+        INSERT INTO obligations (store, environment, transaction_id, device, product)
+        SELECT store, environment, transaction_id, device, product FROM grants
         """)
       try connection.execute(
         """

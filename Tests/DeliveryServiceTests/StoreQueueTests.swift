@@ -12,7 +12,9 @@ struct StoreQueueTests {
   private func call(_ id: Int64) throws -> StoreQueue.Call {
     StoreQueue.Call(
       entry: OutboxEntry(
-        id: id, store: .sandbox, kind: .finish, subject: try #require(TransactionIdentifier("\(id)")),
+        id: id, kind: .finish,
+        subject: TransactionKey(
+          store: .sandbox, environment: .sandbox, id: try #require(TransactionIdentifier("\(id)"))),
         payload: nil, attempts: 0, refusals: 0, nextAttempt: OutboxEntry.atOnce),
       wasDue: true, beginsBefore: start + .seconds(60))
   }

@@ -139,19 +139,20 @@ struct TransactionStandingTests {
       }
       let record = GrantRecord(
         id: try #require(GrantIdentifier(RandomBytes.make(16))), handle: .random(), store: store,
+        environment: .sandbox,
         transaction: id, product: product, version: try #require(ContentVersion("1.0")),
         device: try #require(DeviceIdentifier("d")), publicKey: nil, renewalDigest: nil, digest: .of([1]),
         length: ByteCount(1), manifestDigest: .of([2]), machine: GrantMachine(), created: time(0))
       let first = Word(asOf: time(0))
       try await database.write(locking: [.everything]) { connection in
         try GrantTable.insert(record, in: connection)
-        try TransactionTable.setWord(first, on: id, of: store, in: connection)
+        try TransactionTable.setWord(first, on: record.transactionKey, in: connection)
       }
       let last = try #require(words.max())
       for transaction in transactions.shuffled(using: &random) {
-        _ = try await grants.applyRevocations(of: [transaction]) { _ in }
+        _ = try await grants.record([transaction], by: .init()) { _ in }
       }
-      let again = try await grants.applyRevocations(of: transactions) { _ in
+      let again = try await grants.record(transactions, by: .init()) { _ in
         Issue.record("nothing is new")
       }
       #expect(again.allSatisfy { $0.revokedDate == last.revoked && $0.asOf == last.asOf })

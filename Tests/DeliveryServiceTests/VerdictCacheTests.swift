@@ -68,6 +68,11 @@ struct VerdictCacheTests {
     #expect(cache.verdict(for: key("a"), at: start + .seconds(30), date: date) == nil)
   }
 
+  private func key(_ transaction: String, of store: StoreIdentifier) throws -> TransactionKey {
+    TransactionKey(
+      store: store, environment: .sandbox, id: try #require(TransactionIdentifier(transaction)))
+  }
+
   @Test("another proof, and the same at another store, is another question")
   func keys() throws {
     var cache = VerdictCache()
@@ -81,10 +86,10 @@ struct VerdictCacheTests {
     var cache = VerdictCache()
     cache.insert(try proof("1"), for: key("a"), askedAt: start, date: date, revision: 0)
     cache.insert(try proof("2"), for: key("b"), askedAt: start, date: date, revision: 0)
-    cache.forget([try #require(TransactionIdentifier("1"))], of: .sandbox)
+    cache.forget([try key("1", of: .sandbox)])
     #expect(cache.verdict(for: key("a"), at: start, date: date) == nil)
     #expect(cache.verdict(for: key("b"), at: start, date: date) != nil)
-    cache.forget([try #require(TransactionIdentifier("2"))], of: .apple)
+    cache.forget([try key("2", of: .apple)])
     #expect(cache.verdict(for: key("b"), at: start, date: date) != nil)
   }
 
@@ -92,7 +97,7 @@ struct VerdictCacheTests {
   func forgottenMeanwhile() throws {
     var cache = VerdictCache()
     let before = cache.revision
-    cache.forget([try #require(TransactionIdentifier("1"))], of: .sandbox)
+    cache.forget([try key("1", of: .sandbox)])
     cache.insert(try proof("1"), for: key("a"), askedAt: start, date: date, revision: before)
     #expect(cache.count == 0)
     cache.insert(try proof("1"), for: key("a"), askedAt: start, date: date, revision: cache.revision)

@@ -5,7 +5,8 @@ CREATE TABLE audit (
   action TEXT NOT NULL,
   subject TEXT NOT NULL,
   detail TEXT,
-  product TEXT GENERATED ALWAYS AS ( CASE WHEN action LIKE 'product.%' OR action LIKE 'version.%' THEN substr(subject, 1, instr(subject || ' ', ' ') - 1) END) VIRTUAL
+  product TEXT GENERATED ALWAYS AS ( CASE WHEN action LIKE 'product.%' OR action LIKE 'version.%' THEN substr(subject, 1, instr(subject || ' ', ' ') - 1) END) VIRTUAL,
+  environment TEXT
 ) STRICT;
 CREATE INDEX audit_by_action ON audit (action);
 CREATE INDEX audit_by_actor ON audit (actor);
@@ -35,6 +36,21 @@ CREATE TABLE counters (
   name TEXT PRIMARY KEY,
   value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE customer_aliases (
+  alias BLOB PRIMARY KEY,
+  customer BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX customer_aliases_by_customer ON customer_aliases (customer);
+
+CREATE TABLE customer_devices (
+  customer BLOB NOT NULL,
+  device TEXT NOT NULL,
+  first_seen INTEGER NOT NULL,
+  last_seen INTEGER NOT NULL,
+  PRIMARY KEY (customer, device)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX customer_devices_by_age ON customer_devices (last_seen);
 
 CREATE TABLE delivered_bytes (
   grant_number INTEGER PRIMARY KEY REFERENCES grants (number),
@@ -71,9 +87,10 @@ CREATE TABLE grants (
   operator_decision TEXT CHECK (operator_decision IN ('revoke', 'reinstate')),
   operator_as_of INTEGER,
   operator_excuses INTEGER,
-  previous_renewal_digest BLOB
+  previous_renewal_digest BLOB,
+  environment TEXT NOT NULL DEFAULT 'Sandbox'
 ) STRICT;
-CREATE UNIQUE INDEX grants_by_device ON grants (device, product, transaction_id, store, version);
+CREATE UNIQUE INDEX grants_by_device ON grants (device, product, transaction_id, store, environment, version);
 CREATE UNIQUE INDEX grants_by_handle ON grants (handle);
 CREATE UNIQUE INDEX grants_by_id ON grants (id);
 CREATE INDEX grants_by_product ON grants (product, state);
@@ -82,11 +99,11 @@ CREATE INDEX grants_by_transaction ON grants (transaction_id);
 CREATE INDEX grants_by_version ON grants (product, version, state);
 CREATE INDEX grants_placed ON grants (product, device, placed, version) WHERE placed IS NOT NULL AND revoked_by IS NULL;
 CREATE TRIGGER grants_count_delete AFTER DELETE ON grants
-BEGIN UPDATE counters SET value = value - 1 WHERE name = 'grants ' || OLD.state; END;
+BEGIN UPDATE counters SET value = value - 1 WHERE name = 'grants ' || OLD.environment || ' ' || OLD.state; END;
 CREATE TRIGGER grants_count_insert AFTER INSERT ON grants
-BEGIN UPDATE counters SET value = value + 1 WHERE name = 'grants ' || NEW.state; END;
+BEGIN UPDATE counters SET value = value + 1 WHERE name = 'grants ' || NEW.environment || ' ' || NEW.state; END;
 CREATE TRIGGER grants_count_update AFTER UPDATE OF state ON grants WHEN NEW.state <> OLD.state
-BEGIN UPDATE counters SET value = value - 1 WHERE name = 'grants ' || OLD.state; UPDATE counters SET value = value + 1 WHERE name = 'grants ' || NEW.state; END;
+BEGIN UPDATE counters SET value = value - 1 WHERE name = 'grants ' || OLD.environment || ' ' || OLD.state; UPDATE counters SET value = value + 1 WHERE name = 'grants ' || NEW.environment || ' ' || NEW.state; END;
 
 CREATE TABLE idempotent_answers (
   actor TEXT NOT NULL,
@@ -113,10 +130,11 @@ CREATE TABLE manifests (
 
 CREATE TABLE obligations (
   store TEXT NOT NULL,
+  environment TEXT NOT NULL,
   transaction_id TEXT NOT NULL,
   device TEXT NOT NULL,
   product TEXT NOT NULL,
-  PRIMARY KEY (store, transaction_id, device, product)
+  PRIMARY KEY (store, environment, transaction_id, device, product)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE outbox (
@@ -135,7 +153,8 @@ CREATE TABLE outbox (
   dropped INTEGER,
   leased_by TEXT,
   leased_until INTEGER,
-  UNIQUE (store, kind, subject)
+  environment TEXT NOT NULL DEFAULT 'Sandbox',
+  UNIQUE (store, kind, subject, environment)
 ) STRICT;
 CREATE INDEX outbox_done ON outbox (done) WHERE done IS NOT NULL;
 CREATE INDEX outbox_dropped ON outbox (id) WHERE dropped IS NOT NULL;
@@ -188,11 +207,25 @@ CREATE INDEX runs_died ON runs (died) WHERE died IS NOT NULL;
 
 CREATE TABLE transactions (
   store TEXT NOT NULL,
+  environment TEXT NOT NULL,
   transaction_id TEXT NOT NULL,
   as_of INTEGER NOT NULL,
   revoked INTEGER,
-  PRIMARY KEY (store, transaction_id)
+  original_id TEXT,
+  product TEXT,
+  purchased INTEGER,
+  expires INTEGER,
+  grace_ends INTEGER,
+  quantity INTEGER,
+  price TEXT,
+  currency TEXT,
+  account TEXT CHECK (length(CAST(account AS BLOB)) <= 255),
+  customer BLOB,
+  PRIMARY KEY (store, environment, transaction_id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX transactions_by_account ON transactions (store, environment, account) WHERE account IS NOT NULL;
+CREATE INDEX transactions_by_customer ON transactions (customer, purchased) WHERE customer IS NOT NULL;
+CREATE INDEX transactions_by_original ON transactions (store, environment, original_id) WHERE original_id <> transaction_id;
 
 CREATE TABLE unneeded_blobs (
   digest BLOB PRIMARY KEY,

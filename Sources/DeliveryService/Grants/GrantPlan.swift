@@ -26,23 +26,23 @@ struct GrantPlan: Sendable {
 /// Makes plans from what a store vouches for, held against the catalog, and what the database says of the device.
 struct GrantPlanner: Sendable {
   let device: Device
-  private let store: StoreIdentifier
   private let orders: [GrantOrder]
   private let catalog: CatalogSnapshot
   private let stops: RevocationList
   private let report: EntitlementReport
-  private let asOf: [TransactionIdentifier: Timestamp]
+  /// By their names: those of one proof are of one environment.
+  private let transactions: [TransactionIdentifier: VerifiedTransaction]
 
   init(
-    rules: EntitlementRules, store: StoreIdentifier, transactions: [VerifiedTransaction],
-    orders: [GrantOrder], device: Device, catalog: CatalogSnapshot, stops: RevocationList, now: Timestamp
+    rules: EntitlementRules, transactions: [VerifiedTransaction], orders: [GrantOrder], device: Device,
+    catalog: CatalogSnapshot, stops: RevocationList, now: Timestamp
   ) {
-    self.store = store
     self.device = device
     self.orders = orders
     self.catalog = catalog
     self.stops = stops
-    asOf = Dictionary(transactions.map { ($0.id, $0.asOf) }, uniquingKeysWith: min)
+    self.transactions = Dictionary(
+      transactions.map { ($0.id, $0) }, uniquingKeysWith: { $0.asOf <= $1.asOf ? $0 : $1 })
     let related = catalog.related(to: transactions.map(\.product) + orders.map(\.product))
     report = rules.evaluate(transactions, catalog: related, now: now)
   }
@@ -50,8 +50,8 @@ struct GrantPlanner: Sendable {
   /// What the plans rest on.
   var locks: [DatabaseLock] {
     let locks = orders.flatMap { order -> [DatabaseLock] in
-      let transaction = try? Self.transaction(for: order, in: report)
-      return [.product(order.product)] + (transaction.map { [.transaction($0, store)] } ?? [])
+      let transaction = try? transaction(for: order)
+      return [.product(order.product)] + (transaction.map { [.transaction($0.key)] } ?? [])
     }
     return Array(Set(locks))
   }
@@ -78,12 +78,9 @@ struct GrantPlanner: Sendable {
     let content = try catalog.content(for: order, to: device.id, in: connection)
     if let reason = stops.reason(for: content.digest) { throw Problem.stopped(reason) }
     let publisherKeys = catalog[order.product]?.product.publisherKeys
-    let transaction = try Self.transaction(for: order, in: report)
-    let owed = report.products(claimedBy: transaction).filter { catalog.offered($0, to: device.id) != nil }
-    let basis = GrantStore.Basis(
-      store: store, transaction: transaction, asOf: asOf[transaction] ?? Timestamp(millisecondsSinceEpoch: 0),
-      content: content,
-      owed: owed)
+    let transaction = try transaction(for: order)
+    let owed = report.products(claimedBy: transaction.id).filter { catalog.offered($0, to: device.id) != nil }
+    let basis = GrantStore.Basis(transaction: transaction, content: content, owed: owed)
     let grants = try GrantTable.all(of: content.product, on: device.id, in: connection)
     return GrantPlan(
       basis: basis, standing: try GrantStore.standing(on: basis, among: grants, of: device, in: connection),
@@ -93,9 +90,15 @@ struct GrantPlanner: Sendable {
       previous: ReusableContent.previous(of: content.digest, among: grants))
   }
 
-  private static func transaction(
-    for order: GrantOrder, in report: EntitlementReport
-  ) throws(Problem) -> TransactionIdentifier {
+  private func transaction(for order: GrantOrder) throws(Problem) -> VerifiedTransaction {
+    let name = try name(for: order)
+    guard let transaction = transactions[name] else {
+      preconditionFailure("the rules name transactions of the proof")
+    }
+    return transaction
+  }
+
+  private func name(for order: GrantOrder) throws(Problem) -> TransactionIdentifier {
     switch report[order.product] {
     case .owned(let claim):
       guard let wanted = order.transaction else { return claim.transaction }

@@ -52,18 +52,18 @@ extension GrantService {
       // The store is not asked for what could not be granted anyway.
       let refusals = try await refusals(of: orders, for: device.id)
       if refusals.count == orders.count { return refusals.map { .failure($0) } }
-      verified = try await verifier.ask(about: proof, as: key, for: id, apply: applyRevocations)
+      verified = try await verifier.ask(about: proof, as: key, for: id, apply: keep(shownBy: nil))
     }
     try Self.requireBinding(of: verified, to: device.id)
     let now = grantStore.clock.now()
     return try await catalog.current { catalog in
       let planner = GrantPlanner(
-        rules: rules, store: key.store, transactions: verified.transactions, orders: orders, device: device,
-        catalog: catalog, stops: stops, now: now)
+        rules: rules, transactions: verified.transactions, orders: orders, device: device, catalog: catalog,
+        stops: stops, now: now)
       // A proof that the store was asked about just now has hardly a grant yet.
       if known != nil, let standing = try await standing(by: planner) { return standing }
       do {
-        return try await issue(by: planner, at: now)
+        return try await issue(by: planner, recording: known == nil ? verified.transactions : [], at: now)
       } catch let failure as DatabaseError {
         // What there is already needs no disk that can be written.
         guard let standing = try await standing(by: planner) else { throw failure }
@@ -89,17 +89,23 @@ extension GrantService {
     }
   }
 
-  /// Writes what is not there yet, all of it at once. Nil where the catalog is not the planner's any more; then nothing is
+  /// Writes what is not there yet, all of it at once, with what the store said just now. Nil where the catalog is not the planner's any more; then nothing is
   /// written.
-  private func issue(by planner: GrantPlanner, at now: Timestamp) async throws -> [Result<Granted, Problem>]?
-  {
-    try await grantStore.database.write(locking: planner.locks) { connection in
+  private func issue(
+    by planner: GrantPlanner, recording said: [VerifiedTransaction], at now: Timestamp
+  ) async throws -> [Result<Granted, Problem>]? {
+    let locks = Set(planner.locks).union(said.map { .transaction($0.key) })
+    return try await grantStore.database.write(locking: Array(locks)) { connection in
       guard try planner.isCurrent(in: connection) else { return nil }
+      // Refunds were taken in when the store was asked.
+      let ledger = try GrantStore.record(
+        said, by: .answer(takesRevocations: false), at: now, in: connection)
       let plans = try planner.plans(in: connection)
       let bases = plans.compactMap { plan in
         (try? plan.get()).flatMap { $0.standing == nil ? $0.basis : nil }
       }
-      var issued = try GrantStore.grants(on: bases, to: planner.device, at: now, in: connection)[...]
+      var issued = try GrantStore.grants(
+        on: bases, to: planner.device, recorded: ledger, at: now, in: connection)[...]
       return plans.map { plan in
         plan.flatMap { plan in
           if let grant = plan.standing {

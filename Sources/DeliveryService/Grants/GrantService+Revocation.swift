@@ -17,10 +17,23 @@ extension GrantService {
     try await grantStore.setRevoked(false, of: name, by: actor, reason: reason) { enforce([$0]) }
   }
 
-  /// Lets what a store said of transactions take effect on all their grants. Answers the transactions as they stand by
-  /// all that the store ever said of them.
+  /// Keeps what a store said of transactions, and lets it take effect on all their grants. Answers the transactions as they
+  /// stand by all that the store ever said of them.
   func applyRevocations(of transactions: [VerifiedTransaction]) async throws -> [VerifiedTransaction] {
-    try await grantStore.applyRevocations(of: transactions) { changed in
+    try await record(transactions, by: GrantStore.LedgerRule(), shownBy: nil)
+  }
+
+  /// The same for an answer of a store. Without a device, what was never heard of is left to the write that makes the grant.
+  func keep(
+    shownBy device: DeviceIdentifier?
+  ) -> @Sendable ([VerifiedTransaction]) async throws -> [VerifiedTransaction] {
+    { try await record($0, by: .answer(takesNew: device != nil), shownBy: device) }
+  }
+
+  private func record(
+    _ transactions: [VerifiedTransaction], by rule: GrantStore.LedgerRule, shownBy device: DeviceIdentifier?
+  ) async throws -> [VerifiedTransaction] {
+    try await grantStore.record(transactions, by: rule, shownBy: device) { changed in
       // What the store said of the same transactions before, in other proofs, no longer holds.
       verifier.forget(transactions)
       if !changed.isEmpty { enforce(changed) }

@@ -35,10 +35,12 @@ struct GrantService: Sendable {
       if let known = try verifier.known(key) {
         known
       } else {
-        try await verifier.ask(about: request.proof, as: key, for: id, apply: applyRevocations)
+        try await verifier.ask(about: request.proof, as: key, for: id, apply: keep(shownBy: device))
       }
     try Self.requireBinding(of: verified, to: device)
     let now = grantStore.clock.now()
+    let keys = Dictionary(
+      verified.transactions.map { ($0.id, $0.key) }, uniquingKeysWith: { first, _ in first })
     let products = try await catalog.current { catalog in
       let report = rules.evaluate(
         verified.transactions, catalog: catalog.related(to: verified.transactions.map(\.product)), now: now)
@@ -46,10 +48,10 @@ struct GrantService: Sendable {
         guard try catalog.isCurrent(in: connection) else { return nil }
         return try report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
           guard let content = catalog.offered(product, to: device) else { return [] }
-          return try (report.claims[product] ?? []).map { claim in
+          return try (report.claims[product] ?? []).compactMap { claim in
+            guard let key = keys[claim.transaction] else { return nil }
             let grant = try GrantTable.find(
-              store: key.store, transaction: claim.transaction, product: product, version: content.version,
-              device: device, in: connection)
+              product, content.version, paidBy: key, on: device, in: connection)
             return EntitledProduct(
               product: product, version: content.version, length: content.length,
               because: claim.reason.wireName, transaction: claim.transaction,
@@ -133,9 +135,10 @@ extension EntitlementClaim.Reason {
 extension GrantService: MetricSource {
   func register(in metrics: inout MetricRegistry) {
     let database = grantStore.database
-    let grants: Metric<[(state: String, count: Int64)]> = .gauge(
-      "pullbox_grants", help: "Grants by state.", labels: ["state"]
-    ) { $0.map { .init($0.count, labels: [$0.state]) } }
+    let grants: Metric<[CounterTable.GrantCount]> = .gauge(
+      "pullbox_grants", help: "Grants by state and by the environment of the purchase.",
+      labels: ["state", "environment"]
+    ) { $0.map { .init($0.count, labels: [$0.state, $0.environment]) } }
     metrics.register([grants]) { try await database.read { try CounterTable.grants(in: $0) } }
   }
 }

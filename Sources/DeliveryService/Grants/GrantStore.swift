@@ -14,15 +14,12 @@ struct GrantStore: Sendable {
   /// What a proof led to: the transaction to charge it to, the content, and all that the same transaction
   /// owes.
   struct Basis: Sendable {
-    var store: StoreIdentifier
-    var transaction: TransactionIdentifier
-    /// Up to when the store knew that the transaction holds.
-    var asOf: Timestamp
+    var transaction: VerifiedTransaction
     var content: ReleasedContent
     var owed: [ProductIdentifier]
 
     func debt(to device: DeviceIdentifier) -> ObligationTable.Debt {
-      ObligationTable.Debt(store: store, transaction: transaction, device: device)
+      ObligationTable.Debt(transaction: transaction.key, device: device)
     }
   }
 
@@ -39,17 +36,24 @@ struct GrantStore: Sendable {
   /// secret, beside which the one before goes on to be good. A basis fails alone: with `entitlement-revoked`
   /// where its grant was revoked, and `content-withdrawn` where the version was withdrawn since the basis was
   /// looked at: its package may be collected by now, and what is collected is decided under the same lock.
+  ///
+  /// `ledger` is what was recorded in this transaction already; what a new grant rests on is recorded besides, with the
+  /// device.
   static func grants(
-    on bases: [Basis], to device: Device, at now: Timestamp, in connection: borrowing Connection
+    on bases: [Basis], to device: Device, recorded ledger: LedgerUpdate = LedgerUpdate(), at now: Timestamp,
+    in connection: borrowing Connection
   ) throws -> [Result<Issued, Problem>] {
     var issued: [Result<Issued, Problem>] = []
+    var entries = Dictionary(ledger.entries.map { ($0.transaction.key, $0) }, uniquingKeysWith: { $1 })
     for basis in bases {
       do {
-        issued.append(.success(try grant(on: basis, to: device, at: now, in: connection)))
+        issued.append(
+          .success(try grant(on: basis, to: device, entries: &entries, at: now, in: connection)))
       } catch let problem as Problem {
         issued.append(.failure(problem))
       }
     }
+    try note(device.id, of: Set(entries.values.compactMap(\.customer)), at: now, in: connection)
     return issued
   }
 
@@ -59,7 +63,7 @@ struct GrantStore: Sendable {
     on basis: Basis, among grants: [GrantRecord], of device: Device, in connection: borrowing Connection
   ) throws -> GrantRecord? {
     let grant = grants.first {
-      $0.store == basis.store && $0.transaction == basis.transaction && $0.version == basis.content.version
+      $0.transactionKey == basis.transaction.key && $0.version == basis.content.version
     }
     guard let grant else { return nil }
     if grant.machine.name == .revoked { throw Problem(.entitlementRevoked) }
@@ -71,14 +75,16 @@ struct GrantStore: Sendable {
 
   /// Throws before anything is written.
   private static func grant(
-    on basis: Basis, to device: Device, at now: Timestamp, in connection: borrowing Connection
+    on basis: Basis, to device: Device, entries: inout [TransactionKey: LedgerUpdate.Entry],
+    at now: Timestamp,
+    in connection: borrowing Connection
   ) throws -> Issued {
     if try VersionTable.isWithdrawn(basis.content.product, basis.content.version, in: connection) {
       throw Problem(.contentWithdrawn)
     }
     let existing = try GrantTable.find(
-      store: basis.store, transaction: basis.transaction, product: basis.content.product,
-      version: basis.content.version, device: device.id, in: connection)
+      basis.content.product, basis.content.version, paidBy: basis.transaction.key, on: device.id,
+      in: connection)
     if existing?.machine.name == .revoked { throw Problem(.entitlementRevoked) }
     try ObligationTable.add(basis.owed, to: basis.debt(to: device.id), in: connection)
     if var existing {
@@ -94,20 +100,20 @@ struct GrantStore: Sendable {
       existing.renewalDigest = secret.digest
       return Issued(grant: existing, isNew: false, renewalSecret: secret.text)
     }
-    let known = try TransactionTable.word(on: basis.transaction, of: basis.store, in: connection)
-    let said = TransactionStanding.StoreWord(asOf: basis.asOf)
-    let word = known.map { max($0, said) } ?? said
-    // The store may have taken it back since it was asked.
-    if word.revoked != nil { throw Problem(.entitlementRevoked) }
-    if word != known {
-      try TransactionTable.setWord(word, on: basis.transaction, of: basis.store, in: connection)
+    let key = basis.transaction.key
+    if entries[key] == nil {
+      entries[key] = try record(
+        [basis.transaction], by: .answer(takesRevocations: false), at: now, in: connection
+      ).entries.first
     }
+    // The store may have taken it back since it was asked.
+    if entries[key]?.transaction.revokedDate != nil { throw Problem(.entitlementRevoked) }
     guard let id = GrantIdentifier(RandomBytes.make(16)) else {
       preconditionFailure("16 bytes name a grant")
     }
     let secret = device.publicKey == nil ? Self.makeSecret() : nil
     var grant = GrantRecord(
-      id: id, handle: .random(), store: basis.store, transaction: basis.transaction,
+      id: id, handle: .random(), store: key.store, environment: key.environment, transaction: key.id,
       product: basis.content.product, version: basis.content.version, device: device.id,
       publicKey: device.publicKey, renewalDigest: secret?.digest, digest: basis.content.digest,
       length: basis.content.length, manifestDigest: basis.content.manifestDigest, machine: GrantMachine(),
@@ -169,7 +175,7 @@ struct GrantStore: Sendable {
 
     /// The grants and debts of the transaction, and what is offered of the products: whether one is still owed.
     fileprivate var locks: [DatabaseLock] {
-      [.transaction(grant.transaction, grant.store)] + owed.union([grant.product]).map(DatabaseLock.product)
+      [.transaction(grant.transactionKey)] + owed.union([grant.product]).map(DatabaseLock.product)
     }
   }
 
@@ -248,12 +254,12 @@ struct GrantStore: Sendable {
 
   /// The store has finished the transaction: so have all its completed grants.
   func transactionFinished(
-    _ transaction: TransactionIdentifier, store: StoreIdentifier, outbox: Int64
+    _ transaction: TransactionKey, outbox: Int64
   ) async throws {
     let now = clock.now()
-    try await database.write(locking: [.transaction(transaction, store)]) { connection in
+    try await database.write(locking: [.transaction(transaction)]) { connection in
       try OutboxTable.markDone(outbox, at: now, in: connection)
-      try ObligationTable.finishGrants(of: transaction, store: store, at: now, in: connection)
+      try ObligationTable.finishGrants(of: transaction, at: now, in: connection)
     }
   }
 
@@ -269,7 +275,7 @@ struct GrantStore: Sendable {
     }
     guard !settled.isEmpty else { return (next, false) }
     let now = clock.now()
-    let locks = settled.map { DatabaseLock.transaction($0.transaction, $0.store) }
+    let locks = settled.map { DatabaseLock.transaction($0.transaction) }
     try await database.write(locking: locks) { connection in
       for debt in settled {
         _ = try ObligationTable.settle(debt, at: now, in: connection)
@@ -325,7 +331,8 @@ extension GrantStatus {
       grant: grant.id, state: grant.machine.name, store: grant.store.description,
       transaction: grant.transaction,
       product: grant.product, version: grant.version, device: grant.device, digest: grant.digest,
-      length: grant.length, bytesDelivered: delivered, history: history)
+      length: grant.length, bytesDelivered: delivered, history: history,
+      environment: grant.environment.rawValue)
   }
 }
 
@@ -334,6 +341,7 @@ extension OperatorGrant {
     self.init(
       grant: grant.handle.shortName, state: grant.machine.name, store: grant.store.description,
       transaction: grant.transaction, product: grant.product, version: grant.version, device: grant.device,
-      digest: grant.digest, length: grant.length, bytesDelivered: delivered, history: history)
+      digest: grant.digest, length: grant.length, bytesDelivered: delivered, history: history,
+      environment: grant.environment.rawValue)
   }
 }

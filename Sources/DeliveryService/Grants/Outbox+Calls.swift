@@ -20,7 +20,7 @@ extension Outbox {
 
   private func answer(to entry: OutboxEntry) async -> StoreAnswer {
     guard let store = stores[entry.store] else { return StoreAnswer(answer: .abandoned) }
-    return await store.finish(entry.subject)
+    return await store.finish(entry.subject.id, in: entry.subject.environment)
   }
 
   /// Makes room for the next call.
@@ -72,7 +72,7 @@ extension Outbox {
   private func accept(_ entry: OutboxEntry) async -> Bool {
     do {
       try await write("an accepted call", entry) { [grantStore] in
-        try await grantStore.transactionFinished(entry.subject, store: entry.store, outbox: entry.id)
+        try await grantStore.transactionFinished(entry.subject, outbox: entry.id)
       }
     } catch let error as ColumnTypeMismatch {
       // A grant that cannot be read: another call would come to the same.
@@ -84,7 +84,7 @@ extension Outbox {
     }
     log.info(
       "transaction finished at the store",
-      ["store": LogValue(entry.store), "transaction": LogValue(entry.subject)])
+      ["store": LogValue(entry.store), "transaction": LogValue(entry.subject.id)])
     return true
   }
 
@@ -100,7 +100,7 @@ extension Outbox {
     // Cancelled: the row stays due.
     try? await write("a call that failed", entry) { [grantStore] in
       try await grantStore.database.write(
-        locking: [.transaction(entry.subject, entry.store)], waiting: .unlimited
+        locking: [.transaction(entry.subject)], waiting: .unlimited
       ) { connection in
         try OutboxTable.postpone(
           entry.id, until: next, isRefused: isRefused, because: detail, in: connection)
@@ -110,7 +110,7 @@ extension Outbox {
       "store call postponed",
       [
         "store": LogValue(entry.store), "kind": LogValue(entry.kind.rawValue),
-        "transaction": LogValue(entry.subject), "attempts": LogValue(entry.attempts + 1),
+        "transaction": LogValue(entry.subject.id), "attempts": LogValue(entry.attempts + 1),
         "next": LogValue(schedule.wallTime(at: next)), "error": LogValue(detail),
       ])
   }
@@ -128,7 +128,7 @@ extension Outbox {
       "store call parked: it is not made again until an operator asks for it",
       [
         "id": LogValue(id), "store": LogValue(entry?.store.description ?? "unknown"),
-        "transaction": LogValue(entry?.subject.description ?? "unknown"), "error": LogValue(detail),
+        "transaction": LogValue(entry?.subject.id.description ?? "unknown"), "error": LogValue(detail),
       ])
   }
 

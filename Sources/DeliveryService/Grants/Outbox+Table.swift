@@ -103,7 +103,7 @@ extension Outbox {
     guard !entries.isEmpty else { return 0 }
     let wanted = entries
     let taken = try await grantStore.database.write(
-      locking: wanted.map { .transaction($0.subject, $0.store) }, waiting: .unlimited
+      locking: wanted.map { .transaction($0.subject) }, waiting: .unlimited
     ) { connection in
       try wanted.filter { try OutboxTable.take($0.id, lease, in: connection) }
     }

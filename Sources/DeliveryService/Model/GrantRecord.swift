@@ -10,6 +10,7 @@ struct GrantRecord: Sendable {
   var id: GrantIdentifier
   var handle: DeliveryHandle
   var store: StoreIdentifier
+  var environment: StoreEnvironment
   var transaction: TransactionIdentifier
   var product: ProductIdentifier
   var version: ContentVersion

@@ -14,10 +14,11 @@ struct OutboxEntry: Hashable, Sendable {
   }
 
   var id: Int64
-  var store: StoreIdentifier
   var kind: Kind
   /// The transaction.
-  var subject: TransactionIdentifier
+  var subject: TransactionKey
+  /// Who is told.
+  var store: StoreIdentifier { subject.store }
   /// What the store is told besides; no kind of today has any.
   var payload: String?
   var attempts: Int

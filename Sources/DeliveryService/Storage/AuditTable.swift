@@ -10,10 +10,10 @@ enum AuditTable {
 
   static func add(_ entry: AuditEntry, in connection: borrowing Connection) throws {
     try connection.execute(
-      "INSERT INTO audit (at, actor, action, subject, detail) VALUES (?, ?, ?, ?, ?)",
+      "INSERT INTO audit (at, actor, action, subject, detail, environment) VALUES (?, ?, ?, ?, ?, ?)",
       [
         .timestamp(entry.at), .text(entry.actor), .text(entry.action), .text(entry.subject),
-        .optional(entry.detail),
+        .optional(entry.detail), .optional(entry.environment),
       ])
   }
 
@@ -85,6 +85,7 @@ enum AuditTable {
   private static func entry(_ row: Row) throws -> AuditEntry {
     AuditEntry(
       at: try row.timestamp("at"), actor: try row.text("actor"), action: try row.text("action"),
-      subject: try row.text("subject"), detail: try row.optionalText("detail"))
+      subject: try row.text("subject"), detail: try row.optionalText("detail"),
+      environment: try row.optionalText("environment"))
   }
 }

@@ -1,17 +1,29 @@
+import Commerce
 import Database
 import PullboxAPI
 
 /// How many rows there are of what metrics show. Triggers of the tables keep the counts in the transaction that changes a
 /// row, so that nothing is counted when a page of metrics is asked for.
 enum CounterTable {
+  /// Grants of one state and environment.
+  struct GrantCount: Hashable, Sendable {
+    var state: String
+    var environment: String
+    var count: Int64
+  }
+
   /// How many grants there are in each state, by its name; those that are revoked count as `revoked` alone.
-  static func grants(in connection: borrowing Connection) throws -> [(state: String, count: Int64)] {
-    var counts: [String: Int64] = [:]
-    for state in GrantMachine.State.all {
-      counts[GrantMachine(state: state).name.rawValue, default: 0] += try value(
-        "grants \(state.stored)", in: connection)
+  static func grants(in connection: borrowing Connection) throws -> [GrantCount] {
+    try [StoreEnvironment.production, .sandbox].flatMap { environment in
+      var counts: [String: Int64] = [:]
+      for state in GrantMachine.State.all {
+        counts[GrantMachine(state: state).name.rawValue, default: 0] += try value(
+          "grants \(environment.rawValue) \(state.stored)", in: connection)
+      }
+      return counts.sorted { $0.key < $1.key }.map {
+        GrantCount(state: $0.key, environment: environment.rawValue, count: $0.value)
+      }
     }
-    return counts.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
   private static func value(_ name: String, in connection: borrowing Connection) throws -> Int64 {

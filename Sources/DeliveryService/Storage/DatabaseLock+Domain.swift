@@ -5,8 +5,8 @@ import Database
 /// What the service's decisions rest on.
 extension DatabaseLock {
   /// The grants, debts and store calls of a transaction.
-  static func transaction(_ id: TransactionIdentifier, _ store: StoreIdentifier) -> DatabaseLock {
-    DatabaseLock(kind: "transaction", name: "\(store) \(id)")
+  static func transaction(_ key: TransactionKey) -> DatabaseLock {
+    DatabaseLock(kind: "transaction", name: "\(key.store) \(key.environment.rawValue) \(key.id)")
   }
 
   /// A product and its versions.

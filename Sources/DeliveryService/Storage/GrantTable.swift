@@ -29,28 +29,22 @@ enum GrantTable {
   }
 
   static func find(
-    store: StoreIdentifier, transaction: TransactionIdentifier, product: ProductIdentifier,
-    version: ContentVersion,
-    device: DeviceIdentifier, in connection: borrowing Connection
+    _ product: ProductIdentifier, _ version: ContentVersion, paidBy transaction: TransactionKey,
+    on device: DeviceIdentifier, in connection: borrowing Connection
   ) throws -> GrantRecord? {
     try connection.first(
       """
       SELECT * FROM grants
-      WHERE store = ? AND transaction_id = ? AND product = ? AND version = ? AND device = ?
-      """,
-      [
-        .identifier(store), .identifier(transaction), .identifier(product), .identifier(version),
-        .identifier(device),
-      ]
+      WHERE store = ? AND environment = ? AND transaction_id = ? AND product = ? AND version = ? AND device = ?
+      """, transaction.values + [.identifier(product), .identifier(version), .identifier(device)]
     ).map(record)
   }
 
   static func all(
-    store: StoreIdentifier, transaction: TransactionIdentifier, in connection: borrowing Connection
+    paidBy transaction: TransactionKey, in connection: borrowing Connection
   ) throws -> [GrantRecord] {
     try connection.query(
-      "SELECT * FROM grants WHERE store = ? AND transaction_id = ?",
-      [.identifier(store), .identifier(transaction)]
+      "SELECT * FROM grants WHERE store = ? AND environment = ? AND transaction_id = ?", transaction.values
     ).map(record)
   }
 
@@ -69,14 +63,14 @@ enum GrantTable {
   static func insert(_ grant: GrantRecord, in connection: borrowing Connection) throws -> Int64 {
     try connection.execute(
       """
-      INSERT INTO grants (id, handle, store, transaction_id, product, version, device, public_key, renewal_digest,
+      INSERT INTO grants (id, handle, store, environment, transaction_id, product, version, device, public_key, renewal_digest,
         digest, length, manifest_digest, state, created)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """,
       [
-        .identifier(grant.id), .handle(grant.handle), .identifier(grant.store),
-        .identifier(grant.transaction),
-        .identifier(grant.product), .identifier(grant.version), .identifier(grant.device),
+        .identifier(grant.id), .handle(grant.handle), .identifier(grant.store), .choice(grant.environment),
+        .identifier(grant.transaction), .identifier(grant.product), .identifier(grant.version),
+        .identifier(grant.device),
         .optional(grant.publicKey, SQLValue.publicKey), .optional(grant.renewalDigest, SQLValue.digest),
         .digest(grant.digest), .byteCount(grant.length), .digest(grant.manifestDigest),
         .grantState(grant.machine.state), .timestamp(grant.created),
@@ -166,7 +160,7 @@ enum GrantTable {
   static func record(_ row: Row) throws -> GrantRecord {
     GrantRecord(
       number: try row.integer("number"), id: try row.identifier("id"), handle: try row.handle("handle"),
-      store: try row.identifier("store"),
+      store: try row.identifier("store"), environment: try row.choice("environment"),
       transaction: try row.identifier("transaction_id"), product: try row.identifier("product"),
       version: try row.identifier("version"), device: try row.identifier("device"),
       publicKey: try row.optionalPublicKey("public_key"),

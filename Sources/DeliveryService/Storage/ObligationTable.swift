@@ -7,8 +7,7 @@ import PullboxAPI
 enum ObligationTable {
   /// A transaction and one of the devices that it owes something.
   struct Debt: Hashable, Sendable {
-    var store: StoreIdentifier
-    var transaction: TransactionIdentifier
+    var transaction: TransactionKey
     var device: DeviceIdentifier
   }
 
@@ -18,7 +17,8 @@ enum ObligationTable {
     for product in products {
       try connection.execute(
         """
-        INSERT INTO obligations (store, transaction_id, device, product) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
+        INSERT INTO obligations (store, environment, transaction_id, device, product) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT DO NOTHING
         """,
         debt.values + [.identifier(product)])
     }
@@ -29,7 +29,9 @@ enum ObligationTable {
     owedBy debt: Debt, in connection: borrowing Connection
   ) throws -> Set<ProductIdentifier> {
     let rows = try connection.query(
-      "SELECT product FROM obligations WHERE store = ? AND transaction_id = ? AND device = ?", debt.values)
+      """
+      SELECT product FROM obligations WHERE store = ? AND environment = ? AND transaction_id = ? AND device = ?
+      """, debt.values)
     return Set(try rows.map { try $0.identifier("product") })
   }
 
@@ -40,13 +42,13 @@ enum ObligationTable {
     let products: [ProductIdentifier] = try connection.query(
       """
       SELECT product FROM obligations AS owed
-      WHERE store = ? AND transaction_id = ? AND device = ?
+      WHERE store = ? AND environment = ? AND transaction_id = ? AND device = ?
         AND coalesce((
           -- 2: completed; 1: live; 0: revoked. The best of all versions counts.
           SELECT max(CASE WHEN state IN ('completed', 'finished') THEN 2 ELSE revoked_by IS NULL END)
           FROM grants
-          WHERE grants.store = owed.store AND grants.transaction_id = owed.transaction_id
-            AND grants.device = owed.device AND grants.product = owed.product), 1) = 1
+          WHERE grants.store = owed.store AND grants.environment = owed.environment
+            AND grants.transaction_id = owed.transaction_id AND grants.device = owed.device AND grants.product = owed.product), 1) = 1
       ORDER BY product
       """, debt.values
     ).map { try $0.identifier("product") }
@@ -63,13 +65,14 @@ enum ObligationTable {
   ) throws -> [Debt] {
     try connection.query(
       """
-      SELECT DISTINCT store, transaction_id, device
-      FROM (SELECT store, transaction_id, device FROM grants WHERE state = 'completed' ORDER BY number DESC LIMIT ?)
-        AS newest
+      SELECT DISTINCT store, environment, transaction_id, device
+      FROM (
+        SELECT store, environment, transaction_id, device FROM grants WHERE state = 'completed'
+        ORDER BY number DESC LIMIT ?) AS newest
       WHERE EXISTS (
         SELECT 1 FROM obligations AS owed
-        WHERE owed.store = newest.store AND owed.transaction_id = newest.transaction_id
-          AND owed.device = newest.device AND owed.product = ?)
+        WHERE owed.store = newest.store AND owed.environment = newest.environment
+          AND owed.transaction_id = newest.transaction_id AND owed.device = newest.device AND owed.product = ?)
       LIMIT ?
       """, [.integer(maximumLookedAt), .identifier(product), .integer(limit)]
     ).map(debt)
@@ -77,18 +80,20 @@ enum ObligationTable {
 
   fileprivate static func debt(_ row: Row) throws -> Debt {
     Debt(
-      store: try row.identifier("store"), transaction: try row.identifier("transaction_id"),
+      transaction: TransactionKey(
+        store: try row.identifier("store"), environment: try row.choice("environment"),
+        id: try row.identifier("transaction_id")),
       device: try row.identifier("device"))
   }
 }
 
 extension ObligationTable.Debt {
   init(_ grant: GrantRecord) {
-    self.init(store: grant.store, transaction: grant.transaction, device: grant.device)
+    self.init(transaction: grant.transactionKey, device: grant.device)
   }
 
   fileprivate var values: [SQLValue] {
-    [.identifier(store), .identifier(transaction), .identifier(device)]
+    transaction.values + [.identifier(device)]
   }
 }
 
@@ -115,17 +120,17 @@ extension ObligationTable {
   ) throws -> Settlement {
     let remaining = try remaining(of: debt, in: connection)
     guard remaining.isEmpty, try hasCompleted(debt, in: connection) else { return .open(remaining) }
-    if try hasFinished(debt.transaction, at: debt.store, in: connection) {
-      try finishGrants(of: debt.transaction, store: debt.store, at: now, in: connection)
+    if try hasFinished(debt.transaction, in: connection) {
+      try finishGrants(of: debt.transaction, at: now, in: connection)
       return .finished
     }
     let standing = try OutboxTable.add(
-      .finish, store: debt.store, subject: debt.transaction, lease: lease, at: now, in: connection)
+      .finish, of: debt.transaction, lease: lease, at: now, in: connection)
     switch standing {
     case .waiting(let taken): return .waiting(taken: taken)
     case .parked, .dropped: return .waiting(taken: nil)
     case .done:
-      try finishGrants(of: debt.transaction, store: debt.store, at: now, in: connection)
+      try finishGrants(of: debt.transaction, at: now, in: connection)
       return .finished
     }
   }
@@ -141,10 +146,9 @@ extension ObligationTable {
 
   /// The store has finished the transaction: so are all its completed grants.
   static func finishGrants(
-    of transaction: TransactionIdentifier, store: StoreIdentifier, at now: Timestamp,
-    in connection: borrowing Connection
+    of transaction: TransactionKey, at now: Timestamp, in connection: borrowing Connection
   ) throws {
-    for var grant in try GrantTable.all(store: store, transaction: transaction, in: connection) {
+    for var grant in try GrantTable.all(paidBy: transaction, in: connection) {
       let before = grant.machine.state
       _ = grant.machine.handle(.transactionFinished)
       try GrantTable.update(grant, from: before, at: now, detail: "the store finished it", in: connection)
@@ -153,20 +157,21 @@ extension ObligationTable {
 
   /// Whether the store has finished the transaction: a finished grant says so, also when the call is forgotten.
   private static func hasFinished(
-    _ transaction: TransactionIdentifier, at store: StoreIdentifier, in connection: borrowing Connection
+    _ transaction: TransactionKey, in connection: borrowing Connection
   ) throws -> Bool {
     try connection.first(
       """
       SELECT 1 FROM grants
-      WHERE store = ? AND transaction_id = ? AND state IN ('finished', 'revoked/finished') LIMIT 1
-      """, [.identifier(store), .identifier(transaction)]) != nil
+      WHERE store = ? AND environment = ? AND transaction_id = ? AND state IN ('finished', 'revoked/finished') LIMIT 1
+      """, transaction.values) != nil
   }
 
   private static func hasCompleted(_ debt: Debt, in connection: borrowing Connection) throws -> Bool {
     try connection.first(
       """
       SELECT 1 FROM grants
-      WHERE store = ? AND transaction_id = ? AND device = ? AND state IN ('completed', 'finished') LIMIT 1
+      WHERE store = ? AND environment = ? AND transaction_id = ? AND device = ?
+        AND state IN ('completed', 'finished') LIMIT 1
       """, debt.values) != nil
   }
 }
@@ -185,9 +190,9 @@ extension ObligationTable {
   ) throws -> (debts: [Debt], next: SweepPosition?) {
     let rows = try connection.query(
       """
-      SELECT number, store, transaction_id, device, EXISTS (
+      SELECT number, store, environment, transaction_id, device, EXISTS (
         SELECT 1 FROM outbox
-        WHERE outbox.store = grants.store AND kind = 'finish' AND subject = transaction_id
+        WHERE outbox.store = grants.store AND outbox.environment = grants.environment AND kind = 'finish' AND subject = transaction_id
           AND (done IS NULL OR dropped IS NOT NULL)
         ) AS is_waiting
       FROM grants WHERE state = 'completed' AND number > ? ORDER BY number LIMIT ?

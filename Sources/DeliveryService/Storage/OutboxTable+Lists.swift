@@ -130,7 +130,8 @@ extension OutboxTable {
       transaction: try row.text("subject"), state: state, attempts: try row.integer("attempts"),
       refusals: try row.integer("refusals"),
       nextAttempt: state == .waiting ? try nextAttempt(row, created) : nil,
-      lastError: try row.optionalText("last_error"), created: created, parked: parked, done: done)
+      lastError: try row.optionalText("last_error"), created: created, parked: parked, done: done,
+      environment: try row.text("environment"))
   }
 
   private static func nextAttempt(_ row: Row, _ created: Timestamp) throws -> Timestamp {

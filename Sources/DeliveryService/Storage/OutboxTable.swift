@@ -23,26 +23,26 @@ enum OutboxTable {
   /// Adds the call unless it is there already. The column refuses a payload of more than 64 KiB. A lease that names its store
   /// claims it, where no other node has.
   static func add(
-    _ kind: OutboxEntry.Kind, store: StoreIdentifier, subject: TransactionIdentifier, payload: String? = nil,
-    lease: OutboxLease? = nil, at now: Timestamp, in connection: borrowing Connection
+    _ kind: OutboxEntry.Kind, of subject: TransactionKey, payload: String? = nil, lease: OutboxLease? = nil,
+    at now: Timestamp, in connection: borrowing Connection
   ) throws -> Standing {
-    let lease = lease.flatMap { $0.stores.contains(store) ? $0 : nil }
+    let lease = lease.flatMap { $0.stores.contains(subject.store) ? $0 : nil }
     let inserted = try connection.execute(
       """
-      INSERT INTO outbox (store, kind, subject, payload, next_attempt, created, leased_by, leased_until)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (store, kind, subject) DO NOTHING
+      INSERT INTO outbox (store, environment, subject, kind, payload, next_attempt, created, leased_by, leased_until)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (store, kind, subject, environment) DO NOTHING
       """,
-      [
-        .identifier(store), .choice(kind), .identifier(subject), .optional(payload),
-        .timestamp(OutboxEntry.atOnce), .timestamp(now), .optional(lease?.holder),
+      subject.values + [
+        .choice(kind), .optional(payload), .timestamp(OutboxEntry.atOnce), .timestamp(now),
+        .optional(lease?.holder),
         .optional(lease?.until, SQLValue.timestamp),
       ])
     if inserted > 0, lease == nil { return .waiting(taken: nil) }
     // Cheaper than RETURNING, for which SQLite makes a table of 100 KiB each time.
     guard
       let row = try connection.first(
-        "SELECT * FROM outbox WHERE store = ? AND kind = ? AND subject = ?",
-        [.identifier(store), .choice(kind), .identifier(subject)])
+        "SELECT * FROM outbox WHERE store = ? AND environment = ? AND subject = ? AND kind = ?",
+        subject.values + [.choice(kind)])
     else { preconditionFailure("the row is there, in this transaction") }
     if inserted > 0 { return .waiting(taken: try entry(row)) }
     if try row.optionalTimestamp("dropped") != nil { return .dropped }
@@ -207,8 +207,11 @@ enum OutboxTable {
 
   private static func entry(_ row: Row) throws -> OutboxEntry {
     OutboxEntry(
-      id: try row.integer("id"), store: try row.identifier("store"), kind: try row.choice("kind"),
-      subject: try row.identifier("subject"), payload: try row.optionalText("payload"),
+      id: try row.integer("id"), kind: try row.choice("kind"),
+      subject: TransactionKey(
+        store: try row.identifier("store"), environment: try row.choice("environment"),
+        id: try row.identifier("subject")),
+      payload: try row.optionalText("payload"),
       attempts: Int(try row.integer("attempts")), refusals: Int(try row.integer("refusals")),
       nextAttempt: try row.timestamp("next_attempt"))
   }

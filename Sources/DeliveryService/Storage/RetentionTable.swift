@@ -49,10 +49,13 @@ enum RetentionTable {
       try connection.execute(
         """
         DELETE FROM outbox WHERE id = ? AND done IS NOT NULL AND kind = 'finish'
-          AND EXISTS (SELECT 1 FROM grants WHERE grants.transaction_id = subject AND grants.store = outbox.store)
+          AND EXISTS (SELECT 1 FROM grants 
+            WHERE grants.transaction_id = subject AND grants.store = outbox.store
+              AND grants.environment = outbox.environment)
           AND NOT EXISTS (
             SELECT 1 FROM grants
-            WHERE grants.transaction_id = subject AND grants.store = outbox.store AND NOT \(isFinished))
+            WHERE grants.transaction_id = subject AND grants.store = outbox.store
+              AND grants.environment = outbox.environment AND NOT \(isFinished))
         """, [.integer(try row.integer("id"))])
     }
     guard rows.count == batch, let last = rows.last else { return nil }

@@ -12,7 +12,13 @@ extension SQLValue {
   static func digest(_ value: SHA256Digest) -> SQLValue { .blob(value.array) }
   static func publicKey(_ value: VerificationKey) -> SQLValue { .blob(value.bytes) }
   static func handle(_ value: DeliveryHandle) -> SQLValue { .blob(value.bytes) }
+  static func customer(_ value: CustomerIdentifier) -> SQLValue { .blob(value.bytes) }
   static func grantState(_ value: GrantMachine.State) -> SQLValue { .text(value.stored) }
+}
+
+extension TransactionKey {
+  /// In the order in which statements ask for them: store, environment, transaction.
+  var values: [SQLValue] { [.identifier(store), .choice(environment), .identifier(id)] }
 }
 
 /// Reads what ``SQLValue`` wrote. Throws ``ColumnTypeMismatch`` for what this program never writes there, or
@@ -50,6 +56,14 @@ extension Row {
 
   func handle(_ column: String) throws -> DeliveryHandle {
     try made(column, as: "a delivery handle", from: blob(column)) { DeliveryHandle($0) }
+  }
+
+  func customer(_ column: String) throws -> CustomerIdentifier {
+    try made(column, as: "a customer", from: blob(column)) { CustomerIdentifier($0) }
+  }
+
+  func optionalCustomer(_ column: String) throws -> CustomerIdentifier? {
+    try optional(column, as: "a customer", from: optionalBlob) { CustomerIdentifier($0) }
   }
 
   func grantState(_ column: String) throws -> GrantMachine.State {

@@ -11,8 +11,8 @@ protocol PaymentStoreClient: Sendable {
   /// malformed, not authentic, wrong application or environment, or undetermined.
   func verify(_ proof: Proof, digest: SHA256Digest) async throws(StoreRefusal) -> VerifiedProof
 
-  /// Tells the store that the transaction is finished. Idempotent.
-  func finish(_ transaction: TransactionIdentifier) async -> StoreAnswer
+  /// Tells the store that the transaction of that environment is finished. Idempotent.
+  func finish(_ transaction: TransactionIdentifier, in environment: StoreEnvironment) async -> StoreAnswer
 }
 
 /// The outcome of a call that the outbox made.

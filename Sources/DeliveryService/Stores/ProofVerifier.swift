@@ -79,9 +79,7 @@ final class ProofVerifier: Sendable {
 
   /// Something later is known of these transactions than what was said before.
   func forget(_ transactions: [VerifiedTransaction]) {
-    for (store, transactions) in Dictionary(grouping: transactions, by: \.store) {
-      cache.withLock { $0.forget(Set(transactions.map(\.id)), of: store) }
-    }
+    cache.withLock { $0.forget(Set(transactions.map(\.key))) }
   }
 
   private func verify(

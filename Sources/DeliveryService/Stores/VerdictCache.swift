@@ -73,11 +73,11 @@ struct VerdictCache: Sendable {
   }
 
   /// Forgets every verdict that vouches for one of these transactions: something later is known of them.
-  mutating func forget(_ transactions: Set<TransactionIdentifier>, of store: StoreIdentifier) {
+  mutating func forget(_ transactions: Set<TransactionKey>) {
     revision += 1
     entries.removeAll { entry in
       guard case .verified(let proof) = entry.verdict else { return false }
-      return proof.transactions.contains { $0.store == store && transactions.contains($0.id) }
+      return proof.transactions.contains { transactions.contains($0.key) }
     }
   }
 

@@ -24,8 +24,8 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
   let name: StoreIdentifier
   private let clients: [StoreEnvironment: APIClient]
   private let sharedSecret: Redacted<String>?
-  /// For calls of the outbox, which can wait for longer than a reader; nil where there are none.
-  private let calls: APIClient?
+  /// For calls of the outbox, which can wait for longer than a reader; empty where there are none.
+  private let calls: [StoreEnvironment: APIClient]
   private let policy: VerifyReceiptPolicy
   private let timer: any MonotonicClock
   private let reader: ReceiptReader
@@ -43,9 +43,14 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
       return client
     }
     sharedSecret = access.sharedSecret
-    var calls = credential == nil ? nil : clients.first?.value
-    calls?.timeout = OutboxMachine.callTimeout
-    self.calls = calls
+    calls =
+      credential == nil
+      ? [:]
+      : clients.mapValues { client in
+        var client = client
+        client.timeout = OutboxMachine.callTimeout
+        return client
+      }
     self.policy = policy
     self.timer = timer
     self.reader = reader
@@ -81,10 +86,11 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
     }
   }
 
-  func finish(_ transaction: TransactionIdentifier) async -> StoreAnswer {
-    guard let calls else { return StoreAnswer(answer: .accepted) }
+  func finish(_ transaction: TransactionIdentifier, in environment: StoreEnvironment) async -> StoreAnswer {
+    // A store that the configuration names otherwise now has this one address all the same.
+    guard let client = calls[environment] ?? calls.first?.value else { return StoreAnswer(answer: .accepted) }
     do {
-      _ = try await calls.exchange("POST", "/store/v1/transactions/\(transaction)/finish")
+      _ = try await client.exchange("POST", "/store/v1/transactions/\(transaction)/finish")
       return StoreAnswer(answer: .accepted)
     } catch {
       return StoreAnswer(answer: Self.answer(error), detail: "\(error)")

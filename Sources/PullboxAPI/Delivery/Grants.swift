@@ -203,12 +203,16 @@ public struct GrantStatus: Codable, Sendable {
   public var bytesDelivered: ByteCount
   /// Oldest first.
   public var history: [Event]
+  /// Which world of the store the purchase was made in: `Production`, which costs money, or `Sandbox`. Absent from servers
+  /// that did not tell them apart.
+  public var environment: String?
 
   /// Creates the document from its members.
   public init(
     grant: GrantIdentifier, state: GrantState, store: String, transaction: TransactionIdentifier,
     product: ProductIdentifier, version: ContentVersion, device: DeviceIdentifier, digest: SHA256Digest,
-    length: ByteCount, bytesDelivered: ByteCount, history: [Event]
+    length: ByteCount, bytesDelivered: ByteCount, history: [Event],
+    environment: String? = nil
   ) {
     self.grant = grant
     self.state = state
@@ -221,6 +225,7 @@ public struct GrantStatus: Codable, Sendable {
     self.length = length
     self.bytesDelivered = bytesDelivered
     self.history = history
+    self.environment = environment
   }
 }
 

@@ -58,12 +58,16 @@ public struct OperatorGrant: Codable, Sendable {
   public var bytesDelivered: ByteCount
   /// Oldest first.
   public var history: [GrantStatus.Event]
+  /// Which world of the store the purchase was made in: `Production`, which costs money, or `Sandbox`. Absent from servers
+  /// that did not tell them apart.
+  public var environment: String?
 
   /// Creates the document from its members.
   public init(
     grant: GrantShortName, state: GrantState, store: String, transaction: TransactionIdentifier,
     product: ProductIdentifier, version: ContentVersion, device: DeviceIdentifier, digest: SHA256Digest,
-    length: ByteCount, bytesDelivered: ByteCount, history: [GrantStatus.Event]
+    length: ByteCount, bytesDelivered: ByteCount, history: [GrantStatus.Event],
+    environment: String? = nil
   ) {
     self.grant = grant
     self.state = state
@@ -76,5 +80,6 @@ public struct OperatorGrant: Codable, Sendable {
     self.length = length
     self.bytesDelivered = bytesDelivered
     self.history = history
+    self.environment = environment
   }
 }

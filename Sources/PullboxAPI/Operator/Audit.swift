@@ -12,14 +12,20 @@ public struct AuditEntry: Codable, Sendable {
   public var subject: String
   /// What else there is to say of it; absent for most actions.
   public var detail: String?
+  /// The environment of the purchase that it is about, `Production` or `Sandbox`; absent for what is about none.
+  public var environment: String?
 
   /// Creates the document from its members.
-  public init(at: Timestamp, actor: String, action: String, subject: String, detail: String? = nil) {
+  public init(
+    at: Timestamp, actor: String, action: String, subject: String, detail: String? = nil,
+    environment: String? = nil
+  ) {
     self.at = at
     self.actor = actor
     self.action = action
     self.subject = subject
     self.detail = detail
+    self.environment = environment
   }
 }
 

@@ -38,12 +38,14 @@ public struct OutboxCall: Codable, Sendable {
   public var parked: Timestamp?
   /// When the store accepted it, or an operator dropped it.
   public var done: Timestamp?
+  /// The environment of the purchase, `Production` or `Sandbox`; absent from servers that did not tell them apart.
+  public var environment: String?
 
   /// Creates the document from its members.
   public init(
     id: Int64, store: String, kind: String, transaction: String, state: State, attempts: Int64,
     refusals: Int64, nextAttempt: Timestamp? = nil, lastError: String? = nil, created: Timestamp,
-    parked: Timestamp? = nil, done: Timestamp? = nil
+    parked: Timestamp? = nil, done: Timestamp? = nil, environment: String? = nil
   ) {
     self.id = id
     self.store = store
@@ -57,5 +59,6 @@ public struct OutboxCall: Codable, Sendable {
     self.created = created
     self.parked = parked
     self.done = done
+    self.environment = environment
   }
 }

@@ -77,6 +77,7 @@ extension InAppPurchase {
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: end, graceExpiresDate: graceExpiresDate,
       revokedDate: isUpgraded == true ? nil : cancellationDate,
-      quantity: Int(clamping: quantity), asOf: max(asOf, cancellationDate ?? asOf))
+      quantity: Int(clamping: quantity), account: appAccountToken.flatMap { ApplicationAccount($0) },
+      asOf: max(asOf, cancellationDate ?? asOf))
   }
 }

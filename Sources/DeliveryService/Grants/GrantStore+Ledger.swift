@@ -1,0 +1,144 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+
+extension GrantStore {
+  /// What stores said of transactions, held against the ledger.
+  struct LedgerUpdate: Sendable {
+    /// A transaction as it stands by all that was ever said of it; the customer is nil where it is not in the ledger.
+    struct Entry: Sendable {
+      var transaction: VerifiedTransaction
+      var customer: CustomerIdentifier?
+    }
+
+    /// In the order of what was said.
+    var entries: [Entry] = []
+    /// Grants that stand differently now.
+    var changed: [Standing] = []
+    /// Whether the date of a refund changed.
+    var isRevocationNews = false
+
+    var customers: Set<CustomerIdentifier> { Set(entries.compactMap(\.customer)) }
+  }
+
+  /// What is taken into the ledger.
+  struct LedgerRule: Sendable {
+    /// Transactions that hold, and that were never heard of; without it they are left to the write that makes the first
+    /// grant.
+    var takesNew = true
+    /// Refunds, with their effect on grants.
+    var takesRevocations = true
+    /// How much later a statement that tells nothing else must be to be written down. Where one is not, an older one that
+    /// arrives after it is taken for news until the store is asked again.
+    var freshness = Duration.zero
+
+    /// What is written down of the answer to a question: clients come again with the same proof every few minutes.
+    static func answer(takesNew: Bool = true, takesRevocations: Bool = true) -> LedgerRule {
+      LedgerRule(takesNew: takesNew, takesRevocations: takesRevocations, freshness: .seconds(3600))
+    }
+
+    /// The database has what the statement says, or it is left to another write.
+    func leaves(_ revision: LedgerRevision, _ known: LedgerTable.Known) -> Bool {
+      if !revision.isNews { return true }
+      if revision.isRevocationNews { return !takesRevocations }
+      return !takesNew && known.word == nil
+    }
+  }
+
+  /// What stores said, with what the ledger has of it.
+  private struct LedgerSurvey: Sendable {
+    var revisions: [LedgerRevision]
+    var known: [LedgerTable.Known]
+    var groups: [CustomerGroup]
+
+    init(of said: [VerifiedTransaction], by rule: LedgerRule, in connection: borrowing Connection) throws {
+      known = []
+      for transaction in said { known.append(try LedgerTable.known(of: transaction, in: connection)) }
+      revisions = zip(said, known).map {
+        LedgerRevision(of: $0, word: $1.word, recorded: $1.transaction, freshness: rule.freshness)
+      }
+      groups = CustomerGroup.all(of: said, known: known.map(\.customers))
+    }
+
+    var transactions: [VerifiedTransaction] { revisions.map(\.transaction) }
+
+    /// Nothing is to be written: what was said, and whose it is, is known.
+    func isKnown(_ rule: LedgerRule) -> Bool {
+      zip(revisions, known).allSatisfy { rule.leaves($0, $1) }
+        && (!rule.takesNew || groups.allSatisfy { $0.customers.count <= 1 })
+    }
+  }
+
+  /// Takes what stores said of these transactions into the ledger: what is later than what it has, or more, and whose they
+  /// are. Nothing is written where it tells no more than is known, but for a later date as the rule says.
+  static func record(
+    _ said: [VerifiedTransaction], by rule: LedgerRule, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> LedgerUpdate {
+    let survey = try LedgerSurvey(of: said, by: rule, in: connection)
+    var update = LedgerUpdate(
+      entries: zip(survey.transactions, survey.known).map { .init(transaction: $0, customer: $1.customer) })
+    if survey.isKnown(rule) { return update }
+    for group in survey.groups {
+      let isLeft = group.members.allSatisfy { rule.leaves(survey.revisions[$0], survey.known[$0]) }
+      if isLeft && group.customers.count <= 1 { continue }
+      let customer = try CustomerTable.resolve(group, in: connection) ?? .random()
+      for member in group.members {
+        let (revision, known) = (survey.revisions[member], survey.known[member])
+        if known.customer != nil || !rule.leaves(revision, known) {
+          update.entries[member].customer = customer
+        }
+        guard !rule.leaves(revision, known) else { continue }
+        try LedgerTable.write(revision.transaction, of: customer, in: connection)
+        guard revision.isRevocationNews else { continue }
+        update.isRevocationNews = true
+        let word = TransactionStanding.StoreWord(
+          asOf: revision.transaction.asOf, revoked: revision.transaction.revokedDate)
+        update.changed += try setWord(word, on: revision.transaction.key, at: now, in: connection)
+      }
+    }
+    return update
+  }
+
+  /// Takes what stores said of these transactions into the ledger, with the device that showed them, and brings all grants
+  /// in line with it: a cancelled transaction revokes its grants, on every device; one that holds again gives back what the
+  /// store revoked, and leaves an operator's revocations alone. Answers the transactions as they stand then: a refund that
+  /// is known shows also on a receipt from before it. `effect` gets the grants that changed, where the date of a refund
+  /// changed, in the order of the commits.
+  func record(
+    _ said: [VerifiedTransaction], by rule: LedgerRule, shownBy device: DeviceIdentifier? = nil,
+    then effect: @escaping @Sendable ([Standing]) -> Void
+  ) async throws -> [VerifiedTransaction] {
+    let now = clock.now()
+    let (survey, isDeviceNews) = try await database.read { connection in
+      let survey = try LedgerSurvey(of: said, by: rule, in: connection)
+      let customers = Set(survey.known.compactMap(\.customer))
+      let isDeviceNews = try device.map { device in
+        try customers.contains { try CustomerTable.isNews(device, of: $0, at: now, in: connection) }
+      }
+      return (survey, isDeviceNews ?? false)
+    }
+    guard isDeviceNews || !survey.isKnown(rule) else { return survey.transactions }
+    do {
+      let update = try await database.write(locking: said.map { .transaction($0.key) }) { connection in
+        let update = try Self.record(said, by: rule, at: now, in: connection)
+        if let device { try Self.note(device, of: update.customers, at: now, in: connection) }
+        return update
+      } then: { update in
+        if update.isRevocationNews { effect(update.changed) }
+      }
+      return update.entries.map(\.transaction)
+    } catch let failure as DatabaseError {
+      // What holds anyway need not be written on a disk that cannot be: the next check brings it again.
+      guard !survey.revisions.contains(where: \.isRevocationNews) else { throw failure }
+      return survey.transactions
+    }
+  }
+
+  static func note(
+    _ device: DeviceIdentifier, of customers: Set<CustomerIdentifier>, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws {
+    for customer in customers { try CustomerTable.note(device, of: customer, at: now, in: connection) }
+  }
+}

@@ -1,0 +1,45 @@
+import Commerce
+import CoreTypes
+
+/// What a statement of a store makes of what the ledger has about a transaction. Pure: statements arrive in any order, and
+/// the later one counts.
+struct LedgerRevision: Sendable {
+  /// By all that was ever said.
+  let transaction: VerifiedTransaction
+  /// Whether there is anything to write down.
+  let isNews: Bool
+  /// Whether it tells another date of a refund than was known, or none any more.
+  let isRevocationNews: Bool
+
+  /// `word` is what the store last said of it, `recorded` is nil where no more is known than that. A statement that says the
+  /// same is news where it is later by more than `freshness`.
+  init(
+    of said: VerifiedTransaction, word known: TransactionStanding.StoreWord?, recorded: VerifiedTransaction?,
+    freshness: Duration
+  ) {
+    let statement = TransactionStanding.StoreWord(asOf: said.asOf, revoked: said.revokedDate)
+    let word = known.map { max($0, statement) } ?? statement
+    isRevocationNews = word.revoked != known?.revoked
+    guard let recorded else {
+      transaction = said.revised(revokedDate: word.revoked, asOf: word.asOf)
+      isNews = true
+      return
+    }
+    let (later, earlier) = said.asOf > recorded.asOf ? (said, recorded) : (recorded, said)
+    transaction = later.completed(by: earlier).revised(revokedDate: word.revoked, asOf: word.asOf)
+    isNews =
+      transaction.asOf - recorded.asOf > freshness
+      || transaction.revised(revokedDate: transaction.revokedDate, asOf: recorded.asOf) != recorded
+  }
+}
+
+extension VerifiedTransaction {
+  /// With what only the other statement tells of what never changes.
+  fileprivate func completed(by other: VerifiedTransaction) -> VerifiedTransaction {
+    VerifiedTransaction(
+      vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
+      purchaseDate: purchaseDate, expiresDate: expiresDate, graceExpiresDate: graceExpiresDate,
+      revokedDate: revokedDate, quantity: quantity, price: price ?? other.price,
+      account: account ?? other.account, asOf: asOf)
+  }
+}

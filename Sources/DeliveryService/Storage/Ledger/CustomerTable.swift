@@ -1,0 +1,111 @@
+import Commerce
+import CoreTypes
+import Database
+
+/// Customers: names that transactions have in the ledger, with the devices that showed them. A customer who turns out to be
+/// another goes on under one of the two names, and the other one is an alias.
+enum CustomerTable {
+  /// A device that is seen again within this time is not written down again.
+  static let deviceFreshness: Duration = .seconds(86_400)
+
+  /// The name that the customer has now.
+  static func current(
+    _ customer: CustomerIdentifier, in connection: borrowing Connection
+  ) throws -> CustomerIdentifier {
+    try connection.first("SELECT customer FROM customer_aliases WHERE alias = ?", [.customer(customer)])?
+      .customer("customer") ?? customer
+  }
+
+  /// The one customer that the group is; nil where none of them is known, or they are another account's. Customers of one
+  /// account, or of none, become one.
+  static func resolve(
+    _ group: CustomerGroup, in connection: borrowing Connection
+  ) throws -> CustomerIdentifier? {
+    guard group.customers.count > 1 || group.account != nil else { return group.customers.first }
+    var account = group.account
+    var kept: CustomerIdentifier?
+    for customer in group.customers {
+      let accounts = try accounts(of: customer, in: connection)
+      guard accounts.allSatisfy({ account == nil || $0 == account }), accounts.count <= 1 else { continue }
+      account = account ?? accounts.first
+      if let kept {
+        try merge(customer, into: kept, in: connection)
+      } else {
+        kept = customer
+      }
+    }
+    return kept ?? (group.account == nil ? group.customers.first : nil)
+  }
+
+  /// The device has shown a proof of the customer's.
+  static func note(
+    _ device: DeviceIdentifier, of customer: CustomerIdentifier, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      """
+      INSERT INTO customer_devices (customer, device, first_seen, last_seen) VALUES (?, ?, ?, ?)
+      ON CONFLICT (customer, device) DO UPDATE SET last_seen = excluded.last_seen
+        WHERE customer_devices.last_seen <= ?
+      """,
+      [
+        .customer(customer), .identifier(device), .timestamp(now), .timestamp(now),
+        .timestamp(now - deviceFreshness),
+      ])
+  }
+
+  /// Whether ``note(_:of:at:in:)`` would write something.
+  static func isNews(
+    _ device: DeviceIdentifier, of customer: CustomerIdentifier, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> Bool {
+    let row = try connection.first(
+      "SELECT last_seen FROM customer_devices WHERE customer = ? AND device = ?",
+      [.customer(customer), .identifier(device)])
+    return try row.map { try $0.timestamp("last_seen") <= now - deviceFreshness } ?? true
+  }
+
+  /// The customer's devices, the one that was seen last first, `limit` at most.
+  static func devices(
+    of customer: CustomerIdentifier, limit: Int, in connection: borrowing Connection
+  ) throws -> [(device: DeviceIdentifier, firstSeen: Timestamp, lastSeen: Timestamp)] {
+    try connection.query(
+      "SELECT * FROM customer_devices WHERE customer = ? ORDER BY last_seen DESC, device LIMIT ?",
+      [.customer(try current(customer, in: connection)), .integer(limit)]
+    ).map {
+      (try $0.identifier("device"), try $0.timestamp("first_seen"), try $0.timestamp("last_seen"))
+    }
+  }
+
+  /// Two at most: more than one is too many already.
+  private static func accounts(
+    of customer: CustomerIdentifier, in connection: borrowing Connection
+  ) throws -> [ApplicationAccount] {
+    try connection.query(
+      """
+      SELECT DISTINCT account FROM transactions \(SQLDialect.index("transactions_by_customer"))
+      WHERE customer = ? AND account IS NOT NULL LIMIT 2
+      """, [.customer(customer)]
+    ).map { try $0.identifier("account") }
+  }
+
+  private static func merge(
+    _ customer: CustomerIdentifier, into kept: CustomerIdentifier, in connection: borrowing Connection
+  ) throws {
+    let both: [SQLValue] = [.customer(kept), .customer(customer)]
+    try connection.execute("UPDATE transactions SET customer = ? WHERE customer = ?", both)
+    try connection.execute(
+      """
+      INSERT INTO customer_devices (customer, device, first_seen, last_seen)
+      SELECT ?, device, first_seen, last_seen FROM customer_devices WHERE customer = ?
+      ON CONFLICT (customer, device) DO UPDATE SET
+        first_seen = CASE WHEN customer_devices.first_seen < excluded.first_seen
+          THEN customer_devices.first_seen ELSE excluded.first_seen END,
+        last_seen = CASE WHEN customer_devices.last_seen > excluded.last_seen
+          THEN customer_devices.last_seen ELSE excluded.last_seen END
+      """, both)
+    try connection.execute("DELETE FROM customer_devices WHERE customer = ?", [.customer(customer)])
+    try connection.execute("UPDATE customer_aliases SET customer = ? WHERE customer = ?", both)
+    try connection.execute("INSERT INTO customer_aliases (customer, alias) VALUES (?, ?)", both)
+  }
+}

@@ -1,0 +1,127 @@
+import Commerce
+import CoreTypes
+import Database
+
+/// The verified transactions, each with what its store last said of it and the customer whose it is. What
+/// ``TransactionTable`` reads is a part of the same rows; a row that has no more than that part is from before there was a
+/// ledger, or of a statement that named the transaction alone.
+enum LedgerTable {
+  /// Transactions of one customer that are read, at most: the latest.
+  static let maximumCount = 2000
+
+  /// What is known of a transaction before a statement about it is taken in.
+  struct Known: Sendable {
+    /// Nil for one that was never heard of.
+    var word: TransactionStanding.StoreWord?
+    /// Nil where no more is known than the word.
+    var transaction: VerifiedTransaction?
+    var customer: CustomerIdentifier?
+    /// Customers of other transactions of the same purchase, and of the same application account.
+    var relatives: [CustomerIdentifier] = []
+
+    /// Its own first.
+    var customers: [CustomerIdentifier] { [customer].compactMap { $0 } + relatives }
+  }
+
+  static func known(
+    of transaction: VerifiedTransaction, in connection: borrowing Connection
+  ) throws -> Known {
+    let (key, original) = (transaction.key, transaction.originalKey)
+    let rows = try connection.query(
+      """
+      SELECT 1 AS is_itself, transactions.* FROM transactions
+      WHERE store = ? AND environment = ? AND transaction_id = ?
+      UNION ALL
+      SELECT 0, first.* FROM transactions AS first WHERE store = ? AND environment = ? AND transaction_id = ?
+      UNION ALL
+      SELECT 0, later.* FROM (
+        SELECT * FROM transactions \(SQLDialect.index("transactions_by_original"))
+        WHERE store = ? AND environment = ? AND original_id = ? AND original_id <> transaction_id LIMIT 1) AS later
+      UNION ALL
+      SELECT 0, others.* FROM (
+        SELECT * FROM transactions \(SQLDialect.index("transactions_by_account"))
+        WHERE store = ? AND environment = ? AND account = ? LIMIT 1) AS others
+      """,
+      key.values
+        + (key == original ? key.values.dropLast() + [.null] : original.values)
+        + original.values
+        + key.values.dropLast() + [.optional(transaction.account, SQLValue.identifier)])
+    var known = Known()
+    for row in rows {
+      let customer = try row.optionalCustomer("customer")
+      if try row.boolean("is_itself") {
+        known.word = TransactionStanding.StoreWord(
+          asOf: try row.timestamp("as_of"), revoked: try row.optionalTimestamp("revoked"))
+        known.transaction = try self.transaction(row)
+        known.customer = customer
+      } else if let customer, customer != known.customer {
+        known.relatives.append(customer)
+      }
+    }
+    return known
+  }
+
+  static func write(
+    _ transaction: VerifiedTransaction, of customer: CustomerIdentifier, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      """
+      INSERT INTO transactions (store, environment, transaction_id, as_of, revoked, original_id, product, purchased,
+        expires, grace_ends, quantity, price, currency, account, customer)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (store, environment, transaction_id) DO UPDATE SET as_of = excluded.as_of,
+        revoked = excluded.revoked, original_id = excluded.original_id, product = excluded.product,
+        purchased = excluded.purchased, expires = excluded.expires, grace_ends = excluded.grace_ends,
+        quantity = excluded.quantity, price = excluded.price, currency = excluded.currency,
+        account = excluded.account, customer = excluded.customer
+      """,
+      transaction.key.values + [
+        .timestamp(transaction.asOf), .optional(transaction.revokedDate), .identifier(transaction.originalID),
+        .identifier(transaction.product), .timestamp(transaction.purchaseDate),
+        .optional(transaction.expiresDate), .optional(transaction.graceExpiresDate),
+        .integer(transaction.quantity), .optional(transaction.price?.amount),
+        .optional(transaction.price?.currency), .optional(transaction.account, SQLValue.identifier),
+        .customer(customer),
+      ])
+  }
+
+  /// What is known of a transaction, and whose it is; nil where no more is known than its store's word.
+  static func find(
+    _ key: TransactionKey, in connection: borrowing Connection
+  ) throws -> (transaction: VerifiedTransaction, customer: CustomerIdentifier)? {
+    let row = try connection.first(
+      "SELECT * FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?", key.values)
+    guard let row, let transaction = try transaction(row), let customer = try row.optionalCustomer("customer")
+    else { return nil }
+    return (transaction, customer)
+  }
+
+  /// The customer's transactions, the latest purchase first, ``maximumCount`` at most. `customer` may be a name from before it
+  /// was found to be another's.
+  static func transactions(
+    of customer: CustomerIdentifier, in connection: borrowing Connection
+  ) throws -> [VerifiedTransaction] {
+    let customer = try CustomerTable.current(customer, in: connection)
+    return try connection.query(
+      """
+      SELECT * FROM transactions \(SQLDialect.index("transactions_by_customer")) WHERE customer = ?
+      ORDER BY purchased DESC LIMIT ?
+      """, [.customer(customer), .integer(maximumCount)]
+    ).compactMap(transaction)
+  }
+
+  private static func transaction(_ row: Row) throws -> VerifiedTransaction? {
+    guard try row.optionalText("product") != nil else { return nil }
+    let price = try row.optionalText("price")
+    return VerifiedTransaction(
+      vouchedForBy: try row.identifier("store"), in: try row.choice("environment"),
+      id: try row.identifier("transaction_id"), originalID: try row.identifier("original_id"),
+      product: try row.identifier("product"), purchaseDate: try row.timestamp("purchased"),
+      expiresDate: try row.optionalTimestamp("expires"),
+      graceExpiresDate: try row.optionalTimestamp("grace_ends"),
+      revokedDate: try row.optionalTimestamp("revoked"), quantity: Int(try row.integer("quantity")),
+      price: try price.flatMap { Price(amount: $0, currency: try row.text("currency")) },
+      account: try row.optionalText("account").flatMap { ApplicationAccount($0) },
+      asOf: try row.timestamp("as_of"))
+  }
+}
