@@ -1,0 +1,114 @@
+internal import COpenSSL
+
+/// A private key of ECDSA over P-256, for the algorithm ES256 of JSON Web Tokens (RFC 7518 §3.4).
+@safe
+public final class ES256Key: Sendable {
+  /// Lives as long as the key object; libcrypto's keys may be read from several threads at once.
+  private nonisolated(unsafe) let key: OpaquePointer
+
+  /// A fresh key.
+  public init() {
+    let context = unsafe EVP_PKEY_CTX_new_id(EVP_PKEY_EC, nil)
+    defer { unsafe EVP_PKEY_CTX_free(context) }
+    var made: OpaquePointer?
+    let done =
+      unsafe EVP_PKEY_keygen_init(context) == 1 && EVP_PKEY_CTX_set_group_name(context, Self.curve) == 1
+      && EVP_PKEY_keygen(context, &made) == 1
+    guard done, let made = unsafe made else { preconditionFailure("libcrypto refused to make a P-256 key") }
+    unsafe key = made
+  }
+
+  /// Nil unless `pem` is one private key over P-256 in PKCS #8, as files named `.p8` hold it.
+  public init?(pem: String) {
+    guard let document = PEMDocument(only: Self.label, in: pem) else { return nil }
+    let read = unsafe document.bytes.withUnsafeBufferPointer { bytes in
+      var cursor = bytes.baseAddress
+      return unsafe d2i_AutoPrivateKey(nil, &cursor, bytes.count)
+    }
+    guard Libcrypto.accepts(unsafe read != nil), let read = unsafe read else { return nil }
+    var name = [CChar](repeating: 0, count: 32)
+    var length = 0
+    let isOfCurve =
+      unsafe EVP_PKEY_get_id(read) == EVP_PKEY_EC
+      && EVP_PKEY_get_group_name(read, &name, name.count, &length) == 1
+      && String(decoding: name.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self) == Self.curve
+    guard Libcrypto.accepts(isOfCurve) else {
+      unsafe EVP_PKEY_free(read)
+      return nil
+    }
+    unsafe key = read
+  }
+
+  deinit {
+    unsafe EVP_PKEY_free(key)
+  }
+
+  /// PKCS #8, `-----BEGIN PRIVATE KEY-----`. Secret.
+  public var pem: String {
+    let information = unsafe EVP_PKEY2PKCS8(key)
+    defer { unsafe PKCS8_PRIV_KEY_INFO_free(information) }
+    let length = unsafe i2d_PKCS8_PRIV_KEY_INFO(information, nil)
+    Libcrypto.require(length > 0, "write a P-256 key")
+    var bytes = [UInt8](repeating: 0, count: Int(length))
+    unsafe bytes.withUnsafeMutableBufferPointer { buffer in
+      var cursor = buffer.baseAddress
+      Libcrypto.require(
+        unsafe i2d_PKCS8_PRIV_KEY_INFO(information, &cursor) == length, "write a P-256 key")
+    }
+    return PEMDocument(label: Self.label, bytes: bytes).text
+  }
+
+  /// 64 bytes: r and s, each of 32 (RFC 7518 §3.4).
+  public func sign(_ message: [UInt8]) -> [UInt8] {
+    let context = unsafe EVP_MD_CTX_new()
+    defer { unsafe EVP_MD_CTX_free(context) }
+    var encoded = [UInt8](repeating: 0, count: Self.longestEncoding)
+    var length = encoded.count
+    Libcrypto.require(
+      unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key) == 1
+        && EVP_DigestSign(context, &encoded, &length, message, message.count) == 1, "sign with ECDSA")
+    let parsed = unsafe encoded.withUnsafeBufferPointer { bytes in
+      var cursor = bytes.baseAddress
+      return unsafe d2i_ECDSA_SIG(nil, &cursor, length)
+    }
+    defer { unsafe ECDSA_SIG_free(parsed) }
+    var signature = [UInt8](repeating: 0, count: 64)
+    let done = unsafe signature.withUnsafeMutableBufferPointer { buffer in
+      guard let parsed = unsafe parsed, let start = buffer.baseAddress else { return false }
+      return unsafe BN_bn2binpad(ECDSA_SIG_get0_r(parsed), start, 32) == 32
+        && BN_bn2binpad(ECDSA_SIG_get0_s(parsed), start + 32, 32) == 32
+    }
+    Libcrypto.require(done, "take an ECDSA signature apart")
+    return signature
+  }
+
+  /// Whether `signature`, 64 bytes, was made of `message` with this key. Never throws: what cannot be checked is not valid.
+  public func isValid(signature: [UInt8], for message: [UInt8]) -> Bool {
+    guard signature.count == 64, let parsed = unsafe ECDSA_SIG_new() else { return false }
+    defer { unsafe ECDSA_SIG_free(parsed) }
+    let r = unsafe BN_bin2bn(Array(signature[..<32]), 32, nil)
+    let s = unsafe BN_bin2bn(Array(signature[32...]), 32, nil)
+    guard unsafe ECDSA_SIG_set0(parsed, r, s) == 1 else {
+      unsafe BN_free(r)
+      unsafe BN_free(s)
+      return Libcrypto.accepts(false)
+    }
+    var encoded = [UInt8](repeating: 0, count: Self.longestEncoding)
+    let length = unsafe encoded.withUnsafeMutableBufferPointer { buffer in
+      var cursor = buffer.baseAddress
+      return unsafe i2d_ECDSA_SIG(parsed, &cursor)
+    }
+    guard length > 0 else { return Libcrypto.accepts(false) }
+    let context = unsafe EVP_MD_CTX_new()
+    defer { unsafe EVP_MD_CTX_free(context) }
+    let valid =
+      unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key) == 1
+      && EVP_DigestVerify(context, encoded, Int(length), message, message.count) == 1
+    return Libcrypto.accepts(valid)
+  }
+
+  private static let label = "PRIVATE KEY"
+  private static let curve = "prime256v1"
+  /// Two integers of 33 bytes, their heads and that of the sequence.
+  private static let longestEncoding = 72
+}
