@@ -141,7 +141,9 @@ enum RevocationMessages {
     let certificate = try X509Certificate(der: signer.issuer.der)
     unsafe OCSP_copy_nonce(basic, message)
     guard
-      unsafe OCSP_basic_sign(basic, certificate.handle, signer.key.handle, signer.key.digest, nil, 0) == 1,
+      // By the hash of its key: a name is what Apple's library for Python does not find the signer by.
+      unsafe OCSP_basic_sign(
+        basic, certificate.handle, signer.key.handle, signer.key.digest, nil, UInt(OCSP_RESPID_KEY)) == 1,
       let response = unsafe OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic)
     else { throw failure("the answer cannot be signed") }
     defer { unsafe OCSP_RESPONSE_free(response) }
