@@ -203,7 +203,8 @@ let tests: [Target] = [
   .testTarget(
     name: "BlackBoxTests",
     dependencies: [
-      "PullboxAPI", "HTTPClient", "Commerce", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
+      "PullboxAPI", "HTTPClient", "HTTPServer", "Commerce", "SystemCalls", "Crypto", "CoreTypes",
+      "PullboxTesting",
       "pullbox", "pullbox-server", "pullbox-agent", "pullbox-sandbox", "ReaderExample",
     ]),
 ]

@@ -152,7 +152,7 @@ struct RenewalWorkerTests {
     print(
       "10,000 renewals in \(taken), \(waits.count) answers meanwhile, the 99th of a hundred in \(slowest)")
     // A build without optimization, on a machine that others use: the bounds of a release are narrower.
-    #expect(taken < .seconds(60))
+    #expect(taken < .seconds(150))
     #expect(slowest < .seconds(1))
   }
 

@@ -16,6 +16,58 @@ CREATE TABLE calendar (
   renewals INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE consumption_reports (
+  transaction_id INTEGER NOT NULL REFERENCES transactions(id),
+  version INTEGER NOT NULL,
+  document TEXT NOT NULL,
+  received INTEGER NOT NULL,
+  PRIMARY KEY (transaction_id, version)
+) STRICT;
+
+CREATE TABLE extensions (
+  original_id INTEGER NOT NULL REFERENCES subscriptions(original_id),
+  request TEXT NOT NULL,
+  days INTEGER NOT NULL,
+  reason INTEGER NOT NULL,
+  extended INTEGER NOT NULL,
+  effective INTEGER NOT NULL,
+  PRIMARY KEY (original_id, request)
+) STRICT;
+
+CREATE TABLE mass_extensions (
+  product TEXT NOT NULL,
+  request TEXT NOT NULL,
+  days INTEGER NOT NULL,
+  reason INTEGER NOT NULL,
+  storefronts TEXT NOT NULL,
+  begun INTEGER NOT NULL,
+  cursor INTEGER NOT NULL DEFAULT 0,
+  succeeded INTEGER NOT NULL DEFAULT 0,
+  failed INTEGER NOT NULL DEFAULT 0,
+  completed INTEGER,
+  PRIMARY KEY (product, request)
+) STRICT;
+
+CREATE TABLE notifications (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  uuid TEXT NOT NULL UNIQUE,
+  type TEXT NOT NULL,
+  subtype TEXT,
+  account INTEGER REFERENCES accounts(id),
+  original_id INTEGER,
+  document TEXT NOT NULL,
+  due INTEGER NOT NULL,
+  awaits_subscription INTEGER NOT NULL DEFAULT 0,
+  signed INTEGER,
+  next_attempt INTEGER,
+  attempts TEXT NOT NULL DEFAULT '[]',
+  delivered INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX notifications_by_date ON notifications (signed);
+CREATE INDEX notifications_by_subscription ON notifications (original_id) WHERE signed IS NULL;
+CREATE INDEX notifications_to_send ON notifications (next_attempt, id) WHERE next_attempt IS NOT NULL;
+CREATE INDEX notifications_undated ON notifications (due, id) WHERE signed IS NULL;
+
 CREATE TABLE subscriptions (
   original_id INTEGER PRIMARY KEY REFERENCES transactions(id),
   account INTEGER NOT NULL REFERENCES accounts(id),
@@ -54,11 +106,17 @@ CREATE TABLE transactions (
   revocation_percentage INTEGER,
   revocation_reason INTEGER,
   waits_for TEXT,
-  waits_until INTEGER
+  waits_until INTEGER,
+  revision INTEGER
 ) STRICT;
 CREATE INDEX transactions_by_account ON transactions (account, id);
+CREATE INDEX transactions_by_first ON transactions (original_id, purchased) WHERE state = 'purchased';
+CREATE INDEX transactions_by_history ON transactions (account, revision) WHERE state = 'purchased';
 CREATE UNIQUE INDEX transactions_by_key ON transactions (account, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX transactions_by_original ON transactions (account, original_id, id);
 CREATE INDEX transactions_by_product ON transactions (account, product, id);
+CREATE INDEX transactions_by_revision ON transactions (revision) WHERE revision IS NOT NULL;
 CREATE INDEX transactions_in_queue ON transactions (account, id) WHERE finished IS NULL AND state <> 'failed';
 CREATE INDEX transactions_purchasing ON transactions (id) WHERE state = 'purchasing';
+CREATE TRIGGER transaction_revisions AFTER UPDATE OF state, expires, upgraded, revoked, application_username ON transactions WHEN NEW.state = 'purchased' AND (OLD.state <> 'purchased' OR OLD.expires IS NOT NEW.expires OR OLD.upgraded IS NOT NEW.upgraded OR OLD.revoked IS NOT NEW.revoked OR OLD.application_username IS NOT NEW.application_username)
+BEGIN UPDATE transactions SET revision = 1 + coalesce( (SELECT max(revision) FROM transactions WHERE revision IS NOT NULL), 0) WHERE id = NEW.id; END;

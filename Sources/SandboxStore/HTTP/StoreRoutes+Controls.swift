@@ -14,6 +14,8 @@ extension StoreRoutes {
     addAccountControls(to: &controls)
     addTransactionControls(to: &controls)
     addSubscriptionControls(to: &controls)
+    addRefundRequests(to: &controls)
+    certificates?.addControls(to: &controls)
     controls.wrap { [controlKey] _, _ in
       guard let controlKey else { return nil }
       return { request, _, respond in

@@ -17,6 +17,12 @@ struct StoreRoutes: Sendable {
   let controlKey: SecretDigest?
   let log: Log
   private let metrics: ServiceMetrics
+  /// The App Store Server API, where the store signs data.
+  var serverAPI: ServerAPIRoutes?
+  /// The certificates of signed data, where there are any.
+  var certificates: CertificateRoutes?
+  /// Called after each request that may have changed something.
+  var didChange: @Sendable () -> Void = {}
 
   init(
     store: PaymentStore, serverCredential: SecretDigest, controlKey: SecretDigest? = nil, log: Log,
@@ -35,6 +41,15 @@ struct StoreRoutes: Sendable {
     addSubscriptions(to: &routes)
     addControls(to: &routes)
     addVerification(to: &routes)
+    serverAPI?.add(to: &routes)
+    certificates?.addResponder(to: &routes)
+    routes.wrap { [didChange] method, _ in
+      guard method != .get else { return nil }
+      return { request, _, respond in
+        defer { didChange() }
+        return try await respond(request)
+      }
+    }
     routes.on(.post, "/store/v1/transactions/{id}/finish", use: finish)
     routes.on(.get, "/metrics") { [metrics] _, _ in .metrics(await metrics.page()) }
     routes.onHealth { [store] in

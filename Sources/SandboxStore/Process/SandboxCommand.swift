@@ -41,6 +41,25 @@ public enum SandboxCommand {
       .value(
         "bundle", "ID", environment: "PULLBOX_BUNDLE", fallback: "com.example.pullbox",
         help: "Bundle identifier of the application whose purchases are sold"),
+      .value(
+        "app-apple-id", "N", environment: "PULLBOX_SANDBOX_APP_APPLE_ID", key: "appAppleID",
+        help: "The application's number in signed data, which a production store must have"
+      ).example("1234567890"),
+      .value(
+        "api-issuer", "UUID", environment: "PULLBOX_SANDBOX_API_ISSUER",
+        fallback: "6f1d1c8e-7a0b-4c53-9d55-0f4f3f3a2b10", key: "apiIssuer",
+        help:
+          "Who makes tokens for /inApps, signed with the key in DIR/AuthKey_KEYID.p8, which is made at the first start"
+      ),
+      .value(
+        "notification-url", "URL", environment: "PULLBOX_SANDBOX_NOTIFICATION_URL", key: "notificationURL",
+        help: "Where notifications are posted; by default they are kept for the history alone"
+      ).example("https://comics.example/v1/notifications/apple"),
+      .value(
+        "ocsp-url", "URL", environment: "PULLBOX_SANDBOX_OCSP_URL", key: "ocspURL",
+        help:
+          "Where signed data says that its certificates can be asked about; by default /ocsp at the first address of --listen"
+      ).example("http://store.example:8090/ocsp"),
       .configurationFile, .checkConfiguration, .printConfiguration, .printSample, .readyFile,
       .logLevel.appliedAtReload(),
     ])

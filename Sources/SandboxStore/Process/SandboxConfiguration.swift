@@ -22,6 +22,14 @@ struct SandboxConfiguration: DaemonConfiguration {
   var environment: String
   /// Bundle identifier of the application whose purchases are sold here.
   var bundle: String
+  /// The application's number in signed data; nil where it has none.
+  var appAppleID: Int64? = nil
+  /// Who makes tokens for the App Store Server API.
+  var apiIssuer = "6f1d1c8e-7a0b-4c53-9d55-0f4f3f3a2b10"
+  /// Where notifications are posted; nil where they are not.
+  var notificationURL: String? = nil
+  /// Where signed data says that its certificates can be asked about; nil for the store's own address.
+  var ocspURL: String? = nil
   var logLevel: String
 
   /// The addresses to listen on, at least one.
@@ -51,6 +59,16 @@ struct SandboxConfiguration: DaemonConfiguration {
     }
   }
 
+  /// Where the OCSP responder is, if the store listens at `bound`.
+  func responder(at bound: [ServerAddress]) -> String {
+    if let ocspURL { return ocspURL }
+    let first = bound.lazy.compactMap { address -> String? in
+      guard case .tcp = address else { return nil }
+      return "http://\(address)/ocsp"
+    }.first
+    return first ?? "http://localhost/ocsp"
+  }
+
   func inspect(_ findings: inout ConfigurationFindings) {
     var all: [(key: String, address: String)] = []
     findings.check("listen") {
@@ -59,6 +77,12 @@ struct SandboxConfiguration: DaemonConfiguration {
     findings.refuseRepetition(of: all)
     findings.check("environment") { _ = try storeEnvironment() }
     findings.check("catalog") { try ConfigurationURL.check(catalog, key: "catalog") }
+    if let notificationURL {
+      findings.check("notificationURL") {
+        try ConfigurationURL.check(notificationURL, key: "notificationURL")
+      }
+    }
+    if let ocspURL { findings.check("ocspURL") { try ConfigurationURL.check(ocspURL, key: "ocspURL") } }
     if let bits = (serverCredential?.revealed).map(SecretStrength.bits), bits < SecretStrength.minimum {
       findings.warn("serverCredential", "could be guessed: it has at most \(bits) bits")
     }

@@ -1,3 +1,4 @@
+import Commerce
 import CoreTypes
 import Database
 import HTTPClient
@@ -40,13 +41,16 @@ final class SandboxService: Service {
         log.warning("interrupted purchases have failed", ["count": LogValue(interrupted)])
       }
       try await opened.store.catchUp(waiting: .unlimited)
-      try await BlockingPool.shared.run { try opened.server.start() }
+      try await BlockingPool.shared.run { [configuration] in
+        try opened.server.start()
+        try opened.chain.adopt(responder: configuration.responder(at: opened.server.boundAddresses))
+      }
     } catch {
       await opened.close()
       throw error
     }
     open.withLock { $0 = opened }
-    renewing.withLock { $0 = Task { [log] in await opened.store.runRenewals(log: log) } }
+    renewing.withLock { $0 = Task { [log] in await opened.work(log: log) } }
     log.info("the store is open", ["addresses": "\(addresses.map(\.description).joined(separator: " "))"])
   }
 
@@ -71,6 +75,9 @@ final class SandboxService: Service {
 final class RunningStore: Sendable {
   let store: PaymentStore
   let server: HTTPServer
+  let chain: SigningChain
+  private let sender: NotificationSender
+  private let extender: RenewalExtender
   private let lock: LockFile
   private let database: Database
   private let client: HTTPClient
@@ -93,18 +100,49 @@ final class RunningStore: Sendable {
         authority: authority, bundleIdentifier: configuration.bundle,
         environment: try configuration.storeEnvironment(), clock: clock),
       sharedSecret: (configuration.sharedSecret?.revealed).map(SecretDigest.init(of:)), clock: clock)
+    chain = try SigningChain(
+      in: directory, responder: configuration.responder(at: addresses), clock: clock)
+    let payloads = PayloadIssuer(
+      signer: chain, bundleIdentifier: configuration.bundle, appIdentifier: configuration.appAppleID,
+      environment: try configuration.storeEnvironment(), clock: clock)
+    let sender = NotificationSender(
+      store: store, issuer: payloads, address: configuration.notificationURL, client: client, log: log)
+    let extender = RenewalExtender(store: store, log: log) { sender.wake() }
+    (self.sender, self.extender) = (sender, extender)
+    let apiKey = try directory.apiKey()
+    log.info("the key for /inApps", ["file": "\(apiKey.path)", "issuer": "\(configuration.apiIssuer)"])
     let running = WeakServerReference()
-    let routes = StoreRoutes(
+    var routes = StoreRoutes(
       store: store, serverCredential: SecretDigest(of: credential.revealed),
       controlKey: (configuration.controlKey?.revealed).map(SecretDigest.init(of:)), log: log,
       metrics: ServiceMetrics(
-        server: running, database: database, directories: ["state": configuration.state], sources: [store]))
+        server: running, database: database, directories: ["state": configuration.state],
+        sources: [store, sender]))
+    routes.serverAPI = ServerAPIRoutes(
+      store: store, issuer: payloads,
+      authority: ServerAPIAuthority(
+        keyIdentifier: apiKey.identifier, issuer: configuration.apiIssuer,
+        bundleIdentifier: configuration.bundle, key: apiKey.key, clock: clock),
+      limiter: ServerAPIRateLimiter(
+        payloads.environment == .production ? .production : .sandbox, clock: clock),
+      sendsNotifications: configuration.notificationURL != nil, wake: extender.wake, log: log)
+    routes.certificates = CertificateRoutes(chain: chain)
+    routes.didChange = sender.wake
     var serverConfiguration = HTTPServerConfiguration(addresses: addresses)
     serverConfiguration.loops = 1
     serverConfiguration.maximumBodyLength = .mebibytes(4)
     serverConfiguration.useProblemDocuments()
     server = HTTPServer(configuration: serverConfiguration, handler: routes.router())
     running.set(server)
+  }
+
+  /// What goes on in the background until the task is cancelled: renewals, extensions, notifications.
+  func work(log: Log) async {
+    await withTaskGroup { group in
+      group.addTask { [store] in await store.runRenewals(log: log) }
+      group.addTask { [sender] in await sender.run() }
+      group.addTask { [extender] in await extender.run() }
+    }
   }
 
   /// Answers what was asked before, then closes everything. The directory is free once this object is gone.

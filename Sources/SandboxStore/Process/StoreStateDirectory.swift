@@ -51,6 +51,23 @@ struct StoreStateDirectory: Sendable {
     return authority
   }
 
+  /// The key for tokens of the App Store Server API and its name, made at the first start. The file is named after the
+  /// key, as Apple names them: `AuthKey_KEYID.p8`.
+  func apiKey() throws -> (identifier: String, path: String, key: ES256Key) {
+    let (prefix, suffix) = ("AuthKey_", ".p8")
+    let found = try FileSystem.list(path).map(\.name)
+      .filter { $0.hasPrefix(prefix) && $0.hasSuffix(suffix) }.sorted().first
+    let alphabet = Array("ABCDEFGHJKLMNPQRSTUVWXYZ23456789")
+    let name =
+      found ?? prefix + String(RandomBytes.make(10).map { alphabet[Int($0) % alphabet.count] }) + suffix
+    let file = "\(path)/\(name)"
+    let pem = try SecretFile.readOrCreate(file) { Array(ES256Key().pem.utf8) }
+    guard let key = ES256Key(pem: String(decoding: pem.revealed, as: UTF8.self)) else {
+      throw StateDirectoryError(.damaged, path: file, message: "this is no private key over P-256")
+    }
+    return (String(name.dropFirst(prefix.count).dropLast(suffix.count)), file, key)
+  }
+
   /// The credential of a delivery server that has none of its own, made at the first start.
   func serverCredential() throws -> Redacted<String> {
     let text = try SecretFile.readOrCreate("\(path)/server-credential") {

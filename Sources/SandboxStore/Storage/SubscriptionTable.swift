@@ -16,7 +16,22 @@ struct StoredSubscription: Hashable, Sendable {
 
 /// The table of subscriptions, within one database transaction: each a document, with what it is found by beside it.
 enum SubscriptionTable {
+  /// Saves it, and writes down what notifications are to tell of the change.
   static func put(_ subscription: StoredSubscription, in connection: borrowing Connection) throws {
+    try put(subscription, from: find(in: connection, originalID: subscription.originalID), in: connection)
+  }
+
+  /// The same, where it is known what is there: nil for nothing.
+  static func put(
+    _ subscription: StoredSubscription, from earlier: StoredSubscription?, in connection: borrowing Connection
+  ) throws {
+    try save(subscription, in: connection)
+    try NotificationRecorder.subscriptionDidChange(from: earlier, to: subscription, in: connection)
+  }
+
+  private static func save(
+    _ subscription: StoredSubscription, in connection: borrowing Connection
+  ) throws {
     let document = String(decoding: try APIJSON.encode(subscription.life), as: UTF8.self)
     try connection.execute(
       """
@@ -100,10 +115,30 @@ enum SubscriptionTable {
       let period = SubscriptionLifecycle.Period(
         plan: SubscriptionPlan(product: product, period: .month, price: nil),
         start: try row.timestamp("purchased"), end: try row.timestamp("expires"))
-      try put(
+      try save(
         StoredSubscription(
           originalID: try row.integer("original_id"), account: try row.integer("account"), group: product,
           life: SubscriptionLifecycle(withoutRenewals: period)), in: connection)
     }
+  }
+}
+
+extension SubscriptionTable {
+  /// The group of each of an account's subscriptions, by its first transaction.
+  static func groups(of account: Int64, in connection: borrowing Connection) throws -> [Int64:
+    ProductIdentifier]
+  {
+    Dictionary(
+      try list(in: connection, account: account).map { ($0.originalID, $0.group) }, uniquingKeysWith: { $1 })
+  }
+
+  /// Those that are not over, by their first transactions, from the first after one.
+  static func running(
+    after originalID: Int64, limit: Int, in connection: borrowing Connection
+  ) throws -> [StoredSubscription] {
+    try connection.query(
+      "SELECT * FROM subscriptions WHERE due IS NOT NULL AND original_id > ? ORDER BY original_id LIMIT ?",
+      [.integer(originalID), .integer(limit)]
+    ).map(subscription)
   }
 }

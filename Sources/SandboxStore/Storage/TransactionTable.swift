@@ -50,7 +50,8 @@ enum TransactionTable {
       quantity: original.quantity, device: device, applicationUsername: original.applicationUsername,
       storefront: original.storefront, environment: original.environment, requested: requested,
       life: PurchaseLifecycle(.purchased(sale, finished: nil)))
-    try update(transaction, in: connection)
+    try save(transaction, in: connection)
+    try NotificationRecorder.transactionDidChange(from: nil, to: transaction, in: connection)
     return transaction
   }
 
@@ -74,8 +75,16 @@ enum TransactionTable {
       "UPDATE transactions SET idempotency_key = NULL WHERE id = ?", [.integer(transaction)])
   }
 
-  /// Saves the state of a transaction.
+  /// Saves the state of a transaction, and writes down what notifications are to tell of the change.
   static func update(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
+    let earlier = try find(in: connection, id: transaction.id)
+    try save(transaction, in: connection)
+    try NotificationRecorder.transactionDidChange(from: earlier, to: transaction, in: connection)
+  }
+
+  private static func save(
+    _ transaction: StoredTransaction, in connection: borrowing Connection
+  ) throws {
     let columns = LifeColumns(transaction.life)
     let sale = columns.sale
     try connection.execute(
@@ -243,7 +252,7 @@ enum TransactionTable {
     return Int(try row?.integer("count") ?? 0)
   }
 
-  private static func transaction(_ row: Row) throws -> StoredTransaction {
+  static func transaction(_ row: Row) throws -> StoredTransaction {
     guard let product = ProductIdentifier(try row.text("product")) else {
       throw StateDirectoryError(
         .damaged, path: "store.sqlite", message: "a transaction is of no product")

@@ -30,6 +30,7 @@ struct RenewalRun {
         unavailable.isEmpty
         ? nil : try AccountTable.find(in: connection, id: subscription.account)?.territory
       while let moment = subscription.life.due, moment <= now {
+        let earlier = subscription
         let isForSale =
           territory.map {
             !unavailable.contains(
@@ -38,8 +39,9 @@ struct RenewalRun {
         if case .renewed(let period) = subscription.life.advance(by: calendar, isForSale: isForSale) {
           try Self.insert(period, of: subscription, in: connection)
         }
+        // Each step by itself: notifications tell of each.
+        try SubscriptionTable.put(subscription, from: earlier, in: connection)
       }
-      try SubscriptionTable.put(subscription, in: connection)
     }
     return due.count
   }

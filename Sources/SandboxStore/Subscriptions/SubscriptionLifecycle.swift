@@ -35,7 +35,8 @@ extension Price? {
     thousandths < other.thousandths
   }
 
-  private var thousandths: Int64 {
+  /// Zero for a free one.
+  var thousandths: Int64 {
     guard let self else { return 0 }
     let parts = self.amount.split(separator: ".")
     let decimals = (parts.count > 1 ? "\(parts[1])000" : "000").prefix(3)
@@ -228,6 +229,9 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     expires = max(start, min(expires, now))
     end(.cancelled)
   }
+
+  /// Puts off the renewal of what runs.
+  mutating func extend(by duration: Duration) { expires = expires + duration }
 
   private mutating func renew(at date: Timestamp, by calendar: StoreCalendar) -> Step {
     // The new price is the plan's, and another plan has its own.

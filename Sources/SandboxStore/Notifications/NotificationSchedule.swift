@@ -1,0 +1,28 @@
+import Commerce
+import CoreTypes
+
+/// When a notification that was not taken is sent again: 1, 12, 24, 48 and 72 hours after the attempt before, in
+/// proportion to the store's month.
+enum NotificationSchedule {
+  private static let delays = [1, 12, 24, 48, 72].map { Duration.seconds($0 * 3600) }
+
+  /// Attempts in all.
+  static let attempts = delays.count + 1
+
+  /// When the next attempt is made after `made` of them, the last one at `now`. Nil after the last.
+  static func next(afterAttempts made: Int, at now: Timestamp, by calendar: StoreCalendar) -> Timestamp? {
+    guard (1...delays.count).contains(made) else { return nil }
+    return now + calendar.contracted(delays[made - 1])
+  }
+}
+
+extension StoreCalendar {
+  /// A real time in proportion to this month, of which a real one has thirty days; at least a tenth of a second.
+  func contracted(_ real: Duration) -> Duration {
+    let epoch = Timestamp(millisecondsSinceEpoch: 0)
+    guard month != "real", let end = end(of: .month, from: epoch) else { return real }
+    let milliseconds = real.milliseconds.multipliedFullWidth(by: (end - epoch).milliseconds)
+    let month: Int64 = 30 * 86_400_000
+    return .milliseconds(max(100, month.dividingFullWidth(milliseconds).quotient))
+  }
+}

@@ -1,0 +1,87 @@
+import CoreTypes
+
+/// What an App Store Server Notification, version 2, is about.
+enum NotificationType: String, Codable, Hashable, Sendable, CaseIterable {
+  case subscribed = "SUBSCRIBED"
+  case didRenew = "DID_RENEW"
+  case didChangeRenewalPreference = "DID_CHANGE_RENEWAL_PREF"
+  case didChangeRenewalStatus = "DID_CHANGE_RENEWAL_STATUS"
+  case didFailToRenew = "DID_FAIL_TO_RENEW"
+  case gracePeriodExpired = "GRACE_PERIOD_EXPIRED"
+  case expired = "EXPIRED"
+  case priceIncrease = "PRICE_INCREASE"
+  case offerRedeemed = "OFFER_REDEEMED"
+  case refund = "REFUND"
+  case refundDeclined = "REFUND_DECLINED"
+  case refundReversed = "REFUND_REVERSED"
+  case consumptionRequest = "CONSUMPTION_REQUEST"
+  case revoke = "REVOKE"
+  case renewalExtended = "RENEWAL_EXTENDED"
+  case renewalExtension = "RENEWAL_EXTENSION"
+  case oneTimeCharge = "ONE_TIME_CHARGE"
+  case test = "TEST"
+}
+
+/// What happened in particular.
+enum NotificationSubtype: String, Codable, Hashable, Sendable, CaseIterable {
+  case initialBuy = "INITIAL_BUY"
+  case resubscribe = "RESUBSCRIBE"
+  case billingRecovery = "BILLING_RECOVERY"
+  case upgrade = "UPGRADE"
+  case downgrade = "DOWNGRADE"
+  case autoRenewDisabled = "AUTO_RENEW_DISABLED"
+  case autoRenewEnabled = "AUTO_RENEW_ENABLED"
+  case gracePeriod = "GRACE_PERIOD"
+  case voluntary = "VOLUNTARY"
+  case billingRetry = "BILLING_RETRY"
+  case priceIncrease = "PRICE_INCREASE"
+  case productNotForSale = "PRODUCT_NOT_FOR_SALE"
+  case pending = "PENDING"
+  case accepted = "ACCEPTED"
+  case summary = "SUMMARY"
+  case failure = "FAILURE"
+}
+
+/// What a notification tells, as it was at its moment; it is signed when it is sent.
+struct NotificationContent: Codable, Hashable, Sendable {
+  var transaction: TransactionPayload?
+  var renewal: RenewalPayload?
+  var status: SubscriptionStatus?
+  /// Why a refund is asked for.
+  var consumptionReason: String?
+  var summary: NotificationPayload.Summary?
+}
+
+/// A notification as the store keeps it, with what became of each attempt to send it.
+struct StoredNotification: Hashable, Sendable {
+  let id: Int64
+  /// By which a receiver counts it once.
+  let uuid: String
+  let type: NotificationType
+  let subtype: NotificationSubtype?
+  let content: NotificationContent
+  /// The date that it bears: each later than that of the one before. Nil until it is dated.
+  let signed: Timestamp?
+  var attempts: [NotificationAttempt]
+}
+
+/// One attempt to send a notification.
+struct NotificationAttempt: Codable, Hashable, Sendable {
+  /// Milliseconds since the epoch.
+  var attemptDate: Int64
+  var sendAttemptResult: Result
+
+  /// What became of it, in the words of the notification history.
+  enum Result: String, Codable, Hashable, Sendable {
+    case success = "SUCCESS"
+    case timedOut = "TIMED_OUT"
+    case tlsIssue = "TLS_ISSUE"
+    case circularRedirect = "CIRCULAR_REDIRECT"
+    case noResponse = "NO_RESPONSE"
+    case socketIssue = "SOCKET_ISSUE"
+    case invalidResponse = "INVALID_RESPONSE"
+    case prematureClose = "PREMATURE_CLOSE"
+    case unsuccessfulStatus = "UNSUCCESSFUL_HTTP_RESPONSE_CODE"
+    case other = "OTHER"
+  }
+}

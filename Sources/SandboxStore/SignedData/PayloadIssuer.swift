@@ -1,0 +1,99 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+
+/// Makes a JSON Web Signature in compact form, with the chain of its certificates.
+protocol PayloadSigner: Sendable {
+  /// Throws where the key cannot be used.
+  func sign(_ payload: [UInt8]) throws -> String
+}
+
+/// Signs what the store says of transactions, renewals, accounts and events, with the date of the signature and the
+/// application that it is about.
+struct PayloadIssuer: Sendable {
+  let signer: any PayloadSigner
+  let bundleIdentifier: String
+  /// The application's number, which production names.
+  var appIdentifier: Int64?
+  let environment: StoreEnvironment
+  let clock: any WallClock
+
+  func sign(_ transaction: TransactionPayload) throws -> String {
+    var payload = transaction
+    payload.bundleId = bundleIdentifier
+    payload.signedDate = clock.now().millisecondsSinceEpoch
+    return try signer.sign(APIJSON.encode(payload))
+  }
+
+  func sign(_ renewal: RenewalPayload) throws -> String {
+    var payload = renewal
+    payload.signedDate = clock.now().millisecondsSinceEpoch
+    return try signer.sign(APIJSON.encode(payload))
+  }
+
+  func appTransaction(account: Int64) throws -> String {
+    try signer.sign(
+      APIJSON.encode(
+        AppTransactionPayload(
+          receiptType: environment.rawValue, appAppleId: appIdentifier, bundleId: bundleIdentifier,
+          receiptCreationDate: clock.now().millisecondsSinceEpoch,
+          appTransactionId: AppTransactionIdentifier(account: account).text)))
+  }
+
+  /// The notification as it is posted: its parts signed, and the whole.
+  func sign(_ notification: StoredNotification) throws -> String {
+    var payload = NotificationPayload(
+      notificationType: notification.type.rawValue, subtype: notification.subtype?.rawValue,
+      notificationUUID: notification.uuid,
+      signedDate: (notification.signed ?? clock.now()).millisecondsSinceEpoch)
+    let content = notification.content
+    if var summary = content.summary {
+      summary.bundleId = bundleIdentifier
+      summary.appAppleId = appIdentifier
+      summary.environment = environment.rawValue
+      payload.summary = summary
+    } else {
+      payload.data = NotificationPayload.Details(
+        appAppleId: appIdentifier, bundleId: bundleIdentifier, environment: environment.rawValue,
+        signedTransactionInfo: try content.transaction.map(sign),
+        signedRenewalInfo: try content.renewal.map(sign),
+        status: content.status?.rawValue, consumptionRequestReason: content.consumptionReason)
+    }
+    return try signer.sign(APIJSON.encode(payload))
+  }
+}
+
+/// What a signed notification says: the responseBodyV2DecodedPayload of Apple's documentation. It has either `data` or
+/// `summary`.
+struct NotificationPayload: Codable, Hashable, Sendable {
+  struct Details: Codable, Hashable, Sendable {
+    var appAppleId: Int64?
+    var bundleId: String
+    var bundleVersion = "1"
+    var environment: String
+    var signedTransactionInfo: String?
+    var signedRenewalInfo: String?
+    var status: Int?
+    var consumptionRequestReason: String?
+  }
+
+  struct Summary: Codable, Hashable, Sendable {
+    var environment: String?
+    var appAppleId: Int64?
+    var bundleId: String?
+    var productId: String
+    var requestIdentifier: String
+    /// Left out where the request named none.
+    var storefrontCountryCodes: [String]?
+    var succeededCount: Int64
+    var failedCount: Int64
+  }
+
+  var notificationType: String
+  var subtype: String?
+  var notificationUUID: String
+  var version = "2.0"
+  var signedDate: Int64
+  var data: Details?
+  var summary: Summary?
+}

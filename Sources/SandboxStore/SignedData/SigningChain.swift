@@ -1,0 +1,100 @@
+import CoreTypes
+import Receipts
+import Synchronization
+import SystemCalls
+
+/// The certificates and keys under which the store signs transactions, renewals and notifications, and what its OCSP
+/// responder says of them. They are kept in the state directory; what tests revoke stays revoked over a start.
+final class SigningChain: Sendable {
+  private struct State {
+    var authority: SignedDataAuthority
+    /// Empty, or the leaf.
+    var revoked: Set<CertificateSerialNumber> = []
+  }
+
+  private let directory: StoreStateDirectory
+  private let clock: any WallClock
+  private let state: Mutex<State>
+
+  /// Reads the certificates, or makes them; below the root anew where they name another responder. Blocks.
+  init(in directory: StoreStateDirectory, responder: String, clock: any WallClock) throws {
+    self.directory = directory
+    self.clock = clock
+    let authority = try directory.signedDataAuthority(now: clock.now(), responder: responder)
+    let revoked = try directory.revokedCertificates().map { try $0.serialNumber() }
+    state = Mutex(State(authority: authority, revoked: Set(revoked)))
+  }
+
+  /// Makes what is below the root anew where it names another responder. Blocks.
+  func adopt(responder: String) throws {
+    let authority = try directory.signedDataAuthority(now: clock.now(), responder: responder)
+    state.withLock { $0.authority = authority }
+  }
+
+  /// The leaf counts no more. Blocks.
+  func revokeLeaf() throws -> CertificateStatus {
+    let leaf = state.withLock { $0.authority.leaf }
+    try directory.write(revoked: [leaf])
+    let serial = try leaf.serialNumber()
+    state.withLock { _ = $0.revoked.insert(serial) }
+    return CertificateStatus(serialNumber: serial.description, isRevoked: true)
+  }
+
+  /// Makes intermediate and leaf anew under the same root. Blocks.
+  func renew() throws -> CertificateStatus {
+    let responder = try state.withLock { try $0.authority.responder() }
+    guard let responder else { throw SandboxStoreError("the certificates name no responder") }
+    let authority = try directory.renewSignedDataAuthority(now: clock.now(), responder: responder)
+    try directory.write(revoked: [])
+    let serial = try authority.leaf.serialNumber()
+    state.withLock { $0 = State(authority: authority) }
+    return CertificateStatus(serialNumber: serial.description, isRevoked: false)
+  }
+
+  /// What the responder answers to a request in DER.
+  func answer(to request: [UInt8]) -> [UInt8] {
+    let (authority, revoked) = state.withLock { ($0.authority, $0.revoked) }
+    return authority.ocspResponse(to: request, at: clock.now().wholeSeconds, revoked: revoked)
+  }
+
+  /// What `POST /sandbox/v1/certificates/…` answers.
+  struct CertificateStatus: Encodable, Sendable {
+    /// Of the leaf, in hexadecimal.
+    var serialNumber: String
+    var isRevoked: Bool
+  }
+}
+
+extension SigningChain: PayloadSigner {
+  func sign(_ payload: [UInt8]) throws -> String {
+    try state.withLock { $0.authority }.sign(payload)
+  }
+}
+
+extension StoreStateDirectory {
+  private var signedDataFile: String { "\(path)/pki/signed-data.pem" }
+  private var revokedFile: String { "\(path)/pki/revoked.pem" }
+
+  /// Makes what is below the root anew, whatever is there.
+  fileprivate func renewSignedDataAuthority(now: Timestamp, responder: String) throws -> SignedDataAuthority {
+    let authority = try signedDataAuthority(now: now, responder: responder)
+      .renewed(.init(responder: responder, now: now))
+    try DurableFile.write(Array(try authority.pem().utf8).span, to: signedDataFile, permissions: 0o600)
+    return authority
+  }
+
+  fileprivate func revokedCertificates() throws -> [Certificate] {
+    let bytes: [UInt8]
+    do {
+      bytes = try FileSystem.read(revokedFile, upTo: .kibibytes(64))
+    } catch {
+      guard error.isFileMissing else { throw error }
+      return []
+    }
+    return try Certificate.certificates(inPEM: String(decoding: bytes, as: UTF8.self))
+  }
+
+  fileprivate func write(revoked: [Certificate]) throws {
+    try DurableFile.write(Array(revoked.map(\.pem).joined().utf8).span, to: revokedFile)
+  }
+}
