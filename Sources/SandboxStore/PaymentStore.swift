@@ -30,6 +30,8 @@ struct PaymentStore: Sendable {
   /// Makes renewals at their moments, ``runRenewals(log:)``; woken by what may fall due before it looks again.
   let renewals: Worker
   let underWay = PurchasesUnderWay()
+  let faults = FaultSwitch()
+  let timer: any MonotonicClock
   /// What its transactions and receipts say they are of.
   var environment: StoreEnvironment { issuer.environment }
 
@@ -44,6 +46,7 @@ struct PaymentStore: Sendable {
     self.sharedSecret = sharedSecret
     self.clock = clock
     self.limits = limits
+    self.timer = timer
     renewals = Worker(clock: timer)
   }
 }
@@ -54,6 +57,9 @@ struct StoreLimits: Sendable {
   var transactionsPerAccount = 10_000
   /// Purchases in a receipt, the newest: renewals are made also for an account that may begin nothing more.
   var purchasesPerReceipt = 10_000
+  /// Products with offers.
+  var offers: Int64 = 10_000
+  var codes: Int64 = 100_000
   /// Transactions in one answer.
   var transactionsPerPage = 1000
 }

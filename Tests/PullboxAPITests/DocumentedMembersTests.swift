@@ -100,7 +100,7 @@ struct DocumentedMembersTests {
     let digests: Set<String> = ["digest", "manifestDigest", "keyId"]
     let date = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/
     for (name, value) in members {
-      if !isTable { #expect(name.wholeMatch(of: /[a-z][A-Za-z]*/) != nil, "\(name)") }
+      if !isTable { #expect(name.wholeMatch(of: /[a-z][A-Za-z0-9]*/) != nil, "\(name)") }
       if let text = value as? String {
         #expect(dates.contains(name) == (text.wholeMatch(of: date) != nil), "\(name)")
         if digests.contains(name) { #expect(text.wholeMatch(of: /[0-9a-f]{64}/) != nil, "\(name)") }

@@ -81,7 +81,7 @@ final class StoreHarness: Sendable {
       database: database, catalog: catalog,
       issuer: ReceiptIssuer(
         authority: try Self.authority.get(), bundleIdentifier: "com.example.pullbox",
-        environment: environment, clock: clock),
+        environment: environment),
       sharedSecret: sharedSecret.map(SecretDigest.init(of:)), clock: clock, timer: timer, limits: limits)
     router = StoreRoutes(
       store: store, serverCredential: SecretDigest(of: Self.credential),

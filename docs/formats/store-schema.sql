@@ -67,6 +67,47 @@ CREATE INDEX notifications_by_date ON notifications (signed);
 CREATE INDEX notifications_by_subscription ON notifications (original_id) WHERE signed IS NULL;
 CREATE INDEX notifications_to_send ON notifications (next_attempt, id) WHERE next_attempt IS NOT NULL;
 CREATE INDEX notifications_undated ON notifications (due, id) WHERE signed IS NULL;
+CREATE TABLE codes (
+  code TEXT PRIMARY KEY,
+  product TEXT NOT NULL,
+  offer TEXT,
+  uses INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE family_members (
+  member INTEGER PRIMARY KEY REFERENCES accounts(id),
+  organizer INTEGER NOT NULL REFERENCES accounts(id)
+) STRICT;
+CREATE INDEX family_members_by_organizer ON family_members (organizer, member);
+
+CREATE TABLE faults (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  document TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE license_seats (
+  license INTEGER NOT NULL REFERENCES licenses(id),
+  account INTEGER NOT NULL REFERENCES accounts(id),
+  transaction_id INTEGER NOT NULL REFERENCES transactions(id),
+  PRIMARY KEY (license, account)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE licenses (
+  id INTEGER PRIMARY KEY,
+  product TEXT NOT NULL,
+  seats INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE offers (
+  product TEXT PRIMARY KEY,
+  document TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE redemptions (
+  code TEXT NOT NULL REFERENCES codes(code),
+  account INTEGER NOT NULL REFERENCES accounts(id),
+  PRIMARY KEY (code, account)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE subscriptions (
   original_id INTEGER PRIMARY KEY REFERENCES transactions(id),
@@ -108,6 +149,13 @@ CREATE TABLE transactions (
   waits_for TEXT,
   waits_until INTEGER,
   revision INTEGER
+  opts_in INTEGER NOT NULL DEFAULT 0,
+  offer_kind INTEGER,
+  offer_payment TEXT,
+  offer_name TEXT,
+  shared_from INTEGER REFERENCES transactions(id),
+  license INTEGER,
+  license_ends INTEGER
 ) STRICT;
 CREATE INDEX transactions_by_account ON transactions (account, id);
 CREATE INDEX transactions_by_first ON transactions (original_id, purchased) WHERE state = 'purchased';
@@ -120,3 +168,4 @@ CREATE INDEX transactions_in_queue ON transactions (account, id) WHERE finished 
 CREATE INDEX transactions_purchasing ON transactions (id) WHERE state = 'purchasing';
 CREATE TRIGGER transaction_revisions AFTER UPDATE OF state, expires, upgraded, revoked, application_username ON transactions WHEN NEW.state = 'purchased' AND (OLD.state <> 'purchased' OR OLD.expires IS NOT NEW.expires OR OLD.upgraded IS NOT NEW.upgraded OR OLD.revoked IS NOT NEW.revoked OR OLD.application_username IS NOT NEW.application_username)
 BEGIN UPDATE transactions SET revision = 1 + coalesce( (SELECT max(revision) FROM transactions WHERE revision IS NOT NULL), 0) WHERE id = NEW.id; END;
+CREATE INDEX transactions_shared ON transactions (shared_from) WHERE shared_from IS NOT NULL;

@@ -86,12 +86,15 @@ public struct PurchaseRequest: Codable, Sendable {
   public var askToBuy: Bool?
   /// The device that buys; absent where it is not to be known.
   public var device: DeviceIdentifier?
+  /// Whether the customer gives contact data for the bonus of a subscription; absent for no.
+  public var optIn: Bool?
 
   /// Creates the request. What is nil is left out of it.
   public init(
     product: ProductIdentifier, quantity: Int? = nil, applicationUsername: String? = nil,
-    askToBuy: Bool? = nil, device: DeviceIdentifier? = nil
+    askToBuy: Bool? = nil, device: DeviceIdentifier? = nil, optIn: Bool? = nil
   ) {
+    self.optIn = optIn
     self.product = product
     self.quantity = quantity
     self.applicationUsername = applicationUsername

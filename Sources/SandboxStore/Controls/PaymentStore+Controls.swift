@@ -11,9 +11,7 @@ extension PaymentStore {
       throw Problem(.stateConflict, "an account's territory never changes")
     }
     let account = try await database.write(locking: [.everything]) { connection in
-      guard var account = try AccountTable.find(in: connection, name: name) else {
-        throw Problem(.notFound, "there is no account \(name)")
-      }
+      var account = try AccountTable.named(name, in: connection)
       account.canMakePayments = change.canMakePayments ?? account.canMakePayments
       account.asksToBuy = change.askToBuy ?? account.asksToBuy
       try AccountTable.update(account, in: connection)
@@ -76,12 +74,7 @@ extension PaymentStore {
       case .changed:
         try TransactionTable.update(transaction, in: connection)
         try Self.follow(event, of: sale, account: transaction.account, in: connection)
-        // What was restored of it rests on it.
-        for var copy in try TransactionTable.restored(
-          in: connection, account: transaction.account, originalID: sale.originalID, expires: sale.expires)
-        where copy.id != transaction.id && copy.life.handle(event) == .changed {
-          try TransactionTable.update(copy, in: connection)
-        }
+        try FamilySharing.follow(event, of: transaction, in: connection)
       case .unchanged: break
       case .refused: throw Problem(.transactionUnpaid, "transaction \(transaction.id) was not refunded")
       }

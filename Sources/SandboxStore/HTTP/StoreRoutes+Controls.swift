@@ -16,6 +16,7 @@ extension StoreRoutes {
     addSubscriptionControls(to: &controls)
     addRefundRequests(to: &controls)
     certificates?.addControls(to: &controls)
+    addSharingControls(to: &controls)
     controls.wrap { [controlKey] _, _ in
       guard let controlKey else { return nil }
       return { request, _, respond in
@@ -44,8 +45,37 @@ extension StoreRoutes {
       try await store.failNextPurchase(of: account, with: failure)
       return HTTPResponse(status: .noContent)
     }
+    routes.on(.put, "/sandbox/v1/faults") { [store] request, _ in
+      try await .json(store.setFaults(request.decode(StoreFaults.self, upTo: .kibibytes(16))))
+    }
     routes.on(.put, "/sandbox/v1/time") { [store] request, _ in
       try await .json(store.setTime(request.decode(StoreTime.self, upTo: .kibibytes(16))))
+    }
+  }
+
+  private func addSharingControls(to routes: inout APIRoutes) {
+    routes.on(.put, "/sandbox/v1/offers/{product}") { [store] request, parameters in
+      let offers = try await request.decode(ProductOffers.self, upTo: .kibibytes(64))
+      return try await .json(store.setOffers(offers, of: parameters["product"]))
+    }
+    routes.on(.post, "/sandbox/v1/codes") { [store] request, _ in
+      let wanted = try await request.decode(CodeRequest.self, upTo: .kibibytes(64))
+      return try await .json(store.makeCode(wanted), status: .created)
+    }
+    routes.on(.post, "/sandbox/v1/licences") { [store] request, _ in
+      let wanted = try await request.decode(LicenseRequest.self, upTo: .kibibytes(16))
+      return try await .json(store.makeLicense(wanted), status: .created)
+    }
+    routes.on(.post, "/sandbox/v1/licences/{licence}/assign") { [store] request, parameters in
+      let seat = try await request.decode(LicenseSeatRequest.self, upTo: .kibibytes(16))
+      return try await .json(store.assign(parameters["licence"], seat))
+    }
+    routes.on(.post, "/sandbox/v1/licences/{licence}/revoke") { [store] request, parameters in
+      let seat = try await request.decode(LicenseSeatRequest.self, upTo: .kibibytes(16))
+      return try await .json(store.revokeSeat(parameters["licence"], seat))
+    }
+    routes.on(.post, "/sandbox/v1/families") { [store] request, _ in
+      try await .json(store.setFamily(request.decode(StoreFamily.self, upTo: .kibibytes(16))))
     }
   }
 

@@ -39,7 +39,6 @@ struct StoreRoutes: Sendable {
     var routes = APIRoutes()
     addCustomerRoutes(to: &routes)
     addSubscriptions(to: &routes)
-    addControls(to: &routes)
     addVerification(to: &routes)
     serverAPI?.add(to: &routes)
     certificates?.addResponder(to: &routes)
@@ -51,6 +50,8 @@ struct StoreRoutes: Sendable {
       }
     }
     routes.on(.post, "/store/v1/transactions/{id}/finish", use: finish)
+    addFaults(to: &routes)
+    addControls(to: &routes)
     routes.on(.get, "/metrics") { [metrics] _, _ in .metrics(await metrics.page()) }
     routes.onHealth { [store] in
       do {
@@ -114,6 +115,12 @@ struct StoreRoutes: Sendable {
     routes.on(.get, "/store/v1/account") { [store] request, _ in
       try .json(store.publicAccount(try await store.customer(of: request)))
     }
+    routes.on(.post, "/store/v1/codes/{code}") { [store, log] request, parameters in
+      let account = try await store.customer(of: request)
+      let transaction = try await store.redeem(parameters["code"], by: account)
+      log.info("code redeemed", ["transaction": "\(transaction.id)", "account": "\(account.name)"])
+      return try .json(TransactionResponse(transaction: transaction), status: .created)
+    }
     routes.on(.post, "/store/v1/restore") { [store, log] request, _ in
       let account = try await store.customer(of: request)
       let wanted = try await request.decode(RestorePurchasesRequest.self, upTo: .kibibytes(16))
@@ -156,7 +163,7 @@ extension StoreRoutes {
       do {
         question = try APIJSON.decode(VerifyReceiptRequest.self, from: body)
       } catch is DecodingError {
-        return try .json(VerifyReceiptResponse(status: .malformed))
+        return try .json(VerifyReceiptResponse(status: store.stated(.malformed)))
       }
       return try await .json(store.verify(question))
     }

@@ -40,6 +40,7 @@ final class SandboxService: Service {
       if interrupted > 0 {
         log.warning("interrupted purchases have failed", ["count": LogValue(interrupted)])
       }
+      try await opened.store.restoreFaults()
       try await opened.store.catchUp(waiting: .unlimited)
       try await BlockingPool.shared.run { [configuration] in
         try opened.server.start()
@@ -98,7 +99,7 @@ final class RunningStore: Sendable {
       database: database, catalog: RemoteCatalog(baseURL: configuration.catalog, client: client),
       issuer: ReceiptIssuer(
         authority: authority, bundleIdentifier: configuration.bundle,
-        environment: try configuration.storeEnvironment(), clock: clock),
+        environment: try configuration.storeEnvironment()),
       sharedSecret: (configuration.sharedSecret?.revealed).map(SecretDigest.init(of:)), clock: clock)
     chain = try SigningChain(
       in: directory, responder: configuration.responder(at: addresses), clock: clock)

@@ -167,6 +167,11 @@ extension PaymentStore {
       throw SandboxStoreError("transaction \(transaction.id) does not take part in a purchase any more")
     }
     try TransactionTable.update(transaction, in: connection)
+    switch event {
+    case .sold: try FamilySharing.share(transaction, in: connection)
+    case .upgraded: try FamilySharing.follow(event, of: transaction, in: connection)
+    default: break
+    }
     return transaction
   }
 }

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import PullboxAPI
 
 /// The state machine of one transaction: purchasing → purchased → purchased and finished, or purchasing →
 /// failed; between them it may wait for a decision. A pure value whose only action is to be persisted, which its
@@ -28,6 +29,10 @@ struct PurchaseLifecycle: Hashable, Sendable {
     /// When another product of the group took its place.
     var upgraded: Timestamp?
     var revocation: Revocation?
+    /// Under what offer it was sold; nil for the product's own price.
+    var offer: SaleOffer?
+    /// Since when a volume license of it that was withdrawn opens nothing; nil while it is held, and for what is none.
+    var licenseEnds: Timestamp?
   }
 
   /// The right that a sale gave has ended.
@@ -76,6 +81,8 @@ struct PurchaseLifecycle: Hashable, Sendable {
     case revoked(Revocation)
     /// A refund is taken back.
     case reinstated
+    /// The volume license was taken back: what was sold opens nothing from then on.
+    case licenseWithdrawn(end: Timestamp)
   }
 
   enum Outcome: Hashable, Sendable {
@@ -121,9 +128,23 @@ struct PurchaseLifecycle: Hashable, Sendable {
     case .reinstated:
       guard sale.revocation?.kind == .refund else { return nil }
       sale.revocation = nil
+    case .licenseWithdrawn(let end): sale.licenseEnds = sale.licenseEnds ?? end
     }
     return .purchased(sale, finished: finished)
   }
+}
+
+/// The offer under which a period was sold, as receipts tell it.
+struct SaleOffer: Hashable, Sendable, Codable {
+  /// As signed transactions count them.
+  enum Kind: Int, Hashable, Sendable, Codable {
+    case introductory = 1
+    case code = 3
+  }
+
+  var kind: Kind
+  var payment: StoreOffer.Payment
+  var name: String?
 }
 
 /// Why a transaction failed. The text is what clients see in a transaction's `error`.

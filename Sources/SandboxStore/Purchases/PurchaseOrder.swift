@@ -9,6 +9,8 @@ struct PurchaseOrder: Hashable, Sendable {
   let applicationUsername: String?
   /// Whether this purchase needs an approval, also where the account needs none.
   let asksToBuy: Bool
+  /// Whether the customer gives contact data for a bonus.
+  let optsIn: Bool
 
   static let maximumQuantity = 10
   static let maximumUsernameLength = 255
@@ -31,11 +33,22 @@ struct PurchaseOrder: Hashable, Sendable {
     device = request.device
     applicationUsername = request.applicationUsername
     asksToBuy = request.askToBuy ?? false
+    optsIn = request.optIn ?? false
+  }
+
+  /// One of `product` that belongs to no device: a code, a seat of a license.
+  init(of product: ProductIdentifier) {
+    self.product = product
+    quantity = 1
+    device = nil
+    applicationUsername = nil
+    asksToBuy = false
+    optsIn = false
   }
 
   /// Whether the transaction was begun for the same.
   func isOrder(of transaction: StoredTransaction) -> Bool {
     product == transaction.product && quantity == transaction.quantity && device == transaction.device
-      && applicationUsername == transaction.applicationUsername
+      && applicationUsername == transaction.applicationUsername && optsIn == transaction.optsIn
   }
 }

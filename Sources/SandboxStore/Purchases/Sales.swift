@@ -7,6 +7,8 @@ import PullboxAPI
 /// restored, or refused, and subscriptions change with it.
 struct Sales {
   let now: Timestamp
+  /// The code that pays for it.
+  var code: StoredCode?
 
   enum Outcome {
     /// Sold or restored; or, where only the next renewal changed, the transaction of the period that runs.
@@ -23,7 +25,8 @@ struct Sales {
         begun, .quantityRefused, Problem(.requestMalformed, "only consumables are sold by the number"),
         in: connection)
     }
-    let price = listing.price.flatMap { Price(amount: $0.amount, currency: $0.currency) }
+    let price =
+      code == nil ? listing.price.flatMap { Price(amount: $0.amount, currency: $0.currency) } : nil
     if listing.type == .autoRenewableSubscription {
       return try subscribe(
         to: SubscriptionPlan(listing), group: listing.publication ?? listing.id, for: begun, in: connection)
@@ -33,8 +36,10 @@ struct Sales {
     let original =
       listing.type == .consumable
       ? nil
-      : try TransactionTable.original(in: connection, account: begun.account, product: begun.product)?.sale
+      : try TransactionTable.original(
+        in: connection, account: begun.account, product: begun.product, at: now)?.sale
     if listing.type == .nonConsumable, let original {
+      if code != nil { throw Problem(.stateConflict, "\(begun.product) is owned") }
       return .sold(try PaymentStore.process(.sold(original.restored(at: date)), of: begun, in: connection))
     }
     // Non-renewing subscriptions carry no end: their period is the seller's business.
@@ -53,12 +58,15 @@ struct Sales {
     let earlier = try SubscriptionTable.find(
       in: connection, account: begun.account, group: group, product: plan.product)
     guard var subscription = earlier else {
-      let period = try Self.period(of: plan, from: now.wholeSeconds, by: calendar)
-      let sold = try process(period, original: nil, of: begun, in: connection)
+      let first = try terms(for: plan, after: nil, of: begun, in: connection)
+        .begin(from: now.wholeSeconds, by: calendar)
+      let sold = try process(first.period, original: nil, of: begun, in: connection)
       try SubscriptionTable.put(
         StoredSubscription(
           originalID: begun.id, account: begun.account, group: group,
-          life: SubscriptionLifecycle(period, renewals: calendar.renewals)), in: connection)
+          life: SubscriptionLifecycle(
+            first.period, renewals: calendar.renewals, offerRun: first.rest, hasBonus: first.hasBonus)),
+        in: connection)
       return .sold(sold)
     }
     guard
@@ -68,7 +76,7 @@ struct Sales {
     // A period that was refunded is over for who buys again.
     let isRunning = subscription.life.isRunning && sale.revocation == nil
     if isRunning, subscription.life.plan.product == plan.product {
-      guard plan.price != nil else {
+      guard plan.price != nil || code != nil else {
         return .sold(
           try PaymentStore.process(.sold(sale.restored(at: now.wholeSeconds)), of: begun, in: connection))
       }
@@ -77,6 +85,10 @@ struct Sales {
         Problem(
           .alreadySubscribed, "\(plan.product) is paid for", expiresDate: subscription.life.expires),
         in: connection)
+    }
+    if isRunning, code != nil {
+      throw Problem(
+        .alreadySubscribed, "a code begins a subscription", expiresDate: subscription.life.expires)
     }
     if isRunning {
       guard subscription.life.plan.isLeftAtOnce(for: plan) else {
@@ -90,10 +102,33 @@ struct Sales {
     }
     // Dates of receipts are whole seconds, and no period begins before the one that it follows.
     let follows = isRunning ? subscription.life.start : min(subscription.life.expires, now)
-    let period = try Self.period(of: plan, from: max(now.wholeSeconds, follows), by: calendar)
-    subscription.life.begin(period, renewals: calendar.renewals)
+    // Who changes within the group is no new subscriber.
+    let terms =
+      isRunning
+      ? SubscriptionTerms(plan: plan)
+      : try terms(for: plan, after: subscription.life, of: begun, in: connection)
+    let next = try terms.begin(from: max(now.wholeSeconds, follows), by: calendar)
+    subscription.life.begin(
+      next.period, renewals: calendar.renewals, offerRun: next.rest, hasBonus: next.hasBonus)
     try SubscriptionTable.put(subscription, in: connection)
-    return .sold(try process(period, original: sale, of: begun, in: connection))
+    return .sold(try process(next.period, original: sale, of: begun, in: connection))
+  }
+
+  /// What a subscription begins with: what the code says, or what the product offers to who has not had it.
+  private func terms(
+    for plan: SubscriptionPlan, after life: SubscriptionLifecycle?, of begun: StoredTransaction,
+    in connection: borrowing Connection
+  ) throws -> SubscriptionTerms {
+    let offers = try OfferTable.find(plan.product, in: connection)
+    var terms = SubscriptionTerms(plan: plan)
+    if begun.optsIn, life?.hasHadBonus != true { terms.bonus = offers?.bonus }
+    if let code {
+      let offer = code.offer ?? StoreOffer(payment: .freeTrial, period: plan.period)
+      terms.run = offer.run(.code, in: begun.storefront)
+    } else if life?.hasHadIntroduction != true {
+      terms.run = offers?.introductory?.run(.introductory, in: begun.storefront)
+    }
+    return terms
   }
 
   private func process(
@@ -102,7 +137,8 @@ struct Sales {
   ) throws -> StoredTransaction {
     let sale = PurchaseLifecycle.Sale(
       type: .autoRenewableSubscription, originalID: original?.originalID ?? begun.id, date: period.start,
-      originalDate: original?.originalDate ?? period.start, expires: period.end, price: period.plan.price)
+      originalDate: original?.originalDate ?? period.start, expires: period.end, price: period.price,
+      offer: period.offer)
     return try PaymentStore.process(.sold(sale), of: begun, in: connection)
   }
 
@@ -112,15 +148,6 @@ struct Sales {
   ) throws -> Outcome {
     _ = try PaymentStore.process(.refused(failure), of: begun, in: connection)
     return .refused(problem)
-  }
-
-  private static func period(
-    of plan: SubscriptionPlan, from start: Timestamp, by calendar: StoreCalendar
-  ) throws -> SubscriptionLifecycle.Period {
-    guard let end = calendar.end(of: plan.period, from: start) else {
-      throw Problem(.requestMalformed, "a period of \(plan.period) would end after the year 9999")
-    }
-    return SubscriptionLifecycle.Period(plan: plan, start: start, end: end)
   }
 }
 

@@ -18,6 +18,12 @@ struct StoredTransaction: Hashable, Sendable {
   let environment: StoreEnvironment
   /// When the purchase was asked for.
   let requested: Timestamp
+  /// Whether its customer gives contact data for a bonus.
+  var optsIn = false
+  /// The transaction of another account that this one shares.
+  var sharedFrom: Int64?
+  /// The volume license that it is a seat of.
+  var license: Int64?
   var life: PurchaseLifecycle
 
   /// What clients see.
@@ -45,9 +51,9 @@ struct StoredTransaction: Hashable, Sendable {
     }
   }
 
-  /// What a receipt says of it. Nil for what was not sold, and for a consumable or a non-renewing subscription that is
-  /// finished: those are in receipts once, until their transaction is finished.
-  var receiptEntry: InAppPurchase? {
+  /// What a receipt of that time says of it. Nil for what was not sold, and for a consumable or a non-renewing
+  /// subscription that is finished: those are in receipts once, until their transaction is finished.
+  func receiptEntry(at now: Timestamp) -> InAppPurchase? {
     guard case .purchased(let sale, let finished) = life.state, finished == nil || sale.type.staysInReceipts
     else { return nil }
     var entry = InAppPurchase(
@@ -57,18 +63,22 @@ struct StoredTransaction: Hashable, Sendable {
     entry.productType = sale.type.receiptNumber
     entry.expiresDate = sale.expires
     entry.cancellationDate = sale.revocation?.date ?? sale.upgraded
+    if let end = sale.licenseEnds, end <= now { entry.cancellationDate = entry.cancellationDate ?? end }
     if sale.type == .autoRenewableSubscription {
       entry.webOrderLineItemIdentifier = id
-      entry.isTrialPeriod = false
-      entry.isInIntroductoryOfferPeriod = false
+      let introduction = sale.offer?.kind == .introductory ? sale.offer?.payment : nil
+      entry.isTrialPeriod = introduction == .freeTrial
+      entry.isInIntroductoryOfferPeriod = introduction != nil && introduction != .freeTrial
     }
     return entry
   }
 
   /// The same with what only the store's answers say.
-  var latestReceiptEntry: InAppPurchase? {
-    guard var entry = receiptEntry, let sale else { return nil }
-    entry.ownershipType = sale.revocation?.kind == .family ? "FAMILY_SHARED" : "PURCHASED"
+  func latestReceiptEntry(at now: Timestamp) -> InAppPurchase? {
+    guard var entry = receiptEntry(at: now), let sale else { return nil }
+    let isShared = sharedFrom != nil || sale.revocation?.kind == .family
+    entry.ownershipType = isShared ? "FAMILY_SHARED" : "PURCHASED"
+    if sale.offer?.kind == .code { entry.offerCodeReferenceName = sale.offer?.name }
     entry.isUpgraded = sale.upgraded == nil || sale.revocation != nil ? nil : true
     if entry.cancellationDate != nil {
       entry.cancellationReason = sale.revocation.map { String($0.reason) } ?? "0"

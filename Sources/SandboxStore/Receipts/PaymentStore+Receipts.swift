@@ -10,14 +10,21 @@ extension PaymentStore {
   func receipt(
     for account: Account, device: DeviceIdentifier, bundleIdentifier: String?
   ) async throws -> ReceiptResponse {
-    let purchases = try await sold(to: account.id).compactMap(\.receiptEntry)
-    return ReceiptResponse(
-      receipt: try issuer.issue(
-        purchases, bundleIdentifier: bundleIdentifier ?? issuer.bundleIdentifier, device: device))
+    let contents = ReceiptContents(try await sold(to: account.id), at: clock.now())
+    let receipt = try issuer.issue(
+      contents, bundleIdentifier: bundleIdentifier ?? issuer.bundleIdentifier, device: device,
+      at: faults.statedTime(clock.now()))
+    return ReceiptResponse(receipt: faults.current.wrongSignature == true ? receipt.damaged : receipt)
   }
 
   /// Verifies that a receipt is one of this store's own, and returns what it holds.
   func verify(_ request: VerifyReceiptRequest) async throws -> VerifyReceiptAnswer {
+    let answer = try await judge(request)
+    let status = stated(answer.status)
+    return status == answer.status ? answer : .unified(VerifyReceiptResponse(status: status))
+  }
+
+  private func judge(_ request: VerifyReceiptRequest) async throws -> VerifyReceiptAnswer {
     do {
       if let receipt = try UnverifiedTransactionReceipt(base64: request.receiptData) {
         return try await verify(receipt, password: request.password)
@@ -51,7 +58,7 @@ extension PaymentStore {
     }
     let genuine: AppReceipt
     do {
-      genuine = try issuer.verify(receipt)
+      genuine = try issuer.verify(receipt, at: faults.statedTime(clock.now()))
     } catch is ReceiptError {
       return VerifyReceiptResponse(status: .notAuthentic)
     }
@@ -59,7 +66,7 @@ extension PaymentStore {
     if let refusal = refusal(of: request.password, needed: needsPassword) { return refusal }
     var response = VerifyReceiptResponse(status: .valid)
     response.environment = environment.rawValue
-    response.receipt = VerifyReceiptResponse.Receipt(genuine, requestDate: clock.now())
+    response.receipt = VerifyReceiptResponse.Receipt(genuine, requestDate: faults.statedTime(clock.now()))
     try await addLatest(to: &response, from: genuine, excludingOld: request.excludesOldTransactions == true)
     return response
   }
@@ -73,12 +80,13 @@ extension PaymentStore {
       let account = try await database.read({ try TransactionTable.find(in: $0, id: id)?.account })
     else { return }
     try await catchUp(account: account)
+    let now = clock.now()
     let transactions = try await sold(to: account)
     let subscriptions = try await database.read { try SubscriptionTable.list(in: $0, account: account) }
     let groups = Dictionary(
       subscriptions.map { (String($0.originalID), $0.group.description) },
       uniquingKeysWith: { first, _ in first })
-    var latest = transactions.compactMap(\.latestReceiptEntry)
+    var latest = transactions.compactMap { $0.latestReceiptEntry(at: now) }
     for index in latest.indices {
       latest[index].subscriptionGroupIdentifier = groups[latest[index].originalTransactionIdentifier]
     }
@@ -91,7 +99,8 @@ extension PaymentStore {
     }
     response.latestReceiptInfo = latest
     response.pendingRenewalInfo = subscriptions.compactMap(\.pendingRenewal)
-    response.latestReceipt = try issuer.reissue(receipt, with: transactions.compactMap(\.receiptEntry))
+    response.latestReceipt = try issuer.reissue(
+      receipt, with: ReceiptContents(transactions, at: now), at: faults.statedTime(now))
   }
 
   /// What a receipt tells of: of more than the store's limit the newest.
@@ -108,7 +117,7 @@ extension PaymentStore {
   func receipt(of id: String, for account: Account) async throws -> ReceiptResponse {
     let transaction = try await database.read { try Self.transaction(id, in: $0) }
     guard transaction.account == account.id else { throw Problem(.transactionUnknown) }
-    guard let entry = transaction.receiptEntry else {
+    guard let entry = transaction.receiptEntry(at: clock.now()) else {
       throw Problem(.transactionUnpaid, "transaction \(id) is in no receipt")
     }
     return ReceiptResponse(receipt: try issuer.issue(entry))
@@ -143,7 +152,7 @@ extension PaymentStore {
       )
     }
     response.renewal = subscription?.pendingRenewal
-    response.latest = last?.latestReceiptEntry
+    response.latest = last?.latestReceiptEntry(at: clock.now())
     if subscription?.life.phase == .active {
       response.latestReceipt = try response.latest.map(issuer.issue)
     } else {
@@ -157,6 +166,13 @@ extension PaymentStore {
 enum VerifyReceiptAnswer: Encodable {
   case unified(VerifyReceiptResponse)
   case ofTransaction(TransactionReceiptResponse)
+
+  var status: VerifyReceiptStatus {
+    switch self {
+    case .unified(let response): response.status
+    case .ofTransaction(let response): response.status
+    }
+  }
 
   func encode(to encoder: any Encoder) throws {
     switch self {

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Crypto
 import Receipts
 
 /// Makes receipts for one application, and verifies those that it made.
@@ -9,29 +10,26 @@ struct ReceiptIssuer: Sendable {
   let environment: StoreEnvironment
   private let signer: AppReceiptSigner
   private let root: Certificate
-  private let clock: any WallClock
 
   init(
-    authority: ReceiptAuthority, bundleIdentifier: String, environment: StoreEnvironment = .sandbox,
-    clock: any WallClock
+    authority: ReceiptAuthority, bundleIdentifier: String, environment: StoreEnvironment = .sandbox
   ) {
     self.bundleIdentifier = bundleIdentifier
     self.environment = environment
     signer = authority.signer
     root = authority.root
-    self.clock = clock
   }
 
-  /// A receipt in base 64 with `purchases`, bound to `device`. A receipt for another application is as
-  /// genuine, and empty: nothing was bought there.
+  /// A receipt in base 64, bound to `device`. A receipt for another application is as genuine, and empty: nothing was
+  /// bought there.
   func issue(
-    _ purchases: [InAppPurchase], bundleIdentifier: String, device: DeviceIdentifier
+    _ contents: ReceiptContents, bundleIdentifier: String, device: DeviceIdentifier, at now: Timestamp
   ) throws -> String {
+    let contents = bundleIdentifier == self.bundleIdentifier ? contents : ReceiptContents([], at: now)
     var receipt = AppReceipt(
-      environmentName: environment == .sandbox ? "ProductionSandbox" : "Production",
-      bundleIdentifier: bundleIdentifier, applicationVersion: "1",
-      creationDate: clock.now().wholeSeconds,
-      purchases: bundleIdentifier == self.bundleIdentifier ? purchases : [])
+      environmentName: "", bundleIdentifier: bundleIdentifier, applicationVersion: "1",
+      creationDate: now.wholeSeconds)
+    put(contents, into: &receipt)
     // What sandbox receipts say of the application itself.
     receipt.appIdentifier = 0
     receipt.downloadIdentifier = 0
@@ -42,12 +40,22 @@ struct ReceiptIssuer: Sendable {
     return try signer.signBase64(receipt)
   }
 
-  /// `receipt` made anew with `purchases`, for the same device.
-  func reissue(_ receipt: AppReceipt, with purchases: [InAppPurchase]) throws -> String {
+  /// `receipt` made anew, for the same device.
+  func reissue(
+    _ receipt: AppReceipt, with contents: ReceiptContents, at now: Timestamp
+  ) throws -> String {
     var receipt = receipt
-    receipt.creationDate = clock.now().wholeSeconds
-    receipt.purchases = purchases
+    receipt.creationDate = now.wholeSeconds
+    put(contents, into: &receipt)
     return try signer.signBase64(receipt)
+  }
+
+  private func put(_ contents: ReceiptContents, into receipt: inout AppReceipt) {
+    receipt.environmentName =
+      (contents.isVolumePurchase ? "ProductionVPP" : "Production")
+      + (environment == .sandbox ? "Sandbox" : "")
+    receipt.expirationDate = contents.end
+    receipt.purchases = contents.purchases
   }
 
   /// A receipt of one purchase, in the style of before unified receipts.
@@ -64,8 +72,36 @@ struct ReceiptIssuer: Sendable {
   }
 
   /// Throws ``ReceiptError`` for what this store did not sign.
-  func verify(_ receipt: UnverifiedAppReceipt) throws -> AppReceipt {
-    try receipt.verified(trusting: [root], now: clock.now()).receipt
+  func verify(_ receipt: UnverifiedAppReceipt, at now: Timestamp) throws -> AppReceipt {
+    try receipt.verified(trusting: [root], now: now).receipt
+  }
+}
+
+/// What a receipt holds at a time: the purchases, and whether they are of volume licenses.
+struct ReceiptContents {
+  let purchases: [InAppPurchase]
+  /// Attribute 0 says so once a license is among them.
+  let isVolumePurchase: Bool
+  /// Attribute 21: when all of it ends, because all that still counts are licenses that were taken back.
+  let end: Timestamp?
+
+  init(_ transactions: [StoredTransaction], at now: Timestamp) {
+    purchases = transactions.compactMap { $0.receiptEntry(at: now) }
+    isVolumePurchase = transactions.contains { $0.license != nil }
+    let counting = transactions.compactMap(\.sale).filter {
+      $0.revocation == nil && $0.upgraded == nil && ($0.expires.map { $0 > now } ?? true)
+    }
+    let ends = counting.compactMap(\.licenseEnds)
+    end = ends.count == counting.count ? ends.max() : nil
+  }
+}
+
+extension String {
+  /// A receipt in base 64 with another last octet, which is one of its signature.
+  var damaged: String {
+    var bytes = Base64.decode(self) ?? []
+    if let last = bytes.popLast() { bytes.append(last ^ 1) }
+    return Base64.encode(bytes)
   }
 }
 

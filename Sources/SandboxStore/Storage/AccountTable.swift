@@ -1,6 +1,7 @@
 import CoreTypes
 import Crypto
 import Database
+import PullboxAPI
 
 /// The table of accounts, within one database transaction.
 enum AccountTable {
@@ -21,6 +22,14 @@ enum AccountTable {
 
   static func find(in connection: borrowing Connection, name: String) throws -> Account? {
     try connection.first("SELECT * FROM accounts WHERE name = ?", [.text(name)]).map(account)
+  }
+
+  /// Throws `not-found`.
+  static func named(_ name: String, in connection: borrowing Connection) throws -> Account {
+    guard let account = try find(in: connection, name: name) else {
+      throw Problem(.notFound, "there is no account \(name)")
+    }
+    return account
   }
 
   static func find(in connection: borrowing Connection, id: Int64) throws -> Account? {

@@ -153,5 +153,52 @@ enum StoreSchema {
           PRIMARY KEY (transaction_id, version)
         ) STRICT;
         """),
+    Migration(
+      "offers, codes, licenses, families and faults",
+      script: """
+        ALTER TABLE transactions ADD COLUMN opts_in INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE transactions ADD COLUMN offer_kind INTEGER;
+        ALTER TABLE transactions ADD COLUMN offer_payment TEXT;
+        ALTER TABLE transactions ADD COLUMN offer_name TEXT;
+        ALTER TABLE transactions ADD COLUMN shared_from INTEGER REFERENCES transactions(id);
+        ALTER TABLE transactions ADD COLUMN license INTEGER;
+        ALTER TABLE transactions ADD COLUMN license_ends INTEGER;
+        CREATE INDEX transactions_shared ON transactions (shared_from) WHERE shared_from IS NOT NULL;
+        CREATE TABLE offers (
+          product TEXT PRIMARY KEY,
+          document TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE codes (
+          code TEXT PRIMARY KEY,
+          product TEXT NOT NULL,
+          offer TEXT,
+          uses INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE redemptions (
+          code TEXT NOT NULL REFERENCES codes(code),
+          account INTEGER NOT NULL REFERENCES accounts(id),
+          PRIMARY KEY (code, account)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE licenses (
+          id INTEGER PRIMARY KEY,
+          product TEXT NOT NULL,
+          seats INTEGER NOT NULL
+        ) STRICT;
+        CREATE TABLE license_seats (
+          license INTEGER NOT NULL REFERENCES licenses(id),
+          account INTEGER NOT NULL REFERENCES accounts(id),
+          transaction_id INTEGER NOT NULL REFERENCES transactions(id),
+          PRIMARY KEY (license, account)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE family_members (
+          member INTEGER PRIMARY KEY REFERENCES accounts(id),
+          organizer INTEGER NOT NULL REFERENCES accounts(id)
+        ) STRICT;
+        CREATE INDEX family_members_by_organizer ON family_members (organizer, member);
+        CREATE TABLE faults (
+          id INTEGER PRIMARY KEY CHECK (id = 1),
+          document TEXT NOT NULL
+        ) STRICT;
+        """),
   ]
 }

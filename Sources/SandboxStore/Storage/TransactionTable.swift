@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import PullboxAPI
 import ServiceRuntime
 
 /// The table of transactions, within one database transaction.
@@ -14,26 +15,32 @@ enum TransactionTable {
       """
       INSERT INTO transactions
         (account, product, quantity, device, application_username, requested, state, idempotency_key, storefront,
-          environment)
-      VALUES (?, ?, ?, ?, ?, ?, 'purchasing', ?, ?, ?)
+          environment, opts_in)
+      VALUES (?, ?, ?, ?, ?, ?, 'purchasing', ?, ?, ?, ?)
       """,
       [
         .integer(account.id), .text(order.product.description), .integer(order.quantity),
         .optional(order.device?.description), .optional(order.applicationUsername), .timestamp(requested),
-        .optional(key), .text(account.territory), .text(environment.rawValue),
+        .optional(key), .text(account.territory), .text(environment.rawValue), .boolean(order.optsIn),
       ])
     return StoredTransaction(
       id: connection.lastInsertedRowID, account: account.id, product: order.product, quantity: order.quantity,
       device: order.device, applicationUsername: order.applicationUsername, storefront: account.territory,
-      environment: environment, requested: requested, life: PurchaseLifecycle())
+      environment: environment, requested: requested, optsIn: order.optsIn, life: PurchaseLifecycle())
   }
 
   /// Inserts what is sold without having been asked for: a renewal, or something restored. It continues `original`.
   @discardableResult
+  ///
+  /// - Parameter account: whose it is, where that is another account, which shares it.
   static func insert(
-    in connection: borrowing Connection, continuing original: StoredTransaction, product: ProductIdentifier,
+    in connection: borrowing Connection, continuing original: StoredTransaction,
+    account: (id: Int64, territory: String)? = nil, product: ProductIdentifier,
     device: DeviceIdentifier?, sale: PurchaseLifecycle.Sale, requested: Timestamp
   ) throws -> StoredTransaction {
+    let owner = account?.id ?? original.account
+    let storefront = account?.territory ?? original.storefront
+    let username = account == nil ? original.applicationUsername : nil
     try connection.execute(
       """
       INSERT INTO transactions
@@ -41,14 +48,20 @@ enum TransactionTable {
       VALUES (?, ?, ?, ?, ?, ?, 'purchasing', ?, ?)
       """,
       [
-        .integer(original.account), .text(product.description), .integer(original.quantity),
-        .optional(device?.description), .optional(original.applicationUsername), .timestamp(requested),
-        .optional(original.storefront), .text(original.environment.rawValue),
+        .integer(owner), .text(product.description), .integer(original.quantity),
+        .optional(device?.description), .optional(username), .timestamp(requested),
+        .optional(storefront), .text(original.environment.rawValue),
       ])
+    var sale = sale
+    let id = connection.lastInsertedRowID
+    if account != nil {
+      sale.originalID = try firstShare(of: sale.originalID, with: owner, in: connection)?.id ?? id
+    }
     let transaction = StoredTransaction(
-      id: connection.lastInsertedRowID, account: original.account, product: product,
-      quantity: original.quantity, device: device, applicationUsername: original.applicationUsername,
-      storefront: original.storefront, environment: original.environment, requested: requested,
+      id: id, account: owner, product: product,
+      quantity: original.quantity, device: device, applicationUsername: username,
+      storefront: storefront, environment: original.environment, requested: requested,
+      sharedFrom: account == nil ? nil : original.id,
       life: PurchaseLifecycle(.purchased(sale, finished: nil)))
     try save(transaction, in: connection)
     try NotificationRecorder.transactionDidChange(from: nil, to: transaction, in: connection)
@@ -91,7 +104,8 @@ enum TransactionTable {
       """
       UPDATE transactions SET state = ?, failure = ?, type = ?, original_id = ?, purchased = ?, expires = ?,
         finished = ?, reason = ?, original_purchased = ?, price = ?, currency = ?, upgraded = ?, revoked = ?,
-        revocation = ?, revocation_percentage = ?, revocation_reason = ?, waits_for = ?, waits_until = ?
+        revocation = ?, revocation_percentage = ?, revocation_reason = ?, waits_for = ?, waits_until = ?,
+        offer_kind = ?, offer_payment = ?, offer_name = ?, shared_from = ?, license = ?, license_ends = ?
       WHERE id = ?
       """,
       [
@@ -102,7 +116,10 @@ enum TransactionTable {
         .optional(sale?.revocation?.date), .optional(sale?.revocation?.kind.rawValue),
         .optional(sale?.revocation?.percentage, { .integer($0) }),
         .optional(sale?.revocation?.reason, { .integer($0) }), .optional(columns.waitsFor),
-        .optional(columns.waitsUntil), .integer(transaction.id),
+        .optional(columns.waitsUntil), .optional(sale?.offer?.kind.rawValue, { .integer($0) }),
+        .optional(sale?.offer?.payment.rawValue), .optional(sale?.offer?.name),
+        .optional(transaction.sharedFrom), .optional(transaction.license), .optional(sale?.licenseEnds),
+        .integer(transaction.id),
       ])
   }
 
@@ -136,16 +153,17 @@ enum TransactionTable {
     ).reversed().map(transaction)
   }
 
-  /// The first sale of a product to the account that still counts, which a later one continues.
+  /// The first sale of a product to the account that still counts at `now`, which a later one continues.
   static func original(
-    in connection: borrowing Connection, account: Int64, product: ProductIdentifier
+    in connection: borrowing Connection, account: Int64, product: ProductIdentifier, at now: Timestamp
   ) throws -> StoredTransaction? {
     try connection.first(
       """
       SELECT * FROM transactions
       WHERE account = ? AND product = ? AND state = 'purchased' AND reason <> 'restore' AND revoked IS NULL
+        AND (license_ends IS NULL OR license_ends > ?)
       ORDER BY id LIMIT 1
-      """, [.integer(account), .text(product.description)]
+      """, [.integer(account), .text(product.description), .timestamp(now)]
     ).map(transaction)
   }
 
@@ -187,6 +205,52 @@ enum TransactionTable {
         .timestamp(subscription.life.expires), .integer(subscription.account),
         .integer(subscription.originalID), .timestamp(subscription.life.start),
       ])
+    try connection.execute(
+      """
+      UPDATE transactions SET expires = ?
+      WHERE shared_from IN (
+        SELECT id FROM transactions WHERE account = ? AND original_id = ? AND purchased = ? AND state = 'purchased')
+      """,
+      [
+        .timestamp(subscription.life.expires), .integer(subscription.account),
+        .integer(subscription.originalID), .timestamp(subscription.life.start),
+      ])
+  }
+
+  /// What other accounts share of a transaction.
+  static func shares(
+    of transaction: Int64, in connection: borrowing Connection
+  ) throws -> [StoredTransaction] {
+    try connection.query(
+      "SELECT * FROM transactions WHERE shared_from = ? ORDER BY id", [.integer(transaction)]
+    ).map(Self.transaction)
+  }
+
+  /// The first that an account shared of an original transaction of another, whether or not it still counts.
+  static func firstShare(
+    of originalID: Int64, with account: Int64, in connection: borrowing Connection
+  ) throws -> StoredTransaction? {
+    try connection.first(
+      """
+      SELECT shared.* FROM transactions AS shared
+      WHERE shared.account = ? AND shared.shared_from IN (
+        SELECT id FROM transactions AS owned
+        WHERE owned.account = (SELECT account FROM transactions WHERE id = ?) AND owned.original_id = ?)
+      ORDER BY shared.id LIMIT 1
+      """, [.integer(account), .integer(originalID), .integer(originalID)]
+    ).map(transaction)
+  }
+
+  /// What an account shares of others and still counts.
+  static func shared(
+    with account: Int64, in connection: borrowing Connection
+  ) throws -> [StoredTransaction] {
+    try connection.query(
+      """
+      SELECT * FROM transactions
+      WHERE account = ? AND state = 'purchased' AND shared_from IS NOT NULL AND revoked IS NULL ORDER BY id
+      """, [.integer(account)]
+    ).map(transaction)
   }
 
   /// What an account can restore: its non-consumables, by the first sale of each that counts, and the last period of each
@@ -264,7 +328,9 @@ enum TransactionTable {
       applicationUsername: try row.optionalText("application_username"),
       storefront: try row.optionalText("storefront"),
       environment: StoreEnvironment(rawValue: try row.text("environment")) ?? .sandbox,
-      requested: try row.timestamp("requested"), life: try LifeColumns.life(row))
+      requested: try row.timestamp("requested"), optsIn: try row.boolean("opts_in"),
+      sharedFrom: try row.optionalInteger("shared_from"), license: try row.optionalInteger("license"),
+      life: try LifeColumns.life(row))
   }
 }
 
@@ -320,6 +386,12 @@ private struct LifeColumns {
       type: type, reason: reason, originalID: try row.integer("original_id"),
       date: try row.timestamp("purchased"), originalDate: try row.timestamp("original_purchased"),
       expires: try row.optionalTimestamp("expires"), upgraded: try row.optionalTimestamp("upgraded"))
+    sale.licenseEnds = try row.optionalTimestamp("license_ends")
+    if let kind = try row.optionalInteger("offer_kind").flatMap({ SaleOffer.Kind(rawValue: Int($0)) }),
+      let payment = try row.optionalText("offer_payment").flatMap(StoreOffer.Payment.init)
+    {
+      sale.offer = SaleOffer(kind: kind, payment: payment, name: try row.optionalText("offer_name"))
+    }
     if let amount = try row.optionalText("price"), let currency = try row.optionalText("currency") {
       sale.price = Price(amount: amount, currency: currency)
     }

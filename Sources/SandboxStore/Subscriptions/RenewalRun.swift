@@ -56,10 +56,12 @@ struct RenewalRun {
     else { throw SandboxStoreError("subscription \(subscription.originalID) has no transaction") }
     let sale = PurchaseLifecycle.Sale(
       type: .autoRenewableSubscription, reason: .renewal, originalID: subscription.originalID,
-      date: period.start, originalDate: first.originalDate, expires: period.end, price: period.plan.price)
-    try TransactionTable.insert(
+      date: period.start, originalDate: first.originalDate, expires: period.end, price: period.price,
+      offer: period.offer)
+    let renewal = try TransactionTable.insert(
       in: connection, continuing: original, product: period.plan.product, device: nil, sale: sale,
       requested: period.start)
+    try FamilySharing.share(renewal, in: connection)
   }
 }
 

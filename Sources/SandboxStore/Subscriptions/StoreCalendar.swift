@@ -68,6 +68,11 @@ struct StoreCalendar: Hashable, Sendable {
     start + (monthLength.map { max($0 / 30, Self.shortestPeriod) } ?? .seconds(86_400))
   }
 
+  /// When a volume license that was taken back opens nothing any more: after thirty days, a month.
+  func licenseEnd(from start: Timestamp) -> Timestamp {
+    start + (monthLength ?? .seconds(30 * 86_400))
+  }
+
   private func length(of period: BillingPeriod) -> Duration? {
     guard let monthLength else { return nil }
     let unit: Duration

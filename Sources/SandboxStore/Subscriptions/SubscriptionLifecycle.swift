@@ -84,6 +84,20 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     var plan: SubscriptionPlan
     var start: Timestamp
     var end: Timestamp
+    /// Under what it was sold, where its price is not the plan's.
+    var offer: SaleOffer?
+    var offerPrice: Price?
+
+    /// Nil for what costs nothing.
+    var price: Price? { offer == nil ? plan.price : offerPrice }
+  }
+
+  /// An offer that the next payments are made under.
+  struct OfferRun: Hashable, Sendable, Codable {
+    var offer: SaleOffer
+    var period: BillingPeriod
+    var price: Price?
+    var paymentsLeft: Int
   }
 
   enum Step: Hashable, Sendable {
@@ -105,13 +119,21 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   private(set) var intent: ExpirationIntent?
   private(set) var failsRenewals = false
   private(set) var increase: PriceIncrease?
+  private(set) var offerRun: OfferRun?
+  /// True once there was an introduction to the group: there is no other one.
+  private(set) var hasHadIntroduction: Bool?
+  /// True once there was a bonus: there is no other one.
+  private(set) var hasHadBonus: Bool?
   /// True where a refund, and not the customer, switched renewal off.
   private(set) var isStoppedByRefund: Bool?
 
-  /// Begins with a first payment.
-  init(_ period: Period, renewals: Int) {
+  /// Begins with a first payment, and goes on under `offerRun`.
+  init(_ period: Period, renewals: Int, offerRun: OfferRun? = nil, hasBonus: Bool = false) {
     phase = .active
     plan = period.plan
+    self.offerRun = offerRun
+    if period.offer?.kind == .introductory { hasHadIntroduction = true }
+    if hasBonus { hasHadBonus = true }
     autoRenews = true
     start = period.start
     expires = period.end
@@ -183,9 +205,15 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     return renew(at: isInGrace ? expires : now, by: calendar)
   }
 
-  /// A payment of its own begins a period: of another plan, or after a lapse. What is left of the old one is given up.
-  mutating func begin(_ period: Period, renewals: Int) {
-    self = SubscriptionLifecycle(period, renewals: renewals)
+  /// A payment of its own begins a period: of another plan, or after a lapse. What is left of the old one is given up;
+  /// what an account gets once, it has had.
+  mutating func begin(
+    _ period: Period, renewals: Int, offerRun: OfferRun? = nil, hasBonus: Bool = false
+  ) {
+    let earlier = (hasHadIntroduction, hasHadBonus)
+    self = SubscriptionLifecycle(period, renewals: renewals, offerRun: offerRun, hasBonus: hasBonus)
+    hasHadIntroduction = hasHadIntroduction ?? earlier.0
+    hasHadBonus = hasHadBonus ?? earlier.1
   }
 
   /// What the next renewal is for.
@@ -236,17 +264,24 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   private mutating func renew(at date: Timestamp, by calendar: StoreCalendar) -> Step {
     // The new price is the plan's, and another plan has its own.
     if let increase { plan.price = increase.price }
-    if let nextPlan { plan = nextPlan }
+    if let nextPlan {
+      plan = nextPlan
+      offerRun = nil
+    }
     increase = nil
     nextPlan = nil
-    guard let end = calendar.end(of: plan.period, from: date) else {
+    let run = offerRun
+    guard let end = calendar.end(of: run?.period ?? plan.period, from: date) else {
       self.end(.cancelled)
       return .changed
     }
     start = date
     expires = end
     renewalsLeft = max(0, renewalsLeft - 1)
-    return .renewed(Period(plan: plan, start: date, end: end))
+    offerRun?.paymentsLeft -= 1
+    if offerRun?.paymentsLeft == 0 { offerRun = nil }
+    return .renewed(
+      Period(plan: plan, start: date, end: end, offer: run?.offer, offerPrice: run?.price))
   }
 
   private mutating func end(_ intent: ExpirationIntent) {

@@ -55,6 +55,15 @@ extension WireSample {
       "state": "active"
     }
     """
+  static let offer = """
+    {
+      "name": "summer",
+      "payment": "pay-as-you-go",
+      "payments": 3,
+      "period": "P1M",
+      "prices": {"FRA": {"amount": "0.99", "currency": "EUR"}}
+    }
+    """
   static let fault = #"{"code": "title", "detail": "1 to 500 bytes", "path": "localizations.fr-FR.title"}"#
 
   static let store = [
@@ -62,6 +71,11 @@ extension WireSample {
       AccountChange.self, #"{"askToBuy": true, "canMakePayments": false, "territory": "FRA"}"#, minimal: "{}"),
     WireSample(AccountRequest.self, #"{"name": "Ada", "territory": "FRA"}"#),
     WireSample(AccountResponse.self, #"{"account": "17", "token": "kept-by-the-reader-alone"}"#),
+    WireSample(
+      CodeRequest.self, #"{"offer": \#(offer), "product": "com.example.heroes.monthly", "uses": 100}"#,
+      minimal: #"{"product": "com.example.issue1", "uses": 1}"#),
+    WireSample(LicenseRequest.self, #"{"product": "com.example.issue1", "seats": 30}"#),
+    WireSample(LicenseSeatRequest.self, #"{"account": "a1b2c3d4e5f60718"}"#),
     WireSample(
       PriceIncreaseRequest.self,
       #"{"needsConsent": true, "prices": {"FRA": {"amount": "3.49", "currency": "EUR"}}}"#),
@@ -74,11 +88,13 @@ extension WireSample {
         "applicationUsername": "reader-7",
         "askToBuy": false,
         "device": "2b1f0c1e-7d3a-4c53-9b52-0a53f3f4b7aa",
+        "optIn": true,
         "product": "com.example.coins",
         "quantity": 10
       }
       """,
       minimal: #"{"product": "com.example.coins"}"#),
+    WireSample(ProductOffers.self, #"{"bonus": "P3M", "introductory": \#(offer)}"#, minimal: "{}"),
     WireSample(ReceiptResponse.self, #"{"receipt": "MIIB+/8="}"#),
     WireSample(RefundRequest.self, #"{"percentage": 50, "reason": 1}"#, minimal: "{}"),
     WireSample(RestorePurchasesRequest.self, #"{"device": "2b1f0c1e-7d3a-4c53-9b52-0a53f3f4b7aa"}"#),
@@ -86,6 +102,17 @@ extension WireSample {
       StoreAccount.self,
       #"{"canMakePayments": true, "currency": "EUR", "environment": "Sandbox", "territory": "FRA"}"#,
       minimal: #"{"canMakePayments": false, "environment": "Production", "territory": "XKX"}"#),
+    WireSample(
+      StoreCode.self, #"{"code": "0A1B2C3D4E5F6071", "product": "com.example.heroes.monthly", "uses": 100}"#),
+    WireSample(StoreFamily.self, #"{"members": ["b1"], "organizer": "a1"}"#),
+    WireSample(
+      StoreFaults.self,
+      """
+      {"collapse21003": true, "latency": 250, "outage": false, "skew": -3600, "status": 503, "wrongSignature": true}
+      """, minimal: "{}"),
+    WireSample(
+      StoreLicense.self, #"{"accounts": ["a1"], "license": 1, "product": "com.example.issue1", "seats": 30}"#),
+    WireSample(StoreOffer.self, offer, minimal: #"{"payment": "free-trial", "period": "P1W"}"#),
     WireSample(StoreSubscription.self, subscription, minimal: running),
     WireSample(StoreTime.self, #"{"month": "5m", "renewals": 6}"#),
     WireSample(

@@ -91,6 +91,7 @@ struct WireWords: Sendable, CustomTestStringConvertible {
       ["draft", "submitted", "approved", "rejected", "released", "superseded", "withdrawn"]),
     WireWords(OutboxCall.State.self, ["waiting", "parked", "done", "dropped"]),
     WireWords(OperatorScope.self, ["read", "publish", "review", "admin"]),
+    WireWords(StoreOffer.Payment.self, ["free-trial", "pay-as-you-go", "pay-up-front"]),
     WireWords(StoreSubscription.State.self, ["active", "billing-retry", "expired"]),
     WireWords(
       StoreTransaction.State.self, ["purchasing", "purchased", "failed", "restored", "deferred"]),

@@ -1,0 +1,92 @@
+import CoreTypes
+import Database
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import Receipts
+import Synchronization
+
+/// What the store does wrong on purpose, until it is set otherwise; kept over a restart.
+final class FaultSwitch: Sendable {
+  private let faults = Mutex(StoreFaults())
+
+  var current: StoreFaults { faults.withLock { $0 } }
+
+  func set(_ value: StoreFaults) { faults.withLock { $0 = value } }
+
+  /// What receipts and answers say that the time is.
+  func statedTime(_ now: Timestamp) -> Timestamp { now + .seconds(current.skew ?? 0) }
+}
+
+extension PaymentStore {
+  private static let latencyRange = 0...60_000
+  private static let statusRanges = [400...599, 21_000...21_199]
+  private static let longestSkew = 31 * 86_400
+
+  /// Throws `request-malformed`.
+  func setFaults(_ faults: StoreFaults) async throws -> StoreFaults {
+    let status = faults.status
+    guard Self.latencyRange.contains(faults.latency ?? 0),
+      status == nil || Self.statusRanges.contains(where: { $0.contains(status ?? 0) }),
+      (-Self.longestSkew...Self.longestSkew).contains(faults.skew ?? 0)
+    else {
+      throw Problem(
+        .requestMalformed,
+        "latency is up to 60000 ms, status 400 to 599 or 21000 to 21199, skew up to 31 days in seconds")
+    }
+    try await database.write(locking: [.everything]) { [faultSwitch = self.faults] connection in
+      try FaultTable.put(faults, in: connection)
+      faultSwitch.set(faults)
+    }
+    return faults
+  }
+
+  /// Takes up what an earlier process was set to. To be called at the start.
+  func restoreFaults() async throws {
+    if let kept = try await database.read({ try FaultTable.current(in: $0) }) { faults.set(kept) }
+  }
+
+  /// What `verifyReceipt` answers in place of a status of its own.
+  func stated(_ status: VerifyReceiptStatus) -> VerifyReceiptStatus {
+    let faults = faults.current
+    if let wanted = faults.status, Self.statusRanges[1].contains(wanted) {
+      return VerifyReceiptStatus(rawValue: wanted)
+    }
+    return faults.collapse21003 == true && status == .notAuthentic ? .malformed : status
+  }
+}
+
+extension StoreRoutes {
+  /// Puts the faults before each of the routes.
+  func addFaults(to routes: inout APIRoutes) {
+    routes.wrap { [store] _, _ in
+      { request, _, respond in
+        let faults = store.faults.current
+        if let latency = faults.latency { try await store.timer.sleep(for: .milliseconds(latency)) }
+        if faults.outage == true {
+          throw Problem(.unavailable, "the store is set to be away", retryAfterSeconds: 1)
+        }
+        if let status = faults.status, (400...599).contains(status) {
+          return HTTPResponse(status: HTTPStatus(rawValue: status))
+        }
+        return try await respond(request)
+      }
+    }
+  }
+}
+
+/// The table of one row that says what the store does wrong; none where it does nothing wrong.
+enum FaultTable {
+  static func current(in connection: borrowing Connection) throws -> StoreFaults? {
+    try connection.first("SELECT document FROM faults")
+      .map { try APIJSON.decode(StoreFaults.self, from: Array(try $0.text("document").utf8)) }
+  }
+
+  static func put(_ faults: StoreFaults, in connection: borrowing Connection) throws {
+    try connection.execute(
+      """
+      INSERT INTO faults (id, document) VALUES (1, ?)
+      ON CONFLICT (id) DO UPDATE SET document = excluded.document
+      """, [.text(String(decoding: try APIJSON.encode(faults), as: UTF8.self))])
+  }
+}

@@ -1,0 +1,79 @@
+import Commerce
+import Database
+import PullboxAPI
+import ServiceRuntime
+
+/// The table of what products offer to new subscribers, within one database transaction.
+enum OfferTable {
+  static func find(
+    _ product: ProductIdentifier, in connection: borrowing Connection
+  ) throws -> ProductOffers? {
+    try connection.first("SELECT document FROM offers WHERE product = ?", [.text(product.description)])
+      .map { try APIJSON.decode(ProductOffers.self, from: Array(try $0.text("document").utf8)) }
+  }
+
+  static func put(
+    _ offers: ProductOffers, of product: ProductIdentifier, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      """
+      INSERT INTO offers (product, document) VALUES (?, ?)
+      ON CONFLICT (product) DO UPDATE SET document = excluded.document
+      """,
+      [.text(product.description), .text(String(decoding: try APIJSON.encode(offers), as: UTF8.self))])
+  }
+
+  static func count(in connection: borrowing Connection) throws -> Int64 {
+    try connection.first("SELECT count(*) AS count FROM offers")?.integer("count") ?? 0
+  }
+}
+
+/// A gift or promotional code as the store keeps it.
+struct StoredCode: Hashable, Sendable {
+  let code: String
+  let product: ProductIdentifier
+  let offer: StoreOffer?
+  let uses: Int
+}
+
+/// The tables of codes and of who redeemed them, within one database transaction.
+enum CodeTable {
+  static func insert(_ code: StoredCode, in connection: borrowing Connection) throws {
+    let offer = try code.offer.map { String(decoding: try APIJSON.encode($0), as: UTF8.self) }
+    try connection.execute(
+      "INSERT INTO codes (code, product, offer, uses) VALUES (?, ?, ?, ?)",
+      [.text(code.code), .text(code.product.description), .optional(offer), .integer(code.uses)])
+  }
+
+  static func find(_ code: String, in connection: borrowing Connection) throws -> StoredCode? {
+    guard let row = try connection.first("SELECT * FROM codes WHERE code = ?", [.text(code)]) else {
+      return nil
+    }
+    guard let product = ProductIdentifier(try row.text("product")) else {
+      throw StateDirectoryError(.damaged, path: "store.sqlite", message: "a code is of no product")
+    }
+    let offer = try row.optionalText("offer").map {
+      try APIJSON.decode(StoreOffer.self, from: Array($0.utf8))
+    }
+    return StoredCode(code: code, product: product, offer: offer, uses: Int(try row.integer("uses")))
+  }
+
+  static func count(in connection: borrowing Connection) throws -> Int64 {
+    try connection.first("SELECT count(*) AS count FROM codes")?.integer("count") ?? 0
+  }
+
+  static func redemptions(of code: String, in connection: borrowing Connection) throws -> Int {
+    let row = try connection.first(
+      "SELECT count(*) AS count FROM redemptions WHERE code = ?", [.text(code)])
+    return Int(try row?.integer("count") ?? 0)
+  }
+
+  /// False where the account has redeemed it before.
+  static func redeem(
+    _ code: String, account: Int64, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.execute(
+      "INSERT INTO redemptions (code, account) VALUES (?, ?) ON CONFLICT DO NOTHING",
+      [.text(code), .integer(account)]) > 0
+  }
+}

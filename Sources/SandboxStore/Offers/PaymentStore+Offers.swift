@@ -1,0 +1,84 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import PullboxAPI
+import ServiceRuntime
+
+extension PaymentStore {
+  /// Sets what a product offers to new subscribers. Throws `request-malformed`, and `too-many-requests` beyond the
+  /// store's limit.
+  func setOffers(_ offers: ProductOffers, of name: String) async throws -> ProductOffers {
+    guard let product = ProductIdentifier(name) else {
+      throw Problem(.requestMalformed, "\(name) names no product")
+    }
+    try offers.introductory?.check()
+    guard offers.bonus.map(Self.isBonus) ?? true else {
+      throw Problem(.requestMalformed, "a bonus is of three months at most")
+    }
+    try await database.write(locking: [.everything]) { [limits] connection in
+      let isNew = try OfferTable.find(product, in: connection) == nil
+      guard try !isNew || OfferTable.count(in: connection) < limits.offers else {
+        throw Problem(.tooManyRequests, "the store holds offers of \(limits.offers) products")
+      }
+      try OfferTable.put(offers, of: product, in: connection)
+    }
+    return offers
+  }
+
+  private static func isBonus(_ period: BillingPeriod) -> Bool {
+    switch period.unit {
+    case .day: period.count <= 90
+    case .week: period.count <= 12
+    case .month: period.count <= 3
+    case .year: false
+    }
+  }
+
+  /// Throws `request-malformed`, and `too-many-requests` beyond the store's limit.
+  func makeCode(_ request: CodeRequest) async throws -> StoreCode {
+    guard (1...1_000_000).contains(request.uses) else {
+      throw Problem(.requestMalformed, "uses is from 1 to 1,000,000")
+    }
+    try request.offer?.check()
+    let code = StoredCode(
+      code: Hexadecimal.encode(RandomBytes.make(8)).uppercased(), product: request.product,
+      offer: request.offer, uses: request.uses)
+    try await database.write(locking: [.everything]) { [limits] connection in
+      guard try CodeTable.count(in: connection) < limits.codes else {
+        throw Problem(.tooManyRequests, "the store holds \(limits.codes) codes")
+      }
+      try CodeTable.insert(code, in: connection)
+    }
+    return StoreCode(code: code.code, product: code.product, uses: code.uses)
+  }
+
+  /// Sells what the code is good for, which belongs to no device and is not charged beyond what the code's offer says.
+  /// Throws `not-found`, `product-unknown`, `state-conflict` for a code that is used up, or that the account has redeemed,
+  /// and for what it owns, and `already-subscribed`; then the code is as it was.
+  func redeem(_ text: String, by account: Account) async throws -> StoreTransaction {
+    let found = try await database.read { try CodeTable.find(text, in: $0) }
+    guard let code = found else { throw Problem(.notFound, "there is no such code") }
+    let listing = try await catalog.listing(of: code.product, territory: account.territory, device: nil)
+    guard let listing else { throw Problem(.productUnknown, "\(code.product) is not for sale") }
+    defer { renewals.wake() }
+    return try await database.write(locking: [.everything]) { [limits, clock, environment] connection in
+      guard try CodeTable.redemptions(of: text, in: connection) < code.uses,
+        try CodeTable.redeem(text, account: account.id, in: connection)
+      else { throw Problem(.stateConflict, "the code is used up, or was redeemed by this account") }
+      guard try TransactionTable.count(in: connection, account: account.id) < limits.transactionsPerAccount
+      else {
+        throw Problem(
+          .tooManyRequests, "an account holds at most \(limits.transactionsPerAccount) transactions")
+      }
+      let now = clock.now()
+      let begun = try TransactionTable.insert(
+        in: connection, account: account, order: PurchaseOrder(of: code.product), key: nil,
+        environment: environment, requested: now.wholeSeconds)
+      switch try Sales(now: now, code: code).sell(listing, for: begun, in: connection) {
+      case .sold(let transaction): return try transaction.published
+      case .refused(let problem): throw problem
+      }
+    }
+  }
+}

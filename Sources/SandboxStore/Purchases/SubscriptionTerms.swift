@@ -1,0 +1,64 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+
+/// What a subscription begins with: its plan, and what an offer or a bonus changes of the first payments.
+struct SubscriptionTerms {
+  var plan: SubscriptionPlan
+  var run: SubscriptionLifecycle.OfferRun?
+  /// By how much the first period lasts longer.
+  var bonus: BillingPeriod?
+
+  init(plan: SubscriptionPlan) {
+    self.plan = plan
+  }
+
+  /// The first period, and what the next payments are made under. Throws `request-malformed` for a period that would end
+  /// after the last date.
+  func begin(
+    from start: Timestamp, by calendar: StoreCalendar
+  ) throws(Problem) -> (
+    period: SubscriptionLifecycle.Period, rest: SubscriptionLifecycle.OfferRun?, hasBonus: Bool
+  ) {
+    let length = run?.period ?? plan.period
+    var end = calendar.end(of: length, from: start)
+    if let bonus { end = end.flatMap { calendar.end(of: bonus, from: $0) } }
+    guard let end else {
+      throw Problem(.requestMalformed, "a period of \(length) would end after the year 9999")
+    }
+    var rest = run
+    rest?.paymentsLeft -= 1
+    if rest?.paymentsLeft == 0 { rest = nil }
+    return (
+      SubscriptionLifecycle.Period(
+        plan: plan, start: start, end: end, offer: run?.offer, offerPrice: run?.price),
+      rest, bonus != nil
+    )
+  }
+}
+
+extension StoreOffer {
+  /// The payments under it. Nil where it has no price for the territory.
+  func run(_ kind: SaleOffer.Kind, in territory: String?) -> SubscriptionLifecycle.OfferRun? {
+    let price = territory.flatMap { prices?[$0] }
+    guard payment == .freeTrial || price != nil else { return nil }
+    return SubscriptionLifecycle.OfferRun(
+      offer: SaleOffer(kind: kind, payment: payment, name: name), period: period,
+      price: payment == .freeTrial ? nil : price,
+      paymentsLeft: payment == .payAsYouGo ? payments ?? 1 : 1)
+  }
+
+  /// Throws `request-malformed`.
+  func check() throws(Problem) {
+    guard payment == .freeTrial || prices?.isEmpty == false else {
+      throw Problem(.requestMalformed, "an offer that is paid for has prices")
+    }
+    guard (1...12).contains(payments ?? 1), (prices?.count ?? 0) <= 300,
+      (1...100).contains(name?.utf8.count ?? 1)
+    else {
+      throw Problem(
+        .requestMalformed, "payments is from 1 to 12, name has 1 to 100 bytes, prices at most 300 territories"
+      )
+    }
+  }
+}

@@ -1,0 +1,146 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+
+/// What the members of a family have of its organizer's purchases: transactions of their own, each of which rests on the
+/// organizer's and ends with it. Consumables and non-renewing subscriptions are not shared.
+enum FamilySharing {
+  /// The members get what the transaction sold.
+  static func share(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
+    for member in try FamilyTable.members(of: transaction.account, in: connection) {
+      try share(transaction, with: member, in: connection)
+    }
+  }
+
+  /// The member gets all that the organizer owns, a subscription by its last period.
+  static func shareAll(
+    of organizer: Account, with member: Account, in connection: borrowing Connection
+  ) throws {
+    for transaction in try TransactionTable.restorable(in: connection, account: organizer.id) {
+      try share(transaction, with: member, in: connection)
+    }
+  }
+
+  private static func share(
+    _ transaction: StoredTransaction, with member: Account, in connection: borrowing Connection
+  ) throws {
+    guard var sale = transaction.sale, sale.reason != .restore, sale.revocation == nil,
+      transaction.sharedFrom == nil, transaction.license == nil,
+      sale.type == .nonConsumable || sale.type == .autoRenewableSubscription
+    else { return }
+    sale.price = nil
+    sale.offer = nil
+    try TransactionTable.insert(
+      in: connection, continuing: transaction, account: (member.id, member.territory),
+      product: transaction.product, device: nil, sale: sale, requested: sale.date)
+  }
+
+  /// What the member had of others ends.
+  static func end(
+    with member: Account, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    for share in try TransactionTable.shared(with: member.id, in: connection) {
+      try Self.revoke(share, at: now, in: connection)
+    }
+  }
+
+  /// What rests on a transaction follows it: restored copies, and what a family shares of it.
+  static func follow(
+    _ event: PurchaseLifecycle.Event, of transaction: StoredTransaction, in connection: borrowing Connection
+  ) throws {
+    guard let sale = transaction.sale else { return }
+    for var copy in try TransactionTable.restored(
+      in: connection, account: transaction.account, originalID: sale.originalID, expires: sale.expires)
+    where copy.id != transaction.id && copy.life.handle(event) == .changed {
+      try TransactionTable.update(copy, in: connection)
+    }
+    switch event {
+    case .revoked(let revocation):
+      for share in try TransactionTable.shares(of: transaction.id, in: connection) {
+        try revoke(share, at: revocation.date, in: connection)
+      }
+    case .upgraded:
+      for var share in try TransactionTable.shares(of: transaction.id, in: connection)
+      where share.life.handle(event) == .changed {
+        try TransactionTable.update(share, in: connection)
+      }
+    case .reinstated: try share(transaction, in: connection)
+    default: break
+    }
+  }
+
+  private static func revoke(
+    _ share: StoredTransaction, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    var share = share
+    let event = PurchaseLifecycle.Event.revoked(.init(kind: .family, date: now))
+    guard share.life.handle(event) == .changed else { return }
+    try TransactionTable.update(share, in: connection)
+    try follow(event, of: share, in: connection)
+  }
+}
+
+extension PaymentStore {
+  /// Sets who shares what the organizer buys. Throws `not-found` for an unknown account, `request-malformed` for more than
+  /// five members or one that stands twice, and `state-conflict` for a member of another family.
+  func setFamily(_ family: StoreFamily) async throws -> StoreFamily {
+    guard family.members.count <= FamilyTable.maximumMembers,
+      Set(family.members + [family.organizer]).count == family.members.count + 1
+    else {
+      throw Problem(
+        .requestMalformed, "a family has \(FamilyTable.maximumMembers) members besides its organizer")
+    }
+    try await catchUp()
+    try await database.write(locking: [.everything]) { [clock] connection in
+      let organizer = try AccountTable.named(family.organizer, in: connection)
+      let members = try family.members.map { try AccountTable.named($0, in: connection) }
+      let earlier = try FamilyTable.members(of: organizer.id, in: connection)
+      for member in members where !earlier.contains(member) {
+        let isElsewhere = try FamilyTable.organizer(of: member.id, in: connection) != nil
+        guard !isElsewhere, try FamilyTable.members(of: member.id, in: connection).isEmpty else {
+          throw Problem(.stateConflict, "\(member.name) is of another family")
+        }
+      }
+      guard try FamilyTable.organizer(of: organizer.id, in: connection) == nil else {
+        throw Problem(.stateConflict, "\(organizer.name) is of another family")
+      }
+      for member in earlier where !members.contains(member) {
+        try FamilyTable.remove(member.id, in: connection)
+        try FamilySharing.end(with: member, at: clock.now().wholeSeconds, in: connection)
+      }
+      for member in members where !earlier.contains(member) {
+        try FamilyTable.add(member.id, to: organizer.id, in: connection)
+        try FamilySharing.shareAll(of: organizer, with: member, in: connection)
+      }
+    }
+    return family
+  }
+}
+
+/// The table of families, within one database transaction: who shares whose purchases.
+enum FamilyTable {
+  static let maximumMembers = 5
+
+  static func members(of organizer: Int64, in connection: borrowing Connection) throws -> [Account] {
+    try connection.query(
+      "SELECT member FROM family_members WHERE organizer = ? ORDER BY member", [.integer(organizer)]
+    ).compactMap { try AccountTable.find(in: connection, id: try $0.integer("member")) }
+  }
+
+  static func organizer(of member: Int64, in connection: borrowing Connection) throws -> Int64? {
+    try connection.first("SELECT organizer FROM family_members WHERE member = ?", [.integer(member)])?
+      .integer("organizer")
+  }
+
+  static func add(
+    _ member: Int64, to organizer: Int64, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "INSERT INTO family_members (member, organizer) VALUES (?, ?)", [.integer(member), .integer(organizer)])
+  }
+
+  static func remove(_ member: Int64, in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM family_members WHERE member = ?", [.integer(member)])
+  }
+}

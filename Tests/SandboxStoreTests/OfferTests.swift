@@ -1,0 +1,153 @@
+import Commerce
+import CoreTypes
+import HTTPServer
+import PullboxAPI
+import PullboxTesting
+import Receipts
+import Testing
+
+@testable import SandboxStore
+
+/// Facts §7.2 (eligibility) and §9 (the bonus). A month is five minutes.
+@Suite("Offers, bonuses and codes")
+struct OfferTests {
+  let store: StoreHarness
+
+  init() throws {
+    store = try StoreHarness()
+  }
+
+  private static let euro99 = ["FRA": Price(amount: "0.99", currency: "EUR")].compactMapValues { $0 }
+
+  private func offer(_ offers: ProductOffers, of product: ProductIdentifier = StoreHarness.magazine)
+    async throws
+  {
+    let _: ProductOffers = try await store.call(.put, "/sandbox/v1/offers/\(product)", body: offers)
+  }
+
+  private func trials(_ token: String) async throws -> [[Bool?]] {
+    let entries = try await store.verify(store.receipt(token)).latestReceiptInfo ?? []
+    return entries.reversed().map { [$0.isTrialPeriod, $0.isInIntroductoryOfferPeriod] }
+  }
+
+  @Test("a free trial comes first and costs nothing, once for a publication and account")
+  func freeTrial() async throws {
+    try await store.setTime("5m", renewals: 1)
+    try await offer(
+      ProductOffers(introductory: StoreOffer(payment: .freeTrial, period: try #require(BillingPeriod("P1W"))))
+    )
+    try await offer(
+      ProductOffers(introductory: StoreOffer(payment: .freeTrial, period: .month)), of: StoreHarness.premium)
+    let token = try await store.openAccount()
+    let first = try await store.buy(StoreHarness.magazine, token: token)
+    #expect(first.price == nil && first.expiresDate == first.purchaseDate + .seconds(180))
+    store.clock.advance(by: .seconds(1000))
+    let all = try await store.all(token)
+    #expect(all.map(\.price) == [nil, "2.99"])
+    #expect(all[1].purchaseDate == first.expiresDate)
+    #expect(all[1].expiresDate == first.purchaseDate + .seconds(480))
+    let again = try await store.buy(StoreHarness.premium, token: token)
+    #expect(again.price == "5.99", "another product of the group after a lapse")
+    #expect(try await trials(token) == [[true, false], [false, false], [false, false]])
+    let other = try await store.openAccount()
+    #expect(try await store.buy(StoreHarness.premium, token: other).price == nil)
+  }
+
+  @Test("an introduction that is paid for is paid as often as it says, or once for all of it")
+  func paid() async throws {
+    try await offer(
+      ProductOffers(
+        introductory: StoreOffer(payment: .payAsYouGo, period: .month, payments: 2, prices: Self.euro99)))
+    let token = try await store.openAccount()
+    try await store.buy(StoreHarness.magazine, token: token)
+    store.clock.advance(by: .seconds(700))
+    #expect(try await store.all(token).map(\.price) == ["0.99", "0.99", "2.99"])
+    #expect(try await trials(token) == [[false, true], [false, true], [false, false]])
+
+    try await offer(
+      ProductOffers(
+        introductory: StoreOffer(
+          payment: .payUpFront, period: try #require(BillingPeriod("P3M")), prices: Self.euro99)))
+    let other = try await store.openAccount()
+    let first = try await store.buy(StoreHarness.magazine, token: other)
+    #expect(first.price == "0.99" && first.expiresDate == first.purchaseDate + .seconds(900))
+    store.clock.advance(by: .seconds(901))
+    let renewal = try #require(try await store.all(other).last)
+    #expect(renewal.price == "2.99" && renewal.expiresDate == first.purchaseDate + .seconds(1200))
+  }
+
+  @Test("the bonus makes the first period longer for who opts in, three months at most, and never again")
+  func bonus() async throws {
+    try await store.setTime("5m", renewals: 0)
+    try await offer(ProductOffers(bonus: BillingPeriod("P3M")))
+    let token = try await store.openAccount()
+    func buy() async throws -> StoreTransaction {
+      let answer: TransactionResponse = try await store.call(
+        .post, "/store/v1/purchases", token: token,
+        body: PurchaseRequest(product: StoreHarness.magazine, optIn: true), status: 201)
+      return answer.transaction
+    }
+    let first = try await buy()
+    #expect(first.expiresDate == first.purchaseDate + .seconds(300 + 900) && first.price == "2.99")
+    store.clock.advance(by: .seconds(5000))
+    let second = try await buy()
+    #expect(second.expiresDate == second.purchaseDate + .seconds(300))
+    let other = try await store.openAccount()
+    let without = try await store.buy(StoreHarness.magazine, token: other)
+    #expect(without.expiresDate == without.purchaseDate + .seconds(300))
+    for period in ["P1Y", "P4M", "P91D"] {
+      let body = try APIJSON.encode(ProductOffers(bonus: BillingPeriod(period)))
+      let path = "/sandbox/v1/offers/\(StoreHarness.magazine)"
+      #expect(try await store.refusal(.put, path, body: body) == .requestMalformed)
+    }
+  }
+
+  private func code(_ request: CodeRequest) async throws -> String {
+    let made: StoreCode = try await store.call(.post, "/sandbox/v1/codes", body: request, status: 201)
+    return made.code
+  }
+
+  private func redeem(_ code: String, token: String) async throws -> StoreTransaction {
+    let answer: TransactionResponse = try await store.call(
+      .post, "/store/v1/codes/\(code)", token: token, body: String?.none, status: 201)
+    return answer.transaction
+  }
+
+  @Test("a code gives its product for nothing to as many accounts as it has uses, to each once")
+  func gift() async throws {
+    let code = try await code(CodeRequest(product: StoreHarness.issue, uses: 2))
+    let token = try await store.openAccount()
+    let gift = try await redeem(code, token: token)
+    #expect(gift.state == .purchased && gift.price == nil && gift.device == nil)
+    let path = "/store/v1/codes/\(code)"
+    #expect(try await store.refusal(.post, path, token: token) == .stateConflict, "once an account")
+    let owner = try await store.openAccount()
+    try await store.buy(StoreHarness.issue, token: owner)
+    #expect(try await store.refusal(.post, path, token: owner) == .stateConflict, "it is owned")
+    #expect(
+      try await redeem(code, token: store.openAccount()).state == .purchased, "and the code was not used up")
+    #expect(try await store.refusal(.post, path, token: store.openAccount()) == .stateConflict)
+    #expect(try await store.refusal(.post, "/store/v1/codes/none", token: token) == .notFound)
+    let bad = try APIJSON.encode(CodeRequest(product: StoreHarness.issue, uses: 0))
+    #expect(try await store.refusal(.post, "/sandbox/v1/codes", body: bad) == .requestMalformed)
+  }
+
+  @Test("a code of a subscription begins it under its offer, and leaves one that runs alone")
+  func subscriptionCode() async throws {
+    let summer = StoreOffer(payment: .freeTrial, period: .month, name: "summer")
+    let code = try await code(CodeRequest(product: StoreHarness.magazine, offer: summer, uses: 9))
+    let token = try await store.openAccount()
+    let first = try await redeem(code, token: token)
+    #expect(first.price == nil && first.expiresDate == first.purchaseDate + .seconds(300))
+    store.clock.advance(by: .seconds(301))
+    #expect(try await store.all(token).map(\.price) == [nil, "2.99"])
+    let latest = try await store.verify(store.receipt(token)).latestReceiptInfo
+    #expect(latest?.map(\.offerCodeReferenceName) == [nil, "summer"])
+    #expect(latest?.last?.isTrialPeriod == false)
+    let other = try await store.openAccount()
+    try await store.buy(StoreHarness.magazine, token: other)
+    #expect(
+      try await store.refusal(.post, "/store/v1/codes/\(code)", token: other) == .alreadySubscribed)
+    #expect(try await store.all(other).count == 1)
+  }
+}
