@@ -61,7 +61,10 @@ struct GrantService: Sendable {
         }
       }
     }
-    return EntitlementsResponse(products: products)
+    return EntitlementsResponse(
+      products: products,
+      settled: try await finishEmptyPeriods(
+        request.waiting, of: verified, at: key.store, on: device, now: now))
   }
 
   func ticket(

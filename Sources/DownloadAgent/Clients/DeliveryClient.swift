@@ -42,12 +42,14 @@ struct DeliveryClient: Sendable {
     }
   }
 
-  /// Every product that `proof` entitles to.
-  func entitlements(of proof: Proof) async throws(APICallError) -> [EntitledProduct] {
-    let body = EntitlementsRequest(proof: proof, device: device)
+  /// Every product that `proof` entitles to, and which of `waiting` open nothing more.
+  func entitlements(
+    of proof: Proof, waiting: [TransactionIdentifier]? = nil
+  ) async throws(APICallError) -> EntitlementsResponse {
+    let body = EntitlementsRequest(proof: proof, device: device, waiting: waiting)
     return try await monitor.observe("POST /v1/entitlements") { () async throws(APICallError) in
       try await api.call("POST", "/v1/entitlements", body: body, as: EntitlementsResponse.self).value
-    }.products
+    }
   }
 
   func grant(

@@ -46,6 +46,8 @@ struct TransactionMachine: StateMachine {
     case disappeared
     /// The server has answered what this transaction entitles to.
     case planned([ProductIdentifier])
+    /// The server answered that it opens nothing, and has the store told so.
+    case settled
     /// Asking failed.
     case stepFailed(StepFailure)
     /// How its downloads stand now.
@@ -90,6 +92,7 @@ struct TransactionMachine: StateMachine {
     case .observed(let state): observe(state)
     case .disappeared: handleDisappearance()
     case .planned(let products): plan(products)
+    case .settled: settle()
     case .stepFailed(let failure): handleFailure(failure)
     case .downloads(let outcomes): deliver(outcomes)
     case .serverAnswered(let state): process(state)
@@ -155,6 +158,16 @@ extension TransactionMachine {
     }
     transition(.delivering)
     return [.createDownloads(products)]
+  }
+
+  /// It leaves the store's queue once the store has heard, and is over then. Until that is seen it is asked about again.
+  private mutating func settle() -> [Action] {
+    guard step == .planning else { return [] }
+    reason = .storeNotAnswered
+    problem = nil
+    cause = nil
+    tries += 1
+    return [.scheduleRetry(tries: tries, notBefore: nil)]
   }
 
   private mutating func handleFailure(_ failure: StepFailure) -> [Action] {

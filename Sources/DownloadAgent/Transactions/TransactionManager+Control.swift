@@ -32,7 +32,7 @@ extension TransactionManager {
   /// Everything the account owns. Throws the ``Problem`` that stands in the way.
   func owned() async throws -> [EntitledProduct] {
     do {
-      return try await entitlements()
+      return try await entitlements().products
     } catch {
       throw error.problem
         ?? Problem(.unavailable, "a service could not be asked: \(error.reason)", retryAfterSeconds: 5)

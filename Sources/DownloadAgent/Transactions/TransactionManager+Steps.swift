@@ -137,22 +137,33 @@ extension TransactionManager {
   private func plan(_ identifiers: Set<TransactionIdentifier>) async {
     do {
       var products: [TransactionIdentifier: [ProductIdentifier]] = [:]
-      for item in try await entitlements()
+      let answer = try await entitlements(waiting: identifiers.sorted { $0.description < $1.description })
+      for item in answer.products
       where identifiers.contains(item.transaction)
         && products[item.transaction]?.contains(item.product) != true
       {
         products[item.transaction, default: []].append(item.product)
       }
-      for identifier in identifiers { await process(.planned(products[identifier] ?? []), of: identifier) }
+      let settled = Set(answer.settled ?? [])
+      for identifier in identifiers {
+        let planned = products[identifier] ?? []
+        let isSettled = planned.isEmpty && settled.contains(identifier)
+        await process(isSettled ? .settled : .planned(planned), of: identifier)
+      }
+      // The store's queue tells when it has heard.
+      if !settled.isEmpty { pollSoon() }
     } catch {
       for identifier in identifiers { await process(.stepFailed(error), of: identifier) }
     }
   }
 
-  /// Everything the account owns, by the server's judgement of the store's receipt.
-  func entitlements() async throws(StepFailure) -> [EntitledProduct] {
+  /// Everything the account owns, by the server's judgement of the store's receipt, and which of `waiting` open nothing
+  /// more.
+  func entitlements(
+    waiting: [TransactionIdentifier]? = nil
+  ) async throws(StepFailure) -> EntitlementsResponse {
     try await store.withReceipt { [server] proof async throws(APICallError) in
-      try await server.entitlements(of: proof)
+      try await server.entitlements(of: proof, waiting: waiting)
     }
   }
 

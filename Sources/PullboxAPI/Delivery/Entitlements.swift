@@ -7,21 +7,28 @@ public struct EntitlementsRequest: Codable, Sendable {
   public var proof: Proof
   /// The device that asks.
   public var device: Device
+  /// Transactions that the device brings to their end, the first 1,000 of which count: a period of a subscription among them
+  /// that is over and opened nothing is finished at its store. Absent where nothing is to change.
+  public var waiting: [TransactionIdentifier]?
 
   /// Creates the document from its members.
-  public init(proof: Proof, device: Device) {
+  public init(proof: Proof, device: Device, waiting: [TransactionIdentifier]? = nil) {
     self.proof = proof
     self.device = device
+    self.waiting = waiting
   }
 
   private enum CodingKeys: CodingKey {
     case device
+    case waiting
   }
 
   /// Reads the proof's members from the same object as the others. Throws `DecodingError`.
   public init(from decoder: any Decoder) throws {
     proof = try Proof(from: decoder)
-    device = try decoder.container(keyedBy: CodingKeys.self).decode(Device.self, forKey: .device)
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    device = try container.decode(Device.self, forKey: .device)
+    waiting = try container.decodeIfPresent([TransactionIdentifier].self, forKey: .waiting)
   }
 
   /// Writes the proof's members into the same object as the others.
@@ -29,6 +36,7 @@ public struct EntitlementsRequest: Codable, Sendable {
     try proof.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(device, forKey: .device)
+    try container.encodeIfPresent(waiting, forKey: .waiting)
   }
 }
 
@@ -37,10 +45,14 @@ public struct EntitlementsRequest: Codable, Sendable {
 public struct EntitlementsResponse: Codable, Sendable {
   /// The products, each with its newest released version.
   public var products: [EntitledProduct]
+  /// Of the transactions that wait, those that open nothing more: the store has been told, or is being told, that they are
+  /// finished. Absent where none waits.
+  public var settled: [TransactionIdentifier]?
 
   /// Creates the document from its members.
-  public init(products: [EntitledProduct]) {
+  public init(products: [EntitledProduct], settled: [TransactionIdentifier]? = nil) {
     self.products = products
+    self.settled = settled
   }
 }
 

@@ -16,7 +16,7 @@ private typealias Machine = TransactionMachine
     [StoreTransaction.State.purchasing, .purchased, .failed, .restored, .deferred].map { .observed($0) }
     + GrantState.allCases.map { .serverAnswered($0) }
     + [
-      .disappeared, .planned([]), .planned([product].compactMap { $0 }), .stepFailed(retry),
+      .disappeared, .settled, .planned([]), .planned([product].compactMap { $0 }), .stepFailed(retry),
       .stepFailed(.permanent(.integrity)), .downloads([]), .downloads([.pending]), .downloads([.delivered]),
       .downloads([.delivered, .failed]), .downloads([.cancelled]), .retryDue,
     ]
@@ -115,6 +115,17 @@ private typealias Machine = TransactionMachine
     #expect(machine.handle(.retryDue) == [.plan])
     #expect(machine.handle(.planned([])) == [.scheduleRetry(tries: 2, notBefore: nil)])
     #expect(machine.handle(.planned(products)) == [.createDownloads(products)])
+  }
+
+  @Test("one that opens nothing more is over when the store lists it no longer") func settled() {
+    var machine = Machine(step: .planning)
+    #expect(machine.handle(.settled) == [.scheduleRetry(tries: 1, notBefore: nil)])
+    #expect(machine.step == .planning && machine.reason == .storeNotAnswered)
+    #expect(machine.handle(.retryDue) == [.plan])
+    #expect(machine.handle(.disappeared) == [])
+    #expect(machine.step == .finished && machine.reason == .finishedElsewhere)
+    var delivering = Machine(step: .delivering)
+    #expect(delivering.handle(.settled) == [] && delivering.step == .delivering)
   }
 
   @Test("a refusal is kept for the control interface, and asked about again") func refusal() {

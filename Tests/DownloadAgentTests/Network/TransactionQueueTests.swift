@@ -111,6 +111,23 @@ import Testing
     #expect(server.state.current.receiptsGiven <= 5)
   }
 
+  @Test("a renewal that opens nothing is finished when the server says so, and is over here then")
+  func emptyRenewal() async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    server.change { $0.settlesEmpty = true }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try server.queuePurchase()
+      try server.queuePurchase("com.example.renewal", transaction: "2000000000000002")
+      try await harness.run(server: url) { agent in
+        try await agent.finished(["2000000000000001", "2000000000000002"])
+        #expect(await agent.transactions.unfinishedCount == 0)
+      }
+    }
+    #expect(server.state.current.reports.count == 1, "nothing was delivered for the renewal")
+  }
+
   @Test("a store that takes a request and never answers holds up neither server nor downloads (R13)")
   func deafStore() async throws {
     let package = try FixturePackage.file(length: 1000)

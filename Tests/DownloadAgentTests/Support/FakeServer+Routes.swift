@@ -34,9 +34,13 @@ extension FakeServer {
       guard let entry = self.state.current.transactions.last else { throw Problem(.internalError) }
       return try .json(TransactionResponse(transaction: entry))
     }
-    routes.on(.post, "/v1/entitlements") { _, _ in
+    routes.on(.post, "/v1/entitlements") { request, _ in
       try self.check("POST /v1/entitlements")
-      return try .json(EntitlementsResponse(products: self.entitled()))
+      let asked = try await request.decode(EntitlementsRequest.self)
+      let products = self.entitled()
+      return try .json(
+        EntitlementsResponse(products: products, settled: self.settle(asked.waiting ?? [], besides: products))
+      )
     }
     routes.on(.post, "/v1/grants") { request, _ in
       try self.check("POST /v1/grants")
@@ -203,6 +207,20 @@ extension FakeServer {
     settle()
     let now = state.current.grants[name]?.name ?? .completed
     return try .json(CompletionResponse(state: now), status: now == .finished ? .ok : .accepted)
+  }
+
+  /// Finishes, at the store, those that are entitled to nothing.
+  private func settle(
+    _ waiting: [TransactionIdentifier], besides products: [EntitledProduct]
+  ) -> [TransactionIdentifier] {
+    state.withLock { state in
+      guard state.settlesEmpty else { return [] }
+      let empty = waiting.filter { id in !products.contains { $0.transaction == id } }
+      for index in state.transactions.indices where empty.contains(state.transactions[index].id) {
+        state.transactions[index].finishedDate = Timestamp(millisecondsSinceEpoch: 1_795_249_900_000)
+      }
+      return empty
+    }
   }
 
   /// Finishes, at the store, what has been delivered completely.

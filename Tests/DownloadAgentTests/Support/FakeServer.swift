@@ -36,6 +36,8 @@ final class FakeServer: Sendable {
     var transactions: [StoreTransaction] = []
     /// What the entitlements endpoint lists; everything in ``package`` unless set.
     var isReleased = true
+    /// Whether transactions that wait and are entitled to nothing are finished at the store.
+    var settlesEmpty = false
     /// Answers in place of the usual one, by `METHOD /path` with the grant left out; used up one by one, the
     /// last stays.
     var refusals: [String: [Problem]] = [:]

@@ -125,9 +125,12 @@ extension WireSample {
     WireSample(DownloadTerms.self, terms, minimal: plainTerms),
     WireSample(EntitledProduct.self, entitled, minimal: entitledUndated),
     WireSample(
-      EntitlementsRequest.self, #"{"device": \#(device), "receipt": "MIIB", "store": "sandbox"}"#,
+      EntitlementsRequest.self,
+      #"{"device": \#(device), "receipt": "MIIB", "store": "sandbox", "waiting": ["2000000000000002"]}"#,
       minimal: #"{"device": {"id": "tablet-17"}}"#),
-    WireSample(EntitlementsResponse.self, #"{"products": [\#(entitled)]}"#, minimal: #"{"products": []}"#),
+    WireSample(
+      EntitlementsResponse.self, #"{"products": [\#(entitled)], "settled": ["2000000000000002"]}"#,
+      minimal: #"{"products": []}"#),
     WireSample(
       GrantBatchRequest.self,
       """

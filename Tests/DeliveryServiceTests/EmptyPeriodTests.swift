@@ -1,0 +1,102 @@
+import Commerce
+import CoreTypes
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Receipts
+import Synchronization
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Periods of a subscription that open nothing", .timeLimit(.minutes(1)))
+struct EmptyPeriodTests {
+  private static let first = "2000000000000001"
+  private static let renewal = "2000000000000002"
+  private static let month = Duration.seconds(30 * 86_400)
+
+  /// Two periods of a month, of which the first one opens the issue that was the latest at its beginning.
+  private func subscribe(_ server: ServerHarness) async throws -> [InAppPurchase] {
+    let magazine = ProductIdentifier("com.example.magazine")
+    let start = server.clock.now().wholeSecond
+    try await server.publish(
+      Array("an issue".utf8), as: "com.example.latest",
+      description: ProductDescription(publication: magazine, publicationDate: start - .seconds(86_400)))
+    _ = try await server.operatorAPI.call(
+      "PUT", "/v1/operator/products/com.example.monthly",
+      body: ProductDescription(
+        type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1M")),
+      as: OperatorProduct.self)
+    var renewal = server.purchase(
+      of: "com.example.monthly", id: Self.renewal, expires: start + Self.month * 2)
+    renewal.purchaseDate = start + Self.month
+    return [
+      server.purchase(of: "com.example.monthly", id: Self.first, expires: start + Self.month), renewal,
+    ]
+  }
+
+  private func ask(
+    _ server: ServerHarness, _ purchases: [InAppPurchase], waiting: [String]?
+  ) async throws -> EntitlementsResponse {
+    let receipt = try server.store.receipt(of: purchases, device: server.device.id)
+    return try await server.api.call(
+      "POST", "/v1/entitlements",
+      body: EntitlementsRequest(
+        proof: Proof(store: "sandbox", receipt: receipt), device: server.device,
+        waiting: waiting.map { $0.compactMap { TransactionIdentifier($0) } }),
+      as: EntitlementsResponse.self
+    ).value
+  }
+
+  @Test(
+    "once it is over, one that opened nothing is finished at the store, and one that opened an issue is not")
+  func finished() async throws {
+    try await ServerHarness.run { server in
+      let purchases = try await subscribe(server)
+      let both = [Self.first, Self.renewal]
+      server.clock.advance(by: Self.month + .seconds(86_400))
+      #expect(try await ask(server, purchases, waiting: both).settled == [], "an issue may appear yet")
+      server.clock.advance(by: Self.month)
+      #expect(try await ask(server, purchases, waiting: nil).settled == nil, "nothing waits")
+      #expect(try await server.outboxDepth() == 0)
+      let answer = try await ask(server, purchases, waiting: both)
+      #expect(answer.settled?.map(\.description) == [Self.renewal])
+      #expect(answer.products.map(\.transaction.description) == [Self.first])
+      await server.store.waitForFinished()
+      #expect(try await ask(server, purchases, waiting: both).settled?.map(\.description) == [Self.renewal])
+      #expect(server.store.state.withLock { $0.finished } == [Self.renewal], "the store is told once")
+    }
+  }
+
+  @Test("an issue of its time that has no released version yet is owed, and keeps it open")
+  func unreleased() async throws {
+    try await ServerHarness.run { server in
+      let purchases = try await subscribe(server)
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/com.example.late",
+        body: ProductDescription(
+          publication: ProductIdentifier("com.example.magazine"),
+          publicationDate: server.clock.now() + Self.month + .seconds(86_400)),
+        as: OperatorProduct.self)
+      server.clock.advance(by: Self.month * 3)
+      #expect(try await ask(server, purchases, waiting: [Self.renewal]).settled == [])
+    }
+  }
+
+  @Test("what was taken back, or is no period, is left alone")
+  func others() async throws {
+    try await ServerHarness.run { server in
+      var purchases = try await subscribe(server)
+      purchases[1].cancellationDate = purchases[1].purchaseDate
+      purchases.append(server.purchase(of: "com.example.coins", id: "2000000000000003"))
+      server.clock.advance(by: Self.month * 3)
+      let waiting = [Self.renewal, "2000000000000003", "2000000000000009"]
+      #expect(try await ask(server, purchases, waiting: waiting).settled == [])
+    }
+  }
+}
+
+extension Timestamp {
+  fileprivate var wholeSecond: Timestamp { Timestamp(millisecondsSinceEpoch: secondsSinceEpoch * 1000) }
+}
