@@ -14,7 +14,7 @@ struct ChainTests {
       try await stack.publishByCommand(file, as: "com.example.file")
       try await stack.publishByCommand(folder, as: "com.example.folder")
       for (product, source) in [("com.example.file", file), ("com.example.folder", folder)] {
-        let purchase = try await stack.pullbox("buy", product, "--wait")
+        let purchase = try await stack.pullbox("buy", product, "--yes", "--wait")
         #expect(purchase.ending == .exited(0), "\(purchase.errors)")
         _ = try await stack.agent.finishedTransaction(of: product)
         let download = try await stack.agent.finishedDownload(of: product)

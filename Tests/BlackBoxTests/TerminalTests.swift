@@ -22,31 +22,31 @@ struct TerminalTests {
       for name in ["bars", "plain", "monochrome", "dumb", "colored", "quiet", "silent"] {
         try await publish(name, in: stack)
       }
-      let bars = try await stack.pullbox(onTerminal: "buy bars --wait")
+      let bars = try await stack.pullbox(onTerminal: "buy bars --yes --wait")
       #expect(bars.succeeded, "\(bars.output)")
       #expect(bars.output.contains(Self.clearsLine) && bars.output.contains(Self.green))
       #expect(bars.output.contains("[####") && bars.output.contains("100 %"))
       #expect(bars.output.contains("\u{1B}[Jtransaction "))
 
-      let plain = try await stack.pullbox("buy", "plain", "--wait")
+      let plain = try await stack.pullbox("buy", "plain", "--yes", "--wait")
       #expect(plain.succeeded, "\(plain.errors)")
       #expect(plain.output.hasPrefix("transaction ") && !plain.output.contains("\u{1B}"))
       #expect(plain.errors.contains("\nplain 1.0: 100 %, ") && !plain.errors.contains("\u{1B}"))
 
       let monochrome = try await stack.pullbox(
-        onTerminal: "buy monochrome --wait", environment: ["NO_COLOR": "1"])
+        onTerminal: "buy monochrome --yes --wait", environment: ["NO_COLOR": "1"])
       #expect(monochrome.output.contains(Self.clearsLine) && !monochrome.output.contains(Self.green))
 
-      let dumb = try await stack.pullbox(onTerminal: "buy dumb --wait", environment: ["TERM": "dumb"])
+      let dumb = try await stack.pullbox(onTerminal: "buy dumb --yes --wait", environment: ["TERM": "dumb"])
       #expect(dumb.output.contains("dumb 1.0: 100 %, ") && !dumb.output.contains("\u{1B}"))
 
-      let colored = try await stack.pullbox("buy", "colored", "--wait", "--color", "always")
+      let colored = try await stack.pullbox("buy", "colored", "--yes", "--wait", "--color", "always")
       #expect(colored.errors.contains(Self.green) && !colored.errors.contains(Self.clearsLine))
 
-      let quiet = try await stack.pullbox(onTerminal: "buy quiet --wait --quiet")
+      let quiet = try await stack.pullbox(onTerminal: "buy quiet --yes --wait --quiet")
       #expect(quiet.succeeded)
       #expect(quiet.output.hasPrefix("transaction ") && !quiet.output.contains("\u{1B}"))
-      let silent = try await stack.pullbox("buy", "silent", "--wait", "-q")
+      let silent = try await stack.pullbox("buy", "silent", "--yes", "--wait", "-q")
       #expect(silent.output.hasPrefix("transaction ") && silent.errors.isEmpty)
     }
   }
@@ -57,10 +57,10 @@ struct TerminalTests {
       try await publish("done", in: stack)
       // Long enough to be fetched by ranges, which the proxy can hold.
       try await publish("held", pieces: 24, in: stack)
-      let done = try await stack.pullbox("buy", "done", "--wait", "--timeout", "60s")
+      let done = try await stack.pullbox("buy", "done", "--yes", "--wait", "--timeout", "60s")
       #expect(done.succeeded, "\(done.errors)")
       stack.serverProxy.hold(at: 10 * pieceLength + 4321)
-      let held = try await stack.pullbox("buy", "held", "--wait", "--timeout", "1s")
+      let held = try await stack.pullbox("buy", "held", "--yes", "--wait", "--timeout", "1s")
       #expect(held.ending == .exited(4))
       #expect(held.errors.contains("is not finished yet"))
 

@@ -51,7 +51,9 @@ struct DocumentedMembersTests {
     ("StoreTransaction", "id originalId product quantity state purchaseDate"),
     ("ReceiptResponse", "receipt"),
     // The agent.
-    ("AgentPurchaseRequest", "product quantity"),
+    ("AgentPurchaseRequest", "product quantity applicationUsername shown"),
+    ("AgentProductsResponse", "account products invalidProductIdentifiers"),
+    ("AgentProduct", "listing owned subscribedUntil"),
     ("AgentRestoreRequest", "products order limit"),
     ("AgentRestoreResponse", "products"),
     ("AgentDownloadChange", "priority"),
@@ -94,6 +96,7 @@ struct DocumentedMembersTests {
       "lastSuccess", "notBefore",
       "nextAttempt", "parked", "placedAt",
       "publicationDate", "purchaseDate", "released", "revocationDate", "serverTime", "since", "started",
+      "subscribedUntil",
       "ticketExpires",
       "time",
     ]

@@ -39,7 +39,7 @@ struct ProblemTests {
     upload-unknown
     405 method-not-allowed
     408 request-timeout
-    409 already-subscribed grant-ambiguous idempotency-key-in-use state-conflict transaction-unpaid upload-incomplete upload-offset-mismatch version-conflict
+    409 already-subscribed grant-ambiguous idempotency-key-in-use price-changed state-conflict transaction-unpaid upload-incomplete upload-offset-mismatch version-conflict
     410 upload-expired
     412 precondition-failed upload-protocol-unsupported
     413 request-too-large upload-too-large

@@ -39,7 +39,7 @@ class Installation:
         self.run(f"apt-get --quiet --no-install-recommends {arguments}")
 
     def buy(self, product, issue, user="ada"):
-        self.run(f"pullbox buy {product} --wait", user)
+        self.run(f"pullbox buy {product} --yes --wait", user)
         self.read(product, issue, user)
 
     def read(self, product, issue, user="ada"):

@@ -42,6 +42,17 @@ struct DeliveryClient: Sendable {
     }
   }
 
+  /// What of `names` is for sale in `territory` to this device, with the texts that fit `locale` best.
+  func products(
+    _ names: [String], territory: String, locale: String?
+  ) async throws(APICallError) -> ProductsResponse {
+    var query = names.map { ("id", $0) } + [("territory", territory), ("device", device.id.description)]
+    if let locale { query.append(("locale", locale)) }
+    return try await monitor.observe("GET /v1/products") { () async throws(APICallError) in
+      try await api.get("/v1/products", query: query)
+    }
+  }
+
   /// Every product that `proof` entitles to, and which of `waiting` open nothing more.
   func entitlements(
     of proof: Proof, waiting: [TransactionIdentifier]? = nil

@@ -22,7 +22,8 @@ struct StoreQueueClient: Sendable {
   private let api: APIClient
   private let monitor: EndpointHealth
   private let device: DeviceIdentifier
-  private let receipts: ReceiptCache
+  /// A moment's receipt, so that the questions of one turn share it.
+  private let receipts: RecentAnswers<DeviceIdentifier, Proof, APICallError>
 
   var network: NetworkGate { monitor.network }
 
@@ -34,7 +35,7 @@ struct StoreQueueClient: Sendable {
     self.api = api
     self.monitor = monitor
     self.device = device
-    receipts = ReceiptCache(clock: clock)
+    receipts = RecentAnswers(lifetime: .seconds(60), clock: clock)
   }
 
   /// Asks whether the store is there and knows the account; for its health alone.
@@ -98,7 +99,7 @@ struct StoreQueueClient: Sendable {
     } catch {
       guard first.isKept, error.mayBeOfReceipt else { throw StepFailure(error, from: .server) }
     }
-    await receipts.remove()
+    await receipts.removeAll()
     let second: Proof
     do {
       second = try await receipt()
@@ -113,18 +114,19 @@ struct StoreQueueClient: Sendable {
   }
 
   private func keptReceipt() async throws(APICallError) -> (proof: Proof, isKept: Bool) {
-    try await receipts.receipt { () async throws(APICallError) in
+    let kept = try await receipts.value(of: device) { () async throws(APICallError) in
       let response = try await monitor.observe("GET /store/v1/receipt") { () async throws(APICallError) in
         try await api.get(
           "/store/v1/receipt", query: [("device", device.description)], as: ReceiptResponse.self)
       }
       return Proof(receipt: response.receipt)
     }
+    return (kept.value, kept.isKept)
   }
 
   /// Something was bought or restored that an earlier receipt does not hold.
   func noteNewPurchase() async {
-    await receipts.remove()
+    await receipts.removeAll()
   }
 
   /// Buys once, however often it is called with one `key`. An answer that is lost on its way is asked for again.
@@ -140,15 +142,43 @@ struct StoreQueueClient: Sendable {
   private func askToPurchase(
     _ request: AgentPurchaseRequest, key: String
   ) async throws(APICallError) -> StoreTransaction {
-    let body = PurchaseRequest(product: request.product, quantity: request.quantity, device: device)
+    let body = PurchaseRequest(
+      product: request.product, quantity: request.quantity, applicationUsername: request.applicationUsername,
+      device: device)
     let response = try await monitor.observe("POST /store/v1/purchases") { () async throws(APICallError) in
       try await api.call(
         "POST", "/store/v1/purchases", body: body, headers: [("Idempotency-Key", key)],
         as: TransactionResponse.self
       ).value
     }
-    await receipts.remove()
+    await receipts.removeAll()
     return response.transaction
+  }
+}
+
+/// What a reader asks the store.
+extension StoreQueueClient {
+  /// The territory of the account, its currency, and whether it may buy.
+  func account() async throws(APICallError) -> StoreAccount {
+    try await monitor.observe("GET /store/v1/account") { () async throws(APICallError) in
+      try await api.get("/store/v1/account")
+    }
+  }
+
+  /// The account's subscriptions, also those that are over.
+  func subscriptions() async throws(APICallError) -> SubscriptionsResponse {
+    try await monitor.observe("GET /store/v1/subscriptions") { () async throws(APICallError) in
+      try await api.get("/store/v1/subscriptions")
+    }
+  }
+
+  /// Changes what comes after the present period of a subscription.
+  func change(
+    _ subscription: TransactionIdentifier, to change: SubscriptionChange
+  ) async throws(APICallError) -> StoreSubscription {
+    try await monitor.observe("PATCH /store/v1/subscriptions") { () async throws(APICallError) in
+      try await api.call("PATCH", "/store/v1/subscriptions/\(subscription)", body: change).value
+    }
   }
 }
 

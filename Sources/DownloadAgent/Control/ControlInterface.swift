@@ -1,6 +1,5 @@
 import Commerce
 import CoreTypes
-import Crypto
 import HTTPServer
 import Monitoring
 import PullboxAPI
@@ -14,6 +13,7 @@ struct ControlInterface: Sendable {
   let downloads: DownloadManager
   let transactions: TransactionManager
   let library: Library
+  let shop: Shop
   let hub: EventHub
   let identity: DeviceIdentity
   let server: EndpointHealth
@@ -27,13 +27,14 @@ struct ControlInterface: Sendable {
   /// Between two comment lines of a resting event stream.
   var heartbeat: Duration = .seconds(15)
 
-  private static let maximumBody = ByteCount.kibibytes(64)
+  static let maximumBody = ByteCount.kibibytes(64)
 
   func router() -> Router {
     var routes = monitoringRoutes()
     addLists(to: &routes)
     addDownloads(to: &routes)
     addLibrary(to: &routes)
+    addShop(to: &routes)
     routes.on(.get, "/v1/events") { request, _ in try events(for: request.credentials?.user) }
     routes.guardChanges(by: access, log: log)
     return router(of: routes)
@@ -75,11 +76,6 @@ struct ControlInterface: Sendable {
         let known = try await transactions.status(identifier)
       else { throw Problem(.transactionUnknown) }
       return try .json(known)
-    }
-    routes.on(.post, "/v1/purchases") { request, _ in
-      let purchase = try await request.decode(AgentPurchaseRequest.self, upTo: Self.maximumBody)
-      let key = try request.idempotencyKey() ?? RandomBytes.token(bits: 128)
-      return try .json(try await transactions.purchase(purchase, key: key), status: .created)
     }
     routes.on(.get, "/v1/restore") { _, _ in
       try .json(EntitlementsResponse(products: try await transactions.owned()))

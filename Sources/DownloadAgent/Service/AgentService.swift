@@ -130,7 +130,9 @@ public final class AgentService: Service {
           store: storeMonitor)
       ])
     let control = ControlInterface(
-      downloads: downloads, transactions: transactions, library: library, hub: hub, identity: identity,
+      downloads: downloads, transactions: transactions, library: library,
+      shop: Shop(store: store, server: delivery, transactions: transactions, clock: clock),
+      hub: hub, identity: identity,
       server: serverMonitor, store: storeMonitor,
       probes: PeerProbes(
         delivery: delivery, store: store, clock: clock,

@@ -30,7 +30,7 @@ extension TransactionManager {
   var unfinishedCount: Int { runner.entries.count }
 
   /// Everything the account owns. Throws the ``Problem`` that stands in the way.
-  func owned() async throws -> [EntitledProduct] {
+  func owned() async throws(Problem) -> [EntitledProduct] {
     do {
       return try await entitlements().products
     } catch {

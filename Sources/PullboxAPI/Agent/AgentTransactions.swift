@@ -63,11 +63,20 @@ public struct AgentPurchaseRequest: Codable, Sendable {
   public var product: ProductIdentifier
   /// 1 to 10; the store takes 1 when it is absent.
   public var quantity: Int?
+  /// What the app calls its user, as ``PurchaseRequest/applicationUsername`` has it; absent when it gives nothing.
+  public var applicationUsername: String?
+  /// What the buyer saw: where the price is another by now, nothing is bought (`price-changed`). Absent: any price is paid.
+  public var shown: ShownPrice?
 
   /// Creates the request. What is nil is left out of it.
-  public init(product: ProductIdentifier, quantity: Int? = nil) {
+  public init(
+    product: ProductIdentifier, quantity: Int? = nil, applicationUsername: String? = nil,
+    shown: ShownPrice? = nil
+  ) {
     self.product = product
     self.quantity = quantity
+    self.applicationUsername = applicationUsername
+    self.shown = shown
   }
 }
 

@@ -241,6 +241,9 @@ public struct ProblemCode: Hashable, Sendable {
   /// The volume on which the library lies is not there.
   public static let libraryOffline = ProblemCode(
     "library-offline", status: 503, title: "The library's volume is not there; try again when it is")
+  /// The product costs something else than the buyer was shown, or is not for sale any more. Nothing was bought.
+  public static let priceChanged = ProblemCode(
+    "price-changed", status: 409, title: "The price is not the one that was shown")
   /// The agent could not reach its payment store.
   public static let storeUnavailable = ProblemCode(
     "store-unavailable", status: 503, title: "The payment store could not be reached; try again")
@@ -263,7 +266,7 @@ public struct ProblemCode: Hashable, Sendable {
     productInvalid, versionConflict, stateConflict, grantAmbiguous, secondKeyRequired, preconditionFailed,
     idempotencyKeyReused, idempotencyKeyInUse, callUnknown, catalogUnavailable, transactionUnknown,
     transactionUnpaid, alreadySubscribed, subscriptionUnknown, downloadUnknown, libraryItemUnknown,
-    notPermitted, libraryOffline, storeUnavailable,
+    notPermitted, libraryOffline, priceChanged, storeUnavailable,
     insufficientStorage,
   ]
 

@@ -85,8 +85,14 @@ public struct AgentClient: Sendable {
   public func buy(
     _ product: ProductIdentifier, quantity: Int? = nil, key: String? = nil
   ) async throws(APICallError) -> AgentTransaction {
+    try await buy(AgentPurchaseRequest(product: product, quantity: quantity), key: key)
+  }
+
+  /// The same, with everything that a purchase may say. Throws `price-changed` where the price is not the one that was shown.
+  public func buy(
+    _ request: AgentPurchaseRequest, key: String? = nil
+  ) async throws(APICallError) -> AgentTransaction {
     let fields = [("Idempotency-Key", key ?? RandomBytes.token(bits: 128))]
-    let request = AgentPurchaseRequest(product: product, quantity: quantity)
     let backoff = Backoff(initial: .milliseconds(200), cap: .seconds(5))
     var generator = SystemRandomNumberGenerator()
     var losses = 0

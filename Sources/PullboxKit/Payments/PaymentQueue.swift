@@ -65,7 +65,23 @@ public final class PaymentQueue: Sendable {
   /// Buys, and returns once the store has accepted the payment. Throws `APICallError`.
   @discardableResult
   public func add(_ payment: Payment) async throws -> PaymentTransaction {
-    PaymentTransaction(try await agent.buy(payment.product, quantity: payment.quantity))
+    PaymentTransaction(
+      try await agent.buy(
+        AgentPurchaseRequest(
+          product: payment.product, quantity: payment.quantity,
+          applicationUsername: payment.applicationUsername,
+          shown: payment.shown)))
+  }
+
+  /// The store's side of the agent: where it sells, and whether this device's account may buy. Throws `APICallError`, with
+  /// `store-unavailable` while the store is away.
+  public func storefront() async throws -> Storefront {
+    Storefront(try await agent.products([]).account)
+  }
+
+  /// Whether purchases are allowed to the account: what an app asks before it shows a shop. Throws as ``storefront()`` does.
+  public func canMakePayments() async throws -> Bool {
+    try await agent.products([]).account.canMakePayments
   }
 
   /// Starts a download of everything that is owned and not on this device, and returns those products. Throws
@@ -191,10 +207,21 @@ public struct Payment: Hashable, Sendable {
   public var product: ProductIdentifier
   /// 1 to 10; stores refuse more than 1 of anything but consumables.
   public var quantity: Int
+  /// What the app calls its user, at most 255 bytes and no address: the store refuses one with an `@`. Nil for nothing.
+  public var applicationUsername: String?
+  /// What the buyer saw: where the price is another by now, nothing is bought (`price-changed`). Nil: any price is paid.
+  public var shown: ShownPrice?
 
   /// A payment for one of `product` by default.
-  public init(product: ProductIdentifier, quantity: Int = 1) {
+  public init(product: ProductIdentifier, quantity: Int = 1, applicationUsername: String? = nil) {
     self.product = product
     self.quantity = quantity
+    self.applicationUsername = applicationUsername
+  }
+
+  /// A payment for what ``ProductsRequest`` answered, at the price that it showed.
+  public init(product: AgentProduct, quantity: Int = 1, applicationUsername: String? = nil) {
+    self.init(product: product.listing.id, quantity: quantity, applicationUsername: applicationUsername)
+    shown = ShownPrice(of: product.listing)
   }
 }

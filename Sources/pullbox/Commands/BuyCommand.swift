@@ -10,12 +10,17 @@ enum BuyCommand: Command {
   static let description = CommandDescription(
     "buy", summary: "Buy a product with the agent's store account",
     discussion: """
+      The command shows what the product costs and asks. It charges nothing for what \
+      is owned already or subscribed to, nor where the price has changed since it \
+      was shown. Without a terminal to ask at, it needs --yes.
+
       The agent downloads the content whether this command waits or not. With --wait \
       the command ends when the transaction is finished: all content is on this \
       device and verified, and the store has closed the transaction.
       """,
     operands: [.init("ID")],
     options: [
+      .flag("yes", abbreviation: "y", environment: .none, help: "Buy without asking"),
       .flag(
         "wait", abbreviation: "w", environment: .none, help: "Wait until the transaction is finished"),
       .timeout,
@@ -26,8 +31,27 @@ enum BuyCommand: Command {
     let product = try context.product(0)
     let quantity = try context.arguments.integer("quantity", in: 1...10)
     let timeout = try context.timeout()
+    let asks = !context.arguments.isSet("yes")
+    guard !asks || Terminal.standardInput.isTerminal && Terminal.standardError.isTerminal else {
+      throw UsageError("there is no terminal to ask at; --yes buys without asking")
+    }
     let agent = try context.agent()
-    let transaction = try await agent.buy(product, quantity: quantity)
+    let shown = try await agent.products([product.description], locale: ReaderLocale.tag())
+    guard let offered = shown.products.first else {
+      throw CommandFailure(.failed, "\(product) is not for sale in \(shown.account.territory)")
+    }
+    guard !offered.isHeld else {
+      if context.console.printsJSON {
+        try context.console.print(json: offered)
+      } else {
+        context.console.print(OfferText.held(offered))
+      }
+      return
+    }
+    let offer = OfferText.offer(offered, quantity: quantity, environment: shown.account.environment)
+    if asks { try await Confirmation.ask("Buy \(offer)?") } else { context.console.note(offer) }
+    let transaction = try await agent.buy(
+      AgentPurchaseRequest(product: product, quantity: quantity, shown: ShownPrice(of: offered.listing)))
     guard context.arguments.isSet("wait") else {
       if transaction.state == "failed" {
         throw CommandFailure(.notEntitled, "the purchase failed: \(transaction.reason ?? transaction.state)")

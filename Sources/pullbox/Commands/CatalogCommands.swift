@@ -7,7 +7,7 @@ import ServiceRuntime
 enum ProductsCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
-    "products", summary: "Show the products of the server",
+    "products", summary: "Show the products of the server, as operators see them",
     options: [
       .value("publication", "ID", environment: .none, help: "Show only products of this publication"),
       .value(
@@ -27,6 +27,11 @@ enum ProductsCommand: Command {
         )
       }
       return state
+    }
+    guard context.arguments.value("operator-key") != nil else {
+      throw UsageError(
+        "operators list products, with --operator-key or PULLBOX_OPERATOR_KEY; 'pullbox shop' shows readers what is for sale"
+      )
     }
     let client = try context.operatorClient()
     try await context.printList {

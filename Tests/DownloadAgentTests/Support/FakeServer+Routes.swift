@@ -30,6 +30,7 @@ extension FakeServer {
     routes.on(.post, "/store/v1/purchases") { request, _ in
       try self.check("POST /store/v1/purchases")
       let purchase = try await request.decode(PurchaseRequest.self)
+      self.change { $0.purchases.append(purchase) }
       try self.queuePurchase(purchase.product.description)
       guard let entry = self.state.current.transactions.last else { throw Problem(.internalError) }
       return try .json(TransactionResponse(transaction: entry))
@@ -85,7 +86,46 @@ extension FakeServer {
       try self.check("GET /v1/content")
       return try self.content(try self.package(parameters["digest"], request), request)
     }
+    addShop(to: &routes)
     return routes.router { _, _ in }
+  }
+
+  private func addShop(to routes: inout APIRoutes) {
+    routes.on(.get, "/v1/products") { request, _ in
+      try self.check("GET /v1/products")
+      let names = request.queryValues("id")
+      let query = ["territory", "locale", "device"].map { request.queryValue($0) ?? "-" }
+      self.change { $0.productQueries.append((names + query).joined(separator: " ")) }
+      let found = self.state.current.listings.filter { names.contains($0.id.description) }
+      return try .json(
+        ProductsResponse(
+          products: found,
+          invalidProductIdentifiers: names.filter { name in !found.contains { $0.id.description == name } }))
+    }
+    routes.on(.get, "/store/v1/account") { _, _ in
+      try self.check("GET /store/v1/account")
+      return try .json(self.state.current.account)
+    }
+    routes.on(.get, "/store/v1/subscriptions") { _, _ in
+      try self.check("GET /store/v1/subscriptions")
+      return try .json(SubscriptionsResponse(subscriptions: self.state.current.subscriptions))
+    }
+    routes.on(.patch, "/store/v1/subscriptions/{originalId}") { request, parameters in
+      try self.check("PATCH /store/v1/subscriptions")
+      let change = try await request.decode(SubscriptionChange.self)
+      let found = self.state.withLock { state -> StoreSubscription? in
+        guard
+          let index = state.subscriptions.firstIndex(where: {
+            $0.originalId.description == parameters["originalId"]
+          })
+        else { return nil }
+        if let renews = change.autoRenew { state.subscriptions[index].autoRenew = renews }
+        if let product = change.product { state.subscriptions[index].renewalProduct = product }
+        return state.subscriptions[index]
+      }
+      guard let found else { throw Problem(.subscriptionUnknown) }
+      return try .json(found)
+    }
   }
 
   /// The unfinished transactions by identifier, as the store's contract has it.

@@ -59,6 +59,14 @@ final class FakeServer: Sendable {
     /// Whether the store has answered the server about finishing.
     var isStoreUp = true
     var asked: [String] = []
+    /// What is for sale, and the account that it is for sale to.
+    var listings: [ProductListing] = []
+    var subscriptions: [StoreSubscription] = []
+    var account = StoreAccount(
+      territory: "USA", currency: "USD", environment: "Sandbox", canMakePayments: true)
+    /// The queries of `GET /v1/products`, and what came with purchases.
+    var productQueries: [String] = []
+    var purchases: [PurchaseRequest] = []
     /// Ranges of the package as they were sent, whole or cut.
     var sent: [Range<Int>] = []
     var grants: [String: RecordedGrant] = [:]

@@ -122,8 +122,30 @@ extension WireSample {
   static let agent = [
     WireSample(AgentDownloadChange.self, #"{"priority": -1000}"#, minimal: "{}"),
     WireSample(
-      AgentPurchaseRequest.self, #"{"product": "com.example.coins", "quantity": 10}"#,
+      AgentPurchaseRequest.self,
+      """
+      {
+        "applicationUsername": "reader-7",
+        "product": "com.example.coins",
+        "quantity": 10,
+        "shown": "0.99 EUR"
+      }
+      """,
       minimal: #"{"product": "com.example.coins"}"#),
+    WireSample(ShownPrice.self, #""0.99 EUR""#),
+    WireSample(
+      AgentProduct.self,
+      #"{"listing": \#(listing), "owned": false, "subscribedUntil": "2026-12-21T08:30:00.000Z"}"#,
+      minimal: #"{"listing": \#(freeListing), "owned": true}"#),
+    WireSample(
+      AgentProductsResponse.self,
+      """
+      {
+        "account": {"canMakePayments": true, "currency": "EUR", "environment": "Sandbox", "territory": "FRA"},
+        "invalidProductIdentifiers": ["com.example.unknown"],
+        "products": [{"listing": \(freeListing), "owned": true}]
+      }
+      """),
     WireSample(
       AgentRestoreRequest.self, #"{"limit": 3, "order": "newest", "products": ["com.example.a"]}"#,
       minimal: "{}"),

@@ -1,0 +1,153 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import PullboxAPIClient
+
+/// What a reader of this device is shown before a purchase: what the server sells in the territory of the store account, and
+/// what the account has of it.
+///
+/// Nothing of it is kept longer than ``lifetime``, nor more than ``maximumKept`` answers; a question is asked once, however many
+/// readers ask it at the same time.
+struct Shop: Sendable {
+  /// How long an answer of server or store serves.
+  static let lifetime: Duration = .seconds(15)
+  /// Lists of products that are kept.
+  static let maximumKept = 32
+  /// Identifiers that one request may ask for.
+  static let maximumIdentifiers = 200
+
+  private struct ListQuestion: Hashable, Sendable {
+    var names: [String]
+    var territory: String
+    var locale: String?
+  }
+
+  /// What the account has.
+  private struct Holdings: Sendable {
+    var owned: Set<ProductIdentifier>
+    var subscriptions: [StoreSubscription]
+  }
+
+  /// There is one account.
+  private struct OfAccount: Hashable, Sendable {}
+
+  private let store: StoreQueueClient
+  private let server: DeliveryClient
+  private let transactions: TransactionManager
+  private let accounts: RecentAnswers<OfAccount, StoreAccount, Problem>
+  private let lists: RecentAnswers<ListQuestion, ProductsResponse, Problem>
+  private let holdings: RecentAnswers<OfAccount, Holdings, Problem>
+
+  init(
+    store: StoreQueueClient, server: DeliveryClient, transactions: TransactionManager,
+    clock: any MonotonicClock
+  ) {
+    self.store = store
+    self.server = server
+    self.transactions = transactions
+    accounts = RecentAnswers(lifetime: Self.lifetime, clock: clock)
+    lists = RecentAnswers(lifetime: Self.lifetime, capacity: Self.maximumKept, clock: clock)
+    holdings = RecentAnswers(lifetime: Self.lifetime, clock: clock)
+  }
+
+  /// The products of these names; without names, the account alone. Throws `request-malformed` for too many, and the
+  /// ``Problem`` that stands in the way: `store-unavailable`, `unavailable`.
+  func products(_ names: [String], locale: String?) async throws(Problem) -> AgentProductsResponse {
+    guard names.count <= Self.maximumIdentifiers else {
+      throw Problem(.requestMalformed, "at most \(Self.maximumIdentifiers) ids at once")
+    }
+    let account = try await account()
+    guard !names.isEmpty else {
+      return AgentProductsResponse(account: account, products: [], invalidProductIdentifiers: [])
+    }
+    let question = ListQuestion(names: names, territory: account.territory, locale: locale)
+    let list = try await lists.value(of: question) { () async throws(Problem) in
+      try await listed(names, in: account.territory, locale: locale)
+    }.value
+    let held = try await held()
+    return AgentProductsResponse(
+      account: account, products: list.products.map { Self.product($0, held: held) },
+      invalidProductIdentifiers: list.invalidProductIdentifiers)
+  }
+
+  /// Refuses a purchase whose buyer saw another price than the server has now. Throws `price-changed`, and what
+  /// ``products(_:locale:)`` throws.
+  func check(_ purchase: AgentPurchaseRequest) async throws(Problem) {
+    guard let shown = purchase.shown else { return }
+    let territory = try await account().territory
+    let list = try await listed([purchase.product.description], in: territory, locale: nil)
+    guard let listing = list.products.first(where: { $0.id == purchase.product }) else {
+      throw Problem(.priceChanged, "\(purchase.product) is not for sale here any more")
+    }
+    guard ShownPrice(of: listing) == shown else {
+      throw Problem(.priceChanged, "\(purchase.product): \(ShownPrice(of: listing)) now")
+    }
+  }
+
+  /// What the account has is asked again with the next question.
+  func forgetHoldings() async { await holdings.removeAll() }
+
+  /// The account's subscriptions, also those that are over. Throws `store-unavailable`, or what the store answers.
+  func subscriptions() async throws(Problem) -> SubscriptionsResponse {
+    do {
+      return try await store.subscriptions()
+    } catch {
+      throw error.problem(of: .store)
+    }
+  }
+
+  /// Changes what comes after the present period. Throws as ``subscriptions()`` does: `subscription-unknown`,
+  /// `state-conflict`.
+  func change(
+    _ subscription: TransactionIdentifier, to change: SubscriptionChange
+  ) async throws(Problem) -> StoreSubscription {
+    do {
+      let changed = try await store.change(subscription, to: change)
+      await forgetHoldings()
+      return changed
+    } catch {
+      throw error.problem(of: .store)
+    }
+  }
+
+  private func account() async throws(Problem) -> StoreAccount {
+    try await accounts.value(of: OfAccount(), asking: askedAccount).value
+  }
+
+  private func askedAccount() async throws(Problem) -> StoreAccount {
+    do {
+      return try await store.account()
+    } catch {
+      throw error.problem(of: .store)
+    }
+  }
+
+  /// What the server answers now. The titles serve downloads until their manifests are read.
+  private func listed(
+    _ names: [String], in territory: String, locale: String?
+  ) async throws(Problem) -> ProductsResponse {
+    let list: ProductsResponse
+    do {
+      list = try await server.products(names, territory: territory, locale: locale)
+    } catch {
+      throw error.problem(of: .server)
+    }
+    for listing in list.products { transactions.titles.noteListed(listing.title, of: listing.id) }
+    return list
+  }
+
+  private func held() async throws(Problem) -> Holdings {
+    try await holdings.value(of: OfAccount()) { () async throws(Problem) in
+      let owned = try await transactions.owned()
+      return Holdings(
+        owned: Set(owned.map(\.product)), subscriptions: try await subscriptions().subscriptions)
+    }.value
+  }
+
+  private static func product(_ listing: ProductListing, held: Holdings) -> AgentProduct {
+    let running = held.subscriptions.first { $0.product == listing.id && $0.state != .expired }
+    return AgentProduct(
+      listing: listing, owned: listing.type == .nonConsumable && held.owned.contains(listing.id),
+      subscribedUntil: running.map { $0.gracePeriodExpiresDate ?? $0.expiresDate })
+  }
+}

@@ -1,0 +1,70 @@
+public import Commerce
+public import CoreTypes
+
+/// `GET /v1/products?id=&locale=` of the agent: what the server sells to the agent's store account, and what the account has of it.
+public struct AgentProductsResponse: Codable, Sendable {
+  /// The account: prices are those of its territory.
+  public var account: StoreAccount
+  /// Those of the named products that are for sale to it.
+  public var products: [AgentProduct]
+  /// Identifiers that were asked for and are not for sale here, as they were written.
+  public var invalidProductIdentifiers: [String]
+
+  /// Creates the document from its members.
+  public init(account: StoreAccount, products: [AgentProduct], invalidProductIdentifiers: [String]) {
+    self.account = account
+    self.products = products
+    self.invalidProductIdentifiers = invalidProductIdentifiers
+  }
+}
+
+/// A product that is for sale, and what the agent's store account has of it.
+public struct AgentProduct: Codable, Sendable {
+  /// What is sold, with the price of the account's territory.
+  public var listing: ProductListing
+  /// Whether the account has its content already, bought or by a subscription; false for consumables and subscriptions.
+  public var owned: Bool
+  /// Until when a subscription to it is paid for; absent where none runs.
+  public var subscribedUntil: Timestamp?
+
+  /// Creates the document from its members.
+  public init(listing: ProductListing, owned: Bool, subscribedUntil: Timestamp? = nil) {
+    self.listing = listing
+    self.owned = owned
+    self.subscribedUntil = subscribedUntil
+  }
+
+  /// Whether a purchase of it would pay for nothing that the account does not have.
+  public var isHeld: Bool { owned || subscribedUntil != nil }
+}
+
+/// What a reader was shown before a purchase. As text `2.99 EUR`, or `free`.
+public struct ShownPrice: Hashable, Sendable {
+  private static let free = "free"
+
+  /// Nil for what was shown as free.
+  public let price: Price?
+
+  /// What `listing` shows.
+  public init(of listing: ProductListing) {
+    price = listing.price.flatMap { Price(amount: $0.amount, currency: $0.currency) }
+  }
+
+  /// Nil unless `text` is `free`, or an amount and an ISO 4217 code with a space between.
+  public init?(_ text: String) {
+    guard text != Self.free else {
+      price = nil
+      return
+    }
+    let parts = text.split(separator: " ", omittingEmptySubsequences: false)
+    guard parts.count == 2, let price = Price(amount: String(parts[0]), currency: String(parts[1])) else {
+      return nil
+    }
+    self.price = price
+  }
+
+  /// `2.99 EUR`, or `free`.
+  public var description: String { price.map { "\($0.amount) \($0.currency)" } ?? Self.free }
+}
+
+extension ShownPrice: LosslessStringCodable {}

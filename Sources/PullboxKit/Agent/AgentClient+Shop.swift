@@ -1,0 +1,47 @@
+public import Commerce
+public import PullboxAPI
+public import PullboxAPIClient
+
+/// What is for sale to this device, and its subscriptions.
+extension AgentClient {
+  /// Identifiers that one request asks for; more are asked in turn.
+  static let productsAtOnce = 20
+
+  /// The products of these names, as they are sold to the agent's store account; without names, the account alone. `locale` is
+  /// BCP 47. Throws `store-unavailable` or `unavailable` while the store or the delivery server is away.
+  public func products(
+    _ names: [String], locale: String? = nil
+  ) async throws(APICallError) -> AgentProductsResponse {
+    var found = try await productsPart(names.prefix(Self.productsAtOnce), locale: locale)
+    var rest = names.dropFirst(Self.productsAtOnce)
+    while !rest.isEmpty {
+      let part = try await productsPart(rest.prefix(Self.productsAtOnce), locale: locale)
+      found.products += part.products
+      found.invalidProductIdentifiers += part.invalidProductIdentifiers
+      rest = rest.dropFirst(Self.productsAtOnce)
+    }
+    return found
+  }
+
+  private func productsPart(
+    _ names: ArraySlice<String>, locale: String?
+  ) async throws(APICallError) -> AgentProductsResponse {
+    try await api.get("/v1/products", query: names.map { ("id", $0) } + Self.query(locale))
+  }
+
+  /// The account's subscriptions, also those that are over. Throws `store-unavailable`.
+  public func subscriptions() async throws(APICallError) -> [StoreSubscription] {
+    try await api.get("/v1/subscriptions", as: SubscriptionsResponse.self).subscriptions
+  }
+
+  /// Changes what comes after the present period of the subscription that began with `originalId`, and returns how it stands.
+  /// Throws `subscription-unknown`, `product-unknown`, or `state-conflict` for one that is over.
+  @discardableResult
+  public func change(
+    _ originalId: TransactionIdentifier, to change: SubscriptionChange
+  ) async throws(APICallError) -> StoreSubscription {
+    try await api.call("PATCH", "/v1/subscriptions/\(originalId)", body: change).value
+  }
+
+  static func query(_ locale: String?) -> [(String, String)] { locale.map { [("locale", $0)] } ?? [] }
+}

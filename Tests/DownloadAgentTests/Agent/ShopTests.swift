@@ -1,0 +1,212 @@
+import Commerce
+import CoreTypes
+import HTTPClient
+import PullboxAPI
+import PullboxTesting
+import Testing
+
+@testable import DownloadAgent
+
+/// What a reader is shown before a purchase, and what a purchase makes of it.
+@Suite("The shop of a device", .serialized, .timeLimit(.minutes(5)))
+struct ShopTests {
+  private static let issue = FixturePackage.product
+  private static let monthly = "com.example.monthly"
+
+  private static func listing(
+    _ id: String, _ type: ProductType, price: String? = "2.99", period: BillingPeriod? = nil
+  ) throws -> ProductListing {
+    ProductListing(
+      id: try #require(ProductIdentifier(id)), type: type, title: "The title of \(id)", description: "",
+      price: price.map { .init(amount: $0, currency: "USD", formatted: "$\($0)") }, period: period)
+  }
+
+  private static func subscription(until: Timestamp) throws -> StoreSubscription {
+    StoreSubscription(
+      originalId: try #require(TransactionIdentifier("2000000000000009")),
+      product: try #require(ProductIdentifier(monthly)), state: .active, autoRenew: true,
+      purchaseDate: Timestamp(millisecondsSinceEpoch: 1_795_249_800_000), expiresDate: until)
+  }
+
+  private static func code(_ response: ClientResponse) throws -> ProblemCode? {
+    try APIJSON.decode(Problem.self, from: response.body).code
+  }
+
+  @Test("products come with the price of the account's territory, and with what the account has of them")
+  func products() async throws {
+    let server = FakeServer([try FixturePackage.file(length: 1000)])
+    let until = Timestamp(millisecondsSinceEpoch: 1_797_841_800_000)
+    let listings = [
+      try Self.listing(Self.issue, .nonConsumable),
+      try Self.listing(Self.monthly, .autoRenewableSubscription, period: .month),
+      try Self.listing("com.example.coins", .consumable),
+    ]
+    let subscription = try Self.subscription(until: until)
+    server.change { state in
+      state.listings = listings
+      state.subscriptions = [subscription]
+      state.account.territory = "FRA"
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        try server.queuePurchase()
+        _ = try await agent.transaction("finished")
+        let path =
+          "/v1/products?id=\(Self.issue)&id=\(Self.monthly)&id=com.example.coins&id=nothing&locale=fr-FR"
+        let shown = try await harness.get(path, as: AgentProductsResponse.self)
+        #expect(shown.account.territory == "FRA" && shown.account.environment == "Sandbox")
+        #expect(shown.products.map(\.owned) == [true, false, false])
+        #expect(shown.products.map(\.subscribedUntil) == [nil, until, nil])
+        #expect(shown.products.map(\.isHeld) == [true, true, false])
+        #expect(shown.invalidProductIdentifiers == ["nothing"])
+      }
+    }
+    let query = try #require(server.state.current.productQueries.first)
+    #expect(query.contains("nothing FRA fr-FR "))
+  }
+
+  @Test("the same question is asked once by many readers, and serves for a moment")
+  func askedOnce() async throws {
+    let server = FakeServer()
+    let listing = try Self.listing(Self.issue, .nonConsumable)
+    server.change { $0.listings = [listing] }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for _ in 0..<20 {
+            group.addTask {
+              _ = try await harness.get("/v1/products?id=\(Self.issue)", as: AgentProductsResponse.self)
+            }
+          }
+          try await group.waitForAll()
+        }
+      }
+    }
+    let asked = server.state.current.asked
+    for name in ["GET /v1/products", "GET /store/v1/account", "GET /store/v1/subscriptions"] {
+      #expect(asked.count { $0 == name } == 1, "\(name)")
+    }
+  }
+
+  @Test("without names the account alone is answered, and more than 200 are refused")
+  func accountAlone() async throws {
+    let server = FakeServer()
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        let shown = try await harness.get("/v1/products", as: AgentProductsResponse.self)
+        #expect(shown.account.canMakePayments && shown.products.isEmpty)
+        let many = try await harness.ask(
+          "GET", "/v1/products?" + (0...200).map { "id=\($0)" }.joined(separator: "&"))
+        #expect(try Self.code(many) == .requestMalformed)
+        let misspelled = try await harness.ask("GET", "/v1/products?ids=a")
+        #expect(try Self.code(misspelled) == .requestMalformed)
+      }
+    }
+    #expect(!server.state.current.asked.contains("GET /v1/products"))
+  }
+
+  @Test("a store or a server that is away is told by name")
+  func away() async throws {
+    let server = FakeServer()
+    server.change { state in
+      state.refusals["GET /store/v1/account"] = [Problem(.storeUnavailable), Problem(.internalError)]
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        let first = try await harness.ask("GET", "/v1/products?id=a")
+        #expect(try Self.code(first) == .storeUnavailable)
+      }
+      try await harness.run(server: "http://127.0.0.1:1", store: url) { _ in
+        server.change { $0.refusals = [:] }
+        let second = try await harness.ask("GET", "/v1/products?id=a")
+        #expect(second.status == 503)
+        #expect(try Self.code(second) == .unavailable)
+      }
+      try await harness.run(server: url, store: "http://127.0.0.1:1") { _ in
+        let third = try await harness.ask("GET", "/v1/subscriptions")
+        #expect(try Self.code(third) == .storeUnavailable)
+      }
+    }
+  }
+
+  @Test("a purchase at a price that is no longer asked buys nothing; at the shown price it goes through")
+  func priceChanged() async throws {
+    let server = FakeServer([try FixturePackage.file(length: 1000)])
+    let (before, after) = (
+      try Self.listing(Self.issue, .nonConsumable),
+      try Self.listing(Self.issue, .nonConsumable, price: "3.99")
+    )
+    server.change { $0.listings = [before] }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        _ = try await harness.get("/v1/products?id=\(Self.issue)", as: AgentProductsResponse.self)
+        server.change { $0.listings = [after] }
+        func buy(_ shown: String) async throws -> ClientResponse {
+          try await harness.ask(
+            "POST", "/v1/purchases",
+            #"{"product":"\#(Self.issue)","applicationUsername":"reader-7","shown":"\#(shown)"}"#)
+        }
+        #expect(try Self.code(await buy("2.99 USD")) == .priceChanged)
+        #expect(try Self.code(await buy("free")) == .priceChanged)
+        server.change { $0.listings = [] }
+        #expect(try Self.code(await buy("free")) == .priceChanged)
+        #expect(server.state.current.purchases.isEmpty)
+
+        server.change { $0.listings = [after] }
+        #expect(try await buy("3.99 USD").status == 201)
+        #expect(server.state.current.purchases.map(\.applicationUsername) == ["reader-7"])
+        // What the account has is asked again after a purchase.
+        _ = try await agent.transaction("finished")
+        let shown = try await harness.get("/v1/products?id=\(Self.issue)", as: AgentProductsResponse.self)
+        #expect(shown.products.map(\.owned) == [true])
+      }
+    }
+  }
+
+  @Test("a download has the title of the shop before its first manifest came")
+  func titleBeforeManifest() async throws {
+    let server = FakeServer([try FixturePackage.file(length: 1000)])
+    let listing = try Self.listing(Self.issue, .nonConsumable)
+    server.change { state in
+      state.listings = [listing]
+      state.refusals["POST /v1/grants"] = [Problem(.unavailable, retryAfterSeconds: 1)]
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        let shown = "2.99 USD"
+        let bought = try await harness.ask(
+          "POST", "/v1/purchases", #"{"product":"\#(Self.issue)","shown":"\#(shown)"}"#)
+        #expect(bought.status == 201)
+        let waiting = try await agent.download(.waiting)
+        #expect(waiting.title == listing.title)
+      }
+    }
+  }
+
+  @Test("a subscription is shown, and changed by its first transaction")
+  func subscriptions() async throws {
+    let server = FakeServer()
+    let subscription = try Self.subscription(until: Timestamp(millisecondsSinceEpoch: 1_797_841_800_000))
+    server.change { $0.subscriptions = [subscription] }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        let shown = try await harness.get("/v1/subscriptions", as: SubscriptionsResponse.self)
+        #expect(shown.subscriptions.map(\.autoRenew) == [true])
+        let answer = try await harness.ask(
+          "PATCH", "/v1/subscriptions/2000000000000009",
+          #"{"autoRenew":false,"product":"com.example.yearly"}"#)
+        let changed = try APIJSON.decode(StoreSubscription.self, from: answer.body)
+        #expect(!changed.autoRenew && changed.renewalProduct?.description == "com.example.yearly")
+        let unknown = try await harness.ask("PATCH", "/v1/subscriptions/7", "{}")
+        #expect(try Self.code(unknown) == .subscriptionUnknown)
+      }
+    }
+  }
+}

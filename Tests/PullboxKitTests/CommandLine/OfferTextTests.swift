@@ -1,0 +1,79 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import ServiceRuntime
+import Testing
+
+@testable import pullbox
+
+@Suite("What a product costs, in words")
+struct OfferTextTests {
+  private func product(
+    _ type: ProductType, price: String? = "$2.99", period: String? = nil, owned: Bool = false,
+    until: Timestamp? = nil
+  ) throws -> AgentProduct {
+    AgentProduct(
+      listing: ProductListing(
+        id: try #require(ProductIdentifier("com.example.a")), type: type, title: "Heroes", description: "",
+        price: price.map { .init(amount: "2.99", currency: "USD", formatted: $0) },
+        period: try period.map { try #require(BillingPeriod($0)) }),
+      owned: owned, subscribedUntil: until)
+  }
+
+  @Test("an offer has title, price, period, quantity and environment")
+  func offers() throws {
+    let issue = try product(.nonConsumable)
+    #expect(
+      OfferText.offer(issue, quantity: nil, environment: "Production") == "Heroes, $2.99 (Production)")
+    #expect(
+      OfferText.offer(try product(.consumable), quantity: 3, environment: "Sandbox")
+        == "3 × Heroes, $2.99 each (Sandbox)")
+    #expect(
+      OfferText.offer(
+        try product(.autoRenewableSubscription, period: "P1M"), quantity: 1, environment: "Sandbox")
+        == "Heroes, $2.99 a month (Sandbox)")
+    #expect(
+      OfferText.offer(
+        try product(.autoRenewableSubscription, price: nil, period: "P3M"), quantity: 1,
+        environment: "Sandbox")
+        == "Heroes, free every 3 months (Sandbox)")
+  }
+
+  @Test("what the reader has is told with its end")
+  func standings() throws {
+    #expect(OfferText.standing(try product(.nonConsumable)) == "")
+    #expect(OfferText.standing(try product(.nonConsumable, owned: true)) == "owned")
+    let until = try #require(Timestamp(rfc3339: "2026-12-21T08:30:00.000Z"))
+    let subscribed = try product(.autoRenewableSubscription, until: until)
+    #expect(OfferText.standing(subscribed) == "subscribed until \(LocalTime.text(until))")
+    #expect(OfferText.held(subscribed).contains("subscribed until"))
+    #expect(OfferText.held(try product(.nonConsumable, owned: true)).contains("owned already"))
+  }
+
+  @Test(
+    "the first variable that POSIX reads names the reader's language",
+    arguments: [
+      (["LANG": "fr_FR.UTF-8"], "fr-FR"), (["LC_ALL": "pt_BR", "LANG": "fr_FR"], "pt-BR"),
+      (["LC_ALL": "", "LC_MESSAGES": "de@euro"], "de"), (["LANG": "C.UTF-8"], nil), (["LANG": "POSIX"], nil),
+      (["LANG": "../x"], nil), ([:], nil),
+    ])
+  func locale(variables: [String: String], tag: String?) {
+    #expect(ReaderLocale.tag(variables) == tag)
+  }
+
+  @Test("what comes after a subscription's period")
+  func next() throws {
+    let now = Timestamp(millisecondsSinceEpoch: 1_800_000_000_000)
+    var subscription = StoreSubscription(
+      originalId: try #require(TransactionIdentifier("7")),
+      product: try #require(ProductIdentifier("com.example.monthly")), state: .active, autoRenew: true,
+      purchaseDate: now, expiresDate: now + .seconds(60))
+    #expect(SubscriptionCommand.next(subscription) == "goes on")
+    subscription.renewalProduct = ProductIdentifier("com.example.yearly")
+    #expect(SubscriptionCommand.next(subscription) == "goes on as com.example.yearly")
+    subscription.autoRenew = false
+    #expect(SubscriptionCommand.next(subscription) == "ends")
+    subscription.state = .expired
+    #expect(SubscriptionCommand.next(subscription) == "")
+  }
+}
