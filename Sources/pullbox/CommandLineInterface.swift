@@ -8,7 +8,7 @@ enum CommandLineInterface {
     (
       "Commands for this device",
       [
-        BuyCommand.self, SubscriptionCommand.self, DownloadsCommand.self, PauseCommand.self,
+        ShopCommand.self, BuyCommand.self, SubscriptionCommand.self, DownloadsCommand.self, PauseCommand.self,
         ResumeCommand.self, CancelCommand.self,
         PriorityCommand.self, LibraryCommand.self, PathCommand.self, RestoreCommand.self, UpdateCommand.self,
         RepairCommand.self, RemoveCommand.self, TransactionsCommand.self, StatusCommand.self,

@@ -14,6 +14,15 @@ struct Catalog: Sendable {
   let database: Database
   let cache: CatalogCache
   let clock: any WallClock
+  /// What was asked for in vain.
+  let invalid: InvalidProductCounts
+
+  init(database: Database, cache: CatalogCache, clock: any WallClock) {
+    self.database = database
+    self.cache = cache
+    self.clock = clock
+    invalid = InvalidProductCounts(since: clock.now())
+  }
 
   /// Everything that is made of the catalog is good until this is another.
   func revision() async throws -> CatalogRevision {
@@ -55,20 +64,13 @@ struct Catalog: Sendable {
     // Writing two hundred prices for people takes a while.
     return await BlockingPool.computing.run {
       var response = ProductsResponse(products: [], invalidProductIdentifiers: [])
+      let window = ShopWindow(catalog: snapshot, localizer: localizer, device: device)
       for name in names {
-        guard let id = ProductIdentifier(name), let entry = snapshot[id],
-          entry.row.isForSale(in: localizer.territory?.code)
-        else {
+        switch window.answer(to: name) {
+        case .listing(let listing): response.products.append(listing)
+        case .invalid(let reason):
+          invalid.note(name, reason, at: clock.now())
           response.invalidProductIdentifiers.append(name)
-          continue
-        }
-        let released = device.map { snapshot.offered(id, to: $0) } ?? entry.releasedToAll
-        let isDelivered =
-          entry.product.type.isSubscription ? snapshot.hasIssue(for: entry.product) : released != nil
-        if !isDelivered {
-          response.invalidProductIdentifiers.append(name)
-        } else {
-          response.products.append(localizer.listing(of: entry.product, released: released))
         }
       }
       return response

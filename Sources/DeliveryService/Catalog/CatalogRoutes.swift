@@ -4,6 +4,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import Synchronization
+import SystemCalls
 
 /// The catalog's HTTP interface: public lists, and the operator's side.
 struct CatalogRoutes: Sendable {
@@ -16,6 +17,7 @@ struct CatalogRoutes: Sendable {
   let list: ProductListCache
 
   func add(to routes: inout ScopedRoutes) {
+    PublicationRoutes(catalog: catalog).add(to: &routes)
     routes.public(.get, "/products_v1.json", query: []) { request, _ in
       try ConditionalJSON.response(
         to: request, document: try await list.document(), cacheControl: "public, max-age=\(Self.maximumAge)")
@@ -26,9 +28,7 @@ struct CatalogRoutes: Sendable {
       guard names.count <= Self.maximumIdentifiers else {
         throw Problem(.requestMalformed, "at most \(Self.maximumIdentifiers) ids at once")
       }
-      let localizer = ProductLocalizer(
-        locale: try request.filter("locale") { LanguageTag.isAssigned(Self.hyphenated($0)) ? $0 : nil },
-        territory: try request.filter("territory") { Territory($0) })
+      let localizer = try ProductLocalizer(of: request)
       let device = try request.filter("device") { DeviceIdentifier($0) }
       return try .json(
         try await catalog.products(names, for: device, localizer: localizer), to: request,
@@ -54,15 +54,16 @@ struct CatalogRoutes: Sendable {
       return try .page(
         try await catalog.operatorProducts(after: after, matching: filter, limit: limit), of: request)
     }
+    routes.on(.get, "/v1/operator/products/invalid", requires: .read) { _, _, _ in
+      let snapshot = try await catalog.cache.current()
+      return try .json(await BlockingPool.computing.run { catalog.invalid.report(near: snapshot) })
+    }
     routes.on(.get, "/v1/operator/products/{id}", requires: .read) { request, parameters, _ in
       try .json(
         try await catalog.operatorProduct(try Self.product(parameters)), to: request,
         cacheControl: Self.revalidated)
     }
   }
-
-  /// Clients write `fr_FR` as well.
-  private static func hyphenated(_ locale: String) -> String { locale.replacing("_", with: "-") }
 
   /// For what an operator reads to change it: kept, and asked for again each time.
   static let revalidated = "private, no-cache"

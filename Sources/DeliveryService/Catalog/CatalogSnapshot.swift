@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import PullboxAPI
 import Synchronization
 import SystemCalls
 
@@ -59,6 +60,31 @@ struct CatalogSnapshot: Sendable {
 
   /// The number of products.
   var count: Int { entries.count }
+
+  /// Every product, by identifier. Sorts them.
+  var entriesInOrder: [Entry] { entries.values.sorted { $0.product.id < $1.product.id } }
+
+  /// The publications that products name, in no order.
+  var publicationNames: [ProductIdentifier] { publications.filter { !$0.value.isEmpty }.map(\.key) }
+
+  /// What belongs to the publication or subscribes to it, in no order.
+  func products(of publication: ProductIdentifier) -> [Entry] {
+    (publications[publication] ?? []).compactMap { entries[$0] }
+  }
+
+  /// Everything that is cleared for sale to all devices, by identifier.
+  var productsForSale: ProductsForSale {
+    let cleared = entriesInOrder.filter { entry in
+      entry.row.isOnSale
+        && (entry.product.type.isSubscription ? hasIssue(for: entry.product) : entry.releasedToAll != nil)
+    }
+    return ProductsForSale(
+      products: cleared.map { entry in
+        ProductsForSale.Item(
+          id: entry.product.id, type: entry.product.type, publication: entry.product.publication,
+          changed: entry.row.changed)
+      })
+  }
 
   /// Nil when there is no such product.
   subscript(_ product: ProductIdentifier) -> Entry? { entries[product] }

@@ -53,6 +53,20 @@ struct DeliveryClient: Sendable {
     }
   }
 
+  /// A page of one of the server's lists of what is for sale: `path` names it.
+  func list<Value: Decodable & Sendable>(
+    _ path: String, territory: String, locale: String?, after: String?, limit: Int, as type: Value.Type
+  ) async throws(APICallError) -> Value {
+    var query = [
+      ("territory", territory), ("device", device.id.description), ("limit", "\(limit)"),
+    ]
+    if let locale { query.append(("locale", locale)) }
+    if let after { query.append(("after", after)) }
+    return try await monitor.observe("GET /v1/publications") { () async throws(APICallError) in
+      try await api.get(path, query: query)
+    }
+  }
+
   /// Every product that `proof` entitles to, and which of `waiting` open nothing more.
   func entitlements(
     of proof: Proof, waiting: [TransactionIdentifier]? = nil

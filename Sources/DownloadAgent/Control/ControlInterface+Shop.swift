@@ -6,11 +6,29 @@ import PullboxAPI
 import PullboxAPIServer
 
 extension ControlInterface {
+  /// Throws `request-malformed`.
+  private static func page(of request: HTTPRequest) throws(Problem) -> Shop.PageQuestion {
+    try request.requireQuery(only: ["locale", "after", "limit"])
+    return Shop.PageQuestion(
+      locale: request.queryValue("locale"), after: request.queryValue("after"),
+      limit: try request.number("limit", in: 1...200, default: 50))
+  }
+
   func addShop(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/products") { request, _ in
       try request.requireQuery(only: ["id", "locale"])
       return try .json(
         try await shop.products(request.queryValues("id"), locale: request.queryValue("locale")))
+    }
+    routes.on(.get, "/v1/publications") { request, _ in
+      try .json(try await shop.publications(try Self.page(of: request)))
+    }
+    routes.on(.get, "/v1/publications/{id}") { request, parameters in
+      guard let publication = ProductIdentifier(parameters["id"]) else { throw Problem(.publicationUnknown) }
+      return try .json(try await shop.issues(of: publication, try Self.page(of: request)))
+    }
+    routes.on(.get, "/v1/singles") { request, _ in
+      try .json(try await shop.issues(of: nil, try Self.page(of: request)))
     }
     routes.on(.post, "/v1/purchases") { request, _ in
       let purchase = try await request.decode(AgentPurchaseRequest.self, upTo: Self.maximumBody)

@@ -28,6 +28,14 @@ struct Shop: Sendable {
     var subscriptions: [StoreSubscription]
   }
 
+  /// Which page of a list is asked for.
+  struct PageQuestion: Hashable, Sendable {
+    var locale: String?
+    /// The `next` of the page before.
+    var after: String?
+    var limit: Int
+  }
+
   /// There is one account.
   private struct OfAccount: Hashable, Sendable {}
 
@@ -36,6 +44,8 @@ struct Shop: Sendable {
   private let transactions: TransactionManager
   private let accounts: RecentAnswers<OfAccount, StoreAccount, Problem>
   private let lists: RecentAnswers<ListQuestion, ProductsResponse, Problem>
+  private let publicationLists: RecentAnswers<[String], PublicationsResponse, Problem>
+  private let issueLists: RecentAnswers<[String], PublicationResponse, Problem>
   private let holdings: RecentAnswers<OfAccount, Holdings, Problem>
 
   init(
@@ -47,6 +57,8 @@ struct Shop: Sendable {
     self.transactions = transactions
     accounts = RecentAnswers(lifetime: Self.lifetime, clock: clock)
     lists = RecentAnswers(lifetime: Self.lifetime, capacity: Self.maximumKept, clock: clock)
+    publicationLists = RecentAnswers(lifetime: Self.lifetime, capacity: Self.maximumKept, clock: clock)
+    issueLists = RecentAnswers(lifetime: Self.lifetime, capacity: Self.maximumKept, clock: clock)
     holdings = RecentAnswers(lifetime: Self.lifetime, clock: clock)
   }
 
@@ -68,6 +80,50 @@ struct Shop: Sendable {
     return AgentProductsResponse(
       account: account, products: list.products.map { Self.product($0, held: held) },
       invalidProductIdentifiers: list.invalidProductIdentifiers)
+  }
+
+  /// A page of the publications of which something is for sale. Throws as ``products(_:locale:)`` does.
+  func publications(_ page: PageQuestion) async throws(Problem) -> AgentPublicationsResponse {
+    let account = try await account()
+    let list = try await asked("/v1/publications", page, account, in: publicationLists)
+    return AgentPublicationsResponse(
+      account: account, publications: list.publications, next: list.next)
+  }
+
+  /// A page of one publication's issues; of what belongs to none, for nil. Throws as ``products(_:locale:)`` does, and
+  /// `publication-unknown`.
+  func issues(
+    of publication: ProductIdentifier?, _ page: PageQuestion
+  ) async throws(Problem) -> AgentPublicationResponse {
+    let account = try await account()
+    let path = publication.map { "/v1/publications/\($0)" } ?? "/v1/singles"
+    let list = try await asked(path, page, account, in: issueLists)
+    let held = try await held()
+    return AgentPublicationResponse(
+      account: account, publication: list.publication,
+      subscriptions: list.publication?.subscriptions.map { Self.product($0, held: held) } ?? [],
+      issues: list.issues.map { Self.product($0, held: held) }, next: list.next)
+  }
+
+  private func asked<Value: Decodable & Sendable>(
+    _ path: String, _ page: PageQuestion, _ account: StoreAccount,
+    in lists: RecentAnswers<[String], Value, Problem>
+  ) async throws(Problem) -> Value {
+    let question = [path, account.territory, page.locale ?? "", page.after ?? "", "\(page.limit)"]
+    return try await lists.value(of: question) { () async throws(Problem) in
+      try await asked(path, page, in: account.territory)
+    }.value
+  }
+
+  private func asked<Value: Decodable & Sendable>(
+    _ path: String, _ page: PageQuestion, in territory: String
+  ) async throws(Problem) -> Value {
+    do {
+      return try await server.list(
+        path, territory: territory, locale: page.locale, after: page.after, limit: page.limit, as: Value.self)
+    } catch {
+      throw error.problem(of: .server)
+    }
   }
 
   /// Refuses a purchase whose buyer saw another price than the server has now. Throws `price-changed`, and what

@@ -46,6 +46,9 @@ public struct ProblemCode: Hashable, Sendable {
   /// No product has that name, or it is not for sale.
   public static let productUnknown = ProblemCode(
     "product-unknown", status: 404, title: "There is no such product")
+  /// No publication has that name, or nothing of it is for sale.
+  public static let publicationUnknown = ProblemCode(
+    "publication-unknown", status: 404, title: "There is no such publication")
   /// No released version has that number, or the product has none at all.
   public static let versionUnknown = ProblemCode(
     "version-unknown", status: 404, title: "The product has no such released content version")
@@ -253,7 +256,8 @@ public struct ProblemCode: Hashable, Sendable {
 
   static let all: [ProblemCode] = [
     receiptMalformed, receiptNotAuthentic, receiptWrongApplication, receiptWrongEnvironment, purchaseRequired,
-    entitlementExpired, entitlementRevoked, deviceLimit, productUnknown, versionUnknown, contentWithdrawn,
+    entitlementExpired, entitlementRevoked, deviceLimit, productUnknown, publicationUnknown, versionUnknown,
+    contentWithdrawn,
     verificationUndetermined, ticketMissing, ticketInvalid, ticketExpired, completionMismatch,
     completionMalformed, tooManyRequests, grantUnknown, proofMissing, renewalSecretMissing, proofRefused,
     clockSkew, receiptNeeded,

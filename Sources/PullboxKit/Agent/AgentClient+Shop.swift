@@ -29,6 +29,29 @@ extension AgentClient {
     try await api.get("/v1/products", query: names.map { ("id", $0) } + Self.query(locale))
   }
 
+  /// A page of the publications of which something is for sale; `after` is the `next` of the page before. Throws as
+  /// ``products(_:locale:)`` does.
+  public func publications(
+    locale: String? = nil, after: String? = nil
+  ) async throws(APICallError) -> AgentPublicationsResponse {
+    try await api.get("/v1/publications", query: Self.query(locale, after: after))
+  }
+
+  /// A page of a publication's issues, the newest first, with its subscriptions. Throws as ``products(_:locale:)`` does, and
+  /// `publication-unknown`.
+  public func publication(
+    _ id: ProductIdentifier, locale: String? = nil, after: String? = nil
+  ) async throws(APICallError) -> AgentPublicationResponse {
+    try await api.get("/v1/publications/\(id)", query: Self.query(locale, after: after))
+  }
+
+  /// A page of what is for sale and belongs to no publication. Throws as ``products(_:locale:)`` does.
+  public func singles(
+    locale: String? = nil, after: String? = nil
+  ) async throws(APICallError) -> AgentPublicationResponse {
+    try await api.get("/v1/singles", query: Self.query(locale, after: after))
+  }
+
   /// The account's subscriptions, also those that are over. Throws `store-unavailable`.
   public func subscriptions() async throws(APICallError) -> [StoreSubscription] {
     try await api.get("/v1/subscriptions", as: SubscriptionsResponse.self).subscriptions
@@ -43,5 +66,7 @@ extension AgentClient {
     try await api.call("PATCH", "/v1/subscriptions/\(originalId)", body: change).value
   }
 
-  static func query(_ locale: String?) -> [(String, String)] { locale.map { [("locale", $0)] } ?? [] }
+  private static func query(_ locale: String?, after: String? = nil) -> [(String, String)] {
+    [("locale", locale), ("after", after)].compactMap { name, value in value.map { (name, $0) } }
+  }
 }

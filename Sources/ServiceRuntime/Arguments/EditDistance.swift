@@ -1,7 +1,7 @@
 /// How far apart two spellings are.
-enum EditDistance {
+public enum EditDistance {
   /// Levenshtein's distance: insertions, deletions and replacements from one to the other.
-  static func distance(_ left: String, _ right: String) -> Int {
+  public static func distance(_ left: String, _ right: String) -> Int {
     let right = Array(right)
     var row = Array(0...right.count)
     for (index, character) in left.enumerated() {

@@ -66,6 +66,41 @@ struct ShopTests {
     #expect(query.contains("nothing FRA fr-FR "))
   }
 
+  @Test("publications come with what the account has of their issues and subscriptions")
+  func publications() async throws {
+    let server = FakeServer()
+    let until = Timestamp(millisecondsSinceEpoch: 1_797_841_800_000)
+    let subscription = try Self.subscription(until: until)
+    let monthly = try Self.listing(Self.monthly, .autoRenewableSubscription, period: .month)
+    let issue = try Self.listing(Self.issue, .nonConsumable)
+    let publication = PublicationListing(
+      id: try #require(ProductIdentifier("com.example.moss")), title: "Moss", description: "",
+      latestIssue: issue, subscriptions: [monthly])
+    server.change { state in
+      state.subscriptions = [subscription]
+      state.publications = [publication]
+      state.listings = [issue]
+      state.account.territory = "FRA"
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        let list = try await harness.get("/v1/publications", as: AgentPublicationsResponse.self)
+        #expect(list.publications.map(\.title) == ["Moss"] && list.next == "more")
+        #expect(list.account.territory == "FRA")
+        let one = try await harness.get(
+          "/v1/publications/com.example.moss", as: AgentPublicationResponse.self)
+        #expect(one.subscriptions.map(\.subscribedUntil) == [until])
+        #expect(one.issues.map(\.listing.id.description) == [Self.issue])
+        let unknown = try await harness.ask("GET", "/v1/publications/nothing")
+        #expect(try Self.code(unknown) == .publicationUnknown)
+        let misspelled = try await harness.ask("GET", "/v1/publications?page=2")
+        #expect(try Self.code(misspelled) == .requestMalformed)
+      }
+    }
+    #expect(server.state.current.productQueries.first == "FRA")
+  }
+
   @Test("the same question is asked once by many readers, and serves for a moment")
   func askedOnce() async throws {
     let server = FakeServer()

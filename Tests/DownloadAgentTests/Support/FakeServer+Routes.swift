@@ -102,6 +102,18 @@ extension FakeServer {
           products: found,
           invalidProductIdentifiers: names.filter { name in !found.contains { $0.id.description == name } }))
     }
+    routes.on(.get, "/v1/publications") { request, _ in
+      try self.check("GET /v1/publications")
+      self.change { $0.productQueries.append(request.queryValue("territory") ?? "-") }
+      return try .json(PublicationsResponse(publications: self.state.current.publications, next: "more"))
+    }
+    routes.on(.get, "/v1/publications/{id}") { request, parameters in
+      try self.check("GET /v1/publications/id")
+      let state = self.state.current
+      guard let publication = state.publications.first(where: { $0.id.description == parameters["id"] })
+      else { throw Problem(.publicationUnknown) }
+      return try .json(PublicationResponse(publication: publication, issues: state.listings))
+    }
     routes.on(.get, "/store/v1/account") { _, _ in
       try self.check("GET /store/v1/account")
       return try .json(self.state.current.account)

@@ -61,6 +61,7 @@ final class FakeServer: Sendable {
     var asked: [String] = []
     /// What is for sale, and the account that it is for sale to.
     var listings: [ProductListing] = []
+    var publications: [PublicationListing] = []
     var subscriptions: [StoreSubscription] = []
     var account = StoreAccount(
       territory: "USA", currency: "USD", environment: "Sandbox", canMakePayments: true)

@@ -132,6 +132,39 @@ extension WireSample {
       }
       """,
       minimal: #"{"product": "com.example.coins"}"#),
+    WireSample(
+      AgentPublicationsResponse.self,
+      """
+      {
+        "account": {"canMakePayments": true, "currency": "EUR", "environment": "Sandbox", "territory": "FRA"},
+        "next": "com.example.heroes",
+        "publications": [\(barePublication)]
+      }
+      """,
+      minimal: """
+        {
+          "account": {"canMakePayments": true, "environment": "Sandbox", "territory": "FRA"},
+          "publications": []
+        }
+        """),
+    WireSample(
+      AgentPublicationResponse.self,
+      """
+      {
+        "account": {"canMakePayments": true, "currency": "EUR", "environment": "Sandbox", "territory": "FRA"},
+        "issues": [{"listing": \(freeListing), "owned": true}],
+        "next": "com.example.heroes.issue42",
+        "publication": \(barePublication),
+        "subscriptions": []
+      }
+      """,
+      minimal: """
+        {
+          "account": {"canMakePayments": true, "environment": "Sandbox", "territory": "FRA"},
+          "issues": [],
+          "subscriptions": []
+        }
+        """),
     WireSample(ShownPrice.self, #""0.99 EUR""#),
     WireSample(
       AgentProduct.self,

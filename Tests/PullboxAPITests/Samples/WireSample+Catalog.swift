@@ -20,7 +20,40 @@ extension WireSample {
   static let freeListing =
     #"{"description": "", "id": "a", "title": "A", "type": "auto-renewable-subscription"}"#
 
+  static let publicationListing = """
+    {
+      "description": "Every month",
+      "id": "com.example.heroes",
+      "latestIssue": \(listing),
+      "subscriptions": [\(freeListing)],
+      "title": "Heroes"
+    }
+    """
+  static let barePublication =
+    #"{"description": "", "id": "com.example.heroes", "subscriptions": [], "title": "com.example.heroes"}"#
+
   static let catalog = [
+    WireSample(PublicationListing.self, publicationListing, minimal: barePublication),
+    WireSample(
+      PublicationsResponse.self,
+      #"{"next": "com.example.heroes", "publications": [\#(publicationListing)]}"#,
+      minimal: #"{"publications": []}"#),
+    WireSample(
+      PublicationResponse.self,
+      #"{"issues": [\#(listing)], "next": "com.example.heroes.issue42", "publication": \#(barePublication)}"#,
+      minimal: #"{"issues": []}"#),
+    WireSample(
+      ProductsForSale.Item.self,
+      """
+      {
+        "changed": "2026-09-01T00:00:00.000Z",
+        "id": "com.example.heroes.issue42",
+        "publication": "com.example.heroes",
+        "type": "non-consumable"
+      }
+      """,
+      minimal: #"{"changed": "2026-09-01T00:00:00.000Z", "id": "a", "type": "consumable"}"#),
+    WireSample(ProductsForSale.self, #"{"products": []}"#),
     WireSample(ProductListing.self, listing, minimal: freeListing),
     WireSample(
       ProductListing.ListedPrice.self,

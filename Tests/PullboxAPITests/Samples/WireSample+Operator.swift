@@ -88,6 +88,21 @@ extension WireSample {
 
   static let operators = [
     WireSample(
+      InvalidProductsReport.Item.self,
+      """
+      {
+        "count": 3,
+        "id": "com.exmaple.a",
+        "lastAsked": "2026-09-01T00:00:00.000Z",
+        "near": "com.example.a",
+        "reason": "unknown"
+      }
+      """,
+      minimal: #"{"count": 1, "id": "a", "lastAsked": "2026-09-01T00:00:00.000Z", "reason": "withdrawn"}"#),
+    WireSample(
+      InvalidProductsReport.self,
+      #"{"items": [], "others": 4, "since": "2026-09-01T00:00:00.000Z"}"#),
+    WireSample(
       AuditEntry.self, auditEntry,
       minimal: """
         {

@@ -80,6 +80,8 @@ struct WireWords: Sendable, CustomTestStringConvertible {
   static let all = [
     WireWords(
       DownloadStatus.State.self, ["waiting", "active", "paused", "finished", "failed", "cancelled"]),
+    WireWords(
+      InvalidProductsReport.Reason.self, ["unknown", "not-cleared", "not-here", "not-yet", "withdrawn"]),
     WireWords(LibraryEvent.Change.self, ["placed", "removed", "changed"]),
     WireWords(AgentRestoreRequest.Order.self, ["newest", "smallest"]),
     WireWords(LibraryItem.State.self, ["present", "offline", "damaged"]),

@@ -1,0 +1,45 @@
+import Commerce
+import Synchronization
+import SystemCalls
+
+/// What is made of the whole catalog: made once for each change of it, and not for each request.
+///
+///     let names = CatalogDerived { catalog in catalog.publicationNames.sorted() }
+///     let page = try await names.value(of: try await cache.current())
+final class CatalogDerived<Value: Sendable>: Sendable {
+  private struct Made {
+    var revision: CatalogRevision
+    var value: Value
+  }
+
+  private let make: @Sendable (CatalogSnapshot) throws -> Value
+  private let made: Mutex<Made?> = Mutex(nil)
+
+  /// `make` runs on a thread for computations.
+  init(_ make: @escaping @Sendable (CatalogSnapshot) throws -> Value) {
+    self.make = make
+  }
+
+  /// Throws what the maker throws.
+  func value(of catalog: CatalogSnapshot) async throws -> Value {
+    if let made = made.withLock({ $0 }), made.revision == catalog.revision { return made.value }
+    let value = try await BlockingPool.computing.run { [make] in try make(catalog) }
+    made.withLock { held in
+      // Two requests may have made one; the older must not take the newer's place.
+      if let kept = held, kept.revision.number > catalog.revision.number { return }
+      held = Made(revision: catalog.revision, value: value)
+    }
+    return value
+  }
+}
+
+/// The publications that products name and the products of none, each in the order of the lists.
+struct PublicationIndex: Sendable {
+  let publications: [ProductIdentifier]
+  let singles: [ProductIdentifier]
+
+  init(_ catalog: CatalogSnapshot) {
+    publications = catalog.publicationNames.sorted()
+    singles = catalog.entriesInOrder.filter { $0.product.publication == nil }.map(\.product.id)
+  }
+}

@@ -1,0 +1,83 @@
+import Commerce
+import CoreTypes
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import SystemCalls
+
+/// The public lists of publications, of their issues, and of what belongs to none.
+struct PublicationRoutes: Sendable {
+  let catalog: Catalog
+  private let index = CatalogDerived { PublicationIndex($0) }
+  private let forSale = CatalogDerived { catalog in
+    try ConditionalJSON.Document(catalog.productsForSale, lastModified: catalog.revision.changed)
+  }
+
+  init(catalog: Catalog) {
+    self.catalog = catalog
+  }
+
+  private static let query: Set<String> = HTTPRequest.pageQuery.union(["locale", "territory", "device"])
+
+  func add(to routes: inout ScopedRoutes) {
+    routes.public(.get, "/products_v2.json", query: []) { request, _ in
+      let document = try await forSale.value(of: try await catalog.cache.current())
+      return try ConditionalJSON.response(
+        to: request, document: document, cacheControl: "public, max-age=\(CatalogRoutes.maximumAge)")
+    }
+    routes.public(.get, "/v1/publications", query: Self.query) { request, _ in
+      try await list(for: request) { window, index, after, limit in
+        try window.publications(index.publications, after: after, limit: limit)
+      }
+    }
+    routes.public(.get, "/v1/publications/{id}", query: Self.query) { request, parameters in
+      guard let id = ProductIdentifier(parameters["id"]) else { throw Problem(.publicationUnknown) }
+      return try await list(for: request) { window, _, after, limit in
+        guard let publication = window.publication(id) else {
+          throw Problem(.publicationUnknown, "nothing of \(id) is for sale here")
+        }
+        let page = try window.issues(of: id, after: after, limit: limit)
+        return PublicationResponse(publication: publication, issues: page.issues, next: page.next)
+      }
+    }
+    routes.public(.get, "/v1/singles", query: Self.query) { request, _ in
+      try await list(for: request) { window, index, after, limit in
+        let page = try window.page(of: index.singles, after: after, limit: limit)
+        return PublicationResponse(publication: nil, issues: page.issues, next: page.next)
+      }
+    }
+  }
+
+  /// A page with its validators, made and compressed on a thread for computations.
+  private func list<Document: Encodable & Sendable>(
+    for request: HTTPRequest,
+    _ make:
+      @escaping @Sendable (ShopWindow, PublicationIndex, ProductIdentifier?, Int) throws -> Document
+  ) async throws -> HTTPResponse {
+    let limit = try request.pageLimit()
+    let after = try request.cursor("after") { ProductIdentifier($0) }
+    let device = try request.filter("device") { DeviceIdentifier($0) }
+    let localizer = try ProductLocalizer(of: request)
+    let snapshot = try await catalog.cache.current()
+    let index = try await index.value(of: snapshot)
+    let document = try await BlockingPool.computing.run {
+      let window = ShopWindow(catalog: snapshot, localizer: localizer, device: device)
+      return try ConditionalJSON.Document(
+        try make(window, index, after, limit), lastModified: snapshot.revision.changed)
+    }
+    return try ConditionalJSON.response(
+      to: request, document: document,
+      cacheControl: "\(device == nil ? "public" : "private"), max-age=\(CatalogRoutes.maximumAge)")
+  }
+}
+
+extension ProductLocalizer {
+  /// What the query of `request` asks for: `locale`, in which clients write `fr_FR` as well, and `territory`. Throws
+  /// `request-malformed`.
+  init(of request: HTTPRequest) throws(Problem) {
+    self.init(
+      locale: try request.filter("locale") { tag in
+        LanguageTag.isAssigned(tag.replacing("_", with: "-")) ? tag : nil
+      }, territory: try request.filter("territory") { Territory($0) })
+  }
+}

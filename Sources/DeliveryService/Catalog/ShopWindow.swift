@@ -1,0 +1,115 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+
+/// The catalog as one reader sees it: what is for sale in a territory, to a device, in the words of a locale. A value.
+struct ShopWindow: Sendable {
+  /// What a name that was asked for stands for.
+  enum Answer {
+    case listing(ProductListing)
+    case invalid(InvalidProductsReport.Reason)
+  }
+
+  let catalog: CatalogSnapshot
+  let localizer: ProductLocalizer
+  /// Nil shows what is for sale to all.
+  let device: DeviceIdentifier?
+
+  /// What the window says of a product that was asked for by name.
+  func answer(to name: String) -> Answer {
+    guard let id = ProductIdentifier(name), let entry = catalog[id] else { return .invalid(.unknown) }
+    guard entry.row.isOnSale else { return .invalid(.withdrawn) }
+    guard entry.row.isForSale(in: localizer.territory?.code) else { return .invalid(.notHere) }
+    let released = released(of: entry)
+    if entry.product.type.isSubscription {
+      guard catalog.hasIssue(for: entry.product) else { return .invalid(.notCleared) }
+    } else if released == nil {
+      return .invalid(entry.releasedToPart == nil ? .notCleared : .notYet)
+    }
+    return .listing(localizer.listing(of: entry.product, released: released))
+  }
+
+  /// A page of publications of which something is for sale: the first of `names` after the cursor. Throws
+  /// `request-malformed` for a cursor that is none of them.
+  func publications(
+    _ names: [ProductIdentifier], after: ProductIdentifier?, limit: Int
+  ) throws(Problem) -> PublicationsResponse {
+    var page: [PublicationListing] = []
+    for name in names[try Self.start(after: after, in: names)...] {
+      guard let listing = publication(name) else { continue }
+      if page.count == limit {
+        return PublicationsResponse(publications: page, next: page.last?.id.description)
+      }
+      page.append(listing)
+    }
+    return PublicationsResponse(publications: page)
+  }
+
+  /// The publication; nil where nothing of it is for sale.
+  func publication(_ id: ProductIdentifier) -> PublicationListing? {
+    let products = catalog.products(of: id)
+    let subscriptions = products.filter { $0.product.type.isSubscription && isForSale($0) }
+      .sorted { $0.product.id < $1.product.id }
+    let latest = products.filter { !$0.product.type.isSubscription && isForSale($0) }
+      .min { Self.isNewer($0.product, than: $1.product) }
+    guard latest != nil || !subscriptions.isEmpty else { return nil }
+    return PublicationListing(
+      id: id, title: id.description, description: "", latestIssue: latest.map(listing),
+      subscriptions: subscriptions.map(listing))
+  }
+
+  /// A page of the publication's issues for sale, the newest first. Throws `request-malformed` for a cursor that is no issue
+  /// of it.
+  func issues(
+    of publication: ProductIdentifier, after: ProductIdentifier?, limit: Int
+  ) throws(Problem) -> (issues: [ProductListing], next: String?) {
+    let issues = catalog.products(of: publication).map(\.product).filter { !$0.type.isSubscription }
+      .sorted { Self.isNewer($0, than: $1) }.map(\.id)
+    return try page(of: issues, after: after, limit: limit)
+  }
+
+  /// A page of what is for sale among `names`, in their order. Throws `request-malformed` for a cursor that is none of them.
+  func page(
+    of names: [ProductIdentifier], after: ProductIdentifier?, limit: Int
+  ) throws(Problem) -> (issues: [ProductListing], next: String?) {
+    var page: [ProductListing] = []
+    for name in names[try Self.start(after: after, in: names)...] {
+      guard let entry = catalog[name], isForSale(entry) else { continue }
+      if page.count == limit { return (page, page.last?.id.description) }
+      page.append(listing(of: entry))
+    }
+    return (page, nil)
+  }
+
+  private func isForSale(_ entry: CatalogSnapshot.Entry) -> Bool {
+    entry.row.isForSale(in: localizer.territory?.code)
+      && (entry.product.type.isSubscription
+        ? catalog.hasIssue(for: entry.product) : released(of: entry) != nil)
+  }
+
+  private func released(of entry: CatalogSnapshot.Entry) -> ReleasedContent? {
+    device.map { catalog.offered(entry.product.id, to: $0) } ?? entry.releasedToAll
+  }
+
+  private func listing(of entry: CatalogSnapshot.Entry) -> ProductListing {
+    localizer.listing(of: entry.product, released: released(of: entry))
+  }
+
+  /// What has no date comes last; equal dates by identifier.
+  private static func isNewer(_ one: Product, than other: Product) -> Bool {
+    switch (one.publicationDate, other.publicationDate) {
+    case (let date?, let otherDate?) where date != otherDate: date > otherDate
+    case (.some, nil): true
+    case (nil, .some): false
+    default: one.id < other.id
+    }
+  }
+
+  private static func start(
+    after: ProductIdentifier?, in names: [ProductIdentifier]
+  ) throws(Problem) -> Int {
+    guard let after else { return 0 }
+    guard let index = names.firstIndex(of: after) else { throw Problem.unknownCursor }
+    return index + 1
+  }
+}

@@ -1,0 +1,104 @@
+import Commerce
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+
+enum ShopCommand: Command {
+  static let peer = CommandPeer.agent
+  static let description = CommandDescription(
+    "shop", summary: "Show what is for sale to this device's store account, and what it has already",
+    discussion: """
+      Without an operand the command shows the publications, and the products of none. \
+      With one it shows that publication's subscriptions and its issues, the newest \
+      first. Prices are those of the account's territory; texts are in the language \
+      that LC_ALL, LC_MESSAGES or LANG names.
+      """,
+    operands: [.init("PUBLICATION", isRequired: false)],
+    options: [.limit])
+
+  static func run(_ context: CommandContext) async throws {
+    let publication = try context.arguments.operands.isEmpty ? nil : context.product(0)
+    let limit = try context.arguments.integer("limit", in: 1...1_000_000_000) ?? Paging.defaultLimit
+    let agent = try context.agent()
+    let locale = ReaderLocale.tag()
+    if let publication {
+      let products = try await products(limit: limit, on: context.console) {
+        try await agent.publication(publication, locale: locale, after: $0)
+      }
+      return try print(products, on: context.console)
+    }
+    let publications = try await publications(of: agent, limit: limit, locale: locale, on: context.console)
+    try print(publications, on: context.console)
+    let singles = try await products(limit: limit, on: context.console) {
+      try await agent.singles(locale: locale, after: $0)
+    }
+    if !singles.isEmpty || publications.isEmpty {
+      if !publications.isEmpty, !context.console.printsJSON { context.console.print("") }
+      try print(singles, on: context.console)
+    }
+  }
+
+  private static func publications(
+    of agent: AgentClient, limit: Int, locale: String?, on console: Console
+  ) async throws -> [PublicationListing] {
+    var found: [PublicationListing] = []
+    let ending = try await Paging.forEachPage(limit: limit) { after in
+      let page = try await agent.publications(locale: locale, after: after)
+      return Page(items: page.publications, next: page.next)
+    } body: {
+      found += $0
+      return true
+    }
+    if ending == .limited { console.note("there are more than \(limit); --limit N prints the first N") }
+    return found
+  }
+
+  /// The subscriptions of the first page, and the issues of all; tells the environment as soon as it is known.
+  private static func products(
+    limit: Int, on console: Console, page fetch: (String?) async throws -> AgentPublicationResponse
+  ) async throws -> [AgentProduct] {
+    var found: [AgentProduct] = []
+    let ending = try await Paging.forEachPage(limit: limit) { after in
+      let page = try await fetch(after)
+      if after == nil {
+        found += page.subscriptions
+        if !page.issues.isEmpty || !page.subscriptions.isEmpty {
+          console.note("\(page.account.territory), \(page.account.environment)")
+        }
+      }
+      return Page(items: page.issues, next: page.next)
+    } body: {
+      found += $0
+      return true
+    }
+    if ending == .limited { console.note("there are more than \(limit); --limit N prints the first N") }
+    return found
+  }
+
+  private static func print(_ publications: [PublicationListing], on console: Console) throws {
+    guard !publications.isEmpty || console.printsJSON else { return }
+    try console.print(
+      publications,
+      columns: [.text("PUBLICATION"), .text("LATEST ISSUE"), .text("SUBSCRIPTION"), .text("TITLE")],
+      whenEmpty: "no publications"
+    ) { publication in
+      [
+        publication.id.description, publication.latestIssue?.title ?? "",
+        publication.subscriptions.first.map(OfferText.priceAndPeriod) ?? "", publication.title,
+      ]
+    }
+  }
+
+  private static func print(_ products: [AgentProduct], on console: Console) throws {
+    try console.print(
+      products,
+      columns: [.text("PRODUCT"), .text("PRICE"), .text("HELD"), .text("TITLE")],
+      whenEmpty: "nothing is for sale"
+    ) { product in
+      [
+        product.listing.id.description, OfferText.priceAndPeriod(product.listing),
+        OfferText.standing(product), product.listing.title,
+      ]
+    }
+  }
+}
