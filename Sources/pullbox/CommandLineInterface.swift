@@ -20,7 +20,7 @@ enum CommandLineInterface {
       [
         PublishCommand.self, SubmitCommand.self, ApproveCommand.self, RejectCommand.self,
         UpdateSizeCommand.self, ReleaseCommand.self, WithdrawCommand.self, VersionsCommand.self,
-        ProductsCommand.self, ProductCommand.self,
+        ProductsCommand.self, ProductCommand.self, ImportCommand.self, ExportCommand.self,
       ]
     ),
     (

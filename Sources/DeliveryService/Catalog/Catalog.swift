@@ -88,24 +88,42 @@ struct Catalog: Sendable {
     return try await database.write(locking: [.product(id)]) { connection in
       let before = try ProductTable.find(id, in: connection)
       try conditions.check(try before.map { try Self.operatorProduct($0, in: connection) })
-      var product = described
-      if description.publisherKeys == nil { product.publisherKeys = before?.product.publisherKeys }
-      if let before, before.product.publisherKeys != product.publisherKeys, !mayChangeKeys {
-        throw Problem(.forbidden, "changing a product's publisher keys takes the scope admin")
-      }
-      let isOnSale =
-        description.onSale ?? before?.isOnSale ?? ProductTable.Entry.isOnSaleUnlessSaid(product)
-      if before?.product != product || before?.isOnSale != isOnSale {
-        try Self.recordKeys(of: product, before: before?.product, by: actor, at: now, in: connection)
-        try ProductTable.put(product, isOnSale: isOnSale, at: now, in: connection)
-        try AuditTable.add(
-          AuditEntry(
-            at: now, actor: actor, action: before == nil ? "product.create" : "product.change",
-            subject: id.description, detail: Self.saleDetail(isOnSale, before: before?.isOnSale)),
-          in: connection)
-      }
+      _ = try Self.put(
+        described, description, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection)
       return try Self.operatorProduct(id, in: connection)
     }
+  }
+
+  /// What writing a product did.
+  enum Change {
+    case created
+    case changed
+    case unchanged
+  }
+
+  /// Writes the product unless it is so already. `described` is what the validator made of `description`. Throws `forbidden`, as
+  /// ``put(_:_:by:mayChangeKeys:under:)`` does.
+  static func put(
+    _ described: Product, _ description: ProductDescription, by actor: String, mayChangeKeys: Bool,
+    at now: Timestamp, in connection: borrowing Connection
+  ) throws -> Change {
+    let before = try ProductTable.find(described.id, in: connection)
+    var product = described
+    if description.publisherKeys == nil { product.publisherKeys = before?.product.publisherKeys }
+    if let before, before.product.publisherKeys != product.publisherKeys, !mayChangeKeys {
+      throw Problem(.forbidden, "changing a product's publisher keys takes the scope admin")
+    }
+    let isOnSale =
+      description.onSale ?? before?.isOnSale ?? ProductTable.Entry.isOnSaleUnlessSaid(product)
+    guard before?.product != product || before?.isOnSale != isOnSale else { return .unchanged }
+    try recordKeys(of: product, before: before?.product, by: actor, at: now, in: connection)
+    try ProductTable.put(product, isOnSale: isOnSale, at: now, in: connection)
+    try AuditTable.add(
+      AuditEntry(
+        at: now, actor: actor, action: before == nil ? "product.create" : "product.change",
+        subject: product.id.description, detail: saleDetail(isOnSale, before: before?.isOnSale)),
+      in: connection)
+    return before == nil ? .created : .changed
   }
 
   private static func saleDetail(_ isOnSale: Bool, before: Bool?) -> String? {

@@ -1,4 +1,5 @@
 import Commerce
+import CoreTypes
 import Crypto
 import HTTPServer
 import PullboxAPI
@@ -10,6 +11,8 @@ import SystemCalls
 struct CatalogRoutes: Sendable {
   /// Identifiers that one request may ask for.
   static let maximumIdentifiers = 200
+  /// Bytes of an import.
+  static let maximumImport = ByteCount.mebibytes(64)
   /// Seconds for which a cache may answer for the catalog.
   static let maximumAge = 60
 
@@ -40,6 +43,11 @@ struct CatalogRoutes: Sendable {
       return try .json(
         try await catalog.put(
           id, description, by: actor.name, mayChangeKeys: actor.may(.admin), under: WriteConditions(request)))
+    }
+    routes.on(.post, "/v1/operator/catalog", requires: .publish) { request, _, actor in
+      let items = try await request.decode(CatalogImport.self, upTo: Self.maximumImport)
+      return try .json(
+        try await catalog.importAll(items, by: actor.name, mayChangeKeys: actor.may(.admin)))
     }
     routes.on(
       .get, "/v1/operator/products", requires: .read,

@@ -244,6 +244,9 @@ public struct ProblemCode: Hashable, Sendable {
   /// The volume on which the library lies is not there.
   public static let libraryOffline = ProblemCode(
     "library-offline", status: 503, title: "The library's volume is not there; try again when it is")
+  /// Products of an import cannot be as they are described; `faults` has each one, and nothing was changed.
+  public static let catalogInvalid = ProblemCode(
+    "catalog-invalid", status: 422, title: "The import has faults; nothing was changed")
   /// The product costs something else than the buyer was shown, or is not for sale any more. Nothing was bought.
   public static let priceChanged = ProblemCode(
     "price-changed", status: 409, title: "The price is not the one that was shown")
@@ -267,7 +270,8 @@ public struct ProblemCode: Hashable, Sendable {
     uploadUnknown, uploadExpired, uploadOffsetMismatch, uploadLocked, uploadIncomplete, uploadTooLarge,
     uploadVersionUnsupported, uploadTypeUnsupported, checksumMismatch, checksumUnsupported, digestMismatch,
     outOfSpace, packageRejected,
-    productInvalid, versionConflict, stateConflict, grantAmbiguous, secondKeyRequired, preconditionFailed,
+    productInvalid, catalogInvalid, versionConflict, stateConflict, grantAmbiguous, secondKeyRequired,
+    preconditionFailed,
     idempotencyKeyReused, idempotencyKeyInUse, callUnknown, catalogUnavailable, transactionUnknown,
     transactionUnpaid, alreadySubscribed, subscriptionUnknown, downloadUnknown, libraryItemUnknown,
     notPermitted, libraryOffline, priceChanged, storeUnavailable,

@@ -107,6 +107,14 @@ public struct OperatorClient: Sendable {
     return try await api.get("/v1/operator/products", query: filter + Self.page(after))
   }
 
+  /// Makes all these products as they are described, or none: throws `catalog-invalid` with every fault, whose path begins with
+  /// `products.` and the number of the product from 0.
+  public func importCatalog(_ items: CatalogImport) async throws(APICallError) -> CatalogImportReport {
+    var patient = api
+    patient.timeout = Self.inspectionTimeout
+    return try await patient.call("POST", "/v1/operator/catalog", body: items).value
+  }
+
   // Versions.
 
   /// One page of the product's versions, the newest first; `after` is the `next` of the page before.

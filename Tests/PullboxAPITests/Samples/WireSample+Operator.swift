@@ -87,6 +87,8 @@ extension WireSample {
     """
 
   static let operators = [
+    WireSample(CatalogImport.self, #"{"products": [{"id": "com.example.a"}]}"#),
+    WireSample(CatalogImportReport.self, #"{"changed": 2, "created": 1, "unchanged": 97}"#),
     WireSample(
       InvalidProductsReport.Item.self,
       """

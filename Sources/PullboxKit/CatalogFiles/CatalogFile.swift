@@ -1,0 +1,168 @@
+public import Commerce
+public import CoreTypes
+import Foundation
+public import PullboxAPI
+import SystemCalls
+
+/// Why a line of a catalog's file is refused.
+public struct CatalogFileFault: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What kind of fault it is.
+  public struct Code: RawRepresentable, Hashable, Sendable {
+    /// The word.
+    public let rawValue: String
+
+    /// A code of that word.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// A row has too many cells, or others than the first row.
+    public static let columns = Code(rawValue: "columns")
+    /// There are too many rows.
+    public static let rows = Code(rawValue: "rows")
+    /// A cell is too long.
+    public static let length = Code(rawValue: "length")
+    /// A quotation mark is not where one may be.
+    public static let quote = Code(rawValue: "quote")
+    /// There is a NUL.
+    public static let nul = Code(rawValue: "nul")
+    /// The bytes are not UTF-8.
+    public static let encoding = Code(rawValue: "encoding")
+    /// A line ends neither with LF nor with CRLF.
+    public static let lineBreak = Code(rawValue: "line-break")
+    /// The first row names a column that is not known, or one twice, or not `id`.
+    public static let header = Code(rawValue: "header")
+    /// A cell is not what its column has.
+    public static let cell = Code(rawValue: "cell")
+    /// A line is no JSON object of a product.
+    public static let json = Code(rawValue: "json")
+  }
+
+  /// From 1.
+  public let line: Int
+  /// What kind of fault it is.
+  public let code: Code
+  /// What is wrong, for people.
+  public let detail: String
+
+  init(line: Int, _ code: Code, _ detail: String) {
+    self.line = line
+    self.code = code
+    self.detail = detail
+  }
+
+  /// The line and what is wrong with it.
+  public var description: String { "line \(line): \(detail) (\(code.rawValue))" }
+}
+
+/// Why a file is no catalog: every fault that was found.
+public struct CatalogFileError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// In the order of the lines; never empty.
+  public let faults: [CatalogFileFault]
+
+  /// The faults, one on each line.
+  public var description: String { faults.map(\.description).joined(separator: "\n") }
+}
+
+/// Products in a file: comma-separated values with a header, or JSON with one product on each line.
+///
+/// The columns are `id`, `type`, `publication`, `publicationDate`, `period`, `onSale`, and as many of `title:LOCALE`,
+/// `description:LOCALE` and `price:TERRITORY` as there are; a price is written `2.99 EUR`. An empty cell is absent.
+public struct CatalogFile: Sendable {
+  /// How a file is written.
+  public enum Format: String, Sendable, CaseIterable {
+    case csv
+    case json
+
+    /// By the end of the name, `.csv` or `.json`; nil for others.
+    public init?(path: String) {
+      guard let dot = path.lastIndex(of: ".") else { return nil }
+      self.init(rawValue: path[path.index(after: dot)...].lowercased())
+    }
+  }
+
+  /// Longer files are refused.
+  public static let maximumLength = ByteCount.mebibytes(32)
+  /// Faults that are named, at most.
+  public static let maximumFaults = 100
+
+  /// A product and where it stands.
+  public struct Item: Sendable {
+    /// The line at which it begins, from 1.
+    public let line: Int
+    /// Each has an `id`.
+    public let product: ProductDescription
+  }
+
+  /// In the order of the file.
+  public let items: [Item]
+
+  /// Reads the bytes of a file. Throws ``CatalogFileError`` with every faulty line, at most ``maximumFaults``.
+  public init(_ bytes: [UInt8], as format: Format) throws(CatalogFileError) {
+    var faults: [CatalogFileFault] = []
+    let items =
+      switch format {
+      case .csv: Self.csvItems(bytes, &faults)
+      case .json: Self.jsonItems(bytes, &faults)
+      }
+    guard faults.isEmpty else { throw CatalogFileError(faults: Array(faults.prefix(Self.maximumFaults))) }
+    self.items = items
+  }
+
+  private static func csvItems(_ bytes: [UInt8], _ faults: inout [CatalogFileFault]) -> [Item] {
+    var reader = CSVReader(bytes)
+    var items: [Item] = []
+    do throws(CatalogFileFault) {
+      guard let header = try reader.next() else {
+        throw CatalogFileFault(line: 1, .header, "the file is empty")
+      }
+      let columns = try CatalogColumn.columns(of: header)
+      while faults.count < maximumFaults, let row = try reader.next() {
+        // A spreadsheet ends its file with empty lines.
+        if row.cells.allSatisfy(\.isEmpty) { continue }
+        guard items.count < CatalogImport.maximumItems else {
+          throw CatalogFileFault(line: row.line, .rows, "more than \(CatalogImport.maximumItems) products")
+        }
+        do throws(CatalogFileFault) {
+          items.append(Item(line: row.line, product: try CatalogColumn.product(in: row, columns)))
+        } catch {
+          faults.append(error)
+        }
+      }
+    } catch {
+      faults.append(error)
+    }
+    return items
+  }
+
+  private static func jsonItems(_ bytes: [UInt8], _ faults: inout [CatalogFileFault]) -> [Item] {
+    var items: [Item] = []
+    for (index, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+      guard faults.count < maximumFaults else { break }
+      guard line.contains(where: { $0 != 0x20 && $0 != 0x09 && $0 != 0x0D }) else { continue }
+      guard items.count < CatalogImport.maximumItems else {
+        faults.append(
+          CatalogFileFault(line: index + 1, .rows, "more than \(CatalogImport.maximumItems) products"))
+        break
+      }
+      do {
+        let product = try APIJSON.decode(ProductDescription.self, from: Array(line))
+        if product.id == nil { faults.append(CatalogFileFault(line: index + 1, .json, "id is missing")) }
+        items.append(Item(line: index + 1, product: product))
+      } catch {
+        faults.append(CatalogFileFault(line: index + 1, .json, APIJSON.explain(error)))
+      }
+    }
+    return items
+  }
+
+  /// The products as a file that this type reads. Throws what the encoder throws.
+  public static func text(of products: [ProductDescription], as format: Format) throws -> String {
+    switch format {
+    case .json:
+      return try products.map { String(decoding: try APIJSON.encode($0), as: UTF8.self) + "\n" }.joined()
+    case .csv:
+      let columns = CatalogColumn.columns(for: products)
+      return CSVText.line(columns.map(\.name))
+        + products.map { product in CSVText.line(columns.map { $0.text(of: product) }) }.joined()
+    }
+  }
+}

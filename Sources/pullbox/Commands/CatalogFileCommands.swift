@@ -1,0 +1,112 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import PullboxAPIClient
+import PullboxKit
+import ServiceRuntime
+import SystemCalls
+
+enum ImportCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "import", summary: "Make products as a file describes them, all of them or none",
+    discussion: """
+      FILE ends with .csv or .json: comma-separated values with a header, or one JSON \
+      object on each line, as 'export' writes them. Products that are not in the file \
+      stay as they are. Where a line is faulty, nothing is changed, and every faulty \
+      line is named. The same file a second time changes nothing.
+      """,
+    operands: [.init("FILE")])
+
+  static func run(_ context: CommandContext) async throws {
+    let path = try context.operand(0)
+    let format = try CatalogFilePath.format(of: path)
+    let client = try context.patientClient()
+    let bytes = try await BlockingPool.shared.run { () throws(SystemError) in
+      try FileSystem.read(path, upTo: CatalogFile.maximumLength)
+    }
+    let items: [CatalogFile.Item]
+    do {
+      items = try CatalogFile(bytes, as: format).items
+    } catch {
+      throw CommandFailure(
+        .failed, "\(path): nothing was changed:", details: error.faults.map(\.description))
+    }
+    let report: CatalogImportReport
+    do {
+      report = try await client.importCatalog(CatalogImport(products: items.map(\.product)))
+    } catch .problem(let problem) where problem.code == .catalogInvalid {
+      throw CommandFailure(
+        .failed, "\(path): nothing was changed:",
+        details: (problem.faults ?? []).map { fault in line(of: fault, in: items) })
+    }
+    if context.console.printsJSON {
+      try context.console.print(json: report)
+    } else {
+      context.console.print(
+        "\(report.created) created, \(report.changed) changed, \(report.unchanged) unchanged")
+    }
+  }
+
+  /// `line 7: prices.XXX: not an ISO 3166 code`: the server numbers the products of the request from 0.
+  static func line(of fault: Problem.Fault, in items: [CatalogFile.Item]) -> String {
+    let detail = fault.detail
+    let parts = (fault.path ?? "").split(separator: ".", maxSplits: 2)
+    guard parts.count == 3, let index = Int(parts[1]), items.indices.contains(index) else {
+      return "\(fault.path ?? ""): \(detail)"
+    }
+    return "line \(items[index].line): \(parts[2]): \(detail)"
+  }
+}
+
+enum ExportCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "export", summary: "Write all products with their texts and prices to a file",
+    discussion: """
+      FILE ends with .csv or .json. 'import' takes what was exported: unchanged, it \
+      changes nothing. In the first form, cells that a spreadsheet would run begin \
+      with an apostrophe. Publisher keys are not exported.
+      """,
+    operands: [.init("FILE")])
+
+  static func run(_ context: CommandContext) async throws {
+    let path = try context.operand(0)
+    let format = try CatalogFilePath.format(of: path)
+    let client = try context.operatorClient()
+    var products: [ProductDescription] = []
+    let ending = try await Paging.forEachPage(limit: CatalogImport.maximumItems) {
+      try await client.products(after: $0)
+    } body: { page in
+      products += page.map(description)
+      return true
+    }
+    guard ending == .complete else {
+      throw CommandFailure(.failed, "there are more than \(CatalogImport.maximumItems) products")
+    }
+    let text = try CatalogFile.text(of: products, as: format)
+    try await BlockingPool.shared.run { () throws(SystemError) in
+      try DurableFile.write(Array(text.utf8).span, to: path, permissions: 0o644, ifPresent: .replace)
+    }
+    context.console.note("\(CountText.of(products.count, "product")) in \(path)")
+  }
+
+  /// What an import of it would describe.
+  private static func description(of entry: OperatorProduct) -> ProductDescription {
+    let product = entry.product
+    return ProductDescription(
+      id: product.id, type: product.type, localizations: product.localizations, prices: product.prices,
+      publication: product.publication, publicationDate: product.publicationDate, period: product.period,
+      onSale: entry.onSale)
+  }
+}
+
+private enum CatalogFilePath {
+  /// Throws for a name that ends with neither `.csv` nor `.json`.
+  static func format(of path: String) throws(UsageError) -> CatalogFile.Format {
+    guard let format = CatalogFile.Format(path: path) else {
+      throw UsageError("the file's name ends with .csv or .json, and '\(path)' does not")
+    }
+    return format
+  }
+}

@@ -1,0 +1,114 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import Testing
+
+@testable import PullboxKit
+
+@Suite("Catalogs in files")
+struct CatalogFileTests {
+  private func items(_ text: String, _ format: CatalogFile.Format = .csv) throws -> [CatalogFile.Item] {
+    try CatalogFile(Array(text.utf8), as: format).items
+  }
+
+  private func faults(_ bytes: [UInt8], _ format: CatalogFile.Format = .csv) -> [CatalogFileFault] {
+    do throws(CatalogFileError) {
+      _ = try CatalogFile(bytes, as: format)
+      return []
+    } catch {
+      return error.faults
+    }
+  }
+
+  private func faults(_ text: String, _ format: CatalogFile.Format = .csv) -> [CatalogFileFault] {
+    faults(Array(text.utf8), format)
+  }
+
+  private static func products() throws -> [ProductDescription] {
+    [
+      ProductDescription(
+        id: ProductIdentifier("com.example.monthly"), type: .autoRenewableSubscription,
+        localizations: [
+          "en-US": .init(title: "Heroes, monthly", description: "Said \"twelve\"\nissues"),
+          "fr-FR": .init(title: "=HYPERLINK(\"http://evil\")", description: "'=1+1"),
+        ],
+        prices: [
+          "FRA": try #require(Price(amount: "2.99", currency: "EUR")),
+          "JPN": try #require(Price(amount: "300", currency: "JPY")),
+        ],
+        publication: ProductIdentifier("com.example.heroes"), period: .month, onSale: true),
+      ProductDescription(
+        id: ProductIdentifier("-1"), type: .nonConsumable,
+        localizations: ["en-US": .init(title: "@sum", description: "")], prices: [:],
+        publicationDate: Timestamp(rfc3339: "2026-09-01T00:00:00.000Z"), onSale: false),
+    ]
+  }
+
+  @Test("what is written is read back, in both forms", arguments: CatalogFile.Format.allCases)
+  func roundTrip(format: CatalogFile.Format) throws {
+    let text = try CatalogFile.text(of: try Self.products(), as: format)
+    let found = try items(text, format).map(\.product)
+    #expect(try CatalogFile.text(of: found, as: format) == text)
+    #expect(found.map(\.localizations) == (try Self.products()).map(\.localizations))
+    #expect(found.first?.prices == (try Self.products()).first?.prices)
+    #expect(found.map(\.publicationDate) == (try Self.products()).map(\.publicationDate))
+  }
+
+  @Test("no cell of an export is a formula to a spreadsheet")
+  func formulas() throws {
+    let text = try CatalogFile.text(of: try Self.products(), as: .csv)
+    var reader = CSVReader(Array(text.utf8))
+    while let row = try reader.next() {
+      for cell in row.cells {
+        #expect(!["=", "+", "-", "@", "\t", "\r"].contains(cell.prefix(1)), "\(cell)")
+      }
+    }
+    #expect(text.contains("\"'=HYPERLINK(\"\"http://evil\"\")\""))
+  }
+
+  @Test("lines are numbered from the beginning, also behind cells with line breaks and empty lines")
+  func lines() throws {
+    let text = "id,title:en-US\r\ncom.example.a,\"one\ntwo\"\r\n\r\ncom.example.b,B\r\n"
+    #expect(try items(text).map(\.line) == [2, 5])
+    #expect(try items("\u{FEFF}id\na\n").map(\.product.id?.description) == ["a"])
+    #expect(try items("\n{\"id\":\"a\"}\n\n{\"id\":\"b\"}", .json).map(\.line) == [2, 4])
+  }
+
+  @Test("every faulty line is named with its number")
+  func everyLine() {
+    let text =
+      "id,type,price:FRA\na,magazine,\nb,consumable,2.99 EUR\nc,consumable,2.99\nd,consumable\n,,1 EUR\n"
+    #expect(faults(text).map(\.line) == [2, 4, 5, 6])
+    #expect(faults(text).map(\.code) == [.cell, .cell, .columns, .cell])
+    let json = "{\"id\":\"a\"}\n{\"id\":1}\n{\"id\":\"b\",\"prise\":{}}\n{}\n[]\n"
+    #expect(faults(json, .json).map(\.line) == [2, 3, 4, 5])
+  }
+
+  @Test(
+    "hostile files are refused by name",
+    arguments: [
+      ("id,title:en\na,\"open\n", CatalogFileFault.Code.quote), ("id\na\"b\n", .quote),
+      ("id\n\"a\"b\n", .quote), ("id\na\u{0}b\n", .nul), ("id\ra\r", .lineBreak), ("", .header),
+      ("id,id\na,a\n", .header), ("title:en\nA\n", .header), ("id,color\na,red\n", .header),
+      ("id,title:\na,b\n", .header),
+    ])
+  func hostile(text: String, code: CatalogFileFault.Code) {
+    #expect(faults(text).map(\.code) == [code])
+  }
+
+  @Test("a million columns, a cell without end and bytes that are no UTF-8 are refused")
+  func bounds() {
+    #expect(faults(String(repeating: ",", count: 1_000_000)).map(\.code) == [.columns])
+    let long = "id,description:en\na," + String(repeating: "x", count: CSVReader.maximumCell + 1) + "\n"
+    #expect(faults(long).map(\.code) == [.length])
+    #expect(faults(Array("id\n".utf8) + [0xFF, 0x0A]).map(\.code) == [.encoding])
+    let many = "id,type\n" + String(repeating: "a,magazine\n", count: 1000)
+    #expect(faults(many).count == CatalogFile.maximumFaults)
+  }
+
+  @Test(
+    "the name says the form", arguments: [("a.csv", "csv"), ("b.JSON", "json"), ("c.txt", nil), ("csv", nil)])
+  func names(path: String, format: String?) {
+    #expect(CatalogFile.Format(path: path)?.rawValue == format)
+  }
+}
