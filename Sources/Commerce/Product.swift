@@ -30,6 +30,8 @@ public struct Product: Hashable, Sendable, Codable {
   public var publicationDate: Timestamp?
   /// Subscriptions only.
   public var period: BillingPeriod?
+  /// Paths of files in its packages that everyone may see; nil for none, never empty.
+  public var samples: [String]?
   /// Whose signatures its content needs; nil where content may come unsigned, never empty.
   public var publisherKeys: [PublisherKeyIdentifier]?
 
@@ -37,7 +39,8 @@ public struct Product: Hashable, Sendable, Codable {
   public init(
     id: ProductIdentifier, type: ProductType, localizations: [String: Localization] = [:],
     prices: [String: Price] = [:], publication: ProductIdentifier? = nil, publicationDate: Timestamp? = nil,
-    period: BillingPeriod? = nil, publisherKeys: [PublisherKeyIdentifier]? = nil
+    period: BillingPeriod? = nil, publisherKeys: [PublisherKeyIdentifier]? = nil,
+    samples: [String]? = nil
   ) {
     self.id = id
     self.type = type
@@ -47,6 +50,7 @@ public struct Product: Hashable, Sendable, Codable {
     self.publicationDate = publicationDate
     self.period = period
     self.publisherKeys = publisherKeys
+    self.samples = samples
   }
 }
 

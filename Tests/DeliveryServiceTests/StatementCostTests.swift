@@ -67,6 +67,12 @@ struct StatementCostTests {
     ("UPDATE runs SET ended", "once at the start and at the end, by the run's number"),
     ("DELETE FROM uploads WHERE id", "by the upload's name; TusTests run it"),
     ("SELECT * FROM uploads WHERE (created, id)", "a page by its index; OperatorListTests run it"),
+    ("INSERT INTO publications", "by the publication's name; PublicationTests run it"),
+    ("SELECT document FROM publications WHERE id", "by the publication's name; PublicationTests run it"),
+    ("SELECT count(*) AS count FROM publications", "at most 2,000; PublicationTests run it"),
+    ("DELETE FROM publications", "by the publication's name; PublicationTests run it"),
+    ("INSERT INTO preview", "by the version's name or the digest; PreviewTests run it"),
+    ("SELECT preview_contents.digest", "by the product's name; PreviewTests run it"),
     ("INSERT INTO products", "by the product's or the version's name; PublishingTests run it"),
     ("INSERT INTO version_signatures", "by the product's or the version's name; PublishingTests run it"),
     (

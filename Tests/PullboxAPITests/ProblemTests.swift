@@ -34,7 +34,7 @@ struct ProblemTests {
     400 completion-malformed checksum-unsupported digest-mismatch request-malformed store-unknown
     401 proof-missing renewal-secret-missing unauthorized
     403 clock-skew forbidden not-permitted proof-refused receipt-needed second-key-required
-    404 call-unknown content-unknown download-unknown grant-unknown library-item-unknown not-found publication-unknown subscription-unknown \
+    404 call-unknown content-unknown download-unknown grant-unknown library-item-unknown not-found preview-unknown publication-unknown subscription-unknown \
     transaction-unknown \
     upload-unknown
     405 method-not-allowed
@@ -45,7 +45,7 @@ struct ProblemTests {
     413 request-too-large upload-too-large
     414 target-too-long
     415 upload-type-unsupported
-    422 catalog-invalid idempotency-key-reused package-rejected product-invalid
+    422 catalog-invalid idempotency-key-reused package-rejected product-invalid publication-invalid
     423 upload-locked
     431 fields-too-large
     460 checksum-mismatch

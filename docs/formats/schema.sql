@@ -183,6 +183,21 @@ CREATE TABLE package_checks (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX package_checks_faults ON package_checks (digest) WHERE fault IS NOT NULL;
 
+CREATE TABLE preview_contents (
+  digest BLOB NOT NULL,
+  media_type TEXT NOT NULL,
+  content BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX preview_contents_by_digest ON preview_contents (digest);
+
+CREATE TABLE previews (
+  product TEXT NOT NULL,
+  ordering TEXT NOT NULL,
+  place INTEGER NOT NULL,
+  digest BLOB NOT NULL,
+  PRIMARY KEY (product, ordering, place)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE products (
   id TEXT PRIMARY KEY,
   document TEXT NOT NULL,
@@ -196,6 +211,11 @@ CREATE TABLE products (
 CREATE INDEX products_by_publication ON products (publication);
 CREATE INDEX products_by_revision ON products (revision);
 CREATE INDEX products_by_type ON products (type);
+
+CREATE TABLE publications (
+  id TEXT PRIMARY KEY,
+  document TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE runs (
   id INTEGER PRIMARY KEY,

@@ -83,6 +83,8 @@ extension PackageValidationIssue.Code {
   public static let filesOverlap = Self(rawValue: "files-overlap")
   /// The cover or a page is no file of the package, or a page occurs twice.
   public static let pageUnknown = Self(rawValue: "page-unknown")
+  /// What the product's description names as a sample is no file of the package, or one that cannot be shown.
+  public static let sampleInvalid = Self(rawValue: "sample-invalid")
 
   // Names and bounds, in manifests, source folders and archives alike.
   /// A path could lead outside the folder, or cannot exist on every system.

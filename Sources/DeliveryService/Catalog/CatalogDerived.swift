@@ -39,7 +39,9 @@ struct PublicationIndex: Sendable {
   let singles: [ProductIdentifier]
 
   init(_ catalog: CatalogSnapshot) {
-    publications = catalog.publicationNames.sorted()
+    publications = catalog.publicationNames.sorted { one, other in
+      (catalog.described[one]?.order ?? .max, one) < (catalog.described[other]?.order ?? .max, other)
+    }
     singles = catalog.entriesInOrder.filter { $0.product.publication == nil }.map(\.product.id)
   }
 }

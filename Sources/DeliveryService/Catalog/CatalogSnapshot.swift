@@ -31,6 +31,8 @@ struct CatalogSnapshot: Sendable {
     var revision: CatalogRevision
     var products: [ProductTable.StoredDocument]
     var releases: [(content: ReleasedContent, share: RolloutPercentage)]
+    /// All of them.
+    var publications: [OperatorPublication]
 
     /// All that has changed since `revision`; nil where nothing has.
     static func since(
@@ -40,7 +42,8 @@ struct CatalogSnapshot: Sendable {
       guard current != revision else { return nil }
       return Changes(
         revision: current, products: try ProductTable.changed(since: revision.number, in: connection),
-        releases: try VersionTable.released(since: revision.number, in: connection))
+        releases: try VersionTable.released(since: revision.number, in: connection),
+        publications: try PublicationTable.all(in: connection))
     }
   }
 
@@ -50,6 +53,8 @@ struct CatalogSnapshot: Sendable {
   private(set) var revision = CatalogRevision(number: -1, changed: Timestamp(millisecondsSinceEpoch: 0))
   private var entries: [ProductIdentifier: Entry] = [:]
   private var publications: [ProductIdentifier: Set<ProductIdentifier>] = [:]
+  /// The publications that operators have described.
+  private(set) var described: [ProductIdentifier: OperatorPublication] = [:]
 
   private init() {}
 
@@ -136,6 +141,8 @@ struct CatalogSnapshot: Sendable {
         next.entries[content.product]?.releasedToPart = PartialRelease(content: content, share: share)
       }
     }
+    next.described = Dictionary(
+      changes.publications.map { ($0.id, $0) }, uniquingKeysWith: { _, last in last })
     next.revision = changes.revision
     return next
   }

@@ -1,4 +1,5 @@
 import Commerce
+import ContentPackage
 import CoreTypes
 import PullboxAPI
 
@@ -10,6 +11,7 @@ enum ProductValidator {
   static let maximumTitleLength = 500
   static let maximumDescriptionLength = 20_000
   static let maximumPublisherKeys = 8
+  static let maximumSamples = 10
 
   /// Throws `product-invalid` with every fault.
   static func product(
@@ -28,7 +30,8 @@ enum ProductValidator {
       id: id, type: description.type ?? .nonConsumable, localizations: description.localizations ?? [:],
       prices: description.prices ?? [:], publication: description.publication,
       publicationDate: description.publicationDate, period: description.period,
-      publisherKeys: description.publisherKeys.flatMap { $0.isEmpty ? nil : $0.sorted() })
+      publisherKeys: description.publisherKeys.flatMap { $0.isEmpty ? nil : $0.sorted() },
+      samples: description.samples.flatMap { $0.isEmpty ? nil : $0 })
   }
 
   private static func faults(
@@ -73,6 +76,14 @@ enum ProductValidator {
       add("too-many", at: "publisherKeys", "at most \(maximumPublisherKeys) keys")
     }
     if Set(keys).count < keys.count { add("publisher-key", at: "publisherKeys", "a key is named twice") }
+    let samples = description.samples ?? []
+    if samples.count > maximumSamples {
+      add("too-many", at: "samples", "at most \(maximumSamples) samples")
+    }
+    if Set(samples).count < samples.count { add("sample", at: "samples", "a file is named twice") }
+    for (index, sample) in samples.enumerated() where (try? PackagePath(sample)) == nil {
+      add("sample", at: "samples.\(index)", "not the path of a file in a package")
+    }
     let prices = description.prices ?? [:]
     if prices.count > maximumTerritories {
       add("too-many", at: "prices", "at most \(maximumTerritories) territories")

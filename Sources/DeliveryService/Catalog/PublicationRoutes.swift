@@ -20,6 +20,7 @@ struct PublicationRoutes: Sendable {
   private static let query: Set<String> = HTTPRequest.pageQuery.union(["locale", "territory", "device"])
 
   func add(to routes: inout ScopedRoutes) {
+    addOperatorRoutes(to: &routes)
     routes.public(.get, "/products_v2.json", query: []) { request, _ in
       let document = try await forSale.value(of: try await catalog.cache.current())
       return try ConditionalJSON.response(
@@ -46,6 +47,33 @@ struct PublicationRoutes: Sendable {
         return PublicationResponse(publication: nil, issues: page.issues, next: page.next)
       }
     }
+  }
+
+  private func addOperatorRoutes(to routes: inout ScopedRoutes) {
+    let pattern = "/v1/operator/publications/{id}"
+    routes.on(.put, pattern, requires: .publish) { request, parameters, actor in
+      let id = try Self.publication(parameters)
+      let description = try await request.decode(PublicationDescription.self)
+      return try .json(
+        try await catalog.put(id, description, by: actor.name, under: WriteConditions(request)))
+    }
+    routes.on(.get, pattern, requires: .read) { request, parameters, _ in
+      try .json(
+        try await catalog.operatorPublication(try Self.publication(parameters)), to: request,
+        cacheControl: CatalogRoutes.revalidated)
+    }
+    routes.on(.delete, pattern, requires: .publish) { request, parameters, actor in
+      try await catalog.removePublication(
+        try Self.publication(parameters), by: actor.name, under: WriteConditions(request))
+      return HTTPResponse(status: .noContent)
+    }
+  }
+
+  private static func publication(_ parameters: PathParameters) throws(Problem) -> ProductIdentifier {
+    guard let id = ProductIdentifier(parameters["id"]) else {
+      throw Problem(.publicationUnknown, "not an identifier: 1 to 255 of A-Z a-z 0-9 . _ -")
+    }
+    return id
   }
 
   /// A page with its validators, made and compressed on a thread for computations.

@@ -26,7 +26,7 @@ struct ShopWindow: Sendable {
     } else if released == nil {
       return .invalid(entry.releasedToPart == nil ? .notCleared : .notYet)
     }
-    return .listing(localizer.listing(of: entry.product, released: released))
+    return .listing(listing(of: entry, released))
   }
 
   /// A page of publications of which something is for sale: the first of `names` after the cursor. Throws
@@ -53,9 +53,15 @@ struct ShopWindow: Sendable {
     let latest = products.filter { !$0.product.type.isSubscription && isForSale($0) }
       .min { Self.isNewer($0.product, than: $1.product) }
     guard latest != nil || !subscriptions.isEmpty else { return nil }
+    let described = catalog.described[id]
+    // The same choice among locales as for products.
+    let texts = localizer.listing(
+      of: Product(id: id, type: .nonConsumable, localizations: described?.localizations ?? [:]), released: nil
+    )
+    let cover = described?.cover.flatMap { catalog[$0] }.flatMap(released) ?? latest.flatMap(released)
     return PublicationListing(
-      id: id, title: id.description, description: "", latestIssue: latest.map(listing),
-      subscriptions: subscriptions.map(listing))
+      id: id, title: texts.title, description: texts.description, coverURL: cover.flatMap(Self.coverURL),
+      latestIssue: latest.map(listing), subscriptions: subscriptions.map(listing))
   }
 
   /// A page of the publication's issues for sale, the newest first. Throws `request-malformed` for a cursor that is no issue
@@ -92,7 +98,18 @@ struct ShopWindow: Sendable {
   }
 
   private func listing(of entry: CatalogSnapshot.Entry) -> ProductListing {
-    localizer.listing(of: entry.product, released: released(of: entry))
+    listing(of: entry, released(of: entry))
+  }
+
+  private func listing(of entry: CatalogSnapshot.Entry, _ released: ReleasedContent?) -> ProductListing {
+    var listing = localizer.listing(of: entry.product, released: released)
+    listing.coverURL = released.flatMap(Self.coverURL)
+    return listing
+  }
+
+  /// The address names the version, whose cover never changes.
+  private static func coverURL(of content: ReleasedContent) -> String? {
+    content.hasPublicCover ? "/v1/products/\(content.product)/cover?version=\(content.version)" : nil
   }
 
   /// What has no date comes last; equal dates by identifier.

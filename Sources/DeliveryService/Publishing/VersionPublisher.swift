@@ -36,8 +36,9 @@ struct VersionPublisher: Sendable {
     try await scrubber.noteWhole(received.digest)
     let signatures = submission.signatures ?? []
     let manifest: Manifest
+    let previews: [PreviewTable.Preview]
     do {
-      manifest = try await check(
+      (manifest, previews) = try await check(
         received, against: manifestBytes, signatures: signatures, name: Self.fileName(of: upload),
         product: known, version: submission.version)
     } catch let refusal as PackageValidationError {
@@ -48,7 +49,8 @@ struct VersionPublisher: Sendable {
           Problem.Fault(code: fault.code.rawValue, path: fault.path, detail: fault.detail)
         })
     }
-    return try await record(manifest, signatures: signatures, upload: upload, by: actor)
+    return try await record(
+      manifest, previews: previews, signatures: signatures, upload: upload, by: actor)
   }
 
   /// Reads the package against its manifest, or describes a single file that came without one; and the
@@ -56,7 +58,7 @@ struct VersionPublisher: Sendable {
   private func check(
     _ received: BlobDescription, against manifestBytes: [UInt8]?, signatures: [PublisherSignature],
     name: String?, product: Product, version: ContentVersion
-  ) async throws -> Manifest {
+  ) async throws -> (Manifest, [PreviewTable.Preview]) {
     let shared = try await SharedFile(shelf.open(received.digest))
     return try await checks.run {
       var faults: [PackageValidationIssue] = []
@@ -73,7 +75,9 @@ struct VersionPublisher: Sendable {
             singleFile: shared.file, name: name ?? "\(product.id).bin", product: product.id,
             version: version, length: received.length, digest: received.digest, pieces: received.pieces)
           guard faults.isEmpty else { throw PackageValidationError(faults) }
-          return manifest
+          return (
+            manifest, try PackagePreviews.read(from: shared.file, manifest, samples: product.samples ?? [])
+          )
         } catch let refusal as PackageValidationError where refusal.faults != faults {
           throw PackageValidationError(faults + refusal.faults)
         }
@@ -97,12 +101,15 @@ struct VersionPublisher: Sendable {
         received: ReceivedPackage(
           length: received.length, digest: received.digest, pieces: received.pieces), against: manifest)
       guard faults.isEmpty else { throw PackageValidationError(faults) }
-      return manifest
+      return (
+        manifest, try PackagePreviews.read(from: shared.file, manifest, samples: product.samples ?? [])
+      )
     }
   }
 
   private func record(
-    _ manifest: Manifest, signatures: [PublisherSignature], upload: Upload, by actor: String
+    _ manifest: Manifest, previews: [PreviewTable.Preview], signatures: [PublisherSignature], upload: Upload,
+    by actor: String
   ) async throws -> (record: VersionRecord, isNew: Bool) {
     let now = clock.now()
     return try await database.write(locking: [.product(manifest.product), .upload(upload.id)]) { connection in
@@ -125,6 +132,7 @@ struct VersionPublisher: Sendable {
         record, manifest: manifest.canonicalBytes(), cover: manifest.cover?.text,
         title: manifest.displayTitle,
         in: connection)
+      try PreviewTable.insert(previews, of: record.product, record.version, in: connection)
       if try PackageCheckTable.fault(of: record.digest, in: connection) == nil {
         try PackageCheckTable.record(nil, of: record.digest, at: now, in: connection)
       }

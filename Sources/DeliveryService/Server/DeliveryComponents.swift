@@ -207,6 +207,7 @@ extension DeliveryComponents {
       database: database, clock: infrastructure.clock, process: process, log: infrastructure.log)
     var routes = ScopedRoutes(keys: operators, answers: answers)
     CatalogRoutes(catalog: catalog, list: ProductListCache(catalog: catalog)).add(to: &routes)
+    PreviewRoutes(database: database).add(to: &routes)
     GrantRoutes(grants: grants, settings: settings, admission: admission).add(to: &routes)
     UploadRoutes(uploads: uploads, answers: answers).add(to: &routes)
     PublishingRoutes(

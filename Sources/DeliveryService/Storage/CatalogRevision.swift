@@ -20,15 +20,22 @@ struct CatalogRevision: Hashable, Sendable {
   static func increment(
     at now: Timestamp, by product: ProductIdentifier, in connection: borrowing Connection
   ) throws {
-    let row = try connection.first(
+    guard let revision = try increment(at: now, in: connection) else { return }
+    try connection.execute(
+      "UPDATE products SET revision = ? WHERE id = ?", [.integer(revision.number), .identifier(product)])
+  }
+
+  /// Counts a change of something else than products.
+  @discardableResult
+  static func increment(
+    at now: Timestamp, in connection: borrowing Connection
+  ) throws -> CatalogRevision? {
+    try connection.first(
       """
       UPDATE catalogue_state SET revision = revision + 1, changed = CASE WHEN changed < ? THEN ? ELSE changed END
       RETURNING revision, changed
-      """, [.timestamp(now), .timestamp(now)])
-    guard let row else { return }
-    try connection.execute(
-      "UPDATE products SET revision = ? WHERE id = ?",
-      [.integer(try revision(row).number), .identifier(product)])
+      """, [.timestamp(now), .timestamp(now)]
+    ).map(revision)
   }
 
   private static func revision(_ row: Row) throws -> CatalogRevision {

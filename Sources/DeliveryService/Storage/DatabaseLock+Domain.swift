@@ -14,6 +14,9 @@ extension DatabaseLock {
     DatabaseLock(kind: "product", name: id.description)
   }
 
+  /// What operators describe of publications.
+  static let publications = DatabaseLock(kind: "publications", name: "")
+
   /// A package, and whether anything needs it.
   static func content(_ digest: SHA256Digest) -> DatabaseLock {
     DatabaseLock(kind: "content", name: digest.hexadecimal)

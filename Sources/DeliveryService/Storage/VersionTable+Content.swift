@@ -13,6 +13,8 @@ struct ReleasedContent: Sendable {
   var manifestDigest: SHA256Digest
   /// Path of the cover within the package.
   var cover: String?
+  /// Whether everyone may see it.
+  var hasPublicCover = false
 }
 
 /// Versions as devices ask for them.
@@ -58,10 +60,18 @@ extension VersionTable {
     let columns = contentColumns.split(separator: ", ").map { "versions.\($0)" }.joined(separator: ", ")
     return try connection.query(
       """
-      SELECT \(columns) FROM products JOIN versions ON versions.product = products.id
+      SELECT \(columns), EXISTS (
+        SELECT 1 FROM previews
+        WHERE previews.product = versions.product AND previews.ordering = versions.ordering AND previews.place = 0
+      ) AS has_cover
+      FROM products JOIN versions ON versions.product = products.id
       WHERE products.revision > ? AND versions.state = 'released'
       """, [.integer(revision)]
-    ).map { (try content($0), try share($0) ?? .all) }
+    ).map { row in
+      var content = try content(row)
+      content.hasPublicCover = try row.boolean("has_cover")
+      return (content, try share(row) ?? .all)
+    }
   }
 
   /// A version that the device may ask for by name: released now to it, or before to any device.

@@ -60,13 +60,15 @@ public struct ProductListing: Codable, Sendable {
   public var period: BillingPeriod?
   /// Path of the cover within the package.
   public var cover: String?
+  /// Where everyone may read the cover, a path at this server that is good for ever; absent where there is none.
+  public var coverURL: String?
 
   /// Creates the document from its members.
   public init(
     id: ProductIdentifier, type: ProductType, title: String, description: String, price: ListedPrice? = nil,
     contentVersion: ContentVersion? = nil, contentLength: ByteCount? = nil,
     publication: ProductIdentifier? = nil, publicationDate: Timestamp? = nil, period: BillingPeriod? = nil,
-    cover: String? = nil
+    cover: String? = nil, coverURL: String? = nil
   ) {
     self.id = id
     self.type = type
@@ -79,5 +81,6 @@ public struct ProductListing: Codable, Sendable {
     self.publicationDate = publicationDate
     self.period = period
     self.cover = cover
+    self.coverURL = coverURL
   }
 }

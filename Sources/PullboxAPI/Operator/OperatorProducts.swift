@@ -20,6 +20,8 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
   public var publicationDate: Timestamp?
   /// How long one payment lasts; needed for a subscription that renews, absent for others.
   public var period: BillingPeriod?
+  /// Paths of files in the product's packages that everyone may see, 10 at most; each version's are taken when it is made.
+  public var samples: [String]?
   /// The keys whose signatures the product's content needs. Left out, they stay as they are; an empty list lets content
   /// come unsigned.
   public var publisherKeys: [PublisherKeyIdentifier]?
@@ -32,7 +34,7 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
     id: ProductIdentifier? = nil, type: ProductType? = nil, version: ContentVersion? = nil,
     localizations: [String: Product.Localization]? = nil, prices: [String: Price]? = nil,
     publication: ProductIdentifier? = nil, publicationDate: Timestamp? = nil, period: BillingPeriod? = nil,
-    publisherKeys: [PublisherKeyIdentifier]? = nil, onSale: Bool? = nil
+    publisherKeys: [PublisherKeyIdentifier]? = nil, onSale: Bool? = nil, samples: [String]? = nil
   ) {
     self.id = id
     self.type = type
@@ -44,6 +46,7 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
     self.period = period
     self.publisherKeys = publisherKeys
     self.onSale = onSale
+    self.samples = samples
   }
 }
 

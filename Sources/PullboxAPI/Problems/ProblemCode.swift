@@ -244,6 +244,12 @@ public struct ProblemCode: Hashable, Sendable {
   /// The volume on which the library lies is not there.
   public static let libraryOffline = ProblemCode(
     "library-offline", status: 503, title: "The library's volume is not there; try again when it is")
+  /// The publication cannot be as it is described; `faults` has every one.
+  public static let publicationInvalid = ProblemCode(
+    "publication-invalid", status: 422, title: "The publication's description has faults")
+  /// The product has no such cover or sample, or none is public.
+  public static let previewUnknown = ProblemCode(
+    "preview-unknown", status: 404, title: "There is no such cover or sample")
   /// Products of an import cannot be as they are described; `faults` has each one, and nothing was changed.
   public static let catalogInvalid = ProblemCode(
     "catalog-invalid", status: 422, title: "The import has faults; nothing was changed")
@@ -270,7 +276,8 @@ public struct ProblemCode: Hashable, Sendable {
     uploadUnknown, uploadExpired, uploadOffsetMismatch, uploadLocked, uploadIncomplete, uploadTooLarge,
     uploadVersionUnsupported, uploadTypeUnsupported, checksumMismatch, checksumUnsupported, digestMismatch,
     outOfSpace, packageRejected,
-    productInvalid, catalogInvalid, versionConflict, stateConflict, grantAmbiguous, secondKeyRequired,
+    productInvalid, catalogInvalid, publicationInvalid, previewUnknown, versionConflict, stateConflict,
+    grantAmbiguous, secondKeyRequired,
     preconditionFailed,
     idempotencyKeyReused, idempotencyKeyInUse, callUnknown, catalogUnavailable, transactionUnknown,
     transactionUnpaid, alreadySubscribed, subscriptionUnknown, downloadUnknown, libraryItemUnknown,

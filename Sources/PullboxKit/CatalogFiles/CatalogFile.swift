@@ -1,8 +1,5 @@
-public import Commerce
 public import CoreTypes
-import Foundation
 public import PullboxAPI
-import SystemCalls
 
 /// Why a line of a catalog's file is refused.
 public struct CatalogFileFault: Error, Hashable, Sendable, CustomStringConvertible {

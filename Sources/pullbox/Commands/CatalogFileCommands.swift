@@ -78,7 +78,7 @@ enum ExportCommand: Command {
     let ending = try await Paging.forEachPage(limit: CatalogImport.maximumItems) {
       try await client.products(after: $0)
     } body: { page in
-      products += page.map(description)
+      products += page.map(exported)
       return true
     }
     guard ending == .complete else {
@@ -92,12 +92,12 @@ enum ExportCommand: Command {
   }
 
   /// What an import of it would describe.
-  private static func description(of entry: OperatorProduct) -> ProductDescription {
+  private static func exported(_ entry: OperatorProduct) -> ProductDescription {
     let product = entry.product
     return ProductDescription(
       id: product.id, type: product.type, localizations: product.localizations, prices: product.prices,
       publication: product.publication, publicationDate: product.publicationDate, period: product.period,
-      onSale: entry.onSale)
+      onSale: entry.onSale, samples: product.samples)
   }
 }
 

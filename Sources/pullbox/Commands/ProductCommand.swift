@@ -47,7 +47,7 @@ enum ProductCommand: Command {
         ProductDescription(
           type: product.type, localizations: product.localizations, prices: product.prices,
           publication: product.publication, publicationDate: product.publicationDate, period: product.period,
-          onSale: puts ? true : takes ? false : nil))
+          onSale: puts ? true : takes ? false : nil, samples: product.samples))
     }
     try show(entry, on: context.console)
   }

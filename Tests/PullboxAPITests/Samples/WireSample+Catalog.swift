@@ -7,6 +7,7 @@ extension WireSample {
       "contentLength": 250003657,
       "contentVersion": "1.10",
       "cover": "images/cover.jpg",
+      "coverURL": "/v1/products/com.example.heroes.issue42/cover?version=1.10",
       "description": "The one with the lighthouse",
       "id": "com.example.heroes.issue42",
       "period": "P1M",
@@ -22,6 +23,7 @@ extension WireSample {
 
   static let publicationListing = """
     {
+      "coverURL": "/v1/products/com.example.heroes.issue42/cover?version=1.10",
       "description": "Every month",
       "id": "com.example.heroes",
       "latestIssue": \(listing),

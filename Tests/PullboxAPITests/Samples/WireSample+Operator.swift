@@ -87,6 +87,37 @@ extension WireSample {
     """
 
   static let operators = [
+    WireSample(
+      PublicationDescription.self,
+      """
+      {
+        "cover": "com.example.heroes.issue42",
+        "id": "com.example.heroes",
+        "localizations": {"en-US": {"description": "Twelve issues a year", "title": "Heroes"}},
+        "order": 7
+      }
+      """,
+      minimal: "{}"),
+    WireSample(
+      OperatorPublication.self,
+      """
+      {
+        "changed": "2026-09-02T00:00:00.000Z",
+        "cover": "com.example.heroes.issue42",
+        "created": "2026-09-01T00:00:00.000Z",
+        "id": "com.example.heroes",
+        "localizations": {"en-US": {"description": "Twelve issues a year", "title": "Heroes"}},
+        "order": 7
+      }
+      """,
+      minimal: """
+        {
+          "changed": "2026-09-02T00:00:00.000Z",
+          "created": "2026-09-01T00:00:00.000Z",
+          "id": "a",
+          "localizations": {}
+        }
+        """),
     WireSample(CatalogImport.self, #"{"products": [{"id": "com.example.a"}]}"#),
     WireSample(CatalogImportReport.self, #"{"changed": 2, "created": 1, "unchanged": 97}"#),
     WireSample(
@@ -202,6 +233,7 @@ extension WireSample {
         "publication": "com.example.heroes",
         "publicationDate": "2026-09-01T00:00:00.000Z",
         "publisherKeys": ["66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925"],
+        "samples": ["images/page-2.jpg"],
         "type": "auto-renewable-subscription",
         "version": "1.10"
       }

@@ -1,0 +1,104 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+import PullboxAPIServer
+
+/// Publications as operators write them.
+extension Catalog {
+  /// Creates or changes a publication. Throws `publication-invalid` with every fault, and `precondition-failed`.
+  func put(
+    _ id: ProductIdentifier, _ description: PublicationDescription, by actor: String,
+    under conditions: WriteConditions
+  ) async throws -> OperatorPublication {
+    let description = try PublicationValidator.checked(description, for: id)
+    let now = clock.now()
+    return try await database.write(locking: [.publications]) { connection in
+      let before = try PublicationTable.find(id, in: connection)
+      try conditions.check(before)
+      let publication = OperatorPublication(
+        id: id, localizations: description.localizations ?? [:], cover: description.cover,
+        order: description.order, created: before?.created ?? now, changed: now)
+      if let before, before.hasSameDescription(as: publication) { return before }
+      if before == nil, try PublicationTable.count(in: connection) >= PublicationTable.capacity {
+        throw Problem(
+          .publicationInvalid,
+          faults: [
+            Problem.Fault(
+              code: "too-many", path: "id", detail: "at most \(PublicationTable.capacity) publications")
+          ])
+      }
+      try PublicationTable.put(publication, in: connection)
+      try AuditTable.add(
+        AuditEntry(
+          at: now, actor: actor, action: before == nil ? "publication.create" : "publication.change",
+          subject: id.description), in: connection)
+      return publication
+    }
+  }
+
+  /// Throws `publication-unknown` for one that is not described.
+  func operatorPublication(_ id: ProductIdentifier) async throws -> OperatorPublication {
+    guard let found = try await database.read({ try PublicationTable.find(id, in: $0) }) else {
+      throw Problem(.publicationUnknown, "no publication \(id) is described")
+    }
+    return found
+  }
+
+  /// Forgets the description: the products stay, and lists show the identifier. Throws `publication-unknown` and
+  /// `precondition-failed`.
+  func removePublication(
+    _ id: ProductIdentifier, by actor: String, under conditions: WriteConditions
+  ) async throws {
+    let now = clock.now()
+    try await database.write(locking: [.publications]) { connection in
+      let before = try PublicationTable.find(id, in: connection)
+      try conditions.check(before)
+      guard before != nil else { throw Problem(.publicationUnknown, "no publication \(id) is described") }
+      try PublicationTable.remove(id, at: now, in: connection)
+      try AuditTable.add(
+        AuditEntry(at: now, actor: actor, action: "publication.remove", subject: id.description),
+        in: connection)
+    }
+  }
+}
+
+extension OperatorPublication {
+  /// Whether nothing of what operators write differs.
+  func hasSameDescription(as other: OperatorPublication) -> Bool {
+    localizations == other.localizations && cover == other.cover && order == other.order
+  }
+}
+
+/// Checks what operators write of publications. Pure.
+enum PublicationValidator {
+  static let orders = 0...1_000_000
+
+  /// The description as it is kept. Throws `publication-invalid` with every fault.
+  static func checked(
+    _ description: PublicationDescription, for id: ProductIdentifier
+  ) throws(Problem) -> PublicationDescription {
+    var faults: [Problem.Fault] = []
+    if let named = description.id, named != id {
+      faults.append(
+        Problem.Fault(
+          code: "id-mismatch", path: "id", detail: "the description is of \(named), the address names \(id)"))
+    }
+    if let order = description.order, !orders.contains(order) {
+      faults.append(
+        Problem.Fault(
+          code: "order", path: "order", detail: "a number from \(orders.lowerBound) to \(orders.upperBound)"))
+    }
+    var checked = description
+    do throws(Problem) {
+      // Texts of publications follow the rules of those of products.
+      checked.localizations = try ProductValidator.product(
+        id, described: ProductDescription(localizations: description.localizations)
+      ).localizations
+    } catch {
+      faults += error.faults ?? []
+    }
+    guard faults.isEmpty else { throw Problem(.publicationInvalid, faults: faults) }
+    return checked
+  }
+}

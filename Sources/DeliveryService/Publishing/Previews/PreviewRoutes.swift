@@ -1,0 +1,57 @@
+import Commerce
+import CoreTypes
+import Database
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+
+/// Covers and samples, without a ticket.
+struct PreviewRoutes: Sendable {
+  let database: Database
+
+  /// Pixels that a client may wish for.
+  static let widths = 1...10_000
+
+  func add(to routes: inout ScopedRoutes) {
+    routes.public(.get, "/v1/products/{id}/cover", query: ["version", "width"]) { request, parameters in
+      // There is one size of each cover: a wish for another is checked, so that it can be granted one day.
+      _ = try request.number("width", in: Self.widths, default: 1)
+      return try await preview(at: PreviewTable.cover, for: request, parameters)
+    }
+    routes.public(.get, "/v1/products/{id}/samples/{n}", query: ["version"]) { request, parameters in
+      guard let place = Int(parameters["n"]), (1...PackagePreviews.maximumSamples).contains(place) else {
+        throw Problem(.previewUnknown, "samples have numbers from 1 to \(PackagePreviews.maximumSamples)")
+      }
+      return try await preview(at: place, for: request, parameters)
+    }
+  }
+
+  /// The content of a version never changes, so that an address that names one is good for ever; the address without changes
+  /// with each release.
+  private func preview(
+    at place: Int, for request: HTTPRequest, _ parameters: PathParameters
+  ) async throws -> HTTPResponse {
+    let version = try request.filter("version") { ContentVersion($0) }
+    let product = try CatalogRoutes.product(parameters)
+    let found = try await database.read { connection in
+      try PreviewTable.released(place, of: product, version: version, in: connection)
+    }
+    guard let found else { throw Problem(.previewUnknown) }
+    let tag = "\"\(found.digest)\""
+    var headers: HTTPFields = [
+      "ETag": tag,
+      "Cache-Control": version == nil
+        ? "public, max-age=\(CatalogRoutes.maximumAge)" : "public, max-age=31536000, immutable",
+    ]
+    switch Preconditions(request, entityTag: tag).verdict {
+    case .notModified: return HTTPResponse(status: .notModified, headers: headers)
+    case .failed: throw Problem(.preconditionFailed, "what is here has the tag \(tag)")
+    case .proceed, .proceedWithoutRange:
+      headers["Content-Type"] = found.mediaType
+      // Publishers' bytes are shown, and never run.
+      headers["X-Content-Type-Options"] = "nosniff"
+      headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
+      return HTTPResponse(status: .ok, headers: headers, body: .bytes(found.content))
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+
+/// The rows of publications that operators have described.
+enum PublicationTable {
+  /// As many as a server has, at most: every change of the catalog reads all of them.
+  static let capacity = 2000
+
+  static func find(
+    _ id: ProductIdentifier, in connection: borrowing Connection
+  ) throws -> OperatorPublication? {
+    try connection.first("SELECT document FROM publications WHERE id = ?", [.identifier(id)]).map(publication)
+  }
+
+  static func all(in connection: borrowing Connection) throws -> [OperatorPublication] {
+    try connection.query("SELECT document FROM publications ORDER BY id").map(publication)
+  }
+
+  static func count(in connection: borrowing Connection) throws -> Int {
+    Int(try connection.first("SELECT count(*) AS count FROM publications")?.integer("count") ?? 0)
+  }
+
+  static func put(_ publication: OperatorPublication, in connection: borrowing Connection) throws {
+    let document = String(decoding: try APIJSON.encode(publication), as: UTF8.self)
+    try connection.execute(
+      """
+      INSERT INTO publications (id, document) VALUES (?, ?)
+      ON CONFLICT (id) DO UPDATE SET document = excluded.document
+      """, [.identifier(publication.id), .text(document)])
+    try CatalogRevision.increment(at: publication.changed, in: connection)
+  }
+
+  static func remove(
+    _ id: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute("DELETE FROM publications WHERE id = ?", [.identifier(id)])
+    try CatalogRevision.increment(at: now, in: connection)
+  }
+
+  private static func publication(_ row: Row) throws -> OperatorPublication {
+    try APIJSON.decode(OperatorPublication.self, from: Array(try row.text("document").utf8))
+  }
+}
