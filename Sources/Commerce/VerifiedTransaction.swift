@@ -22,6 +22,8 @@ public struct VerifiedTransaction: Hashable, Sendable {
   public let graceExpiresDate: Timestamp?
   /// When the purchase was refunded or withdrawn: it then counts as never made.
   public let revokedDate: Timestamp?
+  /// The end of the license of a volume purchase that was withdrawn; nil for one that goes on, and for all else.
+  public let licenseEndDate: Timestamp?
   /// How many were bought, at least 1.
   public let quantity: Int
   /// What was paid, where the store tells it.
@@ -38,7 +40,8 @@ public struct VerifiedTransaction: Hashable, Sendable {
     vouchedForBy store: StoreIdentifier, in environment: StoreEnvironment, id: TransactionIdentifier,
     originalID: TransactionIdentifier, product: ProductIdentifier, purchaseDate: Timestamp,
     expiresDate: Timestamp? = nil, graceExpiresDate: Timestamp? = nil, revokedDate: Timestamp? = nil,
-    quantity: Int = 1, price: Price? = nil, account: ApplicationAccount? = nil, asOf: Timestamp? = nil
+    licenseEndDate: Timestamp? = nil, quantity: Int = 1, price: Price? = nil,
+    account: ApplicationAccount? = nil, asOf: Timestamp? = nil
   ) {
     self.store = store
     self.environment = environment
@@ -49,6 +52,7 @@ public struct VerifiedTransaction: Hashable, Sendable {
     self.expiresDate = expiresDate
     self.graceExpiresDate = graceExpiresDate
     self.revokedDate = revokedDate
+    self.licenseEndDate = licenseEndDate
     self.quantity = quantity
     self.price = price
     self.account = account
@@ -62,7 +66,8 @@ extension VerifiedTransaction {
     VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: expiresDate, graceExpiresDate: graceExpiresDate,
-      revokedDate: revokedDate, quantity: quantity, price: price, account: account, asOf: asOf)
+      revokedDate: revokedDate, licenseEndDate: licenseEndDate, quantity: quantity, price: price,
+      account: account, asOf: asOf)
   }
 
   /// By purchase date; of those of one date by their identifiers, then by all else that a verdict can show, so that no

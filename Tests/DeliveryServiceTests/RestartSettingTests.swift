@@ -53,6 +53,7 @@ struct RestartSettingTests {
     Change("gcGrace") { $0.gcGrace = ConfigurationDuration(.seconds(77)) },
     Change("collectWithdrawn") { $0.collectWithdrawn = true },
     Change("historyRetention") { $0.historyRetention = ConfigurationDuration(.seconds(77)) },
+    Change("storeGrace") { $0.storeGrace = ConfigurationDuration(.seconds(77)) },
     Change("callRetention") { $0.callRetention = ConfigurationDuration(.seconds(77)) },
     Change("diagnostics") { $0.diagnostics.toggle() },
     Change("accessLog") { $0.accessLog = "/var/log/another" },

@@ -14,7 +14,7 @@ struct RetentionTests {
   private let file: StateFile
   private let database: Database
   private let clock = ManualWallClock(Timestamp(millisecondsSinceEpoch: 1_790_000_000_000))
-  private let rules = Retention.Rules(history: .seconds(100), calls: .seconds(10))
+  private let rules = Retention.Rules(history: .seconds(100), calls: .seconds(10), proofs: .seconds(10))
 
   init() throws {
     file = try StateFile()
@@ -139,7 +139,7 @@ struct RetentionTests {
   func never() async throws {
     try await finish(try await grant("a", transaction: "1"))
     clock.advance(by: .seconds(1_000_000_000))
-    try await retain(Retention.Rules(history: .zero, calls: .zero))
+    try await retain(Retention.Rules(history: .zero, calls: .zero, proofs: .zero))
     #expect(try await count("outbox") == 1)
     #expect(try await count("grant_events") == 3)
   }

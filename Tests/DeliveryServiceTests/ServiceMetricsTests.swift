@@ -57,6 +57,8 @@ struct ServiceMetricsTests {
     # TYPE pullbox_uploads gauge
     # HELP pullbox_grants Grants by state and by the environment of the purchase.
     # TYPE pullbox_grants gauge
+    # HELP pullbox_grants_unconfirmed Grants that rest on what a store said before it was away.
+    # TYPE pullbox_grants_unconfirmed gauge
     # HELP pullbox_packages_damaged Packages of versions that were found missing or damaged.
     # TYPE pullbox_packages_damaged gauge
     # HELP pullbox_package_checks_total Packages read to see whether they are whole.

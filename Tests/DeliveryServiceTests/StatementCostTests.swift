@@ -127,6 +127,22 @@ struct StatementCostTests {
       "by the customer's index, where customers may be one; LedgerTests run it"
     ),
     ("SELECT customer FROM customer_aliases", "by the alias's key; LedgerTests run it"),
+    ("SELECT environment, transactions FROM remembered_proofs", "by the proof's key; StoreGraceTests run it"),
+    ("DELETE FROM remembered_proofs WHERE store", "by the proof's key; StoreGraceTests run it"),
+    (
+      "SELECT id FROM unconfirmed_proofs WHERE store",
+      "by the proof's unique digest; StoreGraceTests run it"
+    ),
+    (
+      "SELECT count(*) AS count, coalesce(sum(length), 0)",
+      "over the proofs of a store that is away, of which the number is bounded"
+    ),
+    ("INSERT INTO unconfirmed_proofs", "by the proof's unique digest; StoreGraceTests run it"),
+    ("INSERT INTO unconfirmed_grants", "by the grant's number; StoreGraceTests run it"),
+    ("SELECT grants.* FROM unconfirmed_grants", "by the proof's index; StoreGraceTests run it"),
+    ("DELETE FROM unconfirmed_grants", "by the proof's index; StoreGraceTests run it"),
+    ("DELETE FROM unconfirmed_proofs", "by the proof's number; StoreGraceTests run it"),
+    ("SELECT * FROM unconfirmed_proofs", "by the proof's number; StoreGraceTests run it"),
     ("SELECT last_seen FROM customer_devices", "by the customer's key; LedgerTests run it"),
     ("SELECT * FROM customer_devices", "by the customer's key; LedgerTests run it"),
     ("UPDATE transactions SET customer", "by the customer's index, where two are one; LedgerTests run it"),

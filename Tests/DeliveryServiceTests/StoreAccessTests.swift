@@ -91,8 +91,16 @@ struct StoreAccessTests {
         "stores.0.credential"
       ),
       (
-        "{name: 'a', kind: 'pullbox', bundles: ['a.b'], addresses: {sandbox: 'http://a', production: 'http://b'}, credential: 'c'}",
+        "{name: 'a', kind: 'pullbox', bundles: ['a.b'], addresses: {sandbox: 'https://a', production: 'https://b'}, credential: 'c'}",
         "stores.0.addresses"
+      ),
+      (
+        "{name: 'a', kind: 'apple', bundles: ['a.b'], sharedSecret: 's', addresses: {sandbox: 'http://store.example'}}",
+        "stores.0.addresses.sandbox"
+      ),
+      (
+        "{name: 'a', kind: 'pullbox', bundles: ['a.b'], credential: 's', addresses: {production: 'http://127.0.0.1.example'}}",
+        "stores.0.addresses.production"
       ),
       ("{name: 'a', kind: 'google', bundles: ['a.b']}", "stores.0.kind"),
       ("{name: 'a', kind: 'apple', bundles: ['a.b'], environment: 'Xcode'}", "stores.0.environment"),
@@ -139,13 +147,18 @@ struct StoreAccessTests {
       _ = try await grant(paid, at: "apple", server)
       #expect(production.state.withLock { $0.passwords } == [Self.secret])
       #expect(sandbox.state.withLock { $0.passwords } == [])
-      let tried = try sandbox.receipt(of: [server.purchase(id: "2000000000000002")], device: server.device.id)
+      // It has the number of the paid one, and shares nothing with it.
+      let tried = try sandbox.receipt(of: [server.purchase()], device: server.device.id)
       if allowsSandbox {
         _ = try await grant(tried, at: "apple", server)
       } else {
         let refused = try await server.problem { _ = try await grant(tried, at: "apple", server) }
         #expect(refused.code == .receiptWrongEnvironment)
       }
+      let grants = try await server.operatorAPI.get("/v1/operator/grants", as: Page<OperatorGrant>.self)
+      #expect(
+        grants.items.map(\.environment) == (allowsSandbox ? ["Sandbox", "Production"] : ["Production"]))
+      #expect(Set(grants.items.map(\.transaction)).count == 1)
       #expect(production.state.withLock { $0.passwords } == [Self.secret, Self.secret])
       #expect(sandbox.state.withLock { $0.passwords } == [Self.secret])
       // The store of the options sees none of it.

@@ -216,6 +216,16 @@ CREATE TABLE publications (
   id TEXT PRIMARY KEY,
   document TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE remembered_proofs (
+  store TEXT NOT NULL,
+  digest BLOB NOT NULL,
+  device TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  transactions TEXT NOT NULL,
+  good INTEGER NOT NULL,
+  PRIMARY KEY (store, digest, device)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX remembered_proofs_by_age ON remembered_proofs (good);
 
 CREATE TABLE runs (
   id INTEGER PRIMARY KEY,
@@ -241,11 +251,29 @@ CREATE TABLE transactions (
   currency TEXT,
   account TEXT CHECK (length(CAST(account AS BLOB)) <= 255),
   customer BLOB,
+  license_ends INTEGER,
   PRIMARY KEY (store, environment, transaction_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX transactions_by_account ON transactions (store, environment, account) WHERE account IS NOT NULL;
 CREATE INDEX transactions_by_customer ON transactions (customer, purchased) WHERE customer IS NOT NULL;
 CREATE INDEX transactions_by_original ON transactions (store, environment, original_id) WHERE original_id <> transaction_id;
+
+CREATE TABLE unconfirmed_grants (
+  grant_number INTEGER PRIMARY KEY REFERENCES grants (number),
+  proof INTEGER NOT NULL REFERENCES unconfirmed_proofs (id),
+  since INTEGER NOT NULL
+) STRICT;
+CREATE INDEX unconfirmed_grants_by_proof ON unconfirmed_grants (proof);
+
+CREATE TABLE unconfirmed_proofs (
+  id INTEGER PRIMARY KEY,
+  store TEXT NOT NULL,
+  digest BLOB NOT NULL,
+  proof BLOB NOT NULL,
+  length INTEGER NOT NULL,
+  since INTEGER NOT NULL,
+  UNIQUE (store, digest)
+) STRICT;
 
 CREATE TABLE unneeded_blobs (
   digest BLOB PRIMARY KEY,

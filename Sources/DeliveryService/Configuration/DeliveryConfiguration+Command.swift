@@ -115,6 +115,9 @@ extension DeliveryConfiguration {
       "store-patience", "DURATION", fallback: "2s",
       help: "How long a completion waits for the store before it is answered 202"),
     .value(
+      "store-grace", "DURATION", fallback: "72h",
+      help: "How long what a store said of a proof serves its device while the store is away; 0: not at all"),
+    .value(
       "store-calls", "N", fallback: "8",
       help: "Calls that end transactions at the store and may run at once"),
     .value(

@@ -87,12 +87,18 @@ extension DeliveryConfiguration.PaymentStore {
     guard let identifier = StoreIdentifier(name) else { throw fault("name", "not a store's name: \(name)") }
     guard !bundles.isEmpty else { throw fault("bundles", "no receipt counts without an application") }
     let given = addresses ?? (kind == .apple ? Self.applesAddresses : Addresses())
+    let hasSecret = credential != nil || sharedSecret != nil || sharedSecretFile != nil
     var urls: [StoreEnvironment: String] = [:]
     for (environment, member, url) in [
       (StoreEnvironment.production, "production", given.production), (.sandbox, "sandbox", given.sandbox),
     ] {
       guard let url else { continue }
-      try ConfigurationURL.check(url, key: key == "store" ? "store.url" : "\(key).addresses.\(member)")
+      let subject = key == "store" ? "store.url" : "\(key).addresses.\(member)"
+      try ConfigurationURL.check(url, key: subject)
+      if hasSecret, ConfigurationURL.isReadable(url) {
+        throw ConfigurationError(
+          subject: subject, message: "a secret goes over https, or over http to this host alone: \(url)")
+      }
       urls[environment] = url
     }
     switch kind {

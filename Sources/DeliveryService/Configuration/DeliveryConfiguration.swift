@@ -80,6 +80,8 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var ticketLifetime: ConfigurationDuration
   /// How long a completion may wait for the store's answer before it is answered 202.
   public var storePatience: ConfigurationDuration
+  /// How long a store's good verdict on a proof serves while the store is away; zero: not at all.
+  public var storeGrace: ConfigurationDuration
   /// Calls of the outbox to one store that may run at once.
   public var storeCalls: Int
   /// The refusal of that number parks a call until an operator asks for another try.

@@ -44,29 +44,28 @@ extension GrantService {
     _ orders: [GrantOrder], of proof: Proof, for device: Device, asked id: String
   ) async throws -> [Result<Granted, Problem>] {
     let key = try verifier.key(of: proof)
-    let known = try verifier.known(key)
-    let verified: VerifiedProof
-    if let known {
-      verified = known
+    let verdict: Verdict
+    if let known = try verifier.known(key) {
+      try Self.requireBinding(of: known, to: device.id)
+      verdict = Verdict(transactions: known.transactions, source: .cache)
     } else {
       // The store is not asked for what could not be granted anyway.
       let refusals = try await refusals(of: orders, for: device.id)
       if refusals.count == orders.count { return refusals.map { .failure($0) } }
-      verified = try await verifier.ask(about: proof, as: key, for: id, apply: keep(shownBy: nil))
+      verdict = try await ask(about: proof, as: key, for: device.id, asked: id, apply: keep(shownBy: nil))
     }
-    try Self.requireBinding(of: verified, to: device.id)
     let now = grantStore.clock.now()
     return try await catalog.current { catalog in
       let planner = GrantPlanner(
-        rules: rules, transactions: verified.transactions, orders: orders, device: device, catalog: catalog,
+        rules: rules, transactions: verdict.transactions, orders: orders, device: device, catalog: catalog,
         stops: stops, now: now)
       // A proof that the store was asked about just now has hardly a grant yet.
-      if known != nil, let standing = try await standing(by: planner) { return standing }
+      if verdict.source == .cache, let standing = try await standing(by: planner) { return standing }
       do {
-        return try await issue(by: planner, recording: known == nil ? verified.transactions : [], at: now)
+        return try await issue(by: planner, on: verdict, of: proof, as: key, at: now)
       } catch let failure as DatabaseError {
-        // What there is already needs no disk that can be written.
-        guard let standing = try await standing(by: planner) else { throw failure }
+        // What there is already needs no disk that can be written, unless it is to be confirmed.
+        guard verdict.source != .memory, let standing = try await standing(by: planner) else { throw failure }
         return standing
       }
     }
@@ -92,9 +91,11 @@ extension GrantService {
   /// Writes what is not there yet, all of it at once, with what the store said just now. Nil where the catalog is not the planner's any more; then nothing is
   /// written.
   private func issue(
-    by planner: GrantPlanner, recording said: [VerifiedTransaction], at now: Timestamp
+    by planner: GrantPlanner, on verdict: Verdict, of proof: Proof, as key: VerdictCache.Key,
+    at now: Timestamp
   ) async throws -> [Result<Granted, Problem>]? {
-    let locks = Set(planner.locks).union(said.map { .transaction($0.key) })
+    let said = verdict.source == .store ? verdict.transactions : []
+    let locks = Set(planner.locks + [.proof(key.digest)]).union(said.map { .transaction($0.key) })
     return try await grantStore.database.write(locking: Array(locks)) { connection in
       guard try planner.isCurrent(in: connection) else { return nil }
       // Refunds were taken in when the store was asked.
@@ -106,14 +107,18 @@ extension GrantService {
       }
       var issued = try GrantStore.grants(
         on: bases, to: planner.device, recorded: ledger, at: now, in: connection)[...]
-      return plans.map { plan in
-        plan.flatMap { plan in
+      let results = plans.map { plan in
+        plan.flatMap { plan -> Result<Granted, Problem> in
           if let grant = plan.standing {
             return .success((plan, GrantStore.Issued(grant: grant, isNew: false)))
           }
           return issued.removeFirst().map { (plan, $0) }
         }
       }
+      try Self.note(
+        verdict, on: proof, as: key, for: planner.device.id,
+        grants: results.compactMap { try? $0.get().issued.grant }, at: now, in: connection)
+      return results
     }
   }
 

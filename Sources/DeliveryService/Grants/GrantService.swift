@@ -25,19 +25,22 @@ struct GrantService: Sendable {
   let rules: EntitlementRules
   /// Put before content addresses; empty leaves them relative to the server's address as the client knows it.
   let publicURL: String
+  /// How long a store's good verdict on a proof serves while the store is away; zero: not at all.
+  let storeGrace: Duration
 
   /// `id` is the request's, for the log.
   func entitlements(
     of request: EntitlementsRequest, asked id: String = ""
   ) async throws -> EntitlementsResponse {
     let (key, device) = (try verifier.key(of: request.proof), request.device.id)
-    let verified =
-      if let known = try verifier.known(key) {
-        known
-      } else {
-        try await verifier.ask(about: request.proof, as: key, for: id, apply: keep(shownBy: device))
-      }
-    try Self.requireBinding(of: verified, to: device)
+    let verified: Verdict
+    if let known = try verifier.known(key) {
+      try Self.requireBinding(of: known, to: device)
+      verified = Verdict(transactions: known.transactions, source: .cache)
+    } else {
+      verified = try await ask(
+        about: request.proof, as: key, for: device, asked: id, apply: keep(shownBy: device))
+    }
     let now = grantStore.clock.now()
     let keys = Dictionary(
       verified.transactions.map { ($0.id, $0.key) }, uniquingKeysWith: { first, _ in first })
@@ -143,5 +146,9 @@ extension GrantService: MetricSource {
       labels: ["state", "environment"]
     ) { $0.map { .init($0.count, labels: [$0.state, $0.environment]) } }
     metrics.register([grants]) { try await database.read { try CounterTable.grants(in: $0) } }
+    let unconfirmed: Metric<Int64> = .gauge(
+      "pullbox_grants_unconfirmed", help: "Grants that rest on what a store said before it was away."
+    ) { $0 }
+    metrics.register([unconfirmed]) { try await database.read { try UnconfirmedTable.count(in: $0) } }
   }
 }

@@ -39,7 +39,8 @@ extension VerifiedTransaction {
     VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: expiresDate, graceExpiresDate: graceExpiresDate,
-      revokedDate: revokedDate, quantity: quantity, price: price ?? other.price,
+      revokedDate: revokedDate, licenseEndDate: licenseEndDate, quantity: quantity,
+      price: price ?? other.price,
       account: account ?? other.account, asOf: asOf)
   }
 }

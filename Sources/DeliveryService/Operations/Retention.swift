@@ -11,6 +11,8 @@ struct Retention: Sendable {
     var history: Duration
     /// How long calls are kept that a store has taken.
     var calls: Duration
+    /// How long proofs are remembered that a store has vouched for.
+    var proofs: Duration
   }
 
   /// How often there is a look at what has become old.
@@ -32,10 +34,25 @@ struct Retention: Sendable {
       let oldest = min(cutoff, now - ServerRunTable.grace)
       try await forget { try RetentionTable.forgetRuns(before: oldest, after: $0, in: $1) }
     }
+    try await sweep {
+      try RememberedProofTable.sweep(before: now - rules.proofs, limit: RetentionTable.batch, in: $0)
+    }
+    try await sweep {
+      try CustomerTable.forgetDevices(silentSince: now - Self.silence, limit: RetentionTable.batch, in: $0)
+    }
     if rules.calls > .zero {
       let cutoff = now - rules.calls
       try await forget { try RetentionTable.forgetCalls(doneBefore: cutoff, after: $0, in: $1) }
     }
+  }
+
+  /// How long a device is a customer's that does not show a proof any more.
+  static let silence: Duration = .seconds(90 * 86_400)
+
+  private func sweep(
+    _ batch: @escaping @Sendable (borrowing Connection) throws -> Bool
+  ) async throws {
+    while try await database.write(locking: [.everything], batch) { try Task.checkCancellation() }
   }
 
   private func forget(

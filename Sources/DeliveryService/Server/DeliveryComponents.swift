@@ -43,6 +43,7 @@ struct DeliveryComponents: Sendable {
   let tickets: TicketIssuer
   let proofs: ProofVerifier
   let grants: GrantService
+  let confirmation: GrantConfirmation
   let uploads: UploadService
   let releases: ReleaseScheduler
   let versions: VersionService
@@ -107,7 +108,8 @@ struct DeliveryComponents: Sendable {
     grants = GrantService(
       grantStore: grantStore, verifier: proofs, catalog: catalog, outbox: outbox, tickets: tickets,
       stops: revocations, recorder: recorder, rules: EntitlementRules(),
-      publicURL: configuration.publicURL ?? "")
+      publicURL: configuration.publicURL ?? "", storeGrace: configuration.storeGrace.duration)
+    confirmation = GrantConfirmation(grants: grants, lease: lease("confirmation"), log: infrastructure.log)
 
     let lifetimes = LifetimeClock(wall: clock, timer: timer, log: infrastructure.log)
     let packageLocks = PackageLocks()
@@ -143,7 +145,8 @@ struct DeliveryComponents: Sendable {
     retention = Retention(
       database: database, clock: clock,
       rules: Retention.Rules(
-        history: configuration.historyRetention.duration, calls: configuration.callRetention.duration),
+        history: configuration.historyRetention.duration, calls: configuration.callRetention.duration,
+        proofs: configuration.storeGrace.duration),
       lease: lease("retention"))
   }
 
@@ -160,6 +163,7 @@ struct DeliveryComponents: Sendable {
           log: infrastructure.log)
       }
       group.addTask { await releases.run() }
+      group.addTask { await confirmation.run(timer: infrastructure.timer) }
       group.addTask { await retention.run(timer: infrastructure.timer, log: infrastructure.log) }
       group.addTask {
         await WrongKeyReporter(

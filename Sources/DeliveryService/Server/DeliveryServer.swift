@@ -41,6 +41,7 @@ public final class DeliveryServer: Service {
   var scrubber: PackageScrubber { components.scrubber }
   var outbox: Outbox { components.outbox }
   var grants: GrantService { components.grants }
+  var confirmation: GrantConfirmation { components.confirmation }
   var pools: DeliveryPools { components.infrastructure.pools }
   var recorder: DeliveryRecorder { components.recorder }
   var retention: Retention { components.retention }

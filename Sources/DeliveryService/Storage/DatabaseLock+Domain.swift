@@ -9,6 +9,11 @@ extension DatabaseLock {
     DatabaseLock(kind: "transaction", name: "\(key.store) \(key.environment.rawValue) \(key.id)")
   }
 
+  /// What is remembered of a proof.
+  static func proof(_ digest: SHA256Digest) -> DatabaseLock {
+    DatabaseLock(kind: "proof", name: digest.hexadecimal)
+  }
+
   /// A product and its versions.
   static func product(_ id: ProductIdentifier) -> DatabaseLock {
     DatabaseLock(kind: "product", name: id.description)

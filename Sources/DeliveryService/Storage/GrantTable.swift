@@ -133,9 +133,11 @@ enum GrantTable {
   static func operatorStatus(
     of grant: GrantRecord, in connection: borrowing Connection
   ) throws -> OperatorGrant {
-    OperatorGrant(
+    var status = OperatorGrant(
       grant, delivered: try DeliveredBytesTable.bytes(of: grant.number, in: connection),
       history: try history(of: grant.number, in: connection))
+    status.unconfirmed = try UnconfirmedTable.since(grant.number, in: connection)
+    return status
   }
 
   static func history(

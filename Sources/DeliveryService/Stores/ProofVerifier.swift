@@ -115,6 +115,9 @@ final class ProofVerifier: Sendable {
       throw error.problem
     }
     verified.transactions = try await apply(verified.transactions)
+    // Another receipt of the same purchases may have told that they end.
+    verified.expires = ([verified.expires] + verified.transactions.map(\.licenseEndDate)).compactMap { $0 }
+      .min()
     if let end = verified.expires, end <= date {
       let problem = Problem(.entitlementExpired, "the license that the receipt was made for has ended")
       keep(.refused(problem))

@@ -61,6 +61,8 @@ public struct OperatorGrant: Codable, Sendable {
   /// Which world of the store the purchase was made in: `Production`, which costs money, or `Sandbox`. Absent from servers
   /// that did not tell them apart.
   public var environment: String?
+  /// Since when the grant rests on what its store said before it was away; absent once the store has confirmed it.
+  public var unconfirmed: Timestamp?
 
   /// Creates the document from its members.
   public init(

@@ -65,7 +65,9 @@ extension InAppPurchase {
   ///   - asOf: up to when the store knew what is written here; a cancellation of a later date was known as well.
   ///   - graceExpiresDate: the end of the grace after this period.
   func transaction(
-    store: StoreIdentifier, environment: StoreEnvironment, asOf: Timestamp, graceExpiresDate: Timestamp? = nil
+    store: StoreIdentifier, environment: StoreEnvironment, asOf: Timestamp,
+    graceExpiresDate: Timestamp? = nil,
+    licenseEndDate: Timestamp? = nil
   ) -> VerifiedTransaction? {
     guard let id = TransactionIdentifier(transactionIdentifier),
       let originalID = TransactionIdentifier(originalTransactionIdentifier),
@@ -77,7 +79,8 @@ extension InAppPurchase {
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: end, graceExpiresDate: graceExpiresDate,
       revokedDate: isUpgraded == true ? nil : cancellationDate,
-      quantity: Int(clamping: quantity), account: appAccountToken.flatMap { ApplicationAccount($0) },
+      licenseEndDate: licenseEndDate, quantity: Int(clamping: quantity),
+      account: appAccountToken.flatMap { ApplicationAccount($0) },
       asOf: max(asOf, cancellationDate ?? asOf))
   }
 }

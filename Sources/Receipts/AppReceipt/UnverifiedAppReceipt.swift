@@ -126,7 +126,7 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
       purchase.transaction(
         store: store, environment: environment,
         asOf: requestDates[purchase.transactionIdentifier] ?? receipt.creationDate,
-        graceExpiresDate: graceDates[purchase.transactionIdentifier])
+        graceExpiresDate: graceDates[purchase.transactionIdentifier], licenseEndDate: expirationDate)
     }
   }
 }

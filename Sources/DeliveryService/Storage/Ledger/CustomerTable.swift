@@ -77,6 +77,18 @@ enum CustomerTable {
     }
   }
 
+  /// Removes some of the devices that were last seen before `cutoff`; whether there may be more.
+  static func forgetDevices(
+    silentSince cutoff: Timestamp, limit: Int, in connection: borrowing Connection
+  ) throws -> Bool {
+    let removed = try connection.execute(
+      """
+      DELETE FROM customer_devices WHERE (customer, device) IN (
+        SELECT customer, device FROM customer_devices WHERE last_seen < ? ORDER BY last_seen LIMIT ?)
+      """, [.timestamp(cutoff), .integer(limit)])
+    return removed == limit
+  }
+
   /// Two at most: more than one is too many already.
   private static func accounts(
     of customer: CustomerIdentifier, in connection: borrowing Connection

@@ -67,18 +67,19 @@ enum LedgerTable {
     try connection.execute(
       """
       INSERT INTO transactions (store, environment, transaction_id, as_of, revoked, original_id, product, purchased,
-        expires, grace_ends, quantity, price, currency, account, customer)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        expires, grace_ends, license_ends, quantity, price, currency, account, customer)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (store, environment, transaction_id) DO UPDATE SET as_of = excluded.as_of,
         revoked = excluded.revoked, original_id = excluded.original_id, product = excluded.product,
         purchased = excluded.purchased, expires = excluded.expires, grace_ends = excluded.grace_ends,
-        quantity = excluded.quantity, price = excluded.price, currency = excluded.currency,
+        license_ends = excluded.license_ends, quantity = excluded.quantity, price = excluded.price, currency = excluded.currency,
         account = excluded.account, customer = excluded.customer
       """,
       transaction.key.values + [
         .timestamp(transaction.asOf), .optional(transaction.revokedDate), .identifier(transaction.originalID),
         .identifier(transaction.product), .timestamp(transaction.purchaseDate),
         .optional(transaction.expiresDate), .optional(transaction.graceExpiresDate),
+        .optional(transaction.licenseEndDate),
         .integer(transaction.quantity), .optional(transaction.price?.amount),
         .optional(transaction.price?.currency), .optional(transaction.account, SQLValue.identifier),
         .customer(customer),
@@ -119,7 +120,8 @@ enum LedgerTable {
       product: try row.identifier("product"), purchaseDate: try row.timestamp("purchased"),
       expiresDate: try row.optionalTimestamp("expires"),
       graceExpiresDate: try row.optionalTimestamp("grace_ends"),
-      revokedDate: try row.optionalTimestamp("revoked"), quantity: Int(try row.integer("quantity")),
+      revokedDate: try row.optionalTimestamp("revoked"),
+      licenseEndDate: try row.optionalTimestamp("license_ends"), quantity: Int(try row.integer("quantity")),
       price: try price.flatMap { Price(amount: $0, currency: try row.text("currency")) },
       account: try row.optionalText("account").flatMap { ApplicationAccount($0) },
       asOf: try row.timestamp("as_of"))

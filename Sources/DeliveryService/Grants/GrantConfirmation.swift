@@ -1,0 +1,93 @@
+import Commerce
+import CoreTypes
+import Database
+import Monitoring
+import PullboxAPI
+import ServiceRuntime
+
+/// Asks stores that were away about the proofs that were served meanwhile: one proof until the store has answered, then
+/// some at once. A store that vouches for it confirms the grants; one that refuses it takes them back.
+///
+///     await GrantConfirmation(grants: grants, lease: lease, log: log).run(timer: timer)
+struct GrantConfirmation: Sendable {
+  /// How often a store that is away is tried; its breaker lets no more probes through.
+  static let interval: Duration = .seconds(30)
+  private static let batch = 16
+
+  let grants: GrantService
+  /// Without one, no other process uses the database.
+  var lease: WorkerLease?
+  let log: Log
+
+  private var database: Database { grants.grantStore.database }
+
+  /// Runs until the task is cancelled.
+  func run(timer: any MonotonicClock) async {
+    await Worker(clock: timer).run(every: Self.interval) {
+      guard try await lease?.isHeld() ?? true else { return }
+      try await pass()
+    } onFailure: { error in
+      log.error("grants cannot be confirmed", ["error": LogValue(error)])
+    }
+  }
+
+  /// One look at all that waits.
+  func pass() async throws {
+    var (position, present, away) = (Int64(0), Set<String>(), Set<String>())
+    while true {
+      let after = position
+      let page = try await database.read {
+        try UnconfirmedTable.waiting(after: after, limit: Self.batch, in: $0)
+      }
+      guard let last = page.last else { return }
+      position = last.id
+      var rest = page[...]
+      while let first = rest.first, !present.contains(first.store) {
+        rest.removeFirst()
+        if away.contains(first.store) { continue }
+        if try await confirm(first) { present.insert(first.store) } else { away.insert(first.store) }
+      }
+      let known = rest.filter { !away.contains($0.store) }
+      let silent = try await withThrowingTaskGroup(of: String?.self) { group in
+        for proof in known { group.addTask { try await confirm(proof) ? nil : proof.store } }
+        return try await group.reduce(into: Set<String>()) { stores, store in
+          if let store { stores.insert(store) }
+        }
+      }
+      present.subtract(silent)
+      away.formUnion(silent)
+    }
+  }
+
+  /// Whether the store has answered. One that the configuration does not know at the moment has not.
+  private func confirm(_ waiting: UnconfirmedTable.Waiting) async throws -> Bool {
+    do {
+      guard let proof = waiting.proof else { throw Problem(.receiptMalformed) }
+      let key = try grants.verifier.key(of: proof)
+      if try grants.verifier.known(key) == nil {
+        _ = try await grants.verifier.ask(
+          about: proof, as: key, for: "confirmation", apply: grants.keep(shownBy: nil))
+      }
+      try await database.write(locking: [.everything]) { try UnconfirmedTable.remove(waiting.id, in: $0) }
+    } catch let problem as Problem {
+      if problem.code == .verificationUndetermined || problem.code == .storeUnknown { return false }
+      try await refuse(waiting, because: problem)
+    }
+    return true
+  }
+
+  private func refuse(_ waiting: UnconfirmedTable.Waiting, because problem: Problem) async throws {
+    let resting = try await database.read { try UnconfirmedTable.grants(restingOn: waiting.id, in: $0) }
+    let reason =
+      "the store refused the proof when it could be asked again: \(problem.code?.text ?? "refused")"
+    for grant in resting {
+      _ = try await grants.revoke(grant.handle.shortName, by: AuditTable.serverActor, reason: reason)
+    }
+    try await database.write(locking: [.everything]) { connection in
+      try UnconfirmedTable.remove(waiting.id, in: connection)
+      if let store = StoreIdentifier(waiting.store) {
+        try RememberedProofTable.forget(waiting.digest, at: store, in: connection)
+      }
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+
+/// What serves while a store is away: its last good verdict on that very proof, for that device, as long as
+/// ``GrantService/storeGrace`` says. What was revoked meanwhile stays so, since each transaction is taken by the latest word
+/// that the ledger has.
+extension GrantService {
+  /// What a proof is worth.
+  struct Verdict: Sendable {
+    enum Source: Sendable {
+      /// Said a few minutes ago.
+      case cache
+      case store
+      /// The store is away.
+      case memory
+    }
+
+    var transactions: [VerifiedTransaction]
+    var source: Source
+  }
+
+  /// Asks the store, or what is remembered where it is away. Throws what the store refuses with, and
+  /// `verification-undetermined` where it is away and nothing is remembered.
+  func ask(
+    about proof: Proof, as key: VerdictCache.Key, for device: DeviceIdentifier, asked id: String,
+    apply: @escaping @Sendable ([VerifiedTransaction]) async throws -> [VerifiedTransaction]
+  ) async throws -> Verdict {
+    let verified: VerifiedProof
+    do {
+      verified = try await verifier.ask(about: proof, as: key, for: id, apply: apply)
+    } catch let problem as Problem where problem.code == .verificationUndetermined {
+      guard let transactions = try await remembered(key, shownBy: device) else { throw problem }
+      try requireLicense(for: transactions)
+      return Verdict(transactions: transactions, source: .memory)
+    } catch let problem as Problem where Self.refusals.contains(problem.code) {
+      try await forget(key, shownBy: device)
+      throw problem
+    }
+    try Self.requireBinding(of: verified, to: device)
+    return Verdict(transactions: verified.transactions, source: .store)
+  }
+
+  /// What a store says of a proof that is worth nothing.
+  private static let refusals: Set<ProblemCode?> = [
+    .receiptMalformed, .receiptNotAuthentic, .receiptWrongApplication, .receiptWrongEnvironment,
+    .entitlementExpired,
+  ]
+
+  private func remembered(
+    _ key: VerdictCache.Key, shownBy device: DeviceIdentifier
+  ) async throws -> [VerifiedTransaction]? {
+    guard storeGrace > .zero else { return nil }
+    let now = grantStore.clock.now()
+    return try await grantStore.database.read { connection in
+      try RememberedProofTable.transactions(
+        of: key.digest, at: key.store, shownBy: device, goodSince: now - storeGrace, in: connection)
+    }
+  }
+
+  private func requireLicense(for transactions: [VerifiedTransaction]) throws {
+    if let end = transactions.compactMap(\.licenseEndDate).min(), end <= grantStore.clock.now() {
+      throw Problem(.entitlementExpired, "the license that the receipt was made for has ended")
+    }
+  }
+
+  private func forget(_ key: VerdictCache.Key, shownBy device: DeviceIdentifier) async throws {
+    // Most of what is refused was never good.
+    guard try await remembered(key, shownBy: device) != nil else { return }
+    do {
+      try await grantStore.database.write(locking: [.proof(key.digest)]) { connection in
+        try RememberedProofTable.forget(key.digest, at: key.store, in: connection)
+      }
+    } catch is DatabaseError {
+      // The refusal is told all the same; while the store is there, it is told again.
+    }
+  }
+
+  /// Writes down what the verdict is good for: what its store said serves while it is away, and what rests on that is to be
+  /// confirmed. Throws `verification-undetermined` where there is no room for that.
+  static func note(
+    _ verdict: Verdict, on proof: Proof, as key: VerdictCache.Key, for device: DeviceIdentifier,
+    grants: [GrantRecord], at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    guard !grants.isEmpty else { return }
+    switch verdict.source {
+    case .cache, .store:
+      try RememberedProofTable.note(
+        key.digest, of: verdict.transactions, shownBy: device, at: now, in: connection)
+    case .memory:
+      let isMarked = try UnconfirmedTable.mark(
+        grants.map(\.number), restingOn: proof, key.digest, at: key.store, now: now, in: connection)
+      guard isMarked else {
+        throw Problem(
+          .verificationUndetermined, "the payment store cannot be asked at the moment", retryAfterSeconds: 60)
+      }
+    }
+  }
+}

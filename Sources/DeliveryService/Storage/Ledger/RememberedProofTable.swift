@@ -1,0 +1,85 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+
+/// Proofs that a store vouched for, by their digests: what serves while it is away. Nothing in a row opens anything.
+enum RememberedProofTable {
+  /// A proof of more transactions is not remembered.
+  static let maximumTransactions = 1000
+  /// A proof that is good again within this time is not written down again.
+  static let freshness: Duration = .seconds(3600)
+  /// The oldest beyond are forgotten.
+  static let maximumCount = 1_000_000
+
+  /// The store has vouched for that proof, which the device showed.
+  static func note(
+    _ digest: SHA256Digest, of transactions: [VerifiedTransaction], shownBy device: DeviceIdentifier,
+    at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    guard let first = transactions.first?.key, transactions.count <= maximumTransactions,
+      transactions.allSatisfy({ $0.store == first.store && $0.environment == first.environment })
+    else { return }
+    try connection.execute(
+      """
+      INSERT INTO remembered_proofs (store, digest, device, environment, transactions, good)
+      VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT (store, digest, device) DO UPDATE SET
+        environment = excluded.environment, transactions = excluded.transactions, good = excluded.good
+        WHERE remembered_proofs.good <= ?
+      """,
+      [
+        .identifier(first.store), .digest(digest), .identifier(device), .choice(first.environment),
+        .text(transactions.map(\.id.description).joined(separator: " ")), .timestamp(now),
+        .timestamp(now - freshness),
+      ])
+  }
+
+  /// The proof's transactions, each by the latest word of its store; nil where the proof is not known to have been good for
+  /// that device at `date` or later.
+  static func transactions(
+    of digest: SHA256Digest, at store: StoreIdentifier, shownBy device: DeviceIdentifier,
+    goodSince date: Timestamp, in connection: borrowing Connection
+  ) throws -> [VerifiedTransaction]? {
+    let row = try connection.first(
+      """
+      SELECT environment, transactions FROM remembered_proofs
+      WHERE store = ? AND digest = ? AND device = ? AND good >= ?
+      """, [.identifier(store), .digest(digest), .identifier(device), .timestamp(date)])
+    guard let row else { return nil }
+    let environment: StoreEnvironment = try row.choice("environment")
+    var transactions: [VerifiedTransaction] = []
+    for name in try row.text("transactions").split(separator: " ") {
+      guard let id = TransactionIdentifier(String(name)),
+        let found = try LedgerTable.find(
+          TransactionKey(store: store, environment: environment, id: id), in: connection)
+      else { return nil }
+      transactions.append(found.transaction)
+    }
+    return transactions
+  }
+
+  /// The store vouches for the proof no more.
+  static func forget(
+    _ digest: SHA256Digest, at store: StoreIdentifier, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "DELETE FROM remembered_proofs WHERE store = ? AND digest = ?", [.identifier(store), .digest(digest)])
+  }
+
+  /// Removes some of those that were last good before `cutoff`, and of those beyond ``maximumCount``; whether there may be
+  /// more.
+  static func sweep(
+    before cutoff: Timestamp, limit: Int, in connection: borrowing Connection
+  ) throws -> Bool {
+    let oldest = try connection.first(
+      "SELECT good FROM remembered_proofs ORDER BY good DESC LIMIT 1 OFFSET ?", [.integer(maximumCount)]
+    )?.timestamp("good")
+    let removed = try connection.execute(
+      """
+      DELETE FROM remembered_proofs WHERE (store, digest, device) IN (
+        SELECT store, digest, device FROM remembered_proofs WHERE good < ? ORDER BY good LIMIT ?)
+      """, [.timestamp(oldest.map { max($0, cutoff) } ?? cutoff), .integer(limit)])
+    return removed == limit
+  }
+}
