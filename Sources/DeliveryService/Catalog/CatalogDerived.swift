@@ -1,4 +1,5 @@
 import Commerce
+import PullboxAPI
 import Synchronization
 import SystemCalls
 

@@ -35,10 +35,8 @@ enum ImportCommand: Command {
     let report: CatalogImportReport
     do {
       report = try await client.importCatalog(CatalogImport(products: items.map(\.product)))
-    } catch .problem(let problem) where problem.code == .catalogInvalid {
-      throw CommandFailure(
-        .failed, "\(path): nothing was changed:",
-        details: (problem.faults ?? []).map { fault in line(of: fault, in: items) })
+    } catch {
+      throw failure(error, of: items, in: path)
     }
     if context.console.printsJSON {
       try context.console.print(json: report)
@@ -46,6 +44,16 @@ enum ImportCommand: Command {
       context.console.print(
         "\(report.created) created, \(report.changed) changed, \(report.unchanged) unchanged")
     }
+  }
+
+  /// The faulty lines, where the server refuses what they say; any other error as it is.
+  private static func failure(
+    _ error: APICallError, of items: [CatalogFile.Item], in path: String
+  ) -> any Error {
+    guard case .problem(let problem) = error, problem.code == .catalogInvalid else { return error }
+    return CommandFailure(
+      .failed, "\(path): nothing was changed:",
+      details: (problem.faults ?? []).map { fault in line(of: fault, in: items) })
   }
 
   /// `line 7: prices.XXX: not an ISO 3166 code`: the server numbers the products of the request from 0.
