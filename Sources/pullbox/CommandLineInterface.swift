@@ -31,7 +31,8 @@ enum CommandLineInterface {
       "Commands for operating a server",
       [
         DeliveriesCommand.self, GrantsCommand.self, RevokeCommand.self, ReinstateCommand.self,
-        AuditCommand.self, OutboxCommand.self, GarbageCollectCommand.self, ScrubCommand.self,
+        AuditCommand.self, StoresCommand.self, OutboxCommand.self, GarbageCollectCommand.self,
+        ScrubCommand.self,
       ]
     ),
   ]

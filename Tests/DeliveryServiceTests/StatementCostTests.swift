@@ -21,6 +21,18 @@ struct StatementCostTests {
   /// Statements that nothing here runs, by how they begin, and why that is no loss.
   private static let notRun: [(beginning: String, reason: String)] = [
     ("SELECT 1 AS one", "it asks nothing of a table"),
+    ("SELECT 1 FROM notifications", "by the notification's name; NotificationTests run it"),
+    ("INSERT INTO notifications", "by the notification's name; NotificationTests run it"),
+    (
+      "SELECT type, subtype, signed, received FROM notifications",
+      "one row by its index; NotificationTests run it"
+    ),
+    ("SELECT until, recovered FROM notification_history", "by the store's name; NotificationTests run it"),
+    (
+      "SELECT min(created) AS oldest FROM outbox",
+      "over the calls that wait for a store; StoreInterfaceTests run it"
+    ),
+    ("INSERT INTO notification_history", "by the store's name; NotificationTests run it"),
     (
       "SELECT digest FROM package_checks WHERE fault",
       "by index, in the scrubber's own time; PackageScrubberTests run it"

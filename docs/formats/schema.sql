@@ -128,6 +128,28 @@ CREATE TABLE manifests (
   document BLOB NOT NULL
 ) STRICT;
 
+CREATE TABLE notification_history (
+  store TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  until INTEGER NOT NULL,
+  recovered INTEGER NOT NULL,
+  PRIMARY KEY (store, environment)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE notifications (
+  store TEXT NOT NULL,
+  uuid TEXT NOT NULL,
+  type TEXT NOT NULL,
+  subtype TEXT,
+  signed INTEGER NOT NULL,
+  environment TEXT NOT NULL,
+  transaction_id TEXT,
+  effect TEXT NOT NULL,
+  received INTEGER NOT NULL,
+  PRIMARY KEY (store, uuid)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX notifications_by_date ON notifications (store, signed);
+
 CREATE TABLE obligations (
   store TEXT NOT NULL,
   environment TEXT NOT NULL,

@@ -19,6 +19,16 @@ extension DeliveryConfiguration {
       public var production: String?
       /// Where purchases for tests are verified.
       public var sandbox: String?
+      /// Where the store's programming interface is; Apple's own addresses unless given.
+      public var api: Interface?
+
+      /// Base URLs by environment.
+      public struct Interface: Decodable, Hashable, Sendable {
+        /// Of purchases that cost money.
+        public var production: String?
+        /// Of purchases for tests.
+        public var sandbox: String?
+      }
     }
 
     /// What proofs call it; of its own.
@@ -38,13 +48,29 @@ extension DeliveryConfiguration {
     /// Whether purchases in the sandbox open content, which anyone can make for nothing. Without it they do where the
     /// sandbox is all that there is.
     public var allowSandbox: Bool?
+    /// Files of root certificates, in PEM or DER: what is signed under one of them is a proof, and a notification.
+    public var roots: [String]?
+    /// Whether the issuers of signing certificates are asked about them, each once in a quarter of an hour; true unless
+    /// given.
+    public var onlineChecks: Bool?
+    /// The application's number in the store: what comes from production must name it.
+    public var appAppleId: Int64?
+    /// The account of the key to the store's programming interface.
+    public var issuer: String?
+    /// The key's name.
+    public var keyId: String?
+    /// The key, a `.p8` file, readable by its owner alone.
+    public var keyFile: String?
   }
 
   /// What an entry of `stores`, or the options, come to.
   struct StoreAccess: Sendable {
     var name: StoreIdentifier
+    var kind: PaymentStore.Kind
     var access: VerifyReceiptStoreClient.Access
     var policy: VerifyReceiptPolicy
+    /// Nil for a store without roots: nothing that it signs is taken.
+    var signed: SignedStoreAccess?
   }
 
   /// Every store, that of the options last; at least one. Blocks while it reads files of secrets. Throws
@@ -119,11 +145,12 @@ extension DeliveryConfiguration.PaymentStore {
     }
     let counting = Set(urls.keys).filter { $0 != .sandbox || countsSandbox }
     return DeliveryConfiguration.StoreAccess(
-      name: identifier,
+      name: identifier, kind: kind,
       access: VerifyReceiptStoreClient.Access(
         addresses: urls, credential: credential, sharedSecret: try secret(key: key)),
       policy: VerifyReceiptPolicy(
-        bundleIdentifiers: Set(bundles), environments: counting, addresses: Set(urls.keys)))
+        bundleIdentifiers: Set(bundles), environments: counting, addresses: Set(urls.keys)),
+      signed: try signedAccess(key: key, environments: counting))
   }
 
   private func secret(key: String) throws(ConfigurationError) -> Redacted<String>? {

@@ -121,7 +121,7 @@ struct GrantService: Sendable {
   static func requireBinding(
     of verified: VerifiedProof, to device: DeviceIdentifier
   ) throws(Problem) {
-    guard verified.binding.matches(device) else {
+    guard verified.binding?.matches(device) ?? true else {
       throw Problem(.receiptNotAuthentic, "the receipt was issued to another device")
     }
   }

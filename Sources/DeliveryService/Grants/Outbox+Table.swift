@@ -148,6 +148,13 @@ extension Outbox {
   }
 }
 
+extension Outbox {
+  /// Whether the store is called for nothing at the moment, but for probes.
+  func isStopped(_ store: StoreIdentifier) -> Bool {
+    state.withLock { $0.queues[store]?.breaker.isOpen ?? false }
+  }
+}
+
 extension Outbox: MetricSource {
   func register(in metrics: inout MetricRegistry) {
     let (database, clock, stores) = (grantStore.database, grantStore.clock, stores.keys.map(\.description))

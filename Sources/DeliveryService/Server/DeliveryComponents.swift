@@ -44,6 +44,9 @@ struct DeliveryComponents: Sendable {
   let proofs: ProofVerifier
   let grants: GrantService
   let confirmation: GrantConfirmation
+  let notifications: NotificationService
+  let notificationHistory: NotificationHistory
+  let storeDescriptions: [StoreStatusRoutes.Description]
   let uploads: UploadService
   let releases: ReleaseScheduler
   let versions: VersionService
@@ -96,7 +99,13 @@ struct DeliveryComponents: Sendable {
       WorkerLease(name, holder: process, database: database, clock: clock)
     }
 
-    let stores = try Self.stores(on: infrastructure)
+    let accesses = try configuration.paymentStores()
+    let stores = Self.stores(accesses, on: infrastructure)
+    storeDescriptions = accesses.map { store in
+      StoreStatusRoutes.Description(
+        name: store.name, kind: store.kind.rawValue,
+        environments: store.policy.environments.sorted { $0.rawValue < $1.rawValue })
+    }
     let grantStore = GrantStore(database: database, clock: clock)
     let outbox = Outbox(
       grantStore: grantStore, stores: Dictionary(uniqueKeysWithValues: stores.map { ($0.name, $0) }),
@@ -110,6 +119,14 @@ struct DeliveryComponents: Sendable {
       stops: revocations, recorder: recorder, rules: EntitlementRules(),
       publicURL: configuration.publicURL ?? "", storeGrace: configuration.storeGrace.duration)
     confirmation = GrantConfirmation(grants: grants, lease: lease("confirmation"), log: infrastructure.log)
+
+    let grants = grants
+    notifications = NotificationService(
+      sources: stores.compactMap { ($0 as? SignedStoreClient)?.source }, database: database, clock: clock,
+      log: infrastructure.log, takeIn: { _ = try await grants.applyRevocations(of: $0) })
+    notificationHistory = NotificationHistory(
+      notifications: notifications, database: database, clock: clock, log: infrastructure.log,
+      lease: lease("notifications"))
 
     let lifetimes = LifetimeClock(wall: clock, timer: timer, log: infrastructure.log)
     let packageLocks = PackageLocks()
@@ -172,6 +189,7 @@ struct DeliveryComponents: Sendable {
         ).run(timer: infrastructure.timer)
       }
       group.addTask { await scrubber.run() }
+      group.addTask { await notificationHistory.run(timer: infrastructure.timer) }
       group.addTask {
         await Worker(clock: infrastructure.timer).run(every: Self.optimizationInterval) {
           try await infrastructure.database.optimize()
@@ -186,15 +204,30 @@ struct DeliveryComponents: Sendable {
 
   /// What counts something, in the order of the page of metrics.
   var metricSources: [any MetricSource] {
-    [admission, recorder, tickets, revocations, outbox, uploads, grants, proofs, scrubber]
+    [admission, recorder, tickets, revocations, outbox, uploads, grants, proofs, notifications, scrubber]
   }
 
-  private static func stores(on infrastructure: Infrastructure) throws -> [any PaymentStoreClient] {
+  private static func stores(
+    _ accesses: [DeliveryConfiguration.StoreAccess], on infrastructure: Infrastructure
+  ) -> [any PaymentStoreClient] {
     let reader = ReceiptReader(threads: infrastructure.pools.receipts)
-    return try infrastructure.configuration.paymentStores().map { store in
-      VerifyReceiptStoreClient(
+    return accesses.map { store in
+      let receipts = VerifyReceiptStoreClient(
         name: store.name, access: store.access, policy: store.policy, client: infrastructure.client,
         timer: infrastructure.timer, reader: reader)
+      guard let signed = store.signed else { return receipts }
+      let gate = SignedDataGate(
+        store: store.name, access: signed.gate, client: infrastructure.client, clock: infrastructure.clock,
+        timer: infrastructure.timer)
+      let interface = signed.interface.map { access in
+        StoreInterfaceClient(
+          gate: gate, access: access, client: infrastructure.client, clock: infrastructure.clock,
+          timer: infrastructure.timer)
+      }
+      return SignedStoreClient(
+        receipts: receipts, gate: gate, interface: interface,
+        // A store with a credential has a call of its own for that.
+        finishesThere: store.access.credential == nil)
     }
   }
 }
@@ -213,6 +246,7 @@ extension DeliveryComponents {
     CatalogRoutes(catalog: catalog, list: ProductListCache(catalog: catalog)).add(to: &routes)
     PreviewRoutes(database: database).add(to: &routes)
     GrantRoutes(grants: grants, settings: settings, admission: admission).add(to: &routes)
+    NotificationRoutes(notifications: notifications).add(to: &routes)
     UploadRoutes(uploads: uploads, answers: answers).add(to: &routes)
     PublishingRoutes(
       publisher: publisher, versionService: versions,
@@ -235,6 +269,8 @@ extension DeliveryComponents {
     OperationsRoutes(database: database, metrics: metrics).add(to: &routes)
     ListRoutes(database: database, recorder: recorder).add(to: &routes)
     OutboxRoutes(outbox: outbox).add(to: &routes)
+    StoreStatusRoutes(stores: storeDescriptions, proofs: proofs, outbox: outbox, database: database)
+      .add(to: &routes)
     let routeAdmission = RouteAdmission(control: admission, settings: settings)
     routes.wrap { routeAdmission.middleware(for: $0) }
     return routes

@@ -42,6 +42,7 @@ public final class DeliveryServer: Service {
   var outbox: Outbox { components.outbox }
   var grants: GrantService { components.grants }
   var confirmation: GrantConfirmation { components.confirmation }
+  var notificationHistory: NotificationHistory { components.notificationHistory }
   var pools: DeliveryPools { components.infrastructure.pools }
   var recorder: DeliveryRecorder { components.recorder }
   var retention: Retention { components.retention }

@@ -9,7 +9,7 @@ enum Migrations {
     // Before every migration that adds columns to the table of grants.
     numbers,
     contract, credentials, addressedUploads, packageChecks, outboxService,
-    standings, previousSecrets, ledger, grace, publications,
+    standings, previousSecrets, ledger, grace, publications, notifications,
   ]
 
   private static let firstTables = Migration(

@@ -82,6 +82,17 @@ extension OutboxTable {
       """)?.timestamp("created")
   }
 
+  /// The same for the calls to one store.
+  static func oldest(
+    to store: StoreIdentifier, in connection: borrowing Connection
+  ) throws -> Timestamp? {
+    try connection.first(
+      """
+      SELECT min(created) AS oldest FROM outbox \(SQLDialect.index("outbox_waiting"))
+      WHERE done IS NULL AND parked IS NULL AND store = ?
+      """, [.identifier(store)])?.optionalTimestamp("oldest")
+  }
+
   /// Brings attempts forward that are further away than any pause, as they are after the wall clock was set
   /// back while no server ran; answers how many.
   static func bringForward(

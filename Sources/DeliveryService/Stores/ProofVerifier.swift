@@ -39,6 +39,11 @@ final class ProofVerifier: Sendable {
   /// Requests that wait for a store.
   var waiterCount: Int { questions.waiterCount }
 
+  /// Whether the store is asked nothing at the moment, but for probes.
+  func isStopped(_ store: StoreIdentifier) -> Bool {
+    breakers.withLock { $0[store]?.isOpen ?? false }
+  }
+
   /// What the proof is known by. Throws `store-unknown`.
   func key(of proof: Proof) throws(Problem) -> VerdictCache.Key {
     let store = try store(named: proof.store)

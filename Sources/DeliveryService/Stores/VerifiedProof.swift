@@ -6,8 +6,9 @@ import Receipts
 /// What a store vouches for: the transactions of a proof, and the device that it was issued to.
 struct VerifiedProof: Sendable {
   var transactions: [VerifiedTransaction]
-  /// Each request must come from that device: what is known of a proof is known of one device.
-  var binding: DeviceBinding
+  /// Each request must come from that device: what is known of a proof is known of one device. Nil for a proof that
+  /// names none: a signed transaction is its customer's, on every device.
+  var binding: DeviceBinding?
   /// When the proof counts no more: the end of a license that was withdrawn. Nil for one that does not end.
   var expires: Timestamp?
 

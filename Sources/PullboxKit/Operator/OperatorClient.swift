@@ -208,6 +208,11 @@ public struct OperatorClient: Sendable {
     return try await api.get("/v1/operator/scrub", as: PackageScrubReport.self)
   }
 
+  /// The server's payment stores, and how it stands with each.
+  public func stores() async throws(APICallError) -> [StoreStatus] {
+    try await api.get("/v1/operator/stores", as: StoreStatuses.self).stores
+  }
+
   /// Uploads that are open, the oldest first.
   public func uploads() async throws(APICallError) -> [UploadRecord] {
     var (items, after): ([UploadRecord], String?) = ([], nil)

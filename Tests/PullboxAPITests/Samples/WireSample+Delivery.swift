@@ -118,6 +118,8 @@ extension WireSample {
     WireSample(
       CompletionResponse.self, #"{"remaining": ["com.example.b"], "state": "completed"}"#,
       minimal: #"{"state": "finished"}"#),
+    WireSample(NotificationReceipt.self, #"{"isNew": true}"#),
+    WireSample(StoreNotification.self, #"{"signedPayload": "eyJhbGciOiJFUzI1NiJ9.e30.AA"}"#),
     WireSample(Device.self, device, minimal: #"{"id": "tablet-17"}"#),
     WireSample(
       DeviceProof.self,

@@ -86,6 +86,31 @@ extension WireSample {
     }
     """
 
+  static let storeNotification = """
+    {
+      "received": "2026-11-21T05:26:08.000Z",
+      "signed": "2026-11-21T05:26:07.666Z",
+      "subtype": "VOLUNTARY",
+      "type": "EXPIRED"
+    }
+    """
+  static let storeStatus = """
+    {
+      "callsParked": 1,
+      "callsStopped": true,
+      "callsWaiting": 7,
+      "environments": ["Production"],
+      "historyReadUntil": "2026-11-21T05:00:00.000Z",
+      "isReachable": false,
+      "kind": "apple",
+      "lastNotification": \(storeNotification),
+      "name": "apple",
+      "oldestCall": "2026-11-21T04:00:00.000Z",
+      "questionsStopped": false,
+      "recoveredNotifications": 3
+    }
+    """
+
   static let operators = [
     WireSample(
       PublicationDescription.self,
@@ -135,6 +160,31 @@ extension WireSample {
     WireSample(
       InvalidProductsReport.self,
       #"{"items": [], "others": 4, "since": "2026-09-01T00:00:00.000Z"}"#),
+    WireSample(
+      StoreStatus.Notification.self, storeNotification,
+      minimal: """
+        {
+          "received": "2026-11-21T05:26:08.000Z",
+          "signed": "2026-11-21T05:26:07.666Z",
+          "type": "TEST"
+        }
+        """),
+    WireSample(
+      StoreStatus.self, storeStatus,
+      minimal: """
+        {
+          "callsParked": 0,
+          "callsStopped": false,
+          "callsWaiting": 0,
+          "environments": ["Sandbox"],
+          "isReachable": true,
+          "kind": "pullbox",
+          "name": "sandbox",
+          "questionsStopped": false,
+          "recoveredNotifications": 0
+        }
+        """),
+    WireSample(StoreStatuses.self, #"{"stores": [\#(storeStatus)]}"#, minimal: #"{"stores": []}"#),
     WireSample(
       AuditEntry.self, auditEntry,
       minimal: """

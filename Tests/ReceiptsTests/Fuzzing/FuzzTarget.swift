@@ -3,12 +3,14 @@
 enum FuzzTarget: String, CaseIterable, Sendable {
   case payload
   case verifyReceipt = "verify-receipt"
+  case jws
 
   /// The rule that the bytes break; nil when they break none.
   func check(_ bytes: [UInt8]) -> String? {
     switch self {
     case .payload: PayloadProperties.check(bytes)
     case .verifyReceipt: VerifyReceiptProperties.check(bytes)
+    case .jws: SignedDataProperties.check(bytes)
     }
   }
 }

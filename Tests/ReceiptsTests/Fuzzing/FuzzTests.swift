@@ -1,4 +1,5 @@
 import CoreTypes
+import Crypto
 import PullboxTesting
 import Testing
 
@@ -8,6 +9,19 @@ import Testing
 @Suite("Bytes of stores and customers, changed at random")
 struct FuzzTests {
   static let rounds = 20_000
+
+  /// Signatures of zeros over a header without certificates, one with garbage for certificates, and payloads of each type.
+  private static let jwsSeeds = [
+    #"{"alg":"ES256"}"#, #"{"alg":"ES256","x5c":["AAAA","MIIB","MA=="]}"#,
+  ].flatMap { header in
+    [
+      "{}", #"{"signedDate":1795249800000,"transactionId":"1","environment":"Sandbox"}"#,
+      #"{"notificationType":"REFUND","data":{"bundleId":"a.b"},"signedDate":1e300}"#,
+    ].map { payload in
+      [Array(header.utf8), Array(payload.utf8), [UInt8](repeating: 0, count: 64)]
+        .map { Base64.encode($0, .url) }.joined(separator: ".")
+    }
+  }
 
   static func mutator(for target: FuzzTarget) -> Mutator {
     switch target {
@@ -45,6 +59,9 @@ struct FuzzTests {
           "{", "}", "[", "]", "\"", ":", ",", "\\u0000", "null", "true", "-1", "1e400", "9223372036854775808",
           "\"cancellation_date_ms\":\"\"", "\"in_app\":", "_ms", "_pst", "Etc/GMT",
         ])
+    case .jws:
+      return Mutator(
+        seed: 13, seeds: jwsSeeds, words: [".", "..", "=", "-", "_", "eyJ", "e30", "W10", "AAAA"])
     }
   }
 
@@ -67,5 +84,10 @@ struct FuzzTests {
     #expect(taken.contains(true))
     let read = (0..<1000).map { _ in (try? VerifyReceiptResponse(json: answers.next())) != nil }
     #expect(read.contains(true))
+    var texts = Self.mutator(for: .jws)
+    let signed = (0..<1000).map { _ in
+      (try? SignedData(text: String(decoding: texts.next(), as: UTF8.self))) != nil
+    }
+    #expect(signed.contains(true))
   }
 }

@@ -1,0 +1,108 @@
+import Commerce
+import CoreTypes
+import Receipts
+import ServiceRuntime
+import SystemCalls
+
+extension DeliveryConfiguration.PaymentStore {
+  private static let applesInterface = Addresses.Interface(
+    production: "https://api.storekit.apple.com", sandbox: "https://api.storekit-sandbox.apple.com")
+  private static let maximumRootLength = ByteCount.kibibytes(64)
+
+  /// Nil without roots. Blocks while it reads files. Throws the first fault.
+  func signedAccess(
+    key: String, environments: Set<StoreEnvironment>
+  ) throws(ConfigurationError) -> SignedStoreAccess? {
+    func fault(_ member: String, _ message: String) -> ConfigurationError {
+      ConfigurationError(subject: "\(key).\(member)", message: message)
+    }
+    guard let roots, !roots.isEmpty else {
+      for (member, isGiven) in [
+        ("onlineChecks", onlineChecks != nil), ("appAppleId", appAppleId != nil), ("issuer", issuer != nil),
+        ("keyId", keyId != nil), ("keyFile", keyFile != nil), ("addresses.api", addresses?.api != nil),
+      ] where isGiven {
+        throw fault(member, "it needs roots, or nothing that the store signs counts")
+      }
+      return nil
+    }
+    var certificates: [Certificate] = []
+    for (index, path) in roots.enumerated() {
+      let member = "roots.\(index)"
+      let found: [Certificate]
+      do {
+        found = try Self.certificates(in: path)
+      } catch {
+        throw fault(member, "\(path): \(error)")
+      }
+      guard !found.isEmpty else { throw fault(member, "there is no certificate in \(path)") }
+      if kind == .apple, environments.contains(.production), found.contains(where: \.isOfSandboxStore) {
+        throw fault(
+          member, "purchases that cost money are not proved by the root of a sandbox store: \(path)")
+      }
+      certificates += found
+    }
+    return SignedStoreAccess(
+      gate: SignedDataGate.Access(
+        roots: certificates, checksOnline: onlineChecks ?? true, bundles: Set(bundles),
+        applicationNumber: appAppleId, environments: environments),
+      interface: try interface(key: key, environments: environments))
+  }
+
+  private static func certificates(in path: String) throws -> [Certificate] {
+    let bytes = try FileSystem.read(path, upTo: maximumRootLength)
+    let text = String(decoding: bytes, as: UTF8.self)
+    return text.contains("-----BEGIN")
+      ? try Certificate.certificates(inPEM: text) : [try Certificate(der: bytes)]
+  }
+
+  private func interface(
+    key: String, environments: Set<StoreEnvironment>
+  ) throws(ConfigurationError) -> SignedStoreAccess.Interface? {
+    func fault(_ member: String, _ message: String) -> ConfigurationError {
+      ConfigurationError(subject: "\(key).\(member)", message: message)
+    }
+    let given = [("issuer", issuer), ("keyId", keyId), ("keyFile", keyFile)]
+    guard given.contains(where: { $0.1 != nil }) else {
+      guard addresses?.api == nil else { throw fault("keyFile", "the programming interface needs a key") }
+      return nil
+    }
+    for (member, value) in given where value?.isEmpty ?? true {
+      throw fault(member, "issuer, keyId and keyFile come together")
+    }
+    guard let issuer, let keyId, let keyFile, let bundle = bundles.first else { return nil }
+    let addresses = addresses?.api ?? (kind == .apple ? Self.applesInterface : .init())
+    var urls: [StoreEnvironment: String] = [:]
+    for (environment, member, url) in [
+      (StoreEnvironment.production, "production", addresses.production),
+      (.sandbox, "sandbox", addresses.sandbox),
+    ] {
+      guard environments.contains(environment), let url else { continue }
+      try ConfigurationURL.check(url, key: "\(key).addresses.api.\(member)")
+      urls[environment] = url
+    }
+    guard !urls.isEmpty else { throw fault("addresses.api", "production, sandbox or both are needed") }
+    let secret: Redacted<[UInt8]>?
+    do {
+      secret = try SecretFile.read(keyFile)
+    } catch {
+      throw fault("keyFile", "\(error)")
+    }
+    guard let secret else { throw fault("keyFile", "there is no such file: \(keyFile)") }
+    do {
+      let apiKey = try StoreAPIKey(
+        pem: String(decoding: secret.revealed, as: UTF8.self), issuer: issuer, keyIdentifier: keyId,
+        bundle: bundle)
+      return SignedStoreAccess.Interface(key: apiKey, addresses: urls)
+    } catch {
+      throw fault("keyFile", "\(error)")
+    }
+  }
+}
+
+extension Certificate {
+  /// Whether a sandbox store of this project made the root.
+  fileprivate var isOfSandboxStore: Bool {
+    // A certificate that was read once is read again.
+    (try? subjectUnits().contains(SignedDataAuthority.sandboxUnit)) ?? true
+  }
+}

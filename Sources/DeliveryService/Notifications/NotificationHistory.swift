@@ -1,0 +1,88 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+import ServiceRuntime
+
+/// Finds notifications that never arrived: at the start and every hour the store's own history is read from where it was
+/// read last, a page at a time. What arrived by itself is known by its name and changes nothing.
+struct NotificationHistory: Sendable {
+  static let interval: Duration = .seconds(3600)
+  /// Read again each time: what a store makes takes a moment to be in its history.
+  static let overlap: Duration = .seconds(300)
+
+  /// Stores keep it for so long.
+  static func depth(of environment: StoreEnvironment) -> Duration {
+    .seconds(86_400 * (environment == .production ? 180 : 30))
+  }
+
+  let notifications: NotificationService
+  let database: Database
+  let clock: any WallClock
+  let log: Log
+  /// Without one, no other process uses the database.
+  var lease: WorkerLease?
+
+  /// Reads the history of each store with a key, and of each of its environments. A store that does not answer is left for
+  /// the next time.
+  func read() async throws {
+    for source in notifications.sources {
+      guard let interface = source.interface else { continue }
+      for environment in interface.environments {
+        do {
+          try await read(interface, of: source.gate.store, environment)
+        } catch let failure as StoreInterfaceClient.Failure {
+          log.warning(
+            "the store's history of notifications cannot be read",
+            [
+              "store": LogValue(source.gate.store), "environment": LogValue(environment.rawValue),
+              "error": LogValue(failure.detail),
+            ])
+        }
+      }
+    }
+  }
+
+  private func read(
+    _ interface: StoreInterfaceClient, of store: StoreIdentifier, _ environment: StoreEnvironment
+  ) async throws {
+    let end = clock.now()
+    let position = try await database.read { connection in
+      try NotificationHistoryTable.position(of: store, environment, in: connection)?.until
+    }
+    let oldest = end - Self.depth(of: environment)
+    let start = position.map { max(oldest, $0 - Self.overlap) } ?? oldest
+    guard start < end else { return }
+    var recovered = 0
+    try await interface.notifications(from: start, to: end, in: environment) { text in
+      do {
+        if try await notifications.receive(text) { recovered += 1 }
+      } catch let problem as Problem where problem.status < 500 {
+        // It is counted and named as one that arrives is; the others still count.
+        log.warning(
+          "a notification in the store's history is not taken",
+          ["store": LogValue(store), "problem": LogValue(problem.code?.text ?? "unknown")])
+      }
+    }
+    let found = recovered
+    try await database.write(locking: [.everything]) { connection in
+      try NotificationHistoryTable.setPosition(
+        store, environment, until: end, recovered: found, in: connection)
+    }
+    if recovered > 0 {
+      log.info(
+        "notifications that had not arrived were found in the store's history",
+        ["store": LogValue(store), "count": LogValue(recovered)])
+    }
+  }
+
+  /// Runs until the task is cancelled. What fails is logged, and tried again.
+  func run(timer: any MonotonicClock) async {
+    await Worker(clock: timer).run(every: Self.interval) {
+      guard try await lease?.isHeld() ?? true else { return }
+      try await read()
+    } onFailure: { error in
+      log.warning("the gap of notifications cannot be closed", ["error": LogValue(error)])
+    }
+  }
+}

@@ -1,0 +1,200 @@
+import Commerce
+import CoreTypes
+import Database
+import Monitoring
+import PullboxAPI
+import Receipts
+import ServiceRuntime
+import Synchronization
+
+/// What stores tell by themselves: verified, taken in, written down, and only then acknowledged. The store's word on a
+/// transaction counts from the date at which it was signed, so the order of arrival and repetitions change nothing.
+final class NotificationService: Sendable {
+  /// A store that tells, and how it is asked what was missed.
+  struct Source: Sendable {
+    var gate: SignedDataGate
+    /// Nil for a store without a key.
+    var interface: StoreInterfaceClient?
+  }
+
+  /// What became of a notification that arrived, for the metric.
+  enum Outcome: String, CaseIterable, Hashable, Sendable {
+    case counted
+    case duplicate
+    case malformed
+    case notAuthentic = "not-authentic"
+    case wrongApplication = "wrong-application"
+    case wrongEnvironment = "wrong-environment"
+    case undetermined
+  }
+
+  /// Bytes of a notification's signed text: it holds two more, each in base 64 once again.
+  static let maximumLength = 262_144
+  private static let maximumIdentifierLength = 100
+
+  let sources: [Source]
+  private let database: Database
+  private let clock: any WallClock
+  private let log: Log
+  /// The one way by which what a store says of transactions takes effect.
+  private let takeIn: @Sendable ([VerifiedTransaction]) async throws -> Void
+  private let outcomes = Mutex<[Outcome: Int]>([:])
+
+  init(
+    sources: [Source], database: Database, clock: any WallClock, log: Log,
+    takeIn: @escaping @Sendable ([VerifiedTransaction]) async throws -> Void
+  ) {
+    self.sources = sources
+    self.database = database
+    self.clock = clock
+    self.log = log
+    self.takeIn = takeIn
+  }
+
+  /// Takes in a notification that was posted here, or found in the store's history, once. Answers whether it is new;
+  /// throws a `Problem` for what is no notification for this server, and then nothing is written.
+  @discardableResult
+  func receive(_ text: String) async throws -> Bool {
+    guard !sources.isEmpty else {
+      throw Problem(.storeUnknown, "no store of this server has roots, under which notifications are signed")
+    }
+    do {
+      let (gate, notification) = try await verify(text)
+      let isNew = try await take(notification, by: gate)
+      count(isNew ? .counted : .duplicate)
+      return isNew
+    } catch let refusal as StoreRefusal {
+      count(Self.outcome(of: refusal))
+      if let cause = refusal.cause {
+        log.warning("a notification cannot be judged", ["error": LogValue(cause)])
+      }
+      throw refusal.problem
+    }
+  }
+
+  /// The notification, and the store that it is of: the first whose applications and environments it names and under
+  /// whose roots it is signed. Throws the last refusal.
+  private func verify(
+    _ text: String
+  ) async throws(StoreRefusal) -> (gate: SignedDataGate, notification: SignedNotification) {
+    let claim: SignedNotification
+    do {
+      claim = try SignedData(text: text, maximumLength: Self.maximumLength).claimed(
+        as: SignedNotification.self)
+    } catch {
+      throw .final(.receiptMalformed, "\(error)", onStoresWord: false)
+    }
+    let content = claim.data ?? claim.summary
+    let named = sources.filter { content?.bundleId.map($0.gate.access.bundles.contains) ?? false }
+    let counting = named.filter { source in
+      content?.environment?.counting.map(source.gate.access.environments.contains) ?? false
+    }
+    // A genuine one for others is told apart from a forged one.
+    let candidates = counting.isEmpty ? (named.isEmpty ? sources : named) : counting
+    var last = StoreRefusal.final(.receiptNotAuthentic, onStoresWord: false)
+    for candidate in candidates {
+      do throws(StoreRefusal) {
+        return (candidate.gate, try await verify(text, by: candidate.gate))
+      } catch {
+        last = error
+      }
+    }
+    throw last
+  }
+
+  private func verify(
+    _ text: String, by gate: SignedDataGate
+  ) async throws(StoreRefusal) -> SignedNotification {
+    let notification = try await gate.payload(
+      of: text, upTo: Self.maximumLength, as: SignedNotification.self)
+    let content = notification.data ?? notification.summary
+    try gate.requireApplication(content?.bundleId)
+    try gate.requireEnvironment(content?.environment)
+    if content?.environment == .production, let number = gate.access.applicationNumber,
+      content?.appAppleId != number
+    {
+      throw .final(.receiptWrongApplication, onStoresWord: false)
+    }
+    return notification
+  }
+
+  private func take(_ notification: SignedNotification, by gate: SignedDataGate) async throws -> Bool {
+    guard let uuid = notification.notificationUUID, !uuid.isEmpty,
+      uuid.utf8.count <= Self.maximumIdentifierLength, let type = notification.notificationType?.rawValue,
+      type.utf8.count <= Self.maximumIdentifierLength,
+      notification.subtype.map({ $0.utf8.count <= Self.maximumIdentifierLength }) ?? true,
+      let signed = notification.signedDate?.timestamp,
+      let environment = (notification.data ?? notification.summary)?.environment?.counting
+    else {
+      throw StoreRefusal.final(
+        .receiptMalformed, "the notification lacks what every notification has", onStoresWord: false)
+    }
+    let store = gate.store
+    let isKnown = try await database.read { connection in
+      try NotificationTable.contains(uuid, of: store, in: connection)
+    }
+    if isKnown { return false }
+    let statement = try await statement(of: notification, by: gate)
+    // A repetition after this and before the row changes nothing: an older word yields, and the same one stays.
+    if let statement { try await takeIn([statement]) }
+    let record = NotificationTable.Record(
+      store: store, uuid: uuid, type: type, subtype: notification.subtype, signed: signed,
+      environment: environment, transaction: statement?.id, effect: statement == nil ? .none : .statement,
+      received: clock.now())
+    return try await database.write(locking: [.everything]) { connection in
+      try NotificationTable.insert(record, in: connection)
+    }
+  }
+
+  /// What the notification says of a transaction; nil when it is about none. Throws a refusal for one that is not of the
+  /// same application and environment.
+  private func statement(
+    of notification: SignedNotification, by gate: SignedDataGate
+  ) async throws(StoreRefusal) -> VerifiedTransaction? {
+    guard let text = notification.data?.signedTransactionInfo else { return nil }
+    let transaction = try await gate.transaction(text)
+    var renewal: SignedRenewalInfo?
+    if let text = notification.data?.signedRenewalInfo {
+      renewal = try await gate.renewal(text, of: transaction)
+    }
+    guard let vouched = transaction.vouched(by: gate.store, renewal: renewal) else {
+      throw .final(
+        .receiptMalformed, "the notification's transaction lacks what every transaction has",
+        onStoresWord: false)
+    }
+    return vouched
+  }
+
+  private func count(_ outcome: Outcome) {
+    outcomes.withLock { $0[outcome, default: 0] += 1 }
+  }
+
+  private static func outcome(of refusal: StoreRefusal) -> Outcome {
+    switch refusal.problem.code {
+    case .receiptMalformed: .malformed
+    case .receiptWrongApplication: .wrongApplication
+    case .receiptWrongEnvironment: .wrongEnvironment
+    case .receiptNotAuthentic: .notAuthentic
+    default: .undetermined
+    }
+  }
+}
+
+extension NotificationService: MetricSource {
+  func register(in metrics: inout MetricRegistry) {
+    metrics.register([
+      .counter(
+        "pullbox_notifications_total", help: "Notifications of stores, by what became of them.",
+        labels: ["outcome"]
+      ) {
+        let outcomes = self.outcomes.withLock { $0 }
+        return Outcome.allCases.map { .init(outcomes[$0] ?? 0, labels: [$0.rawValue]) }
+      }
+    ])
+  }
+}
+
+extension SignedStoreClient {
+  /// The same store as one that tells by itself.
+  var source: NotificationService.Source { .init(gate: gate, interface: interface) }
+}

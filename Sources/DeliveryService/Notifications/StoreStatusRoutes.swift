@@ -1,0 +1,67 @@
+import Commerce
+import CoreTypes
+import Database
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+
+/// How each store stands with this server, for operators.
+struct StoreStatusRoutes: Sendable {
+  /// What the configuration says of a store.
+  struct Description: Sendable {
+    var name: StoreIdentifier
+    var kind: String
+    var environments: [StoreEnvironment]
+  }
+
+  let stores: [Description]
+  let proofs: ProofVerifier
+  let outbox: Outbox
+  let database: Database
+
+  func add(to routes: inout ScopedRoutes) {
+    routes.on(.get, "/v1/operator/stores", requires: .read, query: []) { _, _, _ in
+      try .json(try await statuses())
+    }
+  }
+
+  private func statuses() async throws -> StoreStatuses {
+    let known = try await database.read { connection in
+      let counts = try OutboxTable.counts(in: connection)
+      return try stores.map { try Self.known(of: $0, counts, in: connection) }
+    }
+    return StoreStatuses(
+      stores: zip(stores, known).map { store, known in
+        var status = known
+        status.questionsStopped = proofs.isStopped(store.name)
+        status.callsStopped = outbox.isStopped(store.name)
+        status.isReachable = !status.questionsStopped && !status.callsStopped
+        return status
+      }.sorted { $0.name < $1.name })
+  }
+
+  /// What the database says.
+  private static func known(
+    of store: Description, _ counts: [OutboxTable.Count], in connection: borrowing Connection
+  ) throws -> StoreStatus {
+    var status = StoreStatus(
+      name: store.name.description, kind: store.kind, environments: store.environments.map(\.rawValue))
+    status.lastNotification = try NotificationTable.latest(of: store.name, in: connection).map {
+      StoreStatus.Notification(
+        type: $0.type, subtype: $0.subtype, signed: $0.signed, received: $0.received)
+    }
+    let positions = try store.environments.compactMap {
+      try NotificationHistoryTable.position(of: store.name, $0, in: connection)
+    }
+    status.recoveredNotifications = positions.reduce(0) { $0 + $1.recovered }
+    status.historyReadUntil = positions.map(\.until).min()
+    for count in counts where count.store == status.name {
+      status.callsWaiting += count.waiting
+      status.callsParked += count.parked
+    }
+    if status.callsWaiting > 0 {
+      status.oldestCall = try OutboxTable.oldest(to: store.name, in: connection)
+    }
+    return status
+  }
+}

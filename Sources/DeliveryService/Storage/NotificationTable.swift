@@ -1,0 +1,95 @@
+import Commerce
+import CoreTypes
+import Database
+
+/// What stores told by themselves, each notification once.
+enum NotificationTable {
+  /// A notification as it was written down.
+  struct Record: Hashable, Sendable {
+    var store: StoreIdentifier
+    var uuid: String
+    var type: String
+    var subtype: String?
+    /// When the store signed it.
+    var signed: Timestamp
+    var environment: StoreEnvironment
+    var transaction: TransactionIdentifier?
+    var effect: Effect
+    var received: Timestamp
+  }
+
+  /// What it led to.
+  enum Effect: String, Hashable, Sendable {
+    /// The store's word on a transaction was taken in, with the date at which it was signed.
+    case statement
+    /// There was nothing to take in.
+    case none
+  }
+
+  static func contains(
+    _ uuid: String, of store: StoreIdentifier, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.first(
+      "SELECT 1 FROM notifications WHERE store = ? AND uuid = ?", [.identifier(store), .text(uuid)]) != nil
+  }
+
+  /// Whether it was not there yet.
+  static func insert(_ record: Record, in connection: borrowing Connection) throws -> Bool {
+    try connection.execute(
+      """
+      INSERT INTO notifications (store, uuid, type, subtype, signed, environment, transaction_id, effect, received)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (store, uuid) DO NOTHING
+      """,
+      [
+        .identifier(record.store), .text(record.uuid), .text(record.type), .optional(record.subtype),
+        .timestamp(record.signed), .text(record.environment.rawValue),
+        .optional(record.transaction?.description), .text(record.effect.rawValue),
+        .timestamp(record.received),
+      ]) > 0
+  }
+
+  /// The one that the store signed last.
+  static func latest(
+    of store: StoreIdentifier, in connection: borrowing Connection
+  ) throws -> (type: String, subtype: String?, signed: Timestamp, received: Timestamp)? {
+    try connection.first(
+      """
+      SELECT type, subtype, signed, received FROM notifications WHERE store = ?
+      ORDER BY signed DESC LIMIT 1
+      """, [.identifier(store)]
+    ).map {
+      (
+        try $0.text("type"), try $0.optionalText("subtype"), try $0.timestamp("signed"),
+        try $0.timestamp("received")
+      )
+    }
+  }
+}
+
+/// Up to when a store's history of notifications was read, for each of its environments.
+enum NotificationHistoryTable {
+  static func position(
+    of store: StoreIdentifier, _ environment: StoreEnvironment, in connection: borrowing Connection
+  ) throws -> (until: Timestamp, recovered: Int64)? {
+    try connection.first(
+      "SELECT until, recovered FROM notification_history WHERE store = ? AND environment = ?",
+      [.identifier(store), .text(environment.rawValue)]
+    ).map { (try $0.timestamp("until"), try $0.integer("recovered")) }
+  }
+
+  /// - Parameter recovered: notifications that were found there and had not arrived.
+  static func setPosition(
+    _ store: StoreIdentifier, _ environment: StoreEnvironment, until: Timestamp, recovered: Int,
+    in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      """
+      INSERT INTO notification_history (store, environment, until, recovered) VALUES (?, ?, ?, ?)
+      ON CONFLICT (store, environment)
+      DO UPDATE SET until = excluded.until, recovered = notification_history.recovered + excluded.recovered
+      """,
+      [
+        .identifier(store), .text(environment.rawValue), .timestamp(until), .integer(recovered),
+      ])
+  }
+}

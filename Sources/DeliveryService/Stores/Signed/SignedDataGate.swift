@@ -1,0 +1,111 @@
+import Commerce
+import CoreTypes
+import HTTPClient
+import PullboxAPI
+import Receipts
+
+/// What signed data must be before a store's word is in it: signed under a configured root, at a plausible date, by
+/// certificates that count, for an application and an environment of this store. What comes from customers, from the
+/// store's interface and from its notifications passes here alike.
+struct SignedDataGate: Sendable {
+  /// What the configuration says of it.
+  struct Access: Sendable {
+    var roots: [Certificate]
+    /// Whether issuers are asked about the certificates.
+    var checksOnline: Bool
+    /// Applications that count.
+    var bundles: Set<String>
+    /// The application's number in the store, which what comes from production must name where it is known.
+    var applicationNumber: Int64?
+    var environments: Set<StoreEnvironment>
+  }
+
+  /// How far ahead of this server's clock a date of signing may lie.
+  static let clockTolerance: Duration = .seconds(300)
+
+  let store: StoreIdentifier
+  let access: Access
+  private let verifier: SignedDataVerifier
+  private let revocations: RevocationClient?
+  private let clock: any WallClock
+
+  init(
+    store: StoreIdentifier, access: Access, client: HTTPClient, clock: any WallClock,
+    timer: any MonotonicClock
+  ) {
+    self.store = store
+    self.access = access
+    self.clock = clock
+    verifier = SignedDataVerifier(roots: access.roots, timer: timer)
+    revocations =
+      access.checksOnline ? RevocationClient(client: client, clock: clock, timer: timer) : nil
+  }
+
+  /// The payload of `text`, whatever application and environment it names. The chain must hold now, where issuers are
+  /// asked, and else when it was signed; it was signed while its leaf counted. Throws the refusal.
+  func payload<Payload: Decodable>(
+    of text: String, upTo length: Int = SignedData.maximumLength, as type: Payload.Type
+  ) async throws(StoreRefusal) -> Payload {
+    let verified: VerifiedSignedData
+    let payload: Payload
+    do {
+      let data = try SignedData(text: text, maximumLength: length)
+      let signed = try data.claimedDate()
+      let now = clock.now()
+      guard signed <= now + Self.clockTolerance else {
+        throw ReceiptError(.creationDateImplausible, "the signed data says that it was signed in the future")
+      }
+      verified = try verifier.verify(data, at: revocations == nil ? signed : now)
+      guard verified.chain.leafValidity.contains(signed) else {
+        throw ReceiptError(.chainInvalid, "the signed data was signed when its certificate did not count")
+      }
+      payload = try verified.decoded(as: type)
+    } catch {
+      throw Self.refusal(error)
+    }
+    try await revocations?.check(verified.chain)
+    return payload
+  }
+
+  /// A transaction of an application and an environment that count. Throws the refusal.
+  func transaction(_ text: String) async throws(StoreRefusal) -> SignedTransaction {
+    let transaction = try await payload(of: text, as: SignedTransaction.self)
+    try requireApplication(transaction.bundleId)
+    try requireEnvironment(transaction.environment)
+    return transaction
+  }
+
+  /// What is to become of the subscription that `transaction` belongs to. Throws the refusal, also for that of another
+  /// purchase.
+  func renewal(_ text: String, of transaction: SignedTransaction) async throws(StoreRefusal)
+    -> SignedRenewalInfo
+  {
+    let renewal = try await payload(of: text, as: SignedRenewalInfo.self)
+    try requireEnvironment(renewal.environment)
+    guard renewal.originalTransactionId != nil,
+      renewal.originalTransactionId == transaction.originalTransactionId
+    else {
+      throw .final(
+        .receiptNotAuthentic, "the renewal is of another purchase than the transaction", onStoresWord: false)
+    }
+    return renewal
+  }
+
+  func requireApplication(_ bundle: String?) throws(StoreRefusal) {
+    guard let bundle, access.bundles.contains(bundle) else {
+      throw .final(.receiptWrongApplication, onStoresWord: false)
+    }
+  }
+
+  func requireEnvironment(_ environment: SignedEnvironment?) throws(StoreRefusal) {
+    guard let counting = environment?.counting, access.environments.contains(counting) else {
+      throw .final(.receiptWrongEnvironment, onStoresWord: false)
+    }
+  }
+
+  private static func refusal(_ error: any Error) -> StoreRefusal {
+    let isMalformed = (error as? ReceiptError)?.code == .malformed
+    return .final(
+      isMalformed ? .receiptMalformed : .receiptNotAuthentic, "\(error)", onStoresWord: false)
+  }
+}

@@ -1,0 +1,77 @@
+import Commerce
+import CoreTypes
+import Crypto
+import PullboxAPI
+import Receipts
+
+/// A store that is asked about receipts, and whose signed transactions are proofs as well: where one is shown, its
+/// signature decides, and the store is asked for the rest of what the customer bought where there is a key for that.
+struct SignedStoreClient: PaymentStoreClient {
+  let receipts: VerifyReceiptStoreClient
+  let gate: SignedDataGate
+  /// Nil without a key to the store's programming interface: then what is shown is all that is known.
+  let interface: StoreInterfaceClient?
+  /// Whether ends of transactions are told through ``interface``.
+  let finishesThere: Bool
+
+  var name: StoreIdentifier { receipts.name }
+
+  func verify(_ proof: Proof, digest: SHA256Digest) async throws(StoreRefusal) -> VerifiedProof {
+    guard let text = proof.signedTransaction else { return try await receipts.verify(proof, digest: digest) }
+    guard proof.receipt == nil, proof.purchaseToken == nil else {
+      throw .final(.receiptMalformed, "a request brings one proof", onStoresWord: false)
+    }
+    let shown = try await gate.transaction(text)
+    guard let transaction = shown.vouched(by: name) else {
+      throw .final(
+        .receiptMalformed, "the signed transaction lacks what every transaction has", onStoresWord: false)
+    }
+    guard let interface else { return VerifiedProof(transactions: [transaction], binding: nil) }
+    let known: [VerifiedTransaction]
+    do {
+      known = try await transactions(ofCustomerOf: transaction.id, by: interface)
+    } catch {
+      throw error.refusal
+    }
+    // The store's history has no finished consumables, and what it tells is the later word.
+    let others = known.contains { $0.id == transaction.id } ? [] : [transaction]
+    return VerifiedProof(transactions: known + others, binding: nil)
+  }
+
+  private func transactions(
+    ofCustomerOf id: TransactionIdentifier, by interface: StoreInterfaceClient
+  ) async throws(StoreInterfaceClient.Failure) -> [VerifiedTransaction] {
+    let history = try await interface.history(of: id)
+    // Only subscriptions have a grace, and one that may end with it is the latest of its purchase.
+    let renews = history.contains { $0.expiresDate != nil }
+    let renewals = renews ? try await interface.statuses(of: id) : []
+    let name = name
+    return history.compactMap { transaction in
+      let status = renewals.first { $0.transaction?.transactionId == transaction.transactionId }
+      return transaction.vouched(by: name, renewal: status?.renewal)
+    }
+  }
+
+  func finish(_ transaction: TransactionIdentifier, in environment: StoreEnvironment) async -> StoreAnswer {
+    guard finishesThere, let interface else { return await receipts.finish(transaction, in: environment) }
+    do {
+      try await interface.finish(transaction, in: environment)
+      return StoreAnswer(answer: .accepted)
+    } catch {
+      return StoreAnswer(answer: error.answer, detail: error.detail)
+    }
+  }
+}
+
+/// What a store's entry comes to about what the store signs.
+struct SignedStoreAccess: Sendable {
+  /// The programming interface, with the key that it knows this server by.
+  struct Interface: Sendable {
+    var key: StoreAPIKey
+    var addresses: [StoreEnvironment: String]
+  }
+
+  var gate: SignedDataGate.Access
+  /// Nil without a key: the store is not asked.
+  var interface: Interface?
+}

@@ -1,0 +1,73 @@
+public import CoreTypes
+
+/// `GET /v1/operator/stores`: every store of the server, and how it stands with it.
+public struct StoreStatuses: Codable, Sendable {
+  /// In the order of their names.
+  public var stores: [StoreStatus]
+
+  /// Creates the document from its members.
+  public init(stores: [StoreStatus]) {
+    self.stores = stores
+  }
+}
+
+/// One payment store.
+public struct StoreStatus: Codable, Sendable {
+  /// A notification that was written down.
+  public struct Notification: Codable, Sendable {
+    /// What happened, as the store calls it.
+    public var type: String
+    /// What of it.
+    public var subtype: String?
+    /// When the store signed it.
+    public var signed: Timestamp
+    /// When it was written down here.
+    public var received: Timestamp
+
+    /// Creates the document from its members.
+    public init(type: String, subtype: String?, signed: Timestamp, received: Timestamp) {
+      self.type = type
+      self.subtype = subtype
+      self.signed = signed
+      self.received = received
+    }
+  }
+
+  /// What proofs call it.
+  public var name: String
+  /// How it is spoken to: `pullbox`, `apple`.
+  public var kind: String
+  /// Whose purchases count: `Production`, `Sandbox`.
+  public var environments: [String]
+  /// Whether it is asked and called as usual: false while it does not answer, and only probes are made.
+  public var isReachable: Bool
+  /// Whether questions about proofs are held back.
+  public var questionsStopped: Bool
+  /// Whether calls of the outbox are held back.
+  public var callsStopped: Bool
+  /// The one that the store signed last.
+  public var lastNotification: Notification?
+  /// Notifications that had not arrived and were found in the store's history.
+  public var recoveredNotifications: Int64
+  /// Up to when that history was read; absent for a store without a key to it.
+  public var historyReadUntil: Timestamp?
+  /// Calls that wait for the store.
+  public var callsWaiting: Int64
+  /// Calls that wait for an operator.
+  public var callsParked: Int64
+  /// When the call was added that has waited longest.
+  public var oldestCall: Timestamp?
+
+  /// A store of which nothing but its configuration is known.
+  public init(name: String, kind: String, environments: [String]) {
+    self.name = name
+    self.kind = kind
+    self.environments = environments
+    isReachable = true
+    questionsStopped = false
+    callsStopped = false
+    recoveredNotifications = 0
+    callsWaiting = 0
+    callsParked = 0
+  }
+}

@@ -1,0 +1,69 @@
+/// What a store tells by itself (version 2 of its notifications). Every member may be missing.
+public struct SignedNotification: Codable, Hashable, Sendable {
+  /// What happened; a type that this version does not know is kept as it was written.
+  public struct Kind: RawRepresentable, Codable, Hashable, Sendable {
+    /// As on the wire.
+    public var rawValue: String
+
+    /// Any name.
+    public init(rawValue: String) {
+      self.rawValue = rawValue
+    }
+
+    /// A refund was granted.
+    public static let refund = Kind(rawValue: "REFUND")
+    /// A refund was taken back.
+    public static let refundReversed = Kind(rawValue: "REFUND_REVERSED")
+    /// A family lost what one of its members had bought.
+    public static let revoke = Kind(rawValue: "REVOKE")
+    /// A customer asks for a refund, and the store for what was delivered.
+    public static let consumptionRequest = Kind(rawValue: "CONSUMPTION_REQUEST")
+    /// A subscription was renewed.
+    public static let didRenew = Kind(rawValue: "DID_RENEW")
+    /// A subscription has ended.
+    public static let expired = Kind(rawValue: "EXPIRED")
+    /// An operator of the application asked for it.
+    public static let test = Kind(rawValue: "TEST")
+  }
+
+  /// What it is about.
+  public struct Content: Codable, Hashable, Sendable {
+    /// The application's number in the store; missing in the sandbox.
+    public var appAppleId: Int64?
+    /// The application.
+    public var bundleId: String?
+    /// The application's version.
+    public var bundleVersion: String?
+    /// Where it happened.
+    public var environment: SignedEnvironment?
+    /// The transaction, signed by itself.
+    public var signedTransactionInfo: String?
+    /// What is to become of a subscription, signed by itself.
+    public var signedRenewalInfo: String?
+    /// Of a subscription: 1 active, 2 expired, 3 the store tries to be paid, 4 in grace, 5 revoked.
+    public var status: Int?
+    /// Why a customer asks for a refund.
+    public var consumptionRequestReason: String?
+
+    /// Content of which nothing is known yet.
+    public init() {}
+  }
+
+  /// What happened.
+  public var notificationType: Kind?
+  /// What of it.
+  public var subtype: String?
+  /// The notification, at each attempt to deliver it the same.
+  public var notificationUUID: String?
+  /// `2.0`.
+  public var version: String?
+  /// When this was signed.
+  public var signedDate: SignedDate?
+  /// About one customer's purchase.
+  public var data: Content?
+  /// About many at once.
+  public var summary: Content?
+
+  /// A notification of which nothing is known yet.
+  public init() {}
+}

@@ -1,0 +1,66 @@
+/// What is to become of a subscription (`JWSRenewalInfoDecodedPayload`). It names no application: only a transaction with
+/// the same ``originalTransactionId`` says whose it is. Every member may be missing.
+public struct SignedRenewalInfo: Codable, Hashable, Sendable {
+  /// The first transaction of the subscription.
+  public var originalTransactionId: String?
+  /// What it renews as.
+  public var autoRenewProductId: String?
+  /// What it is now.
+  public var productId: String?
+  /// 1 when it renews, 0 when not.
+  public var autoRenewStatus: Int?
+  /// 1 canceled by the customer, 2 not paid, 3 price refused, 4 no longer sold, 5 unknown.
+  public var expirationIntent: Int?
+  /// Whether the store tries again to be paid.
+  public var isInBillingRetryPeriod: Bool?
+  /// 0 a rise of the price is not agreed to yet, 1 it is.
+  public var priceIncreaseStatus: Int?
+  /// The end of the grace while the store tries again.
+  public var gracePeriodExpiresDate: SignedDate?
+  /// As of a transaction.
+  public var offerType: Int?
+  /// As of a transaction.
+  public var offerIdentifier: String?
+  /// When this was signed.
+  public var signedDate: SignedDate?
+  /// Where it was bought.
+  public var environment: SignedEnvironment?
+  /// The start of the run of periods that goes on now.
+  public var recentSubscriptionStartDate: SignedDate?
+  /// When it renews.
+  public var renewalDate: SignedDate?
+  /// ISO 4217.
+  public var currency: String?
+  /// In thousandths of the currency's unit.
+  public var renewalPrice: Int64?
+  /// The customer, as the application named it.
+  public var appAccountToken: String?
+
+  /// A subscription of which nothing is known yet.
+  public init() {}
+}
+
+/// The download of an application itself (`AppTransaction`). Every member may be missing.
+public struct SignedAppTransaction: Codable, Hashable, Sendable {
+  /// Where it was downloaded from.
+  public var receiptType: SignedEnvironment?
+  /// The application's number in the store; 0 or missing in the sandbox.
+  public var appAppleId: Int64?
+  /// The application.
+  public var bundleId: String?
+  /// Its version.
+  public var applicationVersion: String?
+  /// When this was signed.
+  public var receiptCreationDate: SignedDate?
+  /// When the application was first downloaded.
+  public var originalPurchaseDate: SignedDate?
+  /// The version that was first downloaded.
+  public var originalApplicationVersion: String?
+  /// The store's name of the download.
+  public var appTransactionId: String?
+  /// `iOS`, `macOS`, `tvOS`, `visionOS`.
+  public var originalPlatform: String?
+
+  /// An application of which nothing is known yet.
+  public init() {}
+}

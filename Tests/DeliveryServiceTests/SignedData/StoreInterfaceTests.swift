@@ -1,0 +1,264 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import Foundation
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Synchronization
+import SystemCalls
+import Testing
+
+@testable import DeliveryService
+@testable import Receipts
+
+/// By the table of endpoints and error codes of the App Store Server API.
+@Suite("The App Store Server API", .timeLimit(.minutes(2)))
+struct StoreInterfaceTests {
+  private let package = (0..<3000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+  private let apple: FakeAppleStore
+
+  init() throws {
+    apple = try FakeAppleStore()
+  }
+
+  private func interface(
+    addresses: [StoreEnvironment: String]? = nil, client: HTTPClient,
+    timer: any MonotonicClock = SystemMonotonicClock()
+  ) throws -> StoreInterfaceClient {
+    let pem = try FileSystem.read(apple.directory.path("key.p8"), upTo: .kibibytes(8))
+    let key = try StoreAPIKey(
+      pem: String(decoding: pem, as: UTF8.self), issuer: "i", keyIdentifier: "k",
+      bundle: FakeAppleStore.bundle)
+    let gate = SignedDataGate(
+      store: .apple,
+      access: .init(
+        roots: [apple.authority.root], checksOnline: false, bundles: [FakeAppleStore.bundle],
+        applicationNumber: nil, environments: [.sandbox]), client: client, clock: apple.clock, timer: timer)
+    return StoreInterfaceClient(
+      gate: gate, access: .init(key: key, addresses: addresses ?? [.sandbox: apple.url]), client: client,
+      clock: apple.clock, timer: timer)
+  }
+
+  private func identifier(_ text: String = "1") throws -> TransactionIdentifier {
+    try #require(TransactionIdentifier(text))
+  }
+
+  private func fail(_ failures: (Int, Int, String?)...) {
+    apple.state.withLock { state in
+      state.failures = failures.map { status, code, retryAfter in
+        (status, code == 0 ? "Unauthenticated" : #"{"errorCode":\#(code),"errorMessage":"x"}"#, retryAfter)
+      }
+    }
+  }
+
+  private func outcome(_ interface: StoreInterfaceClient) async throws -> StoreInterfaceClient.Failure.Kind? {
+    do {
+      _ = try await interface.transaction(try identifier())
+      return nil
+    } catch let failure as StoreInterfaceClient.Failure {
+      return failure.kind
+    }
+  }
+
+  @Test(
+    "a history of 45 transactions is read over three pages, each transaction verified, with a token each time"
+  )
+  func pages() async throws {
+    let client = try HTTPClient()
+    defer { client.shutDown() }
+    let known = (1...45).map { apple.transaction("\($0)", product: "com.example.issue\($0)") }
+    apple.state.withLock { $0.history["1"] = known }
+    let history = try await interface(client: client).history(of: identifier())
+    #expect(history.map(\.transactionId) == known.map(\.transactionId))
+    #expect(apple.state.withLock { $0.calls.count } == 3)
+    #expect(apple.state.withLock { $0.tokens.allSatisfy { $0.split(separator: ".").count == 3 } })
+    await apple.stop()
+  }
+
+  @Test("what may be otherwise in a moment is asked three times, what is final once")
+  func retries() async throws {
+    let client = try HTTPClient()
+    defer { client.shutDown() }
+    let interface = try interface(client: client, timer: ImpatientClock())
+    apple.state.withLock { $0.history["1"] = [apple.transaction("1")] }
+    for code in [4_040_002, 4_040_004, 4_040_006, 5_000_001] {
+      fail((code / 10_000, code, nil), (code / 10_000, code, nil))
+      #expect(try await outcome(interface) == nil, "\(code)")
+    }
+    fail((503, 5_000_001, nil), (503, 5_000_001, nil), (503, 5_000_001, nil))
+    #expect(try await outcome(interface) == .refused(5_000_001))
+    apple.state.withLock { $0.calls = [] }
+    fail((400, 4_000_006, nil))
+    #expect(try await outcome(interface) == .refused(4_000_006))
+    fail((401, 0, nil))
+    #expect(try await outcome(interface) == .refused(401))
+    #expect(apple.state.withLock { $0.calls.count } == 2)
+    await apple.stop()
+  }
+
+  @Test("a limit of rate says when to come again, in milliseconds since 1970 or in seconds")
+  func rateLimited() async throws {
+    let client = try HTTPClient()
+    defer { client.shutDown() }
+    let interface = try interface(client: client)
+    let moment = (apple.clock.now() + .seconds(90)).millisecondsSinceEpoch
+    for text in ["\(moment)", "90"] {
+      fail((429, 4_290_000, text))
+      #expect(try await outcome(interface) == .unavailable(retryAfter: .seconds(90)))
+    }
+    #expect(StoreWait.duration("soon", at: apple.clock.now()) == nil)
+    #expect(StoreWait.duration("-5", at: apple.clock.now()) == .zero)
+    #expect(StoreWait.duration("1", at: apple.clock.now()) == .seconds(1))
+    await apple.stop()
+  }
+
+  @Test(
+    "a transaction that production does not know is asked of the sandbox once; both not knowing it is final")
+  func environments() async throws {
+    let client = try HTTPClient()
+    defer { client.shutDown() }
+    // One address stands for both.
+    let interface = try interface(addresses: [.production: apple.url, .sandbox: apple.url], client: client)
+    apple.state.withLock { $0.history["1"] = [apple.transaction("1")] }
+    for failure in [(404, 4_040_010), (401, 0)] {
+      fail((failure.0, failure.1, nil))
+      #expect(try await outcome(interface) == nil)
+    }
+    apple.state.withLock { ($0.history, $0.calls) = ([:], []) }
+    #expect(try await outcome(interface) == .refused(4_040_010))
+    #expect(apple.state.withLock { $0.calls.count } == 2)
+    await apple.stop()
+  }
+
+  @Test("an answer that is not signed under a root is no answer")
+  func untrusted() async throws {
+    let client = try HTTPClient()
+    defer { client.shutDown() }
+    var foreign = apple.transaction("1")
+    foreign.bundleId = "com.example.other"
+    let known = foreign
+    apple.state.withLock { $0.history["1"] = [known] }
+    let failure = try #require(
+      await #expect(throws: StoreInterfaceClient.Failure.self) {
+        try await interface(client: client).history(of: identifier())
+      })
+    guard case .untrusted = failure.kind else {
+      Issue.record("\(failure.kind)")
+      return
+    }
+    await apple.stop()
+  }
+
+  @Test(
+    "with a key, one signed transaction opens all that its customer bought, and its end is told to the store")
+  func customer() async throws {
+    try await ServerHarness.run(options: apple.option(api: true)) { server in
+      try await server.publish(package)
+      try await server.publish([1, 2, 3], as: "com.example.issue2")
+      let (first, second) = (apple.transaction("1"), apple.transaction("2", product: "com.example.issue2"))
+      apple.state.withLock { $0.history["1"] = [first, second] }
+      let text = try apple.sign(first)
+      func ask() async throws -> [String] {
+        try await server.api.call(
+          "POST", "/v1/entitlements",
+          body: EntitlementsRequest(
+            proof: Proof(store: "apple", signedTransaction: text), device: server.device),
+          as: EntitlementsResponse.self
+        ).value.products.map(\.product.description).sorted()
+      }
+      #expect(try await ask() == ["com.example.issue1", "com.example.issue2"])
+      let request = GrantRequest(
+        proof: Proof(store: "apple", signedTransaction: text),
+        product: try #require(ProductIdentifier("com.example.issue1")), device: server.device)
+      let grant = try await server.api.call("POST", "/v1/grants", body: request, as: GrantResponse.self).value
+      _ = try await server.fetch(grant)
+      _ = try await server.complete(grant)
+      #expect(apple.state.withLock { $0.finished } == ["1"])
+    }
+    await apple.stop()
+  }
+
+  @Test(
+    "the history's later word counts: a refund since the transaction was signed; unknown there, nothing is granted"
+  )
+  func refunded() async throws {
+    try await ServerHarness.run(options: apple.option(api: true)) { server in
+      try await server.publish(package)
+      let text = try apple.sign(apple.transaction("1"))
+      func refusal() async throws -> ProblemCode? {
+        let request = GrantRequest(
+          proof: Proof(store: "apple", signedTransaction: text),
+          product: try #require(ProductIdentifier("com.example.issue1")), device: server.device)
+        return try await server.problem {
+          _ = try await server.api.call("POST", "/v1/grants", body: request, as: GrantResponse.self)
+        }.code
+      }
+      apple.clock.advance(by: .seconds(10))
+      var refunded = apple.refund(apple.transaction("1"), at: apple.clock.now())
+      refunded.signedDate = SignedDate(apple.clock.now())
+      let known = refunded
+      apple.state.withLock { $0.history["1"] = [known] }
+      #expect(try await refusal() == .entitlementRevoked)
+    }
+    try await ServerHarness.run(options: apple.option(api: true)) { server in
+      try await server.publish(package)
+      let text = try apple.sign(apple.transaction("5"))
+      let request = GrantRequest(
+        proof: Proof(store: "apple", signedTransaction: text),
+        product: try #require(ProductIdentifier("com.example.issue1")), device: server.device)
+      let problem = try await server.problem {
+        _ = try await server.api.call("POST", "/v1/grants", body: request, as: GrantResponse.self)
+      }
+      #expect(problem.code == .receiptNotAuthentic)
+    }
+    await apple.stop()
+  }
+
+  @Test("notifications that never arrived are found in the store's history, page by page, each counted once")
+  func gap() async throws {
+    let refunds = try (1...45).map { number in
+      let date = ServerHarness.start - .seconds(100 - number)
+      return (
+        at: date,
+        payload: try apple.notification(
+          "REFUND", apple.refund(apple.transaction("\(number)"), at: date), at: date)
+      )
+    }
+    let forged = refunds[0].payload.split(separator: ".").dropLast().joined(separator: ".") + ".AAAA"
+    apple.state.withLock { $0.notifications = refunds + [(at: ServerHarness.start, payload: forged)] }
+    try await ServerHarness.run(options: apple.option(api: true)) { server in
+      let history = server.server.notificationHistory
+      try await history.read()
+      // The server reads the history by itself when it starts; together they count a notification once.
+      let database = server.server.grants.grantStore.database
+      func recovered() async throws -> Int64? {
+        try await database.read { connection in
+          try NotificationHistoryTable.position(of: .apple, .sandbox, in: connection)?.recovered
+        }
+      }
+      while try await recovered() != 45 { await Task.yield() }
+      try await history.read()
+      let stores = try await server.operatorAPI.get("/v1/operator/stores", as: StoreStatuses.self).stores
+      #expect(stores.map(\.name) == ["apple", "sandbox"])
+      let status = try #require(stores.first)
+      #expect(status.kind == "apple")
+      #expect(status.environments == ["Sandbox"])
+      #expect(status.isReachable)
+      #expect(status.recoveredNotifications == 45)
+      #expect(status.lastNotification?.type == "REFUND")
+      #expect(status.lastNotification?.signed == ServerHarness.start - .seconds(55))
+      #expect(status.historyReadUntil == ServerHarness.start)
+    }
+    await apple.stop()
+  }
+}
+
+/// Does not wait.
+private struct ImpatientClock: MonotonicClock {
+  private let clock = SystemMonotonicClock()
+  func now() -> MonotonicInstant { clock.now() }
+  func sleep(for duration: Duration) async throws {}
+}
