@@ -63,6 +63,12 @@ public struct EntitlementReport: Hashable, Sendable {
   public func products(claimedBy transaction: TransactionIdentifier) -> [ProductIdentifier] {
     claims.filter { $0.value.contains { $0.transaction == transaction } }.keys.sorted()
   }
+
+  /// The issues that a run of a subscription unlocked which began with this transaction, in the order of their names.
+  public func products(unlockedBy transaction: TransactionIdentifier) -> [ProductIdentifier] {
+    let claim = EntitlementClaim(transaction: transaction, reason: .unlockedAtStart)
+    return claims.filter { $0.value.contains(claim) }.keys.sorted()
+  }
 }
 
 /// What was written down of transactions when they led to content. Nothing in it is taken away by the catalog: dates, prices

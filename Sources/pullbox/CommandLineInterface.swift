@@ -11,7 +11,8 @@ enum CommandLineInterface {
         ShopCommand.self, BuyCommand.self, SubscriptionCommand.self, DownloadsCommand.self, PauseCommand.self,
         ResumeCommand.self, CancelCommand.self,
         PriorityCommand.self, LibraryCommand.self, PathCommand.self, RestoreCommand.self, UpdateCommand.self,
-        RepairCommand.self, RemoveCommand.self, TransactionsCommand.self, StatusCommand.self,
+        NewsCommand.self, RepairCommand.self, RemoveCommand.self, TransactionsCommand.self,
+        StatusCommand.self,
         DoctorCommand.self,
       ]
     ),

@@ -51,6 +51,7 @@ struct RouteAdmissionTests {
         case (.open, "GET /v1/grants/{grant}"), (.open, "POST /v1/grants/{grant}/tickets"):
           expected = .ticket
         case (.open, "POST /v1/grants/{grant}/completion"): expected = .completion
+        case (.open, "GET /v1/feed"): expected = .feed
         default: expected = .catalog
         }
         #expect(AdmissionClass(of: declaration) == expected, "\(route)")

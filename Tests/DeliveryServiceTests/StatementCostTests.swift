@@ -37,6 +37,14 @@ struct StatementCostTests {
       "SELECT digest FROM package_checks WHERE fault",
       "by index, in the scrubber's own time; PackageScrubberTests run it"
     ),
+    ("SELECT * FROM feeds WHERE number", "by the feed's number; FeedTests run it"),
+    ("SELECT * FROM feed_items", "of one feed, by its key or its index; FeedTests run it"),
+    ("INSERT INTO feed_items", "by the feed and the product; FeedTests run it"),
+    ("UPDATE feeds SET", "by the feed's number; FeedTests run it"),
+    ("SELECT number FROM feeds", "a bounded batch by age, once a day; FeedTests run it"),
+    ("DELETE FROM feed", "by the feed's number, in that batch; FeedTests run it"),
+    ("SELECT product, 1 AS is_unlocked", "by a payment's name, of subscriptions alone; FeedTests run it"),
+    ("INSERT INTO unlocked_issues", "by a payment's name, of subscriptions alone; FeedTests run it"),
     (
       "SELECT 1 FROM products JOIN versions",
       "of a subscription as operators see it, by its publication's issues; SaleTests run it"

@@ -49,6 +49,10 @@ CREATE INDEX downloads_by_end ON downloads (ended_at);
 CREATE INDEX downloads_by_state ON downloads (state, sequence);
 CREATE INDEX downloads_by_transaction ON downloads (transaction_id);
 
+CREATE TABLE feed (
+  cursor TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE library (
   product TEXT NOT NULL,
   version TEXT NOT NULL,

@@ -57,6 +57,34 @@ CREATE TABLE delivered_bytes (
   bytes INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE feed_items (
+  feed INTEGER NOT NULL,
+  product TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  version TEXT,
+  length INTEGER,
+  transaction_id TEXT NOT NULL,
+  not_before INTEGER,
+  until INTEGER,
+  sequence INTEGER NOT NULL,
+  PRIMARY KEY (feed, product)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX feed_items_in_order ON feed_items (feed, sequence);
+
+CREATE TABLE feeds (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  device TEXT NOT NULL,
+  store TEXT NOT NULL,
+  environment TEXT,
+  customer BLOB,
+  epoch INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  used INTEGER NOT NULL,
+  UNIQUE (device, store)
+) STRICT;
+CREATE INDEX feeds_by_customer ON feeds (customer) WHERE customer IS NOT NULL;
+CREATE INDEX feeds_by_use ON feeds (used);
+
 CREATE TABLE grant_events (
   id INTEGER PRIMARY KEY,
   grant_number INTEGER NOT NULL REFERENCES grants (number),
@@ -296,6 +324,13 @@ CREATE TABLE unconfirmed_proofs (
   since INTEGER NOT NULL,
   UNIQUE (store, digest)
 ) STRICT;
+CREATE TABLE unlocked_issues (
+  store TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  transaction_id TEXT NOT NULL,
+  product TEXT NOT NULL,
+  PRIMARY KEY (store, environment, transaction_id, product)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE unneeded_blobs (
   digest BLOB PRIMARY KEY,

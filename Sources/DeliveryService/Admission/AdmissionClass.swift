@@ -7,6 +7,8 @@ enum AdmissionClass: String, CaseIterable, Hashable, Sendable {
   case store
   /// Tickets, and the state of a grant.
   case ticket
+  /// Questions to a device's feed, which may wait for minutes and cost little meanwhile.
+  case feed
   /// Reports of what was placed.
   case completion
   /// What is for sale.
@@ -29,6 +31,7 @@ enum AdmissionClass: String, CaseIterable, Hashable, Sendable {
       case "/healthz", "/readyz": return nil
       case "/metrics": self = .operator
       case "/v1/entitlements", "/v1/grants": self = .store
+      case "/v1/feed": self = .feed
       case _ where pattern.hasPrefix(ContentPath.prefix): return nil
       case _ where pattern.hasSuffix("/completion"): self = .completion
       case _ where pattern.hasPrefix("/v1/grants/"): self = .ticket
@@ -38,11 +41,11 @@ enum AdmissionClass: String, CaseIterable, Hashable, Sendable {
   }
 
   /// Whether its requests count for the bound on requests in progress of the whole process. An operator who looks
-  /// what is wrong must not be turned away by those who cause it.
+  /// what is wrong must not be turned away by those who cause it, and those that wait must turn away no others.
   var countsForAll: Bool {
     switch self {
     case .store, .ticket, .completion, .catalog: true
-    case .operator, .upload: false
+    case .operator, .upload, .feed: false
     }
   }
 }

@@ -27,6 +27,8 @@ struct AdmissionLimits: Hashable, Sendable {
       address: bucket(500, burst: 20_000), client: bucket(10, burst: 300), inProgress: 256),
     .ticket: Limits(
       address: bucket(1000, burst: 20_000), client: bucket(20, burst: 500), inProgress: 256),
+    .feed: Limits(
+      address: bucket(500, burst: 20_000), client: bucket(2, burst: 60), inProgress: 16_384),
     .completion: Limits(
       address: bucket(500, burst: 20_000), client: bucket(5, burst: 100), inProgress: 256),
     .catalog: Limits(address: bucket(500, burst: 5000), client: nil, inProgress: 256),

@@ -44,7 +44,7 @@ struct RouteAdmission: Sendable {
       return ClientKey(kind, GrantAddress(grant: grant, network: PeerNetwork(limiting: address)))
     }
     switch kind {
-    case .operator, .upload: return request.bearerToken.map { ClientKey(kind, $0) }
+    case .operator, .upload, .feed: return request.bearerToken.map { ClientKey(kind, $0) }
     case .store, .ticket, .completion, .catalog: return nil
     }
   }

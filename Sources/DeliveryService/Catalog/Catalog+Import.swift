@@ -19,6 +19,7 @@ extension Catalog {
       try Self.checked(items.products)
     }
     let now = clock.now()
+    defer { didChange() }
     return try await database.write(locking: [.everything]) { connection in
       var report = CatalogImportReport(created: 0, changed: 0, unchanged: 0)
       for item in described {

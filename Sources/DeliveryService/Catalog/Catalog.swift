@@ -14,13 +14,18 @@ struct Catalog: Sendable {
   let database: Database
   let cache: CatalogCache
   let clock: any WallClock
+  /// Called after a product may have changed.
+  let didChange: @Sendable () -> Void
   /// What was asked for in vain.
   let invalid: InvalidProductCounts
 
-  init(database: Database, cache: CatalogCache, clock: any WallClock) {
+  init(
+    database: Database, cache: CatalogCache, clock: any WallClock, didChange: @escaping @Sendable () -> Void = {}
+  ) {
     self.database = database
     self.cache = cache
     self.clock = clock
+    self.didChange = didChange
     invalid = InvalidProductCounts(since: clock.now())
   }
 
@@ -85,6 +90,7 @@ struct Catalog: Sendable {
   ) async throws -> OperatorProduct {
     let described = try ProductValidator.product(id, described: description)
     let now = clock.now()
+    defer { didChange() }
     return try await database.write(locking: [.product(id)]) { connection in
       let before = try ProductTable.find(id, in: connection)
       try conditions.check(try before.map { try Self.operatorProduct($0, in: connection) })

@@ -29,7 +29,7 @@ extension DeliveryConfiguration {
     .list(
       "admission-class", "JSON5", environment: "PULLBOX_ADMISSION_CLASSES", key: "admissionClasses",
       help:
-        "Limits of a class of requests, as in the file: {class: 'store', ratePerAddress: 500, burstPerAddress: 20000, ratePerClient: 10, burstPerClient: 300, inProgress: 256}; the classes are store, ticket, completion, catalog, operator and upload; may be repeated"
+        "Limits of a class of requests, as in the file: {class: 'store', ratePerAddress: 500, burstPerAddress: 20000, ratePerClient: 10, burstPerClient: 300, inProgress: 256}; the classes are store, ticket, feed, completion, catalog, operator and upload; may be repeated"
     ).example("{class: 'store', ratePerAddress: 500}"),
   ]
 

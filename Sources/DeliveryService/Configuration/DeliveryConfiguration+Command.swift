@@ -163,6 +163,11 @@ extension DeliveryConfiguration {
       "gc-grace", "DURATION", fallback: "24h", aliases: ["collection-grace"],
       help: "How long a package must have been unneeded before garbage collection removes it"),
     .value(
+      "release-window", "DURATION", fallback: "0s",
+      help:
+        "Spread the devices of a release over so long, by a slot of each that its feed tells; with 0 all fetch it at once"
+    ),
+    .value(
       "scrub-interval", "DURATION", fallback: "30d",
       help:
         "Read every stored package again after so long, to see whether it is whole; with 0 only when asked"),

@@ -105,6 +105,9 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var gcInterval: ConfigurationDuration
   /// How long a package must have been unneeded before it is removed.
   public var gcGrace: ConfigurationDuration
+  /// Over how long the devices of a release are spread, which are told of it by their feeds; zero tells all of them to fetch it at
+  /// once.
+  public var releaseWindow: ConfigurationDuration
   /// From one reading of a stored package, to see whether it is whole, to the next; zero: only when an operator asks.
   public var scrubInterval: ConfigurationDuration
   /// Bytes a second that are read for that.

@@ -34,8 +34,8 @@ struct GrantPlanner: Sendable {
   private let transactions: [TransactionIdentifier: VerifiedTransaction]
 
   init(
-    rules: EntitlementRules, transactions: [VerifiedTransaction], orders: [GrantOrder], device: Device,
-    catalog: CatalogSnapshot, stops: RevocationList, now: Timestamp
+    rules: EntitlementRules, transactions: [VerifiedTransaction], record: EntitlementRecord,
+    orders: [GrantOrder], device: Device, catalog: CatalogSnapshot, stops: RevocationList, now: Timestamp
   ) {
     self.device = device
     self.orders = orders
@@ -43,9 +43,13 @@ struct GrantPlanner: Sendable {
     self.stops = stops
     self.transactions = Dictionary(
       transactions.map { ($0.id, $0) }, uniquingKeysWith: { $0.asOf <= $1.asOf ? $0 : $1 })
-    let related = catalog.related(to: transactions.map(\.product) + orders.map(\.product))
-    report = rules.evaluate(transactions, catalog: related, now: now)
+    let related = catalog.related(
+      to: transactions.map(\.product) + orders.map(\.product) + record.products)
+    report = rules.evaluate(transactions, catalog: related, record: record, now: now)
   }
+
+  /// Whether the transactions pay for everything that is ordered.
+  var coversOrders: Bool { orders.allSatisfy { report[$0.product].isOwned } }
 
   /// What the plans rest on.
   var locks: [DatabaseLock] {
@@ -80,7 +84,9 @@ struct GrantPlanner: Sendable {
     let publisherKeys = catalog[order.product]?.product.publisherKeys
     let transaction = try transaction(for: order)
     let owed = report.products(claimedBy: transaction.id).filter { catalog.offered($0, to: device.id) != nil }
-    let basis = GrantStore.Basis(transaction: transaction, content: content, owed: owed)
+    let basis = GrantStore.Basis(
+      transaction: transaction, content: content, owed: owed,
+      unlocked: report.products(unlockedBy: transaction.id))
     let grants = try GrantTable.all(of: content.product, on: device.id, in: connection)
     return GrantPlan(
       basis: basis, standing: try GrantStore.standing(on: basis, among: grants, of: device, in: connection),

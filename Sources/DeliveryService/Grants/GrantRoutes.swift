@@ -18,7 +18,8 @@ struct GrantRoutes: Sendable {
     routes.public(.post, "/v1/entitlements") { request, _ in
       let asked = try await request.decode(EntitlementsRequest.self, upTo: Self.maximumProofLength)
       try charge(asked.device, for: request)
-      return try .json(try await grants.entitlements(of: asked, asked: request.id))
+      let base = settings.value.proxies.origin(of: request.peer, ForwardingFields(request)).base ?? ""
+      return try .json(try await grants.entitlements(of: asked, base: base, asked: request.id))
     }
     routes.public(.post, "/v1/grants") { request, _ in
       let asked = try await request.decode(GrantsRequest.self, upTo: Self.maximumProofLength)

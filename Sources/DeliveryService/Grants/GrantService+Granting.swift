@@ -12,9 +12,12 @@ extension GrantService {
   ) {
     let order = GrantOrder(
       product: request.product, version: request.version, transaction: request.transaction)
-    let granted = try await carryOut([order], of: request.proof, for: request.device, asked: id)
+    let (granted, feed) = try await carryOut(
+      [order], of: request.proof, for: request.device, base: base, asked: id)
     let (plan, issued) = try granted[0].get()
-    return (response(to: plan, issued, base: base), issued.isNew)
+    var answer = response(to: plan, issued, base: base)
+    answer.feed = feed
+    return (answer, issued.isNew)
   }
 
   /// Every product of one proof, with one question to the store and one write. What is wrong with one product is
@@ -23,8 +26,9 @@ extension GrantService {
     response: GrantBatchResponse, isNew: Bool
   ) {
     let orders = request.products.map { GrantOrder(product: $0) }
-    let granted = try await carryOut(orders, of: request.proof, for: request.device, asked: id)
-    var answer = GrantBatchResponse()
+    let (granted, feed) = try await carryOut(
+      orders, of: request.proof, for: request.device, base: base, asked: id)
+    var answer = GrantBatchResponse(feed: feed)
     var isNew = false
     for (order, result) in zip(orders, granted) {
       switch result {
@@ -41,8 +45,8 @@ extension GrantService {
   private typealias Granted = (plan: GrantPlan, issued: GrantStore.Issued)
 
   private func carryOut(
-    _ orders: [GrantOrder], of proof: Proof, for device: Device, asked id: String
-  ) async throws -> [Result<Granted, Problem>] {
+    _ orders: [GrantOrder], of proof: Proof, for device: Device, base: String, asked id: String
+  ) async throws -> (granted: [Result<Granted, Problem>], feed: FeedReference?) {
     let key = try verifier.key(of: proof)
     let verdict: Verdict
     if let known = try verifier.known(key) {
@@ -51,14 +55,22 @@ extension GrantService {
     } else {
       // The store is not asked for what could not be granted anyway.
       let refusals = try await refusals(of: orders, for: device.id)
-      if refusals.count == orders.count { return refusals.map { .failure($0) } }
+      if refusals.count == orders.count { return (refusals.map { .failure($0) }, nil) }
       verdict = try await ask(about: proof, as: key, for: device.id, asked: id, apply: keep(shownBy: nil))
     }
     let now = grantStore.clock.now()
-    return try await catalog.current { catalog in
-      let planner = GrantPlanner(
-        rules: rules, transactions: verdict.transactions, orders: orders, device: device, catalog: catalog,
-        stops: stops, now: now)
+    let granted = try await catalog.current { catalog -> [Result<Granted, Problem>]? in
+      func makePlanner(_ transactions: [VerifiedTransaction]) async throws -> GrantPlanner {
+        GrantPlanner(
+          rules: rules, transactions: transactions,
+          record: try await record(of: transactions, catalog: catalog), orders: orders, device: device,
+          catalog: catalog, stops: stops, now: now)
+      }
+      var planner = try await makePlanner(verdict.transactions)
+      if !planner.coversOrders {
+        let remembered = try await remembered(beside: verdict.transactions, catalog: catalog)
+        if remembered.count > verdict.transactions.count { planner = try await makePlanner(remembered) }
+      }
       // A proof that the store was asked about just now has hardly a grant yet.
       if verdict.source == .cache, let standing = try await standing(by: planner) { return standing }
       do {
@@ -69,6 +81,8 @@ extension GrantService {
         return standing
       }
     }
+    let feed = await feeds.enroll(device.id, at: key.store, showing: verdict.transactions, base: base)
+    return (granted, feed)
   }
 
   /// What there is already; nil where something is to be written, or the catalog is not the planner's any more.

@@ -20,7 +20,9 @@ extension GrantService {
   /// Keeps what a store said of transactions, and lets it take effect on all their grants. Answers the transactions as they
   /// stand by all that the store ever said of them.
   func applyRevocations(of transactions: [VerifiedTransaction]) async throws -> [VerifiedTransaction] {
-    try await record(transactions, by: GrantStore.LedgerRule(), shownBy: nil)
+    let kept = try await record(transactions, by: GrantStore.LedgerRule(), shownBy: nil)
+    await feeds.noteNews(of: kept)
+    return kept
   }
 
   /// The same for an answer of a store. Without a device, what was never heard of is left to the write that makes the grant.
@@ -37,6 +39,8 @@ extension GrantService {
       // What the store said of the same transactions before, in other proofs, no longer holds.
       verifier.forget(transactions)
       if !changed.isEmpty { enforce(changed) }
+      // A refund is news to every device of its customer.
+      feeds.wake()
     }
   }
 

@@ -22,6 +22,7 @@ struct GrantService: Sendable {
   let tickets: TicketIssuer
   let stops: RevocationList
   let recorder: DeliveryRecorder
+  let feeds: FeedService
   let rules: EntitlementRules
   /// Put before content addresses; empty leaves them relative to the server's address as the client knows it.
   let publicURL: String
@@ -30,7 +31,7 @@ struct GrantService: Sendable {
 
   /// `id` is the request's, for the log.
   func entitlements(
-    of request: EntitlementsRequest, asked id: String = ""
+    of request: EntitlementsRequest, base: String = "", asked id: String = ""
   ) async throws -> EntitlementsResponse {
     let (key, device) = (try verifier.key(of: request.proof), request.device.id)
     let verified: Verdict
@@ -42,11 +43,13 @@ struct GrantService: Sendable {
         about: request.proof, as: key, for: device, asked: id, apply: keep(shownBy: device))
     }
     let now = grantStore.clock.now()
-    let keys = Dictionary(
-      verified.transactions.map { ($0.id, $0.key) }, uniquingKeysWith: { first, _ in first })
     let products = try await catalog.current { catalog in
-      let report = rules.evaluate(
-        verified.transactions, catalog: catalog.related(to: verified.transactions.map(\.product)), now: now)
+      let transactions = try await remembered(beside: verified.transactions, catalog: catalog)
+      let keys = Dictionary(
+        transactions.map { ($0.id, $0.key) }, uniquingKeysWith: { first, _ in first })
+      let record = try await record(of: transactions, catalog: catalog)
+      let related = catalog.related(to: transactions.map(\.product) + record.products)
+      let report = rules.evaluate(transactions, catalog: related, record: record, now: now)
       return try await grantStore.database.read { connection -> [EntitledProduct]? in
         guard try catalog.isCurrent(in: connection) else { return nil }
         return try report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
@@ -67,7 +70,35 @@ struct GrantService: Sendable {
     return EntitlementsResponse(
       products: products,
       settled: try await finishEmptyPeriods(
-        request.waiting, of: verified, at: key.store, on: device, now: now))
+        request.waiting, of: verified, at: key.store, on: device, now: now),
+      feed: await feeds.enroll(device, at: key.store, showing: verified.transactions, base: base))
+  }
+
+  /// The proof's transactions, and behind them what the ledger has of the same customer in the same environment of the store,
+  /// which may tell it no more: all but consumables, which are delivered once, where they were bought.
+  func remembered(
+    beside proof: [VerifiedTransaction], catalog: CatalogSnapshot
+  ) async throws -> [VerifiedTransaction] {
+    guard let latest = proof.max(by: { $0.purchaseDate < $1.purchaseDate }) else { return proof }
+    let known = try await grantStore.database.read { connection -> [VerifiedTransaction] in
+      guard let customer = try LedgerTable.find(latest.key, in: connection)?.customer else { return [] }
+      return try LedgerTable.transactions(of: customer, in: connection)
+    }
+    let shown = Set(proof.map(\.key))
+    return proof
+      + known.filter {
+        !shown.contains($0.key) && $0.store == latest.store && $0.environment == latest.environment
+          && catalog[$0.product]?.product.type != .consumable
+      }
+  }
+
+  /// What was written down of payments for subscriptions; without any among the transactions the database is not asked.
+  func record(
+    of transactions: [VerifiedTransaction], catalog: CatalogSnapshot
+  ) async throws -> EntitlementRecord {
+    let payments = transactions.filter { catalog[$0.product]?.product.type.isSubscription == true }
+    guard !payments.isEmpty else { return .empty }
+    return try await grantStore.database.read { try EntitlementRecordTable.record(of: payments, in: $0) }
   }
 
   func ticket(

@@ -17,6 +17,8 @@ struct GrantStore: Sendable {
     var transaction: VerifiedTransaction
     var content: ReleasedContent
     var owed: [ProductIdentifier]
+    /// What the transaction has unlocked, as the first of a subscription's run.
+    var unlocked: [ProductIdentifier] = []
 
     func debt(to device: DeviceIdentifier) -> ObligationTable.Debt {
       ObligationTable.Debt(transaction: transaction.key, device: device)
@@ -119,6 +121,8 @@ struct GrantStore: Sendable {
       length: basis.content.length, manifestDigest: basis.content.manifestDigest, machine: GrantMachine(),
       created: now)
     grant.number = try GrantTable.insert(grant, in: connection)
+    try EntitlementRecordTable.noteUnlocked(
+      basis.unlocked, by: basis.transaction.key, in: connection)
     return Issued(grant: grant, isNew: true, renewalSecret: secret?.text)
   }
 

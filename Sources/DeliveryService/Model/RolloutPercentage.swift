@@ -11,7 +11,7 @@ import Crypto
 struct RolloutPercentage: Hashable, Sendable, Comparable {
   static let range = 1...100
   static let all = RolloutPercentage(checked: 100)
-  private static let places: UInt64 = 10_000
+  static let places: UInt64 = 10_000
 
   let percentage: Int
 

@@ -42,6 +42,7 @@ struct DeliveryComponents: Sendable {
   let outbox: Outbox
   let tickets: TicketIssuer
   let proofs: ProofVerifier
+  let feeds: FeedService
   let grants: GrantService
   let confirmation: GrantConfirmation
   let notifications: NotificationService
@@ -114,9 +115,14 @@ struct DeliveryComponents: Sendable {
     self.outbox = outbox
     tickets = TicketIssuer(settings: settings, clock: clock)
     proofs = ProofVerifier(stores: stores, clock: clock, timer: timer, log: infrastructure.log)
+    let feeds = FeedService(
+      database: database, catalog: catalog, rules: EntitlementRules(), settings: settings, clock: clock,
+      timer: timer, window: configuration.releaseWindow.duration, publicURL: configuration.publicURL ?? "",
+      log: infrastructure.log)
+    self.feeds = feeds
     grants = GrantService(
       grantStore: grantStore, verifier: proofs, catalog: catalog, outbox: outbox, tickets: tickets,
-      stops: revocations, recorder: recorder, rules: EntitlementRules(),
+      stops: revocations, recorder: recorder, feeds: feeds, rules: EntitlementRules(),
       publicURL: configuration.publicURL ?? "", storeGrace: configuration.storeGrace.duration)
     confirmation = GrantConfirmation(grants: grants, lease: lease("confirmation"), log: infrastructure.log)
 
@@ -138,10 +144,11 @@ struct DeliveryComponents: Sendable {
         lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
     releases = ReleaseScheduler(
       database: database, clock: clock, timer: timer, stops: revocations,
-      didSettleDebts: { outbox.sweep() }, lease: lease("releases"), log: infrastructure.log)
+      didSettleDebts: { outbox.sweep() }, didChangeCatalog: { feeds.wake() }, lease: lease("releases"),
+      log: infrastructure.log)
     versions = VersionService(
       database: database, clock: clock, operators: operators, stops: revocations, scheduler: releases,
-      didSettleDebts: { outbox.sweep() })
+      didSettleDebts: { outbox.sweep() }, didChangeCatalog: { feeds.wake() })
 
     let packages = OpenPackageCache(shelf: infrastructure.shelf, database: database)
     self.packages = packages
@@ -181,6 +188,7 @@ struct DeliveryComponents: Sendable {
       }
       group.addTask { await releases.run() }
       group.addTask { await confirmation.run(timer: infrastructure.timer) }
+      group.addTask { await feeds.run() }
       group.addTask { await retention.run(timer: infrastructure.timer, log: infrastructure.log) }
       group.addTask {
         await WrongKeyReporter(
@@ -204,7 +212,7 @@ struct DeliveryComponents: Sendable {
 
   /// What counts something, in the order of the page of metrics.
   var metricSources: [any MetricSource] {
-    [admission, recorder, tickets, revocations, outbox, uploads, grants, proofs, notifications, scrubber]
+    [admission, recorder, tickets, revocations, outbox, uploads, grants, feeds, proofs, notifications, scrubber]
   }
 
   private static func stores(
@@ -236,7 +244,8 @@ extension DeliveryComponents {
   /// Everything that is not answered on a loop.
   func routes(_ metrics: ServiceMetrics) -> ScopedRoutes {
     let (database, publicURL) = (infrastructure.database, infrastructure.configuration.publicURL ?? "")
-    let catalog = Catalog(database: database, cache: catalog, clock: infrastructure.clock)
+    let catalog = Catalog(
+      database: database, cache: catalog, clock: infrastructure.clock, didChange: { [feeds] in feeds.wake() })
     let publisher = VersionPublisher(
       database: database, shelf: infrastructure.shelf, uploads: uploads, collector: collector,
       scrubber: scrubber, clock: infrastructure.clock, checks: infrastructure.pools.checks)
@@ -247,6 +256,7 @@ extension DeliveryComponents {
     PreviewRoutes(database: database).add(to: &routes)
     GrantRoutes(grants: grants, settings: settings, admission: admission).add(to: &routes)
     NotificationRoutes(notifications: notifications).add(to: &routes)
+    FeedRoutes(feeds: feeds, settings: settings).add(to: &routes)
     UploadRoutes(uploads: uploads, answers: answers).add(to: &routes)
     PublishingRoutes(
       publisher: publisher, versionService: versions,

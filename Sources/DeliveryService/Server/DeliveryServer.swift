@@ -186,6 +186,7 @@ public final class DeliveryServer: Service {
   /// Lets running bodies end within the drain deadline, writes down what was sent, and closes all but the
   /// state directory, which is free once this object is gone.
   public func stop() async {
+    components.feeds.close()
     async let managementEnd: Void? = management?.drain()
     await server.drain()
     _ = await managementEnd

@@ -27,6 +27,11 @@ extension DatabaseLock {
     DatabaseLock(kind: "content", name: digest.hexadecimal)
   }
 
+  /// A device's feed.
+  static func feed(of device: DeviceIdentifier, at store: StoreIdentifier) -> DatabaseLock {
+    DatabaseLock(kind: "feed", name: "\(store) \(device)")
+  }
+
   /// An upload.
   static func upload(_ id: String) -> DatabaseLock {
     DatabaseLock(kind: "upload", name: id)

@@ -9,7 +9,7 @@ enum Migrations {
     // Before every migration that adds columns to the table of grants.
     numbers,
     contract, credentials, addressedUploads, packageChecks, outboxService,
-    standings, previousSecrets, ledger, grace, publications, notifications,
+    standings, previousSecrets, ledger, grace, publications, notifications, feeds,
   ]
 
   private static let firstTables = Migration(

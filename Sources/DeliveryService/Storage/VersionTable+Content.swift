@@ -15,12 +15,14 @@ struct ReleasedContent: Sendable {
   var cover: String?
   /// Whether everyone may see it.
   var hasPublicCover = false
+  /// When it was released to whom it is offered now.
+  var released: Timestamp?
 }
 
 /// Versions as devices ask for them.
 extension VersionTable {
   private static let contentColumns =
-    "product, version, state, percentage, digest, length, manifest_digest, cover"
+    "product, version, state, percentage, digest, length, manifest_digest, cover, released"
 
   /// What every device gets that is in no partial release; nil when nothing is released to all.
   static func releasedToAll(
@@ -167,6 +169,7 @@ extension VersionTable {
     ReleasedContent(
       product: try row.identifier("product"), version: try row.identifier("version"),
       digest: try row.digest("digest"), length: try row.byteCount("length"),
-      manifestDigest: try row.digest("manifest_digest"), cover: try row.optionalText("cover"))
+      manifestDigest: try row.digest("manifest_digest"), cover: try row.optionalText("cover"),
+      released: try row.optionalTimestamp("released"))
   }
 }

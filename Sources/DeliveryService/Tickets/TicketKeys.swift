@@ -38,6 +38,9 @@ struct TicketKeys: Sendable {
     keys.first { $0.seals.map { $0 <= now } ?? true } ?? keys[keys.count - 1]
   }
 
+  /// The key of that number; nil where there is none any more.
+  func key(_ identifier: UInt32) -> Key? { keys.first { $0.identifier == identifier } }
+
   /// Why a ticket does not open the package.
   enum Refusal: Error, Equatable {
     case invalid

@@ -77,6 +77,23 @@ struct DeliveryClient: Sendable {
     }
   }
 
+  /// What the feed has to tell behind a cursor; where there is nothing, the server answers after `wait`.
+  func feed(
+    _ feed: FeedReference, after cursor: String?, wait: Duration
+  ) async throws(APICallError) -> FeedResponse {
+    var api = api
+    api.timeout = wait + .seconds(20)
+    let query =
+      [("device", device.id.description), ("wait", "\(wait.components.seconds)")]
+      + (cursor.map { [("after", $0)] } ?? [])
+    return try await monitor.observe("GET /v1/feed") { () async throws(APICallError) in
+      try await api.call(
+        "GET", feed.url, query: query, body: EmptyBody?.none,
+        headers: [("Authorization", "Bearer \(feed.token)")], as: FeedResponse.self
+      ).value
+    }
+  }
+
   func grant(
     _ product: ProductIdentifier, for transaction: TransactionIdentifier, proof: Proof
   ) async throws(APICallError) -> GrantResponse {

@@ -12,6 +12,7 @@ import SystemCalls
 struct ControlInterface: Sendable {
   let downloads: DownloadManager
   let transactions: TransactionManager
+  let arrivals: ArrivalFollower
   let library: Library
   let shop: Shop
   let hub: EventHub
@@ -79,6 +80,9 @@ struct ControlInterface: Sendable {
     }
     routes.on(.get, "/v1/restore") { _, _ in
       try .json(EntitlementsResponse(products: try await transactions.owned()))
+    }
+    routes.on(.get, "/v1/news") { _, _ in
+      try .json(NewsResponse(entries: try await arrivals.news()))
     }
     routes.on(.post, "/v1/restore") { request, _ in
       let wanted = try await Self.restoreRequest(request)

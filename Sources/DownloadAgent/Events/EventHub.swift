@@ -60,7 +60,7 @@ final class EventHub: Sendable {
       transaction.step == TransactionMachine.Step.finished.rawValue
         || transaction.step == TransactionMachine.Step.failed.rawValue
     case .download(let download): download.state.isFinal
-    case .library: true
+    case .library, .issueReady, .correctionReady: true
     }
   }
 }
@@ -255,6 +255,8 @@ extension ObserverQueue.Subject {
     case .download(let download): self.init(kind: event.name, name: download.id.description)
     case .library(let library):
       self.init(kind: event.name, name: "\(library.item.product) \(library.item.version)")
+    case .issueReady(let item), .correctionReady(let item):
+      self.init(kind: event.name, name: "\(item.product) \(item.version)")
     }
   }
 }

@@ -59,6 +59,11 @@ public enum AgentCommand {
         "trusted-publisher-keys", "ID",
         help: "A publisher's key; content that none of these signed is refused"
       ).example("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+      CommandOption.value(
+        "arrivals", "POLICY", fallback: "latest",
+        help:
+          "What is fetched by itself of new issues and corrections: the latest issue of each publication, all, or nothing (ask lists it, none does not)"
+      ).taking(.words(ArrivalPolicy.allCases.map(\.rawValue))),
       .value(
         "quota", "SIZE",
         help: "What content may take, such as 20GiB; for new content, what was opened longest ago goes"

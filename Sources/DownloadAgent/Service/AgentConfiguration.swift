@@ -42,6 +42,9 @@ public struct AgentConfiguration: DaemonConfiguration {
   /// Keys of publishers; content that none of them signed is refused. Every publisher is accepted unless
   /// given.
   public var trustedPublisherKeys: [PublisherKeyIdentifier]?
+  /// What is fetched by itself of new issues and corrections; the newest issue of each publication, and corrections, unless
+  /// given.
+  public var arrivals: ArrivalPolicy?
   /// Bytes that content may take in the library, staged bytes included; no bound unless given.
   public var quota: ConfigurationSize?
   /// What stays free on the library's file system; 32 MiB unless given.

@@ -17,6 +17,8 @@ public final class AgentService: Service {
     var downloadRetry = RetryPolicy()
     var transactionRetry = RetryPolicy(
       backoff: Backoff(initial: .milliseconds(500), factor: 2, cap: .seconds(30), jitter: 0.3))
+    /// The pauses after questions to the feed that were not answered.
+    var feedRetry = Backoff(initial: .seconds(1), cap: .seconds(300))
     /// The pauses between the probes of a network that is not open.
     var probes = NetworkGate.standardBackoff
     var heartbeat: Duration = .seconds(15)
@@ -34,6 +36,7 @@ public final class AgentService: Service {
   private let client: HTTPClient
   let downloads: DownloadManager
   let transactions: TransactionManager
+  let arrivals: ArrivalFollower
   let hub: EventHub
   private let library: Library
   private let watch: LibraryWatch
@@ -116,6 +119,10 @@ public final class AgentService: Service {
       database: database, store: store, server: delivery, downloads: downloads, hub: hub, inbox: inbox,
       pollInterval: configuration.pollInterval?.duration ?? .seconds(5),
       retryPolicy: tuning.transactionRetry, clock: clock, wallClock: wallClock, log: log)
+    arrivals = ArrivalFollower(
+      database: database, server: delivery, store: store, transactions: transactions, downloads: downloads,
+      hub: hub, policy: configuration.arrivals ?? .latest, clock: clock, wallClock: wallClock, log: log,
+      backoff: tuning.feedRetry)
     library.evictionAdvice = Library.EvictionAdvice(
       removable: { [transactions] in await transactions.removable(for: $0) },
       noteRemoval: { [hub] item in hub.publish(.library(LibraryEvent(change: .removed, item: item))) })
@@ -130,7 +137,7 @@ public final class AgentService: Service {
           store: storeMonitor)
       ])
     let control = ControlInterface(
-      downloads: downloads, transactions: transactions, library: library,
+      downloads: downloads, transactions: transactions, arrivals: arrivals, library: library,
       shop: Shop(store: store, server: delivery, transactions: transactions, clock: clock),
       hub: hub, identity: identity,
       server: serverMonitor, store: storeMonitor,
@@ -181,6 +188,7 @@ public final class AgentService: Service {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [downloads] in await downloads.run() }
       group.addTask { [transactions] in await transactions.run() }
+      group.addTask { [arrivals] in await arrivals.run() }
       group.addTask { [watch] in await watch.run() }
     }
   }

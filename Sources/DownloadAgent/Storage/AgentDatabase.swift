@@ -84,6 +84,7 @@ struct AgentDatabase: Sendable {
     placedContent,
     services,
     losses,
+    feed,
   ]
 
   /// What is checked of placed content, and which library it is in.

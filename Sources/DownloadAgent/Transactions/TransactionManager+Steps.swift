@@ -157,6 +157,11 @@ extension TransactionManager {
     }
   }
 
+  /// Where the account's feed is; nil where the server has none.
+  func feedReference() async throws(StepFailure) -> FeedReference? {
+    try await entitlements().feed
+  }
+
   /// Everything the account owns, by the server's judgement of the store's receipt, and which of `waiting` open nothing
   /// more.
   func entitlements(

@@ -3,6 +3,10 @@ public enum AgentEvent: Sendable {
   case transaction(AgentTransaction)
   case download(DownloadStatus)
   case library(LibraryEvent)
+  /// An issue that the agent fetched by itself is in the library.
+  case issueReady(LibraryItem)
+  /// A newer version that the agent fetched by itself is in the library.
+  case correctionReady(LibraryItem)
 
   /// What stands behind `event:` in the stream.
   public var name: String {
@@ -10,6 +14,8 @@ public enum AgentEvent: Sendable {
     case .transaction: "transaction"
     case .download: "download"
     case .library: "library"
+    case .issueReady: "issue-ready"
+    case .correctionReady: "correction-ready"
     }
   }
 
@@ -19,6 +25,7 @@ public enum AgentEvent: Sendable {
     case .transaction(let transaction): try APIJSON.encode(transaction)
     case .download(let download): try APIJSON.encode(download)
     case .library(let event): try APIJSON.encode(event)
+    case .issueReady(let item), .correctionReady(let item): try APIJSON.encode(item)
     }
   }
 
@@ -28,6 +35,8 @@ public enum AgentEvent: Sendable {
     case "transaction": self = .transaction(try APIJSON.decode(AgentTransaction.self, from: data))
     case "download": self = .download(try APIJSON.decode(DownloadStatus.self, from: data))
     case "library": self = .library(try APIJSON.decode(LibraryEvent.self, from: data))
+    case "issue-ready": self = .issueReady(try APIJSON.decode(LibraryItem.self, from: data))
+    case "correction-ready": self = .correctionReady(try APIJSON.decode(LibraryItem.self, from: data))
     default: return nil
     }
   }

@@ -48,11 +48,16 @@ public struct EntitlementsResponse: Codable, Sendable {
   /// Of the transactions that wait, those that open nothing more: the store has been told, or is being told, that they are
   /// finished. Absent where none waits.
   public var settled: [TransactionIdentifier]?
+  /// Where the device learns what becomes of them; absent from servers that have no feeds.
+  public var feed: FeedReference?
 
   /// Creates the document from its members.
-  public init(products: [EntitledProduct], settled: [TransactionIdentifier]? = nil) {
+  public init(
+    products: [EntitledProduct], settled: [TransactionIdentifier]? = nil, feed: FeedReference? = nil
+  ) {
     self.products = products
     self.settled = settled
+    self.feed = feed
   }
 }
 

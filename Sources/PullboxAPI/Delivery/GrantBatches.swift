@@ -127,10 +127,13 @@ public struct GrantBatchResponse: Codable, Sendable {
   public var grants: [GrantResponse]
   /// The products that are not granted.
   public var problems: [Refusal]
+  /// Where the device learns what becomes of what it owns; absent from servers that have no feeds.
+  public var feed: FeedReference?
 
   /// Creates the document from its members.
-  public init(grants: [GrantResponse] = [], problems: [Refusal] = []) {
+  public init(grants: [GrantResponse] = [], problems: [Refusal] = [], feed: FeedReference? = nil) {
     self.grants = grants
     self.problems = problems
+    self.feed = feed
   }
 }

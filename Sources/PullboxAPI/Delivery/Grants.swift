@@ -128,16 +128,20 @@ public struct GrantResponse: Codable, Sendable {
   /// Only for a device without a public key, and only in this answer: what renews the grant's tickets and reads its state, as
   /// `Authorization: Bearer …`. It replaces the one of an earlier answer.
   public var renewalSecret: String?
+  /// Where the device learns what becomes of what it owns; absent in answers about several products, which have one, and from
+  /// servers that have no feeds.
+  public var feed: FeedReference?
 
   /// Creates the document from its members.
   public init(
     grant: GrantIdentifier, transaction: TransactionIdentifier, download: DownloadTerms,
-    renewalSecret: String? = nil
+    renewalSecret: String? = nil, feed: FeedReference? = nil
   ) {
     self.grant = grant
     self.transaction = transaction
     self.download = download
     self.renewalSecret = renewalSecret
+    self.feed = feed
   }
 }
 

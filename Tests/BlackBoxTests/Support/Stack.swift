@@ -36,6 +36,8 @@ actor Stack {
   private let storeCredential = "store-credential-of-a-test"
   private(set) var account = ""
   private var daemons: [Part: Daemon] = [:]
+  /// Agents of other devices of the same account, by name.
+  private var others: [String: Daemon] = [:]
 
   /// Runs `body` with a started stack; nothing of it is left afterwards.
   static func with<Value: Sendable>(
@@ -74,7 +76,7 @@ actor Stack {
   private func tearDown() async -> String {
     serverProxy.close()
     storeProxy.close()
-    for daemon in daemons.values { await daemon.process.killAndWait() }
+    for daemon in Array(daemons.values) + Array(others.values) { await daemon.process.killAndWait() }
     client.shutDown()
     return Part.allCases.compactMap { part in
       // A part that was never started has no log.
@@ -120,6 +122,23 @@ actor Stack {
           "--account-token-file", token.path, "--socket", agentSocket, "--poll-interval", "1",
         ], name: part.rawValue, in: directory, environment: environment)
     }
+  }
+
+  /// Starts another device's agent, for the same account of the store, or starts it again with the state it had.
+  func startAgent(named name: String) async throws {
+    let token = try AccountTokenFile(account, in: directory)
+    others[name] = try await Daemon.start(
+      "pullbox-agent",
+      [
+        "--state", directory.path(name), "--server", serverProxy.url, "--store", storeProxy.url,
+        "--account-token-file", token.path, "--socket", directory.path("\(name).sock"), "--poll-interval",
+        "1",
+      ], name: name, in: directory)
+  }
+
+  /// SIGKILL to another device's agent.
+  func killAgent(named name: String) async {
+    await others.removeValue(forKey: name)?.process.killAndWait()
   }
 
   /// SIGKILL.
@@ -172,6 +191,10 @@ actor Stack {
 
   nonisolated var agent: AgentClient { AgentClient(socket: agentSocket, client: client) }
 
+  nonisolated func agent(named name: String) -> AgentClient {
+    AgentClient(socket: directory.path("\(name).sock"), client: client)
+  }
+
   var operatorWeb: Web { Web(base: serverProxy.url, credential: operatorKey, client: client) }
 
   /// The store as the account of the agent, or without an account.
@@ -222,12 +245,22 @@ actor Stack {
 
   /// Puts a single file on sale as version 1.0 of `product`, by the operator's interface alone.
   func publish(_ path: String, as product: String) async throws {
+    try await describe(product, ProductDescription())
+    try await release(path, as: product)
+  }
+
+  /// Makes a product, or changes it.
+  func describe(_ product: String, _ description: ProductDescription) async throws {
+    try await Self.require(
+      operatorWeb.send(
+        "PUT", "/v1/operator/products/\(product)", headers: [("Content-Type", "application/json")],
+        body: try APIJSON.encode(description)))
+  }
+
+  /// Releases a single file as a version of a product that there is.
+  func release(_ path: String, as product: String, version: String = "1.0") async throws {
     let web = operatorWeb
     let bytes = try FileSystem.read(path, upTo: .mebibytes(64))
-    try await Self.require(
-      web.send(
-        "PUT", "/v1/operator/products/\(product)", headers: [("Content-Type", "application/json")],
-        body: Array("{}".utf8)))
     let upload = try await Self.require(
       web.send(
         "POST", "/v1/operator/uploads",
@@ -240,9 +273,9 @@ actor Stack {
       throw Failure(description: "an upload without a Location")
     }
     let versions = "/v1/operator/products/\(product)/versions"
-    try await Self.require(web.post(versions, ["upload": String(identifier), "version": "1.0"]))
+    try await Self.require(web.post(versions, ["upload": String(identifier), "version": version]))
     for step in ["submit", "approve", "release"] {
-      try await Self.require(web.post("\(versions)/1.0/\(step)"))
+      try await Self.require(web.post("\(versions)/\(version)/\(step)"))
     }
   }
 

@@ -41,12 +41,15 @@ final class AgentHarness: Sendable {
       socket: socket, pollInterval: ConfigurationDuration(.milliseconds(40)),
       maximumDownloads: maximumDownloads)
     configuration.trustedPublisherKeys = keys
+    // What arrives is for tests of that alone: its questions count among all others.
+    configuration.arrivals = .nothing
     configure(&configuration)
     var tuning = AgentService.Tuning()
     let quick = Backoff(initial: .milliseconds(20), factor: 1, cap: .milliseconds(20), jitter: 0)
     tuning.downloadRetry =
       retry ?? RetryPolicy(backoff: quick, longestRequestedDelay: .milliseconds(40), requestedJitter: 0)
     tuning.transactionRetry = tuning.downloadRetry
+    tuning.feedRetry = quick
     tuning.transfer.stallAfter = .seconds(20)
     tuning.heartbeat = .milliseconds(50)
     if let probes { tuning.probes = probes }
@@ -92,7 +95,8 @@ final class AgentHarness: Sendable {
       executable,
       [
         "--state", directory.path("state"), "--server", server, "--store", server, "--account-token-file",
-        directory.path("account-token"), "--socket", socket, "--poll-interval", "1", "--ready-file", ready,
+        directory.path("account-token"), "--socket", socket, "--poll-interval", "1", "--arrivals", "none",
+        "--ready-file", ready,
       ], environment: ChildProcess.inheritedEnvironment, output: directory.path("agent.log"))
     do {
       while try FileSystem.status(of: ready) == nil {

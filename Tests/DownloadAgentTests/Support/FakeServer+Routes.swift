@@ -7,6 +7,7 @@ import PullboxAPI
 import PullboxAPIServer
 import PullboxTesting
 import Receipts
+import ServiceRuntime
 
 extension FakeServer {
   func router() -> Router {
@@ -40,8 +41,13 @@ extension FakeServer {
       let asked = try await request.decode(EntitlementsRequest.self)
       let products = self.entitled()
       return try .json(
-        EntitlementsResponse(products: products, settled: self.settle(asked.waiting ?? [], besides: products))
-      )
+        EntitlementsResponse(
+          products: products, settled: self.settle(asked.waiting ?? [], besides: products),
+          feed: self.feedReference()))
+    }
+    routes.on(.get, "/v1/feed") { request, _ in
+      try self.check("GET /v1/feed")
+      return try .json(try await self.tellings(to: request))
     }
     routes.on(.post, "/v1/grants") { request, _ in
       try self.check("POST /v1/grants")
@@ -138,6 +144,27 @@ extension FakeServer {
       guard let found else { throw Problem(.subscriptionUnknown) }
       return try .json(found)
     }
+  }
+
+  private func feedReference() -> FeedReference? {
+    guard state.current.feed != nil else { return nil }
+    return FeedReference(
+      url: "/v1/feed", token: "feed", expires: Timestamp(millisecondsSinceEpoch: 1_895_249_800_000))
+  }
+
+  private func tellings(to request: HTTPRequest) async throws -> FeedResponse {
+    guard let reference = feedReference(), request.bearerToken == "feed" else { throw Problem(.unauthorized) }
+    let clock = SystemMonotonicClock()
+    let seconds = try request.number("wait", in: 0...300, default: 0)
+    let end = clock.now() + .seconds(seconds)
+    let after = request.queryValue("after").flatMap { Int($0) }
+    while (state.current.feed?.count ?? 0) <= after ?? -1, clock.now() < end, !Task.isCancelled {
+      await news.wait(atMost: end - clock.now(), clock: clock)
+    }
+    let told = state.current.feed ?? []
+    return FeedResponse(
+      entries: Array(told.dropFirst(after ?? 0)), cursor: "\(told.count)", isWhole: after == nil,
+      feed: reference)
   }
 
   /// The unfinished transactions by identifier, as the store's contract has it.

@@ -7,6 +7,7 @@ import PullboxAPI
 import PullboxAPIServer
 import PullboxTesting
 import Receipts
+import ServiceRuntime
 import Testing
 
 /// A payment store and a delivery server in one, small and obedient: it does what a test says, and remembers
@@ -86,6 +87,8 @@ final class FakeServer: Sendable {
     var signingKeys: [SigningKey] = []
     /// In place of the package's own, a later version's for example.
     var manifestDocument: [UInt8]?
+    /// What the feed has told; its cursor is how many. Nil for a server that has no feeds.
+    var feed: [FeedEntry]?
     var spoilSignature: @Sendable (inout PublisherSignature) -> Void = { _ in }
   }
 
@@ -102,6 +105,8 @@ final class FakeServer: Sendable {
   }
 
   let state: Locked<State>
+  /// Something was told.
+  let news = AsyncSignal()
   private let server: Locked<HTTPServer?> = Locked(nil)
 
   init(_ package: [FixturePackage] = []) {
@@ -132,6 +137,12 @@ final class FakeServer: Sendable {
   var acceptedConnections: UInt64 { server.current?.statistics().acceptedConnections ?? 0 }
 
   func change(_ body: @Sendable (inout State) -> Void) { state.withLock { body(&$0) } }
+
+  /// The feed tells the device of it.
+  func tell(_ entry: FeedEntry) {
+    change { $0.feed = ($0.feed ?? []) + [entry] }
+    news.signal()
+  }
 
   /// A purchase of that product enters the queue.
   func queuePurchase(_ product: String = FixturePackage.product, transaction: String = "2000000000000001")

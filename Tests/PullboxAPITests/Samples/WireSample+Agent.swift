@@ -236,6 +236,8 @@ extension WireSample {
     WireSample(LibraryResponse.self, #"{"items": [\#(item), \#(itemWithoutTitle)]}"#),
     WireSample(LibraryVerification.self, verification),
     WireSample(LibraryVerification.Fault.self, libraryFault),
+    WireSample(
+      NewsResponse.self, #"{"entries": [\#(feedEntry)]}"#, minimal: #"{"entries": []}"#),
     WireSample(LibraryVerificationResponse.self, #"{"items": [\#(verification)]}"#),
     WireSample(
       SpaceShortage.self, shortage,

@@ -66,6 +66,27 @@ extension WireSample {
       "version": "1"
     }
     """
+  static let feed = """
+    {
+      "expires": "2026-12-22T08:30:00.000Z",
+      "token": "gQAAAAAAAAAAAAAAAAAAAA",
+      "url": "https://content.example.com/v1/feed"
+    }
+    """
+  static let feedEntry = """
+    {
+      "kind": "issue-available",
+      "length": 250003657,
+      "notBefore": "2026-11-22T08:31:00.000Z",
+      "product": "com.example.heroes.issue42",
+      "publication": "com.example.heroes",
+      "publicationDate": "2026-11-01T00:00:00.000Z",
+      "transaction": "2000000000000001",
+      "until": "2026-12-01T00:00:00.000Z",
+      "version": "1.10"
+    }
+    """
+  static let plainFeedEntry = #"{"kind": "revoked", "product": "a", "transaction": "1"}"#
   static let grantStatus = """
     {
       "bytesDelivered": 9007199254740993,
@@ -131,8 +152,13 @@ extension WireSample {
       #"{"device": \#(device), "receipt": "MIIB", "store": "sandbox", "waiting": ["2000000000000002"]}"#,
       minimal: #"{"device": {"id": "tablet-17"}}"#),
     WireSample(
-      EntitlementsResponse.self, #"{"products": [\#(entitled)], "settled": ["2000000000000002"]}"#,
+      EntitlementsResponse.self, #"{"feed": \#(feed), "products": [\#(entitled)], "settled": ["2000000000000002"]}"#,
       minimal: #"{"products": []}"#),
+    WireSample(FeedEntry.self, feedEntry, minimal: plainFeedEntry),
+    WireSample(FeedReference.self, feed),
+    WireSample(
+      FeedResponse.self,
+      #"{"cursor": "7-3", "entries": [\#(feedEntry), \#(plainFeedEntry)], "feed": \#(feed), "whole": false}"#),
     WireSample(
       GrantBatchRequest.self,
       """
@@ -148,6 +174,7 @@ extension WireSample {
       GrantBatchResponse.self,
       """
       {
+        "feed": \(feed),
         "grants": [
           {"download": \(plainTerms), "grant": "0123456789abcdef0123456789abcdef", "transaction": "1"}
         ],
@@ -192,6 +219,7 @@ extension WireSample {
       """
       {
         "download": \(terms),
+        "feed": \(feed),
         "grant": "0123456789abcdef0123456789abcdef",
         "renewalSecret": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
         "transaction": "1"

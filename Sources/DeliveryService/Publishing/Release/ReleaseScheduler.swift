@@ -14,20 +14,23 @@ final class ReleaseScheduler: Sendable {
   private let clock: any WallClock
   private let stops: (any ContentBlocking)?
   private let didSettleDebts: @Sendable () -> Void
+  private let didChangeCatalog: @Sendable () -> Void
   private let lease: WorkerLease?
   private let log: Log
   private let worker: Worker
 
-  /// `didSettleDebts` is called after a release that fewer devices get than the one before. Without a lease, no other
+  /// `didSettleDebts` is called after a release that fewer devices get than the one before, `didChangeCatalog` after any. Without a lease, no other
   /// process uses the database.
   init(
     database: Database, clock: any WallClock, timer: any MonotonicClock, stops: (any ContentBlocking)?,
-    didSettleDebts: @escaping @Sendable () -> Void = {}, lease: WorkerLease? = nil, log: Log
+    didSettleDebts: @escaping @Sendable () -> Void = {},
+    didChangeCatalog: @escaping @Sendable () -> Void = {}, lease: WorkerLease? = nil, log: Log
   ) {
     self.database = database
     self.clock = clock
     self.stops = stops
     self.didSettleDebts = didSettleDebts
+    self.didChangeCatalog = didChangeCatalog
     self.lease = lease
     self.log = log
     worker = Worker(clock: timer)
@@ -59,6 +62,7 @@ final class ReleaseScheduler: Sendable {
     } then: { [stops] outcomes in
       for outcome in outcomes { stops?.follow(outcome) }
     }
+    if !outcomes.isEmpty { didChangeCatalog() }
     for outcome in outcomes {
       if outcome.hasSettledDebts { didSettleDebts() }
       let record = outcome.record

@@ -16,12 +16,15 @@ struct VersionService: Sendable {
   let scheduler: ReleaseScheduler
   /// Called after debts were settled.
   var didSettleDebts: @Sendable () -> Void = {}
+  /// Called after what is offered may have changed.
+  var didChangeCatalog: @Sendable () -> Void = {}
   /// What each step asks of the version as ``version(_:_:)`` shows it.
   private var conditions = WriteConditions.none
 
   init(
     database: Database, clock: any WallClock, operators: OperatorKeys, stops: (any ContentBlocking)?,
-    scheduler: ReleaseScheduler, didSettleDebts: @escaping @Sendable () -> Void = {}
+    scheduler: ReleaseScheduler, didSettleDebts: @escaping @Sendable () -> Void = {},
+    didChangeCatalog: @escaping @Sendable () -> Void = {}
   ) {
     self.database = database
     self.clock = clock
@@ -29,6 +32,7 @@ struct VersionService: Sendable {
     self.stops = stops
     self.scheduler = scheduler
     self.didSettleDebts = didSettleDebts
+    self.didChangeCatalog = didChangeCatalog
   }
 
   /// The service whose steps throw `precondition-failed` where `conditions` do not hold.
@@ -156,6 +160,7 @@ struct VersionService: Sendable {
     }
     if outcome.movedSchedule { scheduler.wake() }
     if outcome.hasSettledDebts { didSettleDebts() }
+    didChangeCatalog()
     return outcome.record
   }
 }

@@ -1,0 +1,362 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import Monitoring
+import PullboxAPI
+import ServiceRuntime
+import Synchronization
+
+/// Tells each device what becomes of what its customer owns: one feed for each device and store, made when a proof is shown, and
+/// read with a token.
+///
+/// What there is to tell is found by comparison (``FeedPlan``), and written down before it is told: so nothing is lost or told
+/// twice, however server and device end. A request that waits looks at the database when something wakes it (a change of the
+/// catalog, a proof of the same customer, a refund), and when a period or a date comes of itself.
+///
+///     let reference = try await feeds.enroll(device, at: store, showing: transactions, base: base)
+///     let page = try await feeds.page(token: token, device: device, after: cursor, waiting: .seconds(60))
+final class FeedService: Sendable {
+  /// How long a token is good: as long as a ticket may be, so that the file of keys still has its key.
+  static let lifetime: Duration = .seconds(30 * 86_400)
+  /// How long a request may wait.
+  static let waits = 0...300
+  /// A feed that was not asked for so long is forgotten; its device shows its proof again.
+  static let memory: Duration = .seconds(400 * 86_400)
+  /// How often it is looked for changes that another process has made.
+  static let watchInterval: Duration = .seconds(15)
+  /// Transactions of a proof that are looked up to find its customer, at most.
+  private static let lookups = 8
+  private static let day: Duration = .seconds(86_400)
+
+  /// What is told, and where the feed then is.
+  struct Page: Sendable {
+    var items: [FeedItem]
+    var cursor: Cursor
+    /// Everything that was ever told, because the cursor was not this feed's.
+    var isWhole: Bool
+  }
+
+  /// A place in one feed.
+  struct Cursor: Hashable, Sendable, CustomStringConvertible {
+    var epoch: Int64
+    var sequence: Int64
+
+    var description: String { "\(epoch)-\(sequence)" }
+
+    init(epoch: Int64, sequence: Int64) {
+      self.epoch = epoch
+      self.sequence = sequence
+    }
+
+    /// Nil for what is no cursor.
+    init?(_ text: String) {
+      let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+      guard parts.count == 2, text.utf8.count <= 40, let epoch = Int64(parts[0]),
+        let sequence = Int64(parts[1]), epoch >= 0, sequence >= 0
+      else { return nil }
+      self.init(epoch: epoch, sequence: sequence)
+    }
+  }
+
+  private struct Enrolled: Sendable {
+    struct Key: Hashable, Sendable {
+      var store: StoreIdentifier
+      var device: DeviceIdentifier
+    }
+
+    /// Of an entry, about.
+    static let length = ByteCount(200)
+
+    var feed: Int64
+    /// Stands for the transactions.
+    var shown: Int
+  }
+
+  private let database: Database
+  private let catalog: CatalogCache
+  private let rules: EntitlementRules
+  private let settings: LiveSettings
+  private let clock: any WallClock
+  private let timer: any MonotonicClock
+  private let window: Duration
+  private let publicURL: String
+  private let log: Log
+  let waiters = FeedWaiters()
+  /// What devices have shown lately: showing it again asks the database nothing.
+  private let enrolled = Mutex(
+    RecentlyUsedCache<Enrolled.Key, Enrolled>(maximumCount: 65_536, maximumLength: .mebibytes(16)))
+  private let told = Atomic<Int>(0)
+  private let watcher: Worker
+  private let watched = Mutex(Watched())
+
+  /// What the watcher has seen.
+  private struct Watched {
+    var revision: CatalogRevision?
+    var swept: MonotonicInstant?
+  }
+
+  /// `window` is over how long a release's devices are spread; zero for at once.
+  init(
+    database: Database, catalog: CatalogCache, rules: EntitlementRules, settings: LiveSettings,
+    clock: any WallClock, timer: any MonotonicClock, window: Duration, publicURL: String, log: Log
+  ) {
+    self.database = database
+    self.catalog = catalog
+    self.rules = rules
+    self.settings = settings
+    self.clock = clock
+    self.timer = timer
+    self.window = window
+    self.publicURL = publicURL
+    self.log = log
+    watcher = Worker(clock: timer)
+  }
+
+  /// The device's feed, which is from now on about the customer whose these transactions are. `base` is put before its address
+  /// where no public URL is configured. Nil where it cannot be written down: what was asked for is answered all the same.
+  func enroll(
+    _ device: DeviceIdentifier, at store: StoreIdentifier, showing transactions: [VerifiedTransaction],
+    base: String = ""
+  ) async -> FeedReference? {
+    let key = Enrolled.Key(store: store, device: device)
+    let shown = Set(transactions).hashValue
+    let earlier = enrolled.withLock { $0.value(for: key) }
+    if let earlier, earlier.shown == shown { return reference(to: earlier.feed, of: device, base: base) }
+    do {
+      let latest = transactions.sorted { $0.purchaseDate > $1.purchaseDate }.prefix(Self.lookups)
+      let (feed, customer, others) = try await database.read { connection in
+        var customer: CustomerIdentifier?
+        for transaction in latest where customer == nil {
+          customer = try LedgerTable.find(transaction.key, in: connection)?.customer
+        }
+        return (
+          try FeedTable.find(of: device, at: store, in: connection), customer,
+          try customer.map { try FeedTable.numbers(of: $0, in: connection) } ?? []
+        )
+      }
+      var number = feed?.number
+      if feed == nil || customer != nil && feed?.customer != customer {
+        let (now, epoch) = (clock.now(), Int64.random(in: 0...(1 << 53)))
+        number = try await database.write(locking: [.feed(of: device, at: store)]) { connection in
+          try FeedTable.put(
+            of: device, at: store, environment: latest.first?.environment, customer: customer, epoch: epoch,
+            at: now, in: connection)
+        }
+      }
+      guard let number else { return nil }
+      enrolled.withLock {
+        $0.insert(Enrolled(feed: number, shown: shown), for: key, length: Enrolled.length)
+      }
+      // What this proof shows may be news to the customer's other devices.
+      waiters.wake(others + [number])
+      return reference(to: number, of: device, base: base)
+    } catch {
+      log.warning("a device's feed cannot be made", ["device": LogValue(device), "error": LogValue(error)])
+      return nil
+    }
+  }
+
+  /// The ledger has something new of these transactions: the devices of their customers that wait look at it.
+  func noteNews(of transactions: [VerifiedTransaction]) async {
+    guard waiters.count > 0 else { return }
+    do {
+      let feeds = try await database.read { connection in
+        var customers: Set<CustomerIdentifier> = []
+        for transaction in transactions.prefix(Self.lookups) {
+          if let known = try LedgerTable.find(transaction.key, in: connection) {
+            customers.insert(known.customer)
+          }
+        }
+        return try customers.flatMap { try FeedTable.numbers(of: $0, in: connection) }
+      }
+      waiters.wake(feeds)
+    } catch {
+      // They hear of it when they ask next.
+      log.warning("waiting devices cannot be found", ["error": LogValue(error)])
+    }
+  }
+
+  /// What the token's feed has to tell behind `cursor`, once there is something, or `duration` is over. Throws `unauthorized`
+  /// for a token that is not there, has expired or whose feed was forgotten, `forbidden` for one that is not this server's or
+  /// another device's.
+  func page(
+    token: String?, device: DeviceIdentifier, after cursor: Cursor?, waiting duration: Duration
+  ) async throws -> (page: Page, number: Int64) {
+    let number = try open(token, of: device)
+    let deadline = timer.now() + duration
+    let waiter = waiters.add(number)
+    defer { waiters.remove(waiter) }
+    while true {
+      guard let (page, next) = try await look(number, after: cursor) else {
+        enrolled.withLock { $0.removeAll { $0.feed == number } }
+        throw Problem(.unauthorized, "the feed was forgotten; show the proof again")
+      }
+      let rest = deadline - timer.now()
+      guard page.items.isEmpty, !page.isWhole, rest > .zero, !waiter.isOver, !Task.isCancelled else {
+        told.add(page.items.count, ordering: .relaxed)
+        return (page, number)
+      }
+      let due = next.map { max($0 - clock.now(), .milliseconds(1)) }
+      await waiter.signal.wait(atMost: min(rest, due ?? rest), clock: timer)
+    }
+  }
+
+  /// The reference that replaces the one by which the feed was read.
+  func reference(to number: Int64, of device: DeviceIdentifier, base: String) -> FeedReference {
+    let now = clock.now()
+    let expires = now + Self.lifetime
+    let seconds = max(0, expires.secondsSinceEpoch)
+    let token = FeedToken(expiry: UInt64(seconds), feed: number, device: Ticket.tag(of: device))
+    return FeedReference(
+      url: "\(publicURL.isEmpty ? base : publicURL)/v1/feed",
+      token: token.sealed(with: settings.value.keys.sealing(at: now)),
+      expires: Timestamp(millisecondsSinceEpoch: seconds * 1000))
+  }
+
+  /// As the device is told of an item.
+  func entry(_ item: FeedItem) -> FeedEntry {
+    let product = catalog.latest[item.product]?.product
+    let isOffered = item.length != nil
+    return FeedEntry(
+      kind: item.kind, product: item.product, publication: product?.publication,
+      publicationDate: product?.publicationDate, version: isOffered ? item.version : nil,
+      length: item.length, transaction: item.transaction, notBefore: item.notBefore, until: item.until)
+  }
+
+  /// The catalog has changed, or what stores say of transactions.
+  func wake() { waiters.wake() }
+
+  /// Ends every wait: the server stops.
+  func close() { waiters.close() }
+
+  /// Wakes those who wait where another process has changed the catalog, and forgets feeds that are not asked any more; until
+  /// the task is cancelled. While no request waits, it asks the database nothing but the latter, by the day.
+  func run() async {
+    await watcher.run(every: Self.watchInterval) { [self] in
+      let now = timer.now()
+      if watched.withLock({ $0.swept.map { now - $0 >= Self.day } ?? true }) {
+        let cutoff = clock.now() - Self.memory
+        let forgotten = try await database.write(locking: [.everything]) {
+          try FeedTable.forget(unusedSince: cutoff, limit: 500, in: $0)
+        }
+        if forgotten < 500 { watched.withLock { $0.swept = now } }
+      }
+      guard waiters.count > 0 else { return }
+      let revision = try await database.read { try CatalogRevision.current(in: $0) }
+      let isNew = watched.withLock { watched in
+        defer { watched.revision = revision }
+        return watched.revision != revision
+      }
+      if isNew { waiters.wake() }
+    } onFailure: { [log] error in
+      log.warning("feeds cannot be watched", ["error": LogValue(error)])
+    }
+  }
+
+  private func open(_ token: String?, of device: DeviceIdentifier) throws(Problem) -> Int64 {
+    guard let token else { throw Problem(.unauthorized, "a feed's token is needed in Authorization: Bearer") }
+    let opened: FeedToken
+    do {
+      opened = try FeedToken(
+        token, openedWith: settings.value.keys, now: UInt64(max(0, clock.now().secondsSinceEpoch)))
+    } catch {
+      switch error {
+      case .expired: throw Problem(.unauthorized, "the feed's token has expired; show the proof again")
+      case .invalid: throw Problem(.forbidden, "that is no token of this server's")
+      }
+    }
+    guard opened.device == Ticket.tag(of: device) else {
+      throw Problem(.forbidden, "the feed is another device's")
+    }
+    return opened.feed
+  }
+
+  /// One look at a feed: what there is to tell is written down, and what stands behind the cursor is answered, with the time
+  /// when there may be more though nothing happens. Nil where there is no such feed any more.
+  private func look(_ number: Int64, after cursor: Cursor?) async throws -> (page: Page, next: Timestamp?)? {
+    let now = clock.now()
+    return try await catalog.current { catalog -> (page: Page, next: Timestamp?)?? in
+      let read = try await database.read { connection -> Facts?? in
+        guard try catalog.isCurrent(in: connection) else { return .none }
+        return .some(try Facts(of: number, after: cursor, catalog: catalog, in: connection))
+      }
+      guard let read else { return .none }
+      guard let facts = read else { return .some(nil) }
+      let standings = FeedStandings(
+        of: facts.transactions, record: facts.record, device: facts.feed.device, catalog: catalog,
+        rules: rules, window: window, now: now)
+      let told = Dictionary(facts.told.map { ($0.product, $0) }, uniquingKeysWith: { $1 })
+      let isUsed = now - facts.feed.used >= Self.day
+      if FeedPlan.changes(told: told, standings: standings.products).isEmpty, !isUsed {
+        return .some((page: facts.page, next: standings.next))
+      }
+      let page = try await database.write(locking: [.feed(of: facts.feed.device, at: facts.feed.store)]) {
+        connection -> Page? in
+        guard var feed = try FeedTable.find(number, in: connection) else { return nil }
+        let told = Dictionary(
+          try FeedTable.items(of: number, in: connection).map { ($0.product, $0) }, uniquingKeysWith: { $1 })
+        let changes = FeedPlan.changes(told: told, standings: standings.products)
+        let room = max(0, FeedTable.maximumItems - told.count)
+        let new = changes.filter { told[$0.product] == nil }.prefix(room).map(\.product)
+        feed.sequence = try FeedTable.tell(
+          changes.filter { told[$0.product] != nil || new.contains($0.product) }, to: feed, in: connection)
+        if isUsed { try FeedTable.noteUse(of: number, at: now, in: connection) }
+        return try Page(of: feed, after: cursor, in: connection)
+      }
+      return .some(page.map { (page: $0, next: standings.next) })
+    }
+  }
+
+  /// What is read of a feed in one go.
+  private struct Facts: Sendable {
+    var feed: FeedTable.Feed
+    var transactions: [VerifiedTransaction] = []
+    var record = EntitlementRecord.empty
+    var told: [FeedItem]
+    var page: Page
+
+    /// Nil where there is no such feed.
+    init?(
+      of number: Int64, after cursor: Cursor?, catalog: CatalogSnapshot, in connection: borrowing Connection
+    ) throws {
+      guard let feed = try FeedTable.find(number, in: connection) else { return nil }
+      self.feed = feed
+      told = try FeedTable.items(of: number, in: connection)
+      page = try Page(of: feed, after: cursor, in: connection)
+      guard let customer = feed.customer else { return }
+      transactions = try LedgerTable.transactions(of: customer, in: connection).filter {
+        $0.store == feed.store && $0.environment == feed.environment
+      }
+      record = try EntitlementRecordTable.record(
+        of: transactions.filter { catalog[$0.product]?.product.type.isSubscription == true }, in: connection)
+    }
+  }
+}
+
+extension FeedService.Page {
+  fileprivate init(
+    of feed: FeedTable.Feed, after cursor: FeedService.Cursor?, in connection: borrowing Connection
+  ) throws {
+    let isKnown = cursor.map { $0.epoch == feed.epoch && $0.sequence <= feed.sequence } ?? false
+    isWhole = !isKnown
+    self.cursor = FeedService.Cursor(epoch: feed.epoch, sequence: feed.sequence)
+    let sequence = isKnown ? cursor?.sequence ?? 0 : 0
+    items =
+      sequence == feed.sequence
+      ? [] : try FeedTable.items(of: feed.number, after: sequence, in: connection)
+  }
+}
+
+extension FeedService: MetricSource {
+  func register(in metrics: inout MetricRegistry) {
+    metrics.register([
+      .counter("pullbox_feed_entries_total", help: "Entries that feeds told to devices.") {
+        self.told.load(ordering: .relaxed)
+      },
+      .gauge("pullbox_feed_waiting", help: "Requests that wait for something to tell.") {
+        self.waiters.count
+      },
+    ])
+  }
+}

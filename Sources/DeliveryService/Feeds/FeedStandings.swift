@@ -1,0 +1,63 @@
+import Commerce
+import CoreTypes
+
+/// How every product that a customer's transactions concern stands for a device. Pure.
+///
+/// Consumables are left out: what one of the customer's devices bought is delivered there, once.
+struct FeedStandings: Sendable {
+  private(set) var products: [ProductIdentifier: FeedStanding] = [:]
+  /// When it may be another though nothing happens: a period ends, or an issue's date comes. Nil where that cannot be.
+  private(set) var next: Timestamp?
+
+  init(
+    of transactions: [VerifiedTransaction], record: EntitlementRecord, device: DeviceIdentifier,
+    catalog: CatalogSnapshot, rules: EntitlementRules, window: Duration, now: Timestamp
+  ) {
+    let related = catalog.related(to: transactions.map(\.product) + record.products)
+    let report = rules.evaluate(transactions, catalog: related, record: record, now: now)
+    for product in related where product.type != .consumable {
+      if let date = product.publicationDate { consider(date, now: now) }
+      products[product.id] =
+        product.type.isSubscription
+        ? standing(ofSubscription: product, in: report, now: now)
+        : Self.standing(of: product, in: report, device: device, catalog: catalog, window: window, now: now)
+    }
+  }
+
+  private mutating func consider(_ moment: Timestamp, now: Timestamp) {
+    guard moment > now else { return }
+    next = next.map { min($0, moment) } ?? moment
+  }
+
+  private mutating func standing(
+    ofSubscription product: Product, in report: EntitlementReport, now: Timestamp
+  ) -> FeedStanding? {
+    switch (report[product.id], report.ends[product.id]) {
+    case (.owned(let claim), let end?):
+      let announces = product.type == .nonRenewingSubscription
+      consider(end, now: now)
+      if announces { consider(end - FeedPlan.notice, now: now) }
+      return .running(
+        claim.transaction, until: end, endsSoon: announces && end - now <= FeedPlan.notice)
+    case (.expired(let transaction), let end?): return .ended(transaction, at: end)
+    case (.revoked(let transaction), _): return .revoked(transaction)
+    default: return nil
+    }
+  }
+
+  private static func standing(
+    of product: Product, in report: EntitlementReport, device: DeviceIdentifier, catalog: CatalogSnapshot,
+    window: Duration, now: Timestamp
+  ) -> FeedStanding? {
+    switch report[product.id] {
+    case .owned(let claim):
+      guard let content = catalog.offered(product.id, to: device) else { return .missing(claim.transaction) }
+      return .available(
+        content.version, content.length, claim.transaction,
+        notBefore: ReleaseWindow.slot(
+          of: device, for: product.id, released: content.released, window: window, now: now))
+    case .revoked(let transaction), .expired(let transaction): return .revoked(transaction)
+    case .notOwned: return nil
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+
+/// What was told of a product last, as it is kept.
+struct FeedItem: Hashable, Sendable {
+  var product: ProductIdentifier
+  var kind: FeedEntry.Kind
+  /// The version that was offered last; kept while it is not offered, so that what comes back is told from what was
+  /// corrected.
+  var version: ContentVersion?
+  var length: ByteCount?
+  var transaction: TransactionIdentifier
+  var notBefore: Timestamp?
+  var until: Timestamp?
+}
+
+/// How a product stands for a device now.
+enum FeedStanding: Hashable, Sendable {
+  case available(ContentVersion, ByteCount, TransactionIdentifier, notBefore: Timestamp?)
+  /// Owned, and nothing is offered of it.
+  case missing(TransactionIdentifier)
+  /// Refunded or withdrawn by the store.
+  case revoked(TransactionIdentifier)
+  /// A subscription, until that time; `endsSoon` where it is near and no renewal will come by itself.
+  case running(TransactionIdentifier, until: Timestamp, endsSoon: Bool)
+  case ended(TransactionIdentifier, at: Timestamp)
+}
+
+/// Compares what was told with how things stand, and says what is to be told. Pure: told again and again with the same, it
+/// has nothing to say, so that what is written down with each answer is neither lost nor repeated.
+enum FeedPlan {
+  /// A subscription that does not renew by itself is announced to end this long before.
+  static let notice: Duration = .seconds(7 * 86_400)
+
+  /// The items that change, in the order of the products' names.
+  static func changes(
+    told: [ProductIdentifier: FeedItem], standings: [ProductIdentifier: FeedStanding]
+  ) -> [FeedItem] {
+    standings.sorted { $0.key < $1.key }.compactMap { product, standing in
+      change(of: product, told: told[product], to: standing)
+    }
+  }
+
+  private static func change(
+    of product: ProductIdentifier, told: FeedItem?, to standing: FeedStanding
+  ) -> FeedItem? {
+    func item(_ kind: FeedEntry.Kind, _ transaction: TransactionIdentifier) -> FeedItem {
+      FeedItem(product: product, kind: kind, version: told?.version, transaction: transaction)
+    }
+    switch (standing, told?.kind) {
+    case (.available(let version, let length, let transaction, let notBefore), let kind):
+      let news: FeedEntry.Kind
+      switch kind {
+      case nil: news = .issueAvailable
+      case _ where told?.version != version:
+        news = told?.version == nil ? .issueAvailable : .correctionAvailable
+      case .revoked, .withdrawn: news = .reinstated
+      default: return nil
+      }
+      var changed = item(news, transaction)
+      (changed.version, changed.length, changed.notBefore) = (version, length, notBefore)
+      return changed
+    case (.missing, nil), (.missing, .withdrawn), (.revoked, nil), (.revoked, .revoked):
+      return nil
+    case (.missing(let transaction), _): return item(.withdrawn, transaction)
+    case (.revoked(let transaction), _): return item(.revoked, transaction)
+    case (.running(let transaction, let until, let endsSoon), let kind):
+      if endsSoon {
+        guard kind != .subscriptionEnding || told?.until != until else { return nil }
+        var changed = item(.subscriptionEnding, transaction)
+        changed.until = until
+        return changed
+      }
+      guard kind == .subscriptionEnded || kind == .subscriptionEnding || kind == .revoked else { return nil }
+      var changed = item(.reinstated, transaction)
+      changed.until = until
+      return changed
+    case (.ended(let transaction, let end), let kind):
+      guard kind != .subscriptionEnded || told?.until != end else { return nil }
+      var changed = item(.subscriptionEnded, transaction)
+      changed.until = end
+      return changed
+    }
+  }
+}
+
+/// When a device may fetch a release: each has a slot of its own within the release's window, by the hash that also says
+/// whether a partial release reaches it.
+enum ReleaseWindow {
+  /// Nil where there is no window, or the slot has passed.
+  static func slot(
+    of device: DeviceIdentifier, for product: ProductIdentifier, released: Timestamp?, window: Duration,
+    now: Timestamp
+  ) -> Timestamp? {
+    guard window > .zero, let released else { return nil }
+    let place = RolloutPercentage.place(of: device, for: product)
+    let slot = released + window * (Double(place) / Double(RolloutPercentage.places))
+    return slot > now ? slot : nil
+  }
+}

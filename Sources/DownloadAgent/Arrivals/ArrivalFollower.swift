@@ -1,0 +1,278 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import PullboxAPIClient
+import ServiceRuntime
+import SystemCalls
+
+/// Follows the feed of the store's account: what is told there is fetched by the agent's policy, without a command. One
+/// question is open at a time, for ``wait``; a feed that is not answered is asked again at growing intervals.
+///
+/// Where it stands is saved once the downloads are: so an end in between lets it be told again, which changes nothing. The
+/// first answer of a feed is only where it begins: what was there before is the reader's to restore.
+///
+/// ```swift
+/// async let following: Void = arrivals.run()      // until the task is cancelled
+/// ```
+actor ArrivalFollower {
+  /// How long the server may keep a question open. Proxies give up on answers that take longer than a minute or so.
+  static let wait: Duration = .seconds(55)
+  /// Between two questions, whatever the server answers: one that answers at once must not be asked without end.
+  static let pace: Duration = .milliseconds(500)
+  /// How long it is left alone where the server knows no feeds.
+  static let pauseWithoutFeeds: Duration = .seconds(3600)
+  /// A store may renew a little late: how often a receipt is looked at again after a subscription's end.
+  static let receiptChecks = 6
+  /// Entries that are listed, at most: the latest.
+  static let maximumListed = 1000
+
+  let database: AgentDatabase
+  let server: DeliveryClient
+  let store: StoreQueueClient
+  let transactions: TransactionManager
+  let downloads: DownloadManager
+  let hub: EventHub
+  let policy: ArrivalPolicy
+  let clock: any MonotonicClock
+  let wallClock: any WallClock
+  let log: Log
+  private let backoff: Backoff
+  private let receiptBackoff = Backoff(initial: .seconds(2), factor: 3, cap: .seconds(600), jitter: 0.2)
+
+  /// Answers of the feed that were taken.
+  private(set) var answers = 0
+  private var reference: FeedReference?
+  private var cursor: String?
+  /// What waits for its slot.
+  private var due: [ProductIdentifier: FeedEntry] = [:]
+  private var listed: [ProductIdentifier: FeedEntry] = [:]
+  /// Fetched by itself, and not in the library yet: whether it corrects what is there.
+  private var awaited: [ProductIdentifier: Bool] = [:]
+  private var receiptChecksLeft = 0
+  private let receiptWakeUp = AsyncSignal()
+  private let slotWakeUp = AsyncSignal()
+
+  init(
+    database: AgentDatabase, server: DeliveryClient, store: StoreQueueClient,
+    transactions: TransactionManager, downloads: DownloadManager, hub: EventHub, policy: ArrivalPolicy,
+    clock: any MonotonicClock, wallClock: any WallClock, log: Log,
+    backoff: Backoff = Backoff(initial: .seconds(1), cap: .seconds(300))
+  ) {
+    self.database = database
+    self.server = server
+    self.store = store
+    self.transactions = transactions
+    self.downloads = downloads
+    self.hub = hub
+    self.policy = policy
+    self.clock = clock
+    self.wallClock = wallClock
+    self.log = log
+    self.backoff = backoff
+  }
+
+  /// Runs until the task is cancelled.
+  func run() async {
+    guard policy != .nothing else { return }
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.follow() }
+      group.addTask { await self.watchSlots() }
+      group.addTask { await self.watchReceipt() }
+      group.addTask { await self.watchLibrary() }
+    }
+  }
+
+  /// What has arrived and waits for the reader to ask for it, the newest first.
+  func news() async throws -> [FeedEntry] {
+    let held = try await heldVersions()
+    listed = listed.filter { product, entry in
+      entry.version.map { version in held[product].map { $0 < version } ?? true } ?? false
+    }
+    return Self.newestFirst(listed.values)
+  }
+
+  /// What has no date comes last; of one date, by name.
+  private static func newestFirst(_ entries: some Sequence<FeedEntry>) -> [FeedEntry] {
+    entries.sorted { left, right in
+      guard left.publicationDate != right.publicationDate else { return left.product < right.product }
+      guard let date = left.publicationDate else { return false }
+      return right.publicationDate.map { date > $0 } ?? true
+    }
+  }
+
+  private func follow() async {
+    var failures = 0
+    while !Task.isCancelled {
+      do {
+        guard try await ask() else {
+          await pause(Self.pauseWithoutFeeds)
+          continue
+        }
+        failures = 0
+        await pause(Self.pace)
+      } catch {
+        if Task.isCancelled { return }
+        failures += 1
+        let failure = StepFailure(error)
+        var delay = backoff.delay(afterFailures: failures)
+        if case .retry(let told?) = failure.recovery { delay = max(delay, told) }
+        log.info(
+          "the feed cannot be read",
+          [
+            "reason": "\(failure.reason)",
+            "cause": LogValue(failure.cause ?? failure.problem?.description ?? "-"),
+          ])
+        await pause(delay)
+      }
+    }
+  }
+
+  private func pause(_ duration: Duration) async {
+    // Cancelled when the agent stops.
+    try? await clock.sleep(for: duration)
+  }
+
+  /// False where the server knows no feeds.
+  private func ask() async throws -> Bool {
+    if cursor == nil {
+      cursor = try await BlockingPool.shared.run { [database] in try database.feedCursor() }
+    }
+    guard let reference = try await currentReference() else { return false }
+    let answer: FeedResponse
+    do {
+      answer = try await server.feed(reference, after: cursor, wait: Self.wait)
+    } catch {
+      // The token is over, or of a server that was set up anew: the receipt brings another.
+      if error.isRefusedToken { self.reference = nil }
+      throw error
+    }
+    self.reference = answer.feed
+    try await take(answer)
+    answers += 1
+    return true
+  }
+
+  private func currentReference() async throws -> FeedReference? {
+    if let reference, reference.expires > wallClock.now() { return reference }
+    reference = try await transactions.feedReference()
+    return reference
+  }
+
+  private func take(_ answer: FeedResponse) async throws {
+    defer { cursor = answer.cursor }
+    if cursor == nil {
+      try await save(answer.cursor)
+      return
+    }
+    guard !answer.entries.isEmpty else { return }
+    let held = try await heldVersions()
+    let plan = ArrivalPlan(answer.entries, policy: policy, held: held)
+    if plan.needsReceipt {
+      receiptChecksLeft = Self.receiptChecks
+      receiptWakeUp.signal()
+    }
+    for entry in answer.entries {
+      // What is told later counts: what was withdrawn is not fetched any more.
+      due[entry.product] = nil
+      listed[entry.product] = nil
+    }
+    for entry in plan.listed { listed[entry.product] = entry }
+    for oldest in Self.newestFirst(listed.values).dropFirst(Self.maximumListed) {
+      listed[oldest.product] = nil
+    }
+    let now = wallClock.now()
+    for entry in plan.fetched {
+      awaited[entry.product] = held[entry.product] != nil
+      if let slot = entry.notBefore, slot > now {
+        due[entry.product] = entry
+      } else {
+        try await fetch(entry)
+      }
+    }
+    slotWakeUp.signal()
+    // What waits is told again after a restart.
+    if due.isEmpty, listed.isEmpty { try await save(answer.cursor) }
+  }
+
+  private func save(_ cursor: String) async throws {
+    try await BlockingPool.shared.run { [database] in try database.setFeedCursor(cursor) }
+  }
+
+  private func fetch(_ entry: FeedEntry) async throws {
+    guard try await downloads.addMissing(entry.product, for: entry.transaction) else { return }
+    log.info(
+      "what has arrived is fetched", ["product": "\(entry.product)", "transaction": "\(entry.transaction)"])
+  }
+
+  /// Fetches what has waited for its slot.
+  private func watchSlots() async {
+    while !Task.isCancelled {
+      let now = wallClock.now()
+      for entry in due.values where entry.notBefore.map({ $0 <= now }) ?? true {
+        do {
+          try await fetch(entry)
+          due[entry.product] = nil
+          if due.isEmpty, listed.isEmpty, let cursor { try await save(cursor) }
+        } catch {
+          log.error(
+            "a download cannot be created", ["product": "\(entry.product)", "error": LogValue(error)])
+          await pause(.seconds(5))
+        }
+      }
+      let next = due.values.compactMap(\.notBefore).min()
+      await slotWakeUp.wait(atMost: next.map { max($0 - wallClock.now(), .milliseconds(1)) }, clock: clock)
+    }
+  }
+
+  /// After a subscription's end the store may have renewed it: a fresh receipt tells the server.
+  private func watchReceipt() async {
+    while !Task.isCancelled {
+      guard receiptChecksLeft > 0 else {
+        await receiptWakeUp.wait(atMost: nil, clock: clock)
+        continue
+      }
+      let delay = receiptBackoff.delay(afterFailures: Self.receiptChecks - receiptChecksLeft)
+      receiptChecksLeft -= 1
+      if delay > .zero { await pause(delay) }
+      await store.noteNewPurchase()
+      do {
+        let owned = try await transactions.entitlements().products
+        log.debug("the receipt was shown again", ["owned": "\(owned.count)"])
+      } catch {
+        log.info("the receipt cannot be shown", ["error": LogValue(error)])
+      }
+    }
+  }
+
+  /// Tells observers when something that has arrived is in the library.
+  private func watchLibrary() async {
+    while !Task.isCancelled {
+      guard let observer = hub.subscribe() else {
+        await pause(.seconds(60))
+        continue
+      }
+      while let item = await observer.next() {
+        guard case .event(.library(let event)) = item, event.change == .placed,
+          let corrects = awaited.removeValue(forKey: event.item.product)
+        else { continue }
+        hub.publish(corrects ? .correctionReady(event.item) : .issueReady(event.item))
+      }
+      hub.unsubscribe(observer)
+      // The hub is closed, or this observer fell behind.
+      await pause(.seconds(1))
+    }
+  }
+
+  private func heldVersions() async throws -> [ProductIdentifier: ContentVersion] {
+    let items = try await downloads.steps.library.items()
+    return Dictionary(
+      items.filter { $0.state != .damaged }.map { ($0.product, $0.version) }, uniquingKeysWith: max)
+  }
+}
+
+extension APICallError {
+  fileprivate var isRefusedToken: Bool {
+    guard case .problem(let problem) = self else { return false }
+    return problem.status == 401 || problem.status == 403
+  }
+}

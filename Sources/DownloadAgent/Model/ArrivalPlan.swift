@@ -1,0 +1,65 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+
+/// What is fetched by itself of what arrives.
+public enum ArrivalPolicy: String, CaseIterable, Sendable, Codable {
+  /// The newest issue of each publication, and corrections of what is in the library.
+  case latest
+  /// Every issue, and corrections of what is in the library.
+  case all
+  /// Nothing: what has arrived is listed.
+  case ask
+  /// Nothing, and nothing is listed.
+  case nothing = "none"
+}
+
+/// Chooses from what a feed tells what is to be fetched, and what is to be listed. Pure.
+struct ArrivalPlan: Equatable, Sendable {
+  /// To be fetched, in the order in which it was told.
+  private(set) var fetched: [FeedEntry] = []
+  /// To be listed, until the reader asks for it.
+  private(set) var listed: [FeedEntry] = []
+  /// A subscription has ended as far as the server has heard: a renewal shows in a newer receipt.
+  private(set) var needsReceipt = false
+
+  /// `held` is the newest whole version of each product in the library.
+  init(_ entries: [FeedEntry], policy: ArrivalPolicy, held: [ProductIdentifier: ContentVersion]) {
+    needsReceipt = entries.contains { $0.known == .subscriptionEnded }
+    guard policy != .nothing else { return }
+    let arrived = entries.filter { Self.isNews($0, held: held[$0.product]) }
+    switch policy {
+    case .nothing: break
+    case .ask: listed = arrived
+    case .all: fetched = arrived
+    case .latest:
+      let newest = Self.newestIssues(of: arrived.filter { held[$0.product] == nil })
+      fetched = arrived.filter { held[$0.product] != nil || newest.contains($0.product) }
+    }
+  }
+
+  /// A correction is one of what is here; what was removed here stays away.
+  private static func isNews(_ entry: FeedEntry, held: ContentVersion?) -> Bool {
+    guard let version = entry.version else { return false }
+    switch entry.known {
+    case .issueAvailable, .reinstated: return held.map { $0 < version } ?? true
+    case .correctionAvailable: return held.map { $0 < version } ?? false
+    case .revoked, .withdrawn, .subscriptionEnding, .subscriptionEnded, nil: return false
+    }
+  }
+
+  /// One of each publication: the one that appeared last. What is of none stands for itself.
+  private static func newestIssues(of entries: [FeedEntry]) -> Set<ProductIdentifier> {
+    var newest: [ProductIdentifier: FeedEntry] = [:]
+    for entry in entries {
+      let series = entry.publication ?? entry.product
+      if let other = newest[series], let date = other.publicationDate,
+        entry.publicationDate.map({ $0 < date }) ?? true
+      {
+        continue
+      }
+      newest[series] = entry
+    }
+    return Set(newest.values.map(\.product))
+  }
+}

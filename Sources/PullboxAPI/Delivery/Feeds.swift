@@ -1,0 +1,107 @@
+public import Commerce
+public import CoreTypes
+
+/// Where a device learns what becomes of what it owns: in the answers of `POST /v1/entitlements` and `POST /v1/grants`, and
+/// renewed by every answer of the feed itself.
+public struct FeedReference: Codable, Hashable, Sendable {
+  /// Absolute, or relative to the server's address as the client knows it; it names the device.
+  public var url: String
+  /// Sent as a bearer token. It opens nothing but the feed, and tells what the device owns.
+  public var token: String
+  /// When the token ceases to be good: then the proof is shown again.
+  public var expires: Timestamp
+
+  /// Creates the document from its members.
+  public init(url: String, token: String, expires: Timestamp) {
+    self.url = url
+    self.token = token
+    self.expires = expires
+  }
+}
+
+/// The answer to `GET /v1/feed`: what has changed behind a cursor, oldest first. A product has one entry, its latest.
+public struct FeedResponse: Codable, Sendable {
+  /// What has changed; empty where nothing has within the time that was waited.
+  public var entries: [FeedEntry]
+  /// What the next question sends as `after`.
+  public var cursor: String
+  /// Whether the entries are everything that there is to tell, because the cursor was none of this feed's, or there was none.
+  public var isWhole: Bool
+  /// The token that replaces the one before, which lasts until its own date.
+  public var feed: FeedReference
+
+  private enum CodingKeys: String, CodingKey {
+    case entries
+    case cursor
+    case isWhole = "whole"
+    case feed
+  }
+
+  /// Creates the document from its members.
+  public init(entries: [FeedEntry], cursor: String, isWhole: Bool, feed: FeedReference) {
+    self.entries = entries
+    self.cursor = cursor
+    self.isWhole = isWhole
+    self.feed = feed
+  }
+}
+
+/// What has become of one product of a device's customer.
+public struct FeedEntry: Codable, Hashable, Sendable {
+  /// What can be told. Another kind is of a later server, and means nothing to this one.
+  public enum Kind: String, CaseIterable, Sendable {
+    /// It is owned, and there is content of it for the device.
+    case issueAvailable = "issue-available"
+    /// The content is another version than was told before.
+    case correctionAvailable = "correction-available"
+    /// It is owned no more, because of a refund: what paid for it is named.
+    case revoked
+    /// It is owned again, or offered again.
+    case reinstated
+    /// It is owned, and its content is offered no more.
+    case withdrawn
+    /// A subscription that does not renew ends within seven days.
+    case subscriptionEnding = "subscription-ending"
+    /// No period of a subscription runs, as far as the server has heard: a renewal shows in a newer proof.
+    case subscriptionEnded = "subscription-ended"
+  }
+
+  /// One of ``Kind``, or what a later server says.
+  public var kind: String
+  /// The issue or the subscription.
+  public var product: ProductIdentifier
+  /// The series that it is of; absent for what is of none.
+  public var publication: ProductIdentifier?
+  /// When the issue appeared; absent for what has no such date.
+  public var publicationDate: Timestamp?
+  /// The content version that is offered; absent where none is.
+  public var version: ContentVersion?
+  /// Bytes of the package of ``version``.
+  public var length: ByteCount?
+  /// The transaction that pays, or paid.
+  public var transaction: TransactionIdentifier
+  /// Not to be fetched before: a release may spread its devices over a while. Absent for at once.
+  public var notBefore: Timestamp?
+  /// When a subscription ends, or ended; absent for an issue.
+  public var until: Timestamp?
+
+  /// Creates the document from its members.
+  public init(
+    kind: Kind, product: ProductIdentifier, publication: ProductIdentifier? = nil,
+    publicationDate: Timestamp? = nil, version: ContentVersion? = nil, length: ByteCount? = nil,
+    transaction: TransactionIdentifier, notBefore: Timestamp? = nil, until: Timestamp? = nil
+  ) {
+    self.kind = kind.rawValue
+    self.product = product
+    self.publication = publication
+    self.publicationDate = publicationDate
+    self.version = version
+    self.length = length
+    self.transaction = transaction
+    self.notBefore = notBefore
+    self.until = until
+  }
+
+  /// Nil for a kind that this version does not know.
+  public var known: Kind? { Kind(rawValue: kind) }
+}

@@ -1,0 +1,107 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import Testing
+
+@testable import DeliveryService
+
+@Suite("What a feed has to tell")
+struct FeedPlanTests {
+  private let issue: ProductIdentifier
+  private let transaction: TransactionIdentifier
+  private let first: ContentVersion
+  private let second: ContentVersion
+  private let date = Timestamp(millisecondsSinceEpoch: 1_790_000_000_000)
+
+  init() throws {
+    issue = try #require(ProductIdentifier("com.example.heroes.1"))
+    transaction = try #require(TransactionIdentifier("1"))
+    first = try #require(ContentVersion("1.0"))
+    second = try #require(ContentVersion("1.1"))
+  }
+
+  private func available(_ version: ContentVersion) -> FeedStanding {
+    .available(version, ByteCount(1000), transaction, notBefore: nil)
+  }
+
+  /// What is told when the product stands so, one after the other; nil where there is nothing to tell.
+  private func told(_ standings: FeedStanding...) -> [FeedEntry.Kind?] {
+    var told: [ProductIdentifier: FeedItem] = [:]
+    return standings.map { standing in
+      let change = FeedPlan.changes(told: told, standings: [issue: standing]).first
+      if let change { told[issue] = change }
+      return change?.kind
+    }
+  }
+
+  @Test("an issue is told once, a correction as one, and a version that goes back as well")
+  func versions() {
+    #expect(
+      told(available(first), available(first), available(second), available(second), available(first))
+        == [.issueAvailable, nil, .correctionAvailable, nil, .correctionAvailable])
+  }
+
+  @Test("what is withdrawn or refunded is told once, and again when it is back")
+  func goneAndBack() {
+    #expect(
+      told(available(first), .missing(transaction), .missing(transaction), available(first))
+        == [.issueAvailable, .withdrawn, nil, .reinstated])
+    #expect(
+      told(available(first), .revoked(transaction), .revoked(transaction), available(first))
+        == [.issueAvailable, .revoked, nil, .reinstated])
+    #expect(
+      told(available(first), .missing(transaction), available(second))
+        == [.issueAvailable, .withdrawn, .correctionAvailable])
+  }
+
+  @Test("what was never told is not told to be gone")
+  func neverThere() {
+    #expect(
+      told(.missing(transaction), .revoked(transaction), available(first)) == [nil, nil, .issueAvailable])
+  }
+
+  @Test("of a subscription its coming end and its end are told, each once, and that it goes on")
+  func subscription() {
+    let later = date + .seconds(86_400)
+    #expect(
+      told(
+        .running(transaction, until: date, endsSoon: false),
+        .running(transaction, until: date, endsSoon: true),
+        .running(transaction, until: date, endsSoon: true), .ended(transaction, at: date),
+        .ended(transaction, at: date), .running(transaction, until: later, endsSoon: false),
+        .running(transaction, until: later, endsSoon: false), .ended(transaction, at: later))
+        == [nil, .subscriptionEnding, nil, .subscriptionEnded, nil, .reinstated, nil, .subscriptionEnded])
+  }
+
+  @Test("for the same standings there is nothing more to tell, in whatever order they are found")
+  func settled() throws {
+    let other = try #require(ProductIdentifier("com.example.heroes.2"))
+    let standings: [ProductIdentifier: FeedStanding] = [issue: available(first), other: available(second)]
+    let changes = FeedPlan.changes(told: [:], standings: standings)
+    #expect(changes.map(\.product) == [issue, other])
+    let told = Dictionary(uniqueKeysWithValues: changes.map { ($0.product, $0) })
+    #expect(FeedPlan.changes(told: told, standings: standings).isEmpty)
+  }
+
+  @Test("the slots of a thousand devices fill the window evenly, and each is its device's for ever")
+  func slots() throws {
+    let window: Duration = .seconds(30)
+    var tenths = [Int](repeating: 0, count: 10)
+    for number in 0..<1000 {
+      let device = try #require(DeviceIdentifier("device-\(number)"))
+      func slot(_ now: Timestamp) -> Timestamp? {
+        ReleaseWindow.slot(of: device, for: issue, released: date, window: window, now: now)
+      }
+      let slot = try #require(slot(date - .seconds(1)))
+      #expect(slot >= date && slot < date + window)
+      tenths[Int((slot - date) / .seconds(3))] += 1
+      #expect(
+        slot
+          == ReleaseWindow.slot(
+            of: device, for: issue, released: date, window: window, now: slot - .milliseconds(1)))
+      #expect(ReleaseWindow.slot(of: device, for: issue, released: date, window: window, now: slot) == nil)
+      #expect(ReleaseWindow.slot(of: device, for: issue, released: date, window: .zero, now: date) == nil)
+    }
+    #expect(tenths.allSatisfy { (70...130).contains($0) }, "\(tenths)")
+  }
+}

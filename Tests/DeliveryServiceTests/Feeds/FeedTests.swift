@@ -1,0 +1,316 @@
+import Commerce
+import CoreTypes
+import Database
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Receipts
+import Testing
+
+@testable import DeliveryService
+
+@Suite("The feed of a device")
+struct FeedTests {
+  private static let subscription = "com.example.heroes.monthly"
+  private static let month: Duration = .seconds(20 * 86_400)
+  private let package = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 3) }
+
+  private func issue(_ number: Int) -> String { "com.example.heroes.\(number)" }
+
+  /// Releases an issue that appears at that time.
+  private func publish(
+    _ number: Int, version: String = "1.0", dated date: Timestamp, on server: ServerHarness
+  ) async throws {
+    let magazine = try #require(ProductIdentifier("com.example.heroes"))
+    try await server.publish(
+      package + [UInt8(number)] + Array(version.utf8), as: issue(number), version: version,
+      description: ProductDescription(publication: magazine, publicationDate: date))
+  }
+
+  /// A magazine with an issue of yesterday, and a subscription that began now.
+  private func subscribe(on server: ServerHarness) async throws -> InAppPurchase {
+    let magazine = try #require(ProductIdentifier("com.example.heroes"))
+    let description = ProductDescription(
+      type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1M"), onSale: true)
+    _ = try await server.operatorAPI.call(
+      "PUT", "/v1/operator/products/\(Self.subscription)", body: description, as: OperatorProduct.self)
+    try await publish(0, dated: server.clock.now() - .seconds(86_400), on: server)
+    return server.purchase(of: Self.subscription, expires: server.clock.now() + Self.month)
+  }
+
+  private func show(
+    _ purchases: [InAppPurchase], of device: Device? = nil, to server: ServerHarness
+  ) async throws -> FeedReference {
+    let device = device ?? server.device
+    let receipt = try server.store.receipt(of: purchases, device: device.id)
+    let answer: EntitlementsResponse = try await server.api.call(
+      "POST", "/v1/entitlements",
+      body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: device)
+    ).value
+    return try #require(answer.feed)
+  }
+
+  private func read(
+    _ feed: FeedReference, after cursor: String? = nil, wait: Int = 0, as device: Device? = nil,
+    of server: ServerHarness
+  ) async throws -> FeedResponse {
+    let query =
+      [("device", (device ?? server.device).id.description), ("wait", "\(wait)")]
+      + (cursor.map { [("after", $0)] } ?? [])
+    return try await server.api.call(
+      "GET", feed.url, query: query, body: EmptyBody?.none,
+      headers: [("Authorization", "Bearer \(feed.token)")]
+    ).value
+  }
+
+  private func kinds(_ answer: FeedResponse) -> [String] {
+    answer.entries.map { "\($0.kind) \($0.product.description.split(separator: ".").last ?? "")" }
+  }
+
+  @Test("an issue, its correction and its withdrawal are told, each once, behind the cursor")
+  func course() async throws {
+    try await ServerHarness.run { server in
+      let bought = try await subscribe(on: server)
+      let feed = try await show([bought], to: server)
+      var answer = try await read(feed, of: server)
+      #expect(answer.isWhole && kinds(answer) == ["issue-available 0"])
+      let entry = try #require(answer.entries.first)
+      #expect(entry.transaction.description == bought.transactionIdentifier)
+      #expect(entry.publication?.description == "com.example.heroes" && entry.version?.description == "1.0")
+      #expect(entry.length != nil && entry.notBefore == nil)
+
+      answer = try await read(feed, after: answer.cursor, of: server)
+      #expect(!answer.isWhole && answer.entries.isEmpty)
+
+      let now = server.clock.now()
+      try await publish(1, dated: now, on: server)
+      answer = try await read(answer.feed, after: answer.cursor, of: server)
+      #expect(kinds(answer) == ["issue-available 1"])
+      try await publish(1, version: "1.1", dated: now, on: server)
+      answer = try await read(answer.feed, after: answer.cursor, of: server)
+      #expect(kinds(answer) == ["correction-available 1"])
+      #expect(answer.entries.first?.version?.description == "1.1")
+      _ = try await server.operatorAPI.call(
+        "POST", "/v1/operator/products/\(issue(1))/versions/1.1/withdraw", body: ReasonBody(),
+        as: VersionRecord.self)
+      answer = try await read(answer.feed, after: answer.cursor, of: server)
+      #expect(kinds(answer) == ["withdrawn 1"])
+      #expect(answer.entries.first?.version == nil)
+      #expect(try await read(feed, after: answer.cursor, of: server).entries.isEmpty)
+      // A cursor that is not this feed's is answered with everything, each product once.
+      for cursor in ["1-1", "nonsense", "-1", ""] {
+        answer = try await read(feed, after: cursor, of: server)
+        #expect(answer.isWhole && kinds(answer) == ["issue-available 0", "withdrawn 1"])
+      }
+    }
+  }
+
+  @Test("a request that waits is answered as soon as there is something to tell")
+  func waits() async throws {
+    try await ServerHarness.run { server in
+      let feed = try await show([try await subscribe(on: server)], to: server)
+      let cursor = try await read(feed, of: server).cursor
+      async let answer = read(feed, after: cursor, wait: 300, of: server)
+      while server.server.components.feeds.waiters.count == 0 { await Task.yield() }
+      try await publish(1, dated: server.clock.now(), on: server)
+      #expect(kinds(try await answer) == ["issue-available 1"])
+    }
+  }
+
+  @Test("a later request of the same feed ends one that waits, and so does the server's end")
+  func ends() async throws {
+    try await ServerHarness.run { server in
+      let feed = try await show([try await subscribe(on: server)], to: server)
+      let cursor = try await read(feed, of: server).cursor
+      async let first = read(feed, after: cursor, wait: 300, of: server)
+      while server.server.components.feeds.waiters.count == 0 { await Task.yield() }
+      async let second = read(feed, after: cursor, wait: 300, of: server)
+      #expect(try await first.entries.isEmpty)
+      server.server.components.feeds.close()
+      #expect(try await second.entries.isEmpty)
+    }
+  }
+
+  @Test("when a period ends its end is told, and with a newer receipt that it goes on, and its issues")
+  func renewal() async throws {
+    try await ServerHarness.run { server in
+      let bought = try await subscribe(on: server)
+      let feed = try await show([bought], to: server)
+      var answer = try await read(feed, of: server)
+      server.clock.advance(by: Self.month)
+      answer = try await read(answer.feed, after: answer.cursor, of: server)
+      #expect(kinds(answer) == ["subscription-ended monthly"])
+      #expect(answer.entries.first?.until == bought.expiresDate)
+      // In the gap, as far as the server has heard.
+      try await publish(1, dated: server.clock.now(), on: server)
+      answer = try await read(answer.feed, after: answer.cursor, of: server)
+      #expect(answer.entries.isEmpty)
+
+      var renewal = server.purchase(
+        of: Self.subscription, id: "2000000000000002", expires: server.clock.now() + Self.month)
+      renewal.originalTransactionIdentifier = bought.transactionIdentifier
+      _ = try await show([bought, renewal], to: server)
+      answer = try await read(answer.feed, after: answer.cursor, of: server)
+      #expect(Set(kinds(answer)) == ["issue-available 1", "reinstated monthly"])
+      let entry = try #require(answer.entries.first { $0.kind == "issue-available" })
+      #expect(entry.transaction.description == "2000000000000002")
+      server.clock.advance(by: Self.month)
+      try await publish(2, dated: server.clock.now(), on: server)
+      answer = try await read(answer.feed, after: answer.cursor, of: server)
+      #expect(kinds(answer) == ["subscription-ended monthly"])
+    }
+  }
+
+  @Test("a refund that another device's proof shows is told as well")
+  func refund() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let feed = try await show([server.purchase()], to: server)
+      let answer = try await read(feed, of: server)
+      #expect(kinds(answer) == ["issue-available issue1"])
+      _ = try await server.grantForPurchase()
+      server.clock.advance(by: .seconds(600))
+      let other = Device(id: try #require(DeviceIdentifier("other-device")))
+      var refunded = server.purchase()
+      refunded.cancellationDate = server.clock.now()
+      _ = try await show([refunded], of: other, to: server)
+      #expect(kinds(try await read(feed, after: answer.cursor, of: server)) == ["revoked issue1"])
+    }
+  }
+
+  @Test("a token of another device, or altered, is refused with 403, an expired one or none with 401")
+  func tokens() async throws {
+    try await ServerHarness.run { server in
+      let feed = try await show([try await subscribe(on: server)], to: server)
+      func status(_ feed: FeedReference, as device: Device? = nil) async throws -> Int {
+        try await server.problem { _ = try await read(feed, as: device, of: server) }.status
+      }
+      let other = Device(id: try #require(DeviceIdentifier("other-device")))
+      let others = try await show([], of: other, to: server)
+      #expect(try await read(others, as: other, of: server).entries.isEmpty)
+      #expect(try await status(others) == 403)
+      #expect(try await status(feed, as: other) == 403)
+      var altered = feed
+      altered.token = String(feed.token.dropLast()) + (feed.token.hasSuffix("A") ? "B" : "A")
+      #expect(try await status(altered) == 403)
+      altered.token = ""
+      #expect(try await status(altered) == 401)
+      // The answer brings a token that lasts on.
+      server.clock.advance(by: FeedService.lifetime - .seconds(1))
+      let renewed = try await read(feed, of: server).feed
+      server.clock.advance(by: .seconds(1))
+      #expect(try await status(feed) == 401)
+      #expect(try await read(renewed, of: server).feed.expires > renewed.expires)
+    }
+  }
+
+  @Test("a client that has everything is answered 304")
+  func notModified() async throws {
+    try await ServerHarness.run { server in
+      let feed = try await show([try await subscribe(on: server)], to: server)
+      let cursor = try await read(feed, of: server).cursor
+      let url = server.api.url(
+        feed.url, query: [("device", server.device.id.description), ("after", cursor)])
+      let request = ClientRequest(
+        method: "GET", url: url,
+        headers: [("Authorization", "Bearer \(feed.token)"), ("If-None-Match", "\"\(cursor)\"")])
+      let answer = try await server.client.send(request)
+      #expect(answer.status == 304 && answer.headers["ETag"] == "\"\(cursor)\"")
+    }
+  }
+
+  @Test("over a restart of the server nothing is lost and nothing told twice")
+  func restart() async throws {
+    let directory = try TemporaryDirectory()
+    let held = Locked<(feed: FeedReference, cursor: String)?>(nil)
+    try await ServerHarness.run(in: directory) { server in
+      let feed = try await show([try await subscribe(on: server)], to: server)
+      let cursor = try await read(feed, of: server).cursor
+      held.withLock { $0 = (feed, cursor) }
+      try await publish(1, dated: server.clock.now(), on: server)
+    }
+    try await ServerHarness.run(in: directory) { server in
+      let (feed, cursor) = try #require(held.current)
+      let answer = try await read(feed, after: cursor, of: server)
+      #expect(!answer.isWhole && kinds(answer) == ["issue-available 1"])
+      #expect(try await read(feed, after: answer.cursor, of: server).entries.isEmpty)
+    }
+  }
+
+  @Test("an issue that is dated back later does not take the place of the one that was delivered")
+  func backDated() async throws {
+    try await ServerHarness.run { server in
+      let bought = try await subscribe(on: server)
+      let receipt = try server.store.receipt(of: [bought], device: server.device.id)
+      _ = try await server.grant(issue(0), receipt: receipt)
+      try await publish(9, dated: server.clock.now() - .seconds(3600), on: server)
+      #expect(try await server.grant(issue(0), receipt: receipt).status == 200)
+      // Another device of the same reader as well.
+      let other = Device(id: try #require(DeviceIdentifier("other-device")))
+      let same = try server.store.receipt(of: [bought], device: other.id)
+      #expect(try await server.grant(issue(0), receipt: same, device: other).status == 201)
+      let refusal = try await server.problem {
+        _ = try await server.grant(issue(9), receipt: same, device: other)
+      }
+      #expect(refusal.code == .purchaseRequired)
+      #expect(kinds(try await read(show([bought], to: server), of: server)) == ["issue-available 0"])
+    }
+  }
+
+  @Test("within a release's window each device is told its slot")
+  func window() async throws {
+    try await ServerHarness.run(options: ["--release-window", "30s"]) { server in
+      let feed = try await show([try await subscribe(on: server)], to: server)
+      let slot = try #require(try await read(feed, of: server).entries.first?.notBefore)
+      #expect(slot > server.clock.now() && slot < server.clock.now() + .seconds(30))
+    }
+  }
+
+  @Test("a feed that was not asked for long is forgotten, and its device shows its proof again")
+  func forgotten() async throws {
+    try await ServerHarness.run { server in
+      let bought = try await subscribe(on: server)
+      let feed = try await show([bought], to: server)
+      let database = server.server.components.infrastructure.database
+      let used = server.clock.now()
+      func forget(before cutoff: Timestamp) async throws -> Int {
+        try await database.write(locking: [.everything]) {
+          try FeedTable.forget(unusedSince: cutoff, limit: 10, in: $0)
+        }
+      }
+      #expect(try await forget(before: used) == 0)
+      #expect(kinds(try await read(feed, of: server)) == ["issue-available 0"])
+      #expect(try await forget(before: used + .milliseconds(1)) == 1)
+      #expect(try await server.problem { _ = try await read(feed, of: server) }.status == 401)
+      let answer = try await read(show([bought], to: server), of: server)
+      #expect(answer.isWhole && kinds(answer) == ["issue-available 0"])
+    }
+  }
+
+  @Test(
+    "what a receipt shows no more is owned by the ledger, on all devices of the customer, but no consumable")
+  func remembered() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      try await server.publish(
+        package + [1], as: "com.example.coins", description: ProductDescription(type: .consumable))
+      try await server.publish(package + [2], as: "com.example.single")
+      let coins = server.purchase(of: "com.example.coins", id: "2000000000000002")
+      let single = server.purchase(of: "com.example.single", id: "2000000000000003")
+      _ = try await show([server.purchase(), coins, single], to: server)
+      // Another device, whose receipt has lost two of them.
+      let other = Device(id: try #require(DeviceIdentifier("other-device")))
+      let receipt = try server.store.receipt(of: [server.purchase()], device: other.id)
+      #expect(try await server.grant("com.example.single", receipt: receipt, device: other).status == 201)
+      let refusal = try await server.problem {
+        _ = try await server.grant("com.example.coins", receipt: receipt, device: other)
+      }
+      #expect(refusal.code == .purchaseRequired)
+      let feed = try await show([server.purchase()], of: other, to: server)
+      #expect(
+        Set(kinds(try await read(feed, as: other, of: server)))
+          == ["issue-available issue1", "issue-available single"])
+    }
+  }
+}

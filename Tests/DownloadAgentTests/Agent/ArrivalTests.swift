@@ -1,0 +1,185 @@
+import Commerce
+import ContentPackage
+import CoreTypes
+import PullboxAPI
+import PullboxTesting
+import Testing
+
+@testable import DownloadAgent
+
+/// The whole agent, and a feed that tells it of issues.
+@Suite("What arrives by itself", .serialized, .timeLimit(.minutes(5)))
+struct ArrivalTests {
+  private let harness: AgentHarness
+  private let server: FakeServer
+  private let packages: [FixturePackage]
+
+  init() throws {
+    harness = try AgentHarness()
+    packages = try (1...3).map {
+      try FixturePackage.file(length: 50_000, product: "com.example.heroes.\($0)", seed: UInt64($0))
+    }
+    server = FakeServer(packages)
+    server.change { $0.feed = [] }
+  }
+
+  private func entry(
+    _ package: FixturePackage, _ kind: FeedEntry.Kind = .issueAvailable, month: Int = 1,
+    notBefore: Timestamp? = nil
+  ) throws -> FeedEntry {
+    FeedEntry(
+      kind: kind, product: package.manifest.product, publication: ProductIdentifier("com.example.heroes"),
+      publicationDate: Timestamp(year: 2026, month: month, day: 1), version: package.manifest.version,
+      length: package.manifest.length, transaction: try #require(TransactionIdentifier("2000000000000001")),
+      notBefore: notBefore)
+  }
+
+  /// Runs an agent whose policy is `policy`, once it has read its feed for the first time.
+  private func run(
+    _ policy: ArrivalPolicy = .latest, at url: String,
+    _ body: @escaping @Sendable (AgentService) async throws -> Void
+  ) async throws {
+    try await harness.run(server: url, configure: { $0.arrivals = policy }) { agent in
+      try await agent.arrivals.hasRead()
+      try await body(agent)
+    }
+  }
+
+  private func ready(_ agent: AgentService, _ package: FixturePackage) async throws {
+    _ = try await agent.event { event in
+      guard case .issueReady(let item) = event else { return false }
+      return item.product == package.manifest.product
+    }
+  }
+
+  @Test("an issue that is told of is fetched, placed and reported, and observers hear of it")
+  func issue() async throws {
+    try await server.open { [server, packages] url in
+      try await run(at: url) { agent in
+        async let ready: Void = self.ready(agent, packages[0])
+        server.tell(try entry(packages[0]))
+        try await ready
+        _ = try await agent.ended()
+        #expect(try harness.placed(packages[0]))
+        #expect(server.state.current.reports.count == 1)
+        let grant = try #require(server.state.current.grants.values.first)
+        #expect(grant.transaction.description == "2000000000000001")
+        #expect(try await harness.transactions().isEmpty)
+      }
+    }
+  }
+
+  @Test("what was there before the feed was read for the first time is left to the reader")
+  func beginning() async throws {
+    server.tell(try entry(packages[0]))
+    try await server.open { [server, packages] url in
+      try await run(.all, at: url) { agent in
+        async let ready: Void = self.ready(agent, packages[1])
+        server.tell(try entry(packages[1], month: 2))
+        try await ready
+        #expect(try await harness.downloads().map(\.product) == [packages[1].manifest.product])
+      }
+    }
+  }
+
+  @Test("what was told while the agent was away is fetched at its next start, by policy, and never again")
+  func away() async throws {
+    try await server.open { [server, packages] url in
+      try await run(at: url) { _ in }
+      for (index, package) in packages.enumerated() { server.tell(try entry(package, month: index + 1)) }
+      try await run(at: url) { agent in
+        // The newest of the publication alone.
+        _ = try await agent.ended()
+        #expect(try await harness.downloads().map(\.product) == [packages[2].manifest.product])
+      }
+      let asked = server.state.current.grants.count
+      // So that there is something to read.
+      server.tell(try entry(packages[1], .withdrawn))
+      try await run(at: url) { _ in }
+      #expect(server.state.current.grants.count == asked)
+      #expect(try harness.placed(packages[2]) && !harness.placed(packages[1]))
+    }
+  }
+
+  @Test("by the policy ask nothing is fetched: it is listed, over restarts too, until it is asked for")
+  func ask() async throws {
+    try await server.open { [server, packages] url in
+      try await run(.ask, at: url) { agent in
+        server.tell(try entry(packages[0]))
+        try await agent.arrivals.hasRead(2)
+        let news = try await harness.get("/v1/news", as: NewsResponse.self).entries
+        #expect(news.map(\.product) == [packages[0].manifest.product])
+      }
+      try await run(.ask, at: url) { agent in
+        let news = try await harness.get("/v1/news", as: NewsResponse.self).entries
+        #expect(news.map(\.product) == [packages[0].manifest.product])
+        #expect(try await harness.downloads().isEmpty)
+        try server.queuePurchase(packages[0].manifest.product.description)
+        _ = try await agent.ended()
+        #expect(try await harness.get("/v1/news", as: NewsResponse.self).entries.isEmpty)
+      }
+    }
+  }
+
+  @Test("what has a slot is fetched no sooner than that")
+  func slot() async throws {
+    try await server.open { [server, packages] url in
+      try await run(at: url) { agent in
+        let slot = SystemWallClock().now() + .milliseconds(700)
+        async let ready: Void = self.ready(agent, packages[0])
+        server.tell(try entry(packages[0], notBefore: slot))
+        try await ready
+        let placed = try #require(try await harness.downloads().first)
+        #expect(placed.state == .finished || placed.state == .active)
+        #expect(SystemWallClock().now() >= slot)
+      }
+    }
+  }
+
+  @Test("a token that is refused is replaced by showing the receipt again")
+  func token() async throws {
+    server.change { $0.refusals["GET /v1/feed"] = [Problem(.unauthorized), Problem(.forbidden)] }
+    try await server.open { [server, packages] url in
+      server.change { $0.refusals["GET /v1/feed"] = [Problem(.unauthorized)] }
+      try await harness.run(server: url, configure: { $0.arrivals = .latest }) { agent in
+        try await server.asked("GET /v1/feed", times: 2)
+        server.change { $0.refusals = [:] }
+        try await agent.arrivals.hasRead()
+        async let ready: Void = self.ready(agent, packages[0])
+        server.tell(try entry(packages[0]))
+        try await ready
+      }
+      #expect(server.state.current.asked.count { $0 == "POST /v1/entitlements" } >= 2)
+    }
+  }
+
+  @Test("after a subscription's end a fresh receipt is shown, since the store may have renewed it")
+  func end() async throws {
+    try await server.open { [server] url in
+      try await run(at: url) { _ in
+        let given = server.state.current.receiptsGiven
+        server.tell(
+          FeedEntry(
+            kind: .subscriptionEnded, product: try #require(ProductIdentifier("com.example.heroes.monthly")),
+            transaction: try #require(TransactionIdentifier("1"))))
+        try await server.asked("GET /store/v1/receipt", times: given + 1)
+      }
+    }
+  }
+}
+
+extension ArrivalFollower {
+  /// Until so many answers of the feed have been taken.
+  fileprivate func hasRead(_ count: Int = 1) async throws {
+    while answers < count { try await Task.sleep(for: .milliseconds(10)) }
+  }
+}
+
+extension FakeServer {
+  /// Until it was asked that so often.
+  fileprivate func asked(_ name: String, times: Int) async throws {
+    while state.current.asked.count(where: { $0 == name }) < times {
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+}

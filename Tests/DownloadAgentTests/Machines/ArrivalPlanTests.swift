@@ -1,0 +1,87 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import Testing
+
+@testable import DownloadAgent
+
+@Suite("What is fetched of what arrives")
+struct ArrivalPlanTests {
+  private func entry(
+    _ product: String, _ kind: FeedEntry.Kind = .issueAvailable, version: String? = "1.0",
+    of publication: String? = "heroes", month: Int? = nil
+  ) throws -> FeedEntry {
+    FeedEntry(
+      kind: kind, product: try #require(ProductIdentifier(product)),
+      publication: publication.flatMap { ProductIdentifier($0) },
+      publicationDate: month.map {
+        Timestamp(year: 2026, month: $0, day: 1) ?? Timestamp(millisecondsSinceEpoch: 0)
+      },
+      version: version.flatMap { ContentVersion($0) }, transaction: try #require(TransactionIdentifier("1")))
+  }
+
+  private func held(_ versions: [String: String]) throws -> [ProductIdentifier: ContentVersion] {
+    var held: [ProductIdentifier: ContentVersion] = [:]
+    for (product, version) in versions {
+      held[try #require(ProductIdentifier(product))] = ContentVersion(version)
+    }
+    return held
+  }
+
+  private func fetched(_ plan: ArrivalPlan) -> [String] { plan.fetched.map(\.product.description) }
+
+  @Test("the latest issue is that of each publication that appeared last, however they are told")
+  func latest() throws {
+    let entries = try [
+      entry("b", month: 2), entry("c", month: 3), entry("a", month: 1), entry("x", of: "villains", month: 1),
+      entry("alone", of: nil),
+    ]
+    for entries in [entries, entries.reversed()] {
+      let plan = ArrivalPlan(entries, policy: .latest, held: [:])
+      #expect(Set(fetched(plan)) == ["c", "x", "alone"])
+      #expect(plan.listed.isEmpty)
+    }
+    #expect(fetched(ArrivalPlan(entries, policy: .all, held: [:])) == ["b", "c", "a", "x", "alone"])
+  }
+
+  @Test("a correction is fetched for what is in the library, and for nothing else")
+  func corrections() throws {
+    let correction = try entry("a", .correctionAvailable, version: "1.1", month: 1)
+    for policy in [ArrivalPolicy.latest, .all] {
+      #expect(fetched(ArrivalPlan([correction], policy: policy, held: try held(["a": "1.0"]))) == ["a"])
+      #expect(fetched(ArrivalPlan([correction], policy: policy, held: try held(["a": "1.1"]))).isEmpty)
+      #expect(fetched(ArrivalPlan([correction], policy: policy, held: [:])).isEmpty)
+    }
+    // A correction does not take the place of the newest issue.
+    let both = try [correction, entry("b", month: 2)]
+    #expect(fetched(ArrivalPlan(both, policy: .latest, held: try held(["a": "1.0"]))) == ["a", "b"])
+  }
+
+  @Test("what is in the library is not fetched again, what came back is")
+  func present() throws {
+    let plan = try ArrivalPlan(
+      [entry("a", month: 1), entry("b", .reinstated, month: 2)], policy: .all, held: held(["a": "1.0"]))
+    #expect(fetched(plan) == ["b"])
+  }
+
+  @Test(
+    "what is gone, has no content or is of a later server is nothing to fetch",
+    arguments: [FeedEntry.Kind.revoked, .withdrawn, .subscriptionEnding, .subscriptionEnded])
+  func nothing(kind: FeedEntry.Kind) throws {
+    var later = try entry("b", month: 2)
+    later.kind = "celebrated"
+    let plan = try ArrivalPlan(
+      [entry("a", kind, month: 1), later, entry("c", version: nil, month: 3)], policy: .all, held: [:])
+    #expect(fetched(plan).isEmpty)
+    #expect(plan.needsReceipt == (kind == .subscriptionEnded))
+  }
+
+  @Test("by the policy ask all of it is listed, by none nothing")
+  func policies() throws {
+    let entries = try [entry("a", month: 1), entry("b", .correctionAvailable, version: "2.0", month: 2)]
+    let ask = ArrivalPlan(entries, policy: .ask, held: try held(["b": "1.0"]))
+    #expect(ask.listed.map(\.product.description) == ["a", "b"] && ask.fetched.isEmpty)
+    let none = ArrivalPlan(entries, policy: .nothing, held: try held(["b": "1.0"]))
+    #expect(none.listed.isEmpty && none.fetched.isEmpty)
+  }
+}
