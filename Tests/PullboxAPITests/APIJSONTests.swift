@@ -139,7 +139,7 @@ struct APIJSONTests {
 
   @Test("an event that this version does not know is none, whatever its data")
   func unknownEvents() throws {
-    for name in ["", "Download", "download ", "issue-ready"] {
+    for name in ["", "Download", "download ", "issue-read"] {
       #expect(try AgentEvent(name: name, data: []) == nil)
     }
   }
