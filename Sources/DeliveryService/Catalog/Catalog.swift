@@ -20,7 +20,8 @@ struct Catalog: Sendable {
   let invalid: InvalidProductCounts
 
   init(
-    database: Database, cache: CatalogCache, clock: any WallClock, didChange: @escaping @Sendable () -> Void = {}
+    database: Database, cache: CatalogCache, clock: any WallClock,
+    didChange: @escaping @Sendable () -> Void = {}
   ) {
     self.database = database
     self.cache = cache

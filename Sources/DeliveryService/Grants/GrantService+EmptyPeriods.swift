@@ -11,35 +11,35 @@ extension GrantService {
   /// open nothing: no completion will ever end them. Answers those; nil where none waits. What an operator decided not to
   /// call stays as it is.
   func finishEmptyPeriods(
-    _ waiting: [TransactionIdentifier]?, of verified: VerifiedProof, at store: StoreIdentifier,
-    on device: DeviceIdentifier, now: Timestamp
+    _ waiting: [TransactionIdentifier]?, of transactions: [VerifiedTransaction], now: Timestamp
   ) async throws -> [TransactionIdentifier]? {
     guard let waiting = waiting?.prefix(Self.maximumWaiting), !waiting.isEmpty else { return nil }
     let asked = Set(waiting)
-    let empty = try await catalog.current { catalog -> [TransactionIdentifier]? in
+    let empty = try await catalog.current { catalog -> [TransactionKey]? in
       guard try await grantStore.database.read({ try catalog.isCurrent(in: $0) }) else { return nil }
-      let report = rules.evaluate(
-        verified.transactions, catalog: catalog.related(to: verified.transactions.map(\.product)), now: now)
-      return verified.transactions.filter { transaction in
+      let record = try await record(of: transactions, catalog: catalog)
+      let related = catalog.related(to: transactions.map(\.product) + record.products)
+      let report = rules.evaluate(transactions, catalog: related, record: record, now: now)
+      return transactions.filter { transaction in
         asked.contains(transaction.id) && transaction.revokedDate == nil
           && catalog[transaction.product]?.product.type == .autoRenewableSubscription
           && (transaction.graceExpiresDate ?? transaction.expiresDate).map { $0 <= now } == true
           // An issue that it opens is owed, also one that has no released version yet.
           && report.products(claimedBy: transaction.id).isEmpty
-      }.map(\.id)
+      }.map(\.key)
     }
     guard !empty.isEmpty else { return [] }
     let settled = try await grantStore.database.write(
-      locking: empty.map { .transaction($0, store) }
+      locking: empty.map { .transaction($0) }
     ) { connection in
       try empty.filter { transaction in
-        switch try OutboxTable.add(.finish, store: store, subject: transaction, at: now, in: connection) {
+        switch try OutboxTable.add(.finish, of: transaction, at: now, in: connection) {
         case .waiting, .done: true
         case .parked, .dropped: false
         }
       }
     }
     outbox.wake()
-    return settled
+    return settled.map(\.id)
   }
 }

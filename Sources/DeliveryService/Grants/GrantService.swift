@@ -69,8 +69,7 @@ struct GrantService: Sendable {
     }
     return EntitlementsResponse(
       products: products,
-      settled: try await finishEmptyPeriods(
-        request.waiting, of: verified, at: key.store, on: device, now: now),
+      settled: try await finishEmptyPeriods(request.waiting, of: verified.transactions, now: now),
       feed: await feeds.enroll(device, at: key.store, showing: verified.transactions, base: base))
   }
 
