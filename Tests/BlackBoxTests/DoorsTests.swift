@@ -141,13 +141,15 @@ struct DoorsTests {
         headers: [("Authorization", "Bearer \(Self.operatorKey)")],
         body: product)
       #expect((200...201).contains(made.status), "\(made.text)")
+      let unassigned = try await web.send("GET", "/v1/products?id=com.example.a&locale=x1-1")
+      #expect(unassigned.status == 400, "\(unassigned.text)")
       let connection = try RawConnection.tcp(port: port)
       var before = 0
       for round in 0..<1000 {
         var requests = ""
         for number in 0..<50 {
           requests +=
-            "GET /v1/products?id=com.example.a&locale=x\(round)-\(number) HTTP/1.1\r\nHost: a\r\n\r\n"
+            "GET /v1/products?id=com.example.a&locale=fr-FR-x-\(round)-\(number) HTTP/1.1\r\nHost: a\r\n\r\n"
         }
         try await connection.send(requests)
         for _ in 0..<50 { #expect(try await connection.receiveResponse().status == 200) }

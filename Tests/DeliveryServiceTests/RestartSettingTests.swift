@@ -54,6 +54,7 @@ struct RestartSettingTests {
     Change("collectWithdrawn") { $0.collectWithdrawn = true },
     Change("historyRetention") { $0.historyRetention = ConfigurationDuration(.seconds(77)) },
     Change("storeGrace") { $0.storeGrace = ConfigurationDuration(.seconds(77)) },
+    Change("releaseWindow") { $0.releaseWindow = ConfigurationDuration(.seconds(77)) },
     Change("callRetention") { $0.callRetention = ConfigurationDuration(.seconds(77)) },
     Change("diagnostics") { $0.diagnostics.toggle() },
     Change("accessLog") { $0.accessLog = "/var/log/another" },

@@ -46,8 +46,19 @@ struct StoreQueueTests {
     #expect(!queue.add(try call(1), at: start))
     _ = queue.ended(begun, .answered, at: start)
     #expect(!queue.add(try call(1), at: start))
-    queue.release(1)
+    queue.release(1, isAccepted: false)
     #expect(queue.add(try call(1), at: start))
+  }
+
+  @Test("what the store accepted is not called again for a row that was read before")
+  func accepted() throws {
+    var queue = try queue(of: 1)
+    _ = queue.ended(queue.begin(at: start).begun[0], .answered, at: start)
+    queue.release(1, isAccepted: true)
+    #expect(queue.hasAccepted(1))
+    #expect(!queue.add(try call(1), at: start))
+    for id in 2...Int64(StoreQueue.maximumAccepted) + 1 { queue.release(id, isAccepted: true) }
+    #expect(!queue.hasAccepted(1))
   }
 
   @Test("there is room for twice as many as may run, and for a probe alone while the store is silent")

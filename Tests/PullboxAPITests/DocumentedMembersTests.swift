@@ -92,7 +92,7 @@ struct DocumentedMembersTests {
 
   private func check(_ members: [String: Any], isTable: Bool) throws {
     let dates: Set<String> = [
-      "until", "historyReadUntil", "oldestCall", "received", "signed",
+      "until", "historyReadUntil", "oldestCall", "received", "signed", "unconfirmed",
       "at", "checked", "created", "changed", "done", "expires", "expiresDate", "finishedDate",
       "gracePeriodExpiresDate", "lastAsked",
       "lastOpened",

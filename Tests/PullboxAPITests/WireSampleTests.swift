@@ -178,7 +178,8 @@ struct WireSampleTests {
   func operatorWritten() {
     #expect(
       WireSample.all.filter(\.isOperatorWritten).map(\.name) == [
-        "GarbageCollectionRequest", "ProductDescription", "ReleaseRequest", "ReasonBody", "VersionSubmission",
+        "PublicationDescription", "CatalogImport", "GarbageCollectionRequest", "ProductDescription",
+        "ReleaseRequest", "ReasonBody", "VersionSubmission",
         "WithdrawalRequest",
       ])
   }

@@ -16,6 +16,13 @@ CREATE TABLE calendar (
   renewals INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE codes (
+  code TEXT PRIMARY KEY,
+  product TEXT NOT NULL,
+  offer TEXT,
+  uses INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE consumption_reports (
   transaction_id INTEGER NOT NULL REFERENCES transactions(id),
   version INTEGER NOT NULL,
@@ -32,6 +39,30 @@ CREATE TABLE extensions (
   extended INTEGER NOT NULL,
   effective INTEGER NOT NULL,
   PRIMARY KEY (original_id, request)
+) STRICT;
+
+CREATE TABLE family_members (
+  member INTEGER PRIMARY KEY REFERENCES accounts(id),
+  organizer INTEGER NOT NULL REFERENCES accounts(id)
+) STRICT;
+CREATE INDEX family_members_by_organizer ON family_members (organizer, member);
+
+CREATE TABLE faults (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  document TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE license_seats (
+  license INTEGER NOT NULL REFERENCES licenses(id),
+  account INTEGER NOT NULL REFERENCES accounts(id),
+  transaction_id INTEGER NOT NULL REFERENCES transactions(id),
+  PRIMARY KEY (license, account)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE licenses (
+  id INTEGER PRIMARY KEY,
+  product TEXT NOT NULL,
+  seats INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE mass_extensions (
@@ -67,36 +98,6 @@ CREATE INDEX notifications_by_date ON notifications (signed);
 CREATE INDEX notifications_by_subscription ON notifications (original_id) WHERE signed IS NULL;
 CREATE INDEX notifications_to_send ON notifications (next_attempt, id) WHERE next_attempt IS NOT NULL;
 CREATE INDEX notifications_undated ON notifications (due, id) WHERE signed IS NULL;
-CREATE TABLE codes (
-  code TEXT PRIMARY KEY,
-  product TEXT NOT NULL,
-  offer TEXT,
-  uses INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE family_members (
-  member INTEGER PRIMARY KEY REFERENCES accounts(id),
-  organizer INTEGER NOT NULL REFERENCES accounts(id)
-) STRICT;
-CREATE INDEX family_members_by_organizer ON family_members (organizer, member);
-
-CREATE TABLE faults (
-  id INTEGER PRIMARY KEY CHECK (id = 1),
-  document TEXT NOT NULL
-) STRICT;
-
-CREATE TABLE license_seats (
-  license INTEGER NOT NULL REFERENCES licenses(id),
-  account INTEGER NOT NULL REFERENCES accounts(id),
-  transaction_id INTEGER NOT NULL REFERENCES transactions(id),
-  PRIMARY KEY (license, account)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE licenses (
-  id INTEGER PRIMARY KEY,
-  product TEXT NOT NULL,
-  seats INTEGER NOT NULL
-) STRICT;
 
 CREATE TABLE offers (
   product TEXT PRIMARY KEY,
@@ -148,7 +149,7 @@ CREATE TABLE transactions (
   revocation_reason INTEGER,
   waits_for TEXT,
   waits_until INTEGER,
-  revision INTEGER
+  revision INTEGER,
   opts_in INTEGER NOT NULL DEFAULT 0,
   offer_kind INTEGER,
   offer_payment TEXT,
@@ -166,6 +167,6 @@ CREATE INDEX transactions_by_product ON transactions (account, product, id);
 CREATE INDEX transactions_by_revision ON transactions (revision) WHERE revision IS NOT NULL;
 CREATE INDEX transactions_in_queue ON transactions (account, id) WHERE finished IS NULL AND state <> 'failed';
 CREATE INDEX transactions_purchasing ON transactions (id) WHERE state = 'purchasing';
+CREATE INDEX transactions_shared ON transactions (shared_from) WHERE shared_from IS NOT NULL;
 CREATE TRIGGER transaction_revisions AFTER UPDATE OF state, expires, upgraded, revoked, application_username ON transactions WHEN NEW.state = 'purchased' AND (OLD.state <> 'purchased' OR OLD.expires IS NOT NEW.expires OR OLD.upgraded IS NOT NEW.upgraded OR OLD.revoked IS NOT NEW.revoked OR OLD.application_username IS NOT NEW.application_username)
 BEGIN UPDATE transactions SET revision = 1 + coalesce( (SELECT max(revision) FROM transactions WHERE revision IS NOT NULL), 0) WHERE id = NEW.id; END;
-CREATE INDEX transactions_shared ON transactions (shared_from) WHERE shared_from IS NOT NULL;

@@ -47,7 +47,7 @@ extension Outbox {
 
   private func release(_ entry: OutboxEntry, isAccepted: Bool) {
     let waiters = change(entry.store) { queue, state in
-      queue.release(entry.id)
+      queue.release(entry.id, isAccepted: isAccepted)
       return state.waiters.remove(for: entry.id)
     }
     for waiter in waiters ?? [] { waiter.resume(returning: isAccepted) }

@@ -144,13 +144,18 @@ final class Outbox: Sendable {
     await withCheckedContinuation { continuation in
       let now = timer.now()
       let call = call(entry)
+      var isAccepted = false
       let needsWatch: Bool? = change(entry.store) { queue, state in
-        guard !state.isStopped, queue.inHand.contains(entry.id) || queue.add(call, at: now) else {
+        // Another request's call may have ended since the row was read.
+        isAccepted = queue.hasAccepted(entry.id)
+        guard !state.isStopped, !isAccepted, queue.inHand.contains(entry.id) || queue.add(call, at: now)
+        else {
           return nil
         }
         return state.waiters.add(continuation, for: entry.id, until: now + options.patience)
       }
       switch needsWatch {
+      case nil where isAccepted: continuation.resume(returning: true)
       case .some(true): patienceWorker.wake()
       case .some(false): break
       case nil:

@@ -38,7 +38,12 @@ struct StoreQueue: Sendable {
   private(set) var line: [Call] = []
   /// Calls that an operator has dropped.
   private var excluded: Set<Int64> = []
+  /// The last calls that the store accepted, oldest first: who read such a row before that was written down comes after it.
+  private var accepted: [Int64] = []
   private var running = 0
+
+  /// Accepted calls that are remembered.
+  static let maximumAccepted = 256
 
   init(concurrency: Int) {
     self.concurrency = concurrency
@@ -60,9 +65,15 @@ struct StoreQueue: Sendable {
   /// Whether more should be taken from the table: half of what it may hold has been worked off.
   var isRunningLow: Bool { mayHaveMore && running + line.count <= concurrency }
 
-  /// Puts the call in line; false where it is in hand already, is excluded, or would not be made soon.
+  /// Whether the store accepted it a short while ago.
+  func hasAccepted(_ id: Int64) -> Bool { accepted.contains(id) }
+
+  /// Puts the call in line; false where it is in hand already, was accepted a short while ago, is excluded, or would not be
+  /// made soon.
   mutating func add(_ call: Call, at now: MonotonicInstant) -> Bool {
-    guard accepts(at: now), !excluded.contains(call.entry.id), inHand.insert(call.entry.id).inserted else {
+    guard accepts(at: now), !excluded.contains(call.entry.id), !hasAccepted(call.entry.id),
+      inHand.insert(call.entry.id).inserted
+    else {
       return false
     }
     line.append(call)
@@ -125,7 +136,10 @@ struct StoreQueue: Sendable {
   }
 
   /// What became of the call is written down.
-  mutating func release(_ id: Int64) {
+  mutating func release(_ id: Int64, isAccepted: Bool) {
     inHand.remove(id)
+    guard isAccepted else { return }
+    if accepted.count == Self.maximumAccepted { accepted.removeFirst() }
+    accepted.append(id)
   }
 }

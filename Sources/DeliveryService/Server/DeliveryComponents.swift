@@ -212,7 +212,10 @@ struct DeliveryComponents: Sendable {
 
   /// What counts something, in the order of the page of metrics.
   var metricSources: [any MetricSource] {
-    [admission, recorder, tickets, revocations, outbox, uploads, grants, feeds, proofs, notifications, scrubber]
+    [
+      admission, recorder, tickets, revocations, outbox, uploads, grants, feeds, proofs, notifications,
+      scrubber,
+    ]
   }
 
   private static func stores(

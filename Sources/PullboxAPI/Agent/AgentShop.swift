@@ -39,7 +39,7 @@ public struct AgentProduct: Codable, Sendable {
 }
 
 /// What a reader was shown before a purchase. As text `2.99 EUR`, or `free`.
-public struct ShownPrice: Hashable, Sendable {
+public struct ShownPrice: Hashable, Sendable, LosslessStringCodable {
   private static let free = "free"
 
   /// Nil for what was shown as free.
@@ -66,5 +66,3 @@ public struct ShownPrice: Hashable, Sendable {
   /// `2.99 EUR`, or `free`.
   public var description: String { price.map { "\($0.amount) \($0.currency)" } ?? Self.free }
 }
-
-extension ShownPrice: LosslessStringCodable {}

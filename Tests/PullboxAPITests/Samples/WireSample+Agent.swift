@@ -155,7 +155,7 @@ extension WireSample {
         "issues": [{"listing": \(freeListing), "owned": true}],
         "next": "com.example.heroes.issue42",
         "publication": \(barePublication),
-        "subscriptions": []
+        "subscriptions": [{"listing": \(freeListing), "owned": false}]
       }
       """,
       minimal: """

@@ -55,7 +55,10 @@ extension WireSample {
       }
       """,
       minimal: #"{"changed": "2026-09-01T00:00:00.000Z", "id": "a", "type": "consumable"}"#),
-    WireSample(ProductsForSale.self, #"{"products": []}"#),
+    WireSample(
+      ProductsForSale.self,
+      #"{"products": [{"changed": "2026-09-01T00:00:00.000Z", "id": "a", "type": "consumable"}]}"#,
+      minimal: #"{"products": []}"#),
     WireSample(ProductListing.self, listing, minimal: freeListing),
     WireSample(
       ProductListing.ListedPrice.self,

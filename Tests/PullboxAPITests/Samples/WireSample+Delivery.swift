@@ -92,6 +92,25 @@ extension WireSample {
       "bytesDelivered": 9007199254740993,
       "device": "tablet-17",
       "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+      "environment": "Sandbox",
+      "grant": "0123456789abcdef0123456789abcdef",
+      "history": [
+        {"at": "2026-11-21T08:30:00.000Z", "state": "granted"},
+        {"at": "2026-11-21T08:31:00.000Z", "detail": "refund 4711", "state": "revoked"}
+      ],
+      "length": 250003657,
+      "product": "com.example.heroes.issue42",
+      "state": "revoked",
+      "store": "sandbox",
+      "transaction": "2000000000000001",
+      "version": "1.10"
+    }
+    """
+  private static let plainGrantStatus = """
+    {
+      "bytesDelivered": 9007199254740993,
+      "device": "tablet-17",
+      "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
       "grant": "0123456789abcdef0123456789abcdef",
       "history": [
         {"at": "2026-11-21T08:30:00.000Z", "state": "granted"},
@@ -152,7 +171,9 @@ extension WireSample {
       #"{"device": \#(device), "receipt": "MIIB", "store": "sandbox", "waiting": ["2000000000000002"]}"#,
       minimal: #"{"device": {"id": "tablet-17"}}"#),
     WireSample(
-      EntitlementsResponse.self, #"{"feed": \#(feed), "products": [\#(entitled)], "settled": ["2000000000000002"]}"#,
+      EntitlementsResponse.self,
+      #"{"feed": \#(feed), "products": [\#(entitled)], "#
+        + #""settled": ["2000000000000002"]}"#,
       minimal: #"{"products": []}"#),
     WireSample(FeedEntry.self, feedEntry, minimal: plainFeedEntry),
     WireSample(FeedReference.self, feed),
@@ -228,7 +249,7 @@ extension WireSample {
       minimal:
         #"{"download": \#(plainTerms), "grant": "0123456789abcdef0123456789abcdef", "transaction": "1"}"#),
     WireSample(GrantShortName.self, #""0123456789abcdef""#),
-    WireSample(GrantStatus.self, grantStatus),
+    WireSample(GrantStatus.self, grantStatus, minimal: plainGrantStatus),
     WireSample(
       DiagnosticReport.self,
       """
@@ -248,7 +269,10 @@ extension WireSample {
       minimal: #"{"at": "2026-11-21T08:30:00.000Z", "state": "granted"}"#),
     WireSample(
       OperatorGrant.self,
-      grantStatus.replacing("0123456789abcdef0123456789abcdef", with: "0123456789abcdef")),
+      grantStatus.replacing("0123456789abcdef0123456789abcdef", with: "0123456789abcdef")
+        .replacing(
+          #""version": "1.10""#, with: #""unconfirmed": "2026-11-21T08:32:00.000Z", "version": "1.10""#),
+      minimal: plainGrantStatus.replacing("0123456789abcdef0123456789abcdef", with: "0123456789abcdef")),
     WireSample(
       PreviousContent.self,
       """

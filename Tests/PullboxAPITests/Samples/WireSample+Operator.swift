@@ -9,6 +9,7 @@ extension WireSample {
       "actor": "ada",
       "at": "2026-11-21T05:26:07.666Z",
       "detail": "to 50 % of devices; 10 % before",
+      "environment": "Sandbox",
       "subject": "com.example.heroes.issue42 1.10"
     }
     """
@@ -159,7 +160,16 @@ extension WireSample {
       minimal: #"{"count": 1, "id": "a", "lastAsked": "2026-09-01T00:00:00.000Z", "reason": "withdrawn"}"#),
     WireSample(
       InvalidProductsReport.self,
-      #"{"items": [], "others": 4, "since": "2026-09-01T00:00:00.000Z"}"#),
+      """
+      {
+        "items": [
+          {"count": 1, "id": "a", "lastAsked": "2026-09-01T00:00:00.000Z", "reason": "withdrawn"}
+        ],
+        "others": 4,
+        "since": "2026-09-01T00:00:00.000Z"
+      }
+      """,
+      minimal: #"{"items": [], "others": 4, "since": "2026-09-01T00:00:00.000Z"}"#),
     WireSample(
       StoreStatus.Notification.self, storeNotification,
       minimal: """
@@ -246,6 +256,7 @@ extension WireSample {
         "attempts": 21,
         "created": "2026-11-21T05:26:07.100Z",
         "done": "2026-11-21T05:30:07.100Z",
+        "environment": "Production",
         "id": 4711,
         "kind": "finish",
         "lastError": "forbidden: only the delivery server finishes transactions",
