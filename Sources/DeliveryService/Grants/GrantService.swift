@@ -83,11 +83,12 @@ struct GrantService: Sendable {
       guard let customer = try LedgerTable.find(latest.key, in: connection)?.customer else { return [] }
       return try LedgerTable.transactions(of: customer, in: connection)
     }
-    let shown = Set(proof.map(\.key))
+    let (shown, now) = (Set(proof.map(\.key)), grantStore.clock.now())
     return proof
       + known.filter {
         !shown.contains($0.key) && $0.store == latest.store && $0.environment == latest.environment
           && catalog[$0.product]?.product.type != .consumable
+          && ($0.licenseEndDate.map { now < $0 } ?? true)
       }
   }
 

@@ -58,7 +58,8 @@ extension GrantStore {
       revisions = zip(said, known).map {
         LedgerRevision(of: $0, word: $1.word, recorded: $1.transaction, freshness: rule.freshness)
       }
-      groups = CustomerGroup.all(of: said, known: known.map(\.customers))
+      // By all that is known: a receipt names no accounts, and does not take their purchases from them.
+      groups = CustomerGroup.all(of: revisions.map(\.transaction), known: known.map(\.customers))
     }
 
     var transactions: [VerifiedTransaction] { revisions.map(\.transaction) }

@@ -34,12 +34,15 @@ struct LedgerRevision: Sendable {
 }
 
 extension VerifiedTransaction {
-  /// With what only the other statement tells of what never changes.
+  /// With what only the earlier statement tells: of what never changes, and of a grace or a license's end, which most statements
+  /// cannot know of.
   fileprivate func completed(by other: VerifiedTransaction) -> VerifiedTransaction {
     VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
-      purchaseDate: purchaseDate, expiresDate: expiresDate, graceExpiresDate: graceExpiresDate,
-      revokedDate: revokedDate, licenseEndDate: licenseEndDate, quantity: quantity,
+      purchaseDate: purchaseDate, expiresDate: expiresDate,
+      graceExpiresDate: graceExpiresDate
+        ?? (expiresDate == other.expiresDate ? other.graceExpiresDate : nil),
+      revokedDate: revokedDate, licenseEndDate: licenseEndDate ?? other.licenseEndDate, quantity: quantity,
       price: price ?? other.price,
       account: account ?? other.account, asOf: asOf)
   }

@@ -54,17 +54,21 @@ struct NotificationHistory: Sendable {
     let start = position.map { max(oldest, $0 - Self.overlap) } ?? oldest
     guard start < end else { return }
     var recovered = 0
+    var isComplete = true
     try await interface.notifications(from: start, to: end, in: environment) { text in
       do {
         if try await notifications.receive(text) { recovered += 1 }
       } catch let problem as Problem where problem.status < 500 {
-        // It is counted and named as one that arrives is; the others still count.
+        // It is counted and named as one that arrives is; the others still count. What may be refused because of this server's
+        // configuration is read again the next time.
+        if problem.code != .receiptMalformed { isComplete = false }
         log.warning(
           "a notification in the store's history is not taken",
           ["store": LogValue(store), "problem": LogValue(problem.code?.text ?? "unknown")])
       }
     }
     let found = recovered
+    guard isComplete else { return }
     try await database.write(locking: [.everything]) { connection in
       try NotificationHistoryTable.setPosition(
         store, environment, until: end, recovered: found, in: connection)

@@ -15,7 +15,8 @@ enum EntitlementRecordTable {
         WHERE store = ? AND environment = ? AND transaction_id = ?
         UNION ALL
         SELECT product, 0 FROM (
-          SELECT DISTINCT product FROM grants WHERE store = ? AND environment = ? AND transaction_id = ?)
+          SELECT DISTINCT product FROM grants WHERE store = ? AND environment = ? AND transaction_id = ?
+            AND coalesce(revoked_by, '') <> 'operator')
         """, transaction.key.values + transaction.key.values)
       for row in rows {
         let product: ProductIdentifier = try row.identifier("product")

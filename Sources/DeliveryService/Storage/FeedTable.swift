@@ -46,12 +46,18 @@ enum FeedTable {
     ).map { try $0.integer("number") }
   }
 
-  /// Makes the device's feed, or says whose it is from now on; answers its number.
+  /// Makes the device's feed, or says whose it is from now on; answers its number. A feed of another customer is forgotten with what was
+  /// told in it: a device may change hands, and its name is no secret.
   static func put(
     of device: DeviceIdentifier, at store: StoreIdentifier, environment: StoreEnvironment?,
     customer: CustomerIdentifier?, epoch: Int64, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Int64? {
-    try connection.first(
+    if let customer, let old = try find(of: device, at: store, in: connection), let earlier = old.customer,
+      try CustomerTable.current(earlier, in: connection) != CustomerTable.current(customer, in: connection)
+    {
+      try forget(old.number, in: connection)
+    }
+    return try connection.first(
       """
       INSERT INTO feeds (device, store, environment, customer, epoch, sequence, used) VALUES (?, ?, ?, ?, ?, 0, ?)
       ON CONFLICT (device, store) DO UPDATE SET
@@ -126,8 +132,7 @@ enum FeedTable {
       "SELECT number FROM feeds WHERE used < ? ORDER BY used LIMIT ?", [.timestamp(cutoff), .integer(limit)]
     ).map { try $0.integer("number") }
     for feed in feeds {
-      try connection.execute("DELETE FROM feed_items WHERE feed = ?", [.integer(feed)])
-      try connection.execute("DELETE FROM feeds WHERE number = ?", [.integer(feed)])
+      try forget(feed, in: connection)
     }
     return feeds.count
   }
@@ -147,5 +152,10 @@ enum FeedTable {
       version: try row.optionalText("version").flatMap { ContentVersion($0) },
       length: try row.optionalByteCount("length"), transaction: try row.identifier("transaction_id"),
       notBefore: try row.optionalTimestamp("not_before"), until: try row.optionalTimestamp("until"))
+  }
+
+  private static func forget(_ feed: Int64, in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM feed_items WHERE feed = ?", [.integer(feed)])
+    try connection.execute("DELETE FROM feeds WHERE number = ?", [.integer(feed)])
   }
 }

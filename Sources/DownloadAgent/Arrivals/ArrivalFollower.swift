@@ -25,6 +25,8 @@ actor ArrivalFollower {
   static let receiptChecks = 6
   /// Entries that are listed, at most: the latest.
   static let maximumListed = 1000
+  /// How long until it is looked again whether what was under way is here.
+  private static let secondLook: Duration = .seconds(60)
 
   let database: AgentDatabase
   let server: DeliveryClient
@@ -159,14 +161,20 @@ actor ArrivalFollower {
   }
 
   private func take(_ answer: FeedResponse) async throws {
-    defer { cursor = answer.cursor }
     if cursor == nil {
       try await save(answer.cursor)
+      cursor = answer.cursor
       return
     }
-    guard !answer.entries.isEmpty else { return }
+    guard !answer.entries.isEmpty else {
+      cursor = answer.cursor
+      return
+    }
     let held = try await heldVersions()
-    let plan = ArrivalPlan(answer.entries, policy: policy, held: held)
+    // Of a feed that is another one than before, as at the first answer: what is not here is for a restore.
+    let entries = answer.isWhole ? answer.entries.filter { held[$0.product] != nil } : answer.entries
+    let expected = Set(due.keys).union(listed.keys)
+    let plan = ArrivalPlan(entries, policy: policy, held: held, expected: expected)
     if plan.needsReceipt {
       receiptChecksLeft = Self.receiptChecks
       receiptWakeUp.signal()
@@ -189,6 +197,8 @@ actor ArrivalFollower {
         try await fetch(entry)
       }
     }
+    // What failed before here is told again.
+    cursor = answer.cursor
     slotWakeUp.signal()
     // What waits is told again after a restart.
     if due.isEmpty, listed.isEmpty { try await save(answer.cursor) }
@@ -198,8 +208,14 @@ actor ArrivalFollower {
     try await BlockingPool.shared.run { [database] in try database.setFeedCursor(cursor) }
   }
 
+  /// A version that comes while another one of its product is under way is looked at again.
   private func fetch(_ entry: FeedEntry) async throws {
-    guard try await downloads.addMissing(entry.product, for: entry.transaction) else { return }
+    guard try await downloads.addMissing(entry.product, for: entry.transaction) else {
+      var later = entry
+      later.notBefore = wallClock.now() + Self.secondLook
+      due[entry.product] = later
+      return
+    }
     log.info(
       "what has arrived is fetched", ["product": "\(entry.product)", "transaction": "\(entry.transaction)"])
   }
@@ -210,8 +226,11 @@ actor ArrivalFollower {
       let now = wallClock.now()
       for entry in due.values where entry.notBefore.map({ $0 <= now }) ?? true {
         do {
-          try await fetch(entry)
-          due[entry.product] = nil
+          let held = try await heldVersions()[entry.product]
+          let isHere = entry.version.map { version in held.map { version <= $0 } ?? false } ?? false
+          if !isHere { try await fetch(entry) }
+          // Another one may have come meanwhile.
+          if due[entry.product] == entry { due[entry.product] = nil }
           if due.isEmpty, listed.isEmpty, let cursor { try await save(cursor) }
         } catch {
           log.error(

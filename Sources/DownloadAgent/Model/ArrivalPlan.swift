@@ -23,11 +23,17 @@ struct ArrivalPlan: Equatable, Sendable {
   /// A subscription has ended as far as the server has heard: a renewal shows in a newer receipt.
   private(set) var needsReceipt = false
 
-  /// `held` is the newest whole version of each product in the library.
-  init(_ entries: [FeedEntry], policy: ArrivalPolicy, held: [ProductIdentifier: ContentVersion]) {
+  /// `held` is the newest whole version of each product in the library; `expected` are products that were told of and are not
+  /// there yet.
+  init(
+    _ entries: [FeedEntry], policy: ArrivalPolicy, held: [ProductIdentifier: ContentVersion],
+    expected: Set<ProductIdentifier> = []
+  ) {
     needsReceipt = entries.contains { $0.known == .subscriptionEnded }
     guard policy != .nothing else { return }
-    let arrived = entries.filter { Self.isNews($0, held: held[$0.product]) }
+    let arrived = entries.filter {
+      Self.isNews($0, held: held[$0.product], isExpected: expected.contains($0.product))
+    }
     switch policy {
     case .nothing: break
     case .ask: listed = arrived
@@ -38,12 +44,12 @@ struct ArrivalPlan: Equatable, Sendable {
     }
   }
 
-  /// A correction is one of what is here; what was removed here stays away.
-  private static func isNews(_ entry: FeedEntry, held: ContentVersion?) -> Bool {
+  /// A correction is one of what is here or was to come; what was removed here stays away.
+  private static func isNews(_ entry: FeedEntry, held: ContentVersion?, isExpected: Bool) -> Bool {
     guard let version = entry.version else { return false }
     switch entry.known {
     case .issueAvailable, .reinstated: return held.map { $0 < version } ?? true
-    case .correctionAvailable: return held.map { $0 < version } ?? false
+    case .correctionAvailable: return held.map { $0 < version } ?? isExpected
     case .revoked, .withdrawn, .subscriptionEnding, .subscriptionEnded, nil: return false
     }
   }

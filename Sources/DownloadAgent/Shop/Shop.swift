@@ -201,7 +201,11 @@ struct Shop: Sendable {
   }
 
   private static func product(_ listing: ProductListing, held: Holdings) -> AgentProduct {
-    let running = held.subscriptions.first { $0.product == listing.id && $0.state != .expired }
+    // While the store tries again to be paid, and serves no grace, it may be bought anew.
+    let running = held.subscriptions.first {
+      $0.product == listing.id
+        && ($0.state == .active || $0.state == .billingRetry && $0.gracePeriodExpiresDate != nil)
+    }
     return AgentProduct(
       listing: listing, owned: listing.type == .nonConsumable && held.owned.contains(listing.id),
       subscribedUntil: running.map { $0.gracePeriodExpiresDate ?? $0.expiresDate })

@@ -10,13 +10,15 @@ enum CatalogColumn: Hashable {
   case publicationDate
   case period
   case onSale
+  /// Paths, each on a line of its cell.
+  case samples
   case title(locale: String)
   case description(locale: String)
   case price(territory: String)
 
   private static let plain: [(name: String, column: CatalogColumn)] = [
     ("id", .id), ("type", .type), ("publication", .publication), ("publicationDate", .publicationDate),
-    ("period", .period), ("onSale", .onSale),
+    ("period", .period), ("onSale", .onSale), ("samples", .samples),
   ]
 
   init?(_ name: String) {
@@ -106,6 +108,7 @@ enum CatalogColumn: Hashable {
     case .publicationDate: return assign(Timestamp(rfc3339: text), to: \.publicationDate)
     case .period: return assign(BillingPeriod(text), to: \.period)
     case .onSale: return assign(["true": true, "false": false][text], to: \.onSale)
+    case .samples: return assign(text.split(separator: "\n").map(String.init), to: \.samples)
     case .title(let locale): product[texts: locale].title = text
     case .description(let locale): product[texts: locale].description = text
     case .price(let territory):
@@ -125,6 +128,7 @@ enum CatalogColumn: Hashable {
     case .publicationDate: product.publicationDate?.description ?? ""
     case .period: product.period?.description ?? ""
     case .onSale: product.onSale.map { "\($0)" } ?? ""
+    case .samples: product.samples?.joined(separator: "\n") ?? ""
     case .title(let locale): product.localizations?[locale]?.title ?? ""
     case .description(let locale): product.localizations?[locale]?.description ?? ""
     case .price(let territory):

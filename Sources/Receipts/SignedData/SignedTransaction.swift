@@ -94,6 +94,9 @@ public struct SignedTransaction: Codable, Hashable, Sendable {
   /// The application's own transaction.
   public var appTransactionId: String?
 
+  /// What applications send that know no account.
+  private static let noAccount = "00000000-0000-0000-0000-000000000000"
+
   /// A transaction of which nothing is known yet.
   public init() {}
 
@@ -108,7 +111,9 @@ public struct SignedTransaction: Codable, Hashable, Sendable {
       let product = productId.flatMap({ ProductIdentifier($0) })
     else { return nil }
     let (expires, revoked) = (expiresDate?.timestamp, revocationDate?.timestamp)
-    let wasUpgraded = isUpgraded == true
+    // An upgraded period is refunded like any other; then its end has a reason.
+    let isRefunded = revoked != nil && (revocationReason != nil || revocationType != nil)
+    let wasUpgraded = isUpgraded == true && !isRefunded
     let ownRenewal = renewal.flatMap { $0.originalTransactionId == originalTransactionId ? $0 : nil }
     let isLatest = ownRenewal?.productId == nil || ownRenewal?.productId == productId
     // A refund that is told was known.
@@ -120,6 +125,6 @@ public struct SignedTransaction: Codable, Hashable, Sendable {
       expiresDate: wasUpgraded ? [expires, revoked].compactMap { $0 }.min() : expires,
       graceExpiresDate: isLatest && expires != nil ? ownRenewal?.gracePeriodExpiresDate?.timestamp : nil,
       revokedDate: wasUpgraded ? nil : revoked, quantity: max(1, quantity ?? 1),
-      account: appAccountToken.flatMap { ApplicationAccount($0) }, asOf: asOf)
+      account: appAccountToken.flatMap { $0 == Self.noAccount ? nil : ApplicationAccount($0) }, asOf: asOf)
   }
 }

@@ -60,7 +60,11 @@ final class NotificationSender: Sendable {
   /// Dates what was written down, and sends what is due.
   func pass() async throws -> Worker.Next {
     let now = store.clock.now()
-    guard try await store.database.read({ try NotificationTable.hasWork(at: now, in: $0) }) else {
+    guard
+      try await store.database.read({ [isSent = address != nil] in
+        try NotificationTable.hasWork(at: now, isSent: isSent, in: $0)
+      })
+    else {
       guard address != nil else { return .pause(atMost: .seconds(60)) }
       let next = try await store.database.read { try NotificationTable.nextAttempt(in: $0) }
       return .pause(

@@ -65,12 +65,13 @@ enum NotificationTable {
       [.integer(original), .text(type.rawValue)])
   }
 
-  /// Whether ``date(at:isSent:in:)`` has something to do, or a notification is to be sent.
-  static func hasWork(at now: Timestamp, in connection: borrowing Connection) throws -> Bool {
+  /// Whether ``date(at:isSent:in:)`` has something to do, or a notification is to be sent and there is where to.
+  static func hasWork(at now: Timestamp, isSent: Bool, in connection: borrowing Connection) throws -> Bool {
     try connection.first(
       "SELECT 1 FROM notifications WHERE signed IS NULL AND due <= ? LIMIT 1", [.timestamp(now)]) != nil
-      || connection.first(
-        "SELECT 1 FROM notifications WHERE next_attempt <= ? LIMIT 1", [.timestamp(now)]) != nil
+      || isSent
+        && connection.first(
+          "SELECT 1 FROM notifications WHERE next_attempt <= ? LIMIT 1", [.timestamp(now)]) != nil
   }
 
   /// When the next is to be sent; nil where none waits.

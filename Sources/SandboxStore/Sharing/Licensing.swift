@@ -63,8 +63,11 @@ extension PaymentStore {
       }
       let calendar = try CalendarTable.current(in: connection)
       let end = calendar.licenseEnd(from: clock.now().wholeSeconds).wholeSeconds
-      if transaction.life.handle(.licenseWithdrawn(end: end)) == .changed {
+      let event = PurchaseLifecycle.Event.licenseWithdrawn(end: end)
+      if transaction.life.handle(event) == .changed {
         try TransactionTable.update(transaction, in: connection)
+        // Restored copies are of the same seat.
+        try FamilySharing.follow(event, of: transaction, in: connection)
       }
       return try LicenseTable.published(license, in: connection)
     }

@@ -51,6 +51,8 @@ struct ArrivalPlanTests {
       #expect(fetched(ArrivalPlan([correction], policy: policy, held: try held(["a": "1.0"]))) == ["a"])
       #expect(fetched(ArrivalPlan([correction], policy: policy, held: try held(["a": "1.1"]))).isEmpty)
       #expect(fetched(ArrivalPlan([correction], policy: policy, held: [:])).isEmpty)
+      let awaited = ArrivalPlan([correction], policy: policy, held: [:], expected: [correction.product])
+      #expect(fetched(awaited) == ["a"], "the version that was told before waits for its slot, or is listed")
     }
     // A correction does not take the place of the newest issue.
     let both = try [correction, entry("b", month: 2)]
