@@ -77,7 +77,7 @@ class Agent:
     def deliver(self, product):
         """Seconds from the purchase to the report of what is placed and durable."""
         start = time.monotonic()
-        self.pullbox("buy", product, "--wait")
+        self.pullbox("buy", product, "--yes", "--wait")
         return time.monotonic() - start
 
     @property

@@ -104,7 +104,7 @@ def deliver_with_agent(stack, product):
             if agent.poll() is not None:
                 raise RuntimeError((directory / "log").read_text())
             time.sleep(0.02)
-        output = stack.pullbox("buy", product, "--wait", "--json", PULLBOX_AGENT_SOCKET=str(socket))
+        output = stack.pullbox("buy", product, "--yes", "--wait", "--json", PULLBOX_AGENT_SOCKET=str(socket))
         transaction = json.loads(output.splitlines()[0])["id"]
         memory = peak_memory(agent.pid)
         history = stack.history(transaction)
