@@ -12,7 +12,7 @@ public final class ES256Key: Sendable {
     defer { unsafe EVP_PKEY_CTX_free(context) }
     var made: OpaquePointer?
     let done =
-      unsafe EVP_PKEY_keygen_init(context) == 1 && EVP_PKEY_CTX_set_group_name(context, Self.curve) == 1
+      unsafe EVP_PKEY_keygen_init(context) == 1 && EVP_PKEY_CTX_set_group_name(context, ES256.curve) == 1
       && EVP_PKEY_keygen(context, &made) == 1
     guard done, let made = unsafe made else { preconditionFailure("libcrypto refused to make a P-256 key") }
     unsafe key = made
@@ -26,12 +26,7 @@ public final class ES256Key: Sendable {
       return unsafe d2i_AutoPrivateKey(nil, &cursor, bytes.count)
     }
     guard Libcrypto.accepts(unsafe read != nil), let read = unsafe read else { return nil }
-    var name = [CChar](repeating: 0, count: 32)
-    var length = 0
-    let isOfCurve =
-      unsafe EVP_PKEY_get_id(read) == EVP_PKEY_EC
-      && EVP_PKEY_get_group_name(read, &name, name.count, &length) == 1
-      && String(decoding: name.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self) == Self.curve
+    let isOfCurve = unsafe ES256.isCurve(of: read)
     guard Libcrypto.accepts(isOfCurve) else {
       unsafe EVP_PKEY_free(read)
       return nil
@@ -62,7 +57,7 @@ public final class ES256Key: Sendable {
   public func sign(_ message: [UInt8]) -> [UInt8] {
     let context = unsafe EVP_MD_CTX_new()
     defer { unsafe EVP_MD_CTX_free(context) }
-    var encoded = [UInt8](repeating: 0, count: Self.longestEncoding)
+    var encoded = [UInt8](repeating: 0, count: ES256.longestEncoding)
     var length = encoded.count
     Libcrypto.require(
       unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key) == 1
@@ -84,6 +79,58 @@ public final class ES256Key: Sendable {
 
   /// Whether `signature`, 64 bytes, was made of `message` with this key. Never throws: what cannot be checked is not valid.
   public func isValid(signature: [UInt8], for message: [UInt8]) -> Bool {
+    unsafe ES256.isValid(signature, for: message, by: key)
+  }
+
+  private static let label = "PRIVATE KEY"
+}
+
+/// A public key of ECDSA over P-256, for signatures of ES256.
+@safe
+public final class ES256PublicKey: Sendable {
+  /// As in ``ES256Key``.
+  private nonisolated(unsafe) let key: OpaquePointer
+
+  /// Nil unless `bytes` are the SubjectPublicKeyInfo (RFC 5280 §4.1) of a key over P-256, in DER and nothing behind it.
+  public init?(subjectPublicKeyInfo bytes: [UInt8]) {
+    let (read, isWhole) = unsafe bytes.withUnsafeBufferPointer { buffer -> (OpaquePointer?, Bool) in
+      var cursor = buffer.baseAddress
+      let read = unsafe d2i_PUBKEY(nil, &cursor, buffer.count)
+      return unsafe (read, cursor == buffer.baseAddress.map { unsafe $0 + buffer.count })
+    }
+    guard Libcrypto.accepts(unsafe read != nil), let read = unsafe read else { return nil }
+    guard isWhole, Libcrypto.accepts(unsafe ES256.isCurve(of: read)) else {
+      unsafe EVP_PKEY_free(read)
+      return nil
+    }
+    unsafe key = read
+  }
+
+  deinit {
+    unsafe EVP_PKEY_free(key)
+  }
+
+  /// As ``ES256Key/isValid(signature:for:)``.
+  public func isValid(signature: [UInt8], for message: [UInt8]) -> Bool {
+    unsafe ES256.isValid(signature, for: message, by: key)
+  }
+}
+
+/// What both kinds of keys share.
+private enum ES256 {
+  static let curve = "prime256v1"
+  /// Two integers of 33 bytes, their heads and that of the sequence.
+  static let longestEncoding = 72
+
+  static func isCurve(of key: OpaquePointer) -> Bool {
+    var name = [CChar](repeating: 0, count: 32)
+    var length = 0
+    return unsafe EVP_PKEY_get_id(key) == EVP_PKEY_EC
+      && EVP_PKEY_get_group_name(key, &name, name.count, &length) == 1
+      && String(decoding: name.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self) == curve
+  }
+
+  static func isValid(_ signature: [UInt8], for message: [UInt8], by key: OpaquePointer) -> Bool {
     guard signature.count == 64, let parsed = unsafe ECDSA_SIG_new() else { return false }
     defer { unsafe ECDSA_SIG_free(parsed) }
     let r = unsafe BN_bin2bn(Array(signature[..<32]), 32, nil)
@@ -93,7 +140,7 @@ public final class ES256Key: Sendable {
       unsafe BN_free(s)
       return Libcrypto.accepts(false)
     }
-    var encoded = [UInt8](repeating: 0, count: Self.longestEncoding)
+    var encoded = [UInt8](repeating: 0, count: longestEncoding)
     let length = unsafe encoded.withUnsafeMutableBufferPointer { buffer in
       var cursor = buffer.baseAddress
       return unsafe i2d_ECDSA_SIG(parsed, &cursor)
@@ -106,9 +153,4 @@ public final class ES256Key: Sendable {
       && EVP_DigestVerify(context, encoded, Int(length), message, message.count) == 1
     return Libcrypto.accepts(valid)
   }
-
-  private static let label = "PRIVATE KEY"
-  private static let curve = "prime256v1"
-  /// Two integers of 33 bytes, their heads and that of the sequence.
-  private static let longestEncoding = 72
 }

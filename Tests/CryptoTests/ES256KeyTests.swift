@@ -45,6 +45,43 @@ struct ES256KeyTests {
     #expect(try known().pem == known().pem)
   }
 
+  @Test(
+    "a signature whose numbers begin with zeros has 64 bytes and is valid; one in DER, or a byte longer, is not"
+  )
+  func leadingZeros() throws {
+    let key = ES256Key()
+    var seen = (first: false, second: false)
+    for number in 0..<20_000 where !(seen.first && seen.second) {
+      let message = Array("\(number)".utf8)
+      let signature = key.sign(message)
+      guard signature[0] == 0 || signature[32] == 0 else { continue }
+      if signature[0] == 0 { seen.first = true } else { seen.second = true }
+      #expect(signature.count == 64 && key.isValid(signature: signature, for: message))
+      #expect(!key.isValid(signature: [0] + signature, for: message))
+      #expect(!key.isValid(signature: [0x30, 62] + signature[2...], for: message))
+    }
+    #expect(seen == (true, true))
+  }
+
+  @Test("the public key of RFC 7515 appendix A.3 verifies its signature; one with bytes behind it is none")
+  func publicKey() throws {
+    let head: [UInt8] = [
+      0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06, 0x08, 0x2A, 0x86,
+      0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00, 0x04,
+    ]
+    let encoded =
+      try head + bytes("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU")
+      + bytes("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0")
+    let key = try #require(ES256PublicKey(subjectPublicKeyInfo: encoded))
+    let message = Array("a".utf8)
+    let signature = try known().sign(message)
+    #expect(key.isValid(signature: signature, for: message))
+    #expect(!key.isValid(signature: signature, for: [0x62]))
+    #expect(ES256PublicKey(subjectPublicKeyInfo: encoded + [0]) == nil)
+    #expect(ES256PublicKey(subjectPublicKeyInfo: Array(encoded.dropLast())) == nil)
+    #expect(ES256PublicKey(subjectPublicKeyInfo: []) == nil)
+  }
+
   @Test("a key of another kind, and what is no key, are refused")
   func refused() {
     #expect(ES256Key(pem: SigningKey().pem) == nil)

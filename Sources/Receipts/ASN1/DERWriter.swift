@@ -16,14 +16,6 @@ enum DERWriter {
     return element(DERTag.integer, octets)
   }
 
-  /// A number that is not negative, from its octets, the highest first.
-  static func integer(magnitude octets: some Collection<UInt8>) -> [UInt8] {
-    let significant = Array(octets.drop { $0 == 0 })
-    // A first octet of 0x80 or more would make it negative; nothing at all is zero.
-    let isPrefixed = significant.first.map { $0 >= 0x80 } ?? true
-    return element(DERTag.integer, (isPrefixed ? [0] : []) + significant)
-  }
-
   static func utf8(_ text: String) -> [UInt8] { element(DERTag.utf8String, Array(text.utf8)) }
 
   static func ia5(_ text: String) -> [UInt8] { element(DERTag.ia5String, Array(text.utf8)) }

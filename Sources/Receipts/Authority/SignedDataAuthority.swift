@@ -16,6 +16,8 @@ public struct SignedDataAuthority: Sendable {
   private let rootKey: PrivateKey
   private let intermediateKey: PrivateKey
   private let leafKey: PrivateKey
+  /// The leaf's key once more; nil for one that cannot sign data.
+  private let signingKey: ES256Key?
 
   /// The unit in the subject of every root that this type makes.
   public static let sandboxUnit = "pullbox-sandbox, worth nothing"
@@ -43,7 +45,7 @@ public struct SignedDataAuthority: Sendable {
     let leafKey = try PrivateKey.generate(options.leafKind)
     let leaf = try CertificateTemplate.signedDataLeaf(options)
       .issue(for: leafKey, by: intermediate, signedWith: intermediateKey)
-    return SignedDataAuthority(
+    return try SignedDataAuthority(
       root: root, intermediate: intermediate, leaf: leaf, rootKey: rootKey,
       intermediateKey: intermediateKey, leafKey: leafKey)
   }
@@ -51,13 +53,14 @@ public struct SignedDataAuthority: Sendable {
   private init(
     root: Certificate, intermediate: Certificate, leaf: Certificate, rootKey: PrivateKey,
     intermediateKey: PrivateKey, leafKey: PrivateKey
-  ) {
+  ) throws {
     self.root = root
     self.intermediate = intermediate
     self.leaf = leaf
     self.rootKey = rootKey
     self.intermediateKey = intermediateKey
     self.leafKey = leafKey
+    signingKey = ES256Key(pem: try leafKey.pem())
   }
 
   /// Reads what ``pem()`` wrote. Throws ``ReceiptError`` `malformed`.
@@ -65,7 +68,7 @@ public struct SignedDataAuthority: Sendable {
     let chain = try Certificate.certificates(inPEM: pem)
     guard chain.count == 3, let keys = PEMDocument.documents(labeled: "PRIVATE KEY", in: pem), keys.count == 3
     else { throw ReceiptError.malformed("this is no chain of three certificates with their keys") }
-    self.init(
+    try self.init(
       root: chain[2], intermediate: chain[1], leaf: chain[0],
       rootKey: try PrivateKey(pem: keys[2].text, kind: .p384),
       intermediateKey: try PrivateKey(pem: keys[1].text, kind: .p384),
@@ -106,7 +109,10 @@ public struct SignedDataAuthority: Sendable {
 
   func sign(_ payload: [UInt8], rawHeader: String) throws -> String {
     let input = Base64.encode(Array(rawHeader.utf8), .url) + "." + Base64.encode(payload, .url)
-    return input + "." + Base64.encode(try leafKey.signES256(Array(input.utf8)), .url)
+    guard let signingKey else {
+      throw ReceiptError(.signingFailed, "the leaf's key is not on the curve P-256")
+    }
+    return input + "." + Base64.encode(signingKey.sign(Array(input.utf8)), .url)
   }
 
   /// Answers a question about leaf or intermediate (RFC 6960), signed by the issuer of the one that is asked about. What

@@ -75,55 +75,6 @@ final class PrivateKey: Sendable {
   var digest: OpaquePointer? {
     unsafe kind == .p384 ? EVP_sha384() : EVP_sha256()
   }
-
-  /// ES256 (RFC 7518 §3.4) over `message`: two numbers of 32 bytes. Throws ``ReceiptError`` `signingFailed`, also for a
-  /// key of another kind than P-256.
-  func signES256(_ message: [UInt8]) throws -> [UInt8] {
-    LibcryptoErrors.clear()
-    let context = unsafe EVP_MD_CTX_new()
-    defer { unsafe EVP_MD_CTX_free(context) }
-    var encoded = [UInt8](repeating: 0, count: 72)
-    var length = encoded.count
-    guard kind == .p256, unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, handle) == 1,
-      unsafe EVP_DigestSign(context, &encoded, &length, message, message.count) == 1
-    else { throw ReceiptError(.signingFailed, "nothing can be signed: \(LibcryptoErrors.drain())") }
-    return try ECDSASignature.fixedWidth(Array(encoded.prefix(length)))
-  }
-}
-
-/// The public key of a certificate.
-@safe
-final class PublicKey: Sendable {
-  /// As in ``PrivateKey``.
-  private nonisolated(unsafe) let handle: OpaquePointer
-  let kind: PrivateKey.Kind?
-
-  /// Throws ``ReceiptError`` `malformed` for a certificate whose key libcrypto cannot read.
-  init(of certificate: OpaquePointer) throws {
-    LibcryptoErrors.clear()
-    guard let handle = unsafe X509_get_pubkey(certificate) else {
-      throw ReceiptError.malformed("the certificate's key is not readable: \(LibcryptoErrors.drain())")
-    }
-    unsafe self.handle = handle
-    kind = unsafe KeyFacts.kind(of: handle)
-  }
-
-  deinit {
-    unsafe EVP_PKEY_free(handle)
-  }
-
-  /// Whether `signature`, two numbers of 32 bytes, is ES256 (RFC 7518 §3.4) of `message`. Never true for another kind
-  /// of key than P-256.
-  func isValidES256(_ signature: [UInt8], for message: [UInt8]) -> Bool {
-    guard kind == .p256, let encoded = ECDSASignature.der(signature) else { return false }
-    let context = unsafe EVP_MD_CTX_new()
-    defer { unsafe EVP_MD_CTX_free(context) }
-    let isValid =
-      unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, handle) == 1
-      && EVP_DigestVerify(context, encoded, encoded.count, message, message.count) == 1
-    LibcryptoErrors.clear()
-    return isValid
-  }
 }
 
 /// What libcrypto tells of a key.
@@ -143,31 +94,5 @@ private enum KeyFacts {
       }
     default: return nil
     }
-  }
-}
-
-/// The two forms of a P-256 signature: numbers of fixed width (RFC 7518 §3.4), and DER (RFC 3279 §2.2.3), which
-/// libcrypto speaks.
-enum ECDSASignature {
-  private static let width = 32
-
-  /// Nil unless `signature` is of two times 32 bytes.
-  static func der(_ signature: [UInt8]) -> [UInt8]? {
-    guard signature.count == 2 * width else { return nil }
-    let numbers = [signature[..<width], signature[width...]].map { DERWriter.integer(magnitude: $0) }
-    return DERWriter.element(DERTag.sequence, numbers[0] + numbers[1])
-  }
-
-  /// Throws ``ReceiptError`` `malformed` unless `der` is two numbers of at most 256 bits.
-  static func fixedWidth(_ der: [UInt8]) throws -> [UInt8] {
-    var reader = DERReader(der)
-    var numbers = reader.inside(try reader.next(DERTag.sequence))
-    var signature: [UInt8] = []
-    for _ in 0..<2 {
-      let octets = numbers.octets(try numbers.next(DERTag.integer)).drop { $0 == 0 }
-      guard octets.count <= width else { throw ReceiptError.malformed("a signature's number is too long") }
-      signature += [UInt8](repeating: 0, count: width - octets.count) + octets
-    }
-    return signature
   }
 }

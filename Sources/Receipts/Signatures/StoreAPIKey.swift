@@ -5,7 +5,7 @@ import FoundationEssentials
 /// The key by which a store's programming interface knows an application's server: P-256, in a `.p8` file (PKCS#8 in
 /// PEM).
 public struct StoreAPIKey: Sendable {
-  private let key: PrivateKey
+  private let key: ES256Key
   /// The account that made the key: a UUID.
   private let issuer: String
   /// The key's name of ten characters.
@@ -17,7 +17,10 @@ public struct StoreAPIKey: Sendable {
 
   /// Throws ``ReceiptError`` `malformed` unless `pem` holds an unencrypted private key on P-256.
   public init(pem: String, issuer: String, keyIdentifier: String, bundle: String) throws {
-    key = try PrivateKey(pem: pem, kind: .p256)
+    guard let key = ES256Key(pem: pem) else {
+      throw ReceiptError.malformed("this is no private key on the curve P-256")
+    }
+    self.key = key
     self.issuer = issuer
     self.keyIdentifier = keyIdentifier
     self.bundle = bundle
@@ -37,7 +40,7 @@ public struct StoreAPIKey: Sendable {
     var bid: String
   }
 
-  /// A bearer token (RFC 7519) that counts from `now` on for ``lifetime``. Throws ``ReceiptError`` `signingFailed`.
+  /// A bearer token (RFC 7519) that counts from `now` on for ``lifetime``.
   public func token(at now: Timestamp) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -45,7 +48,7 @@ public struct StoreAPIKey: Sendable {
       iss: issuer, iat: now.secondsSinceEpoch, exp: (now + Self.lifetime).secondsSinceEpoch, bid: bundle)
     let header = try encoder.encode(Header(kid: keyIdentifier))
     let input = Base64.encode(header, .url) + "." + Base64.encode(try encoder.encode(claims), .url)
-    return input + "." + Base64.encode(try key.signES256(Array(input.utf8)), .url)
+    return input + "." + Base64.encode(key.sign(Array(input.utf8)), .url)
   }
 }
 

@@ -17,7 +17,7 @@ public struct SignedDataChain: Sendable {
 
   /// When all three count.
   let validity: ClosedRange<Timestamp>
-  let key: PublicKey
+  let key: ES256PublicKey
   private let responders: [String?]
 
   /// What must be asked to learn whether the issuers still stand by the two certificates below the root, the
@@ -98,10 +98,11 @@ extension SignedDataChain {
     guard unsafe X509Extension.isPresent(ReceiptExtensionOID.leaf, in: first),
       unsafe X509Extension.isPresent(ReceiptExtensionOID.intermediate, in: second)
     else { throw ReceiptError(.markerMissing, "the signing certificate was not issued for signed data") }
-    key = try unsafe PublicKey(of: first)
-    guard key.kind == .p256 else {
+    let keyEncoding = unsafe DERCoding.encode { unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(first), $0) }
+    guard let key = keyEncoding.flatMap(ES256PublicKey.init(subjectPublicKeyInfo:)) else {
       throw ReceiptError(.chainInvalid, "the signing certificate's key is not on the curve P-256")
     }
+    self.key = key
     guard let rootEncoding = unsafe DERCoding.encode({ unsafe i2d_X509(third, $0) }) else {
       throw ReceiptError(.chainInvalid, "libcrypto: \(LibcryptoErrors.drain())")
     }

@@ -50,7 +50,7 @@ public final class SignedDataVerifier: Sendable {
     } else {
       (chain, isNew) = (try SignedDataChain(header: data.header, trusting: roots, at: moment), true)
     }
-    guard chain.key.isValidES256(data.signature, for: data.signingInput) else {
+    guard chain.key.isValid(signature: data.signature, for: data.signingInput) else {
       throw ReceiptError(.signatureInvalid, "the signature does not fit the signed data")
     }
     // Only what the store has signed takes a place: others could write one chain in many headers.

@@ -156,23 +156,4 @@ struct SignedDataAuthorityTests {
       }
     }
   }
-
-  @Test("a signature's two forms hold the same numbers, with and without leading zeros")
-  func forms() throws {
-    let widths: [[UInt8]] = [
-      [UInt8](repeating: 0xFF, count: 32), [UInt8](repeating: 0, count: 31) + [1],
-      [0] + [UInt8](repeating: 0x80, count: 31), [0x7F] + [UInt8](repeating: 0, count: 31),
-    ]
-    for left in widths {
-      for right in widths {
-        let encoded = try #require(ECDSASignature.der(left + right))
-        #expect(try ECDSASignature.fixedWidth(encoded) == left + right)
-      }
-    }
-    #expect(ECDSASignature.der([UInt8](repeating: 1, count: 63)) == nil)
-    let long = DERWriter.integer(magnitude: [UInt8](repeating: 1, count: 33))
-    #expect(throws: ReceiptError.self) {
-      try ECDSASignature.fixedWidth(DERWriter.element(DERTag.sequence, long + long))
-    }
-  }
 }
