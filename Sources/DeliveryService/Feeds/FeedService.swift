@@ -113,16 +113,44 @@ final class FeedService: Sendable {
     watcher = Worker(clock: timer)
   }
 
+  /// A feed that was written down with something else.
+  struct Written: Sendable {
+    fileprivate var feed: Int64
+  }
+
+  /// The epoch of a feed that may have to be made: for a write whose body may run twice.
+  static func epoch() -> Int64 { Int64.random(in: 0...(1 << 53)) }
+
+  /// What ``enroll(_:at:showing:written:base:)`` would write, in a write that there is anyway and that locks the device's feed.
+  /// Nil where the customer is not known.
+  func put(
+    _ device: DeviceIdentifier, at store: StoreIdentifier, of customer: CustomerIdentifier?,
+    in environment: StoreEnvironment?, epoch: Int64, connection: borrowing Connection
+  ) throws -> Written? {
+    guard let customer else { return nil }
+    return try FeedTable.put(
+      of: device, at: store, environment: environment, customer: customer, epoch: epoch, at: clock.now(),
+      in: connection
+    ).map(Written.init)
+  }
+
   /// The device's feed, which is from now on about the customer whose these transactions are. `base` is put before its address
   /// where no public URL is configured. Nil where it cannot be written down: what was asked for is answered all the same.
   func enroll(
     _ device: DeviceIdentifier, at store: StoreIdentifier, showing transactions: [VerifiedTransaction],
-    base: String = ""
+    written: Written? = nil, base: String = ""
   ) async -> FeedReference? {
     let key = Enrolled.Key(store: store, device: device)
     let shown = Set(transactions).hashValue
     let earlier = enrolled.withLock { $0.value(for: key) }
     if let earlier, earlier.shown == shown { return reference(to: earlier.feed, of: device, base: base) }
+    if let written {
+      enrolled.withLock {
+        $0.insert(Enrolled(feed: written.feed, shown: shown), for: key, length: Enrolled.length)
+      }
+      await noteNews(of: transactions)
+      return reference(to: written.feed, of: device, base: base)
+    }
     do {
       let latest = transactions.sorted { $0.purchaseDate > $1.purchaseDate }.prefix(Self.lookups)
       let (feed, customer, others) = try await database.read { connection in
@@ -137,7 +165,7 @@ final class FeedService: Sendable {
       }
       var number = feed?.number
       if feed == nil || customer != nil && feed?.customer != customer {
-        let (now, epoch) = (clock.now(), Int64.random(in: 0...(1 << 53)))
+        let (now, epoch) = (clock.now(), Self.epoch())
         number = try await database.write(locking: [.feed(of: device, at: store)]) { connection in
           try FeedTable.put(
             of: device, at: store, environment: latest.first?.environment, customer: customer, epoch: epoch,
@@ -288,6 +316,8 @@ final class FeedService: Sendable {
         rules: rules, window: window, now: now)
       let told = Dictionary(facts.told.map { ($0.product, $0) }, uniquingKeysWith: { $1 })
       let isUsed = now - facts.feed.used >= Self.day
+      let isOfFeed = cursor?.epoch == facts.feed.epoch
+      let acknowledged = isOfFeed ? cursor?.sequence ?? .max : .max
       if FeedPlan.changes(told: told, standings: standings.products).isEmpty, !isUsed {
         return .some((page: facts.page, next: standings.next))
       }
@@ -296,7 +326,8 @@ final class FeedService: Sendable {
         guard var feed = try FeedTable.find(number, in: connection) else { return nil }
         let told = Dictionary(
           try FeedTable.items(of: number, in: connection).map { ($0.product, $0) }, uniquingKeysWith: { $1 })
-        let changes = FeedPlan.changes(told: told, standings: standings.products)
+        let changes = FeedPlan.changes(
+          told: told, standings: standings.products, acknowledged: acknowledged)
         let room = max(0, FeedTable.maximumItems - told.count)
         let new = changes.filter { told[$0.product] == nil }.prefix(room).map(\.product)
         feed.sequence = try FeedTable.tell(

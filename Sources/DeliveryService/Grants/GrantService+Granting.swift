@@ -43,6 +43,8 @@ extension GrantService {
   }
 
   private typealias Granted = (plan: GrantPlan, issued: GrantStore.Issued)
+  /// With the device's feed, where that was written down as well.
+  private typealias Outcome = (granted: [Result<Granted, Problem>], feed: FeedService.Written?)
 
   private func carryOut(
     _ orders: [GrantOrder], of proof: Proof, for device: Device, base: String, asked id: String
@@ -59,7 +61,7 @@ extension GrantService {
       verdict = try await ask(about: proof, as: key, for: device.id, asked: id, apply: keep(shownBy: nil))
     }
     let now = grantStore.clock.now()
-    let granted = try await catalog.current { catalog -> [Result<Granted, Problem>]? in
+    let (granted, written) = try await catalog.current { catalog -> Outcome? in
       func makePlanner(_ transactions: [VerifiedTransaction]) async throws -> GrantPlanner {
         GrantPlanner(
           rules: rules, transactions: transactions,
@@ -72,16 +74,19 @@ extension GrantService {
         if remembered.count > verdict.transactions.count { planner = try await makePlanner(remembered) }
       }
       // A proof that the store was asked about just now has hardly a grant yet.
-      if verdict.source == .cache, let standing = try await standing(by: planner) { return standing }
+      if verdict.source == .cache, let standing = try await standing(by: planner) {
+        return (standing, nil)
+      }
       do {
         return try await issue(by: planner, on: verdict, of: proof, as: key, at: now)
       } catch let failure as DatabaseError {
         // What there is already needs no disk that can be written, unless it is to be confirmed.
         guard verdict.source != .memory, let standing = try await standing(by: planner) else { throw failure }
-        return standing
+        return (standing, nil)
       }
     }
-    let feed = await feeds.enroll(device.id, at: key.store, showing: verdict.transactions, base: base)
+    let feed = await feeds.enroll(
+      device.id, at: key.store, showing: verdict.transactions, written: written, base: base)
     return (granted, feed)
   }
 
@@ -107,9 +112,11 @@ extension GrantService {
   private func issue(
     by planner: GrantPlanner, on verdict: Verdict, of proof: Proof, as key: VerdictCache.Key,
     at now: Timestamp
-  ) async throws -> [Result<Granted, Problem>]? {
+  ) async throws -> Outcome? {
+    let (device, epoch) = (planner.device.id, FeedService.epoch())
     let said = verdict.source == .store ? verdict.transactions : []
-    let locks = Set(planner.locks + [.proof(key.digest)]).union(said.map { .transaction($0.key) })
+    let locks = Set(planner.locks + [.proof(key.digest), .feed(of: device, at: key.store)]).union(
+      said.map { .transaction($0.key) })
     return try await grantStore.database.write(locking: Array(locks)) { connection in
       guard try planner.isCurrent(in: connection) else { return nil }
       // Refunds were taken in when the store was asked.
@@ -129,10 +136,16 @@ extension GrantService {
           return issued.removeFirst().map { (plan, $0) }
         }
       }
+      let latest = ledger.entries.filter { $0.customer != nil }.max {
+        $0.transaction.purchaseDate < $1.transaction.purchaseDate
+      }
+      let feed = try feeds.put(
+        device, at: key.store, of: latest?.customer, in: latest?.transaction.environment, epoch: epoch,
+        connection: connection)
       try Self.note(
-        verdict, on: proof, as: key, for: planner.device.id,
+        verdict, on: proof, as: key, for: device,
         grants: results.compactMap { try? $0.get().issued.grant }, at: now, in: connection)
-      return results
+      return (results, feed)
     }
   }
 

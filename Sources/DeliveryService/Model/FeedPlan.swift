@@ -11,6 +11,8 @@ struct FeedItem: Hashable, Sendable {
   var version: ContentVersion?
   var length: ByteCount?
   var transaction: TransactionIdentifier
+  /// Its place in the feed; of one that was not told yet it is no matter.
+  var sequence: Int64 = 0
   var notBefore: Timestamp?
   var until: Timestamp?
 }
@@ -33,17 +35,19 @@ enum FeedPlan {
   /// A subscription that does not renew by itself is announced to end this long before.
   static let notice: Duration = .seconds(7 * 86_400)
 
-  /// The items that change, in the order of the products' names.
+  /// The items that change, in the order of the products' names. What stands behind `acknowledged` was written down, and perhaps never
+  /// arrived: the correction of an issue that the device has not heard of is the issue.
   static func changes(
-    told: [ProductIdentifier: FeedItem], standings: [ProductIdentifier: FeedStanding]
+    told: [ProductIdentifier: FeedItem], standings: [ProductIdentifier: FeedStanding],
+    acknowledged: Int64 = .max
   ) -> [FeedItem] {
     standings.sorted { $0.key < $1.key }.compactMap { product, standing in
-      change(of: product, told: told[product], to: standing)
+      change(of: product, told: told[product], to: standing, acknowledged: acknowledged)
     }
   }
 
   private static func change(
-    of product: ProductIdentifier, told: FeedItem?, to standing: FeedStanding
+    of product: ProductIdentifier, told: FeedItem?, to standing: FeedStanding, acknowledged: Int64
   ) -> FeedItem? {
     func item(_ kind: FeedEntry.Kind, _ transaction: TransactionIdentifier) -> FeedItem {
       FeedItem(product: product, kind: kind, version: told?.version, transaction: transaction)
@@ -54,7 +58,8 @@ enum FeedPlan {
       switch kind {
       case nil: news = .issueAvailable
       case _ where told?.version != version:
-        news = told?.version == nil ? .issueAvailable : .correctionAvailable
+        let isHeardOf = kind != .issueAvailable || (told?.sequence ?? 0) <= acknowledged
+        news = told?.version == nil || !isHeardOf ? .issueAvailable : .correctionAvailable
       case .revoked, .withdrawn: news = .reinstated
       default: return nil
       }

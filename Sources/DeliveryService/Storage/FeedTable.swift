@@ -52,24 +52,31 @@ enum FeedTable {
     of device: DeviceIdentifier, at store: StoreIdentifier, environment: StoreEnvironment?,
     customer: CustomerIdentifier?, epoch: Int64, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Int64? {
-    if let customer, let old = try find(of: device, at: store, in: connection), let earlier = old.customer,
-      try CustomerTable.current(earlier, in: connection) != CustomerTable.current(customer, in: connection)
-    {
+    if let old = try find(of: device, at: store, in: connection) {
+      let earlier = try old.customer.map { try CustomerTable.current($0, in: connection) }
+      let present = try customer.map { try CustomerTable.current($0, in: connection) }
+      if earlier == nil || present == nil || earlier == present {
+        if present != nil, old.customer != customer || old.environment != environment {
+          try connection.execute(
+            "UPDATE feeds SET environment = coalesce(?, environment), customer = ? WHERE number = ?",
+            [
+              .optional(environment, SQLValue.choice), .optional(customer, SQLValue.customer),
+              .integer(old.number),
+            ])
+        }
+        return old.number
+      }
       try forget(old.number, in: connection)
     }
-    return try connection.first(
+    try connection.execute(
       """
       INSERT INTO feeds (device, store, environment, customer, epoch, sequence, used) VALUES (?, ?, ?, ?, ?, 0, ?)
-      ON CONFLICT (device, store) DO UPDATE SET
-        environment = coalesce(excluded.environment, feeds.environment),
-        customer = coalesce(excluded.customer, feeds.customer)
-      RETURNING number
       """,
       [
         .identifier(device), .identifier(store), .optional(environment, SQLValue.choice),
         .optional(customer, SQLValue.customer), .integer(epoch), .timestamp(now),
-      ]
-    )?.integer("number")
+      ])
+    return try find(of: device, at: store, in: connection)?.number
   }
 
   /// What was told of every product, by their names.
@@ -151,6 +158,7 @@ enum FeedTable {
       product: try row.identifier("product"), kind: try row.choice("kind"),
       version: try row.optionalText("version").flatMap { ContentVersion($0) },
       length: try row.optionalByteCount("length"), transaction: try row.identifier("transaction_id"),
+      sequence: try row.integer("sequence"),
       notBefore: try row.optionalTimestamp("not_before"), until: try row.optionalTimestamp("until"))
   }
 
