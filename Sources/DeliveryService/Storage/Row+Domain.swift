@@ -76,17 +76,18 @@ extension Row {
 
   /// What `make` makes of the value that `read` finds in the column; nil for NULL.
   func optional<Stored, Value>(
-    _ column: String, as expected: String, from read: (String) throws -> Stored?,
+    _ column: String, as expected: @autoclosure () -> String, from read: (String) throws -> Stored?,
     _ make: (Stored) -> Value?
   ) throws -> Value? {
     guard let stored = try read(column) else { return nil }
-    return try made(column, as: expected, from: stored, make)
+    return try made(column, as: expected(), from: stored, make)
   }
 
   private func made<Stored, Value>(
-    _ column: String, as expected: String, from stored: Stored, _ make: (Stored) -> Value?
+    _ column: String, as expected: @autoclosure () -> String, from stored: Stored,
+    _ make: (Stored) -> Value?
   ) throws -> Value {
-    guard let value = make(stored) else { throw ColumnTypeMismatch(column: column, expected: expected) }
+    guard let value = make(stored) else { throw ColumnTypeMismatch(column: column, expected: expected()) }
     return value
   }
 }
