@@ -105,6 +105,7 @@ public struct Connection: ~Copyable {
     guard mayWrite || statement.isReadOnly else {
       throw DatabaseError(.readOnly, "a read does not write", sql: sql)
     }
+    if !statement.isReadOnly { handle.noteWrite() }
     // A body that goes on after such an error would commit each statement by itself.
     guard handle.isInTransaction else {
       throw DatabaseError(.other, "an error before this statement has ended the transaction", sql: sql)

@@ -11,6 +11,8 @@ final class ConnectionHandle {
   /// Pages in the write-ahead log after the last commit that wrote any; -1 until there is one.
   private let pagesInLog: UnsafeMutablePointer<Int32>
   private var busyTimeout: Int32 = 0
+  /// Statements that may write and that bodies have run, whatever came of them.
+  private(set) var writes = 0
 
   /// Done once, before the first connection; where another library was faster, SQLite works all the same.
   private static let isConfigured = csqlite_configure() == SQLITE_OK
@@ -65,6 +67,8 @@ final class ConnectionHandle {
     let result = unsafe sqlite3_exec(database, script, nil, nil, nil)
     guard result == SQLITE_OK else { throw unsafe .last(of: database, result: result, sql: script) }
   }
+
+  func noteWrite() { writes += 1 }
 
   var isInTransaction: Bool { unsafe sqlite3_get_autocommit(database) == 0 }
   var totalChanges: Int { Int(unsafe sqlite3_total_changes64(database)) }

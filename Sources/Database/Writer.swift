@@ -1,8 +1,12 @@
 internal import Synchronization
 internal import SystemCalls
 
-/// The connection that writes. It takes what waits, runs the bodies one after the other in one transaction, each
-/// in a savepoint of its own, commits once, and answers all of them.
+/// The connection that writes. It takes what waits, runs the bodies one after the other in one transaction, commits once,
+/// and answers all of them.
+///
+/// A savepoint would undo a body that fails after it has written something, and keeps a copy of each page that a body
+/// changes; hardly a body fails so. Bodies run without one: where one fails so, all is undone and runs again, in savepoints,
+/// as do the next ones for a while.
 final class Writer: Sendable {
   /// Bodies that share a commit.
   private static let largestBatch = 512
@@ -55,8 +59,9 @@ final class Writer: Sendable {
   private func work() {
     guard let handle = thread.get() else { return }
     var schedule = CheckpointSchedule(every: options.log)
+    var guardedBodies = 0
     while let body = queue.take() {
-      serve(body, on: handle)
+      serve(body, on: handle, guarding: &guardedBodies)
       guard let pages = handle.pagesAfterCommit else { continue }
       switch schedule.decide(pages: pages, moved: checkpointer.moved) {
       case .none: break
@@ -69,8 +74,9 @@ final class Writer: Sendable {
     checkpointer.close()
   }
 
-  /// Runs, commits and answers `first` and what waits behind it.
-  private func serve(_ first: QueuedBody, on handle: ConnectionHandle) {
+  /// Runs, commits and answers `first` and what waits behind it. `guarded` is how many of the next bodies run in
+  /// savepoints.
+  private func serve(_ first: QueuedBody, on handle: ConnectionHandle, guarding guarded: inout Int) {
     do {
       try handle.begin(.write)
     } catch {
@@ -81,7 +87,7 @@ final class Writer: Sendable {
     var batch: [QueuedBody] = []
     var next: QueuedBody? = first
     while let body = next {
-      guard add(body, to: &batch, on: handle, rehearsing: options.rehearses(body)) else {
+      guard add(body, to: &batch, on: handle, guarding: &guarded, rehearsing: options.rehearses(body)) else {
         // What was done before is undone as well.
         for body in batch { serveAlone(body, on: handle) }
         return
@@ -104,17 +110,25 @@ final class Writer: Sendable {
   }
 
   /// Runs the body in the transaction that is open, and puts it in the batch. False when an error has ended the
-  /// transaction, of which the body has been told.
+  /// transaction, of which the body has been told; `batch` then has those that are to be served alone.
   private func add(
-    _ body: QueuedBody, to batch: inout [QueuedBody], on handle: ConnectionHandle, rehearsing: Bool
+    _ body: QueuedBody, to batch: inout [QueuedBody], on handle: ConnectionHandle,
+    guarding guarded: inout Int, rehearsing: Bool
   ) -> Bool {
     do {
+      guard rehearsing || guarded > 0 else {
+        batch.append(body)
+        if try runUnguarded(body, on: handle) { return true }
+        guarded = Self.largestBatch
+        return runAgain(&batch, on: handle, guarding: &guarded)
+      }
+      guarded = max(0, guarded - 1)
       var rehearsal: Run?
       if rehearsing {
         rehearsal = try run(body, on: handle, undoing: true)
         if options.rehearsal == .interleaved, let other = queue.takeIfWaiting() {
           rehearsal = nil
-          guard add(other, to: &batch, on: handle, rehearsing: false) else {
+          guard add(other, to: &batch, on: handle, guarding: &guarded, rehearsing: false) else {
             batch.append(body)
             return false
           }
@@ -129,9 +143,42 @@ final class Writer: Sendable {
     } catch {
       handle.rollBack()
       failure.note(error)
+      batch.removeAll { $0 === body }
       body.answer(error)
       return false
     }
+  }
+
+  /// False when the body failed and something of it is written. Throws when there is no transaction any more.
+  private func runUnguarded(_ body: QueuedBody, on handle: ConnectionHandle) throws -> Bool {
+    let before = handle.writes
+    guard let error = body.run(on: Connection(handle, mayWrite: true)) else { return true }
+    guard handle.isInTransaction else { throw error }
+    failure.note(error)
+    return handle.writes == before
+  }
+
+  /// Undoes what the batch has written and runs it again, each body in a savepoint. False as ``add`` says.
+  private func runAgain(
+    _ batch: inout [QueuedBody], on handle: ConnectionHandle, guarding guarded: inout Int
+  ) -> Bool {
+    handle.rollBack()
+    let bodies = batch
+    batch = []
+    do {
+      try handle.begin(.write)
+    } catch {
+      failure.note(error)
+      for body in bodies { body.answer(error) }
+      return false
+    }
+    for (index, body) in bodies.enumerated() {
+      guard add(body, to: &batch, on: handle, guarding: &guarded, rehearsing: false) else {
+        batch += bodies[(index + 1)...]
+        return false
+      }
+    }
+    return true
   }
 
   private struct Run {

@@ -79,6 +79,34 @@ struct GroupCommitTests {
     #expect(try await ids(database) == (0..<300).filter { $0 % 3 != 0 })
   }
 
+  @Test("what ran before one that fails runs again, and each is answered with its own value")
+  func repetition() async throws {
+    let database = try open()
+    let runs = Mutex<[Int: Int]>([:])
+    let values = Mutex<[Int: Int64]>([:])
+    try await together(0..<10, in: database) { number in
+      do {
+        let value = try await database.write(locking: []) { connection in
+          // Counts runs for this test; what is written depends on nothing of it.
+          runs.withLock { $0[number, default: 0] += 1 }
+          if number == 6 || number == 8 {
+            try connection.execute("INSERT INTO rows VALUES (?, 'a')", [.integer(number)])
+            throw Refusal()
+          }
+          // Nothing is written by then: there is nothing to undo.
+          if number == 2 { throw Refusal() }
+          try connection.execute("INSERT INTO rows (content) VALUES ('a')")
+          return connection.lastInsertedRowID
+        }
+        values.withLock { $0[number] = value }
+      } catch is Refusal {}
+    }
+    #expect(try await ids(database) == Array(1...7))
+    #expect(values.withLock { $0 } == [0: 1, 1: 2, 3: 3, 4: 4, 5: 5, 7: 6, 9: 7])
+    // The first that failed having written something, in a savepoint then, in which the next one runs at once.
+    #expect(runs.withLock { [$0[6], $0[8]] } == [2, 1])
+  }
+
   @Test("one sees what those before it in the same commit wrote, and nothing of one that threw")
   func order() async throws {
     let database = try open()
