@@ -125,6 +125,14 @@ struct ConnectionMachine: Hashable, Sendable {
     }
   }
 
+  /// Whether what arrives belongs to content, or to nothing, and asks for no answer.
+  var takesContent: Bool {
+    switch input {
+    case .body, .discarding, .ended: true
+    case .handshake, .idle, .head, .complete: false
+    }
+  }
+
   /// Whether the end of the peer, if it came now, would matter to a handler.
   var watchesPeer: Bool { input == .complete && output != .nothing && !peerHasEnded }
 

@@ -5,7 +5,8 @@ internal import Synchronization
 internal import SystemCalls
 
 extension EventLoop {
-  private static let acceptsPerTurn = 32
+  /// Few, so that a flood of connections holds up those that are there by a moment only.
+  private static let acceptsPerTurn = 8
 
   mutating func acceptConnections(_ position: Int) {
     guard !isDraining, position < listeners.count else { return }

@@ -25,7 +25,13 @@ extension EventLoop {
     if events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 { table[index].mayReceive = true }
     if table[index].tls.isActive, !wakeSecure(index, events: events) { return }
     if events & EPOLLOUT.rawValue != 0, table[index].machine.isBlocked { continueOutput(index) }
-    if !table[index].machine.isClosed { continueInput(index) }
+    takeTurn(index)
+  }
+
+  /// Goes on with a request at once, with content after the requests of this turn.
+  mutating func takeTurn(_ index: Int) {
+    guard !table[index].machine.isClosed else { return }
+    if table[index].machine.takesContent { makeReady(index) } else { continueInput(index) }
   }
 
   /// Parses what can be parsed: what is buffered, then what the socket has.

@@ -21,7 +21,7 @@ extension EventLoop {
       table[index].output.streamEnd = update.streamEnd
       if advanceOutput(index) { reads = true }
     }
-    if reads, !table[index].machine.isClosed { continueInput(index) }
+    if reads { takeTurn(index) }
   }
 
   /// Begins the response of an async handler. Input is left to the caller.

@@ -9,7 +9,8 @@ internal import SystemCalls
 /// A turn of ``run()`` waits for epoll, then handles each event: it reads what has arrived (`+Input`,
 /// `+Secure`), offers complete requests to the handlers (`+Handlers`), sends responses (`+Responses`,
 /// `+Output`, `+Bodies`), does what each connection's ``ConnectionMachine`` asks (`+Actions`), and finally
-/// closes what is past its deadline (`+Time`). New connections come from `+Accepting`; `+Records` keeps the
+/// closes what is past its deadline (`+Time`). Requests come before content: connections that bring or take a long body
+/// have their turns at the end, and no longer together than a request may wait for. New connections come from `+Accepting`; `+Records` keeps the
 /// counters and the access records. A connection is named by its index in the ``ConnectionTable`` throughout.
 ///
 /// ```swift
@@ -31,6 +32,8 @@ struct EventLoop: ~Copyable {
   private static let listenerTag: UInt64 = 1 << 63
   private static let mailboxTag: UInt64 = 1 << 62
   private static let eventsPerTurn = 128
+  /// Nanoseconds after which the connections that wait for a turn have to wait for the next one.
+  private static let longestTurns: UInt64 = 1_000_000
 
   let context: ServerContext
   let mailbox: LoopMailbox
@@ -58,7 +61,7 @@ struct EventLoop: ~Copyable {
   let sendScratch: ScratchBuffer
   /// A request that is handed to the async handler once the content that came with its head is.
   var deferred: PendingRequest?
-  /// Connections whose turn ended before their work.
+  /// Connections whose turn ended before their work, and those that have not had one since content came for them.
   var ready: [ConnectionTag] = []
   /// Nanoseconds of the context's clock at the last wake-up.
   var now: UInt64
@@ -170,12 +173,17 @@ struct EventLoop: ~Copyable {
     }
   }
 
-  /// Gives each connection whose turn had ended another turn.
+  /// Gives connections their turns, those first that have waited longest, until it has taken ``longestTurns``.
   private mutating func runReadyConnections() {
     guard !ready.isEmpty else { return }
     let turn = ready
     ready.removeAll(keepingCapacity: true)
-    for tag in turn where isCurrent(tag) {
+    let end = presentInstant() + EventLoop.longestTurns
+    for (position, tag) in turn.enumerated() where isCurrent(tag) {
+      if position > 0, presentInstant() >= end {
+        ready.insert(contentsOf: turn[position...], at: 0)
+        return
+      }
       table[tag.index].isReady = false
       if table[tag.index].machine.output != .nothing { continueOutput(tag.index) }
       if !table[tag.index].machine.isClosed { continueInput(tag.index) }
