@@ -16,6 +16,8 @@ from measuring import memory, processor_time, run, say
 from reporting import Results, Target, row, show
 from services import Daemon, Services, request
 
+# Devices of a run under callgrind.
+INSTRUCTION_DEVICES = 200
 ISSUE = "com.example.bench.issue"
 MEBIBYTE = 1 << 20
 PHASES = ["first", "repeat", "content", "completion", "renewal"]
@@ -104,7 +106,7 @@ def state_with(arguments, grants):
 class Gate:
     """A server on a copy of a state, beside a store that costs nothing."""
 
-    def __init__(self, arguments, grants, **settings):
+    def __init__(self, arguments, grants, wrapper=(), **settings):
         self.arguments = arguments
         directory = arguments.work / "services/server"
         self.state = arguments.work / "state"
@@ -121,7 +123,7 @@ class Gate:
         self.server = Daemon(arguments.bin / "pullbox-server", directory, {
             "listen": [f"127.0.0.1:{self.port}"], "state": str(self.state), "operatorKey": self.key,
             "store": {"url": self.store_url, "credential": Services.secret(arguments.work / "services", "store-credential")},
-            "logLevel": "warning"} | settings)
+            "logLevel": "warning"} | settings, wrapper)
 
     def counts(self):
         return request(self.store_url + "/counts")
@@ -134,8 +136,8 @@ class Gate:
             body = response.read()
         return time.monotonic() - begun, body
 
-    def play(self, phases, devices, connections):
-        """What the devices measured of each phase, with the server's processor time and the store's counts."""
+    def play(self, phases, devices, connections, cost=lambda pid: processor_time([pid])):
+        """What the devices measured of each phase, with the server's cost and the store's counts."""
         process = subprocess.Popen(
             [self.arguments.work / "gate", "--port", str(self.port), "--devices", devices, "--phases", ",".join(phases),
              "--connections", str(connections)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -143,13 +145,13 @@ class Gate:
         for phase in phases:
             if process.stdout.readline().strip() != phase:
                 raise RuntimeError(f"the devices ended before {phase}")
-            before, asked = processor_time([self.server.pid]), self.counts()
+            before, asked = cost(self.server.pid), self.counts()
             process.stdin.write("go\n")
             process.stdin.flush()
             result = json.loads(process.stdout.readline() or "{}")
             if not result:
                 raise RuntimeError(f"the devices ended in {phase}")
-            result["processor"] = processor_time([self.server.pid]) - before
+            result["cost"] = cost(self.server.pid) - before
             result["asked"] = {name: count - asked[name] for name, count in self.counts().items()}
             results[phase] = result
         process.wait()
@@ -208,7 +210,7 @@ def row_rates(arguments):
             for file in slices(arguments):
                 for phase, result in gate.play(phases, file, arguments.connections).items():
                     rates.setdefault((phase, grants), []).append(result["requests"] / result["seconds"])
-                    costs.setdefault((phase, grants), []).append(result["processor"] * 1000 / result["requests"])
+                    costs.setdefault((phase, grants), []).append(result["cost"] * 1000 / result["requests"])
                     details.setdefault((phase, grants), []).append(
                         {key: result[key] for key in ("p50", "p99", "asked", "refused")})
             say(f"  {grants:,} grants: server's peak memory {memory(gate.server.pid, 'VmHWM') / MEBIBYTE:.0f} MiB")
@@ -231,6 +233,42 @@ def row_rates(arguments):
         rows.append(row(f"{phase}-cost-{grants}", name + ": the server's processor time", "ms",
                         {"pullbox": costs[phase, grants]}, [Target(None, most)] if most and first else []))
     return rows
+
+
+def row_instructions(arguments):
+    """Instructions of the server a request, without the kernel's: these are the same beside other work."""
+    make_receipts(arguments, arguments.devices)
+    output = arguments.work / "callgrind"
+    shutil.rmtree(output, ignore_errors=True)
+    output.mkdir()
+    wrapper = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}/out.%p", "--quiet"]
+    counted = 0
+
+    def instructions(pid):
+        """All so far, of which the last dump has those since the dump before."""
+        nonlocal counted
+        before = set(output.glob("out.*.*"))
+        run("callgrind_control", "--dump", pid)
+        for dump in set(output.glob("out.*.*")) - before:
+            counted += sum(int(line.split()[1]) for line in dump.read_text().splitlines() if line.startswith("totals:"))
+        return counted
+
+    file = arguments.work / "few.tsv"
+    lines = (arguments.work / "devices.tsv").read_text().splitlines(keepends=True)
+    phases = [phase for phase in PHASES if phase not in arguments.without]
+    costs = {}
+    gate = Gate(arguments, 10_000, wrapper, unlimitedAddresses=["127.0.0.0/8"])
+    try:
+        # The first fills the caches.
+        for part in range(arguments.runs + 1):
+            file.write_text("".join(lines[part * INSTRUCTION_DEVICES:(part + 1) * INSTRUCTION_DEVICES]))
+            for phase, result in gate.play(phases, file, 8, cost=instructions).items():
+                if part > 0:
+                    costs.setdefault(phase, []).append(result["cost"] / result["requests"] / 1000)
+    finally:
+        gate.stop()
+    return [row(f"{phase}-instructions", f"{WORK[phase]}, 8 clients: the server's instructions", "thousand", {"pullbox": samples}, [])
+            for phase, samples in costs.items() if phase in WORK]
 
 
 def row_lists(arguments):
@@ -379,7 +417,7 @@ def thread_time(pid, name):
     return total / 1e9
 
 
-ROWS = {"rates": row_rates, "lists": row_lists, "day": row_day, "attack": row_attack, "bookkeeping": row_bookkeeping}
+ROWS = {"rates": row_rates, "instructions": row_instructions, "lists": row_lists, "day": row_day, "attack": row_attack, "bookkeeping": row_bookkeeping}
 
 
 def main():

@@ -30,11 +30,11 @@ def buy(store, server, product, device="bench"):
 
 
 class Daemon:
-    """A process of ours with its configuration, until it is stopped."""
+    """A process of ours with its configuration, until it is stopped; `wrapper` is a command that runs it."""
 
-    def __init__(self, executable, directory, configuration):
+    def __init__(self, executable, directory, configuration, wrapper=()):
         directory.mkdir(parents=True, exist_ok=True)
-        self.executable, self.directory = executable, directory
+        self.executable, self.directory, self.wrapper = executable, directory, wrapper
         self.start(configuration)
 
     def start(self, configuration):
@@ -46,7 +46,7 @@ class Daemon:
         file.write_text(json.dumps(configuration))
         with open(self.directory / "log", "ab") as log:
             self.process = subprocess.Popen(
-                [self.executable, "--config", file, "--ready-file", ready], stderr=log, stdout=log)
+                [*self.wrapper, self.executable, "--config", file, "--ready-file", ready], stderr=log, stdout=log)
         wait_until(lambda: ready.exists() or self.process.poll() is not None, f"{self.executable.name} answering")
         if not ready.exists():
             raise RuntimeError((self.directory / "log").read_text()[-4000:])

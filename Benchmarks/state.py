@@ -9,7 +9,8 @@ is spread over --products others, which are made where there are fewer. What the
 
 Of the grants 94 of 100 are finished, 4 granted, 1 completed, 1 revoked. A transaction has one grant, every tenth three;
 a device has five grants, but for those of the bestseller, which are a device each. Every grant has an obligation, its
-history and its count of bytes; every finished transaction has a row in the outbox that is done, and every completed grant
+history and its count of bytes; every transaction stands in the ledger, and every device has shown its customer's and has a
+feed; proofs of the last three days are remembered; every finished transaction has a row in the outbox that is done, and every completed grant
 one that waits, until tomorrow, so that a server has nothing to settle when it starts. Packages are not made, and
 count as checked just now: no other product than one that was published can be fetched.
 """
@@ -21,7 +22,8 @@ import sqlite3
 import sys
 import time
 
-BULK = ("grants", "grant_events", "obligations", "outbox", "delivered_bytes")
+BULK = ("grants", "grant_events", "obligations", "outbox", "delivered_bytes", "transactions", "customer_devices", "feeds",
+        "remembered_proofs")
 YEARS = 2 * 365 * 86_400_000
 
 # What each grant is, by its place n: `n` counts from 1, `@first` is the number of the first, `@count` how many there are.
@@ -34,6 +36,8 @@ TRANSACTION = """CAST(2000000000000000 + @seed * 1000000000000 +
 HOLDER = f"CASE WHEN {IS_BEST} THEN n ELSE 1000000000 + n / 10 END"
 DEVICE = f"""printf('%08x-%04x-4%03x-9%03x-%012x', (({HOLDER}) * 2654435761 + @seed) & 4294967295,
   (({HOLDER}) * 40503) & 65535, ({HOLDER}) & 4095, ({HOLDER}) >> 12 & 4095, ({HOLDER}) * 1597334677 & 281474976710655)"""
+# A customer a device, of 16 bytes.
+CUSTOMER = "CAST(substr(replace(device, '-', ''), 1, 16) AS BLOB)"
 CREATED = "@now - @years + CAST((n * 1.0 / @count) * @years AS INTEGER)"
 
 
@@ -135,6 +139,7 @@ class Filler:
       "others": max(1, others)}
     self.insert("grants", {
       "number": "@first + n", "id": "lower(hex(randomblob(16)))", "handle": "randomblob(16)", "store": "'sandbox'",
+      "environment": "'Sandbox'",
       "transaction_id": TRANSACTION, "product": "product", "version": "version", "device": DEVICE, "digest": "digest",
       "length": "length", "manifest_digest": "manifest_digest", "state": STATE, "created": CREATED,
       "revoked_by": "CASE WHEN n % 100 = 99 THEN 'operator' END",
@@ -151,32 +156,56 @@ class Filler:
       "n % 100 = 99)")
     self.say("history")
     self.insert("obligations", {
-      "store": "store", "transaction_id": "transaction_id", "device": "device", "product": "product"},
-      made + " WHERE true ORDER BY store, transaction_id, device, product ON CONFLICT DO NOTHING")
+      "store": "store", "environment": "environment", "transaction_id": "transaction_id", "device": "device",
+      "product": "product"},
+      made + " WHERE true ORDER BY store, environment, transaction_id, device, product ON CONFLICT DO NOTHING")
     self.say("obligations")
     self.insert("delivered_bytes", {
       "grant_number": "number",
       "bytes": "CASE WHEN state = 'granted' THEN length / 2 ELSE length END"}, made + " WHERE n % 100 <> 96")
     self.say("bytes sent")
     self.insert("outbox", {
-      "store": "store", "kind": "'finish'", "subject": "transaction_id", "attempts": "1",
+      "store": "store", "environment": "environment", "kind": "'finish'", "subject": "transaction_id", "attempts": "1",
       "next_attempt": "CASE WHEN state = 'finished' THEN created + 60000 ELSE @now + 86400000 END",
       "created": "created + 60000", "done": "CASE WHEN state = 'finished' THEN created + 61000 END"},
       made + " WHERE state IN ('finished', 'completed') ORDER BY number "
       "ON CONFLICT DO NOTHING")
     self.say("outbox")
+    self.ledger(made)
+
+  def ledger(self, made):
+    self.insert("transactions", {
+      "store": "store", "environment": "environment", "transaction_id": "transaction_id", "as_of": "min(created)",
+      "original_id": "transaction_id", "product": "product", "purchased": "min(created)", "quantity": "1",
+      "customer": CUSTOMER}, made + " GROUP BY store, environment, transaction_id ON CONFLICT DO NOTHING")
+    self.say("transactions")
+    self.insert("customer_devices", {
+      "customer": CUSTOMER, "device": "device", "first_seen": "min(created)", "last_seen": "max(created)"},
+      made + " GROUP BY device ON CONFLICT DO NOTHING")
+    self.insert("feeds", {
+      "device": "device", "store": "store", "environment": "environment", "customer": CUSTOMER, "epoch": "abs(random() >> 11)",
+      "sequence": "0", "used": "max(created)"}, made + " GROUP BY device, store ON CONFLICT DO NOTHING")
+    self.say("devices")
+    self.insert("remembered_proofs", {
+      "store": "store", "digest": "randomblob(32)", "device": "device", "environment": "environment",
+      "transactions": "transaction_id", "good": "created"}, made + " WHERE created > @now - 3 * 86400000")
+    self.say("proofs")
 
   def counters(self):
-    self.run("UPDATE counters SET value = (SELECT count(*) FROM grants WHERE 'grants ' || state = name) "
+    self.run("UPDATE counters SET value = (SELECT count(*) FROM grants WHERE 'grants ' || environment || ' ' || state = name) "
              "WHERE name LIKE 'grants %'")
-    self.run("UPDATE counters SET value = (SELECT count(*) FROM outbox WHERE done IS NULL) "
-             "WHERE name = 'outbox waiting'")
+    self.run("DELETE FROM outbox_counts")
+    self.run("INSERT INTO outbox_counts (store, kind, waiting, parked) SELECT store, kind, sum(done IS NULL AND parked IS NULL), "
+             "sum(done IS NULL AND parked IS NOT NULL) FROM outbox GROUP BY store, kind")
     self.say("counters")
 
   def insert(self, table, values, rest, bound=None):
     """Columns that this version of the table does not have are left out; those it has beside, and needs, are missed."""
     columns = {row[1]: row for row in self.run(f"PRAGMA table_info({table})")}
-    needed = [name for name, row in columns.items() if row[3] and row[4] is None and not row[5] and name not in values]
+    keys = [row for row in columns.values() if row[5]]
+    has_number = len(keys) == 1 and keys[0][2] == "INTEGER"
+    needed = [name for name, row in columns.items()
+              if row[3] and row[4] is None and not (row[5] and has_number) and name not in values]
     if needed:
       sys.exit(f"state.py does not know what to write into {table}: {', '.join(needed)}")
     chosen = {name: value for name, value in values.items() if name in columns}
