@@ -106,7 +106,7 @@ def state_with(arguments, grants):
 class Gate:
     """A server on a copy of a state, beside a store that costs nothing."""
 
-    def __init__(self, arguments, grants, wrapper=(), **settings):
+    def __init__(self, arguments, grants, executable=None, wrapper=(), **settings):
         self.arguments = arguments
         directory = arguments.work / "services/server"
         self.state = arguments.work / "state"
@@ -120,7 +120,7 @@ class Gate:
             [arguments.work / "store", "--port", str(store), "--answers", arguments.work / "answers.tsv"],
             stdout=subprocess.PIPE)
         self.store.stdout.readline()
-        self.server = Daemon(arguments.bin / "pullbox-server", directory, {
+        self.server = Daemon(executable or arguments.bin / "pullbox-server", directory, {
             "listen": [f"127.0.0.1:{self.port}"], "state": str(self.state), "operatorKey": self.key,
             "store": {"url": self.store_url, "credential": Services.secret(arguments.work / "services", "store-credential")},
             "logLevel": "warning"} | settings, wrapper)
@@ -241,6 +241,9 @@ def row_instructions(arguments):
     output = arguments.work / "callgrind"
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir()
+    # Valgrind ends when it meets debugging information of a form that it does not know.
+    executable = output / "pullbox-server"
+    run("strip", "--strip-debug", "-o", executable, arguments.bin / "pullbox-server")
     wrapper = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}/out.%p", "--quiet"]
     counted = 0
 
@@ -257,7 +260,7 @@ def row_instructions(arguments):
     lines = (arguments.work / "devices.tsv").read_text().splitlines(keepends=True)
     phases = [phase for phase in PHASES if phase not in arguments.without]
     costs = {}
-    gate = Gate(arguments, 10_000, wrapper, unlimitedAddresses=["127.0.0.0/8"])
+    gate = Gate(arguments, 10_000, executable, wrapper, unlimitedAddresses=["127.0.0.0/8"])
     try:
         # The first fills the caches.
         for part in range(arguments.runs + 1):
