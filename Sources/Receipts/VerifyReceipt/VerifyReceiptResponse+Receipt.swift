@@ -51,7 +51,7 @@ extension VerifyReceiptResponse.Receipt: Codable {
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: VerifyReceiptKey.self)
     func text(_ name: String) throws -> String? { try values.lenientText(VerifyReceiptKey(name)) }
-    func integer(_ name: String) throws -> Int64? { try values.lenientInteger(VerifyReceiptKey(name)) }
+    func number(_ name: String) throws -> Int64? { try values.lenientNumber(VerifyReceiptKey(name)) }
     // Old-style receipts are flat, and call the bundle identifier `bid`.
     guard let bundle = try text("bundle_id") ?? text("bid") else {
       throw DecodingError.keyNotFound(
@@ -60,10 +60,10 @@ extension VerifyReceiptResponse.Receipt: Codable {
     }
     bundleIdentifier = bundle
     receiptType = try text("receipt_type")
-    appIdentifier = try integer("adam_id") ?? integer("app_item_id")
+    appIdentifier = try number("adam_id") ?? number("app_item_id")
     applicationVersion = try text("application_version")
-    downloadIdentifier = try integer("download_id")
-    versionExternalIdentifier = try integer("version_external_identifier")
+    downloadIdentifier = try number("download_id")
+    versionExternalIdentifier = try number("version_external_identifier")
     creationDate = try values.date("receipt_creation_date")
     requestDate = try values.date("request_date")
     originalPurchaseDate = try values.date("original_purchase_date")

@@ -38,7 +38,7 @@ extension VerifyReceiptResponse: Codable {
   /// Reads an answer. Throws `DecodingError`.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: VerifyReceiptKey.self)
-    guard let status = try values.lenientInteger(VerifyReceiptKey("status")) else {
+    guard let status = try values.lenientNumber(VerifyReceiptKey("status")) else {
       throw DecodingError.keyNotFound(
         VerifyReceiptKey("status"),
         .init(codingPath: values.codingPath, debugDescription: "status is missing"))
