@@ -84,10 +84,10 @@ struct GrantPlanner: Sendable {
     let publisherKeys = catalog[order.product]?.product.publisherKeys
     let transaction = try transaction(for: order)
     let owed = report.products(claimedBy: transaction.id).filter { catalog.offered($0, to: device.id) != nil }
+    let grants = try GrantTable.all(of: content.product, on: device.id, in: connection)
     let basis = GrantStore.Basis(
       transaction: transaction, content: content, owed: owed,
-      unlocked: report.products(unlockedBy: transaction.id))
-    let grants = try GrantTable.all(of: content.product, on: device.id, in: connection)
+      unlocked: report.products(unlockedBy: transaction.id), present: grants)
     return GrantPlan(
       basis: basis, standing: try GrantStore.standing(on: basis, among: grants, of: device, in: connection),
       publisherKeys: publisherKeys,

@@ -19,6 +19,14 @@ struct GrantStore: Sendable {
     var owed: [ProductIdentifier]
     /// What the transaction has unlocked, as the first of a subscription's run.
     var unlocked: [ProductIdentifier] = []
+    /// The device's grants of the product, where they and the content were looked at in the transaction that makes the grant:
+    /// then neither is looked at again.
+    var present: [GrantRecord]?
+
+    /// Whether the grant, one of the product on the device, is the one that this would make.
+    func isFor(_ grant: GrantRecord) -> Bool {
+      grant.transactionKey == transaction.key && grant.version == content.version
+    }
 
     func debt(to device: DeviceIdentifier) -> ObligationTable.Debt {
       ObligationTable.Debt(transaction: transaction.key, device: device)
@@ -64,10 +72,7 @@ struct GrantStore: Sendable {
   static func standing(
     on basis: Basis, among grants: [GrantRecord], of device: Device, in connection: borrowing Connection
   ) throws -> GrantRecord? {
-    let grant = grants.first {
-      $0.transactionKey == basis.transaction.key && $0.version == basis.content.version
-    }
-    guard let grant else { return nil }
+    guard let grant = grants.first(where: { basis.isFor($0) }) else { return nil }
     if grant.machine.name == .revoked { throw Problem(.entitlementRevoked) }
     // A device without a key is handed a new secret, which is written down.
     guard grant.publicKey != nil, !bringsNewKey(device, to: grant) else { return nil }
@@ -81,12 +86,17 @@ struct GrantStore: Sendable {
     at now: Timestamp,
     in connection: borrowing Connection
   ) throws -> Issued {
-    if try VersionTable.isWithdrawn(basis.content.product, basis.content.version, in: connection) {
-      throw Problem(.contentWithdrawn)
+    let existing: GrantRecord?
+    if let present = basis.present {
+      existing = present.first { basis.isFor($0) }
+    } else {
+      if try VersionTable.isWithdrawn(basis.content.product, basis.content.version, in: connection) {
+        throw Problem(.contentWithdrawn)
+      }
+      existing = try GrantTable.find(
+        basis.content.product, basis.content.version, paidBy: basis.transaction.key, on: device.id,
+        in: connection)
     }
-    let existing = try GrantTable.find(
-      basis.content.product, basis.content.version, paidBy: basis.transaction.key, on: device.id,
-      in: connection)
     if existing?.machine.name == .revoked { throw Problem(.entitlementRevoked) }
     try ObligationTable.add(basis.owed, to: basis.debt(to: device.id), in: connection)
     if var existing {
@@ -236,23 +246,16 @@ struct GrantStore: Sendable {
         if try check.missingStep(in: completion) == nil { return nil }
       }
       let before = grant.machine.state
-      var outcome = CompletionOutcome(grant: grant, remaining: [])
-      for action in grant.machine.handle(.completionReported(missing: missing)) {
-        switch action {
-        case .refuseCompletion(let step):
-          throw Problem(.completionMismatch, Self.sentence(for: step), missingStep: step)
-        case .finishTransactionIfDelivered:
-          try GrantTable.update(grant, from: before, at: now, detail: nil, in: connection)
-          outcome = try Self.finishTransactionIfDelivered(grant, lease, at: now, in: connection)
-        case .answerState:
-          // Also for a grant that was finished before: the content was fetched again, and the device holds it
-          // now.
-          try GrantTable.notePlaced(grant.id, at: now, in: connection)
-        case .issueTicket, .refuseRevoked:
-          break
-        }
+      let actions = grant.machine.handle(.completionReported(missing: missing))
+      if case .refuseCompletion(let step)? = actions.first {
+        throw Problem(.completionMismatch, Self.sentence(for: step), missingStep: step)
       }
-      return outcome
+      // Also for a grant that was finished before: the content was fetched again, and the device holds it now.
+      try GrantTable.updatePlaced(grant, from: before, at: now, in: connection)
+      guard actions.contains(.finishTransactionIfDelivered) else {
+        return CompletionOutcome(grant: grant, remaining: [])
+      }
+      return try Self.finishTransactionIfDelivered(grant, lease, at: now, in: connection)
     }
   }
 

@@ -95,11 +95,20 @@ enum GrantTable {
     try record(grant.machine.name, of: grant.number, at: now, detail: detail, in: connection)
   }
 
-  /// The device has reported the content as placed.
-  static func notePlaced(
-    _ id: GrantIdentifier, at now: Timestamp, in connection: borrowing Connection
+  /// Writes down that the device has reported the content as placed, and what that made of the grant.
+  static func updatePlaced(
+    _ grant: GrantRecord, from before: GrantMachine.State, at now: Timestamp,
+    in connection: borrowing Connection
   ) throws {
-    try connection.execute("UPDATE grants SET placed = ? WHERE id = ?", [.timestamp(now), .identifier(id)])
+    guard grant.machine.state != before else {
+      try connection.execute(
+        "UPDATE grants SET placed = ? WHERE number = ?", [.timestamp(now), .integer(grant.number)])
+      return
+    }
+    try connection.execute(
+      "UPDATE grants SET state = ?, placed = ? WHERE number = ?",
+      [.grantState(grant.machine.state), .timestamp(now), .integer(grant.number)])
+    try record(grant.machine.name, of: grant.number, at: now, detail: nil, in: connection)
   }
 
   /// From now on the device signs with `key`; the secrets that it renewed with before are forgotten. Noted in the history.
