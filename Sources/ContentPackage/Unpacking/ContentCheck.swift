@@ -187,7 +187,7 @@ public struct ContentCheck: Sendable {
     guard let seen = try directory.statusOfFile(at: file.path) else { return .missing }
     guard seen.length == file.length else { return .damaged }
     finding.sizeOnDisk += seen.allocated
-    guard isToBeRead(index, seen, depth) else {
+    guard isToBeRead(index, status: seen, depth: depth) else {
       finding.note(seen, of: index, now: now)
       // It was old enough then, whatever the clock says now.
       if case .changes(let earlier) = depth { finding.stamps.stamps[index] = earlier.stamps[index] }
@@ -201,7 +201,7 @@ public struct ContentCheck: Sendable {
     return try digest(of: descriptor, length: file.length.rawValue) == file.digest ? nil : .damaged
   }
 
-  private func isToBeRead(_ index: Int, _ status: FileStatus, _ depth: Depth) -> Bool {
+  private func isToBeRead(_ index: Int, status: FileStatus, depth: Depth) -> Bool {
     switch depth {
     case .everything: true
     case .changes(let earlier):

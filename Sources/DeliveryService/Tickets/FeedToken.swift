@@ -24,11 +24,9 @@ struct FeedToken: Hashable, Sendable {
   var device: UInt64
 
   func sealed(with key: TicketKeys.Key) -> String {
-    func bytes(_ value: some FixedWidthInteger) -> [UInt8] {
-      stride(from: value.bitWidth - 8, through: 0, by: -8).map { UInt8(truncatingIfNeeded: value >> $0) }
-    }
     let head =
-      [Self.layout] + bytes(key.identifier) + bytes(expiry) + bytes(UInt64(bitPattern: feed)) + bytes(device)
+      [Self.layout] + key.identifier.bigEndianBytes + expiry.bigEndianBytes + feed.bigEndianBytes
+      + device.bigEndianBytes
     return Base64.encode(head + Self.code(of: head, with: key), .url)
   }
 

@@ -58,11 +58,8 @@ extension Ticket {
 
   /// The bytes that the code covers.
   private var authenticated: [UInt8] {
-    func bytes(_ value: some FixedWidthInteger) -> [UInt8] {
-      stride(from: value.bitWidth - 8, through: 0, by: -8).map { UInt8(truncatingIfNeeded: value >> $0) }
-    }
-    return [Ticket.layout, rateClass] + bytes(keyIdentifier) + bytes(expiry) + bytes(handle.high)
-      + bytes(handle.low) + bytes(device)
+    [Ticket.layout, rateClass] + keyIdentifier.bigEndianBytes + expiry.bigEndianBytes
+      + handle.high.bigEndianBytes + handle.low.bigEndianBytes + device.bigEndianBytes
   }
 
   /// The text that clients send, for the package with that digest.
@@ -71,5 +68,12 @@ extension Ticket {
     let content = digest.bytes
     let code = key.authenticate(head.span, content.span)
     return Base64.encode(head + code.array.prefix(Ticket.length - Ticket.authenticatedLength), .url)
+  }
+}
+
+extension FixedWidthInteger {
+  /// Its bytes, the most significant first.
+  var bigEndianBytes: [UInt8] {
+    stride(from: bitWidth - 8, through: 0, by: -8).map { UInt8(truncatingIfNeeded: self >> $0) }
   }
 }
