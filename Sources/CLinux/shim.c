@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/prctl.h>
 #include <sys/sysmacros.h>
@@ -104,6 +105,16 @@ bool clinux_is_cached(int descriptor, off_t offset) {
   char byte;
   struct iovec vector = {.iov_base = &byte, .iov_len = 1};
   return preadv2(descriptor, &vector, 1, offset, RWF_NOWAIT) != -1 || errno != EAGAIN;
+}
+
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
+
+int64_t clinux_cached_pages(int descriptor, off_t offset, off_t length) {
+  struct { uint64_t offset, length; } range = {(uint64_t)offset, (uint64_t)length};
+  struct { uint64_t cached, dirty, writeback, evicted, recently_evicted; } found = {0};
+  return syscall(SYS_cachestat, descriptor, &range, &found, 0) == 0 ? (int64_t)found.cached : -1;
 }
 
 int clinux_queued_output(int socket) {

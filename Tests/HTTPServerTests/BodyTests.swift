@@ -177,6 +177,37 @@ struct BodyTests {
       #expect(try await connection.receiveResponse().status == 413)
     }
   }
+
+  @Test("of two tasks that read one body at once, one is told that it may not, and the other has it whole")
+  func twoReaders() async throws {
+    let codes = Locked<[RequestBodyError.Code?]>([])
+    try await withServer(
+      respond: { request in
+        await withTaskGroup(of: Void.self) { group in
+          for _ in 0..<2 {
+            group.addTask {
+              var code: RequestBodyError.Code?
+              do throws(RequestBodyError) {
+                _ = try await request.body.collect(upTo: .mebibytes(1))
+              } catch {
+                code = error.code
+              }
+              codes.withLock { $0.append(code) }
+            }
+          }
+        }
+        return HTTPResponse(status: .ok)
+      }
+    ) { server in
+      let connection = try server.connect()
+      try await connection.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n")
+      while codes.current.isEmpty { await server.server.ping() }
+      #expect(codes.current == [.readTwice])
+      try await connection.send("hello")
+      #expect(try await connection.receiveResponse().status == 200)
+      #expect(codes.current == [.readTwice, nil])
+    }
+  }
 }
 
 /// Answers with the request's body.

@@ -53,6 +53,36 @@ struct CapacityTests {
     }
   }
 
+  @Test("clients that leave do not leave more handlers behind than there may be connections, twice over")
+  func leftHandlers() async throws {
+    let gate = Gate()
+    let (arrivals, arrived) = AsyncStream.makeStream(of: Void.self)
+    var arrivalsSoFar = arrivals.makeAsyncIterator()
+    try await withServer(
+      configure: { $0.maximumConnections = 2 },
+      respond: { _ in
+        arrived.yield()
+        // Deaf to being cancelled.
+        await gate.wait()
+        return HTTPResponse(status: .ok)
+      }
+    ) { server in
+      for _ in 0..<4 {
+        let connection = try server.connect()
+        try await connection.send(request)
+        await arrivalsSoFar.next()
+        connection.reset()
+        while server.server.statistics().openConnections > 0 { await server.server.ping() }
+      }
+      let connection = try server.connect()
+      try await connection.send(request)
+      #expect(try await connection.receiveResponse().status == 503)
+      await gate.open()
+      connection.endSending()
+      #expect(try await connection.receiveToEnd() == [])
+    }
+  }
+
   @Test("a request is refused where as many wait for the handler as may, and its connection is closed")
   func waiting() async throws {
     try await withServer(configure: { $0.maximumWaitingRequests = 0 }, respond: echo) { server in

@@ -258,13 +258,17 @@ struct LifeTests {
   func addresses() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("taken.sock")
-    func start(_ address: ServerAddress) throws -> HTTPServer {
+    func start(_ addresses: ServerAddress...) throws -> HTTPServer {
       let server = HTTPServer(
-        configuration: HTTPServerConfiguration(addresses: [address]), handler: ClosureHandler(body: echo))
+        configuration: HTTPServerConfiguration(addresses: addresses), handler: ClosureHandler(body: echo))
       try server.start()
       return server
     }
     let first = try start(.unix(path: path))
+    // What was bound before the fault is given back.
+    let other = directory.path("other.sock")
+    #expect(throws: HTTPServerError.self) { try start(.unix(path: other), .unix(path: path)) }
+    #expect(try FileSystem.status(of: other) == nil)
     let taken = #expect(throws: HTTPServerError.self) { try start(.unix(path: path)) }
     #expect(taken?.code == .addressInUse)
     await first.drain()

@@ -241,4 +241,15 @@ struct StatisticsTests {
       PeerAddress(family: .version6, port: 1, high: 0x2001_0DB8_0000_0000, low: 0xFF).host == "2001:db8::ff")
     #expect(PeerAddress.unix.description == "unix")
   }
+
+  @Test("what is open is never below zero, in whatever order the counters of a loop are seen")
+  func ordersOfCounters() {
+    let block = CounterBlock()
+    block.add(Counter.closed)
+    block.add(Counter.responsesEnded)
+    var statistics = HTTPServerStatistics()
+    statistics.add(block)
+    #expect(statistics.openConnections == 0)
+    #expect(statistics.activeResponses == 0)
+  }
 }

@@ -1,6 +1,7 @@
 import CoreTypes
-import HTTPServer
 import PullboxTesting
+
+@testable import HTTPServer
 
 /// A server on a free port of 127.0.0.1, and connections to it.
 struct TestServer {
@@ -9,6 +10,7 @@ struct TestServer {
 
   init(
     inline: (any InlineHandler)? = nil, clock: any MonotonicClock = SystemMonotonicClock(),
+    pageCache: any PageCache = SystemPageCache(),
     configure: (inout HTTPServerConfiguration) -> Void = { _ in },
     respond: @escaping @Sendable (HTTPRequest) async -> HTTPResponse = { _ in HTTPResponse(status: .notFound)
     }
@@ -17,7 +19,8 @@ struct TestServer {
     configuration.loops = 1
     configure(&configuration)
     server = HTTPServer(
-      configuration: configuration, inline: inline, handler: ClosureHandler(body: respond), clock: clock)
+      configuration: configuration, inline: inline, handler: ClosureHandler(body: respond), clock: clock,
+      wallClock: SystemWallClock(), pageCache: pageCache)
     try server.start()
     guard case .tcp(_, let port) = server.boundAddresses[0] else {
       preconditionFailure("the first address is not TCP")
@@ -43,11 +46,13 @@ struct ClosureHandler: AsyncHandler {
 /// Runs `body` with a server and drains it afterwards, whatever happens.
 func withServer(
   inline: (any InlineHandler)? = nil, clock: any MonotonicClock = SystemMonotonicClock(),
+  pageCache: any PageCache = SystemPageCache(),
   configure: (inout HTTPServerConfiguration) -> Void = { _ in },
   respond: @escaping @Sendable (HTTPRequest) async -> HTTPResponse = { _ in HTTPResponse(status: .notFound) },
   _ body: (TestServer) async throws -> Void
 ) async throws {
-  let server = try TestServer(inline: inline, clock: clock, configure: configure, respond: respond)
+  let server = try TestServer(
+    inline: inline, clock: clock, pageCache: pageCache, configure: configure, respond: respond)
   do {
     try await body(server)
   } catch {

@@ -1,6 +1,8 @@
+import CoreTypes
 import Dispatch
 import HTTPServer
 import PullboxTesting
+import Synchronization
 import Testing
 
 @Suite("The order in which a loop serves its connections", .timeLimit(.minutes(10)))
@@ -51,6 +53,40 @@ struct TurnTests {
         #expect(try await connection.receiveResponse().status == 204)
       }
       #expect(recorder.paths.current == ["/first", "/hold", "/request", "/behind-content"])
+    }
+  }
+
+  /// Every look at it takes ten microseconds.
+  private final class BusyClock: MonotonicClock {
+    private let nanoseconds = Atomic<UInt64>(1_000_000_000)
+
+    func now() -> MonotonicInstant {
+      MonotonicInstant(nanoseconds: nanoseconds.add(10_000, ordering: .relaxed).newValue)
+    }
+
+    func sleep(for duration: Duration) async throws { throw CancellationError() }
+  }
+
+  @Test("a client that asks a thousand things at once is answered a few, then the others have their turn")
+  func pipelining() async throws {
+    let recorder = Recorder()
+    try await withServer(inline: recorder, clock: BusyClock()) { server in
+      let holder = try server.connect()
+      let greedy = try server.connect()
+      let modest = try server.connect()
+      for connection in [greedy, modest] {
+        try await connection.send("GET /first HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(try await connection.receiveResponse().status == 204)
+      }
+      try await holder.send("GET /hold HTTP/1.1\r\nHost: h\r\n\r\n")
+      await recorder.begun.wait()
+      try await greedy.send(String(repeating: "GET /greedy HTTP/1.1\r\nHost: h\r\n\r\n", count: 1000))
+      try await modest.send("GET /modest HTTP/1.1\r\nHost: h\r\n\r\n")
+      recorder.gate.signal()
+      for _ in 0..<1000 { #expect(try await greedy.receiveResponse().status == 204) }
+      #expect(try await modest.receiveResponse().status == 204)
+      let before = recorder.paths.current.prefix { $0 != "/modest" }.filter { $0 == "/greedy" }
+      #expect(before.count <= 20)
     }
   }
 }

@@ -47,6 +47,9 @@ bool clinux_limit_heaps(int count, int mapped);
 
 // preadv2 needs _GNU_SOURCE. False only when the page at that offset would have to be read from a device.
 bool clinux_is_cached(int descriptor, off_t offset);
+// cachestat(2), younger than the C library of Debian 12. Pages of the range that are in the page cache, or are being read into
+// it; -1 and errno.
+int64_t clinux_cached_pages(int descriptor, off_t offset, off_t length);
 // As pread(2), of what is in the page cache: fewer bytes, or -1, where a device would have to be waited for.
 ssize_t clinux_read_cached(int descriptor, void *buffer, size_t length, off_t offset);
 

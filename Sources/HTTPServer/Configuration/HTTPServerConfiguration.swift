@@ -76,15 +76,18 @@ public struct HTTPServerConfiguration: Sendable {
   /// Bytes per second of a response that its client acknowledges; a client that takes less is reset. For a
   /// response with a pace, at most half of that pace. At least one byte in ``sendDeadline``.
   public var minimumSendRate: UInt64 = 1024
+  /// For a device to bring what a response sends next into memory; then the connection is closed.
+  public var storageDeadline = Duration.seconds(60)
   /// After a response that ends the connection: how long the peer may take to close its side. In a drain: how
   /// long a connection that has asked for nothing yet may take to ask.
   public var lingerDeadline = Duration.seconds(2)
   /// From ``HTTPServer/drain()`` until what is still in progress is closed.
   public var drainDeadline = Duration.seconds(10)
 
-  /// Bytes that one sendfile(2) may move; between 64 KiB and 0x7ffff000.
+  /// Bytes that one sendfile(2) may move while other connections wait for their turns; between 64 KiB and 0x7ffff000.
   public var sliceLength = 262_144
-  /// Bytes that one connection may send before the others of its loop have their turn.
+  /// Bytes that one connection may send and receive, over all its requests, before the others of its loop have their
+  /// turn. The turn ends after 200 microseconds, too.
   public var turnLength = 1_048_576
   /// `TCP_NOTSENT_LOWAT`: unsent bytes the kernel queues for one connection before it is not writable; 0
   /// leaves the system's default.
@@ -118,6 +121,7 @@ struct DeadlineDurations: Sendable {
   let body: UInt64
   let send: UInt64
   let linger: UInt64
+  let storage: UInt64
   let drain: UInt64
 
   init(_ configuration: HTTPServerConfiguration) {
@@ -126,6 +130,7 @@ struct DeadlineDurations: Sendable {
     body = configuration.bodyDeadline.inNanoseconds
     send = configuration.sendDeadline.inNanoseconds
     linger = configuration.lingerDeadline.inNanoseconds
+    storage = configuration.storageDeadline.inNanoseconds
     drain = configuration.drainDeadline.inNanoseconds
   }
 }

@@ -25,6 +25,9 @@ enum ConnectionEvent: Hashable, Sendable {
   /// The kernel has taken the last byte of the response.
   case responseSent
   case blocked
+  /// Pages of the response's content have to be read from a device first.
+  case fetching
+  /// Neither of the two.
   case unblocked
   /// The peer has closed its sending half, and every byte it sent has been read.
   case peerEnded

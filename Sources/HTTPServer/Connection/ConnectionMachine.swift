@@ -38,6 +38,7 @@ struct ConnectionMachine: Hashable, Sendable {
     case head
     case body
     case send
+    case storage
     case linger
 
     /// A rate is measured, over a window that activity does not begin anew.
@@ -58,6 +59,8 @@ struct ConnectionMachine: Hashable, Sendable {
   private(set) var peerHasEnded = false
   /// The socket takes no more bytes for now.
   private(set) var isBlocked = false
+  /// The response waits for a device to read its content.
+  private(set) var isFetching = false
   private(set) var isLingering = false
   private(set) var isClosed = false
   /// No request has begun yet.
@@ -90,9 +93,15 @@ struct ConnectionMachine: Hashable, Sendable {
     case .responseSent: return endResponse()
     case .blocked:
       isBlocked = output != .nothing
+      isFetching = false
+      return []
+    case .fetching:
+      isFetching = output != .nothing
+      isBlocked = false
       return []
     case .unblocked:
       isBlocked = false
+      isFetching = false
       return []
     case .peerEnded: return endPeer()
     case .abandoned: return abandon()
@@ -105,6 +114,7 @@ struct ConnectionMachine: Hashable, Sendable {
     if isClosed { return .none }
     if isLingering { return .linger }
     if isBlocked { return .send }
+    if isFetching { return .storage }
     switch input {
     case .handshake: return .handshake
     case .idle: return output == .nothing ? (closes ? .linger : .idle) : .none
@@ -234,6 +244,7 @@ struct ConnectionMachine: Hashable, Sendable {
     guard output == .sending else { return [] }
     output = .nothing
     isBlocked = false
+    isFetching = false
     if closes { return finishExchange() }
     switch input {
     case .body:
@@ -282,7 +293,7 @@ struct ConnectionMachine: Hashable, Sendable {
     case .none: return []
     case .handshake, .idle, .linger: return close()
     case .head: return refuse()
-    case .send: return abandon()
+    case .send, .storage: return abandon()
     case .body:
       if input == .discarding { return close() }
       input = .ended
@@ -306,6 +317,7 @@ struct ConnectionMachine: Hashable, Sendable {
     isClosed = true
     isLingering = false
     isBlocked = false
+    isFetching = false
     output = .nothing
     input = .ended
     return [.close]

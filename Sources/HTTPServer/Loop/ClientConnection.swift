@@ -2,7 +2,7 @@
 /// in the loop's own scratch memory unless something is left over.
 struct ClientConnection: ~Copyable {
   var descriptor: Int32
-  var generation: UInt32
+  var generation: ConnectionTag.Generation
   let peer: PeerAddress
   var machine: ConnectionMachine
   var tls: TLSSession
@@ -65,7 +65,8 @@ struct ClientConnection: ~Copyable {
   /// Waits in the loop's ready list for its next turn.
   var isReady = false
 
-  init(descriptor: Int32, generation: UInt32, peer: PeerAddress, tls: consuming TLSSession) {
+  init(descriptor: Int32, generation: ConnectionTag.Generation, peer: PeerAddress, tls: consuming TLSSession)
+  {
     self.descriptor = descriptor
     self.generation = generation
     self.peer = peer
@@ -102,6 +103,8 @@ struct OutputState {
   var streamEnd: ExchangeState.StreamEnd?
   /// Waits for pages of the file.
   var isFetching = false
+  /// Up to here its pages were fetched for this response; 0 where none had to be.
+  var fetchedEnd: Int64 = 0
   /// The bytes in ``bytes`` count for the meter from here on; beyond their count, none do.
   var bodyStart = 0
 

@@ -42,21 +42,22 @@ struct ConnectionTable: ~Copyable {
     precondition(!isFull)
     openCount += 1
     if let index = free.popLast() {
-      let generation = self[index].generation &+ 1
+      let generation = self[index].generation.next
       self[index] = ClientConnection(descriptor: descriptor, generation: generation, peer: peer, tls: tls)
       return index
     }
     let index = used
     used += 1
     unsafe (base + index).initialize(
-      to: ClientConnection(descriptor: descriptor, generation: 0, peer: peer, tls: tls))
+      to: ClientConnection(
+        descriptor: descriptor, generation: ConnectionTag.Generation(), peer: peer, tls: tls))
     return index
   }
 
   /// Gives the place back; the connection there stays readable, closed, until it is taken again.
   mutating func remove(_ index: Int) {
     openCount -= 1
-    self[index].generation &+= 1
+    self[index].generation = self[index].generation.next
     free.append(index)
   }
 }

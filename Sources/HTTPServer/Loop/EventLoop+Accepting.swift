@@ -80,7 +80,7 @@ extension EventLoop {
     let tag = ConnectionTag(index: index, generation: table[index].generation)
     let events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | clinux_epoll_edge_triggered
     do {
-      try watch(descriptor, events: events, tag: tag.rawValue)
+      try watch(descriptor, events: events, as: .connection(tag))
     } catch {
       return abandon(index)
     }
@@ -131,6 +131,8 @@ extension EventLoop {
     do {
       try watchListeners()
     } catch {
+      // Those before the one that failed are watched already, and could not be added again.
+      unwatchListeners()
       acceptDue = now + 100_000_000
     }
   }

@@ -103,7 +103,11 @@ extension EventLoop {
     case .chunked: table[index].chunks = ChunkedBodyParser(lineLimit: configuration.maximumChunkLineLength)
     }
     // Before anything is allocated for it: loops read faster than tasks begin.
-    guard context.requests.waitingCount < configuration.maximumWaitingRequests else {
+    guard context.requests.waitingCount < configuration.maximumWaitingRequests,
+      // Twice as many as there are connections: those that are gone may still have handlers, and so may the last requests
+      // of those that are here.
+      context.requests.runningCount < 2 * configuration.maximumConnections
+    else {
       return refuseToWait(index)
     }
     let exchange = Exchange(

@@ -4,9 +4,6 @@ internal import Glibc
 internal import SystemCalls
 
 extension EventLoop {
-  /// Receives of one connection before the others have their turn.
-  private static let receivesPerTurn = 16
-
   enum Received {
     case bytes(Int)
     case nothing
@@ -34,13 +31,15 @@ extension EventLoop {
     if table[index].machine.takesContent { makeReady(index) } else { continueInput(index) }
   }
 
-  /// Parses what can be parsed: what is buffered, then what the socket has.
+  /// Parses what can be parsed, what is buffered and then what the socket has, until its turn is over.
   mutating func continueInput(_ index: Int) {
-    for _ in 0..<EventLoop.receivesPerTurn {
+    repeat {
       guard !table[index].machine.isClosed else { return }
       if !table[index].input.isEmpty, table[index].machine.acceptsInput {
         feedBuffered(index)
         if table[index].machine.isClosed { return }
+        // What is left is parsed before more is received.
+        if isTurnOver { break }
       }
       let acceptsInput = table[index].machine.acceptsInput
       // While a handler works, one look ahead shows whether its peer is still there.
@@ -49,6 +48,7 @@ extension EventLoop {
       let limit = acceptsInput ? receiveScratch.capacity : limits.headLength
       switch receive(index, limit: limit) {
       case .bytes(let count):
+        turn.bytes -= count
         if count < limit, !table[index].readsToEnd { table[index].mayReceive = false }
         feedReceived(index, count: count)
       case .nothing:
@@ -62,8 +62,8 @@ extension EventLoop {
       case .broken: return abandon(index)
       case .refused: _ = perform(table[index].machine.handle(.handshakeFailed), on: index)
       }
-    }
-    makeReady(index)
+    } while !isTurnOver
+    if !table[index].machine.isClosed { makeReady(index) }
   }
 
   private mutating func receive(_ index: Int, limit: Int) -> Received {
@@ -108,7 +108,11 @@ extension EventLoop {
   private mutating func feed(_ index: Int, bytes: Span<UInt8>) -> Int {
     defer { beginDeferred() }
     var used = 0
-    while used < bytes.count, !table[index].machine.isClosed, table[index].machine.acceptsInput {
+    let first = table[index].requests
+    while used < bytes.count, !table[index].machine.isClosed, table[index].machine.acceptsInput,
+      // One request is always answered, and nearly every connection has one at a time.
+      table[index].requests == first || !isTurnOver
+    {
       let rest = bytes.extracting(used...)
       switch table[index].machine.input {
       case .idle, .head:

@@ -10,8 +10,10 @@ extension EventLoop {
     case blocked
     /// The turn is over.
     case yielded
-    /// For the handler, or for pages of a file.
+    /// For the handler.
     case waiting
+    /// For pages of a file.
+    case fetching
     /// The peer is gone, or the response cannot be completed.
     case broken
   }
@@ -40,14 +42,14 @@ extension EventLoop {
       _ = table[index].machine.handle(.unblocked)
       makeReady(index)
     case .waiting: _ = table[index].machine.handle(.unblocked)
+    case .fetching: _ = table[index].machine.handle(.fetching)
     case .broken: abandon(index)
     }
     return false
   }
 
   private mutating func send(_ index: Int) -> Sent {
-    guard !table[index].output.isFetching else { return .waiting }
-    var budget = context.configuration.turnLength
+    guard !table[index].output.isFetching else { return .fetching }
     while true {
       if table[index].output.sent < table[index].output.bytes.count {
         let result = sendBytes(index, more: table[index].output.hasMoreThanBytes)
@@ -55,8 +57,7 @@ extension EventLoop {
       }
       if table[index].output.fileOffset < table[index].output.fileEnd {
         let result =
-          table[index].tls.isActive
-          ? sendFileSecure(index, budget: &budget) : sendFile(index, budget: &budget)
+          table[index].tls.isActive ? sendFileSecure(index) : sendFile(index)
         guard result == .sent else { return result }
       }
       if table[index].output.nextPart < table[index].output.parts.count {
@@ -67,7 +68,7 @@ extension EventLoop {
       } else {
         return .sent
       }
-      if budget <= 0 { return .yielded }
+      if isTurnOver { return .yielded }
     }
   }
 
@@ -117,17 +118,14 @@ extension EventLoop {
     if counted > 0 { meter.didSend(counted) }
   }
 
-  private mutating func sendFile(_ index: Int, budget: inout Int) -> Sent {
+  private mutating func sendFile(_ index: Int) -> Sent {
     guard let file = table[index].file else { return .broken }
     let socket = table[index].descriptor
     while table[index].output.fileOffset < table[index].output.fileEnd {
-      if budget <= 0 { return .yielded }
+      if isTurnOver { return .yielded }
       let start = table[index].output.fileOffset
       let slice = min(Int64(sliceLength), table[index].output.fileEnd - start)
-      if !isInPageCache(file, range: start..<start + slice) {
-        fetch(index, file: file, start: start)
-        return .waiting
-      }
+      if !mayRead(index, from: file, range: start..<start + slice) { return .fetching }
       var offset = off_t(start)
       let count: Int?
       do {
@@ -143,42 +141,63 @@ extension EventLoop {
       table[index].isTouched = true
       table[index].output.fileOffset += Int64(count)
       recordSent(index, count: count)
-      budget -= count
+      turn.bytes -= count
       if table[index].isMetered { table[index].meter?.didSend(count) }
     }
     return .sent
   }
 
-  /// Whether sending the range would not have to wait for a device.
-  mutating func isInPageCache(_ file: SharedDescriptor, range: Range<Int64>) -> Bool {
+  /// Whether the range can be sent without waiting for a device; otherwise its pages are on their way. What was just
+  /// fetched is sent without another look: where memory is so short that it is gone again, a look would fetch it again,
+  /// and for ever.
+  mutating func mayRead(_ index: Int, from file: SharedDescriptor, range: Range<Int64>) -> Bool {
+    if table[index].output.fetchedEnd >= range.upperBound { return true }
+    if isInPageCache(file, range: range) { return true }
+    let end = min(
+      table[index].output.fileEnd,
+      range.lowerBound + Int64(max(context.configuration.turnLength, sliceLength)))
+    table[index].output.isFetching = true
+    table[index].output.fetchedEnd = end
+    context.pages.fetch(
+      PagePrefetcher.Job(
+        file: file, range: range.lowerBound..<end,
+        tag: ConnectionTag(index: index, generation: table[index].generation), mailbox: mailbox))
+    return false
+  }
+
+  /// Goes on with a response whose pages are there; one whose pages cannot be read cannot be completed.
+  mutating func receivePages(_ index: Int, failure: SystemError?) {
+    table[index].output.isFetching = false
+    if failure != nil { return abandon(index) }
+    table[index].isTouched = true
+    continueOutput(index)
+  }
+
+  private mutating func isInPageCache(_ file: SharedDescriptor, range: Range<Int64>) -> Bool {
     let number = file.descriptor.number
     if pageCacheHints.holds(number, range: range, now: now) { return true }
-    guard PagePrefetcher.isCached(file, range: range) else { return false }
+    guard context.pages.cache.holds(file, range: range) else { return false }
     pageCacheHints.remember(number, range: range, now: now)
     return true
   }
 
-  /// Bytes of one sendfile(2), within what the kernel moves at once.
-  var sliceLength: Int { min(max(context.configuration.sliceLength, 65_536), 0x7fff_f000) }
-
-  mutating func fetch(_ index: Int, file: SharedDescriptor, start: Int64) {
-    let end = min(
-      table[index].output.fileEnd, start + Int64(max(context.configuration.turnLength, sliceLength)))
-    table[index].output.isFetching = true
-    context.pages.fetch(
-      PagePrefetcher.Job(
-        file: file, range: start..<end,
-        tag: ConnectionTag(index: index, generation: table[index].generation), mailbox: mailbox))
+  /// Bytes of one sendfile(2), within what the kernel moves at once. The longer they are, the fewer segments end short of
+  /// their greatest length; where other connections wait for their turns, they are no longer than what was configured.
+  private var sliceLength: Int {
+    let configured = min(max(context.configuration.sliceLength, 65_536), 0x7fff_f000)
+    return ready.isEmpty ? max(configured, 1 << 20) : configured
   }
 
   private mutating func startPart(_ index: Int) {
     switch table[index].output.parts[table[index].output.nextPart] {
     case .bytes(let bytes):
+      // The head of a part belongs to no package.
       table[index].output.bytes = bytes
       table[index].output.sent = 0
-      table[index].output.bodyStart = 0
+      table[index].output.bodyStart = Int.max
     case .file(let file, let range):
       table[index].file = file
+      table[index].output.fetchedEnd = 0
       table[index].output.fileOffset = range.lowerBound
       table[index].output.fileEnd = range.upperBound
     }

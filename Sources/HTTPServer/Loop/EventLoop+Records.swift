@@ -96,6 +96,7 @@ extension EventLoop {
       case .body: .body
       case .send: .send
       case .linger: .linger
+      case .storage: .storage
       case .handshake: .handshake
       }
     if let kind { counters.add(Counter.deadlines + kind.rawValue) }

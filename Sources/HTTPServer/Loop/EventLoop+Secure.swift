@@ -60,18 +60,15 @@ extension EventLoop {
   }
 
   /// Sends the current part of the file as records made from the page cache.
-  mutating func sendFileSecure(_ index: Int, budget: inout Int) -> Sent {
+  mutating func sendFileSecure(_ index: Int) -> Sent {
     guard let file = table[index].file else { return .broken }
     while table[index].output.fileOffset < table[index].output.fileEnd {
-      if budget <= 0 { return .yielded }
+      if isTurnOver { return .yielded }
       let start = table[index].output.fileOffset
       let length = Int(min(Int64(EventLoop.readLength), table[index].output.fileEnd - start))
       // A record that was made already is only handed on, and its pages were in memory then.
       let isRepeated = table[index].tls.pendingLength > 0
-      if !isRepeated, !isInPageCache(file, range: start..<start + Int64(length)) {
-        fetch(index, file: file, start: start)
-        return .waiting
-      }
+      if !isRepeated, !mayRead(index, from: file, range: start..<start + Int64(length)) { return .fetching }
       let count: Int
       do {
         count = try SystemCall.run("pread") {
@@ -83,7 +80,7 @@ extension EventLoop {
       // The file ends before its range does: padding or a short body would lie, so the connection breaks.
       if count == 0 || count < table[index].tls.pendingLength { return .broken }
       let result = sendRead(index, count: count)
-      budget -= Int(table[index].output.fileOffset - start)
+      turn.bytes -= Int(table[index].output.fileOffset - start)
       guard result == .sent else { return result }
     }
     return .sent

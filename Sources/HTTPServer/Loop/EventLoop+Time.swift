@@ -36,6 +36,7 @@ extension EventLoop {
       guard !table[index].machine.isClosed, table[index].timer.due > 0 else { continue }
       if table[index].timer.due <= now {
         if keepsPace(index) { continue }
+        beginTurn()
         table[index].timer.due = 0
         let isBody = table[index].machine.deadline == .body
         countDeadline(table[index].machine.deadline)
@@ -126,6 +127,7 @@ extension EventLoop {
   private mutating func lookForRequest(_ index: Int) {
     table[index].mayReceive = true
     table[index].tls.noteInput(isLast: false)
+    beginTurn()
     continueInput(index)
   }
 

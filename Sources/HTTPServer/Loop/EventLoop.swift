@@ -29,11 +29,7 @@ struct EventLoop: ~Copyable {
   static let copiedLength = 8192
   /// Places for connections beyond the configured maximum, that are only told to come back later.
   static let spareConnections = 64
-  private static let listenerTag: UInt64 = 1 << 63
-  private static let mailboxTag: UInt64 = 1 << 62
   private static let eventsPerTurn = 128
-  /// Nanoseconds after which the connections that wait for a turn have to wait for the next one.
-  private static let longestTurns: UInt64 = 1_000_000
 
   let context: ServerContext
   let mailbox: LoopMailbox
@@ -61,6 +57,8 @@ struct EventLoop: ~Copyable {
   let sendScratch: ScratchBuffer
   /// A request that is handed to the async handler once the content that came with its head is.
   var deferred: PendingRequest?
+  /// What the connection that is served now may still do before the others have their turn.
+  var turn = Turn()
   /// Connections whose turn ended before their work, and those that have not had one since content came for them.
   var ready: [ConnectionTag] = []
   /// Nanoseconds of the context's clock at the last wake-up.
@@ -113,7 +111,7 @@ struct EventLoop: ~Copyable {
   }
 
   func prepare() throws(SystemError) {
-    try watch(mailbox.event.number, events: EPOLLIN.rawValue, tag: EventLoop.mailboxTag)
+    try watch(mailbox.event.number, events: EPOLLIN.rawValue, as: .mailbox)
     try watchListeners()
   }
 
@@ -127,8 +125,8 @@ struct EventLoop: ~Copyable {
       }
       refreshTime()
       for position in 0..<max(0, Int(count)) {
-        let tag = unsafe clinux_epoll_tag(&events[position])
-        unsafe handle(tag, events: events[position].events)
+        let subject = EventSubject(rawValue: unsafe clinux_epoll_tag(&events[position]))
+        unsafe handle(subject, events: events[position].events)
       }
       runReadyConnections()
       passDeadlines()
@@ -136,14 +134,13 @@ struct EventLoop: ~Copyable {
     closeAll()
   }
 
-  private mutating func handle(_ tag: UInt64, events: UInt32) {
-    if tag & EventLoop.listenerTag != 0 {
-      acceptConnections(Int(tag & 0xFFFF))
-    } else if tag & EventLoop.mailboxTag != 0 {
-      readMailbox()
-    } else {
-      let tag = ConnectionTag(rawValue: tag)
+  private mutating func handle(_ subject: EventSubject, events: UInt32) {
+    switch subject {
+    case .listener(let position): acceptConnections(position)
+    case .mailbox: readMailbox()
+    case .connection(let tag):
       guard isCurrent(tag) else { return }
+      beginTurn()
       wake(tag.index, events: events)
       updateTimer(tag.index)
     }
@@ -158,12 +155,13 @@ struct EventLoop: ~Copyable {
       switch message {
       case .exchangeChanged(let exchange):
         guard isCurrent(exchange.tag) else { continue }
+        beginTurn()
         process(exchange)
         updateTimer(exchange.tag.index)
-      case .pagesReady(let tag):
+      case .pagesReady(let tag, let failure):
         guard isCurrent(tag) else { continue }
-        table[tag.index].output.isFetching = false
-        continueOutput(tag.index)
+        beginTurn()
+        receivePages(tag.index, failure: failure)
         updateTimer(tag.index)
       case .abortBodies(let meter): abortBodies(meteredBy: meter)
       case .accepted(let connection): admit(connection)
@@ -173,22 +171,25 @@ struct EventLoop: ~Copyable {
     }
   }
 
-  /// Gives connections their turns, those first that have waited longest, until it has taken ``longestTurns``.
+  /// Gives connections their turns, those first that have waited longest, for as long as one may last: then the
+  /// loop looks for new events.
   private mutating func runReadyConnections() {
     guard !ready.isEmpty else { return }
-    let turn = ready
+    let round = ready
     ready.removeAll(keepingCapacity: true)
-    let end = presentInstant() + EventLoop.longestTurns
-    for (position, tag) in turn.enumerated() where isCurrent(tag) {
-      if position > 0, presentInstant() >= end {
-        ready.insert(contentsOf: turn[position...], at: 0)
-        return
-      }
+    let end = presentInstant() + Turn.length
+    var done = 0
+    while done < round.count, done == 0 || presentInstant() < end {
+      let tag = round[done]
+      done += 1
+      guard isCurrent(tag) else { continue }
       table[tag.index].isReady = false
+      beginTurn()
       if table[tag.index].machine.output != .nothing { continueOutput(tag.index) }
       if !table[tag.index].machine.isClosed { continueInput(tag.index) }
       updateTimer(tag.index)
     }
+    if done < round.count { ready = Array(round[done...]) + ready }
   }
 
   mutating func makeReady(_ index: Int) {
@@ -197,8 +198,17 @@ struct EventLoop: ~Copyable {
     ready.append(ConnectionTag(index: index, generation: table[index].generation))
   }
 
-  func watch(_ descriptor: Int32, events: UInt32, tag: UInt64) throws(SystemError) {
-    var event = unsafe clinux_epoll_event(events, tag)
+  mutating func beginTurn() {
+    turn = Turn(bytes: context.configuration.turnLength, end: presentInstant() + Turn.length)
+  }
+
+  /// Whether the others are to have their turn now.
+  var isTurnOver: Bool {
+    mutating get { turn.bytes <= 0 || presentInstant() >= turn.end }
+  }
+
+  func watch(_ descriptor: Int32, events: UInt32, as subject: EventSubject) throws(SystemError) {
+    var event = unsafe clinux_epoll_event(events, subject.rawValue)
     let number = epoll.number
     try SystemCall.run("epoll_ctl") { unsafe epoll_ctl(number, EPOLL_CTL_ADD, descriptor, &event) }
   }
@@ -207,9 +217,20 @@ struct EventLoop: ~Copyable {
     for (position, listener) in listeners.enumerated() {
       // One loop is woken for a shared socket, not all.
       let events = EPOLLIN.rawValue | (listener.isShared ? clinux_epoll_exclusive : 0)
-      try watch(listener.descriptor.number, events: events, tag: EventLoop.listenerTag | UInt64(position))
+      try watch(listener.descriptor.number, events: events, as: .listener(position))
     }
   }
+}
+
+/// What one connection may do before the others have their turn, over all its requests and responses.
+struct Turn {
+  /// Nanoseconds.
+  static let length: UInt64 = 200_000
+
+  /// That it may still send or receive.
+  var bytes = 0
+  /// The instant of the loop's clock.
+  var end: UInt64 = 0
 }
 
 /// A block of memory that a loop reads into, or writes into, again and again.

@@ -8,8 +8,8 @@ final class LoopMailbox: Sendable {
   enum Message: Sendable {
     /// The exchange has something for its connection.
     case exchangeChanged(Exchange)
-    /// The pages a connection waits for are in memory.
-    case pagesReady(ConnectionTag)
+    /// The pages a connection waits for are in memory, or cannot be read.
+    case pagesReady(ConnectionTag, SystemError?)
     /// Connections whose running body carries the meter are to be reset.
     case abortBodies(any BodyMeter)
     /// A connection that another loop has accepted for this one, which closes it.

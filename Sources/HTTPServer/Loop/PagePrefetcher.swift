@@ -1,15 +1,11 @@
-internal import CLinux
-internal import Glibc
 internal import Synchronization
 internal import SystemCalls
 
 /// Brings cold pages of files into memory on threads of its own, so that no loop waits for a disk.
 ///
-/// A loop asks ``isCached(_:range:)`` before each slice: preadv2(2) with `RWF_NOWAIT` answers at once whether
-/// the slice's last page, and of a long slice the first as well, is in the page cache. If not, the loop gives
-/// the slice to a thread here, which reads it (that is what waits), and goes on with other connections; a
-/// note in the loop's mailbox brings the connection back. Where the file system does not know `RWF_NOWAIT`,
-/// everything counts as cached.
+/// A loop asks its ``PageCache`` before each slice. What is not in memory it gives to a thread here, which reads it
+/// (that is what waits), and goes on with other connections; a note in the loop's mailbox brings the connection back.
+/// Where the file system cannot tell, everything counts as cached.
 final class PagePrefetcher: Sendable {
   struct Job: Sendable {
     let file: SharedDescriptor
@@ -19,18 +15,17 @@ final class PagePrefetcher: Sendable {
   }
 
   private struct State {
+    /// A connection waits for one at a time, so that their order is fair and their number bounded.
     var jobs: [Job] = []
     var isStopping = false
   }
 
+  let cache: any PageCache
   private let state = Mutex(State())
   private let jobsAvailable = Semaphore()
 
-  static func isCached(_ file: SharedDescriptor, range: Range<Int64>) -> Bool {
-    guard clinux_is_cached(file.descriptor.number, off_t(range.upperBound - 1)) else { return false }
-    // The kernel reads ahead by at least as much, so a short slice is cached as a whole or not at all.
-    guard range.upperBound - range.lowerBound > 131_072 else { return true }
-    return clinux_is_cached(file.descriptor.number, off_t(range.lowerBound))
+  init(_ cache: any PageCache) {
+    self.cache = cache
   }
 
   func fetch(_ job: Job) {
@@ -46,35 +41,22 @@ final class PagePrefetcher: Sendable {
 
   /// The body of one of the threads.
   func run() {
-    var buffer = [UInt8](repeating: 0, count: 131_072)
     while true {
       jobsAvailable.wait()
       let (job, isStopping) = state.withLock { state in
         (state.jobs.isEmpty ? nil : state.jobs.removeFirst(), state.isStopping)
       }
       if let job {
-        read(job, into: &buffer)
-        job.mailbox.post(.pagesReady(job.tag))
+        var failure: SystemError?
+        do throws(SystemError) {
+          try cache.fetch(job.file, range: job.range)
+        } catch {
+          failure = error
+        }
+        job.mailbox.post(.pagesReady(job.tag, failure))
       } else if isStopping {
         return
       }
-    }
-  }
-
-  private func read(_ job: Job, into buffer: inout [UInt8]) {
-    let descriptor = job.file.descriptor.number
-    var offset = job.range.lowerBound
-    // Starts the device on all of it; only advice, so its answer does not matter.
-    _ = posix_fadvise(
-      descriptor, off_t(offset), off_t(job.range.upperBound - offset), POSIX_FADV_WILLNEED)
-    while offset < job.range.upperBound {
-      let wanted = min(buffer.count, Int(job.range.upperBound - offset))
-      let count = unsafe buffer.withUnsafeMutableBytes {
-        unsafe pread(descriptor, $0.baseAddress, wanted, off_t(offset))
-      }
-      // An end or an error shows when the loop sends from the same place.
-      guard count > 0 else { return }
-      offset += Int64(count)
     }
   }
 }

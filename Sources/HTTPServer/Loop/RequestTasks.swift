@@ -6,13 +6,16 @@ internal import Synchronization
 /// and three more hand-overs between threads. So each exchange cancels its own task, and ``end()`` waits for all of them.
 final class RequestTasks: Sendable {
   private struct State {
-    var running = 0
     var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
   private let handler: any AsyncHandler
   private let state = Mutex(State())
   private let waiting = Atomic<Int>(0)
+  private let running = Atomic<Int>(0)
+
+  /// Tasks that were begun and have not ended: a connection that is gone leaves its own to end by itself.
+  var runningCount: Int { running.load(ordering: .relaxed) }
 
   /// Tasks that were begun and have no thread yet.
   var waitingCount: Int { waiting.load(ordering: .relaxed) }
@@ -22,7 +25,7 @@ final class RequestTasks: Sendable {
   }
 
   func begin(_ pending: PendingRequest) {
-    state.withLock { $0.running += 1 }
+    running.add(1, ordering: .relaxed)
     waiting.add(1, ordering: .relaxed)
     // At the priority of a program's first task: others would run on threads of their own.
     let task = Task(priority: .userInitiated) { [self] in
@@ -37,17 +40,16 @@ final class RequestTasks: Sendable {
   func end() async {
     await withCheckedContinuation { continuation in
       let hasEnded = state.withLock { state in
-        if state.running > 0 { state.waiters.append(continuation) }
-        return state.running == 0
+        if runningCount > 0 { state.waiters.append(continuation) }
+        return runningCount == 0
       }
       if hasEnded { continuation.resume() }
     }
   }
 
   private func didEnd() {
+    guard running.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
     let waiters = state.withLock { state in
-      state.running -= 1
-      guard state.running == 0 else { return [CheckedContinuation<Void, Never>]() }
       defer { state.waiters = [] }
       return state.waiters
     }

@@ -21,7 +21,7 @@ final class ServerContext: Sendable {
   init(
     configuration: HTTPServerConfiguration, clock: any MonotonicClock, wallClock: any WallClock,
     makeDispatcher: @escaping @Sendable (_ capacity: Int) -> InlineDispatcher?,
-    requests: RequestTasks
+    requests: RequestTasks, pageCache: any PageCache
   ) {
     self.configuration = configuration
     durations = DeadlineDurations(configuration)
@@ -30,7 +30,7 @@ final class ServerContext: Sendable {
     self.wallClock = wallClock
     self.makeDispatcher = makeDispatcher
     self.requests = requests
-    pages = PagePrefetcher()
+    pages = PagePrefetcher(pageCache)
     addresses = AddressTable(
       limit: configuration.maximumConnectionsPerAddress, exempt: configuration.unlimitedAddresses)
   }
@@ -67,6 +67,7 @@ extension ServerContext {
     case .body: durations.body
     case .send: durations.send
     case .linger: durations.linger
+    case .storage: durations.storage
     }
   }
 }

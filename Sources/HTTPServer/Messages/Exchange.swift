@@ -188,7 +188,7 @@ final class Exchange: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let resumesNow = state.withLock { state in
-          if condition(state) || Task.isCancelled { return true }
+          if condition(state) || Task.isCancelled || state[place] != nil { return true }
           state[place] = continuation
           return false
         }
@@ -203,23 +203,4 @@ final class Exchange: Sendable {
 /// Is told, on any thread, when an exchange has something for its loop: once until the loop has collected it.
 protocol ExchangeObserver: AnyObject, Sendable {
   func exchangeDidChange(_ exchange: Exchange)
-}
-
-/// Names a connection of a loop, so that late news cannot reach the one that took its place.
-struct ConnectionTag: Hashable, Sendable {
-  let index: Int
-  let generation: UInt32
-
-  init(index: Int, generation: UInt32) {
-    self.index = index
-    self.generation = generation
-  }
-
-  /// The form in which epoll carries it.
-  init(rawValue: UInt64) {
-    index = Int(rawValue & 0xFFFF_FFFF)
-    generation = UInt32(truncatingIfNeeded: rawValue >> 32)
-  }
-
-  var rawValue: UInt64 { UInt64(generation) << 32 | UInt64(index) }
 }

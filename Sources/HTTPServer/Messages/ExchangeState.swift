@@ -86,6 +86,7 @@ struct ExchangeState {
     case .complete: return (.end, false)
     case .failed(let error): return (.failed(error), false)
     case nil:
+      guard reader == nil else { return (.failed(RequestBodyError(.readTwice)), false) }
       wantsBody = true
       return (.wait, postOnce())
     }

@@ -134,6 +134,7 @@ public struct RequestBodyError: Error, Hashable, Sendable, CustomStringConvertib
       case tooLarge
       case cancelled
       case noRoom
+      case readTwice
     }
 
     fileprivate let name: Name
@@ -150,6 +151,8 @@ public struct RequestBodyError: Error, Hashable, Sendable, CustomStringConvertib
     public static let cancelled = Code(name: .cancelled)
     /// The process holds as many bytes of bodies as it may; see ``RequestBody/reservation``.
     public static let noRoom = Code(name: .noRoom)
+    /// Another task waits for the body's next bytes already.
+    public static let readTwice = Code(name: .readTwice)
   }
 
   /// Why, for code.
@@ -169,6 +172,7 @@ public struct RequestBodyError: Error, Hashable, Sendable, CustomStringConvertib
     case .tooLarge: "the request body is larger than allowed"
     case .cancelled: "the request was abandoned"
     case .noRoom: "too many request bodies are in memory"
+    case .readTwice: "two tasks read the request body at once"
     }
   }
 

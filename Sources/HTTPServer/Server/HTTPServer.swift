@@ -35,6 +35,10 @@ public final class HTTPServer: Sendable {
     var counters: [CounterBlock] = []
     var rings: [AccessRing] = []
     var wasStarted = false
+
+    mutating func add(_ address: ServerAddress, isSecure: Bool) {
+      if isSecure { secureAddresses.append(address) } else { addresses.append(address) }
+    }
   }
 
   private let context: ServerContext
@@ -42,15 +46,25 @@ public final class HTTPServer: Sendable {
 
   /// Opens nothing yet. `inline` is asked before `handler`; the clocks are the system's unless a test owns
   /// them.
-  public init(
+  public convenience init(
     configuration: HTTPServerConfiguration, inline: (any InlineHandler)? = nil, handler: any AsyncHandler,
     clock: any MonotonicClock = SystemMonotonicClock(), wallClock: any WallClock = SystemWallClock()
+  ) {
+    self.init(
+      configuration: configuration, inline: inline, handler: handler, clock: clock, wallClock: wallClock,
+      pageCache: SystemPageCache())
+  }
+
+  /// With a page cache of a test's own.
+  init(
+    configuration: HTTPServerConfiguration, inline: (any InlineHandler)?, handler: any AsyncHandler,
+    clock: any MonotonicClock, wallClock: any WallClock, pageCache: any PageCache
   ) {
     context = ServerContext(
       configuration: configuration, clock: clock, wallClock: wallClock,
       makeDispatcher: { capacity in
         inline.map { HTTPServer.makeDispatcher($0, capacity: capacity) }
-      }, requests: RequestTasks(handler))
+      }, requests: RequestTasks(handler), pageCache: pageCache)
   }
 
   private static func makeDispatcher(_ handler: some InlineHandler, capacity: Int) -> InlineDispatcher {
@@ -68,34 +82,44 @@ public final class HTTPServer: Sendable {
       let count = loops > 0 ? loops : max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
       try context.loadCertificates()
       var sockets = [[ListeningSocket]](repeating: [], count: count)
-      let configuration = context.configuration
-      for address in configuration.addresses {
-        state.addresses.append(
-          try HTTPServer.bind(address, configuration: configuration, sockets: &sockets, isSecure: false))
-      }
-      for address in configuration.tls?.addresses ?? [] {
-        state.secureAddresses.append(
-          try HTTPServer.bind(address, configuration: configuration, sockets: &sockets, isSecure: true))
-      }
-      state.unixPaths = (state.addresses + state.secureAddresses).compactMap {
-        if case .unix(let path) = $0, !path.hasPrefix("@") { path } else { nil }
-      }
-      for socket in configuration.inherited {
-        let (listener, address) = try ListeningSocket.adopt(socket, configuration: configuration)
-        for loop in sockets.indices { sockets[loop].append(listener) }
-        if listener.isSecure {
-          state.secureAddresses.append(address)
-        } else {
-          state.addresses.append(address)
+      do throws(HTTPServerError) {
+        try listen(&state, sockets: &sockets)
+        do throws(SystemError) {
+          try startThreads(listeningOn: sockets, state: &state)
+        } catch {
+          stopThreads(&state)
+          throw HTTPServerError(.systemFailure, "cannot start the event loops", cause: error)
         }
-      }
-      do throws(SystemError) {
-        try startThreads(listeningOn: sockets, state: &state)
       } catch {
-        stopThreads(&state)
-        throw HTTPServerError(.systemFailure, "cannot start the event loops", cause: error)
+        HTTPServer.removeSocketFiles(&state)
+        throw error
       }
     }
+  }
+
+  /// Binds every address, and takes over what was inherited.
+  private func listen(_ state: inout State, sockets: inout [[ListeningSocket]]) throws(HTTPServerError) {
+    let configuration = context.configuration
+    for (addresses, isSecure) in [
+      (configuration.addresses, false), (configuration.tls?.addresses ?? [], true),
+    ] {
+      for address in addresses {
+        let bound = try HTTPServer.bind(
+          address, configuration: configuration, sockets: &sockets, isSecure: isSecure)
+        if case .unix(let path) = bound, !path.hasPrefix("@") { state.unixPaths.append(path) }
+        state.add(bound, isSecure: isSecure)
+      }
+    }
+    for socket in configuration.inherited {
+      let (listener, address) = try ListeningSocket.adopt(socket, configuration: configuration)
+      for loop in sockets.indices { sockets[loop].append(listener) }
+      state.add(address, isSecure: listener.isSecure)
+    }
+  }
+
+  private static func removeSocketFiles(_ state: inout State) {
+    for path in state.unixPaths { _ = unsafe unlink(path) }
+    state.unixPaths = []
   }
 
   /// Where it speaks plain HTTP: with the real port where 0 was asked for. Empty before ``start()``.
@@ -119,13 +143,11 @@ public final class HTTPServer: Sendable {
   /// then closes what is left; returns when every thread and task of the server has ended. Removes the files
   /// of its Unix sockets.
   public func drain() async {
-    let (mailboxes, threads, paths) = state.withLock { state in
-      let paths = state.unixPaths
-      state.unixPaths = []
-      return (state.mailboxes, state.threads, paths)
+    let (mailboxes, threads) = state.withLock { state in
+      // New clients find nothing there rather than a socket that no loop accepts from.
+      HTTPServer.removeSocketFiles(&state)
+      return (state.mailboxes, state.threads)
     }
-    // New clients find nothing there rather than a socket that no loop accepts from.
-    for path in paths { _ = unsafe unlink(path) }
     for mailbox in mailboxes { mailbox.post(.drain) }
     for thread in threads where thread.isLoop { await thread.end() }
     await context.requests.end()

@@ -33,6 +33,8 @@ public struct HTTPServerStatistics: Sendable, Hashable {
     case drain
     /// The TLS handshake took too long.
     case handshake
+    /// The device took too long to read a response's content.
+    case storage
   }
 
   /// Final responses begun, by status code.
@@ -63,18 +65,20 @@ public struct HTTPServerStatistics: Sendable, Hashable {
   /// Nothing counted.
   public init() {}
 
+  private static func difference(_ more: UInt64, _ less: UInt64) -> UInt64 { more > less ? more - less : 0 }
+
   mutating func add(_ block: CounterBlock) {
     for status in 100..<100 + Counter.responseCount {
       let count = block.value(Counter.responses(status))
       if count > 0 { responses[status, default: 0] += count }
     }
-    // What grows later is read first, so that a difference cannot fall below zero.
+    // Read without an order that every processor keeps: a difference may be below zero for a moment.
     let ended = block.value(Counter.responsesEnded)
-    activeResponses += block.value(Counter.responsesBegun) - ended
+    activeResponses += Self.difference(block.value(Counter.responsesBegun), ended)
     let closed = block.value(Counter.closed)
     let accepted = block.value(Counter.accepted)
     acceptedConnections += accepted
-    openConnections += accepted - closed
+    openConnections += Self.difference(accepted, closed)
     for refusal in Refusal.allCases {
       refusedConnections[refusal, default: 0] += block.value(Counter.refusals + refusal.rawValue)
     }

@@ -1,0 +1,127 @@
+import CLinux
+import CoreTypes
+import Dispatch
+import Glibc
+import PullboxTesting
+import SystemCalls
+import Testing
+
+@testable import HTTPServer
+
+/// What a response does whose pages are not in memory.
+@Suite("Page cache", .timeLimit(.minutes(10)))
+struct PageCacheTests {
+  private static let length = 4 << 20
+
+  private let directory: TemporaryDirectory
+  private let content: [UInt8]
+  private let file: SharedDescriptor
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    content = (0..<Self.length).map { UInt8(truncatingIfNeeded: $0 % 251) }
+    let written = try FileDescriptor.open(directory.path("content"), .readWrite, options: .create)
+    try written.write(content.span, at: .zero)
+    try written.synchronize()
+    file = try SharedDescriptor(written)
+  }
+
+  /// Knows nothing, and fetches as it is told.
+  private final class Fake: PageCache {
+    private let fetches = Locked(0)
+    private let failure: SystemError?
+    private let gate: DispatchSemaphore?
+
+    init(failure: SystemError? = nil, gate: DispatchSemaphore? = nil) {
+      self.failure = failure
+      self.gate = gate
+    }
+
+    var count: Int { fetches.current }
+
+    func holds(_ file: SharedDescriptor, range: Range<Int64>) -> Bool { false }
+
+    func fetch(_ file: SharedDescriptor, range: Range<Int64>) throws(SystemError) {
+      fetches.withLock { $0 += 1 }
+      gate?.wait()
+      if let failure { throw failure }
+    }
+  }
+
+  @Test("a range is in memory only when all of its pages are, not when its ends are")
+  func holes() throws {
+    let cache = SystemPageCache()
+    let reader = try FileDescriptor.open(directory.path("content"), .readOnly)
+    #expect(posix_fadvise(reader.number, 0, 0, POSIX_FADV_DONTNEED) == 0)
+    #expect(posix_fadvise(reader.number, 0, 0, POSIX_FADV_RANDOM) == 0)
+    let range = Int64(1 << 20)..<Int64(2 << 20)
+    try #require(!cache.holds(file, range: range), "the file system of the tests forgets pages on request")
+    for offset in [range.lowerBound, range.upperBound - 1] {
+      var byte: [UInt8] = []
+      try reader.read(upTo: 1, at: ByteCount(offset), into: &byte)
+    }
+    #expect(cache.holds(file, range: range.lowerBound..<range.lowerBound + 1))
+    #expect(cache.holds(file, range: range.upperBound - 1..<range.upperBound))
+    #expect(!cache.holds(file, range: range))
+    #expect(!cache.holds(file, range: range.lowerBound..<range.lowerBound + 131_072))
+    try cache.fetch(file, range: range)
+    #expect(cache.holds(file, range: range))
+  }
+
+  @Test("a page that cannot be read ends the connection, and is not asked for again")
+  func unreadable() async throws {
+    let cache = Fake(failure: SystemError(number: EIO, call: "pread"))
+    try await withServer(inline: FileHandler(file: file), pageCache: cache) { server in
+      let connection = try server.connect()
+      try await connection.send("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+      let received = try await connection.receiveToEnd()
+      #expect(received.count < Self.length)
+      #expect(cache.count == 1)
+    }
+  }
+
+  @Test("where pages go as fast as they come, what was fetched is sent all the same")
+  func forgetful() async throws {
+    let cache = Fake()
+    try await withServer(inline: FileHandler(file: file), pageCache: cache) { server in
+      let connection = try server.connect()
+      try await connection.send("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await connection.receiveResponse().body == content)
+      #expect(cache.count == Self.length / HTTPServerConfiguration(addresses: []).turnLength)
+    }
+  }
+
+  @Test("a device that does not answer holds a connection until its deadline")
+  func hangs() async throws {
+    let gate = DispatchSemaphore(value: 0)
+    let clock = ManualMonotonicClock()
+    let cache = Fake(gate: gate)
+    try await withServer(
+      inline: FileHandler(file: file), clock: clock, pageCache: cache,
+      configure: {
+        $0.storageDeadline = .seconds(20)
+        $0.idleDeadline = .seconds(3600)
+      }
+    ) { server in
+      let connection = try server.connect()
+      let other = try server.connect()
+      try await connection.send("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+      func roundTrip() async throws {
+        for _ in 0..<2 {
+          try await other.send("GET /count HTTP/1.1\r\nHost: h\r\n\r\n")
+          #expect(try await other.receiveResponse().status == 200)
+        }
+      }
+      while cache.count == 0 { try await roundTrip() }
+      clock.advance(by: .seconds(19))
+      server.server.clockDidMove()
+      try await roundTrip()
+      #expect(server.server.statistics().deadlinesPassed[.storage] == 0)
+      clock.advance(by: .seconds(2))
+      server.server.clockDidMove()
+      _ = try? await connection.receiveToEnd()
+      #expect(server.server.statistics().deadlinesPassed[.storage] == 1)
+      gate.signal()
+    }
+  }
+}
