@@ -2,6 +2,7 @@
 import contextlib
 import os
 import platform
+import socket
 import statistics
 import subprocess
 import sys
@@ -61,7 +62,37 @@ def median_ratio(ours, peers):
 
 
 def machine():
-    return {"kernel": platform.release(), "processors": os.cpu_count(), "model": processor_model()}
+    return {"kernel": platform.release(), "processors": os.cpu_count(), "model": processor_model(),
+            "congestion": congestion_control(), "load": os.getloadavg()[0]}
+
+
+def congestion_control():
+    """What paces connections over loopback here; scripts/bench pins it where it may."""
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
+
+
+def read_ahead(path):
+    """KiB that the kernel reads ahead on the device of the file; None where it has none of its own."""
+    device = os.stat(path).st_dev
+    for above in ("", "../"):
+        setting = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/{above}queue/read_ahead_kb")
+        if setting.exists():
+            return int(setting.read_text())
+    return None
+
+
+def busy_processors(seconds=1):
+    """How many processors were busy over that time, whoever used them: while the caller only sleeps, that is the others."""
+    before = busy_time()
+    time.sleep(seconds)
+    return (busy_time() - before) / seconds
+
+
+def busy_time():
+    fields = [int(one) for one in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    user, nice, system, _idle, _waiting, interrupts, soft, stolen = fields
+    return (user + nice + system + interrupts + soft + stolen) / os.sysconf("SC_CLK_TCK")
 
 
 def processor_model():
