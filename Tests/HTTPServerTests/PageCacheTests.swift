@@ -19,9 +19,10 @@ struct PageCacheTests {
 
   init() throws {
     directory = try TemporaryDirectory()
-    content = (0..<Self.length).map { UInt8(truncatingIfNeeded: $0 % 251) }
+    let bytes = (0..<Self.length).map { UInt8(truncatingIfNeeded: $0 % 251) }
+    content = bytes
     let written = try FileDescriptor.open(directory.path("content"), .readWrite, options: .create)
-    try written.write(content.span, at: .zero)
+    try written.write(bytes.span, at: .zero)
     try written.synchronize()
     file = try SharedDescriptor(written)
   }

@@ -124,7 +124,10 @@ extension EventLoop {
     while table[index].output.fileOffset < table[index].output.fileEnd {
       if isTurnOver { return .yielded }
       let start = table[index].output.fileOffset
-      let slice = min(Int64(sliceLength), table[index].output.fileEnd - start)
+      // What was fetched goes by itself: behind it another look may be needed.
+      let fetchedEnd = table[index].output.fetchedEnd
+      let end = fetchedEnd > start ? fetchedEnd : table[index].output.fileEnd
+      let slice = min(Int64(sliceLength), end - start)
       if !mayRead(index, from: file, range: start..<start + slice) { return .fetching }
       var offset = off_t(start)
       let count: Int?
