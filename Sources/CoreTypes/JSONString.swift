@@ -22,6 +22,7 @@ public enum JSONString {
     var index = 0
     while index < utf8.count {
       let start = index
+      if form == .canonical { index += countOfPlainWords(utf8.extracting(start...)) }
       while index < utf8.count, isPlain(utf8[index], form) { index += 1 }
       if index > start {
         unsafe utf8.extracting(start..<index).withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
@@ -44,6 +45,27 @@ public enum JSONString {
         index += 2
       default: bytes.append(byte)
       }
+    }
+  }
+
+  /// How many bytes at the beginning, a multiple of eight, are written as they are: long texts, as receipts are, are looked
+  /// at in words. For ``Form/canonical``.
+  private static func countOfPlainWords(_ bytes: Span<UInt8>) -> Int {
+    let (ones, tops): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
+    /// Whether a byte is below `bound`, which is at most 0x80: it alone borrows from its top bit.
+    func hasByte(below bound: UInt64, _ word: UInt64) -> Bool { (word &- ones &* bound) & ~word & tops != 0 }
+    return unsafe bytes.withUnsafeBytes { bytes in
+      var index = 0
+      while index + 8 <= bytes.count {
+        let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        let hasSpecial =
+          hasByte(below: 0x20, word)
+          || hasByte(below: 1, word ^ ones &* UInt64(UInt8(ascii: "\"")))
+          || hasByte(below: 1, word ^ ones &* UInt64(UInt8(ascii: "\\")))
+        if hasSpecial { break }
+        index += 8
+      }
+      return index
     }
   }
 

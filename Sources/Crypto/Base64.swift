@@ -60,24 +60,46 @@ public enum Base64 {
       guard (end + padding).isMultiple(of: 4) else { return nil }
     }
     let table = alphabet == .standard ? standardValues : urlValues
-    let values = table.span
-    var accumulator: UInt32 = 0
-    var bits = 0
-    var count = 0
-    for index in 0..<end {
-      let value = values[Int(text[index])]
-      guard value != foreign else { return nil }
-      accumulator = accumulator << 6 | UInt32(value)
-      bits += 6
-      if bits >= 8 {
-        bits -= 8
-        guard count < output.count else { return nil }
-        output[count] = UInt8(truncatingIfNeeded: accumulator >> UInt32(bits))
-        count += 1
+    let (groups, rest) = end.quotientAndRemainder(dividingBy: 4)
+    let length = groups * 3 + max(0, rest - 1)
+    guard length <= output.count else { return nil }
+    let isValid = unsafe text.withUnsafeBufferPointer { text in
+      unsafe table.withUnsafeBufferPointer { table in
+        unsafe output.withUnsafeMutableBufferPointer { output in
+          unsafe decode(text.extracting(0..<end), table, into: output)
+        }
       }
     }
-    guard accumulator & (1 << UInt32(bits) - 1) == 0 else { return nil }
-    return count
+    return isValid ? length : nil
+  }
+
+  /// Four characters at a time: receipts are thousands of them. `output` has room. False for a foreign character, and for
+  /// unused bits that are not zero.
+  private static func decode(
+    _ text: UnsafeBufferPointer<UInt8>, _ table: UnsafeBufferPointer<UInt8>,
+    into output: UnsafeMutableBufferPointer<UInt8>
+  ) -> Bool {
+    func value(_ index: Int) -> UInt32 { UInt32(unsafe table[Int(text[index])]) }
+    var (position, count) = (0, 0)
+    while position + 4 <= text.count {
+      let values = (value(position), value(position + 1), value(position + 2), value(position + 3))
+      guard values.0 | values.1 | values.2 | values.3 < 64 else { return false }
+      let group = values.0 << 18 | values.1 << 12 | values.2 << 6 | values.3
+      unsafe output[count] = UInt8(truncatingIfNeeded: group >> 16)
+      unsafe output[count + 1] = UInt8(truncatingIfNeeded: group >> 8)
+      unsafe output[count + 2] = UInt8(truncatingIfNeeded: group)
+      position += 4
+      count += 3
+    }
+    guard position < text.count else { return true }
+    // Two characters are one byte, three are two.
+    let last = (value(position), value(position + 1), position + 2 < text.count ? value(position + 2) : 0)
+    guard last.0 | last.1 | last.2 < 64 else { return false }
+    let group = last.0 << 18 | last.1 << 12 | last.2 << 6
+    unsafe output[count] = UInt8(truncatingIfNeeded: group >> 16)
+    guard position + 2 < text.count else { return group & 0xFFFF == 0 }
+    unsafe output[count + 1] = UInt8(truncatingIfNeeded: group >> 8)
+    return group & 0xFF == 0
   }
 
   private static func character(_ value: UInt8, _ alphabet: Alphabet) -> UInt8 {

@@ -22,6 +22,21 @@ struct JSONStringTests {
     #expect(quoted(text) == expected)
   }
 
+  @Test(
+    "what is escaped is found at every place of a long text, and what looks like it is not",
+    arguments: [
+      ("\"", #"\""#), ("\\", #"\\"#), ("\u{0}", #"\u0000"#), ("\u{1F}", #"\u001f"#), (" ", " "), ("!", "!"),
+      ("#", "#"),
+      ("[", "["), ("]", "]"), ("\u{7F}", "\u{7F}"), ("\u{80}", "\u{80}"), ("é", "é"),
+    ])
+  func everyPlace(text: String, expected: String) {
+    for (before, after) in (0..<20).map({ ($0, 20 - $0) }) + [(0, 0), (7, 0), (8, 0), (8, 8)] {
+      let (start, end) = (String(repeating: "a", count: before), String(repeating: "Z", count: after))
+      #expect(quoted(start + text + end) == "\"\(start)\(expected)\(end)\"")
+      #expect(quoted(start + text + text + end) == "\"\(start)\(expected)\(expected)\(end)\"")
+    }
+  }
+
   @Test("the RFC's own sample (§3.2.2)")
   func rfcSample() {
     #expect(

@@ -46,6 +46,24 @@ import Testing
     #expect(Base64.decode(text) == nil)
   }
 
+  @Test("a foreign character is found at every place, whatever the length") func foreignEverywhere() throws {
+    for length in 1...16 {
+      let text = Base64.encode((0..<length).map { UInt8($0 * 37 & 0xFF) }, .url)
+      #expect(try #require(Base64.decode(text, .url)).count == length)
+      for place in 0..<text.utf8.count {
+        for foreign in [UInt8(ascii: "+"), UInt8(ascii: "="), 0x00, 0x7F, 0x80, 0xC0, 0xFF] {
+          var bytes = Array(text.utf8)
+          bytes[place] = foreign
+          // A sign of padding may stand at the end, if nothing else does behind it.
+          if foreign == UInt8(ascii: "="), place == bytes.count - 1 { continue }
+          var output = [UInt8](repeating: 0, count: 64)
+          var span = output.mutableSpan
+          #expect(Base64.decode(bytes.span, .url, into: &span) == nil)
+        }
+      }
+    }
+  }
+
   @Test(
     "without padding in base64url a rest of one character is refused", arguments: ["Z", "Zm9vY", "Zh", "Zg="])
   func malformedURL(text: String) {
