@@ -143,6 +143,10 @@ struct StatementCostTests {
     ("SELECT * FROM transactions WHERE store", "by the transaction's key; LedgerTests run it"),
     ("SELECT * FROM transactions WHERE customer", "by the customer's index; LedgerCostTests run it"),
     (
+      "SELECT customer FROM transactions WHERE store = ? AND environment = ? AND account",
+      "by the account's index; LedgerCostTests run it"
+    ),
+    (
       "SELECT DISTINCT account FROM transactions",
       "by the customer's index, where customers may be one; LedgerTests run it"
     ),

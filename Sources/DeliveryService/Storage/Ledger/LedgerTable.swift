@@ -23,41 +23,36 @@ enum LedgerTable {
     var customers: [CustomerIdentifier] { [customer].compactMap { $0 } + relatives }
   }
 
+  /// Statements of their own: most transactions need two of them.
   static func known(
     of transaction: VerifiedTransaction, in connection: borrowing Connection
   ) throws -> Known {
     let (key, original) = (transaction.key, transaction.originalKey)
-    let rows = try connection.query(
-      """
-      SELECT 1 AS is_itself, transactions.* FROM transactions
-      WHERE store = ? AND environment = ? AND transaction_id = ?
-      UNION ALL
-      SELECT 0, first.* FROM transactions AS first WHERE store = ? AND environment = ? AND transaction_id = ?
-      UNION ALL
-      SELECT 0, later.* FROM (
-        SELECT * FROM transactions \(SQLDialect.index("transactions_by_original"))
-        WHERE store = ? AND environment = ? AND original_id = ? AND original_id <> transaction_id LIMIT 1) AS later
-      UNION ALL
-      SELECT 0, others.* FROM (
-        SELECT * FROM transactions \(SQLDialect.index("transactions_by_account"))
-        WHERE store = ? AND environment = ? AND account = ? LIMIT 1) AS others
-      """,
-      key.values
-        + (key == original ? key.values.dropLast() + [.null] : original.values)
-        + original.values
-        + key.values.dropLast() + [.optional(transaction.account, SQLValue.identifier)])
     var known = Known()
-    for row in rows {
-      let customer = try row.optionalCustomer("customer")
-      if try row.boolean("is_itself") {
-        known.word = TransactionStanding.StoreWord(
-          asOf: try row.timestamp("as_of"), revoked: try row.optionalTimestamp("revoked"))
-        known.transaction = try self.transaction(row)
-        known.customer = customer
-      } else if let customer, customer != known.customer {
-        known.relatives.append(customer)
-      }
+    if let row = try row(key, in: connection) {
+      known.word = TransactionStanding.StoreWord(
+        asOf: try row.timestamp("as_of"), revoked: try row.optionalTimestamp("revoked"))
+      known.transaction = try self.transaction(row)
+      known.customer = try row.optionalCustomer("customer")
     }
+    var relatives: [Row?] = []
+    if key != original { relatives.append(try row(original, in: connection)) }
+    relatives.append(
+      try connection.first(
+        """
+        SELECT customer FROM transactions \(SQLDialect.index("transactions_by_original"))
+        WHERE store = ? AND environment = ? AND original_id = ? AND original_id <> transaction_id LIMIT 1
+        """, original.values))
+    if let account = transaction.account {
+      relatives.append(
+        try connection.first(
+          """
+          SELECT customer FROM transactions \(SQLDialect.index("transactions_by_account"))
+          WHERE store = ? AND environment = ? AND account = ? LIMIT 1
+          """, key.values.dropLast() + [.identifier(account)]))
+    }
+    known.relatives = try relatives.compactMap { try $0?.optionalCustomer("customer") }
+      .filter { $0 != known.customer }
     return known
   }
 
@@ -90,9 +85,8 @@ enum LedgerTable {
   static func find(
     _ key: TransactionKey, in connection: borrowing Connection
   ) throws -> (transaction: VerifiedTransaction, customer: CustomerIdentifier)? {
-    let row = try connection.first(
-      "SELECT * FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?", key.values)
-    guard let row, let transaction = try transaction(row), let customer = try row.optionalCustomer("customer")
+    guard let row = try row(key, in: connection), let transaction = try transaction(row),
+      let customer = try row.optionalCustomer("customer")
     else { return nil }
     return (transaction, customer)
   }
@@ -109,6 +103,11 @@ enum LedgerTable {
       ORDER BY purchased DESC LIMIT ?
       """, [.customer(customer), .integer(maximumCount)]
     ).compactMap(transaction)
+  }
+
+  private static func row(_ key: TransactionKey, in connection: borrowing Connection) throws -> Row? {
+    try connection.first(
+      "SELECT * FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?", key.values)
   }
 
   private static func transaction(_ row: Row) throws -> VerifiedTransaction? {
