@@ -106,15 +106,16 @@ def state_with(arguments, grants):
 class Gate:
     """A server on a copy of a state, beside a store that costs nothing."""
 
-    def __init__(self, arguments, grants, executable=None, wrapper=(), **settings):
+    def __init__(self, arguments, grants, executable=None, wrapper=(), place=0, **settings):
         self.arguments = arguments
-        directory = arguments.work / "services/server"
-        self.state = arguments.work / "state"
+        directory = arguments.work / f"services/server{place or ''}"
+        self.state = arguments.work / f"state{place or ''}"
         shutil.rmtree(self.state, ignore_errors=True)
         run("cp", "-a", "--reflink=auto", state_with(arguments, grants), self.state)
         run("sync", "--file-system", self.state)
         self.key = Services.secret(arguments.work / "services", "operator-key")
-        self.port, store = arguments.port_base, arguments.port_base + 10
+        self.port = arguments.port_base + place
+        store = self.port + 10
         self.url, self.store_url = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{store}"
         self.store = subprocess.Popen(
             [arguments.work / "store", "--port", str(store), "--answers", arguments.work / "answers.tsv"],
@@ -324,9 +325,11 @@ def row_day(arguments):
 
 
 def row_attack(arguments):
-    """What honest clients wait for their answers, beside all attackers and without them."""
+    """What honest clients wait for their answers, beside all attackers, without them, and while they attack another server of
+    the same machine: what that costs the honest is the processors that all of them share."""
     make_receipts(arguments, arguments.devices)
-    gate = Gate(arguments, 10_000, unlimitedAddresses=["127.0.0.1/32"], maximumConnections=12_000)
+    settings = {"unlimitedAddresses": ["127.0.0.1/32"], "maximumConnections": 12_000}
+    gate, other = Gate(arguments, 10_000, **settings), Gate(arguments, 10_000, place=1, **settings)
     try:
         device, product, receipt = (arguments.work / "devices.tsv").read_text().splitlines()[0].split("\t")
         terms = request(gate.url + "/v1/grants", {"receipt": receipt, "product": product, "device": {"id": device}})["download"]
@@ -350,10 +353,12 @@ def row_attack(arguments):
                 raise RuntimeError("an honest client met an answer that it did not expect")
             return {name: one["p99"] / 1000 for name, one in zip(loads, told, strict=True)}
 
-        calm, attacked, statuses, surprises = [], [], {}, 0
+        calm, elsewhere, attacked, statuses, surprises = [], [], [], {}, 0
         measure()
         for _ in range(arguments.runs):
             calm.append(measure())
+            with Attackers(other.port, product, LOCALES / seconds / arguments.runs):
+                elsewhere.append(measure())
             with Attackers(gate.port, product, LOCALES / seconds / arguments.runs) as attackers:
                 attacked.append(measure())
             surprises += attackers.unannounced() + attackers.without_retry_after
@@ -361,11 +366,14 @@ def row_attack(arguments):
                 statuses[status] = statuses.get(status, 0) + count
         peak = memory(gate.server.pid, "VmHWM") / MEBIBYTE
     finally:
+        other.stop()
         gate.stop()
     say(f"  the attackers were answered {statuses}; peak memory {peak:.0f} MiB")
     name = "10,000 silent connections, 200 half-sent bodies, 50,000 locales and 100 wrong keys a second"
     rows = [row(f"attack-p99-{index}", f"p99 of {load} beside {name}", "ms",
-                {"pullbox": [one[load] for one in attacked], "calm": [one[load] for one in calm]}, [Target("calm", 1.5)])
+                {"pullbox": [one[load] for one in attacked], "calm": [one[load] for one in calm],
+                 "another server attacked": [one[load] for one in elsewhere]},
+                [Target("calm", 1.5), Target("another server attacked", 1.5)])
             for index, load in enumerate(loads)]
     return rows + [
         row("attack-surprises", f"{name}: answers 5xx that are not announced, or 503 without Retry-After", "",
