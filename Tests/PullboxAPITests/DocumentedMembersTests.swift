@@ -49,7 +49,7 @@ struct DocumentedMembersTests {
     // The sandbox store.
     ("AccountRequest", "territory name"),
     ("AccountResponse", "account token"),
-    ("PurchaseRequest", "product quantity applicationUsername askToBuy device"),
+    ("PurchaseRequest", "product quantity applicationUsername askToBuy device shown"),
     ("TransactionsResponse", "transactions"),
     ("StoreTransaction", "id originalId product quantity state purchaseDate"),
     ("ReceiptResponse", "receipt"),

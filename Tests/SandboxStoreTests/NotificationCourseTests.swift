@@ -190,4 +190,53 @@ struct NotificationCourseTests {
     let path = "/sandbox/v1/transactions/\(coins.id)/request-refund"
     #expect(try await store.refusal(.post, path, body: body) == .requestMalformed)
   }
+
+  private func redeem(_ request: CodeRequest, token: String) async throws -> StoreTransaction {
+    let made: StoreCode = try await store.call(.post, "/sandbox/v1/codes", body: request, status: 201)
+    let answer: TransactionResponse = try await store.call(
+      .post, "/store/v1/codes/\(made.code)", token: token, body: String?.none, status: 201)
+    return answer.transaction
+  }
+
+  @Test(
+    "a code that is redeemed for what runs is told: for the next renewal, for more at once, for less later")
+  func redeemedOffers() async throws {
+    let token = try await store.openAccount()
+    _ = try await store.buy(StoreHarness.magazine, token: token)
+    let trial = StoreOffer(payment: .freeTrial, period: .month, name: "summer")
+    for product in [StoreHarness.magazine, StoreHarness.premium, StoreHarness.basic] {
+      store.clock.advance(by: .seconds(10))
+      _ = try await redeem(CodeRequest(product: product, offer: trial, uses: 1), token: token)
+    }
+    #expect(
+      try await api.notifications() == [
+        "SUBSCRIBED INITIAL_BUY", "OFFER_REDEEMED", "OFFER_REDEEMED UPGRADE", "OFFER_REDEEMED DOWNGRADE",
+      ])
+    let told = try await api.written()
+    let renewals = try told.map { try #require($0.content.renewal) }
+    #expect(renewals.map(\.offerType) == [nil, 3, nil, 3])
+    #expect(renewals.map(\.offerIdentifier) == [nil, "summer", nil, "summer"])
+    #expect(renewals.map(\.renewalPrice) == [2990, 0, 5990, 0])
+    #expect(renewals[1].offerDiscountType == "FREE_TRIAL" && renewals[1].offerPeriod == "P1M")
+    #expect(renewals[3].autoRenewProductId == StoreHarness.basic.description)
+    let upgrade = try #require(told[2].content.transaction)
+    #expect(upgrade.offerType == 3 && upgrade.offerIdentifier == "summer" && upgrade.price == 0)
+  }
+
+  @Test("what a member of a family gains and loses is told of the member")
+  func family() async throws {
+    let organizer = try await store.openNamedAccount()
+    let member = try await store.openNamedAccount()
+    let family = StoreFamily(organizer: organizer.account, members: [member.account])
+    try await api.control("families", body: family)
+    let bought = try await store.buy(StoreHarness.magazine, token: organizer.token)
+    try await api.control("transactions/\(bought.id)/refund")
+    let own = try await store.all(member.token).map(\.id.description)
+    let told = try await api.written().filter {
+      $0.content.transaction.map { own.contains($0.transactionId) } ?? false
+    }
+    #expect(told.map(\.type) == [.subscribed, .revoke])
+    #expect(told.first?.subtype == .initialBuy)
+    #expect(told.map { $0.content.transaction?.inAppOwnershipType } == ["FAMILY_SHARED", "FAMILY_SHARED"])
+  }
 }

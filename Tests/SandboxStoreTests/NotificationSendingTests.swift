@@ -166,6 +166,16 @@ struct NotificationSendingTests {
     }
   }
 
+  @Test("without an address what an earlier process was to send is left, and the sender rests")
+  func noAddress() async throws {
+    _ = try await store.buy(StoreHarness.coins, token: try await store.openAccount())
+    // Dated to be sent.
+    #expect(try await api.notifications() == ["ONE_TIME_CHARGE"])
+    let sender = NotificationSender(
+      store: store.store, issuer: api.payloads, address: nil, client: client, log: Log(output: { _ in }))
+    #expect(try await sender.pass() == .pause(atMost: .seconds(60)))
+  }
+
   @Test("a test notification is posted, and its token tells what became of it")
   func testNotification() async throws {
     let answer: [String: String] = try await api.call(.post, "/v1/notifications/test")

@@ -132,7 +132,7 @@ struct OfferTests {
     #expect(try await store.refusal(.post, "/sandbox/v1/codes", body: bad) == .requestMalformed)
   }
 
-  @Test("a code of a subscription begins it under its offer, and leaves one that runs alone")
+  @Test("a code of a subscription begins it under its offer; of one that runs the next renewal is under it")
   func subscriptionCode() async throws {
     let summer = StoreOffer(payment: .freeTrial, period: .month, name: "summer")
     let code = try await code(CodeRequest(product: StoreHarness.magazine, offer: summer, uses: 9))
@@ -145,9 +145,45 @@ struct OfferTests {
     #expect(latest?.map(\.offerCodeReferenceName) == [nil, "summer"])
     #expect(latest?.last?.isTrialPeriod == false)
     let other = try await store.openAccount()
-    try await store.buy(StoreHarness.magazine, token: other)
-    #expect(
-      try await store.refusal(.post, "/store/v1/codes/\(code)", token: other) == .alreadySubscribed)
+    let running = try await store.buy(StoreHarness.magazine, token: other)
+    #expect(try await redeem(code, token: other).id == running.id)
     #expect(try await store.all(other).count == 1)
+    let pending = try await store.verify(store.receipt(other)).pendingRenewalInfo?.first
+    #expect(pending?.offerCodeReferenceName == "summer")
+    store.clock.advance(by: .seconds(301))
+    #expect(try await store.all(other).map(\.price) == ["2.99", nil])
+    store.clock.advance(by: .seconds(300))
+    #expect(try await store.all(other).map(\.price) == ["2.99", nil, "2.99"])
+  }
+
+  @Test(
+    "a code of more begins at once, one of less with the next renewal, one without a price here not at all")
+  func codesWithinGroup() async throws {
+    let offer = StoreOffer(payment: .payAsYouGo, period: .month, payments: 1, prices: Self.euro99)
+    let token = try await store.openAccount()
+    let first = try await store.buy(StoreHarness.magazine, token: token)
+    store.clock.advance(by: .seconds(100))
+    let better = try await redeem(
+      code(CodeRequest(product: StoreHarness.premium, offer: offer, uses: 1)), token: token)
+    #expect(better.product == StoreHarness.premium && better.price == "0.99")
+    #expect(better.originalId == first.id)
+    #expect(try await store.all(token).map(\.expiresDate) == [better.purchaseDate, better.expiresDate])
+    let less = try await redeem(
+      code(CodeRequest(product: StoreHarness.basic, offer: offer, uses: 1)), token: token)
+    #expect(less.id == better.id)
+    store.clock.advance(by: .seconds(601))
+    let all = try await store.all(token)
+    #expect(
+      all.map(\.product) == [
+        StoreHarness.magazine, StoreHarness.premium, StoreHarness.basic, StoreHarness.basic,
+      ])
+    #expect(all.suffix(2).map(\.price) == ["0.99", "0.99"], "the offer's price, then its own")
+    let elsewhere = StoreOffer(
+      payment: .payAsYouGo, period: .month,
+      prices: ["USA": try #require(Price(amount: "0.99", currency: "USD"))])
+    let foreign = try await code(CodeRequest(product: StoreHarness.magazine, offer: elsewhere, uses: 1))
+    let path = "/store/v1/codes/\(foreign)"
+    #expect(try await store.refusal(.post, path, token: token) == .stateConflict)
+    #expect(try await store.refusal(.post, path, token: store.openAccount()) == .stateConflict)
   }
 }

@@ -52,4 +52,18 @@ struct ReferenceTests {
     }
     #expect(others == [])
   }
+
+  @Test("docs/sandbox-store.md has every test control that docs/routes.md lists")
+  func controls() throws {
+    let rows = try RepositoryFile("docs/routes.md").text.split(separator: "\n").compactMap { line in
+      line.split(separator: "`").dropFirst().first.map(String.init)
+    }
+    let controls = rows.filter { $0.contains(" /sandbox/v1/") }
+    #expect(controls.count > 20)
+    let text = try RepositoryFile("docs/sandbox-store.md").text
+    for control in controls {
+      let last = control.split(separator: "/").last ?? ""
+      #expect(text.contains("`\(control)") || text.contains("`…/\(last)"), "\(control)")
+    }
+  }
 }

@@ -77,6 +77,25 @@ struct RenewalExtensionTests {
     #expect(try await api.refusal(.put, own, body: body()) == 4_030_004)
   }
 
+  @Test("what a family shares cannot be extended")
+  func shared() async throws {
+    let organizer = try await store.openNamedAccount()
+    let member = try await store.openNamedAccount()
+    let family = StoreFamily(organizer: organizer.account, members: [member.account])
+    try await api.control("families", body: family)
+    try await store.buy(StoreHarness.magazine, token: organizer.token)
+    try await store.buy(StoreHarness.issue, token: organizer.token)
+    let shares = try await store.all(member.token)
+    #expect(shares.map(\.product) == [StoreHarness.magazine, StoreHarness.issue])
+    let path = "/v1/subscriptions/extend/"
+    #expect(try await api.refusal(.put, path + "\(shares[0].id)", body: body()) == 4_030_007)
+    #expect(try await api.refusal(.put, path + "\(shares[1].id)", body: body()) == 4_040_005)
+    // Nor has what is shared an account of the member's application.
+    let token = "{\"appAccountToken\":\"7e3973a5-97d4-4f63-9e36-8a2b3bd8f6a1\"}"
+    let account = "/v1/transactions/\(shares[0].id)/appAccountToken"
+    #expect(try await api.refusal(.put, account, body: token) == 4_000_185)
+  }
+
   private struct Progress: Decodable {
     var requestIdentifier: String
     var complete: Bool

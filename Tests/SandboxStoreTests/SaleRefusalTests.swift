@@ -92,4 +92,68 @@ struct SaleRefusalTests {
     #expect(
       try await store.refusal(.get, "/store/v1/transactions?device=a%20b", token: token) == .requestMalformed)
   }
+
+  private func buy(
+    _ product: ProductIdentifier, shown: String, key: String? = nil, asksToBuy: Bool? = nil, token: String
+  ) async throws -> (problem: ProblemCode?, transaction: StoreTransaction?) {
+    let request = PurchaseRequest(
+      product: product, askToBuy: asksToBuy, device: DeviceIdentifier("reader-1"), shown: ShownPrice(shown))
+    let answer = try await store.send(
+      .post, "/store/v1/purchases", token: token, key: key, body: try APIJSON.encode(request))
+    guard answer.status != 201 else {
+      return (nil, try APIJSON.decode(TransactionResponse.self, from: answer.body).transaction)
+    }
+    return (try APIJSON.decode(Problem.self, from: answer.body).code, nil)
+  }
+
+  @Test(
+    "at another price than its customer saw nothing is sold, and a repetition of a sale is the sale",
+    arguments: [StoreHarness.issue, StoreHarness.coins, StoreHarness.magazine])
+  func priceChanged(product: ProductIdentifier) async throws {
+    let token = try await store.openAccount()
+    store.catalog.setPrice("3.99", of: product)
+    for shown in ["2.99 EUR", "free", "3.99 USD"] {
+      #expect(try await buy(product, shown: shown, key: "k", token: token).problem == .priceChanged)
+    }
+    #expect(try await store.queue(token).isEmpty)
+    #expect(try await store.all(token).allSatisfy { $0.error == "price-changed" })
+    let sold = try await buy(product, shown: "3.99 EUR", key: "k", token: token).transaction
+    #expect(sold?.price == "3.99")
+    store.catalog.setPrice("4.99", of: product)
+    for shown in ["3.99 EUR", "4.99 EUR"] {
+      let again = try await buy(product, shown: shown, key: "k", token: token)
+      #expect(again.problem == nil && again.transaction?.id == sold?.id)
+    }
+  }
+
+  @Test("what is owned is restored, whatever price was shown")
+  func restoredAtAnyPrice() async throws {
+    let token = try await store.openAccount()
+    try await store.buy(StoreHarness.issue, token: token)
+    let again = try await buy(StoreHarness.issue, shown: "9.99 EUR", token: token)
+    #expect(again.transaction?.state == .restored)
+  }
+
+  @Test("a purchase that is approved at a later price is refused, one at the price that was shown is sold")
+  func approvedLater() async throws {
+    let token = try await store.openAccount()
+    for price in ["2.99", "3.99"] {
+      store.catalog.setPrice("2.99", of: StoreHarness.issue)
+      let waiting = try #require(
+        try await buy(StoreHarness.issue, shown: "2.99 EUR", asksToBuy: true, token: token).transaction)
+      #expect(waiting.state == .deferred)
+      store.catalog.setPrice(price, of: StoreHarness.issue)
+      let body = try APIJSON.encode(PurchaseDecision(approve: true))
+      let answer = try await store.send(
+        .post, "/sandbox/v1/transactions/\(waiting.id)/decide", body: body)
+      let decided = try #require(try await store.all(token).last)
+      if price == "2.99" {
+        #expect(answer.status == 200 && decided.state == .purchased)
+        _ = try await store.act("refund", on: decided)
+      } else {
+        #expect(try APIJSON.decode(Problem.self, from: answer.body).code == .priceChanged)
+        #expect(decided.state == .failed && decided.error == "price-changed")
+      }
+    }
+  }
 }

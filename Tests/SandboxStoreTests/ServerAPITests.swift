@@ -41,6 +41,36 @@ struct ServerAPITests {
     #expect(members == expected)
   }
 
+  @Test("a transaction names the offer that it was sold under, and the status what the next renewal is under")
+  func offers() async throws {
+    let prices = ["FRA": try #require(Price(amount: "0.99", currency: "EUR"))]
+    let month = BillingPeriod.month
+    let cases: [(offer: StoreOffer, discount: String, price: Int64, renewal: Int64)] = [
+      (StoreOffer(payment: .freeTrial, period: month), "FREE_TRIAL", 0, 2990),
+      (
+        StoreOffer(payment: .payAsYouGo, period: month, payments: 2, prices: prices), "PAY_AS_YOU_GO", 990,
+        990
+      ),
+      (StoreOffer(payment: .payUpFront, period: month, prices: prices), "PAY_UP_FRONT", 990, 2990),
+    ]
+    for (offer, discount, price, renewalPrice) in cases {
+      let _: ProductOffers = try await store.call(
+        .put, "/sandbox/v1/offers/\(StoreHarness.magazine)", body: ProductOffers(introductory: offer))
+      let bought = try await store.buy(StoreHarness.magazine, token: try await store.openAccount())
+      let answer: [String: String] = try await api.call(.get, "/v1/transactions/\(bought.id)")
+      let payload: TransactionPayload = try PlainSigner.payload(
+        of: try #require(answer["signedTransactionInfo"]))
+      #expect(payload.offerType == 1 && payload.offerIdentifier == nil)
+      #expect(payload.offerDiscountType == discount && payload.offerPeriod == "P1M")
+      #expect(payload.price == price && payload.currency == "EUR")
+      let statuses: ServerAPIHarness.Statuses = try await api.call(.get, "/v1/subscriptions/\(bought.id)")
+      let last = try #require(statuses.data.first?.lastTransactions.first)
+      let renewal: RenewalPayload = try PlainSigner.payload(of: last.signedRenewalInfo)
+      #expect(renewal.renewalPrice == renewalPrice && renewal.currency == "EUR")
+      #expect(renewal.offerDiscountType == (discount == "PAY_AS_YOU_GO" ? discount : nil))
+    }
+  }
+
   @Test("a refund is in the transaction with its date, reason, kind and percentage in thousandths")
   func refundedTransaction() async throws {
     let token = try await store.openAccount()

@@ -91,6 +91,28 @@ struct SharingTests {
     #expect(shared[1].expiresDate == over.expiresDate)
   }
 
+  @Test("what a member restores of what is shared is shared too, and ends with it")
+  func restoredShare() async throws {
+    let organizer = try await store.openNamedAccount()
+    let member = try await store.openNamedAccount()
+    try await family(organizer, [member])
+    let issue = try await store.buy(StoreHarness.issue, token: organizer.token)
+    let restored: TransactionsResponse = try await store.call(
+      .post, "/store/v1/restore", token: member.token,
+      body: RestorePurchasesRequest(device: try #require(DeviceIdentifier("reader-2"))))
+    #expect(restored.transactions.map(\.state) == [.restored])
+    // Owners are named where there is a subscription.
+    try await store.buy(StoreHarness.magazine, token: member.token)
+    let latest = try await store.verify(store.receipt(member.token)).latestReceiptInfo ?? []
+    #expect(
+      latest.map(\.ownershipType).sorted { ($0 ?? "") < ($1 ?? "") } == [
+        "FAMILY_SHARED", "FAMILY_SHARED", "PURCHASED",
+      ])
+    _ = try await store.act("refund", on: issue)
+    let shared = try await store.all(member.token).filter { $0.product == StoreHarness.issue }
+    #expect(shared.map { $0.revocationDate != nil } == [true, true])
+  }
+
   @Test("an account is of one family, and a family of six")
   func bounds() async throws {
     let organizer = try await store.openNamedAccount()
@@ -182,5 +204,19 @@ struct SharingTests {
     #expect(try await refusal("assign", magazine.license, other.account) == .requestMalformed)
     let bad = try APIJSON.encode(LicenseRequest(product: StoreHarness.issue, seats: 0))
     #expect(try await store.refusal(.post, "/sandbox/v1/licences", body: bad) == .requestMalformed)
+  }
+
+  @Test("a copy that was restored of a license's seat ends with the license")
+  func restoredSeat() async throws {
+    let reader = try await store.openNamedAccount()
+    let license = try await license(seats: 1)
+    _ = try await seat("assign", license, reader)
+    let restored: TransactionsResponse = try await store.call(
+      .post, "/store/v1/restore", token: reader.token,
+      body: RestorePurchasesRequest(device: try #require(DeviceIdentifier("reader-2"))))
+    #expect(restored.transactions.map(\.state) == [.restored])
+    _ = try await seat("revoke", license, reader)
+    store.clock.advance(by: .seconds(301))
+    #expect(try await entries(reader.token).map { $0.cancellationDate != nil } == [true, true])
   }
 }

@@ -53,6 +53,14 @@ struct StoreCalendarTests {
     }
   }
 
+  @Test(
+    "the day of an approval is a thirtieth of a month, half a second at least, and a day of real ones",
+    arguments: [("5m", 10_000), ("1h", 120_000), ("30s", 1000), ("5s", 500), ("real", 86_400_000)])
+  func approval(month: String, milliseconds: Int64) throws {
+    let calendar = try #require(StoreCalendar(month: month, renewals: 6))
+    #expect(calendar.approvalEnd(from: Self.start) - Self.start == .milliseconds(milliseconds))
+  }
+
   @Test("the real month is the calendar's, with 16 days of grace, 6 after a week, and 60 days of retry")
   func real() throws {
     let calendar = try #require(StoreCalendar(month: "real", renewals: 0))

@@ -22,6 +22,12 @@ final class TestCatalog: StoreCatalog {
     self.listings = Mutex(Dictionary(uniqueKeysWithValues: listings.map { ($0.id, $0) }))
   }
 
+  func setPrice(_ amount: String, of product: ProductIdentifier) {
+    listings.withLock {
+      $0[product]?.price = .init(amount: amount, currency: "EUR", formatted: "\(amount) €")
+    }
+  }
+
   /// It is not for sale any more.
   func remove(_ product: ProductIdentifier) { listings.withLock { $0[product] = nil } }
 

@@ -156,7 +156,9 @@ CREATE TABLE transactions (
   offer_name TEXT,
   shared_from INTEGER REFERENCES transactions(id),
   license INTEGER,
-  license_ends INTEGER
+  license_ends INTEGER,
+  offer_period TEXT,
+  shown TEXT
 ) STRICT;
 CREATE INDEX transactions_by_account ON transactions (account, id);
 CREATE INDEX transactions_by_first ON transactions (original_id, purchased) WHERE state = 'purchased';

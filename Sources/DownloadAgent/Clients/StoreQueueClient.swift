@@ -144,7 +144,7 @@ struct StoreQueueClient: Sendable {
   ) async throws(APICallError) -> StoreTransaction {
     let body = PurchaseRequest(
       product: request.product, quantity: request.quantity, applicationUsername: request.applicationUsername,
-      device: device)
+      device: device, shown: request.shown)
     let response = try await monitor.observe("POST /store/v1/purchases") { () async throws(APICallError) in
       try await api.call(
         "POST", "/store/v1/purchases", body: body, headers: [("Idempotency-Key", key)],

@@ -126,20 +126,6 @@ struct Shop: Sendable {
     }
   }
 
-  /// Refuses a purchase whose buyer saw another price than the server has now. Throws `price-changed`, and what
-  /// ``products(_:locale:)`` throws.
-  func check(_ purchase: AgentPurchaseRequest) async throws(Problem) {
-    guard let shown = purchase.shown else { return }
-    let territory = try await account().territory
-    let list = try await listed([purchase.product.description], in: territory, locale: nil)
-    guard let listing = list.products.first(where: { $0.id == purchase.product }) else {
-      throw Problem(.priceChanged, "\(purchase.product) is not for sale here any more")
-    }
-    guard ShownPrice(of: listing) == shown else {
-      throw Problem(.priceChanged, "\(purchase.product): \(ShownPrice(of: listing)) now")
-    }
-  }
-
   /// What the account has is asked again with the next question.
   func forgetHoldings() async { await holdings.removeAll() }
 

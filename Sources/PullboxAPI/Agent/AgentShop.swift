@@ -1,4 +1,3 @@
-public import Commerce
 public import CoreTypes
 
 /// `GET /v1/products?id=&locale=` of the agent: what the server sells to the agent's store account, and what the account has of it.
@@ -36,33 +35,4 @@ public struct AgentProduct: Codable, Sendable {
 
   /// Whether a purchase of it would pay for nothing that the account does not have.
   public var isHeld: Bool { owned || subscribedUntil != nil }
-}
-
-/// What a reader was shown before a purchase. As text `2.99 EUR`, or `free`.
-public struct ShownPrice: Hashable, Sendable, LosslessStringCodable {
-  private static let free = "free"
-
-  /// Nil for what was shown as free.
-  public let price: Price?
-
-  /// What `listing` shows.
-  public init(of listing: ProductListing) {
-    price = listing.price.flatMap { Price(amount: $0.amount, currency: $0.currency) }
-  }
-
-  /// Nil unless `text` is `free`, or an amount and an ISO 4217 code with a space between.
-  public init?(_ text: String) {
-    guard text != Self.free else {
-      price = nil
-      return
-    }
-    let parts = text.split(separator: " ", omittingEmptySubsequences: false)
-    guard parts.count == 2, let price = Price(amount: String(parts[0]), currency: String(parts[1])) else {
-      return nil
-    }
-    self.price = price
-  }
-
-  /// `2.99 EUR`, or `free`.
-  public var description: String { price.map { "\($0.amount) \($0.currency)" } ?? Self.free }
 }

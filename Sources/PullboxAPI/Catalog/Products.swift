@@ -84,3 +84,32 @@ public struct ProductListing: Codable, Sendable {
     self.coverURL = coverURL
   }
 }
+
+/// What a reader was shown before a purchase. As text `2.99 EUR`, or `free`.
+public struct ShownPrice: Hashable, Sendable, LosslessStringCodable {
+  private static let free = "free"
+
+  /// Nil for what was shown as free.
+  public let price: Price?
+
+  /// What `listing` shows.
+  public init(of listing: ProductListing) {
+    price = listing.price.flatMap { Price(amount: $0.amount, currency: $0.currency) }
+  }
+
+  /// Nil unless `text` is `free`, or an amount and an ISO 4217 code with a space between.
+  public init?(_ text: String) {
+    guard text != Self.free else {
+      price = nil
+      return
+    }
+    let parts = text.split(separator: " ", omittingEmptySubsequences: false)
+    guard parts.count == 2, let price = Price(amount: String(parts[0]), currency: String(parts[1])) else {
+      return nil
+    }
+    self.price = price
+  }
+
+  /// `2.99 EUR`, or `free`.
+  public var description: String { price.map { "\($0.amount) \($0.currency)" } ?? Self.free }
+}

@@ -253,7 +253,7 @@ public struct ProblemCode: Hashable, Sendable {
   /// Products of an import cannot be as they are described; `faults` has each one, and nothing was changed.
   public static let catalogInvalid = ProblemCode(
     "catalog-invalid", status: 422, title: "The import has faults; nothing was changed")
-  /// The product costs something else than the buyer was shown, or is not for sale any more. Nothing was bought.
+  /// The product costs something else than the buyer was shown. Nothing was bought.
   public static let priceChanged = ProblemCode(
     "price-changed", status: 409, title: "The price is not the one that was shown")
   /// The agent could not reach its payment store.

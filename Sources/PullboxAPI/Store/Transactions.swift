@@ -88,13 +88,17 @@ public struct PurchaseRequest: Codable, Sendable {
   public var device: DeviceIdentifier?
   /// Whether the customer gives contact data for the bonus of a subscription; absent for no.
   public var optIn: Bool?
+  /// The price that the customer saw: at another one nothing is sold, also where the purchase is approved later. Absent where
+  /// any price is taken.
+  public var shown: ShownPrice?
 
   /// Creates the request. What is nil is left out of it.
   public init(
     product: ProductIdentifier, quantity: Int? = nil, applicationUsername: String? = nil,
-    askToBuy: Bool? = nil, device: DeviceIdentifier? = nil, optIn: Bool? = nil
+    askToBuy: Bool? = nil, device: DeviceIdentifier? = nil, optIn: Bool? = nil, shown: ShownPrice? = nil
   ) {
     self.optIn = optIn
+    self.shown = shown
     self.product = product
     self.quantity = quantity
     self.applicationUsername = applicationUsername

@@ -87,7 +87,9 @@ enum NotificationRecorder {
     if before.autoRenews != life.autoRenews {
       changes.append((.didChangeRenewalStatus, life.autoRenews ? .autoRenewEnabled : .autoRenewDisabled))
     }
-    if before.nextPlan != life.nextPlan {
+    if before.nextOffer != life.nextOffer, life.nextOffer != nil {
+      changes.append((.offerRedeemed, life.nextPlan == nil ? nil : .downgrade))
+    } else if before.nextPlan != life.nextPlan {
       changes.append((.didChangeRenewalPreference, life.nextPlan == nil ? nil : .downgrade))
     }
     if before.increase != life.increase, let increase = life.increase {
@@ -123,9 +125,11 @@ enum NotificationRecorder {
       // What another product of the group takes the place of ends where that begins.
       let isUpgrade = try TransactionTable.wasUpgraded(
         originalID: sale.originalID, at: sale.date, in: connection)
+      let upgrade: NotificationType =
+        sale.offer?.kind == .code ? .offerRedeemed : .didChangeRenewalPreference
       try record(
-        isUpgrade ? .didChangeRenewalPreference : .subscribed, isUpgrade ? .upgrade : .resubscribe,
-        of: transaction, in: connection)
+        isUpgrade ? upgrade : .subscribed, isUpgrade ? .upgrade : .resubscribe, of: transaction,
+        in: connection)
     }
   }
 
@@ -143,7 +147,7 @@ enum NotificationRecorder {
       let subscription = try SubscriptionTable.find(in: connection, originalID: sale.originalID)
       let last = try TransactionTable.last(
         in: connection, account: transaction.account, originalID: sale.originalID)
-      let isSale = [.subscribed, .didChangeRenewalPreference].contains(type)
+      let isSale = [.subscribed, .didChangeRenewalPreference, .offerRedeemed].contains(type)
       if let subscription, let last, !isSale || subscription.life.start == sale.date {
         draft.content.renewal = RenewalPayload(
           subscription, last: last, recentStart: try recentStart(of: subscription, in: connection))

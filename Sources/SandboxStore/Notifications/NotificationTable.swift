@@ -44,8 +44,12 @@ enum NotificationTable {
   static func complete(
     original: Int64, in connection: borrowing Connection, _ change: (inout NotificationContent) -> Void
   ) throws {
+    // What awaits was written in the same database transaction, and so is not dated; the index has no other.
     let rows = try connection.query(
-      "SELECT id, document FROM notifications WHERE original_id = ? AND awaits_subscription = 1",
+      """
+      SELECT id, document FROM notifications
+      WHERE original_id = ? AND signed IS NULL AND awaits_subscription = 1
+      """,
       [.integer(original)])
     for row in rows {
       var content = try content(of: row)

@@ -53,9 +53,11 @@ extension PaymentStore {
     return StoreCode(code: code.code, product: code.product, uses: code.uses)
   }
 
-  /// Sells what the code is good for, which belongs to no device and is not charged beyond what the code's offer says.
-  /// Throws `not-found`, `product-unknown`, `state-conflict` for a code that is used up, or that the account has redeemed,
-  /// and for what it owns, and `already-subscribed`; then the code is as it was.
+  /// Sells what the code is good for, which belongs to no device and is not charged beyond what the code's offer says. Of a
+  /// subscription that runs it changes the next renewal, and the answer is the transaction of the period that runs; where the
+  /// code is for more than that, it begins at once.
+  /// Throws `not-found`, `product-unknown`, `state-conflict` for a code that is used up, that the account has redeemed, or
+  /// that has no price there, and for what it owns; then the code is as it was.
   func redeem(_ text: String, by account: Account) async throws -> StoreTransaction {
     let found = try await database.read { try CodeTable.find(text, in: $0) }
     guard let code = found else { throw Problem(.notFound, "there is no such code") }

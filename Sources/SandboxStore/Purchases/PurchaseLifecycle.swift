@@ -145,6 +145,8 @@ struct SaleOffer: Hashable, Sendable, Codable {
   var kind: Kind
   var payment: StoreOffer.Payment
   var name: String?
+  /// How long one payment of it lasts; nil for what was sold before that was kept.
+  var period: BillingPeriod?
 }
 
 /// Why a transaction failed. The text is what clients see in a transaction's `error`.
@@ -156,6 +158,8 @@ struct PurchaseFailure: RawRepresentable, Hashable, Sendable {
   static let catalogUnavailable = PurchaseFailure(rawValue: "catalogue-unavailable")
   /// The account's subscription to that publication runs.
   static let alreadySubscribed = PurchaseFailure(rawValue: "already-subscribed")
+  /// It costs something else than its customer saw.
+  static let priceChanged = PurchaseFailure(rawValue: "price-changed")
   /// More than one of what is no consumable.
   static let quantityRefused = PurchaseFailure(rawValue: "quantity-refused")
   /// A test asked for it.
@@ -171,6 +175,8 @@ struct PurchaseFailure: RawRepresentable, Hashable, Sendable {
 
   /// Whether nothing was decided about the order, so that its key is free for another try.
   var isUndecided: Bool {
-    [.productUnknown, .catalogUnavailable, .alreadySubscribed, .quantityRefused, .interrupted].contains(self)
+    [
+      .productUnknown, .catalogUnavailable, .alreadySubscribed, .quantityRefused, .priceChanged, .interrupted,
+    ].contains(self)
   }
 }

@@ -11,6 +11,8 @@ struct PurchaseOrder: Hashable, Sendable {
   let asksToBuy: Bool
   /// Whether the customer gives contact data for a bonus.
   let optsIn: Bool
+  /// The price that the customer saw; nil where any is taken.
+  let shown: ShownPrice?
 
   static let maximumQuantity = 10
   static let maximumUsernameLength = 255
@@ -34,6 +36,7 @@ struct PurchaseOrder: Hashable, Sendable {
     applicationUsername = request.applicationUsername
     asksToBuy = request.askToBuy ?? false
     optsIn = request.optIn ?? false
+    shown = request.shown
   }
 
   /// One of `product` that belongs to no device: a code, a seat of a license.
@@ -44,9 +47,11 @@ struct PurchaseOrder: Hashable, Sendable {
     applicationUsername = nil
     asksToBuy = false
     optsIn = false
+    shown = nil
   }
 
-  /// Whether the transaction was begun for the same.
+  /// Whether the transaction was begun for the same. The price that was shown is no part of it: what was sold at the one before is
+  /// the answer to a repetition.
   func isOrder(of transaction: StoredTransaction) -> Bool {
     product == transaction.product && quantity == transaction.quantity && device == transaction.device
       && applicationUsername == transaction.applicationUsername && optsIn == transaction.optsIn

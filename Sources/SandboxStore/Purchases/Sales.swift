@@ -42,6 +42,9 @@ struct Sales {
       if code != nil { throw Problem(.stateConflict, "\(begun.product) is owned") }
       return .sold(try PaymentStore.process(.sold(original.restored(at: date)), of: begun, in: connection))
     }
+    if let change = priceChange(to: price, for: begun) {
+      return try refuse(begun, .priceChanged, change, in: connection)
+    }
     // Non-renewing subscriptions carry no end: their period is the seller's business.
     let sale = PurchaseLifecycle.Sale(
       type: listing.type, originalID: original?.originalID ?? begun.id, date: date,
@@ -58,6 +61,9 @@ struct Sales {
     let earlier = try SubscriptionTable.find(
       in: connection, account: begun.account, group: group, product: plan.product)
     guard var subscription = earlier else {
+      if let change = priceChange(to: plan.price, for: begun) {
+        return try refuse(begun, .priceChanged, change, in: connection)
+      }
       let first = try terms(for: plan, after: nil, of: begun, in: connection)
         .begin(from: now.wholeSeconds, by: calendar)
       let sold = try process(first.period, original: nil, of: begun, in: connection)
@@ -75,8 +81,9 @@ struct Sales {
     else { throw SandboxStoreError("subscription \(subscription.originalID) has no transaction") }
     // A period that was refunded is over for who buys again.
     let isRunning = subscription.life.isRunning && sale.revocation == nil
-    if isRunning, subscription.life.plan.product == plan.product {
-      guard plan.price != nil || code != nil else {
+    let isSame = subscription.life.plan.product == plan.product
+    if isRunning, isSame, code == nil {
+      guard plan.price != nil else {
         return .sold(
           try PaymentStore.process(.sold(sale.restored(at: now.wholeSeconds)), of: begun, in: connection))
       }
@@ -86,13 +93,17 @@ struct Sales {
           .alreadySubscribed, "\(plan.product) is paid for", expiresDate: subscription.life.expires),
         in: connection)
     }
-    if isRunning, code != nil {
-      throw Problem(
-        .alreadySubscribed, "a code begins a subscription", expiresDate: subscription.life.expires)
+    if let change = priceChange(to: plan.price, for: begun) {
+      return try refuse(begun, .priceChanged, change, in: connection)
     }
+    // Who changes within the group is no new subscriber.
+    let terms =
+      isRunning && code == nil
+      ? SubscriptionTerms(plan: plan)
+      : try terms(for: plan, after: subscription.life, of: begun, in: connection)
     if isRunning {
-      guard subscription.life.plan.isLeftAtOnce(for: plan) else {
-        subscription.life.schedule(plan)
+      guard !isSame, subscription.life.plan.isLeftAtOnce(for: plan) else {
+        subscription.life.schedule(plan, under: terms.run)
         try SubscriptionTable.put(subscription, in: connection)
         try TransactionTable.remove(begun, in: connection)
         return .sold(last)
@@ -102,11 +113,6 @@ struct Sales {
     }
     // Dates of receipts are whole seconds, and no period begins before the one that it follows.
     let follows = isRunning ? subscription.life.start : min(subscription.life.expires, now)
-    // Who changes within the group is no new subscriber.
-    let terms =
-      isRunning
-      ? SubscriptionTerms(plan: plan)
-      : try terms(for: plan, after: subscription.life, of: begun, in: connection)
     let next = try terms.begin(from: max(now.wholeSeconds, follows), by: calendar)
     subscription.life.begin(
       next.period, renewals: calendar.renewals, offerRun: next.rest, hasBonus: next.hasBonus)
@@ -124,7 +130,10 @@ struct Sales {
     if begun.optsIn, life?.hasHadBonus != true { terms.bonus = offers?.bonus }
     if let code {
       let offer = code.offer ?? StoreOffer(payment: .freeTrial, period: plan.period)
-      terms.run = offer.run(.code, in: begun.storefront)
+      guard let run = offer.run(.code, in: begun.storefront) else {
+        throw Problem(.stateConflict, "the code's offer has no price in the account's territory")
+      }
+      terms.run = run
     } else if life?.hasHadIntroduction != true {
       terms.run = offers?.introductory?.run(.introductory, in: begun.storefront)
     }
@@ -140,6 +149,13 @@ struct Sales {
       originalDate: original?.originalDate ?? period.start, expires: period.end, price: period.price,
       offer: period.offer)
     return try PaymentStore.process(.sold(sale), of: begun, in: connection)
+  }
+
+  /// Why a purchase is refused whose customer saw another price than the catalog has; nil where it is that one, or none was told.
+  private func priceChange(to price: Price?, for begun: StoredTransaction) -> Problem? {
+    guard let shown = begun.shown, shown.price != price else { return nil }
+    let now = price.map { "\($0.amount) \($0.currency)" } ?? "free"
+    return Problem(.priceChanged, "\(begun.product) is \(now), and not \(shown)")
   }
 
   private func refuse(

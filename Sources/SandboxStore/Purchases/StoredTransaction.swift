@@ -20,6 +20,8 @@ struct StoredTransaction: Hashable, Sendable {
   let requested: Timestamp
   /// Whether its customer gives contact data for a bonus.
   var optsIn = false
+  /// The price that its customer saw; nil where any is taken.
+  var shown: ShownPrice?
   /// The transaction of another account that this one shares.
   var sharedFrom: Int64?
   /// The volume license that it is a seat of.
@@ -76,8 +78,7 @@ struct StoredTransaction: Hashable, Sendable {
   /// The same with what only the store's answers say.
   func latestReceiptEntry(at now: Timestamp) -> InAppPurchase? {
     guard var entry = receiptEntry(at: now), let sale else { return nil }
-    let isShared = sharedFrom != nil || sale.revocation?.kind == .family
-    entry.ownershipType = isShared ? "FAMILY_SHARED" : "PURCHASED"
+    entry.ownershipType = ownership.rawValue
     if sale.offer?.kind == .code { entry.offerCodeReferenceName = sale.offer?.name }
     entry.isUpgraded = sale.upgraded == nil || sale.revocation != nil ? nil : true
     if entry.cancellationDate != nil {

@@ -43,7 +43,7 @@ extension StoreOffer {
     let price = territory.flatMap { prices?[$0] }
     guard payment == .freeTrial || price != nil else { return nil }
     return SubscriptionLifecycle.OfferRun(
-      offer: SaleOffer(kind: kind, payment: payment, name: name), period: period,
+      offer: SaleOffer(kind: kind, payment: payment, name: name, period: period), period: period,
       price: payment == .freeTrial ? nil : price,
       paymentsLeft: payment == .payAsYouGo ? payments ?? 1 : 1)
   }

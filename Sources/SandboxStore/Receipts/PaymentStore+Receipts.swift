@@ -191,6 +191,9 @@ extension StoredSubscription {
     renewal.autoRenewProductIdentifier = life.renewalProduct.description
     renewal.autoRenews = life.autoRenews
     renewal.expirationIntent = life.intent.map { String($0.rawValue) }
+    if let offer = life.renewalOffer?.offer, offer.kind == .code {
+      renewal.offerCodeReferenceName = offer.name
+    }
     switch life.phase {
     case .active: break
     case .retrying: renewal.isInBillingRetryPeriod = true

@@ -37,8 +37,8 @@ struct RenewalExtension: Hashable, Sendable {
   /// Of one subscription in a year.
   static let maximumPerYear = 2
 
-  /// Puts off the renewal of a subscription and returns when it now is. Throws 4030004 for one that does not run, 4030007 for
-  /// one that is shared, 4030005 after ``maximumPerYear``.
+  /// Puts off the renewal of a subscription and returns when it now is. Throws 4030004 for one that does not run, 4030005
+  /// after ``maximumPerYear``.
   func apply(
     to subscription: StoredSubscription, at now: Timestamp, by calendar: StoreCalendar,
     in connection: borrowing Connection
@@ -48,7 +48,6 @@ struct RenewalExtension: Hashable, Sendable {
         in: connection, account: subscription.account, originalID: subscription.originalID),
       subscription.life.phase == .active, last.sale?.revocation == nil
     else { throw ServerAPIError.extensionIneligible }
-    guard last.ownership == .purchased else { throw ServerAPIError.extensionFamily }
     let year = calendar.contracted(.seconds(365 * 86_400))
     let made = try connection.first(
       "SELECT count(*) AS count FROM extensions WHERE original_id = ? AND extended > ?",
@@ -194,11 +193,13 @@ extension MassExtension {
 
 extension PaymentStore {
   /// Extends one subscription. Repeated with the same identifier it changes nothing and answers the same. Throws
-  /// 4040005, and what ``RenewalExtension/apply(to:at:by:in:)`` throws.
+  /// 4040005, 4030007 for what a family shares, and what ``RenewalExtension/apply(to:at:by:in:)`` throws.
   func extend(originalID: Int64, by terms: RenewalExtension) async throws -> Timestamp {
     try await database.write(locking: [.everything]) { [clock] connection in
       guard let owner = try SubscriptionTable.find(in: connection, originalID: originalID)?.account else {
-        throw ServerAPIError.originalTransactionUnknown
+        let transaction = try TransactionTable.find(in: connection, id: originalID)
+        throw transaction?.sharedFrom != nil && transaction?.sale?.type == .autoRenewableSubscription
+          ? ServerAPIError.extensionFamily : ServerAPIError.originalTransactionUnknown
       }
       let earlier = try connection.first(
         "SELECT effective FROM extensions WHERE original_id = ? AND request = ?",

@@ -14,8 +14,9 @@ struct CertificateRoutes: Sendable {
     routes.on(.post, "/ocsp") { [chain] request, _ in
       Self.response(chain.answer(to: try await request.bytes(upTo: Self.longestRequest)))
     }
-    // Base 64 of the request in the path (RFC 6960 §A.1); what is none of it is answered as unreadable.
-    routes.on(.get, "/ocsp/{request}") { [chain] _, parameters in
+    // Base 64 of the request in the path (RFC 6960 §A.1), which may have slashes; what is none of it is answered as
+    // unreadable.
+    routes.on(.get, "/ocsp/{request...}") { [chain] _, parameters in
       Self.response(chain.answer(to: Base64.decode(parameters["request"]) ?? []))
     }
   }

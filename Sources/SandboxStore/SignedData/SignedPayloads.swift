@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import PullboxAPI
 
 /// What a signed transaction says: the JWSTransactionDecodedPayload of Apple's documentation. Dates are milliseconds
 /// since the epoch, prices thousandths of the currency. What the store does not know is left out.
@@ -30,6 +31,12 @@ struct TransactionPayload: Codable, Hashable, Sendable {
   var currency: String?
   var price: Int64?
   var appTransactionId: String
+  var offerType: Int?
+  /// What answers call the offer of a code.
+  var offerIdentifier: String?
+  var offerDiscountType: String?
+  /// How long one payment of the offer lasts.
+  var offerPeriod: String?
   var revocationType: String?
   /// Thousandths of a percent.
   var revocationPercentage: Int64?
@@ -54,6 +61,16 @@ struct TransactionPayload: Codable, Hashable, Sendable {
     transactionReason = sale.reason == .renewal ? "RENEWAL" : "PURCHASE"
     currency = sale.price?.currency
     price = sale.price.map { _ in sale.price.thousandths }
+    if let offer = sale.offer {
+      offerType = offer.kind.rawValue
+      offerIdentifier = offer.kind == .code ? offer.name : nil
+      offerDiscountType = offer.payment.signedName
+      offerPeriod = offer.period?.description
+      if offer.payment == .freeTrial {
+        currency = transaction.storefront.flatMap(TerritoryCurrency.code(of:))
+        price = currency.map { _ in 0 }
+      }
+    }
     appTransactionId = AppTransactionIdentifier(account: transaction.account).text
     isUpgraded = sale.upgraded == nil ? nil : true
     if sale.type == .autoRenewableSubscription { webOrderLineItemId = transactionId }
@@ -93,6 +110,11 @@ struct RenewalPayload: Codable, Hashable, Sendable {
   var renewalDate: Int64?
   var currency: String?
   var renewalPrice: Int64?
+  /// Of the offer that the next renewal is under.
+  var offerType: Int?
+  var offerIdentifier: String?
+  var offerDiscountType: String?
+  var offerPeriod: String?
   var appAccountToken: String?
   var appTransactionId: String
 
@@ -114,6 +136,14 @@ struct RenewalPayload: Codable, Hashable, Sendable {
       renewalDate = life.expires.millisecondsSinceEpoch
       currency = price?.currency
       renewalPrice = price.map { _ in price.thousandths }
+      if let run = life.renewalOffer {
+        offerType = run.offer.kind.rawValue
+        offerIdentifier = run.offer.kind == .code ? run.offer.name : nil
+        offerDiscountType = run.offer.payment.signedName
+        offerPeriod = run.period.description
+        currency = run.price?.currency ?? currency
+        renewalPrice = run.price.thousandths
+      }
     }
     appAccountToken = ApplicationAccountToken(last.applicationUsername)?.text
     appTransactionId = AppTransactionIdentifier(account: subscription.account).text
@@ -203,7 +233,20 @@ enum Ownership: String, Hashable, Sendable {
 }
 
 extension StoredTransaction {
-  var ownership: Ownership { sale?.revocation?.kind == .family ? .familyShared : .purchased }
+  var ownership: Ownership {
+    sharedFrom != nil || sale?.revocation?.kind == .family ? .familyShared : .purchased
+  }
+}
+
+extension StoreOffer.Payment {
+  /// The name in signed transactions and renewals.
+  fileprivate var signedName: String {
+    switch self {
+    case .freeTrial: "FREE_TRIAL"
+    case .payAsYouGo: "PAY_AS_YOU_GO"
+    case .payUpFront: "PAY_UP_FRONT"
+    }
+  }
 }
 
 extension ProductType {

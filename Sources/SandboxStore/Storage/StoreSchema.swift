@@ -200,5 +200,11 @@ enum StoreSchema {
           document TEXT NOT NULL
         ) STRICT;
         """),
+    Migration(
+      "the periods of offers, and the prices that customers saw",
+      script: """
+        ALTER TABLE transactions ADD COLUMN offer_period TEXT;
+        ALTER TABLE transactions ADD COLUMN shown TEXT;
+        """),
   ]
 }

@@ -15,18 +15,20 @@ enum TransactionTable {
       """
       INSERT INTO transactions
         (account, product, quantity, device, application_username, requested, state, idempotency_key, storefront,
-          environment, opts_in)
-      VALUES (?, ?, ?, ?, ?, ?, 'purchasing', ?, ?, ?, ?)
+          environment, opts_in, shown)
+      VALUES (?, ?, ?, ?, ?, ?, 'purchasing', ?, ?, ?, ?, ?)
       """,
       [
         .integer(account.id), .text(order.product.description), .integer(order.quantity),
         .optional(order.device?.description), .optional(order.applicationUsername), .timestamp(requested),
         .optional(key), .text(account.territory), .text(environment.rawValue), .boolean(order.optsIn),
+        .optional(order.shown?.description),
       ])
     return StoredTransaction(
       id: connection.lastInsertedRowID, account: account.id, product: order.product, quantity: order.quantity,
       device: order.device, applicationUsername: order.applicationUsername, storefront: account.territory,
-      environment: environment, requested: requested, optsIn: order.optsIn, life: PurchaseLifecycle())
+      environment: environment, requested: requested, optsIn: order.optsIn,
+      shown: order.shown, life: PurchaseLifecycle())
   }
 
   /// Inserts what is sold without having been asked for: a renewal, or something restored. It continues `original`.
@@ -61,7 +63,8 @@ enum TransactionTable {
       id: id, account: owner, product: product,
       quantity: original.quantity, device: device, applicationUsername: username,
       storefront: storefront, environment: original.environment, requested: requested,
-      sharedFrom: account == nil ? nil : original.id,
+      // A copy that is restored of what is shared is shared as well.
+      sharedFrom: account == nil ? original.sharedFrom : original.id,
       life: PurchaseLifecycle(.purchased(sale, finished: nil)))
     try save(transaction, in: connection)
     try NotificationRecorder.transactionDidChange(from: nil, to: transaction, in: connection)
@@ -105,7 +108,7 @@ enum TransactionTable {
       UPDATE transactions SET state = ?, failure = ?, type = ?, original_id = ?, purchased = ?, expires = ?,
         finished = ?, reason = ?, original_purchased = ?, price = ?, currency = ?, upgraded = ?, revoked = ?,
         revocation = ?, revocation_percentage = ?, revocation_reason = ?, waits_for = ?, waits_until = ?,
-        offer_kind = ?, offer_payment = ?, offer_name = ?, shared_from = ?, license = ?, license_ends = ?
+        offer_kind = ?, offer_payment = ?, offer_name = ?, offer_period = ?, shared_from = ?, license = ?, license_ends = ?
       WHERE id = ?
       """,
       [
@@ -118,6 +121,7 @@ enum TransactionTable {
         .optional(sale?.revocation?.reason, { .integer($0) }), .optional(columns.waitsFor),
         .optional(columns.waitsUntil), .optional(sale?.offer?.kind.rawValue, { .integer($0) }),
         .optional(sale?.offer?.payment.rawValue), .optional(sale?.offer?.name),
+        .optional(sale?.offer?.period?.description),
         .optional(transaction.sharedFrom), .optional(transaction.license), .optional(sale?.licenseEnds),
         .integer(transaction.id),
       ])
@@ -329,6 +333,7 @@ enum TransactionTable {
       storefront: try row.optionalText("storefront"),
       environment: StoreEnvironment(rawValue: try row.text("environment")) ?? .sandbox,
       requested: try row.timestamp("requested"), optsIn: try row.boolean("opts_in"),
+      shown: try row.optionalText("shown").flatMap { ShownPrice($0) },
       sharedFrom: try row.optionalInteger("shared_from"), license: try row.optionalInteger("license"),
       life: try LifeColumns.life(row))
   }
@@ -390,7 +395,9 @@ private struct LifeColumns {
     if let kind = try row.optionalInteger("offer_kind").flatMap({ SaleOffer.Kind(rawValue: Int($0)) }),
       let payment = try row.optionalText("offer_payment").flatMap(StoreOffer.Payment.init)
     {
-      sale.offer = SaleOffer(kind: kind, payment: payment, name: try row.optionalText("offer_name"))
+      sale.offer = SaleOffer(
+        kind: kind, payment: payment, name: try row.optionalText("offer_name"),
+        period: try row.optionalText("offer_period").flatMap { BillingPeriod($0) })
     }
     if let amount = try row.optionalText("price"), let currency = try row.optionalText("currency") {
       sale.price = Price(amount: amount, currency: currency)

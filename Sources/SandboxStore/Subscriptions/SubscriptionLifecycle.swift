@@ -120,6 +120,8 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   private(set) var failsRenewals = false
   private(set) var increase: PriceIncrease?
   private(set) var offerRun: OfferRun?
+  /// An offer that was redeemed while this runs: the next renewal begins it.
+  private(set) var nextOffer: OfferRun?
   /// True once there was an introduction to the group: there is no other one.
   private(set) var hasHadIntroduction: Bool?
   /// True once there was a bonus: there is no other one.
@@ -154,6 +156,9 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     case .expired: nil
     }
   }
+
+  /// The offer that the next renewal is under. Nil for the plan's own price.
+  var renewalOffer: OfferRun? { nextOffer ?? (nextPlan == nil ? offerRun : nil) }
 
   /// What the next renewal is of.
   var renewalProduct: ProductIdentifier { (nextPlan ?? plan).product }
@@ -216,9 +221,10 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     hasHadBonus = hasHadBonus ?? earlier.1
   }
 
-  /// What the next renewal is for.
-  mutating func schedule(_ plan: SubscriptionPlan) {
+  /// What the next renewal is for, and under which offer.
+  mutating func schedule(_ plan: SubscriptionPlan, under offer: OfferRun? = nil) {
     nextPlan = plan.product == self.plan.product ? nil : plan
+    nextOffer = offer
     autoRenews = true
   }
 
@@ -268,8 +274,10 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
       plan = nextPlan
       offerRun = nil
     }
+    if let nextOffer { offerRun = nextOffer }
     increase = nil
     nextPlan = nil
+    nextOffer = nil
     let run = offerRun
     guard let end = calendar.end(of: run?.period ?? plan.period, from: date) else {
       self.end(.cancelled)

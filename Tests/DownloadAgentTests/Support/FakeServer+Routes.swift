@@ -31,6 +31,11 @@ extension FakeServer {
     routes.on(.post, "/store/v1/purchases") { request, _ in
       try self.check("POST /store/v1/purchases")
       let purchase = try await request.decode(PurchaseRequest.self)
+      if let shown = purchase.shown {
+        let listing = self.state.current.listings.first { $0.id == purchase.product }
+        guard let listing else { throw Problem(.productUnknown) }
+        guard ShownPrice(of: listing) == shown else { throw Problem(.priceChanged) }
+      }
       self.change { $0.purchases.append(purchase) }
       try self.queuePurchase(purchase.product.description)
       guard let entry = self.state.current.transactions.last else { throw Problem(.internalError) }
@@ -158,12 +163,16 @@ extension FakeServer {
     let seconds = try request.number("wait", in: 0...300, default: 0)
     let end = clock.now() + .seconds(seconds)
     let after = request.queryValue("after").flatMap { Int($0) }
-    while (state.current.feed?.count ?? 0) <= after ?? -1, clock.now() < end, !Task.isCancelled {
+    let isNew = state.withLock { state in
+      defer { state.isFeedNew = false }
+      return after == nil || state.isFeedNew
+    }
+    while !isNew, (state.current.feed?.count ?? 0) <= after ?? -1, clock.now() < end, !Task.isCancelled {
       await news.wait(atMost: end - clock.now(), clock: clock)
     }
     let told = state.current.feed ?? []
     return FeedResponse(
-      entries: Array(told.dropFirst(after ?? 0)), cursor: "\(told.count)", isWhole: after == nil,
+      entries: Array(told.dropFirst(isNew ? 0 : after ?? 0)), cursor: "\(told.count)", isWhole: isNew,
       feed: reference)
   }
 

@@ -89,6 +89,8 @@ final class FakeServer: Sendable {
     var manifestDocument: [UInt8]?
     /// What the feed has told; its cursor is how many. Nil for a server that has no feeds.
     var feed: [FeedEntry]?
+    /// The next question's cursor is of a feed that is no more: all of this one is told.
+    var isFeedNew = false
     var spoilSignature: @Sendable (inout PublisherSignature) -> Void = { _ in }
   }
 

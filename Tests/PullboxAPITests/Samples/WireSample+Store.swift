@@ -90,7 +90,8 @@ extension WireSample {
         "device": "2b1f0c1e-7d3a-4c53-9b52-0a53f3f4b7aa",
         "optIn": true,
         "product": "com.example.coins",
-        "quantity": 10
+        "quantity": 10,
+        "shown": "0.99 EUR"
       }
       """,
       minimal: #"{"product": "com.example.coins"}"#),
