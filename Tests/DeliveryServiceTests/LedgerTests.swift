@@ -167,6 +167,57 @@ struct LedgerTests {
     #expect(try await ids(of: ben) == ["3", "4"])
   }
 
+  @Test("a later receipt, which names no accounts, moves no account's purchase to another customer")
+  func receiptWithoutAccounts() async throws {
+    try await record(try purchase("1", account: "ada"))
+    try await record(try purchase("2", account: "ben"))
+    let (ada, ben) = (try await customer(of: "1"), try await customer(of: "2"))
+    #expect(ada != ben)
+    try await record(try purchase("1", asOf: 20), try purchase("2", asOf: 20))
+    #expect(try await ids(of: ada) == ["1"])
+    #expect(try await ids(of: ben) == ["2"])
+  }
+
+  private func revision(
+    _ said: VerifiedTransaction, after recorded: VerifiedTransaction
+  ) -> VerifiedTransaction {
+    LedgerRevision(
+      of: said, word: .init(asOf: recorded.asOf, revoked: nil), recorded: recorded, freshness: .zero
+    ).transaction
+  }
+
+  private func period(
+    expires: Int64 = 90_000, grace: Int64? = nil, license: Int64? = nil, asOf: Int64
+  ) throws -> VerifiedTransaction {
+    VerifiedTransaction(
+      vouchedForBy: .apple, in: .production, id: try #require(TransactionIdentifier("1")),
+      originalID: try #require(TransactionIdentifier("1")),
+      product: try #require(ProductIdentifier("com.example.a")),
+      purchaseDate: Timestamp(millisecondsSinceEpoch: 1000),
+      expiresDate: Timestamp(millisecondsSinceEpoch: expires),
+      graceExpiresDate: grace.map { Timestamp(millisecondsSinceEpoch: $0) },
+      licenseEndDate: license.map { Timestamp(millisecondsSinceEpoch: $0) },
+      asOf: Timestamp(millisecondsSinceEpoch: asOf))
+  }
+
+  @Test(
+    "a later statement that knows of no grace and no license leaves both; one that moves the period's end ends the grace"
+  )
+  func graceAndLicense() throws {
+    let recorded = try period(grace: 95_000, license: 80_000, asOf: 10)
+    let same = revision(try period(asOf: 20), after: recorded)
+    #expect(same.asOf == Timestamp(millisecondsSinceEpoch: 20))
+    #expect(same.graceExpiresDate == recorded.graceExpiresDate)
+    #expect(same.licenseEndDate == recorded.licenseEndDate)
+    let moved = revision(try period(expires: 99_000, asOf: 20), after: recorded)
+    #expect(moved.graceExpiresDate == nil)
+    let other = revision(try period(grace: 97_000, license: 70_000, asOf: 20), after: recorded)
+    #expect(other.graceExpiresDate == Timestamp(millisecondsSinceEpoch: 97_000))
+    #expect(other.licenseEndDate == Timestamp(millisecondsSinceEpoch: 70_000))
+    // The earlier statement may be the one that knows, and come last.
+    #expect(revision(recorded, after: try period(asOf: 20)).graceExpiresDate == recorded.graceExpiresDate)
+  }
+
   @Test(
     "a transaction that was never heard of is left to its first grant where an answer says so, a refund is not"
   )

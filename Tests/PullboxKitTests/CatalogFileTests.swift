@@ -54,6 +54,15 @@ struct CatalogFileTests {
     #expect(found.map(\.publicationDate) == (try Self.products()).map(\.publicationDate))
   }
 
+  @Test("samples are written and read back, in both forms", arguments: CatalogFile.Format.allCases)
+  func samples(format: CatalogFile.Format) throws {
+    var product = try #require(try Self.products().first)
+    product.samples = ["pages/001.jpg", "pages/with, comma.jpg", "=1.jpg"]
+    let without = try #require(try Self.products().last)
+    let text = try CatalogFile.text(of: [product, without], as: format)
+    #expect(try items(text, format).map(\.product.samples) == [product.samples, nil])
+  }
+
   @Test("no cell of an export is a formula to a spreadsheet")
   func formulas() throws {
     let text = try CatalogFile.text(of: try Self.products(), as: .csv)

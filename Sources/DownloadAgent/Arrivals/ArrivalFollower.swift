@@ -25,8 +25,6 @@ actor ArrivalFollower {
   static let receiptChecks = 6
   /// Entries that are listed, at most: the latest.
   static let maximumListed = 1000
-  /// How long until it is looked again whether what was under way is here.
-  private static let secondLook: Duration = .seconds(60)
 
   let database: AgentDatabase
   let server: DeliveryClient
@@ -39,6 +37,8 @@ actor ArrivalFollower {
   let wallClock: any WallClock
   let log: Log
   private let backoff: Backoff
+  /// How long until it is looked again whether what was under way is here.
+  private let secondLook: Duration
   private let receiptBackoff = Backoff(initial: .seconds(2), factor: 3, cap: .seconds(600), jitter: 0.2)
 
   /// Answers of the feed that were taken.
@@ -58,7 +58,7 @@ actor ArrivalFollower {
     database: AgentDatabase, server: DeliveryClient, store: StoreQueueClient,
     transactions: TransactionManager, downloads: DownloadManager, hub: EventHub, policy: ArrivalPolicy,
     clock: any MonotonicClock, wallClock: any WallClock, log: Log,
-    backoff: Backoff = Backoff(initial: .seconds(1), cap: .seconds(300))
+    backoff: Backoff = Backoff(initial: .seconds(1), cap: .seconds(300)), secondLook: Duration = .seconds(60)
   ) {
     self.database = database
     self.server = server
@@ -71,6 +71,7 @@ actor ArrivalFollower {
     self.wallClock = wallClock
     self.log = log
     self.backoff = backoff
+    self.secondLook = secondLook
   }
 
   /// Runs until the task is cancelled.
@@ -212,7 +213,7 @@ actor ArrivalFollower {
   private func fetch(_ entry: FeedEntry) async throws {
     guard try await downloads.addMissing(entry.product, for: entry.transaction) else {
       var later = entry
-      later.notBefore = wallClock.now() + Self.secondLook
+      later.notBefore = wallClock.now() + secondLook
       due[entry.product] = later
       return
     }

@@ -19,6 +19,7 @@ public final class AgentService: Service {
       backoff: Backoff(initial: .milliseconds(500), factor: 2, cap: .seconds(30), jitter: 0.3))
     /// The pauses after questions to the feed that were not answered.
     var feedRetry = Backoff(initial: .seconds(1), cap: .seconds(300))
+    var feedSecondLook: Duration = .seconds(60)
     /// The pauses between the probes of a network that is not open.
     var probes = NetworkGate.standardBackoff
     var heartbeat: Duration = .seconds(15)
@@ -122,7 +123,7 @@ public final class AgentService: Service {
     arrivals = ArrivalFollower(
       database: database, server: delivery, store: store, transactions: transactions, downloads: downloads,
       hub: hub, policy: configuration.arrivals ?? .latest, clock: clock, wallClock: wallClock, log: log,
-      backoff: tuning.feedRetry)
+      backoff: tuning.feedRetry, secondLook: tuning.feedSecondLook)
     library.evictionAdvice = Library.EvictionAdvice(
       removable: { [transactions] in await transactions.removable(for: $0) },
       noteRemoval: { [hub] item in hub.publish(.library(LibraryEvent(change: .removed, item: item))) })

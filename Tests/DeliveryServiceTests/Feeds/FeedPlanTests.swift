@@ -73,6 +73,21 @@ struct FeedPlanTests {
         == [nil, .subscriptionEnding, nil, .subscriptionEnded, nil, .reinstated, nil, .subscriptionEnded])
   }
 
+  @Test("a correction of an issue that the device has not heard of is told as the issue")
+  func unacknowledged() {
+    func kind(told kind: FeedEntry.Kind, at sequence: Int64, acknowledged: Int64) -> FeedEntry.Kind? {
+      let item = FeedItem(
+        product: issue, kind: kind, version: first, transaction: transaction, sequence: sequence)
+      return FeedPlan.changes(
+        told: [issue: item], standings: [issue: available(second)], acknowledged: acknowledged
+      ).first?.kind
+    }
+    #expect(kind(told: .issueAvailable, at: 7, acknowledged: 6) == .issueAvailable)
+    #expect(kind(told: .issueAvailable, at: 7, acknowledged: 7) == .correctionAvailable)
+    // Of a correction that did not arrive the device has the issue.
+    #expect(kind(told: .correctionAvailable, at: 7, acknowledged: 6) == .correctionAvailable)
+  }
+
   @Test("for the same standings there is nothing more to tell, in whatever order they are found")
   func settled() throws {
     let other = try #require(ProductIdentifier("com.example.heroes.2"))

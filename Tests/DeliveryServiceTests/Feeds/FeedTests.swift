@@ -267,6 +267,54 @@ struct FeedTests {
     }
   }
 
+  @Test("another customer's proof on the device ends the old feed: its token is refused, its items are gone")
+  func anotherCustomer() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      try await server.publish(package + [1], as: "com.example.other")
+      _ = try await server.grantForPurchase()
+      let first = try await show([server.purchase()], to: server)
+      #expect(kinds(try await read(first, of: server)) == ["issue-available issue1"])
+      // Another reader, whom the server knows by another device.
+      let bought = server.purchase(of: "com.example.other", id: "2000000000000009")
+      let elsewhere = Device(id: try #require(DeviceIdentifier("other-device")))
+      let receipt = try server.store.receipt(of: [bought], device: elsewhere.id)
+      #expect(try await server.grant("com.example.other", receipt: receipt, device: elsewhere).status == 201)
+      let second = try await show([bought], to: server)
+      #expect(try await server.problem { _ = try await read(first, of: server) }.status == 401)
+      #expect(kinds(try await read(second, of: server)) == ["issue-available other"])
+    }
+  }
+
+  @Test(
+    "what a subscription opened stays granted when its issue is dated back, unless an operator took it back",
+    arguments: [false, true])
+  func grantedBefore(isRevoked: Bool) async throws {
+    try await ServerHarness.run { server in
+      let bought = try await subscribe(on: server)
+      let receipt = try server.store.receipt(of: [bought], device: server.device.id)
+      try await publish(1, dated: server.clock.now(), on: server)
+      let grant = try await server.grant(issue(1), receipt: receipt).value
+      if isRevoked {
+        _ = try await server.operatorAPI.call(
+          "POST", "/v1/operator/grants/\(server.shortName(of: grant))/revoke",
+          body: ReasonBody(reason: "a mistake"), as: OperatorGrant.self)
+      }
+      let magazine = try #require(ProductIdentifier("com.example.heroes"))
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/\(issue(1))",
+        body: ProductDescription(
+          publication: magazine, publicationDate: server.clock.now() - .seconds(2 * 86_400)),
+        as: OperatorProduct.self)
+      let answer: EntitlementsResponse = try await server.api.call(
+        "POST", "/v1/entitlements",
+        body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: server.device)
+      ).value
+      let found = answer.products.first { $0.product.description == issue(1) }
+      #expect(found?.because == (isRevoked ? nil : "granted-before"))
+    }
+  }
+
   @Test("a feed that was not asked for long is forgotten, and its device shows its proof again")
   func forgotten() async throws {
     try await ServerHarness.run { server in

@@ -254,6 +254,29 @@ struct StoreInterfaceTests {
     }
     await apple.stop()
   }
+
+  @Test("history that this server's configuration refused is read again, what is none is not")
+  func refusedHistory() async throws {
+    let date = ServerHarness.start - .seconds(50)
+    let refunded = apple.refund(apple.transaction("1"), at: date)
+    let other = try apple.notification("REFUND", refunded, at: date, bundle: "com.example.other")
+    apple.state.withLock { $0.notifications = [(at: date, payload: other)] }
+    try await ServerHarness.run(options: apple.option(api: true)) { server in
+      let database = server.server.grants.grantStore.database
+      func position() async throws -> Timestamp? {
+        try await database.read { connection in
+          try NotificationHistoryTable.position(of: .apple, .sandbox, in: connection)?.until
+        }
+      }
+      let history = server.server.notificationHistory
+      try await history.read()
+      #expect(try await position() == nil)
+      apple.state.withLock { $0.notifications = [(at: date, payload: "garbage")] }
+      try await history.read()
+      #expect(try await position() == ServerHarness.start)
+    }
+    await apple.stop()
+  }
 }
 
 /// Does not wait.

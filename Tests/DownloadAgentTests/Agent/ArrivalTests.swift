@@ -1,6 +1,7 @@
 import Commerce
 import ContentPackage
 import CoreTypes
+import Database
 import PullboxAPI
 import PullboxTesting
 import Testing
@@ -163,6 +164,75 @@ struct ArrivalTests {
             kind: .subscriptionEnded, product: try #require(ProductIdentifier("com.example.heroes.monthly")),
             transaction: try #require(TransactionIdentifier("1"))))
         try await server.asked("GET /store/v1/receipt", times: given + 1)
+      }
+    }
+  }
+
+  @Test("of a whole feed what is here is brought up to date, and what is not here is left to a restore")
+  func whole() async throws {
+    try await server.open { [server, packages] url in
+      try await run(.all, at: url) { agent in
+        server.tell(try entry(packages[0]))
+        try await ready(agent, packages[0])
+      }
+      let asked = server.state.current.grants.count
+      let gone = try entry(packages[1], month: 2)
+      server.change {
+        $0.isFeedNew = true
+        $0.feed?.append(gone)
+      }
+      try await run(.all, at: url) { agent in
+        async let ready: Void = self.ready(agent, packages[2])
+        server.tell(try entry(packages[2], month: 3))
+        try await ready
+        let fetched = try await harness.downloads().map(\.product)
+        #expect(!fetched.contains(packages[1].manifest.product))
+      }
+      #expect(server.state.current.grants.count == asked + 1)
+    }
+  }
+
+  @Test("what could not be created as a download is told again")
+  func failingCreation() async throws {
+    try await server.open { [server, packages] url in
+      try await run(at: url) { agent in
+        let database = await agent.arrivals.database.database
+        try await database.write(locking: [.everything]) {
+          try $0.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON downloads BEGIN SELECT RAISE(ABORT, 'no room'); END")
+        }
+        let answers = await agent.arrivals.answers
+        server.tell(try entry(packages[0]))
+        let asked = server.state.current.asked.count { $0 == "GET /v1/feed" }
+        try await server.asked("GET /v1/feed", times: asked + 2)
+        #expect(await agent.arrivals.answers == answers)
+        async let ready: Void = self.ready(agent, packages[0])
+        try await database.write(locking: [.everything]) { try $0.execute("DROP TRIGGER full") }
+        try await ready
+      }
+    }
+  }
+
+  @Test("a version that comes while its product is under way is looked at again once that is here")
+  func underWay() async throws {
+    let newer = try FixturePackage.file(
+      length: 60_000, product: packages[0].manifest.product.description, version: "2.0", seed: 9)
+    try await server.open { [server, packages] url in
+      let away = [Problem(.unavailable, retryAfterSeconds: 0)]
+      server.change { $0.refusals["GET /v1/content/manifest"] = away }
+      try await run(.all, at: url) { agent in
+        server.tell(try entry(packages[0]))
+        _ = try await agent.download(.waiting)
+        server.tell(try entry(newer))
+        try await agent.arrivals.hasRead(3)
+        // What is granted from now on is the second version.
+        server.change { state in
+          state.package = [newer, packages[0]]
+          state.refusals = [:]
+        }
+        _ = try await agent.ended("1.0")
+        _ = try await agent.ended("2.0")
+        #expect(try harness.placed(newer))
       }
     }
   }

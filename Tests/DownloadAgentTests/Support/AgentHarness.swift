@@ -50,6 +50,7 @@ final class AgentHarness: Sendable {
       retry ?? RetryPolicy(backoff: quick, longestRequestedDelay: .milliseconds(40), requestedJitter: 0)
     tuning.transactionRetry = tuning.downloadRetry
     tuning.feedRetry = quick
+    tuning.feedSecondLook = .milliseconds(50)
     tuning.transfer.stallAfter = .seconds(20)
     tuning.heartbeat = .milliseconds(50)
     if let probes { tuning.probes = probes }

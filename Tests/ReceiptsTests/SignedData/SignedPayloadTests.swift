@@ -115,6 +115,33 @@ struct SignedPayloadTests {
     #expect(vouched.revokedDate == nil)
   }
 
+  @Test("an upgraded period that was refunded is a refund: its end has a reason, or a kind")
+  func upgradedAndRefunded() throws {
+    let date = Timestamp(millisecondsSinceEpoch: 3000)
+    var upgraded = try transaction()
+    upgraded.isUpgraded = true
+    upgraded.revocationDate = SignedDate(date)
+    for (reason, kind) in [(0, nil), (1, nil), (nil, "REFUND_FULL")] as [(Int?, String?)] {
+      upgraded.revocationReason = reason
+      upgraded.revocationType = kind
+      let vouched = try #require(upgraded.vouched(by: .apple))
+      #expect(vouched.revokedDate == date)
+      #expect(vouched.expiresDate == Timestamp(millisecondsSinceEpoch: 5000))
+    }
+  }
+
+  @Test("the UUID of zeros, which applications send that know no account, is none")
+  func noAccount() throws {
+    var bought = try transaction()
+    bought.appAccountToken = "00000000-0000-0000-0000-000000000000"
+    let unnamed = try #require(bought.vouched(by: .apple))
+    #expect(unnamed.account == nil)
+    bought.appAccountToken = "7e3973a5-97d4-4f63-9e36-8a2b3bd8f6a1"
+    #expect(
+      try #require(bought.vouched(by: .apple)).account
+        == ApplicationAccount("7e3973a5-97d4-4f63-9e36-8a2b3bd8f6a1"))
+  }
+
   @Test("a token names key, account, audience and application, and counts five minutes")
   func token() throws {
     let key = try PrivateKey.generate(.p256)
