@@ -92,6 +92,38 @@ struct RetentionTests {
     #expect(try await history(young).count == 3)
   }
 
+  @Test("a notification is known for 200 days after it was signed, and the newest of its store are")
+  func notifications() async throws {
+    func insert(_ uuid: String, of store: StoreIdentifier = .apple, age: Duration) async throws {
+      let record = NotificationTable.Record(
+        store: store, uuid: uuid, type: "TEST", signed: clock.now() - age, environment: .sandbox,
+        effect: .none, received: clock.now())
+      let isNew = try await database.write(locking: [.everything]) {
+        try NotificationTable.insert(record, in: $0)
+      }
+      #expect(isNew)
+    }
+    func known() async throws -> [String] {
+      try await database.read {
+        try $0.query("SELECT uuid FROM notifications ORDER BY uuid").map { try $0.text("uuid") }
+      }
+    }
+    let day = Duration.seconds(86_400)
+    try await insert("old", age: day * 200 + .milliseconds(1))
+    try await insert("other-old", of: .sandbox, age: day * 300)
+    try await insert("young", age: day * 200)
+    try await retain()
+    #expect(try await known() == ["young"])
+    for number in 1...5 { try await insert("n\(number)", age: day * number) }
+    try await insert("other", of: .sandbox, age: day * 100)
+    let cutoff = clock.now() - day * 200
+    let more = try await database.write(locking: [.everything]) { connection in
+      try NotificationTable.forget(before: cutoff, capacity: 3, limit: 500, in: connection)
+    }
+    #expect(!more)
+    #expect(try await known() == ["n1", "n2", "n3", "other"])
+  }
+
   @Test("a call that was taken is forgotten, and the transaction stays finished for all who report again")
   func calls() async throws {
     let first = try await grant("a", transaction: "1")

@@ -27,6 +27,9 @@ struct StatementCostTests {
       "SELECT type, subtype, signed, received FROM notifications",
       "one row by its index; NotificationTests run it"
     ),
+    ("WITH RECURSIVE stores", "a step for each store; RetentionTests run it"),
+    ("SELECT signed FROM notifications", "once an hour, over as many as are kept; RetentionTests run it"),
+    ("DELETE FROM notifications", "a bounded batch by age; RetentionTests run it"),
     ("SELECT until, recovered FROM notification_history", "by the store's name; NotificationTests run it"),
     (
       "SELECT min(created) AS oldest FROM outbox",

@@ -55,16 +55,14 @@ struct NotificationHistory: Sendable {
     guard start < end else { return }
     var recovered = 0
     var isComplete = true
-    try await interface.notifications(from: start, to: end, in: environment) { text in
-      do {
-        if try await notifications.receive(text) { recovered += 1 }
-      } catch let problem as Problem where problem.status < 500 {
-        // It is counted and named as one that arrives is; the others still count. What may be refused because of this server's
-        // configuration is read again the next time.
-        if problem.code != .receiptMalformed { isComplete = false }
-        log.warning(
-          "a notification in the store's history is not taken",
-          ["store": LogValue(store), "problem": LogValue(problem.code?.text ?? "unknown")])
+    try await interface.notifications(from: start, to: end, in: environment) { texts in
+      // Those of one page at the same time, so that they share commits: which comes last counts by its date alone.
+      for outcome in try await receive(texts, of: store) {
+        switch outcome {
+        case .new: recovered += 1
+        case .known: break
+        case .refused: isComplete = false
+        }
       }
     }
     let found = recovered
@@ -77,6 +75,32 @@ struct NotificationHistory: Sendable {
       log.info(
         "notifications that had not arrived were found in the store's history",
         ["store": LogValue(store), "count": LogValue(recovered)])
+    }
+  }
+
+  private enum Reception: Sendable {
+    case new
+    case known
+    /// Perhaps by this server's configuration: it is read again the next time.
+    case refused
+  }
+
+  private func receive(_ texts: [String], of store: StoreIdentifier) async throws -> [Reception] {
+    try await withThrowingTaskGroup(of: Reception.self) { group in
+      for text in texts { group.addTask { try await receive(text, of: store) } }
+      return try await group.reduce(into: [Reception]()) { $0.append($1) }
+    }
+  }
+
+  /// What is refused is counted and named as one that arrives is; the others still count.
+  private func receive(_ text: String, of store: StoreIdentifier) async throws -> Reception {
+    do {
+      return try await notifications.receive(text) ? .new : .known
+    } catch let problem as Problem where problem.status < 500 {
+      log.warning(
+        "a notification in the store's history is not taken",
+        ["store": LogValue(store), "problem": LogValue(problem.code?.text ?? "unknown")])
+      return problem.code == .receiptMalformed ? .known : .refused
     }
   }
 

@@ -3,7 +3,7 @@ import Database
 import ServiceRuntime
 
 /// Forgets what is old and of no use any more: histories of finished grants, calls that stores have taken, runs of the
-/// server. The audit log is kept for ever.
+/// server, notifications that no store tells of again. The audit log is kept for ever.
 struct Retention: Sendable {
   /// What the operator decided; zero keeps for ever.
   struct Rules: Sendable {
@@ -39,6 +39,10 @@ struct Retention: Sendable {
     }
     try await sweep {
       try CustomerTable.forgetDevices(silentSince: now - Self.silence, limit: RetentionTable.batch, in: $0)
+    }
+    try await sweep {
+      try NotificationTable.forget(
+        before: now - NotificationTable.memory, limit: RetentionTable.batch, in: $0)
     }
     if rules.calls > .zero {
       let cutoff = now - rules.calls

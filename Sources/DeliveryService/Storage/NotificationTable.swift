@@ -26,6 +26,12 @@ enum NotificationTable {
     case none
   }
 
+  /// How long after it was signed a notification is known by its name: longer than any store tells of it, by 180 days of
+  /// history, or by sending it again.
+  static let memory: Duration = .seconds(200 * 86_400)
+  /// Of each store, the newest.
+  static let capacity = 1_000_000
+
   static func contains(
     _ uuid: String, of store: StoreIdentifier, in connection: borrowing Connection
   ) throws -> Bool {
@@ -46,6 +52,39 @@ enum NotificationTable {
         .optional(record.transaction?.description), .text(record.effect.rawValue),
         .timestamp(record.received),
       ]) > 0
+  }
+
+  /// Forgets, at most `limit` of them, what was signed before `cutoff`, and what is older than the newest `capacity` of its
+  /// store. A repetition of what is forgotten changes nothing: the store's later word counts. Whether there may be more.
+  static func forget(
+    before cutoff: Timestamp, capacity: Int = capacity, limit: Int, in connection: borrowing Connection
+  ) throws -> Bool {
+    var removed = 0
+    // Each store by one step in the index.
+    let stores = try connection.query(
+      """
+      WITH RECURSIVE stores (store) AS (
+        SELECT min(store) FROM notifications
+        UNION ALL
+        SELECT (SELECT min(store) FROM notifications WHERE store > stores.store) FROM stores
+        WHERE stores.store IS NOT NULL)
+      SELECT store FROM stores WHERE store IS NOT NULL
+      """)
+    for row in stores {
+      let store = SQLValue.text(try row.text("store"))
+      let oldest = try connection.first(
+        "SELECT signed FROM notifications WHERE store = ? ORDER BY signed DESC LIMIT 1 OFFSET ?",
+        [store, .integer(capacity)]
+      )?.timestamp("signed")
+      // The date at that place is of the first that is too many.
+      let bound = max(cutoff, oldest.map { $0 + .milliseconds(1) } ?? cutoff)
+      removed += try connection.execute(
+        """
+        DELETE FROM notifications WHERE store = ? AND uuid IN (
+          SELECT uuid FROM notifications WHERE store = ? AND signed < ? ORDER BY signed LIMIT ?)
+        """, [store, store, .timestamp(bound), .integer(limit - removed)])
+    }
+    return removed >= limit
   }
 
   /// The one that the store signed last.

@@ -56,6 +56,8 @@ struct StoreInterfaceClient: Sendable {
   private static let longestWait: Duration = .seconds(2)
   /// Of 20 transactions each.
   private static let maximumPages = 250
+  /// Of 20 notifications each: more in one question end it, and what came is taken all the same.
+  private static let maximumNotificationPages = 10_000
   private static let timeout: Duration = .seconds(10)
   /// 4040002, 4040004, 4040006 and 5000001 say themselves that trying again may help.
   private static let retriable: Set<Int> = [4_040_002, 4_040_004, 4_040_006, 5_000_001]
@@ -154,24 +156,33 @@ extension StoreInterfaceClient {
     return statuses
   }
 
-  /// Calls `body` with the signed text of each notification that the store made in that time, a page at a time.
+  /// Calls `body` with the signed texts of each page of the notifications that the store made in that time; the next page is
+  /// fetched meanwhile.
   func notifications(
     from start: Timestamp, to end: Timestamp, in environment: StoreEnvironment,
-    each body: (String) async throws -> Void
+    eachPage body: ([String]) async throws -> Void
   ) async throws {
-    var token: String?
-    for _ in 0..<Self.maximumPages * 40 {
-      let query = NotificationQuery(startDate: SignedDate(start), endDate: SignedDate(end))
-      let page = try await call(
-        "POST", "/inApps/v1/notifications/history", in: environment,
-        query: token.map { [("paginationToken", $0)] } ?? [], body: try JSONEncoder().encode(query),
-        as: NotificationPage.self)
-      for item in page.notificationHistory ?? [] {
-        if let text = item.signedPayload { try await body(text) }
-      }
-      guard page.hasMore == true, let next = page.paginationToken, next != token else { return }
-      token = next
+    let query = try JSONEncoder().encode(
+      NotificationQuery(startDate: SignedDate(start), endDate: SignedDate(end)))
+    var page = try await notificationPage(query, token: nil, in: environment)
+    for _ in 0..<Self.maximumNotificationPages {
+      let token = page.hasMore == true ? page.paginationToken : nil
+      async let next: NotificationPage? =
+        token == nil ? nil : notificationPage(query, token: token, in: environment)
+      try await body((page.notificationHistory ?? []).compactMap(\.signedPayload))
+      guard let following = try await next, token != following.paginationToken || following.hasMore != true
+      else { return }
+      page = following
     }
+    throw Failure(kind: .abandoned, detail: "the store's history of notifications has no end")
+  }
+
+  private func notificationPage(
+    _ query: Data, token: String?, in environment: StoreEnvironment
+  ) async throws(Failure) -> NotificationPage {
+    try await call(
+      "POST", "/inApps/v1/notifications/history", in: environment,
+      query: token.map { [("paginationToken", $0)] } ?? [], body: query, as: NotificationPage.self)
   }
 
   /// Says that all that a transaction of that environment pays for was delivered.
