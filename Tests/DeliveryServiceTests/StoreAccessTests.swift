@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Crypto
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -64,6 +65,86 @@ struct StoreAccessTests {
     let error = #expect(throws: ConfigurationError.self) { try stores(["--payment-store", option]) }
     #expect(error?.subject == "stores.0.sharedSecretFile")
     #expect(error.map { "\($0)" }?.contains(Self.secret) == false)
+  }
+
+  /// Files for what a store signs: the root of a sandbox store, and keys.
+  private func signingFiles() throws -> TemporaryDirectory {
+    let directory = try TemporaryDirectory()
+    let authority = try SignedDataAuthority.generate(
+      .init(responder: "http://127.0.0.1:1/ocsp", now: ServerHarness.start))
+    func write(_ text: String, _ name: String, _ permissions: UInt32 = 0o600) throws {
+      try DurableFile.write(Array(text.utf8).span, to: directory.path(name), permissions: permissions)
+    }
+    try write(authority.root.pem, "root.pem")
+    try write("", "empty.pem")
+    try write("garbage", "garbage.der")
+    try write(ES256Key().pem, "key.p8")
+    try write(ES256Key().pem, "open.p8", 0o644)
+    try write(authority.root.pem, "none.p8")
+    return directory
+  }
+
+  @Test(
+    "a root that a sandbox store made proves no purchase that cost money: the store does not start, and names the file"
+  )
+  func sandboxRoot() throws {
+    let directory = try signingFiles()
+    let root = directory.path("root.pem")
+    for more in ["", ", allowSandbox: true", ", addresses: {production: 'http://127.0.0.1:1'}"] {
+      let error = #expect(throws: ConfigurationError.self) {
+        try stores([
+          "--payment-store", "{name: 'a', kind: 'apple', bundles: ['a.b'], roots: ['\(root)']\(more)}",
+        ])
+      }
+      #expect(error?.faults.map(\.subject) == ["stores.0.roots.0"])
+      #expect(error.map { "\($0)" }?.contains(root) == true)
+    }
+    // Where the sandbox alone counts it is what signs.
+    let sandbox = "addresses: {sandbox: 'http://127.0.0.1:1'}"
+    #expect(throws: Never.self) {
+      try stores([
+        "--payment-store", "{name: 'a', kind: 'apple', bundles: ['a.b'], roots: ['\(root)'], \(sandbox)}",
+      ])
+    }
+  }
+
+  @Test(
+    "what cannot be meant of signed data and its interface is refused by the name of the key",
+    arguments: [
+      ("roots: ['DIR/nothing.pem']", "roots.0"), ("roots: ['DIR/empty.pem']", "roots.0"),
+      ("roots: ['DIR/root.pem', 'DIR/garbage.der']", "roots.1"), ("onlineChecks: false", "onlineChecks"),
+      ("appAppleId: 7", "appAppleId"), ("issuer: 'i'", "issuer"), ("keyId: 'k'", "keyId"),
+      ("keyFile: 'DIR/key.p8'", "keyFile"),
+      ("roots: ['DIR/root.pem'], issuer: 'i', keyFile: 'DIR/key.p8'", "keyId"),
+      ("roots: ['DIR/root.pem'], issuer: '', keyId: 'k', keyFile: 'DIR/key.p8'", "issuer"),
+      ("roots: ['DIR/root.pem'], issuer: 'i', keyId: 'k', keyFile: 'DIR/nothing.p8'", "keyFile"),
+      ("roots: ['DIR/root.pem'], issuer: 'i', keyId: 'k', keyFile: 'DIR/open.p8'", "keyFile"),
+      ("roots: ['DIR/root.pem'], issuer: 'i', keyId: 'k', keyFile: 'DIR/none.p8'", "keyFile"),
+    ])
+  func signedData(members: String, key: String) throws {
+    let directory = try signingFiles()
+    let option =
+      "{name: 'a', kind: 'apple', bundles: ['a.b'], addresses: {sandbox: 'http://127.0.0.1:1'}, "
+      + members.replacing("DIR", with: directory.path) + "}"
+    let error = #expect(throws: ConfigurationError.self) { try stores(["--payment-store", option]) }
+    #expect(error?.faults.map(\.subject) == ["stores.0.\(key)"])
+  }
+
+  @Test(
+    "the interface has a key, and addresses that can be asked",
+    arguments: [
+      ("api: {sandbox: 'http://127.0.0.1:1'}", false, "keyFile"),
+      ("api: {sandbox: 'ftp://127.0.0.1:1'}", true, "addresses.api.sandbox"),
+      ("api: {production: 'https://a.example'}", true, "addresses.api"),
+    ])
+  func interfaceAddresses(api: String, hasKey: Bool, key: String) throws {
+    let directory = try signingFiles()
+    let files = hasKey ? "issuer: 'i', keyId: 'k', keyFile: '\(directory.path("key.p8"))', " : ""
+    let option =
+      "{name: 'a', kind: 'apple', bundles: ['a.b'], \(files)roots: ['\(directory.path("root.pem"))'], "
+      + "addresses: {sandbox: 'http://127.0.0.1:1', \(api)}}"
+    let error = #expect(throws: ConfigurationError.self) { try stores(["--payment-store", option]) }
+    #expect(error?.faults.map(\.subject) == ["stores.0.\(key)"])
   }
 
   @Test(
