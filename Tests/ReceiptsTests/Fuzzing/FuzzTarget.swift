@@ -4,6 +4,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
   case payload
   case verifyReceipt = "verify-receipt"
   case jws
+  case notification
 
   /// The rule that the bytes break; nil when they break none.
   func check(_ bytes: [UInt8]) -> String? {
@@ -11,6 +12,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     case .payload: PayloadProperties.check(bytes)
     case .verifyReceipt: VerifyReceiptProperties.check(bytes)
     case .jws: SignedDataProperties.check(bytes)
+    case .notification: NotificationProperties.check(bytes)
     }
   }
 }

@@ -23,6 +23,17 @@ struct FuzzTests {
     }
   }
 
+  /// What a store posts of a refund, of a renewal that is put off for all, and a test.
+  private static let notificationSeeds = [
+    #"{"notificationType":"TEST","notificationUUID":"1","version":"2.0","signedDate":1795249800000,"#
+      + #""data":{"bundleId":"a.b","environment":"Sandbox"}}"#,
+    #"{"notificationType":"REFUND","subtype":"OTHER","notificationUUID":"2","signedDate":1795249800000,"data":{"#
+      + #""appAppleId":7,"bundleId":"a.b","bundleVersion":"1","environment":"Production","status":5,"#
+      + #""signedTransactionInfo":"\#(jwsSeeds[1])","signedRenewalInfo":"\#(jwsSeeds[3])"}}"#,
+    #"{"notificationType":"RENEWAL_EXTENSION","subtype":"SUMMARY","notificationUUID":"3","signedDate":1,"#
+      + #""summary":{"bundleId":"a.b","productId":"p","succeededCount":2,"failedCount":0}}"#,
+  ]
+
   static func mutator(for target: FuzzTarget) -> Mutator {
     switch target {
     case .payload:
@@ -62,6 +73,14 @@ struct FuzzTests {
     case .jws:
       return Mutator(
         seed: 13, seeds: jwsSeeds, words: [".", "..", "=", "-", "_", "eyJ", "e30", "W10", "AAAA"])
+    case .notification:
+      return Mutator(
+        seed: 14, seeds: notificationSeeds,
+        words: [
+          "{", "}", "[", "]", "\"", ":", ",", "\\u0000", "null", "true", "-1", "1e400", "9223372036854775808",
+          "\"data\":", "\"summary\":", "\"signedDate\":", "\"signedTransactionInfo\":\"..\"",
+          "1795249800000.5",
+        ])
     }
   }
 
@@ -89,5 +108,10 @@ struct FuzzTests {
       (try? SignedData(text: String(decoding: texts.next(), as: UTF8.self))) != nil
     }
     #expect(signed.contains(true))
+    var posted = Self.mutator(for: .notification)
+    let told = (0..<1000).map { _ in
+      (try? SignedPayload.decode(SignedNotification.self, from: posted.next()))?.data != nil
+    }
+    #expect(told.contains(true))
   }
 }
