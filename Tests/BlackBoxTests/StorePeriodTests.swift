@@ -11,6 +11,12 @@ struct StorePeriodTests {
   private static let month: Int64 = 5000
   private static let renewals = 6
 
+  private static var options: Stack.Options {
+    var options = Stack.Options(parts: [.store, .server])
+    options.signsData = true
+    return options
+  }
+
   /// When a period begins and ends, in milliseconds since the epoch.
   private struct Period: Hashable {
     var start: Int64
@@ -18,25 +24,27 @@ struct StorePeriodTests {
   }
 
   @Test(
-    "bought, renewed six times, expired: list, receipt and verifyReceipt tell the same seven periods without a gap"
+    "bought, renewed six times, expired: all that store and server tell are the same seven periods without a gap"
   )
   func course() async throws {
-    try await Stack.with(Stack.Options(parts: [.store, .server])) { stack in
+    try await Stack.with(Self.options) { stack in
       let bought = try await begin(in: stack)
       try await eventually { try await state(in: stack) == .expired }
       try await expectCourse(of: bought, in: stack)
     }
   }
 
-  @Test("SIGKILL of the store at every renewal loses none and makes none twice")
+  @Test("SIGKILL of store and server at every renewal loses none and makes none twice, in both")
   func kills() async throws {
-    try await Stack.with(Stack.Options(parts: [.store, .server])) { stack in
+    try await Stack.with(Self.options) { stack in
       let bought = try await begin(in: stack)
       for renewal in 1...Self.renewals {
         let moment = bought.purchaseDate + .milliseconds(Int64(renewal) * Self.month)
         // Nothing asks about it before the kill: the renewal is the worker's.
         try await eventually { SystemWallClock().now() >= moment }
+        await stack.kill(.server)
         try await stack.restart(.store)
+        try await stack.start(.server)
         #expect(try await transactions(in: stack).count == renewal + 1)
       }
       try await eventually { try await state(in: stack) == .expired }
@@ -107,5 +115,59 @@ struct StorePeriodTests {
     #expect(periods(document["latest_receipt_info"]) == expected)
     let renewal = document["pending_renewal_info"].items.first
     #expect(renewal?["auto_renew_status"].text == "0" && renewal?["expiration_intent"].text == "1")
+
+    func periods(_ signed: [String]) throws -> [Period] {
+      try signed.map { text in
+        let payload = try Stack.payload(of: text)
+        return Period(
+          start: Int64(payload["purchaseDate"].number ?? 0), end: Int64(payload["expiresDate"].number ?? 0))
+      }
+    }
+    let history = try await stack.interface("GET", "/v2/history/\(bought.id)?sort=ASCENDING")
+    #expect(try periods(history["signedTransactions"].items.compactMap(\.text)) == expected)
+    let statuses = try await stack.interface("GET", "/v1/subscriptions/\(bought.id)")
+    let last = try #require(statuses["data"].items.first?["lastTransactions"].items.first)
+    #expect(last["status"].number == 2)
+    #expect(try periods([last["signedTransactionInfo"].text ?? ""]) == [try #require(expected.last)])
+
+    let now = SystemWallClock().now().millisecondsSinceEpoch
+    let told = try await stack.interface(
+      "POST", "/v1/notifications/history",
+      body: "{\"startDate\":\(start - 60_000),\"endDate\":\(now + 60_000)}")
+    let notifications = try told["notificationHistory"].items.map {
+      try Stack.payload(of: $0["signedPayload"].text)
+    }
+    #expect(
+      notifications.map { $0["notificationType"].text }
+        == ["SUBSCRIBED"] + Array(repeating: "DID_RENEW", count: Self.renewals) + ["EXPIRED"])
+    #expect(
+      try periods(notifications.dropLast().compactMap { $0["data"]["signedTransactionInfo"].text })
+        == expected)
+
+    // What a server that was told of each has written down: all of it arrives, also what was told while it was away.
+    try await eventually { try await ledger(in: stack).count == expected.count }
+    #expect(try await ledger(in: stack) == expected)
+  }
+
+  /// The periods that the server knows, by its database.
+  private func ledger(in stack: Stack) async throws -> [Period] {
+    let outcome = try await Executables.run(
+      "/usr/bin/python3",
+      [
+        "-c",
+        """
+        import sqlite3, sys
+        database = sqlite3.connect("file:" + sys.argv[1] + "?mode=ro", uri=True)
+        for row in database.execute('''
+            SELECT purchased, expires FROM transactions WHERE store = 'apple' AND product IS NOT NULL
+            ORDER BY purchased'''):
+            print(*row)
+        """, stack.directory.path("server/server.db"),
+      ], in: stack.directory)
+    guard outcome.succeeded else { throw Stack.Failure(description: outcome.errors) }
+    return outcome.output.split(separator: "\n").compactMap { line in
+      let parts = line.split(separator: " ").compactMap { Int64($0) }
+      return parts.count == 2 ? Period(start: parts[0], end: parts[1]) : nil
+    }
   }
 }

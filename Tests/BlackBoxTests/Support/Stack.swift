@@ -21,6 +21,10 @@ actor Stack {
     var parts: Set<Part> = [.store, .server, .agent]
     /// `--ticket-lifetime` of the server.
     var ticketLifetime = "15m"
+    /// Whether the server also knows the store as one that signs what it says, of the kind apple, with its interface.
+    var signsData = false
+    /// Whether such a store posts notifications to the server.
+    var notifies = true
   }
 
   struct Failure: Error, CustomStringConvertible {
@@ -98,7 +102,7 @@ actor Stack {
         [
           "--listen", "127.0.0.1:0", "--state", directory.path("store"), "--catalog", serverProxy.url,
           "--server-credential", storeCredential,
-        ], name: part.rawValue, in: directory)
+        ] + signingStoreArguments, name: part.rawValue, in: directory)
       daemons[part] = daemon
       storeProxy.setUpstream(port: daemon.port)
       if account.isEmpty { account = try await makeAccount() }
@@ -110,7 +114,7 @@ actor Stack {
           storeProxy.url,
           "--store-credential", storeCredential, "--operator-key", operatorKey, "--ticket-lifetime",
           options.ticketLifetime,
-        ], name: part.rawValue, in: directory, environment: environment)
+        ] + (try signingServerArguments()), name: part.rawValue, in: directory, environment: environment)
       daemons[part] = daemon
       serverProxy.setUpstream(port: daemon.port)
     case .agent:
@@ -122,6 +126,25 @@ actor Stack {
           "--account-token-file", token.path, "--socket", agentSocket, "--poll-interval", "1",
         ], name: part.rawValue, in: directory, environment: environment)
     }
+  }
+
+  private var signingStoreArguments: [String] {
+    guard options.signsData else { return [] }
+    return ["--ocsp-url", "\(storeProxy.url)/ocsp"]
+      + (options.notifies ? ["--notification-url", "\(serverProxy.url)/v1/notifications/apple"] : [])
+  }
+
+  private func signingServerArguments() throws -> [String] {
+    guard options.signsData else { return [] }
+    let key = try apiKey()
+    return [
+      "--payment-store",
+      """
+      {name: 'apple', kind: 'apple', bundles: ['\(Self.bundle)'], roots: ['\(directory.path("store/pki/signed-data-root.pem"))'],
+       addresses: {sandbox: '\(storeProxy.url)', api: {sandbox: '\(storeProxy.url)'}},
+       issuer: '\(Self.issuer)', keyId: '\(key.name)', keyFile: '\(key.path)'}
+      """,
+    ]
   }
 
   /// Starts another device's agent, for the same account of the store, or starts it again with the state it had.
