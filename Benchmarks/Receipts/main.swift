@@ -48,3 +48,19 @@ for (purchases, count) in [(200, 100), (2000, 20)] {
     precondition(verified.purchases.count == purchases)
   }
 }
+
+let signer = try SignedDataAuthority.generate(.init(responder: "http://127.0.0.1/ocsp", now: now))
+let transaction = """
+  {"transactionId":"2000000000000002","originalTransactionId":"2000000000000001","bundleId":"com.example.pullbox",\
+  "productId":"com.example.heroes.monthly","purchaseDate":\(now.millisecondsSinceEpoch),"environment":"Sandbox",\
+  "signedDate":\(now.millisecondsSinceEpoch),"type":"Auto-Renewable Subscription","quantity":1}
+  """
+let signed = try signer.sign(Array(transaction.utf8))
+try measure("signed-data-nothing-cached", rounds: rounds, count: 100) {
+  let verifier = SignedDataVerifier(roots: [signer.root], timer: SystemMonotonicClock())
+  _ = try verifier.verify(SignedData(text: signed), at: now)
+}
+let verifier = SignedDataVerifier(roots: [signer.root], timer: SystemMonotonicClock())
+try measure("signed-data-chain-cached", rounds: rounds, count: 2000) {
+  _ = try verifier.verify(SignedData(text: signed), at: now)
+}
