@@ -40,13 +40,15 @@ struct ManualTests {
     #expect(outcome.succeeded, "\(outcome.errors)")
   }
 
-  /// What bash offers for the last of the words; `pullbox` is a stand-in that lists two downloads.
-  private func offered(_ words: String...) async throws -> [String] {
+  /// What bash offers for the last of the words; `pullbox` is a stand-in that lists two downloads, and a name of each other list.
+  private func offered(_ words: String...) async throws -> [String] { try await offered(words) }
+
+  private func offered(_ words: [String]) async throws -> [String] {
     let directory = try TemporaryDirectory()
     let outcome = try await bash(
       """
       mkdir "$2/bin"
-      printf '#!/bin/sh\\n[ "$*" = "complete downloads" ] && echo d1abc && echo d2abc\\n' >"$2/bin/pullbox"
+      printf '#!/bin/sh\\n[ "$*" = "complete downloads" ] && echo d1abc && echo d2abc || echo x.of.$2\\n' >"$2/bin/pullbox"
       chmod +x "$2/bin/pullbox"
       source <("$1" --help=bash)
       COMP_WORDS=("$2/bin/pullbox" "${@:3}")
@@ -99,6 +101,19 @@ struct ManualTests {
     #expect(try await offered("pack", "iss") == ["issue"])
     #expect(try await offered("pause", "d1abc", "d2") == ["d2abc"])
     #expect(try await offered("--json", "cancel", "d") == ["d1abc", "d2abc"])
-    #expect(try await offered("buy", "x").isEmpty)
+    #expect(try await offered("priority", "d1abc", "x").isEmpty)
+  }
+
+  @Test(
+    "bash completes files and directories of the machine, and names that pullbox lists",
+    arguments: [
+      (["import", "iss"], "issue issue.cbz"), (["export", "issue."], "issue.cbz"),
+      (["buy", "x"], "x.of.sale"),
+      (["shop", "x"], "x.of.publications"), (["subscription", "x"], "x.of.subscriptions"),
+      (["library", "x"], "x.of.library"), (["audit", "x"], "x.of.products"),
+      (["versions", "x"], "x.of.products"),
+    ])
+  func operands(words: [String], offered expected: String) async throws {
+    #expect(try await offered(words).sorted().joined(separator: " ") == expected)
   }
 }

@@ -28,6 +28,12 @@ struct ShopTests {
       #expect(shop.ending == .exited(0), "\(shop.errors)")
       #expect(shop.output.contains("com.example.file") && shop.output.contains("owned"))
 
+      // What shells complete by.
+      for (list, names) in [("sale", "com.example.file\n"), ("publications", "")] {
+        let listed = try await stack.pullbox("complete", list)
+        #expect(listed.output == names && listed.errors.isEmpty, "\(list)")
+      }
+
       let unknown = try await stack.pullbox("buy", "com.example.none", "--yes")
       #expect(unknown.ending == .exited(1))
       #expect(unknown.errors.contains("not for sale"))

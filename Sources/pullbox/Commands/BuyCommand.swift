@@ -18,7 +18,7 @@ enum BuyCommand: Command {
       the command ends when the transaction is finished: all content is on this \
       device and verified, and the store has closed the transaction.
       """,
-    operands: [.init("ID")],
+    operands: [.forSale],
     options: [
       .flag("yes", abbreviation: "y", environment: .none, help: "Buy without asking"),
       .flag(

@@ -16,7 +16,7 @@ enum ImportCommand: Command {
       stay as they are. Where a line is faulty, nothing is changed, and every faulty \
       line is named. The same file a second time changes nothing.
       """,
-    operands: [.init("FILE")])
+    operands: [.init("FILE", completion: .file)])
 
   static func run(_ context: CommandContext) async throws {
     let path = try context.operand(0)
@@ -76,7 +76,7 @@ enum ExportCommand: Command {
       changes nothing. In the first form, cells that a spreadsheet would run begin \
       with an apostrophe. Publisher keys are not exported.
       """,
-    operands: [.init("FILE")])
+    operands: [.init("FILE", completion: .file)])
 
   static func run(_ context: CommandContext) async throws {
     let path = try context.operand(0)

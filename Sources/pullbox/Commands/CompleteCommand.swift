@@ -10,6 +10,9 @@ enum CompleteCommand: Command {
     case downloads
     case library
     case products
+    case publications
+    case sale
+    case subscriptions
   }
 
   static let peer = CommandPeer.offline
@@ -43,7 +46,22 @@ enum CompleteCommand: Command {
       Set(try await context.agent().library().map(\.product.description)).sorted()
     case .products:
       try await context.operatorClient().products().items.map(\.product.id.description)
+    case .publications:
+      try await context.agent().publications().publications.map(\.id.description)
+    case .sale:
+      try await productsForSale(context.agent())
+    case .subscriptions:
+      Set(try await context.agent().subscriptions().map(\.product.description)).sorted()
     }
+  }
+
+  /// The first page of each publication, and of what belongs to none.
+  private static func productsForSale(_ agent: AgentClient) async throws -> [String] {
+    var pages = [try await agent.singles()]
+    for publication in try await agent.publications().publications {
+      pages.append(try await agent.publication(publication.id))
+    }
+    return pages.flatMap { $0.subscriptions + $0.issues }.map(\.listing.id.description)
   }
 }
 
@@ -54,6 +72,17 @@ extension CommandDescription.Operand {
       "ID", isRequired: isRequired, repeats: repeats,
       completion: .listed(CompleteCommand.List.library.rawValue))
   }
+
+  /// A product that this device's account can buy.
+  static let forSale = Self("ID", completion: .listed(CompleteCommand.List.sale.rawValue))
+
+  /// A publication of the delivery server, as this device's agent lists it.
+  static let publication = Self(
+    "PUBLICATION", isRequired: false, completion: .listed(CompleteCommand.List.publications.rawValue))
+
+  /// A product that this device's account subscribes to.
+  static let subscription = Self(
+    "ID", isRequired: false, completion: .listed(CompleteCommand.List.subscriptions.rawValue))
 
   /// A product of the server.
   static func product(isRequired: Bool = true) -> Self {

@@ -8,7 +8,7 @@ enum AuditCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
     "audit", summary: "Show the audit log of the server, newest entries first",
-    operands: [.init("ID", isRequired: false)],
+    operands: [.product(isRequired: false)],
     options: [
       .value("actor", "NAME", environment: .none, help: "Show only actions with the key of this name"),
       .value("action", "ACTION", environment: .none, help: "Show only this action, such as version.release"),

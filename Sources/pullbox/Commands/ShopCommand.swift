@@ -13,7 +13,7 @@ enum ShopCommand: Command {
       first. Prices are those of the account's territory; texts are in the language \
       that LC_ALL, LC_MESSAGES or LANG names.
       """,
-    operands: [.init("PUBLICATION", isRequired: false)],
+    operands: [.publication],
     options: [.limit])
 
   static func run(_ context: CommandContext) async throws {

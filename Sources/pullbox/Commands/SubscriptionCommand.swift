@@ -12,7 +12,7 @@ enum SubscriptionCommand: Command {
       is the product that is subscribed to; it may be left out where one \
       subscription runs.
       """,
-    operands: [.init("ID", isRequired: false)],
+    operands: [.subscription],
     options: [
       .flag("off", environment: .none, help: "End the subscription with the present period"),
       .flag("on", environment: .none, help: "Renew it after all"),
