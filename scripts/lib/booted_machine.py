@@ -11,16 +11,8 @@ import time
 BOOT_SECONDS = 60
 COMMAND_SECONDS = 180
 
-# Runs as process 1 of the new namespaces and becomes systemd. $1: work directory, $2: directory to lay in, $3: what is
-# hidden, $4: whose files it has.
-ENTER = r"""
-set -eu
-echo $$ >"$1/cgroup/$(basename "$1")/cgroup.procs"
-exec unshare --cgroup bash -euc "$INSIDE" _ "$@"
-"""
-
-INSIDE = r"""
-work=$1 packages=$2 hidden=$3 files=$4
+# The files of a machine below $work/root: those of $files, and what is written there goes away with the machine.
+FILES = r"""
 root=$work/root
 mount --make-rprivate /
 mkdir -p "$root" "$work/upper" "$work/lower-work"
@@ -41,8 +33,20 @@ echo pullbox-check >"$root/etc/hostname"
 echo 'APT::Get::Assume-Yes "true";' >"$root/etc/apt/apt.conf.d/99-pullbox-check"
 printf '127.0.0.1 localhost pullbox-check\n::1 localhost\n' >"$root/etc/hosts"
 rm -rf "$root"/var/lib/pullbox* "$root"/etc/pullbox "$root"/var/log/journal
-
 for directory in proc sys dev run tmp srv home; do mkdir -p "$root/$directory"; done
+"""
+
+# Runs as process 1 of the new namespaces and becomes systemd. $1: work directory, $2: directory to lay in, $3: what is
+# hidden, $4: whose files it has.
+ENTER = r"""
+set -eu
+echo $$ >"$1/cgroup/$(basename "$1")/cgroup.procs"
+exec unshare --cgroup bash -euc "$INSIDE" _ "$@"
+"""
+
+INSIDE = r"""
+work=$1 packages=$2 hidden=$3 files=$4
+""" + FILES + r"""
 mount -t proc proc "$root/proc"
 mount -t sysfs sysfs "$root/sys"
 # It would pass for the whole machine's.
@@ -81,8 +85,21 @@ class CommandFailed(Exception):
     pass
 
 
+def shell(command, user=None):
+    """The arguments that run a command in the machine, as root or as another user."""
+    bare = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"]
+    if not user:
+        return [*bare, "DEBIAN_FRONTEND=noninteractive", "HOME=/root", "bash", "-c", f"cd /; {command}"]
+    runtime = 'XDG_RUNTIME_DIR="/run/user/$(id -u)"'
+    return [*bare, "runuser", "-u", user, "--", "bash", "-c",
+            f"cd; export HOME=~{user}; [ ! -d /run/user/$(id -u) ] || export {runtime}; {command}"]
+
+
 class Machine:
     """Boots when it is entered and is gone when it is left. All commands and what they print go into the transcript."""
+
+    # Times of patience are multiplied by it.
+    slowness = 1
 
     def __init__(self, files, packages, hidden, transcript):
         self.files, self.packages, self.hidden = pathlib.Path(files).resolve(), pathlib.Path(packages).resolve(), hidden
@@ -149,27 +166,26 @@ class Machine:
         subprocess.run(["mount", "-t", kind, kind, where], check=True)
 
     def entering(self, command, user=None):
-        inside = ["nsenter", "--target", str(self.first), "--all"]
-        shell = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", "HOME=/root", "bash", "-c", f"cd /; {command}"]
-        if user:
-            uid = f'XDG_RUNTIME_DIR="/run/user/$(id -u)"'
-            shell = ["runuser", "-u", user, "--", "bash", "-c", f"cd; export HOME=~{user}; [ ! -d /run/user/$(id -u) ] || export {uid}; {command}"]
-            shell = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", *shell]
-        return inside + shell
+        return ["nsenter", "--target", str(self.first), "--all", *shell(command, user)]
 
     def run(self, command, user=None, code=0, within=COMMAND_SECONDS):
         """What a command prints; its exit code has to be `code`, unless that is None."""
         self.transcript.write(f"{user or 'root'}# {command}\n")
+        printed, ended = self.perform(command, user, within)
+        self.transcript.write(printed + (f"[exit {ended}]\n" if ended else ""))
+        self.transcript.flush()
+        if code is not None and ended != code:
+            raise CommandFailed(f"exit code {ended}, not {code}: {command}\n{printed[-3000:]}")
+        return printed.strip()
+
+    def perform(self, command, user, within):
+        """What a command prints, and its exit code."""
         try:
             done = subprocess.run(self.entering(command, user), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, errors="replace", timeout=within)
         except subprocess.TimeoutExpired:
             raise CommandFailed(f"still runs after {within} s: {command}") from None
-        self.transcript.write(done.stdout + (f"[exit {done.returncode}]\n" if done.returncode else ""))
-        self.transcript.flush()
-        if code is not None and done.returncode != code:
-            raise CommandFailed(f"exit code {done.returncode}, not {code}: {command}\n{done.stdout[-3000:]}")
-        return done.stdout.strip()
+        return done.stdout, done.returncode
 
     def code(self, command, user=None):
         """The exit code of a command."""
@@ -182,7 +198,7 @@ class Machine:
         return self.run(f"systemctl show --value --property {name} {unit}")
 
     def wait(self, seconds, what, is_there):
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * self.slowness
         while not (found := is_there()):
             if time.monotonic() > deadline:
                 raise CommandFailed(f"no {what} after {seconds} s")

@@ -1,11 +1,14 @@
-"""What is done again and again with Pullbox as it is installed from its packages (check-installed)."""
+"""What is done again and again with Pullbox as it is installed from its packages (check-installed, check-profiles, check-upgrade)."""
 
+import argparse
 import hashlib
 import json
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -17,8 +20,8 @@ OPERATOR = f"PULLBOX_OPERATOR_KEY=$(cat /etc/pullbox/operator-key) PULLBOX_SERVE
 
 
 class Installation:
-    def __init__(self, machine, content, page):
-        self.machine, self.content, self.page = machine, content, page
+    def __init__(self, machine, project):
+        self.machine, self.project, self.content = machine, project, project / "content"
         self.run, self.property = machine.run, machine.property
         self.started = time.monotonic()
 
@@ -31,9 +34,10 @@ class Installation:
         if not is_so:
             raise CommandFailed(what)
 
-    def commands(self, heading):
-        """Those of the first block below a heading of the page on installation."""
-        return re.search(rf"(?ms)^## {heading}$.*?^```sh\n(.*?)^```", self.page).group(1).splitlines()
+    def commands(self, heading, page="deploy/README.md", block=0):
+        """Those of the first block, or a later one, below a heading of a page."""
+        below = re.search(rf"(?ms)^## {heading}$.*?(?=^## |\Z)", (self.project / page).read_text()).group()
+        return re.findall(r"(?ms)^```sh\n(.*?)^```", below)[block].splitlines()
 
     def apt(self, arguments):
         self.run(f"apt-get --quiet --no-install-recommends {arguments}")
@@ -92,6 +96,33 @@ class Installation:
 
     def state_of_server(self, product):
         return self.run(f"{OPERATOR} products --json"), self.run(f"{OPERATOR} versions {product} --json")
+
+
+def arguments_for(description, *required):
+    """The options of a check on a machine: those that are named, each a path, and --files and --hide."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in required:
+        parser.add_argument(name, type=pathlib.Path, required=True)
+    parser.add_argument("--files", type=pathlib.Path, default="/")
+    parser.add_argument("--hide", action="append", default=[])
+    # Ended from outside, it takes its machine along.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    return parser.parse_args()
+
+
+def tell(story, machine, arguments):
+    """Boots the machine and tells the story on it; the exit code of the check."""
+    with machine:
+        told = story(machine, arguments.project)
+        try:
+            told.held("systemd " + machine.run("systemctl --version").split()[1] + " is up")
+            told.tell()
+        except CommandFailed as failure:
+            machine.run("journalctl --quiet --no-pager --lines=400 | tail -n 400; systemctl --no-pager status 'pullbox*'", code=None)
+            print(f"FAILED  {failure}\nthe transcript is {arguments.transcript}", flush=True)
+            return 1
+        machine.run("journalctl --quiet --no-pager | tail -n 2000", code=None)
+    return 0
 
 
 # Asks again and again over new connections, until a line comes in.
