@@ -31,7 +31,7 @@ public struct EntitlementRules: Sendable {
     _ transactions: [VerifiedTransaction], catalog: [Product], record: EntitlementRecord = .empty,
     now: Timestamp
   ) -> EntitlementReport {
-    let transactions = Set(transactions)
+    let transactions = Self.sales(of: catalog, among: transactions)
     let byProduct = Dictionary(grouping: transactions, by: \.product)
     let subscriptions = subscriptions(byProduct, catalog: catalog, record: record)
     let recorded = record.products(of: transactions)
@@ -52,6 +52,16 @@ public struct EntitlementRules: Sendable {
       if !findings.claims.isEmpty { report.claims[product.id] = findings.claims }
     }
     return report
+  }
+
+  /// The transactions, without those of other applications than their products'.
+  private static func sales(
+    of catalog: [Product], among transactions: [VerifiedTransaction]
+  ) -> Set<VerifiedTransaction> {
+    let owned = Dictionary(
+      catalog.filter { $0.application != nil }.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    guard !owned.isEmpty else { return Set(transactions) }
+    return Set(transactions.filter { owned[$0.product].map($0.isSale) ?? true })
   }
 
   /// The periods paid for by publication; several products may subscribe to the same one.

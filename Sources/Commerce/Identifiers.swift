@@ -73,6 +73,21 @@ public struct StoreIdentifier: Hashable, Sendable {
 
 extension StoreIdentifier: LosslessStringCodable {}
 
+/// Names an application to the payment stores, which call it a bundle or a package: 1 to 255 characters of
+/// `A-Z a-z 0-9 . _ -`.
+public struct ApplicationIdentifier: Hashable, Sendable {
+  /// The text as stores, files and requests write it.
+  public let description: String
+
+  /// Nil when `text` is not such a name.
+  public init?(_ text: String) {
+    guard IdentifierSyntax.isValid(text, maximumLength: 255) else { return nil }
+    self.description = text
+  }
+}
+
+extension ApplicationIdentifier: LosslessStringCodable {}
+
 /// Names a customer to the application that sold to them: 1 to 255 bytes without control characters, which mean something
 /// to that application alone.
 public struct ApplicationAccount: Hashable, Sendable {

@@ -8,11 +8,14 @@ public struct Product: Hashable, Sendable, Codable {
     public var title: String
     /// What a shop window says about the product; may be empty.
     public var description: String
+    /// What a buyer of a subscription is told of its period, its price and its renewal; nil for nothing.
+    public var terms: String?
 
     /// Creates the texts of one language.
-    public init(title: String, description: String) {
+    public init(title: String, description: String, terms: String? = nil) {
       self.title = title
       self.description = description
+      self.terms = terms
     }
   }
 
@@ -34,13 +37,28 @@ public struct Product: Hashable, Sendable, Codable {
   public var samples: [String]?
   /// Whose signatures its content needs; nil where content may come unsigned, never empty.
   public var publisherKeys: [PublisherKeyIdentifier]?
+  /// The tier whose prices hold in the territories that ``prices`` does not name; nil for none.
+  public var priceTier: PriceTierName?
+  /// What those go on paying who subscribed before a date; nil for none, never empty.
+  public var preservedPrices: [PreservedPrices]?
+  /// Not for sale before; nil for no bound.
+  public var availableFrom: Timestamp?
+  /// Not for sale from then on; nil for no bound.
+  public var availableUntil: Timestamp?
+  /// The application that sells it; nil for all that the server's stores know.
+  public var application: ApplicationIdentifier?
+  /// Where its buyers read what becomes of their data, an `https` address; nil for nowhere.
+  public var privacyURL: String?
 
   /// Creates the product; what is nil does not apply to its type.
   public init(
     id: ProductIdentifier, type: ProductType, localizations: [String: Localization] = [:],
     prices: [String: Price] = [:], publication: ProductIdentifier? = nil, publicationDate: Timestamp? = nil,
     period: BillingPeriod? = nil, publisherKeys: [PublisherKeyIdentifier]? = nil,
-    samples: [String]? = nil
+    samples: [String]? = nil, priceTier: PriceTierName? = nil, preservedPrices: [PreservedPrices]? = nil,
+    availableFrom: Timestamp? = nil, availableUntil: Timestamp? = nil,
+    application: ApplicationIdentifier? = nil,
+    privacyURL: String? = nil
   ) {
     self.id = id
     self.type = type
@@ -51,6 +69,24 @@ public struct Product: Hashable, Sendable, Codable {
     self.period = period
     self.publisherKeys = publisherKeys
     self.samples = samples
+    self.priceTier = priceTier
+    self.preservedPrices = preservedPrices
+    self.availableFrom = availableFrom
+    self.availableUntil = availableUntil
+    self.application = application
+    self.privacyURL = privacyURL
+  }
+
+  /// Whether it may be sold at that moment, by its dates alone.
+  public func isAvailable(at now: Timestamp) -> Bool {
+    (availableFrom.map { $0 <= now } ?? true) && (availableUntil.map { now < $0 } ?? true)
+  }
+
+  /// Whether what a review has looked at is still so: how it is sold, what it opens, and in which application. Texts and prices
+  /// may change without another review.
+  public func sells(as other: Product) -> Bool {
+    type == other.type && publication == other.publication && period == other.period
+      && application == other.application
   }
 }
 

@@ -30,6 +30,10 @@ public struct VerifiedTransaction: Hashable, Sendable {
   public let price: Price?
   /// Whom the application bought it for, where it told the store.
   public let account: ApplicationAccount?
+  /// The application that sold it, where the proof tells it.
+  public let application: ApplicationIdentifier?
+  /// Where it was sold, where the proof tells it.
+  public let territory: Territory?
   /// The moment up to which the store knew what it says here, by its own clock. What happened later, a refund say, is
   /// not in it.
   public let asOf: Timestamp
@@ -41,7 +45,8 @@ public struct VerifiedTransaction: Hashable, Sendable {
     originalID: TransactionIdentifier, product: ProductIdentifier, purchaseDate: Timestamp,
     expiresDate: Timestamp? = nil, graceExpiresDate: Timestamp? = nil, revokedDate: Timestamp? = nil,
     licenseEndDate: Timestamp? = nil, quantity: Int = 1, price: Price? = nil,
-    account: ApplicationAccount? = nil, asOf: Timestamp? = nil
+    account: ApplicationAccount? = nil, application: ApplicationIdentifier? = nil,
+    territory: Territory? = nil, asOf: Timestamp? = nil
   ) {
     self.store = store
     self.environment = environment
@@ -56,6 +61,8 @@ public struct VerifiedTransaction: Hashable, Sendable {
     self.quantity = quantity
     self.price = price
     self.account = account
+    self.application = application
+    self.territory = territory
     self.asOf = asOf ?? purchaseDate
   }
 }
@@ -67,7 +74,13 @@ extension VerifiedTransaction {
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: expiresDate, graceExpiresDate: graceExpiresDate,
       revokedDate: revokedDate, licenseEndDate: licenseEndDate, quantity: quantity, price: price,
-      account: account, asOf: asOf)
+      account: account, application: application, territory: territory, asOf: asOf)
+  }
+
+  /// Whether it can be a purchase of that product: one of another application is none. Proofs of before say nothing of it.
+  public func isSale(of product: Product) -> Bool {
+    guard let owner = product.application, let application else { return true }
+    return owner == application
   }
 
   /// By purchase date; of those of one date by their identifiers, then by all else that a verdict can show, so that no

@@ -20,14 +20,16 @@ struct PreviewTests {
   private static let secret = (0..<9000).map { UInt8(truncatingIfNeeded: $0 &* 13 / 7) }
 
   /// A folder of three pictures, of which the first is the cover, and some text that shrinks.
-  private static func submit(to server: ServerHarness, samples: [String]) async throws {
+  private static func submit(
+    to server: ServerHarness, samples: [String], others: [(String, [UInt8])] = []
+  ) async throws {
     _ = try await server.operatorAPI.call(
       "PUT", "/v1/operator/products/\(issue)", body: ProductDescription(samples: samples),
       as: OperatorProduct.self)
     let directory = try TemporaryDirectory()
     let folder = directory.path("issue")
     try FileSystem.createDirectories("\(folder)/images")
-    for (name, bytes) in [("page-1.png", cover), ("page-2.png", page), ("page-3.png", secret)] {
+    for (name, bytes) in [("page-1.png", cover), ("page-2.png", page), ("page-3.png", secret)] + others {
       try DurableFile.write(bytes.span, to: "\(folder)/images/\(name)")
     }
     let builder = PackageBuilder(
@@ -52,6 +54,32 @@ struct PreviewTests {
   ) async throws -> ClientResponse {
     try await server.client.send(
       ClientRequest(method: "GET", url: server.api.url(path), headers: headers))
+  }
+
+  @Test("a cover is answered in the narrowest picture of it that is as wide as was wished, else as it is")
+  func widths() async throws {
+    try await ServerHarness.run { server in
+      let (narrow, wide) = ([UInt8](Self.page.prefix(500)), [UInt8](Self.page.prefix(900)))
+      try await Self.submit(
+        to: server, samples: [],
+        others: [
+          ("page-1-240w.png", narrow), ("page-1-480w.png", wide), ("page-1-x.png", Self.secret),
+          ("page-1-0w.png", Self.secret), ("page-2-240w.png", Self.secret),
+        ])
+      try await Self.release(server)
+      let path = "/v1/products/\(Self.issue)/cover?version=1.0"
+      for (width, expected) in [
+        (1, narrow), (240, narrow), (241, wide), (480, wide), (481, Self.cover), (10_000, Self.cover),
+      ] {
+        let answer = try await Self.get("\(path)&width=\(width)", server)
+        #expect(answer.body == expected, "\(width)")
+        #expect(answer.headers["ETag"] == "\"\(SHA256Digest.of(expected))\"")
+        #expect(answer.headers["Cache-Control"] == "public, max-age=31536000, immutable")
+      }
+      #expect(try await Self.get(path, server).body == Self.cover)
+      #expect(try await Self.get("/v1/products/\(Self.issue)/cover?width=240", server).body == narrow)
+      #expect(try await Self.get(path + "&width=10001", server).status == 400)
+    }
   }
 
   @Test("the cover and the named samples are public once the version is released, and not one byte more")

@@ -54,6 +54,8 @@ struct RestartSettingTests {
     Change("collectWithdrawn") { $0.collectWithdrawn = true },
     Change("historyRetention") { $0.historyRetention = ConfigurationDuration(.seconds(77)) },
     Change("storeGrace") { $0.storeGrace = ConfigurationDuration(.seconds(77)) },
+    Change("releaseBandwidth") { $0.releaseBandwidth = ConfigurationSize(.mebibytes(77)) },
+    Change("requireProductReview") { $0.requireProductReview = true },
     Change("releaseWindow") { $0.releaseWindow = ConfigurationDuration(.seconds(77)) },
     Change("callRetention") { $0.callRetention = ConfigurationDuration(.seconds(77)) },
     Change("diagnostics") { $0.diagnostics.toggle() },

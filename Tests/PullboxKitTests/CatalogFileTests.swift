@@ -29,14 +29,23 @@ struct CatalogFileTests {
       ProductDescription(
         id: ProductIdentifier("com.example.monthly"), type: .autoRenewableSubscription,
         localizations: [
-          "en-US": .init(title: "Heroes, monthly", description: "Said \"twelve\"\nissues"),
+          "en-US": .init(
+            title: "Heroes, monthly", description: "Said \"twelve\"\nissues", terms: "Renews, each month"),
           "fr-FR": .init(title: "=HYPERLINK(\"http://evil\")", description: "'=1+1"),
         ],
         prices: [
           "FRA": try #require(Price(amount: "2.99", currency: "EUR")),
           "JPN": try #require(Price(amount: "300", currency: "JPY")),
         ],
-        publication: ProductIdentifier("com.example.heroes"), period: .month, onSale: true),
+        publication: ProductIdentifier("com.example.heroes"), period: .month, onSale: true,
+        priceTier: PriceTierName("3"),
+        preservedPrices: [
+          PreservedPrices(
+            before: try #require(Timestamp(rfc3339: "2026-01-01T00:00:00.000Z")),
+            prices: ["FRA": try #require(Price(amount: "1.99", currency: "EUR"))])
+        ], availableUntil: Timestamp(rfc3339: "2027-09-01T00:00:00.000Z"),
+        application: ApplicationIdentifier("com.example.comics"), privacyURL: "https://comics.example/privacy"
+      ),
       ProductDescription(
         id: ProductIdentifier("-1"), type: .nonConsumable,
         localizations: ["en-US": .init(title: "@sum", description: "")], prices: [:],
@@ -44,11 +53,32 @@ struct CatalogFileTests {
     ]
   }
 
+  /// A price tier, a publication and the products.
+  private static func contents() throws -> [CatalogFile.Content] {
+    [
+      .priceTier(
+        PriceTierDescription(
+          name: PriceTierName("3"), prices: ["FRA": try #require(Price(amount: "1", currency: "EUR"))])),
+      .publication(
+        PublicationDescription(
+          id: ProductIdentifier("com.example.heroes"),
+          localizations: ["en-US": .init(title: "Heroes", description: "")],
+          cover: ProductIdentifier("com.example.heroes.issue1"), order: 7)),
+    ] + (try products().map { .product($0) })
+  }
+
   @Test("what is written is read back, in both forms", arguments: CatalogFile.Format.allCases)
   func roundTrip(format: CatalogFile.Format) throws {
-    let text = try CatalogFile.text(of: try Self.products(), as: format)
-    let found = try items(text, format).map(\.product)
-    #expect(try CatalogFile.text(of: found, as: format) == text)
+    let text = try CatalogFile.text(of: try Self.contents(), as: format)
+    let file = try CatalogFile(Array(text.utf8), as: format)
+    #expect(try CatalogFile.text(of: file.items.map(\.content), as: format) == text)
+    let found = file.catalog.products
+    #expect(file.catalog.publications?.map(\.order) == [7])
+    let tier = ["FRA": try #require(Price(amount: "1", currency: "EUR"))]
+    #expect(file.catalog.priceTiers?.map(\.prices) == [tier])
+    #expect(found.first?.preservedPrices == (try Self.products()).first?.preservedPrices)
+    #expect(found.first?.availableUntil == Timestamp(rfc3339: "2027-09-01T00:00:00.000Z"))
+    #expect(found.first?.privacyURL == "https://comics.example/privacy")
     #expect(found.map(\.localizations) == (try Self.products()).map(\.localizations))
     #expect(found.first?.prices == (try Self.products()).first?.prices)
     #expect(found.map(\.publicationDate) == (try Self.products()).map(\.publicationDate))
@@ -65,7 +95,7 @@ struct CatalogFileTests {
 
   @Test("no cell of an export is a formula to a spreadsheet")
   func formulas() throws {
-    let text = try CatalogFile.text(of: try Self.products(), as: .csv)
+    let text = try CatalogFile.text(of: try Self.contents(), as: .csv)
     var reader = CSVReader(Array(text.utf8))
     while let row = try reader.next() {
       for cell in row.cells {
@@ -79,7 +109,7 @@ struct CatalogFileTests {
   func lines() throws {
     let text = "id,title:en-US\r\ncom.example.a,\"one\ntwo\"\r\n\r\ncom.example.b,B\r\n"
     #expect(try items(text).map(\.line) == [2, 5])
-    #expect(try items("\u{FEFF}id\na\n").map(\.product.id?.description) == ["a"])
+    #expect(try items("\u{FEFF}id\na\n").count == 1)
     #expect(try items("\n{\"id\":\"a\"}\n\n{\"id\":\"b\"}", .json).map(\.line) == [2, 4])
   }
 
@@ -91,6 +121,20 @@ struct CatalogFileTests {
     #expect(faults(text).map(\.code) == [.cell, .cell, .columns, .cell])
     let json = "{\"id\":\"a\"}\n{\"id\":1}\n{\"id\":\"b\",\"prise\":{}}\n{}\n[]\n"
     #expect(faults(json, .json).map(\.line) == [2, 3, 4, 5])
+  }
+
+  @Test("a row has what its kind has, and lines are found again by list and number")
+  func kinds() throws {
+    let text =
+      "kind,id,type,order,price:FRA\nprice-tier,3,,,1 EUR\nproduct,a,consumable,,\npublication,m,,2,\n,b,,,\n"
+    let file = try CatalogFile(Array(text.utf8), as: .csv)
+    #expect(file.line(of: "priceTiers", 0) == 2)
+    #expect(file.line(of: "products", 1) == 5)
+    #expect(file.line(of: "publications", 0) == 4)
+    #expect(file.line(of: "publications", 1) == nil)
+    let faulty =
+      "kind,id,type,order,price:FRA\nprice-tier,3,consumable,,\npublication,m,,,1 EUR\n,a,,2,\nbundle,a,,,\n"
+    #expect(faults(faulty).map(\.line) == [2, 3, 4, 5])
   }
 
   @Test(

@@ -4,69 +4,122 @@ import Database
 import PullboxAPI
 import SystemCalls
 
-/// Many products at once.
+/// Many products at once, with the publications and price tiers that they name.
 extension Catalog {
   /// Faults that a refusal names, at most.
   static let maximumImportFaults = 1000
 
-  /// Makes every product as it is described, in one write: all of them or none. Throws `catalog-invalid` with the faults of
-  /// all items, whose paths begin with `products.` and the item's number from 0, and `forbidden` as
-  /// ``put(_:_:by:mayChangeKeys:under:)`` does.
+  /// Makes everything as it is described, in one write: all of it or nothing. Throws `catalog-invalid` with the faults of all
+  /// items, whose paths begin with `products.`, `publications.` or `priceTiers.` and the item's number from 0, and `forbidden`
+  /// and `state-conflict` as ``put(_:_:by:mayChangeKeys:under:)`` does.
   func importAll(
     _ items: CatalogImport, by actor: String, mayChangeKeys: Bool
   ) async throws -> CatalogImportReport {
     let described = try await BlockingPool.computing.run { () throws(Problem) in
-      try Self.checked(items.products)
+      try CheckedImport(items)
     }
     let now = clock.now()
     defer { didChange() }
     return try await database.write(locking: [.everything]) { connection in
       var report = CatalogImportReport(created: 0, changed: 0, unchanged: 0)
-      for item in described {
-        switch try Self.put(
-          item.product, item.description, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection)
-        {
+      func count(_ change: Change) {
+        switch change {
         case .created: report.created += 1
         case .changed: report.changed += 1
         case .unchanged: report.unchanged += 1
         }
       }
+      for tier in described.tiers {
+        count(
+          try Self.put(
+            tier, before: try PriceTierTable.find(tier.name, in: connection), by: actor, at: now,
+            in: connection))
+      }
+      for (id, description) in described.publications {
+        let before = try PublicationTable.find(id, in: connection)
+        count(
+          try Self.put(
+            OperatorPublication(of: id, description, before: before, at: now), before: before, by: actor,
+            at: now,
+            in: connection))
+      }
+      for (index, item) in described.products.enumerated() {
+        do {
+          count(
+            try put(
+              item.product, item.description, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection
+            ))
+        } catch let problem as Problem where problem.code == .productInvalid {
+          // What is known in the database alone: the tier that a product names.
+          throw Problem(
+            .catalogInvalid, faults: (problem.faults ?? []).map { $0.inside("products.\(index)") })
+        }
+      }
       return report
     }
   }
+}
 
-  private static func checked(
-    _ items: [ProductDescription]
-  ) throws(Problem) -> [(product: Product, description: ProductDescription)] {
-    guard items.count <= CatalogImport.maximumItems else {
+/// An import whose items are good each by itself. Pure.
+private struct CheckedImport: Sendable {
+  var products: [(product: Product, description: ProductDescription)] = []
+  var publications: [(id: ProductIdentifier, description: PublicationDescription)] = []
+  var tiers: [PriceTier] = []
+
+  /// Throws `catalog-invalid` with every fault.
+  init(_ items: CatalogImport) throws(Problem) {
+    let others = (items.publications?.count ?? 0) + (items.priceTiers?.count ?? 0)
+    guard items.products.count <= CatalogImport.maximumItems, others <= CatalogImport.maximumItems else {
       throw Problem(.catalogInvalid, "at most \(CatalogImport.maximumItems) products at once")
     }
-    var checked: [(product: Product, description: ProductDescription)] = []
     var faults: [Problem.Fault] = []
-    var places: [ProductIdentifier: Int] = [:]
-    for (index, item) in items.enumerated() where faults.count < maximumImportFaults {
-      func add(_ code: String, at member: String, _ detail: String) {
-        faults.append(Problem.Fault(code: code, path: "products.\(index).\(member)", detail: detail))
-      }
-      guard let id = item.id else {
-        add("id-missing", at: "id", "each product of an import has an id")
-        continue
-      }
-      if let other = places.updateValue(index, forKey: id) {
-        add("id-twice", at: "id", "\(id) is item \(other) as well")
-      }
-      do throws(Problem) {
-        checked.append((try ProductValidator.product(id, described: item), item))
-      } catch {
-        faults += (error.faults ?? []).map { fault in
-          Problem.Fault(
-            code: fault.code, path: "products.\(index).\(fault.path ?? "")", detail: fault.detail)
-        }
-      }
+    Self.check(items.priceTiers ?? [], "priceTiers", "name", \.name, &faults) {
+      name, item throws(Problem) in
+      tiers.append(try Catalog.checked(name, item))
+    }
+    Self.check(items.publications ?? [], "publications", "id", \.id, &faults) {
+      id, item throws(Problem) in
+      publications.append((id, try PublicationValidator.checked(item, for: id)))
+    }
+    Self.check(items.products, "products", "id", \.id, &faults) { id, item throws(Problem) in
+      products.append((try ProductValidator.product(id, described: item), item))
     }
     guard faults.isEmpty else {
-      throw Problem(.catalogInvalid, faults: Array(faults.prefix(maximumImportFaults)))
+      throw Problem(.catalogInvalid, faults: Array(faults.prefix(Catalog.maximumImportFaults)))
     }
-    return checked
+  }
+
+  /// Calls `body` with each item that has a name of its own.
+  private static func check<Item, Name: Hashable>(
+    _ items: [Item], _ list: String, _ member: String, _ name: KeyPath<Item, Name?>,
+    _ faults: inout [Problem.Fault], _ body: (Name, Item) throws(Problem) -> Void
+  ) {
+    var places: [Name: Int] = [:]
+    for (index, item) in items.enumerated() where faults.count < Catalog.maximumImportFaults {
+      let place = "\(list).\(index)"
+      guard let name = item[keyPath: name] else {
+        faults.append(
+          Problem.Fault(
+            code: "id-missing", path: "\(place).\(member)", detail: "each item of an import has its name"))
+        continue
+      }
+      if let other = places.updateValue(index, forKey: name) {
+        faults.append(
+          Problem.Fault(
+            code: "id-twice", path: "\(place).\(member)", detail: "\(name) is item \(other) as well"))
+      }
+      do throws(Problem) {
+        try body(name, item)
+      } catch {
+        faults += (error.faults ?? []).map { $0.inside(place) }
+      }
+    }
+  }
+}
+
+extension Problem.Fault {
+  /// The same of an item in a list.
+  fileprivate func inside(_ place: String) -> Problem.Fault {
+    Problem.Fault(code: code, path: "\(place).\(path ?? "")", detail: detail)
   }
 }

@@ -16,24 +16,43 @@ extension Catalog {
     return try await database.write(locking: [.publications]) { connection in
       let before = try PublicationTable.find(id, in: connection)
       try conditions.check(before)
-      let publication = OperatorPublication(
-        id: id, localizations: description.localizations ?? [:], cover: description.cover,
-        order: description.order, created: before?.created ?? now, changed: now)
+      let publication = OperatorPublication(of: id, description, before: before, at: now)
       if let before, before.hasSameDescription(as: publication) { return before }
-      if before == nil, try PublicationTable.count(in: connection) >= PublicationTable.capacity {
-        throw Problem(
-          .publicationInvalid,
-          faults: [
-            Problem.Fault(
-              code: "too-many", path: "id", detail: "at most \(PublicationTable.capacity) publications")
-          ])
-      }
-      try PublicationTable.put(publication, in: connection)
-      try AuditTable.add(
-        AuditEntry(
-          at: now, actor: actor, action: before == nil ? "publication.create" : "publication.change",
-          subject: id.description), in: connection)
+      _ = try Self.put(publication, before: before, by: actor, at: now, in: connection)
       return publication
+    }
+  }
+
+  /// Throws `publication-invalid` where there is no room for another.
+  static func put(
+    _ publication: OperatorPublication, before: OperatorPublication?, by actor: String, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> Change {
+    if let before, before.hasSameDescription(as: publication) { return .unchanged }
+    if before == nil, try PublicationTable.count(in: connection) >= PublicationTable.capacity {
+      throw Problem(
+        .publicationInvalid,
+        faults: [
+          Problem.Fault(
+            code: "too-many", path: "id", detail: "at most \(PublicationTable.capacity) publications")
+        ])
+    }
+    try PublicationTable.put(publication, in: connection)
+    try AuditTable.add(
+      AuditEntry(
+        at: now, actor: actor, action: before == nil ? "publication.create" : "publication.change",
+        subject: publication.id.description), in: connection)
+    return before == nil ? .created : .changed
+  }
+
+  /// Those that are described; `after` is the `next` of the page before.
+  func operatorPublications(after: ProductIdentifier?, limit: Int) async throws -> Page<OperatorPublication> {
+    try await database.read { connection in
+      if let after, try PublicationTable.find(after, in: connection) == nil { throw Problem.unknownCursor }
+      let found = try PublicationTable.page(
+        after: after?.description ?? "", limit: limit + 1, in: connection)
+      let items = Array(found.prefix(limit))
+      return Page(items: items, next: found.count > limit ? items.last?.id.description : nil)
     }
   }
 
@@ -64,6 +83,15 @@ extension Catalog {
 }
 
 extension OperatorPublication {
+  init(
+    of id: ProductIdentifier, _ description: PublicationDescription, before: OperatorPublication?,
+    at now: Timestamp
+  ) {
+    self.init(
+      id: id, localizations: description.localizations ?? [:], cover: description.cover,
+      order: description.order, created: before?.created ?? now, changed: now)
+  }
+
   /// Whether nothing of what operators write differs.
   func hasSameDescription(as other: OperatorPublication) -> Bool {
     localizations == other.localizations && cover == other.cover && order == other.order

@@ -18,11 +18,18 @@ struct Catalog: Sendable {
   let didChange: @Sendable () -> Void
   /// What was asked for in vain.
   let invalid: InvalidProductCounts
+  private let currentSaleRules: @Sendable () -> SaleMachine.Rules
+  /// Those whose receipts count here.
+  let applications: Set<ApplicationIdentifier>
 
   init(
     database: Database, cache: CatalogCache, clock: any WallClock,
+    saleRules: @escaping @Sendable () -> SaleMachine.Rules = { SaleMachine.Rules() },
+    applications: Set<ApplicationIdentifier> = [],
     didChange: @escaping @Sendable () -> Void = {}
   ) {
+    currentSaleRules = saleRules
+    self.applications = applications
     self.database = database
     self.cache = cache
     self.clock = clock
@@ -30,52 +37,30 @@ struct Catalog: Sendable {
     invalid = InvalidProductCounts(since: clock.now())
   }
 
-  /// Everything that is made of the catalog is good until this is another.
-  func revision() async throws -> CatalogRevision {
-    try await database.read { try CatalogRevision.current(in: $0) }
-  }
+  /// As the server is configured now.
+  var saleRules: SaleMachine.Rules { currentSaleRules() }
 
-  /// Identifiers of everything cleared for sale, by name. Of what is on sale, a product is cleared once a version is
-  /// released to all devices, so that every buyer gets it, and a subscription once an issue of its publication is.
-  func identifiersForSale() async throws -> (
-    identifiers: [ProductIdentifier], revision: CatalogRevision
-  ) {
-    try await database.read { connection in
-      let rows = try connection.query(
-        """
-        SELECT id FROM products WHERE type IN (?, ?) AND on_sale = 1 AND EXISTS (
-          SELECT 1 FROM products AS issues JOIN versions ON versions.product = issues.id
-          WHERE issues.publication = products.publication AND issues.type IN (?, ?)
-            AND versions.state = 'released' AND versions.percentage = 100)
-        UNION
-        SELECT versions.product FROM versions JOIN products ON products.id = versions.product
-        WHERE versions.state = 'released' AND versions.percentage = 100 AND products.on_sale = 1
-        ORDER BY 1
-        """,
-        [
-          .choice(ProductType.autoRenewableSubscription),
-          .choice(ProductType.nonRenewingSubscription),
-          .choice(ProductType.consumable), .choice(ProductType.nonConsumable),
-        ])
-      return (try rows.map { try $0.identifier("id") }, try CatalogRevision.current(in: connection))
-    }
-  }
+  /// The application that is meant where a reader names none: the only one there is; nil where there are several.
+  var onlyApplication: ApplicationIdentifier? { applications.count == 1 ? applications.first : nil }
 
   /// The products of these names that are for sale to that device in the localizer's territory, with the version it
   /// would get; without a device, what is for sale to all. The other names come back as they were written.
   func products(
-    _ names: [String], for device: DeviceIdentifier?, localizer: ProductLocalizer
+    _ names: [String], for device: DeviceIdentifier?, localizer: ProductLocalizer,
+    application: ApplicationIdentifier? = nil
   ) async throws -> ProductsResponse {
-    let snapshot = try await cache.current()
+    let (snapshot, now) = (try await cache.current(), clock.now())
     // Writing two hundred prices for people takes a while.
     return await BlockingPool.computing.run {
       var response = ProductsResponse(products: [], invalidProductIdentifiers: [])
-      let window = ShopWindow(catalog: snapshot, localizer: localizer, device: device)
+      let window = ShopWindow(
+        catalog: snapshot, localizer: localizer, device: device, application: application ?? onlyApplication,
+        now: now)
       for name in names {
         switch window.answer(to: name) {
         case .listing(let listing): response.products.append(listing)
         case .invalid(let reason):
-          invalid.note(name, reason, at: clock.now())
+          invalid.note(name, reason, at: now)
           response.invalidProductIdentifiers.append(name)
         }
       }
@@ -84,7 +69,8 @@ struct Catalog: Sendable {
   }
 
   /// Creates or changes a product. Throws `product-invalid` with every fault, `precondition-failed`, and `forbidden` when
-  /// the publisher's keys of a product that exists would change and the actor may not do that.
+  /// the publisher's keys of a product that exists would change and the actor may not do that, and `state-conflict` for one to
+  /// be put on sale that a review has the word on.
   func put(
     _ id: ProductIdentifier, _ description: ProductDescription, by actor: String, mayChangeKeys: Bool,
     under conditions: WriteConditions = .none
@@ -94,10 +80,9 @@ struct Catalog: Sendable {
     defer { didChange() }
     return try await database.write(locking: [.product(id)]) { connection in
       let before = try ProductTable.find(id, in: connection)
-      try conditions.check(try before.map { try Self.operatorProduct($0, in: connection) })
-      _ = try Self.put(
-        described, description, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection)
-      return try Self.operatorProduct(id, in: connection)
+      try conditions.check(try before.map { try Self.operatorProduct($0, at: now, in: connection) })
+      _ = try put(described, description, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection)
+      return try Self.operatorProduct(id, at: now, in: connection)
     }
   }
 
@@ -108,9 +93,9 @@ struct Catalog: Sendable {
     case unchanged
   }
 
-  /// Writes the product unless it is so already. `described` is what the validator made of `description`. Throws `forbidden`, as
-  /// ``put(_:_:by:mayChangeKeys:under:)`` does.
-  static func put(
+  /// Writes the product unless it is so already. `described` is what the validator made of `description`. Throws `forbidden`,
+  /// `state-conflict`, and `product-invalid` for a price tier that there is not, as ``put(_:_:by:mayChangeKeys:under:)`` does.
+  func put(
     _ described: Product, _ description: ProductDescription, by actor: String, mayChangeKeys: Bool,
     at now: Timestamp, in connection: borrowing Connection
   ) throws -> Change {
@@ -120,15 +105,23 @@ struct Catalog: Sendable {
     if let before, before.product.publisherKeys != product.publisherKeys, !mayChangeKeys {
       throw Problem(.forbidden, "changing a product's publisher keys takes the scope admin")
     }
-    let isOnSale =
-      description.onSale ?? before?.isOnSale ?? ProductTable.Entry.isOnSaleUnlessSaid(product)
-    guard before?.product != product || before?.isOnSale != isOnSale else { return .unchanged }
-    try recordKeys(of: product, before: before?.product, by: actor, at: now, in: connection)
-    try ProductTable.put(product, isOnSale: isOnSale, at: now, in: connection)
+    if let tier = product.priceTier, tier != before?.product.priceTier,
+      try !PriceTierTable.exists(tier, in: connection)
+    {
+      throw Problem(
+        .productInvalid,
+        faults: [
+          Problem.Fault(code: "price-tier", path: "priceTier", detail: "there is no price tier \(tier)")
+        ])
+    }
+    let sale = try sale(of: product, before: before, wanted: description.onSale, by: actor, in: connection)
+    guard before?.product != product || before?.sale != sale else { return .unchanged }
+    try Self.recordKeys(of: product, before: before?.product, by: actor, at: now, in: connection)
+    try ProductTable.put(product, sale: sale, at: now, in: connection)
     try AuditTable.add(
       AuditEntry(
         at: now, actor: actor, action: before == nil ? "product.create" : "product.change",
-        subject: product.id.description, detail: saleDetail(isOnSale, before: before?.isOnSale)),
+        subject: product.id.description, detail: Self.saleDetail(sale == .cleared, before: before?.isOnSale)),
       in: connection)
     return before == nil ? .created : .changed
   }
@@ -155,33 +148,35 @@ struct Catalog: Sendable {
   }
 
   func operatorProduct(_ id: ProductIdentifier) async throws -> OperatorProduct {
-    try await database.read { connection in try Self.operatorProduct(id, in: connection) }
+    let now = clock.now()
+    return try await database.read { connection in try Self.operatorProduct(id, at: now, in: connection) }
   }
 
   /// `after` is the `next` of the page before.
   func operatorProducts(
     after: ProductIdentifier?, matching filter: ProductTable.Filter, limit: Int
   ) async throws -> Page<OperatorProduct> {
-    try await database.read { connection in
+    let now = clock.now()
+    return try await database.read { connection in
       if let after, try !ProductTable.exists(after, in: connection) { throw Problem.unknownCursor }
       let entries = try ProductTable.page(
         after: after?.description ?? "", matching: filter, limit: limit + 1, in: connection)
-      let items = try entries.prefix(limit).map { try Self.operatorProduct($0, in: connection) }
+      let items = try entries.prefix(limit).map { try Self.operatorProduct($0, at: now, in: connection) }
       return Page(items: items, next: entries.count > limit ? items.last?.product.id.description : nil)
     }
   }
 
-  private static func operatorProduct(
-    _ id: ProductIdentifier, in connection: borrowing Connection
+  static func operatorProduct(
+    _ id: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
   ) throws -> OperatorProduct {
     guard let entry = try ProductTable.find(id, in: connection) else {
       throw Problem(.productUnknown, "no product is named \(id)")
     }
-    return try operatorProduct(entry, in: connection)
+    return try operatorProduct(entry, at: now, in: connection)
   }
 
-  private static func operatorProduct(
-    _ entry: ProductTable.Entry, in connection: borrowing Connection
+  static func operatorProduct(
+    _ entry: ProductTable.Entry, at now: Timestamp, in connection: borrowing Connection
   ) throws -> OperatorProduct {
     let id = entry.product.id
     var versions = try VersionTable.page(
@@ -195,9 +190,10 @@ struct Catalog: Sendable {
       entry.product.type.isSubscription
       ? try ProductTable.hasReleasedIssue(of: entry.product.publication, in: connection)
       : released.contains { $0.percentage == 100 }
-    let cleared = entry.isOnSale && isDelivered
     return OperatorProduct(
-      product: entry.product, onSale: entry.isOnSale, clearedForSale: cleared, created: entry.created,
+      product: entry.product, sale: entry.sale,
+      review: try ProductReviewTable.find(id, in: connection),
+      clearedForSale: entry.isOnSale(at: now) && isDelivered, created: entry.created,
       changed: entry.changed,
       versions: versions, versionCount: count)
   }

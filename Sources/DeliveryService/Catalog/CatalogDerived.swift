@@ -1,34 +1,39 @@
 import Commerce
+import CoreTypes
 import PullboxAPI
 import Synchronization
 import SystemCalls
 
-/// What is made of the whole catalog: made once for each change of it, and not for each request.
+/// What is made of the whole catalog: made once for each change of it, its own or one that a product's dates bring, and not for
+/// each request.
 ///
-///     let names = CatalogDerived { catalog in catalog.publicationNames.sorted() }
-///     let page = try await names.value(of: try await cache.current())
+///     let names = CatalogDerived { catalog, _ in catalog.publicationNames.sorted() }
+///     let page = try await names.value(of: try await cache.current(), at: clock.now())
 final class CatalogDerived<Value: Sendable>: Sendable {
   private struct Made {
     var revision: CatalogRevision
+    var sale: SteadySale
     var value: Value
   }
 
-  private let make: @Sendable (CatalogSnapshot) throws -> Value
+  private let make: @Sendable (CatalogSnapshot, Timestamp) throws -> Value
   private let made: Mutex<Made?> = Mutex(nil)
 
   /// `make` runs on a thread for computations.
-  init(_ make: @escaping @Sendable (CatalogSnapshot) throws -> Value) {
+  init(_ make: @escaping @Sendable (CatalogSnapshot, Timestamp) throws -> Value) {
     self.make = make
   }
 
   /// Throws what the maker throws.
-  func value(of catalog: CatalogSnapshot) async throws -> Value {
-    if let made = made.withLock({ $0 }), made.revision == catalog.revision { return made.value }
-    let value = try await BlockingPool.computing.run { [make] in try make(catalog) }
+  func value(of catalog: CatalogSnapshot, at now: Timestamp) async throws -> Value {
+    if let made = made.withLock({ $0 }), made.revision == catalog.revision, made.sale.contains(now) {
+      return made.value
+    }
+    let value = try await BlockingPool.computing.run { [make] in try make(catalog, now) }
     made.withLock { held in
       // Two requests may have made one; the older must not take the newer's place.
       if let kept = held, kept.revision.number > catalog.revision.number { return }
-      held = Made(revision: catalog.revision, value: value)
+      held = Made(revision: catalog.revision, sale: catalog.steadySale(around: now), value: value)
     }
     return value
   }

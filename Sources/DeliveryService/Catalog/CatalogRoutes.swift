@@ -1,10 +1,8 @@
 import Commerce
 import CoreTypes
-import Crypto
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
-import Synchronization
 import SystemCalls
 
 /// The catalog's HTTP interface: public lists, and the operator's side.
@@ -17,15 +15,29 @@ struct CatalogRoutes: Sendable {
   static let maximumAge = 60
 
   let catalog: Catalog
-  let list: ProductListCache
+  private let identifiers: CatalogDerived<ConditionalJSON.Document>
+
+  init(catalog: Catalog) {
+    self.catalog = catalog
+    let application = catalog.onlyApplication
+    identifiers = CatalogDerived { catalog, now in
+      try ConditionalJSON.Document(
+        catalog.productsForSale(at: now, in: application).products.map(\.id),
+        lastModified: catalog.lastChange(before: now))
+    }
+  }
 
   func add(to routes: inout ScopedRoutes) {
     PublicationRoutes(catalog: catalog).add(to: &routes)
+    ProductSaleRoutes(catalog: catalog).add(to: &routes)
+    PriceTierRoutes(catalog: catalog).add(to: &routes)
     routes.public(.get, "/products_v1.json", query: []) { request, _ in
-      try ConditionalJSON.response(
-        to: request, document: try await list.document(), cacheControl: "public, max-age=\(Self.maximumAge)")
+      let document = try await identifiers.value(
+        of: try await catalog.cache.current(), at: catalog.clock.now())
+      return try ConditionalJSON.response(
+        to: request, document: document, cacheControl: "public, max-age=\(Self.maximumAge)")
     }
-    let query: Set<String> = ["id", "locale", "territory", "device"]
+    let query: Set<String> = ["id", "locale", "territory", "device", "application", "subscribedSince"]
     routes.public(.get, "/v1/products", query: query) { request, _ in
       let names = request.queryValues("id")
       guard names.count <= Self.maximumIdentifiers else {
@@ -33,9 +45,10 @@ struct CatalogRoutes: Sendable {
       }
       let localizer = try ProductLocalizer(of: request)
       let device = try request.filter("device") { DeviceIdentifier($0) }
+      let application = try request.filter("application") { ApplicationIdentifier($0) }
       return try .json(
-        try await catalog.products(names, for: device, localizer: localizer), to: request,
-        cacheControl: "\(device == nil ? "public" : "private"), max-age=\(Self.maximumAge)")
+        try await catalog.products(names, for: device, localizer: localizer, application: application),
+        to: request, cacheControl: "\(device == nil ? "public" : "private"), max-age=\(Self.maximumAge)")
     }
     routes.on(.put, "/v1/operator/products/{id}", requires: .publish) { request, parameters, actor in
       let id = try Self.product(parameters)
@@ -51,14 +64,15 @@ struct CatalogRoutes: Sendable {
     }
     routes.on(
       .get, "/v1/operator/products", requires: .read,
-      query: HTTPRequest.pageQuery.union(["publication", "type", "state"])
+      query: HTTPRequest.pageQuery.union(["publication", "type", "state", "sale"])
     ) { request, _, _ in
       let limit = try request.pageLimit()
       let after = try request.cursor("after") { ProductIdentifier($0) }
       let filter = ProductTable.Filter(
         publication: try request.filter("publication") { ProductIdentifier($0) },
         type: try request.filter("type") { ProductType(rawValue: $0) },
-        state: try request.filter("state") { VersionState(rawValue: $0) })
+        state: try request.filter("state") { VersionState(rawValue: $0) },
+        sale: try request.filter("sale") { SaleState(rawValue: $0) })
       return try .page(
         try await catalog.operatorProducts(after: after, matching: filter, limit: limit), of: request)
     }
@@ -82,34 +96,5 @@ struct CatalogRoutes: Sendable {
       throw Problem(.productUnknown, "not a product identifier: 1 to 255 of A-Z a-z 0-9 . _ -")
     }
     return id
-  }
-}
-
-/// `products_v1.json` as it is sent. Made, compressed and hashed once for each change of the catalog, and not
-/// for each request.
-final class ProductListCache: Sendable {
-  private struct CachedDocument {
-    var revision: CatalogRevision
-    var document: ConditionalJSON.Document
-  }
-
-  private let catalog: Catalog
-  private let made: Mutex<CachedDocument?> = Mutex(nil)
-
-  init(catalog: Catalog) {
-    self.catalog = catalog
-  }
-
-  func document() async throws -> ConditionalJSON.Document {
-    let revision = try await catalog.revision()
-    if let made = made.withLock({ $0 }), made.revision == revision { return made.document }
-    let (identifiers, current) = try await catalog.identifiersForSale()
-    let document = try ConditionalJSON.Document(identifiers, lastModified: current.changed)
-    made.withLock { held in
-      // Two requests may have made one; the older must not take the newer's place.
-      if let held, held.revision.number > current.number { return }
-      held = CachedDocument(revision: current, document: document)
-    }
-    return document
   }
 }

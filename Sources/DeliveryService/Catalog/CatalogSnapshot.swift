@@ -33,6 +33,8 @@ struct CatalogSnapshot: Sendable {
     var releases: [(content: ReleasedContent, share: RolloutPercentage)]
     /// All of them.
     var publications: [OperatorPublication]
+    /// All of them; nil where none has changed.
+    var tiers: [PriceTier]?
 
     /// All that has changed since `revision`; nil where nothing has.
     static func since(
@@ -43,7 +45,9 @@ struct CatalogSnapshot: Sendable {
       return Changes(
         revision: current, products: try ProductTable.changed(since: revision.number, in: connection),
         releases: try VersionTable.released(since: revision.number, in: connection),
-        publications: try PublicationTable.all(in: connection))
+        publications: try PublicationTable.all(in: connection),
+        tiers: try PriceTierTable.haveChanged(since: revision.number, in: connection)
+          ? try PriceTierTable.all(in: connection) : nil)
     }
   }
 
@@ -55,6 +59,8 @@ struct CatalogSnapshot: Sendable {
   private var publications: [ProductIdentifier: Set<ProductIdentifier>] = [:]
   /// The publications that operators have described.
   private(set) var described: [ProductIdentifier: OperatorPublication] = [:]
+  private var tiers: [PriceTierName: [String: Price]] = [:]
+  private var availability = AvailabilityDates()
 
   private init() {}
 
@@ -77,10 +83,19 @@ struct CatalogSnapshot: Sendable {
     (publications[publication] ?? []).compactMap { entries[$0] }
   }
 
-  /// Everything that is cleared for sale to all devices, by identifier.
-  var productsForSale: ProductsForSale {
+  /// What the product costs now, and what it cost.
+  func prices(of product: Product) -> ProductPrices {
+    ProductPrices(of: product, tier: product.priceTier.flatMap { tiers[$0] } ?? [:])
+  }
+
+  /// For how long, around that moment, no product comes on sale or goes off it by its dates.
+  func steadySale(around now: Timestamp) -> SteadySale { availability.steady(around: now) }
+
+  /// Everything that is cleared for sale to all devices at that moment, by identifier; of the products that belong to an
+  /// application those of `application`.
+  func productsForSale(at now: Timestamp, in application: ApplicationIdentifier?) -> ProductsForSale {
     let cleared = entriesInOrder.filter { entry in
-      entry.row.isOnSale
+      entry.row.isOnSale(at: now) && entry.product.isSold(in: application)
         && (entry.product.type.isSubscription ? hasIssue(for: entry.product) : entry.releasedToAll != nil)
     }
     return ProductsForSale(
@@ -128,6 +143,7 @@ struct CatalogSnapshot: Sendable {
     for stored in changes.products {
       let entry = try stored.entry()
       let id = entry.product.id
+      next.availability.replace(next.entries[id]?.product, by: entry.product)
       if let old = next.entries[id]?.product.publication { next.publications[old]?.remove(id) }
       if let publication = entry.product.publication {
         next.publications[publication, default: []].insert(id)
@@ -143,8 +159,74 @@ struct CatalogSnapshot: Sendable {
     }
     next.described = Dictionary(
       changes.publications.map { ($0.id, $0) }, uniquingKeysWith: { _, last in last })
+    if let tiers = changes.tiers {
+      next.tiers = Dictionary(tiers.map { ($0.name, $0.prices) }, uniquingKeysWith: { _, last in last })
+    }
+    next.availability.sort()
     next.revision = changes.revision
     return next
+  }
+}
+
+extension Product {
+  /// Whether readers of that application see it; nil names none, to which what belongs to no application is sold.
+  func isSold(in application: ApplicationIdentifier?) -> Bool {
+    self.application == nil || self.application == application
+  }
+}
+
+extension CatalogSnapshot {
+  /// When what is for sale at `now` last became so: by a change of the catalog, or by a product's dates.
+  func lastChange(before now: Timestamp) -> Timestamp {
+    steadySale(around: now).since.map { max($0, revision.changed) } ?? revision.changed
+  }
+}
+
+/// A time in which products neither come on sale nor go off it by their dates.
+struct SteadySale: Hashable, Sendable {
+  /// When one last did; nil where none has yet.
+  var since: Timestamp?
+  /// When the next will; nil where none is to come.
+  var until: Timestamp?
+
+  func contains(_ moment: Timestamp) -> Bool {
+    (since.map { $0 <= moment } ?? true) && (until.map { moment < $0 } ?? true)
+  }
+}
+
+/// The moments at which products come on sale or go off it, each as often as there are products that do.
+private struct AvailabilityDates: Sendable {
+  private var counts: [Timestamp: Int] = [:]
+  private var sorted: [Timestamp] = []
+  private var isSorted = true
+
+  mutating func replace(_ old: Product?, by new: Product) {
+    let (removed, added) = (
+      [old?.availableFrom, old?.availableUntil].compactMap { $0 },
+      [new.availableFrom, new.availableUntil].compactMap { $0 }
+    )
+    guard removed != added else { return }
+    for date in removed { counts[date] = counts[date].flatMap { $0 > 1 ? $0 - 1 : nil } }
+    for date in added { counts[date, default: 0] += 1 }
+    isSorted = false
+  }
+
+  /// To be called after the last change.
+  mutating func sort() {
+    guard !isSorted else { return }
+    sorted = counts.keys.sorted()
+    isSorted = true
+  }
+
+  func steady(around now: Timestamp) -> SteadySale {
+    // The first that is later.
+    var (low, high) = (0, sorted.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if sorted[middle] <= now { low = middle + 1 } else { high = middle }
+    }
+    return SteadySale(
+      since: low > 0 ? sorted[low - 1] : nil, until: low < sorted.count ? sorted[low] : nil)
   }
 }
 

@@ -60,8 +60,9 @@ final class InvalidProductCounts: Sendable {
       .found(in: catalog)
     let items = frequent.map { key, value in
       InvalidProductsReport.Item(
-        id: key.name, reason: key.reason, count: value.count, lastAsked: value.lastAsked,
-        near: near[key.name]?.description)
+        id: key.name, reason: near[key.name] != nil && key.reason == .unknown ? .misspelled : key.reason,
+        count: value.count, lastAsked: value.lastAsked,
+        near: key.reason == .unknown ? near[key.name]?.description : nil)
     }
     let rest = state.counts.count - items.count
     let counted = state.counts.values.reduce(0) { $0 + $1.count } - items.reduce(0) { $0 + $1.count }

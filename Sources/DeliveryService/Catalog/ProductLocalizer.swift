@@ -9,15 +9,23 @@ struct ProductLocalizer: Sendable {
   var locale: String?
   /// Nil for the product's first.
   var territory: Territory?
+  /// Since when its reader has subscribed without a gap: then the prices of that time hold where they were preserved. Nil for a
+  /// new customer.
+  var subscribedSince: Timestamp?
 
-  func listing(of product: Product, released: ReleasedContent?) -> ProductListing {
+  /// `prices` are the product's own where they are nil.
+  func listing(
+    of product: Product, at prices: ProductPrices? = nil, released: ReleasedContent?
+  ) -> ProductListing {
+    let prices = prices ?? ProductPrices(of: product, tier: [:])
     let texts = localization(of: product)
     return ProductListing(
       id: product.id, type: product.type,
       title: texts?.title.removingInvisibleFormatting ?? product.id.description,
-      description: texts?.description ?? "", price: price(of: product),
+      description: texts?.description ?? "", price: price(among: prices),
       contentVersion: released?.version, contentLength: released?.length, publication: product.publication,
-      publicationDate: product.publicationDate, period: product.period, cover: released?.cover)
+      publicationDate: product.publicationDate, period: product.period, cover: released?.cover,
+      terms: texts?.terms, privacyURL: product.privacyURL, availableUntil: product.availableUntil)
   }
 
   /// The asked locale, else another region of its language, else English, else the first by tag.
@@ -34,9 +42,9 @@ struct ProductLocalizer: Sendable {
 
   /// No price for a product without prices, and where it is not sold in the asked territory. It is written by the rules of
   /// its own territory, whatever language the texts are in.
-  private func price(of product: Product) -> ProductListing.ListedPrice? {
-    let first = product.prices.keys.min()
-    guard let code = territory?.code ?? first, let price = product.prices[code],
+  private func price(among prices: ProductPrices) -> ProductListing.ListedPrice? {
+    let first = prices.current.keys.min()
+    guard let code = territory?.code ?? first, let price = prices.price(in: code, since: subscribedSince),
       let amount = Decimal(string: price.amount)
     else { return nil }
     // One that an earlier version of this server took may be of no territory.

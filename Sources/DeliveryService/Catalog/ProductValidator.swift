@@ -1,6 +1,7 @@
 import Commerce
 import ContentPackage
 import CoreTypes
+import Foundation
 import PullboxAPI
 
 /// Turns an operator's description into a product, with defaults for what was left out, or lists every fault.
@@ -12,6 +13,9 @@ enum ProductValidator {
   static let maximumDescriptionLength = 20_000
   static let maximumPublisherKeys = 8
   static let maximumSamples = 10
+  static let maximumTermsLength = 4000
+  static let maximumPreservedPrices = 10
+  static let maximumURLLength = 1000
 
   /// Throws `product-invalid` with every fault.
   static func product(
@@ -31,7 +35,11 @@ enum ProductValidator {
       prices: description.prices ?? [:], publication: description.publication,
       publicationDate: description.publicationDate, period: description.period,
       publisherKeys: description.publisherKeys.flatMap { $0.isEmpty ? nil : $0.sorted() },
-      samples: description.samples.flatMap { $0.isEmpty ? nil : $0 })
+      samples: description.samples.flatMap { $0.isEmpty ? nil : $0 }, priceTier: description.priceTier,
+      preservedPrices: description.preservedPrices.flatMap {
+        $0.isEmpty ? nil : $0.sorted { $0.before < $1.before }
+      }, availableFrom: description.availableFrom, availableUntil: description.availableUntil,
+      application: description.application, privacyURL: description.privacyURL)
   }
 
   private static func faults(
@@ -71,6 +79,10 @@ enum ProductValidator {
           "description", at: "localizations.\(tag).description", "at most \(maximumDescriptionLength) bytes")
       }
     }
+    for (tag, texts) in localizations.sorted(by: { $0.key < $1.key })
+    where (texts.terms?.utf8.count ?? 1) > maximumTermsLength || texts.terms?.isEmpty == true {
+      add("terms", at: "localizations.\(tag).terms", "1 to \(maximumTermsLength) bytes")
+    }
     let keys = description.publisherKeys ?? []
     if keys.count > maximumPublisherKeys {
       add("too-many", at: "publisherKeys", "at most \(maximumPublisherKeys) keys")
@@ -84,14 +96,62 @@ enum ProductValidator {
     for (index, sample) in samples.enumerated() where (try? PackagePath(sample)) == nil {
       add("sample", at: "samples.\(index)", "not the path of a file in a package")
     }
-    let prices = description.prices ?? [:]
-    if prices.count > maximumTerritories {
-      add("too-many", at: "prices", "at most \(maximumTerritories) territories")
+    return faults + saleFaults(in: description)
+  }
+
+  /// What is wrong with prices and dates.
+  private static func saleFaults(in description: ProductDescription) -> [Problem.Fault] {
+    var faults = priceFaults(in: description.prices ?? [:], at: "prices")
+    func add(_ code: String, at path: String, _ detail: String) {
+      faults.append(Problem.Fault(code: code, path: path, detail: detail))
     }
-    for territory in prices.keys.sorted() where Territory(territory) == nil {
-      add(
-        "territory", at: "prices.\(territory)", "no code of ISO 3166-1 in three capital letters, such as FRA")
+    if description.priceTier == .free, description.prices?.isEmpty == false {
+      add("price-tier", at: "priceTier", "the tier 0 is free in all territories, and there are prices")
+    }
+    let preserved = description.preservedPrices ?? []
+    if preserved.count > maximumPreservedPrices {
+      add("too-many", at: "preservedPrices", "at most \(maximumPreservedPrices) dates")
+    }
+    if !preserved.isEmpty, description.type != .autoRenewableSubscription {
+      add("preserved-prices", at: "preservedPrices", "only an auto-renewable subscription preserves prices")
+    }
+    if Set(preserved.map(\.before)).count < preserved.count {
+      add("preserved-prices", at: "preservedPrices", "a date is there twice")
+    }
+    for (index, entry) in preserved.enumerated() {
+      if entry.prices.isEmpty { add("preserved-prices", at: "preservedPrices.\(index)", "has no prices") }
+      faults += priceFaults(in: entry.prices, at: "preservedPrices.\(index).prices")
+    }
+    if let from = description.availableFrom, let until = description.availableUntil, until <= from {
+      add("dates", at: "availableUntil", "is not after availableFrom")
+    }
+    if let address = description.privacyURL, !isPublicAddress(address) {
+      add("address", at: "privacyURL", "an https address of at most \(maximumURLLength) bytes")
     }
     return faults
+  }
+
+  /// What is wrong with prices by territory.
+  static func priceFaults(in prices: [String: Price], at path: String) -> [Problem.Fault] {
+    var faults: [Problem.Fault] = []
+    if prices.count > maximumTerritories {
+      faults.append(
+        Problem.Fault(code: "too-many", path: path, detail: "at most \(maximumTerritories) territories"))
+    }
+    for territory in prices.keys.sorted() where Territory(territory) == nil {
+      faults.append(
+        Problem.Fault(
+          code: "territory", path: "\(path).\(territory)",
+          detail: "no code of ISO 3166-1 in three capital letters, such as FRA"))
+    }
+    return faults
+  }
+
+  private static func isPublicAddress(_ text: String) -> Bool {
+    guard text.utf8.count <= maximumURLLength, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+      let address = URLComponents(string: text), address.scheme?.lowercased() == "https",
+      address.host?.isEmpty == false
+    else { return false }
+    return address.user == nil && address.password == nil
   }
 }

@@ -8,21 +8,27 @@ import SystemCalls
 /// The public lists of publications, of their issues, and of what belongs to none.
 struct PublicationRoutes: Sendable {
   let catalog: Catalog
-  private let index = CatalogDerived { PublicationIndex($0) }
-  private let forSale = CatalogDerived { catalog in
-    try ConditionalJSON.Document(catalog.productsForSale, lastModified: catalog.revision.changed)
-  }
+  private let index = CatalogDerived { catalog, _ in PublicationIndex(catalog) }
+  private let forSale: CatalogDerived<ConditionalJSON.Document>
 
   init(catalog: Catalog) {
     self.catalog = catalog
+    let application = catalog.onlyApplication
+    forSale = CatalogDerived { catalog, now in
+      try ConditionalJSON.Document(
+        catalog.productsForSale(at: now, in: application), lastModified: catalog.lastChange(before: now))
+    }
   }
 
-  private static let query: Set<String> = HTTPRequest.pageQuery.union(["locale", "territory", "device"])
+  private static let query: Set<String> = HTTPRequest.pageQuery.union([
+    "locale", "territory", "device", "application",
+  ])
 
   func add(to routes: inout ScopedRoutes) {
     addOperatorRoutes(to: &routes)
     routes.public(.get, "/products_v2.json", query: []) { request, _ in
-      let document = try await forSale.value(of: try await catalog.cache.current())
+      let document = try await forSale.value(
+        of: try await catalog.cache.current(), at: catalog.clock.now())
       return try ConditionalJSON.response(
         to: request, document: document, cacheControl: "public, max-age=\(CatalogRoutes.maximumAge)")
     }
@@ -51,6 +57,12 @@ struct PublicationRoutes: Sendable {
 
   private func addOperatorRoutes(to routes: inout ScopedRoutes) {
     let pattern = "/v1/operator/publications/{id}"
+    routes.on(.get, "/v1/operator/publications", requires: .read, query: HTTPRequest.pageQuery) {
+      request, _, _ in
+      let limit = try request.pageLimit()
+      let after = try request.cursor("after") { ProductIdentifier($0) }
+      return try .page(try await catalog.operatorPublications(after: after, limit: limit), of: request)
+    }
     routes.on(.put, pattern, requires: .publish) { request, parameters, actor in
       let id = try Self.publication(parameters)
       let description = try await request.decode(PublicationDescription.self)
@@ -86,12 +98,15 @@ struct PublicationRoutes: Sendable {
     let after = try request.cursor("after") { ProductIdentifier($0) }
     let device = try request.filter("device") { DeviceIdentifier($0) }
     let localizer = try ProductLocalizer(of: request)
-    let snapshot = try await catalog.cache.current()
-    let index = try await index.value(of: snapshot)
+    let application = try request.filter("application") { ApplicationIdentifier($0) }
+    let (snapshot, now) = (try await catalog.cache.current(), catalog.clock.now())
+    let index = try await index.value(of: snapshot, at: now)
     let document = try await BlockingPool.computing.run {
-      let window = ShopWindow(catalog: snapshot, localizer: localizer, device: device)
+      let window = ShopWindow(
+        catalog: snapshot, localizer: localizer, device: device,
+        application: application ?? catalog.onlyApplication, now: now)
       return try ConditionalJSON.Document(
-        try make(window, index, after, limit), lastModified: snapshot.revision.changed)
+        try make(window, index, after, limit), lastModified: snapshot.lastChange(before: now))
     }
     return try ConditionalJSON.response(
       to: request, document: document,
@@ -106,6 +121,7 @@ extension ProductLocalizer {
     self.init(
       locale: try request.filter("locale") { tag in
         LanguageTag.isAssigned(tag.replacing("_", with: "-")) ? tag : nil
-      }, territory: try request.filter("territory") { Territory($0) })
+      }, territory: try request.filter("territory") { Territory($0) },
+      subscribedSince: try request.filter("subscribedSince") { Timestamp(rfc3339: $0) })
   }
 }

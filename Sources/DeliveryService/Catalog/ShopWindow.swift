@@ -14,12 +14,22 @@ struct ShopWindow: Sendable {
   let localizer: ProductLocalizer
   /// Nil shows what is for sale to all.
   let device: DeviceIdentifier?
+  /// What belongs to no application is shown to all; nil names none.
+  let application: ApplicationIdentifier?
+  let now: Timestamp
 
   /// What the window says of a product that was asked for by name.
   func answer(to name: String) -> Answer {
     guard let id = ProductIdentifier(name), let entry = catalog[id] else { return .invalid(.unknown) }
-    guard entry.row.isOnSale else { return .invalid(.withdrawn) }
-    guard entry.row.isForSale(in: localizer.territory?.code) else { return .invalid(.notHere) }
+    guard entry.product.isSold(in: application) else { return .invalid(.otherApplication) }
+    switch entry.row.sale {
+    case .draft, .submitted, .rejected: return .invalid(.notCleared)
+    case .withdrawn: return .invalid(.withdrawn)
+    case .cleared: break
+    }
+    guard entry.product.availableUntil.map({ now < $0 }) ?? true else { return .invalid(.withdrawn) }
+    guard entry.product.availableFrom.map({ $0 <= now }) ?? true else { return .invalid(.notYet) }
+    guard isSoldHere(entry.product) else { return .invalid(.notHere) }
     let released = released(of: entry)
     if entry.product.type.isSubscription {
       guard catalog.hasIssue(for: entry.product) else { return .invalid(.notCleared) }
@@ -88,9 +98,13 @@ struct ShopWindow: Sendable {
   }
 
   private func isForSale(_ entry: CatalogSnapshot.Entry) -> Bool {
-    entry.row.isForSale(in: localizer.territory?.code)
+    entry.row.isOnSale(at: now) && entry.product.isSold(in: application) && isSoldHere(entry.product)
       && (entry.product.type.isSubscription
         ? catalog.hasIssue(for: entry.product) : released(of: entry) != nil)
+  }
+
+  private func isSoldHere(_ product: Product) -> Bool {
+    catalog.prices(of: product).isSold(in: localizer.territory?.code)
   }
 
   private func released(of entry: CatalogSnapshot.Entry) -> ReleasedContent? {
@@ -102,7 +116,8 @@ struct ShopWindow: Sendable {
   }
 
   private func listing(of entry: CatalogSnapshot.Entry, _ released: ReleasedContent?) -> ProductListing {
-    var listing = localizer.listing(of: entry.product, released: released)
+    var listing = localizer.listing(
+      of: entry.product, at: catalog.prices(of: entry.product), released: released)
     listing.coverURL = released.flatMap(Self.coverURL)
     return listing
   }

@@ -90,7 +90,10 @@ extension DeliveryConfiguration {
     ).example("/etc/pullbox/operators"),
     .flag(
       "require-second-key",
-      help: "A version is approved with another operator key than it was submitted with"),
+      help: "What is submitted, a version or a product, is approved with another operator key"),
+    .flag(
+      "require-product-review",
+      help: "No product is for sale before it was submitted with a screenshot, and approved"),
   ]
 
   private static let storeOptions: [CommandOption] = [
@@ -163,10 +166,15 @@ extension DeliveryConfiguration {
       "gc-grace", "DURATION", fallback: "24h", aliases: ["collection-grace"],
       help: "How long a package must have been unneeded before garbage collection removes it"),
     .value(
-      "release-window", "DURATION", fallback: "0s",
+      "release-window", "DURATION",
       help:
-        "Spread the devices of a release over so long, by a slot of each that its feed tells; with 0 all fetch it at once"
-    ),
+        "Spread the devices of a release over so long, by a slot of each that its feed tells; with 0 all fetch it at once; as long as --release-bandwidth takes without it"
+    ).example("2h"),
+    .value(
+      "release-bandwidth", "SIZE",
+      help:
+        "Bytes a second that a release may take: its devices are spread over as long as all that have a feed would take, a day at most"
+    ).example("100MiB"),
     .value(
       "scrub-interval", "DURATION", fallback: "30d",
       help:

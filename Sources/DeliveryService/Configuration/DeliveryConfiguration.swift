@@ -72,8 +72,10 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var operatorKeys: [OperatorKey]?
   /// A file with more of them: one table a line, readable by its owner alone. Read again at SIGHUP.
   public var operatorKeyFile: String?
-  /// A version is approved with another operator key than it was submitted with.
+  /// What is submitted, a version or a product, is approved with another operator key than it was submitted with.
   public var requireSecondKey: Bool?
+  /// No product is for sale that no review has cleared.
+  public var requireProductReview: Bool?
   /// Put before addresses in answers; without it they are relative.
   public var publicURL: String?
   /// How long a ticket opens its content.
@@ -106,8 +108,10 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   /// How long a package must have been unneeded before it is removed.
   public var gcGrace: ConfigurationDuration
   /// Over how long the devices of a release are spread, which are told of it by their feeds; zero tells all of them to fetch it at
-  /// once.
-  public var releaseWindow: ConfigurationDuration
+  /// once. Without it, as long as ``releaseBandwidth`` takes.
+  public var releaseWindow: ConfigurationDuration?
+  /// Bytes a second that a release may take; no bound without it.
+  public var releaseBandwidth: ConfigurationSize?
   /// From one reading of a stored package, to see whether it is whole, to the next; zero: only when an operator asks.
   public var scrubInterval: ConfigurationDuration
   /// Bytes a second that are read for that.

@@ -25,6 +25,8 @@ final class FeedService: Sendable {
   static let memory: Duration = .seconds(400 * 86_400)
   /// How often it is looked for changes that another process has made.
   static let watchInterval: Duration = .seconds(15)
+  /// How old a count of the devices may be.
+  private static let countInterval: Duration = .seconds(60)
   /// Transactions of a proof that are looked up to find its customer, at most.
   private static let lookups = 8
   private static let day: Duration = .seconds(86_400)
@@ -79,7 +81,8 @@ final class FeedService: Sendable {
   private let settings: LiveSettings
   private let clock: any WallClock
   private let timer: any MonotonicClock
-  private let window: Duration
+  private let pace: ReleasePace
+  private let counted: Mutex<(devices: Int, at: MonotonicInstant)?> = Mutex(nil)
   private let publicURL: String
   private let log: Log
   let waiters = FeedWaiters()
@@ -96,10 +99,10 @@ final class FeedService: Sendable {
     var swept: MonotonicInstant?
   }
 
-  /// `window` is over how long a release's devices are spread; zero for at once.
+  /// `pace` is over how long a release's devices are spread.
   init(
     database: Database, catalog: CatalogCache, rules: EntitlementRules, settings: LiveSettings,
-    clock: any WallClock, timer: any MonotonicClock, window: Duration, publicURL: String, log: Log
+    clock: any WallClock, timer: any MonotonicClock, pace: ReleasePace, publicURL: String, log: Log
   ) {
     self.database = database
     self.catalog = catalog
@@ -107,7 +110,7 @@ final class FeedService: Sendable {
     self.settings = settings
     self.clock = clock
     self.timer = timer
-    self.window = window
+    self.pace = pace
     self.publicURL = publicURL
     self.log = log
     watcher = Worker(clock: timer)
@@ -304,6 +307,7 @@ final class FeedService: Sendable {
   /// when there may be more though nothing happens. Nil where there is no such feed any more.
   private func look(_ number: Int64, after cursor: Cursor?) async throws -> (page: Page, next: Timestamp?)? {
     let now = clock.now()
+    let devices = try await countDevices()
     return try await catalog.current { catalog -> (page: Page, next: Timestamp?)?? in
       let read = try await database.read { connection -> Facts?? in
         guard try catalog.isCurrent(in: connection) else { return .none }
@@ -313,7 +317,7 @@ final class FeedService: Sendable {
       guard let facts = read else { return .some(nil) }
       let standings = FeedStandings(
         of: facts.transactions, record: facts.record, device: facts.feed.device, catalog: catalog,
-        rules: rules, window: window, now: now)
+        rules: rules, pace: pace, devices: devices, now: now)
       let told = Dictionary(facts.told.map { ($0.product, $0) }, uniquingKeysWith: { $1 })
       let isUsed = now - facts.feed.used >= Self.day
       let isOfFeed = cursor?.epoch == facts.feed.epoch
@@ -337,6 +341,18 @@ final class FeedService: Sendable {
       }
       return .some(page.map { (page: $0, next: standings.next) })
     }
+  }
+
+  /// How many devices have a feed, about; zero where it is no matter.
+  private func countDevices() async throws -> Int {
+    guard pace.dependsOnDevices else { return 0 }
+    let now = timer.now()
+    if let counted = counted.withLock({ $0 }), now - counted.at < Self.countInterval {
+      return counted.devices
+    }
+    let devices = try await database.read { try FeedTable.count(in: $0) }
+    counted.withLock { $0 = (devices, now) }
+    return devices
   }
 
   /// What is read of a feed in one go.

@@ -11,7 +11,8 @@ struct FeedStandings: Sendable {
 
   init(
     of transactions: [VerifiedTransaction], record: EntitlementRecord, device: DeviceIdentifier,
-    catalog: CatalogSnapshot, rules: EntitlementRules, window: Duration, now: Timestamp
+    catalog: CatalogSnapshot, rules: EntitlementRules, pace: ReleasePace = ReleasePace(),
+    devices: Int = 0, now: Timestamp
   ) {
     let related = catalog.related(to: transactions.map(\.product) + record.products)
     let report = rules.evaluate(transactions, catalog: related, record: record, now: now)
@@ -20,7 +21,9 @@ struct FeedStandings: Sendable {
       products[product.id] =
         product.type.isSubscription
         ? standing(ofSubscription: product, in: report, now: now)
-        : Self.standing(of: product, in: report, device: device, catalog: catalog, window: window, now: now)
+        : Self.standing(of: product, in: report, device: device, catalog: catalog, now: now) {
+          pace.window(for: $0, to: devices)
+        }
     }
   }
 
@@ -47,7 +50,7 @@ struct FeedStandings: Sendable {
 
   private static func standing(
     of product: Product, in report: EntitlementReport, device: DeviceIdentifier, catalog: CatalogSnapshot,
-    window: Duration, now: Timestamp
+    now: Timestamp, window: (ByteCount) -> Duration
   ) -> FeedStanding? {
     switch report[product.id] {
     case .owned(let claim):
@@ -55,7 +58,8 @@ struct FeedStandings: Sendable {
       return .available(
         content.version, content.length, claim.transaction,
         notBefore: ReleaseWindow.slot(
-          of: device, for: product.id, released: content.released, window: window, now: now))
+          of: device, for: product.id, released: content.released, window: window(content.length),
+          now: now))
     case .revoked(let transaction), .expired(let transaction): return .revoked(transaction)
     case .notOwned: return nil
     }

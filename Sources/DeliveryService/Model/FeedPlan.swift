@@ -90,6 +90,28 @@ enum FeedPlan {
   }
 }
 
+/// Over how long the devices of a release are spread.
+struct ReleasePace: Hashable, Sendable {
+  /// No release is spread over longer by its bandwidth.
+  static let longest: Duration = .seconds(86_400)
+
+  /// Nil for as long as ``bandwidth`` takes.
+  var window: Duration?
+  /// Bytes a second that a release may take; nil for no bound.
+  var bandwidth: ByteCount?
+
+  /// Whether it asks how many devices there are.
+  var dependsOnDevices: Bool { window == nil && bandwidth != nil }
+
+  /// As if each of so many devices fetched all of it.
+  func window(for length: ByteCount, to devices: Int) -> Duration {
+    if let window { return window }
+    guard let bandwidth, bandwidth > .zero else { return .zero }
+    let seconds = Double(length.rawValue) * Double(devices) / Double(bandwidth.rawValue)
+    return min(.milliseconds(Int64(clamping: seconds * 1000)), Self.longest)
+  }
+}
+
 /// When a device may fetch a release: each has a slot of its own within the release's window, by the hash that also says
 /// whether a partial release reaches it.
 enum ReleaseWindow {

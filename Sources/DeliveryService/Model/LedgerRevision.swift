@@ -44,6 +44,7 @@ extension VerifiedTransaction {
         ?? (expiresDate == other.expiresDate ? other.graceExpiresDate : nil),
       revokedDate: revokedDate, licenseEndDate: licenseEndDate ?? other.licenseEndDate, quantity: quantity,
       price: price ?? other.price,
-      account: account ?? other.account, asOf: asOf)
+      account: account ?? other.account, application: application ?? other.application,
+      territory: territory ?? other.territory, asOf: asOf)
   }
 }

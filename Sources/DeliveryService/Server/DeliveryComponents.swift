@@ -48,6 +48,8 @@ struct DeliveryComponents: Sendable {
   let notifications: NotificationService
   let notificationHistory: NotificationHistory
   let storeDescriptions: [StoreStatusRoutes.Description]
+  /// Those whose receipts a store takes.
+  let applications: Set<ApplicationIdentifier>
   let uploads: UploadService
   let releases: ReleaseScheduler
   let versions: VersionService
@@ -102,6 +104,8 @@ struct DeliveryComponents: Sendable {
 
     let accesses = try configuration.paymentStores()
     let stores = Self.stores(accesses, on: infrastructure)
+    applications = Set(
+      accesses.flatMap(\.policy.bundleIdentifiers).compactMap { ApplicationIdentifier($0) })
     storeDescriptions = accesses.map { store in
       StoreStatusRoutes.Description(
         name: store.name, kind: store.kind.rawValue,
@@ -117,7 +121,10 @@ struct DeliveryComponents: Sendable {
     proofs = ProofVerifier(stores: stores, clock: clock, timer: timer, log: infrastructure.log)
     let feeds = FeedService(
       database: database, catalog: catalog, rules: EntitlementRules(), settings: settings, clock: clock,
-      timer: timer, window: configuration.releaseWindow.duration, publicURL: configuration.publicURL ?? "",
+      timer: timer,
+      pace: ReleasePace(
+        window: configuration.releaseWindow?.duration, bandwidth: configuration.releaseBandwidth?.bytes),
+      publicURL: configuration.publicURL ?? "",
       log: infrastructure.log)
     self.feeds = feeds
     grants = GrantService(
@@ -248,15 +255,19 @@ extension DeliveryComponents {
   func routes(_ metrics: ServiceMetrics) -> ScopedRoutes {
     let (database, publicURL) = (infrastructure.database, infrastructure.configuration.publicURL ?? "")
     let catalog = Catalog(
-      database: database, cache: catalog, clock: infrastructure.clock, didChange: { [feeds] in feeds.wake() })
+      database: database, cache: catalog, clock: infrastructure.clock,
+      saleRules: { [operators, requiresReview = infrastructure.configuration.requireProductReview ?? false] in
+        SaleMachine.Rules(requiresReview: requiresReview, requiresSecondKey: operators.needsSecondKey)
+      },
+      applications: applications, didChange: { [feeds] in feeds.wake() })
     let publisher = VersionPublisher(
       database: database, shelf: infrastructure.shelf, uploads: uploads, collector: collector,
       scrubber: scrubber, clock: infrastructure.clock, checks: infrastructure.pools.checks)
     let answers = IdempotentAnswers(
       database: database, clock: infrastructure.clock, process: process, log: infrastructure.log)
     var routes = ScopedRoutes(keys: operators, answers: answers)
-    CatalogRoutes(catalog: catalog, list: ProductListCache(catalog: catalog)).add(to: &routes)
-    PreviewRoutes(database: database).add(to: &routes)
+    CatalogRoutes(catalog: catalog).add(to: &routes)
+    PreviewRoutes(database: database, clock: infrastructure.clock).add(to: &routes)
     GrantRoutes(grants: grants, settings: settings, admission: admission).add(to: &routes)
     NotificationRoutes(notifications: notifications).add(to: &routes)
     FeedRoutes(feeds: feeds, settings: settings).add(to: &routes)
@@ -281,6 +292,7 @@ extension DeliveryComponents {
     PackageScrubRoutes(scrubber: scrubber).add(to: &routes)
     OperationsRoutes(database: database, metrics: metrics).add(to: &routes)
     ListRoutes(database: database, recorder: recorder).add(to: &routes)
+    SalesReportRoutes(database: database, clock: infrastructure.clock).add(to: &routes)
     OutboxRoutes(outbox: outbox).add(to: &routes)
     StoreStatusRoutes(stores: storeDescriptions, proofs: proofs, outbox: outbox, database: database)
       .add(to: &routes)

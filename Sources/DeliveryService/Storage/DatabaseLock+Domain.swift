@@ -22,6 +22,9 @@ extension DatabaseLock {
   /// What operators describe of publications.
   static let publications = DatabaseLock(kind: "publications", name: "")
 
+  /// Prices that products share.
+  static let priceTiers = DatabaseLock(kind: "price-tiers", name: "")
+
   /// A package, and whether anything needs it.
   static func content(_ digest: SHA256Digest) -> DatabaseLock {
     DatabaseLock(kind: "content", name: digest.hexadecimal)

@@ -25,6 +25,10 @@ enum FeedTable {
     var used: Timestamp
   }
 
+  static func count(in connection: borrowing Connection) throws -> Int {
+    Int(try connection.first("SELECT count(*) AS count FROM feeds")?.integer("count") ?? 0)
+  }
+
   static func find(
     of device: DeviceIdentifier, at store: StoreIdentifier, in connection: borrowing Connection
   ) throws -> Feed? {

@@ -10,6 +10,7 @@ enum Migrations {
     numbers,
     contract, credentials, addressedUploads, packageChecks, outboxService,
     standings, previousSecrets, ledger, grace, publications, notifications, feeds,
+    sale, salesReports,
   ]
 
   private static let firstTables = Migration(

@@ -1,4 +1,5 @@
 import Commerce
+import CoreTypes
 import Crypto
 import Database
 
@@ -7,9 +8,12 @@ enum PreviewTable {
   /// The place of the cover; samples have 1 and up.
   static let cover = 0
 
+  /// The place of the cover in another width.
+  static func place(ofWidth width: Int) -> Int { -width }
+
   /// One file of a package that is public.
   struct Preview: Sendable {
-    /// ``PreviewTable/cover``, or the number of a sample.
+    /// ``PreviewTable/cover``, ``PreviewTable/place(ofWidth:)``, or the number of a sample.
     var place: Int
     var mediaType: String
     var digest: SHA256Digest
@@ -32,10 +36,30 @@ enum PreviewTable {
     }
   }
 
+  /// Of a product on sale: its cover in the narrowest picture that is as wide as `width`, the cover itself where there is none.
+  /// Otherwise as ``released(_:of:version:at:in:)``.
+  static func releasedCover(
+    width: Int, of product: ProductIdentifier, version: ContentVersion?, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> Preview? {
+    let condition = version == nil ? "versions.percentage = 100" : "versions.ordering = ?"
+    let row = try connection.first(
+      """
+      SELECT max(previews.place) AS place FROM versions
+      JOIN previews ON previews.product = versions.product AND previews.ordering = versions.ordering
+      WHERE versions.product = ? AND versions.state = 'released' AND previews.place <= ? AND \(condition)
+      """,
+      [.identifier(product), .integer(place(ofWidth: width))]
+        + (version.map { [.text($0.orderingKey)] } ?? []))
+    let place = try row?.optionalInteger("place").map(Int.init(clamping:)) ?? cover
+    return try released(place, of: product, version: version, at: now, in: connection)
+  }
+
   /// Of a product on sale: what is at that place of the version that is released to all, or of the one named, as long as it is
   /// released. Nil when there is nothing.
   static func released(
-    _ place: Int, of product: ProductIdentifier, version: ContentVersion?, in connection: borrowing Connection
+    _ place: Int, of product: ProductIdentifier, version: ContentVersion?, at now: Timestamp,
+    in connection: borrowing Connection
   ) throws -> Preview? {
     let condition = version == nil ? "versions.percentage = 100" : "versions.ordering = ?"
     let row = try connection.first(
@@ -43,11 +67,14 @@ enum PreviewTable {
       SELECT preview_contents.digest, media_type, content
       FROM versions
       JOIN products ON products.id = versions.product AND products.on_sale = 1
+        AND (products.available_from IS NULL OR products.available_from <= ?)
+        AND (products.available_until IS NULL OR products.available_until > ?)
       JOIN previews ON previews.product = versions.product AND previews.ordering = versions.ordering
       JOIN preview_contents ON preview_contents.digest = previews.digest
       WHERE versions.product = ? AND versions.state = 'released' AND previews.place = ? AND \(condition)
       """,
-      [.identifier(product), .integer(place)] + (version.map { [.text($0.orderingKey)] } ?? []))
+      [.timestamp(now), .timestamp(now), .identifier(product), .integer(place)]
+        + (version.map { [.text($0.orderingKey)] } ?? []))
     return try row.map { row in
       Preview(
         place: place, mediaType: try row.text("media_type"), digest: try row.digest("digest"),

@@ -7,23 +7,21 @@ import PullboxAPI
 enum ProductTable {
   struct Entry: Sendable {
     var product: Product
-    /// False for one that only those have who bought it before.
-    var isOnSale: Bool
+    var sale: SaleState
     var created: Timestamp
     var changed: Timestamp
+
+    /// False for one that only those have who bought it before, if any.
+    var isOnSale: Bool { sale == .cleared }
 
     /// What holds for a new product whose description does not say whether it is on sale: it is, but a subscription only with a price.
     /// It needs no released content, and its first description may be a draft.
     static func isOnSaleUnlessSaid(_ product: Product) -> Bool {
-      !product.type.isSubscription || !product.prices.isEmpty
+      !product.type.isSubscription || !product.prices.isEmpty || product.priceTier != nil
     }
 
-    /// Whether it is sold in that territory (ISO 3166 alpha-3): one without prices is in all. Nil asks for any.
-    func isForSale(in territory: String?) -> Bool {
-      guard isOnSale else { return false }
-      guard let territory, !product.prices.isEmpty else { return true }
-      return product.prices[territory] != nil
-    }
+    /// Whether it is sold at that moment, its territory aside.
+    func isOnSale(at now: Timestamp) -> Bool { isOnSale && product.isAvailable(at: now) }
   }
 
   static func find(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Entry? {
@@ -49,21 +47,24 @@ enum ProductTable {
   }
 
   static func put(
-    _ product: Product, isOnSale: Bool = true, at now: Timestamp, in connection: borrowing Connection
+    _ product: Product, sale: SaleState = .cleared, at now: Timestamp, in connection: borrowing Connection
   ) throws {
     let document = String(decoding: try APIJSON.encode(product), as: UTF8.self)
     try connection.execute(
       """
-      INSERT INTO products (id, document, type, publication, on_sale, created, changed)
-      VALUES (?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO products (id, document, type, publication, sale, on_sale, available_from, available_until,
+        price_tier, created, changed)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (id) DO UPDATE SET
         document = excluded.document, type = excluded.type, publication = excluded.publication,
-        on_sale = excluded.on_sale, changed = excluded.changed
+        sale = excluded.sale, on_sale = excluded.on_sale, available_from = excluded.available_from,
+        available_until = excluded.available_until, price_tier = excluded.price_tier, changed = excluded.changed
       """,
       [
         .identifier(product.id), .text(document), .choice(product.type),
-        .optional(product.publication, SQLValue.identifier), .boolean(isOnSale), .timestamp(now),
-        .timestamp(now),
+        .optional(product.publication, SQLValue.identifier), .choice(sale), .boolean(sale == .cleared),
+        .optional(product.availableFrom), .optional(product.availableUntil),
+        .optional(product.priceTier, SQLValue.identifier), .timestamp(now), .timestamp(now),
       ])
     try CatalogRevision.increment(at: now, by: product.id, in: connection)
   }
@@ -74,20 +75,20 @@ enum ProductTable {
   /// there are many.
   struct StoredDocument: Sendable {
     var document: String
-    var isOnSale: Bool
+    var sale: SaleState
     var created: Timestamp
     var changed: Timestamp
 
     init(_ row: Row) throws {
       document = try row.text("document")
-      isOnSale = try row.boolean("on_sale")
+      sale = try row.choice("sale")
       created = try row.timestamp("created")
       changed = try row.timestamp("changed")
     }
 
     func entry() throws -> Entry {
       Entry(
-        product: try APIJSON.decode(Product.self, from: Array(document.utf8)), isOnSale: isOnSale,
+        product: try APIJSON.decode(Product.self, from: Array(document.utf8)), sale: sale,
         created: created, changed: changed)
     }
   }
@@ -97,7 +98,7 @@ enum ProductTable {
     since revision: Int64, in connection: borrowing Connection
   ) throws -> [StoredDocument] {
     try connection.query(
-      "SELECT document, on_sale, created, changed FROM products WHERE revision > ?", [.integer(revision)]
+      "SELECT document, sale, created, changed FROM products WHERE revision > ?", [.integer(revision)]
     ).map { try StoredDocument($0) }
   }
 }
@@ -110,6 +111,8 @@ extension ProductTable {
     var type: ProductType?
     /// Those with a version in that state.
     var state: VersionState?
+    /// Those whose sale is in that state.
+    var sale: SaleState?
   }
 
   /// At most `limit` products after `after`, by identifier.
@@ -125,6 +128,11 @@ extension ProductTable {
     if let type = filter.type {
       conditions.append("type = ?")
       values.append(.choice(type))
+    }
+    if let sale = filter.sale {
+      // The index has those that are not cleared alone.
+      conditions.append(sale == .cleared ? "sale = ?" : "sale = ? AND sale <> 'cleared'")
+      values.append(.choice(sale))
     }
     if let state = filter.state {
       // The index on state and product answers it in the products' order.
@@ -143,5 +151,5 @@ extension ProductTable {
 
 extension ProductTable.Filter {
   /// The first matches by state are the page then; else the other conditions may leave some of them out.
-  fileprivate var isByStateOnly: Bool { publication == nil && type == nil }
+  fileprivate var isByStateOnly: Bool { publication == nil && type == nil && sale == nil }
 }

@@ -18,6 +18,15 @@ enum PublicationTable {
     try connection.query("SELECT document FROM publications ORDER BY id").map(publication)
   }
 
+  /// At most `limit` behind `after`, by identifier.
+  static func page(
+    after: String, limit: Int, in connection: borrowing Connection
+  ) throws -> [OperatorPublication] {
+    try connection.query(
+      "SELECT document FROM publications WHERE id > ? ORDER BY id LIMIT ?", [.text(after), .integer(limit)]
+    ).map(publication)
+  }
+
   static func count(in connection: borrowing Connection) throws -> Int {
     Int(try connection.first("SELECT count(*) AS count FROM publications")?.integer("count") ?? 0)
   }

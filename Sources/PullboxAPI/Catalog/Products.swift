@@ -62,13 +62,21 @@ public struct ProductListing: Codable, Sendable {
   public var cover: String?
   /// Where everyone may read the cover, a path at this server that is good for ever; absent where there is none.
   public var coverURL: String?
+  /// What a buyer of a subscription is told of its period, its price and its renewal, in the language of the title; absent for
+  /// others.
+  public var terms: String?
+  /// Where its buyers read what becomes of their data; absent where the operator names no address.
+  public var privacyURL: String?
+  /// Not for sale from then on; absent where there is no end.
+  public var availableUntil: Timestamp?
 
   /// Creates the document from its members.
   public init(
     id: ProductIdentifier, type: ProductType, title: String, description: String, price: ListedPrice? = nil,
     contentVersion: ContentVersion? = nil, contentLength: ByteCount? = nil,
     publication: ProductIdentifier? = nil, publicationDate: Timestamp? = nil, period: BillingPeriod? = nil,
-    cover: String? = nil, coverURL: String? = nil
+    cover: String? = nil, coverURL: String? = nil, terms: String? = nil, privacyURL: String? = nil,
+    availableUntil: Timestamp? = nil
   ) {
     self.id = id
     self.type = type
@@ -82,6 +90,9 @@ public struct ProductListing: Codable, Sendable {
     self.period = period
     self.cover = cover
     self.coverURL = coverURL
+    self.terms = terms
+    self.privacyURL = privacyURL
+    self.availableUntil = availableUntil
   }
 }
 

@@ -1,24 +1,33 @@
-/// `POST /v1/operator/catalog`: products that are to be as described, all of them or none.
+/// `POST /v1/operator/catalog`: products, publications and price tiers that are to be as described, all of them or none.
 public struct CatalogImport: Codable, Sendable, OperatorWritten {
-  /// Products of one import, at most.
+  /// Products of one import, at most; and of publications and price tiers together.
   public static let maximumItems = 100_000
 
   /// Each with its `id`. What is left out gets a default, as in `PUT /v1/operator/products/{id}`.
   public var products: [ProductDescription]
+  /// Each with its `id`; absent for none.
+  public var publications: [PublicationDescription]?
+  /// Each with its `name`; absent for none. They are made before the products.
+  public var priceTiers: [PriceTierDescription]?
 
-  /// Creates the document from its member.
-  public init(products: [ProductDescription]) {
+  /// Creates the document from its members.
+  public init(
+    products: [ProductDescription], publications: [PublicationDescription]? = nil,
+    priceTiers: [PriceTierDescription]? = nil
+  ) {
     self.products = products
+    self.publications = publications
+    self.priceTiers = priceTiers
   }
 }
 
-/// What an import did.
+/// What an import did. Products, publications and price tiers are counted together.
 public struct CatalogImportReport: Codable, Hashable, Sendable {
-  /// Products that were not there before.
+  /// What was not there before.
   public var created: Int
-  /// Products that were others before.
+  /// What was another before.
   public var changed: Int
-  /// Products that were so already.
+  /// What was so already.
   public var unchanged: Int
 
   /// Creates the document from its members.

@@ -4,15 +4,19 @@ public import CoreTypes
 public struct InvalidProductsReport: Codable, Sendable {
   /// Why a product was not answered.
   public enum Reason: String, Codable, Sendable, CaseIterable {
-    /// There is no such product.
+    /// There is no such product, nor one of a similar name.
     case unknown
-    /// Nothing of it is released.
+    /// There is no such product, and ``Item/near`` may have been meant.
+    case misspelled
+    /// Another application sells it.
+    case otherApplication = "other-application"
+    /// It was not cleared by a review, or nothing of it is released.
     case notCleared = "not-cleared"
     /// It has prices, and none in the territory that was asked for.
     case notHere = "not-here"
-    /// It is released to a part of the devices, and not to the one that asked.
+    /// It is for sale from a later date on, or it is released to a part of the devices, and not to the one that asked.
     case notYet = "not-yet"
-    /// The operator has taken it off sale.
+    /// The operator has taken it off sale, or its last date has passed.
     case withdrawn
   }
 

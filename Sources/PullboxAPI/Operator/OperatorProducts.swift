@@ -26,15 +26,33 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
   /// come unsigned.
   public var publisherKeys: [PublisherKeyIdentifier]?
   /// Whether it can be bought. False takes it from all lists, and those who bought it keep what they own. Left out, it
-  /// stays as it is; a new product is on sale then, but a subscription only when it has a price.
+  /// stays as it is; a new product is on sale then, but a subscription only when it has a price. Where the server asks for a
+  /// review, no new product is on sale.
   public var onSale: Bool?
+  /// The tier whose prices hold in the territories that ``prices`` does not name: `0` is free everywhere.
+  public var priceTier: PriceTierName?
+  /// What those go on paying who subscribed before a date, 10 at most.
+  public var preservedPrices: [PreservedPrices]?
+  /// Not for sale before; absent for no bound.
+  public var availableFrom: Timestamp?
+  /// Not for sale from then on; absent for no bound.
+  public var availableUntil: Timestamp?
+  /// The application that sells it: others neither show it, nor do their receipts open it. Absent for all that the server's
+  /// stores know.
+  public var application: ApplicationIdentifier?
+  /// Where its buyers read what becomes of their data: an `https` address.
+  public var privacyURL: String?
 
   /// Creates the description. What is nil is left out and gets its default.
   public init(
     id: ProductIdentifier? = nil, type: ProductType? = nil, version: ContentVersion? = nil,
     localizations: [String: Product.Localization]? = nil, prices: [String: Price]? = nil,
     publication: ProductIdentifier? = nil, publicationDate: Timestamp? = nil, period: BillingPeriod? = nil,
-    publisherKeys: [PublisherKeyIdentifier]? = nil, onSale: Bool? = nil, samples: [String]? = nil
+    publisherKeys: [PublisherKeyIdentifier]? = nil, onSale: Bool? = nil, samples: [String]? = nil,
+    priceTier: PriceTierName? = nil, preservedPrices: [PreservedPrices]? = nil,
+    availableFrom: Timestamp? = nil, availableUntil: Timestamp? = nil,
+    application: ApplicationIdentifier? = nil,
+    privacyURL: String? = nil
   ) {
     self.id = id
     self.type = type
@@ -47,6 +65,24 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
     self.publisherKeys = publisherKeys
     self.onSale = onSale
     self.samples = samples
+    self.priceTier = priceTier
+    self.preservedPrices = preservedPrices
+    self.availableFrom = availableFrom
+    self.availableUntil = availableUntil
+    self.application = application
+    self.privacyURL = privacyURL
+  }
+
+  /// What describes that product again, its publisher's keys aside, which then stay as they are.
+  public init(of product: Product, onSale: Bool? = nil) {
+    self.init(
+      id: product.id, type: product.type, localizations: product.localizations, prices: product.prices,
+      publication: product.publication, publicationDate: product.publicationDate, period: product.period,
+      onSale: onSale, samples: product.samples, priceTier: product.priceTier,
+      preservedPrices: product.preservedPrices,
+      availableFrom: product.availableFrom, availableUntil: product.availableUntil,
+      application: product.application,
+      privacyURL: product.privacyURL)
   }
 }
 
@@ -54,8 +90,12 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
 public struct OperatorProduct: Codable, Sendable {
   /// The product as it was described.
   public var product: Product
-  /// Whether the operator has it on sale.
+  /// Whether the operator has it on sale: it is ``SaleState/cleared``.
   public var onSale: Bool
+  /// Where it stands between its description and the shop window.
+  public var sale: SaleState
+  /// What was handed in for review last; absent for what never was.
+  public var review: ProductReview?
   /// Whether it is on sale and all devices may buy it; a product that only a part of the devices gets is for sale to these alone.
   public var clearedForSale: Bool
   /// When it was first described, by the server's clock.
@@ -69,12 +109,15 @@ public struct OperatorProduct: Codable, Sendable {
 
   /// Creates the document from its members.
   public init(
-    product: Product, onSale: Bool, clearedForSale: Bool, created: Timestamp, changed: Timestamp,
+    product: Product, sale: SaleState, review: ProductReview? = nil, clearedForSale: Bool, created: Timestamp,
+    changed: Timestamp,
     versions: [VersionRecord],
     versionCount: Int
   ) {
     self.product = product
-    self.onSale = onSale
+    self.onSale = sale == .cleared
+    self.sale = sale
+    self.review = review
     self.clearedForSale = clearedForSale
     self.created = created
     self.changed = changed

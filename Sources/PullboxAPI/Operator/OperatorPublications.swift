@@ -22,6 +22,13 @@ public struct PublicationDescription: Codable, Sendable, OperatorWritten {
     self.cover = cover
     self.order = order
   }
+
+  /// What describes that publication again.
+  public init(of publication: OperatorPublication) {
+    self.init(
+      id: publication.id, localizations: publication.localizations, cover: publication.cover,
+      order: publication.order)
+  }
 }
 
 /// A publication as the operator sees it.

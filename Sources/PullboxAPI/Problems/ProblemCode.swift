@@ -247,6 +247,12 @@ public struct ProblemCode: Hashable, Sendable {
   /// The publication cannot be as it is described; `faults` has every one.
   public static let publicationInvalid = ProblemCode(
     "publication-invalid", status: 422, title: "The publication's description has faults")
+  /// No price tier has that name.
+  public static let priceTierUnknown = ProblemCode(
+    "price-tier-unknown", status: 404, title: "There is no such price tier")
+  /// The price tier cannot be as it is described; `faults` has every one.
+  public static let priceTierInvalid = ProblemCode(
+    "price-tier-invalid", status: 422, title: "The price tier's description has faults")
   /// The product has no such cover or sample, or none is public.
   public static let previewUnknown = ProblemCode(
     "preview-unknown", status: 404, title: "There is no such cover or sample")
@@ -276,7 +282,8 @@ public struct ProblemCode: Hashable, Sendable {
     uploadUnknown, uploadExpired, uploadOffsetMismatch, uploadLocked, uploadIncomplete, uploadTooLarge,
     uploadVersionUnsupported, uploadTypeUnsupported, checksumMismatch, checksumUnsupported, digestMismatch,
     outOfSpace, packageRejected,
-    productInvalid, catalogInvalid, publicationInvalid, previewUnknown, versionConflict, stateConflict,
+    productInvalid, catalogInvalid, publicationInvalid, priceTierUnknown,
+    priceTierInvalid, previewUnknown, versionConflict, stateConflict,
     grantAmbiguous, secondKeyRequired,
     preconditionFailed,
     idempotencyKeyReused, idempotencyKeyInUse, callUnknown, catalogUnavailable, transactionUnknown,

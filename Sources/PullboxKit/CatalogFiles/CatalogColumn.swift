@@ -4,6 +4,14 @@ import PullboxAPI
 
 /// A column of a catalog's file of comma-separated values.
 enum CatalogColumn: Hashable {
+  /// What a row describes; empty for a product.
+  enum Kind: String {
+    case product
+    case publication
+    case priceTier = "price-tier"
+  }
+
+  case kind
   case id
   case type
   case publication
@@ -12,26 +20,49 @@ enum CatalogColumn: Hashable {
   case onSale
   /// Paths, each on a line of its cell.
   case samples
+  case priceTier
+  case availableFrom
+  case availableUntil
+  case application
+  case privacyURL
+  /// Of publications alone.
+  case cover
+  /// Of publications alone.
+  case order
   case title(locale: String)
   case description(locale: String)
+  case terms(locale: String)
   case price(territory: String)
+  case preserved(territory: String, before: Timestamp)
 
+  /// Every file that is written has them.
   private static let plain: [(name: String, column: CatalogColumn)] = [
     ("id", .id), ("type", .type), ("publication", .publication), ("publicationDate", .publicationDate),
     ("period", .period), ("onSale", .onSale), ("samples", .samples),
   ]
 
+  /// Written where something has them.
+  private static let further: [(name: String, column: CatalogColumn)] = [
+    ("kind", .kind), ("priceTier", .priceTier), ("availableFrom", .availableFrom),
+    ("availableUntil", .availableUntil), ("application", .application), ("privacyURL", .privacyURL),
+    ("cover", .cover), ("order", .order),
+  ]
+
   init?(_ name: String) {
-    if let known = Self.plain.first(where: { $0.name == name }) {
+    if let known = (Self.plain + Self.further).first(where: { $0.name == name }) {
       self = known.column
       return
     }
-    let parts = name.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
-    guard parts.count == 2, !parts[1].isEmpty else { return nil }
-    switch parts[0] {
-    case "title": self = .title(locale: parts[1])
-    case "description": self = .description(locale: parts[1])
-    case "price": self = .price(territory: parts[1])
+    let parts = name.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
+    guard parts.count >= 2, !parts[1].isEmpty else { return nil }
+    switch (parts[0], parts.count) {
+    case ("title", 2): self = .title(locale: parts[1])
+    case ("description", 2): self = .description(locale: parts[1])
+    case ("terms", 2): self = .terms(locale: parts[1])
+    case ("price", 2): self = .price(territory: parts[1])
+    case ("preserved", 3):
+      guard let date = Timestamp(rfc3339: parts[2]) else { return nil }
+      self = .preserved(territory: parts[1], before: date)
     default: return nil
     }
   }
@@ -41,8 +72,10 @@ enum CatalogColumn: Hashable {
     switch self {
     case .title(let locale): "title:\(locale)"
     case .description(let locale): "description:\(locale)"
+    case .terms(let locale): "terms:\(locale)"
     case .price(let territory): "price:\(territory)"
-    default: Self.plain.first { $0.column == self }?.name ?? ""
+    case .preserved(let territory, let before): "preserved:\(territory):\(before)"
+    default: (Self.plain + Self.further).first { $0.column == self }?.name ?? ""
     }
   }
 
@@ -53,8 +86,8 @@ enum CatalogColumn: Hashable {
       guard let column = CatalogColumn(CSVText.value(name)) else {
         throw CatalogFileFault(
           line: header.line, .header,
-          "no column is named '\(name)'; there are \(plain.map(\.name).joined(separator: ", ")), title:LOCALE, "
-            + "description:LOCALE and price:TERRITORY")
+          "no column is named '\(name)'; there are \((plain + further).map(\.name).joined(separator: ", ")), "
+            + "title:LOCALE, description:LOCALE, terms:LOCALE, price:TERRITORY and preserved:TERRITORY:DATE")
       }
       guard !columns.contains(column) else {
         throw CatalogFileFault(line: header.line, .header, "the column \(name) is there twice")
@@ -67,35 +100,107 @@ enum CatalogColumn: Hashable {
     return columns
   }
 
-  /// The columns that these products need, always in one order.
-  static func columns(for products: [ProductDescription]) -> [CatalogColumn] {
-    let locales = Set(products.flatMap { ($0.localizations ?? [:]).keys }).sorted()
-    let territories = Set(products.flatMap { ($0.prices ?? [:]).keys }).sorted()
-    return plain.map(\.column)
-      + locales.flatMap { [CatalogColumn.title(locale: $0), .description(locale: $0)] }
-      + territories.map { .price(territory: $0) }
+  /// The columns that these need, always in one order.
+  static func columns(for contents: [CatalogFile.Content]) -> [CatalogColumn] {
+    var (locales, terms, territories) = (Set<String>(), Set<String>(), Set<String>())
+    var preserved: Set<CatalogColumn> = []
+    var needed: Set<CatalogColumn> = []
+    for content in contents {
+      for (locale, texts) in content.localizations {
+        locales.insert(locale)
+        if texts.terms != nil { terms.insert(locale) }
+      }
+      territories.formUnion(content.prices.keys)
+      if case .product(let product) = content {
+        for entry in product.preservedPrices ?? [] {
+          for territory in entry.prices.keys {
+            preserved.insert(.preserved(territory: territory, before: entry.before))
+          }
+        }
+      }
+      for (_, column) in further where !column.text(of: content).isEmpty { needed.insert(column) }
+    }
+    let written = further.map(\.column).filter { needed.contains($0) }
+    return plain.map(\.column) + written
+      + locales.sorted().flatMap { locale in
+        [CatalogColumn.title(locale: locale), .description(locale: locale)]
+          + (terms.contains(locale) ? [.terms(locale: locale)] : [])
+      }
+      + territories.sorted().map { .price(territory: $0) } + preserved.sorted { $0.name < $1.name }
   }
 
-  /// The product of a row. Throws ``CatalogFileFault`` at the first cell that its column cannot have.
-  static func product(
-    in row: CSVReader.Row, _ columns: [CatalogColumn]
-  ) throws(CatalogFileFault) -> ProductDescription {
+  /// What a row describes. Throws ``CatalogFileFault`` at the first cell that its column cannot have.
+  static func content(
+    of row: CSVReader.Row, _ columns: [CatalogColumn]
+  ) throws(CatalogFileFault) -> CatalogFile.Content {
     guard row.cells.count == columns.count else {
       throw CatalogFileFault(
         line: row.line, .columns, "\(row.cells.count) cells, where the first row has \(columns.count)")
     }
-    var product = ProductDescription()
-    for (column, cell) in zip(columns, row.cells) where !cell.isEmpty {
-      let value = CSVText.value(cell)
-      guard column.set(value, of: &product) else {
-        throw CatalogFileFault(line: row.line, .cell, "\(column.name) cannot be '\(value.prefix(100))'")
+    let cells = zip(columns, row.cells).filter { !$0.1.isEmpty }.map { ($0.0, CSVText.value($0.1)) }
+    var kind = Kind.product
+    if let text = cells.first(where: { $0.0 == .kind })?.1 {
+      guard let named = Kind(rawValue: text) else {
+        throw CatalogFileFault(
+          line: row.line, .cell, "kind is product, publication or price-tier, not '\(text.prefix(100))'")
+      }
+      kind = named
+    }
+    var content: CatalogFile.Content =
+      switch kind {
+      case .product: .product(ProductDescription())
+      case .publication: .publication(PublicationDescription())
+      case .priceTier: .priceTier(PriceTierDescription(prices: [:]))
+      }
+    for (column, value) in cells where column != .kind {
+      guard column.set(value, of: &content) else {
+        throw CatalogFileFault(
+          line: row.line, .cell, "\(column.name) of a \(kind.rawValue) cannot be '\(value.prefix(100))'")
       }
     }
-    guard product.id != nil else { throw CatalogFileFault(line: row.line, .cell, "id is missing") }
-    return product
+    guard content.isNamed else { throw CatalogFileFault(line: row.line, .cell, "id is missing") }
+    return content
   }
 
-  /// False where the column cannot have that text.
+  /// False where the column cannot have that text, or is no column of such a thing.
+  private func set(_ text: String, of content: inout CatalogFile.Content) -> Bool {
+    switch content {
+    case .product(var product):
+      let fits = set(text, of: &product)
+      content = .product(product)
+      return fits
+    case .publication(var publication):
+      let fits = set(text, of: &publication)
+      content = .publication(publication)
+      return fits
+    case .priceTier(var tier):
+      switch self {
+      case .id: tier.name = PriceTierName(text)
+      case .price(let territory): tier.prices[territory] = Self.price(text)
+      default: return false
+      }
+      content = .priceTier(tier)
+      return self == .id ? tier.name != nil : Self.price(text) != nil
+    }
+  }
+
+  private func set(_ text: String, of publication: inout PublicationDescription) -> Bool {
+    switch self {
+    case .id: publication.id = ProductIdentifier(text)
+    case .cover: publication.cover = ProductIdentifier(text)
+    case .order: publication.order = Int(text)
+    case .title(let locale): publication.localizations[texts: locale].title = text
+    case .description(let locale): publication.localizations[texts: locale].description = text
+    default: return false
+    }
+    switch self {
+    case .id: return publication.id != nil
+    case .cover: return publication.cover != nil
+    case .order: return publication.order != nil
+    default: return true
+    }
+  }
+
   private func set(_ text: String, of product: inout ProductDescription) -> Bool {
     func assign<Value>(_ value: Value?, to member: WritableKeyPath<ProductDescription, Value?>) -> Bool {
       product[keyPath: member] = value
@@ -109,18 +214,70 @@ enum CatalogColumn: Hashable {
     case .period: return assign(BillingPeriod(text), to: \.period)
     case .onSale: return assign(["true": true, "false": false][text], to: \.onSale)
     case .samples: return assign(text.split(separator: "\n").map(String.init), to: \.samples)
-    case .title(let locale): product[texts: locale].title = text
-    case .description(let locale): product[texts: locale].description = text
+    case .priceTier: return assign(PriceTierName(text), to: \.priceTier)
+    case .availableFrom: return assign(Timestamp(rfc3339: text), to: \.availableFrom)
+    case .availableUntil: return assign(Timestamp(rfc3339: text), to: \.availableUntil)
+    case .application: return assign(ApplicationIdentifier(text), to: \.application)
+    case .privacyURL: return assign(text, to: \.privacyURL)
+    case .title(let locale): product.localizations[texts: locale].title = text
+    case .description(let locale): product.localizations[texts: locale].description = text
+    case .terms(let locale): product.localizations[texts: locale].terms = text
     case .price(let territory):
-      let parts = text.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-      guard parts.count == 2, let price = Price(amount: parts[0], currency: parts[1]) else { return false }
+      guard let price = Self.price(text) else { return false }
       product.prices = (product.prices ?? [:]).merging([territory: price]) { _, new in new }
+    case .preserved(let territory, let before):
+      guard let price = Self.price(text) else { return false }
+      var entries = product.preservedPrices ?? []
+      if let index = entries.firstIndex(where: { $0.before == before }) {
+        entries[index].prices[territory] = price
+      } else {
+        entries.append(PreservedPrices(before: before, prices: [territory: price]))
+      }
+      product.preservedPrices = entries
+    case .kind, .cover, .order: return false
     }
     return true
   }
 
-  /// What the column says of a product; empty for nothing.
-  func text(of product: ProductDescription) -> String {
+  /// `2.99 EUR`.
+  private static func price(_ text: String) -> Price? {
+    let parts = text.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+    return parts.count == 2 ? Price(amount: parts[0], currency: parts[1]) : nil
+  }
+
+  private static func text(of price: Price?) -> String {
+    price.map { "\($0.amount) \($0.currency)" } ?? ""
+  }
+
+  /// What the column says; empty for nothing.
+  func text(of content: CatalogFile.Content) -> String {
+    switch self {
+    case .title(let locale): return content.localizations[locale]?.title ?? ""
+    case .description(let locale): return content.localizations[locale]?.description ?? ""
+    case .terms(let locale): return content.localizations[locale]?.terms ?? ""
+    case .price(let territory): return Self.text(of: content.prices[territory])
+    default: break
+    }
+    return switch content {
+    case .product(let product): text(of: product)
+    case .publication(let publication):
+      switch self {
+      case .kind: Kind.publication.rawValue
+      case .id: publication.id?.description ?? ""
+      case .cover: publication.cover?.description ?? ""
+      case .order: publication.order.map { "\($0)" } ?? ""
+      default: ""
+      }
+    case .priceTier(let tier):
+      switch self {
+      case .kind: Kind.priceTier.rawValue
+      case .id: tier.name?.description ?? ""
+      default: ""
+      }
+    }
+  }
+
+  private func text(of product: ProductDescription) -> String {
     switch self {
     case .id: product.id?.description ?? ""
     case .type: product.type?.rawValue ?? ""
@@ -129,18 +286,49 @@ enum CatalogColumn: Hashable {
     case .period: product.period?.description ?? ""
     case .onSale: product.onSale.map { "\($0)" } ?? ""
     case .samples: product.samples?.joined(separator: "\n") ?? ""
-    case .title(let locale): product.localizations?[locale]?.title ?? ""
-    case .description(let locale): product.localizations?[locale]?.description ?? ""
-    case .price(let territory):
-      product.prices?[territory].map { "\($0.amount) \($0.currency)" } ?? ""
+    case .priceTier: product.priceTier?.description ?? ""
+    case .availableFrom: product.availableFrom?.description ?? ""
+    case .availableUntil: product.availableUntil?.description ?? ""
+    case .application: product.application?.description ?? ""
+    case .privacyURL: product.privacyURL ?? ""
+    case .preserved(let territory, let before):
+      Self.text(of: product.preservedPrices?.first { $0.before == before }?.prices[territory])
+    case .kind, .cover, .order, .title, .description, .terms, .price: ""
     }
   }
 }
 
-extension ProductDescription {
+extension CatalogFile.Content {
+  fileprivate var localizations: [String: Product.Localization] {
+    switch self {
+    case .product(let product): product.localizations ?? [:]
+    case .publication(let publication): publication.localizations ?? [:]
+    case .priceTier: [:]
+    }
+  }
+
+  fileprivate var prices: [String: Price] {
+    switch self {
+    case .product(let product): product.prices ?? [:]
+    case .publication: [:]
+    case .priceTier(let tier): tier.prices
+    }
+  }
+
+  /// Whether it says what it describes.
+  var isNamed: Bool {
+    switch self {
+    case .product(let product): product.id != nil
+    case .publication(let publication): publication.id != nil
+    case .priceTier(let tier): tier.name != nil
+    }
+  }
+}
+
+extension [String: Product.Localization]? {
   /// The texts of one language, empty ones where there are none yet.
   fileprivate subscript(texts locale: String) -> Product.Localization {
-    get { localizations?[locale] ?? Product.Localization(title: "", description: "") }
-    set { localizations = (localizations ?? [:]).merging([locale: newValue]) { _, new in new } }
+    get { self?[locale] ?? Product.Localization(title: "", description: "") }
+    set { self = (self ?? [:]).merging([locale: newValue]) { _, new in new } }
   }
 }

@@ -59,10 +59,13 @@ public struct CatalogFileError: Error, Hashable, Sendable, CustomStringConvertib
   public var description: String { faults.map(\.description).joined(separator: "\n") }
 }
 
-/// Products in a file: comma-separated values with a header, or JSON with one product on each line.
+/// Products, publications and price tiers in a file: comma-separated values with a header, or JSON with one object on each line.
 ///
-/// The columns are `id`, `type`, `publication`, `publicationDate`, `period`, `onSale`, and as many of `title:LOCALE`,
-/// `description:LOCALE` and `price:TERRITORY` as there are; a price is written `2.99 EUR`. An empty cell is absent.
+/// The columns are `id`, `type`, `publication`, `publicationDate`, `period`, `onSale`, `samples`, `priceTier`, `availableFrom`,
+/// `availableUntil`, `application`, `privacyURL`, and as many of `title:LOCALE`, `description:LOCALE`, `terms:LOCALE`,
+/// `price:TERRITORY` and `preserved:TERRITORY:DATE` as there are; a price is written `2.99 EUR`. A row whose `kind` is
+/// `publication` has `id`, `cover`, `order` and texts, one whose `kind` is `price-tier` has `id` and prices. An empty cell is
+/// absent. In JSON, a line is a product, or `{"publications":[…]}` or `{"priceTiers":[…]}`.
 public struct CatalogFile: Sendable {
   /// How a file is written.
   public enum Format: String, Sendable, CaseIterable {
@@ -76,21 +79,57 @@ public struct CatalogFile: Sendable {
     }
   }
 
+  /// What one item describes.
+  public enum Content: Sendable {
+    /// A product.
+    case product(ProductDescription)
+    /// A publication.
+    case publication(PublicationDescription)
+    /// Prices that products share.
+    case priceTier(PriceTierDescription)
+  }
+
   /// Longer files are refused.
   public static let maximumLength = ByteCount.mebibytes(32)
   /// Faults that are named, at most.
   public static let maximumFaults = 100
 
-  /// A product and where it stands.
+  /// What is described and where it stands.
   public struct Item: Sendable {
     /// The line at which it begins, from 1.
     public let line: Int
-    /// Each has an `id`.
-    public let product: ProductDescription
+    /// Each has its name.
+    public let content: Content
   }
 
   /// In the order of the file.
   public let items: [Item]
+
+  /// What a server is asked to make of it.
+  public var catalog: CatalogImport {
+    var catalog = CatalogImport(products: [])
+    for item in items {
+      switch item.content {
+      case .product(let product): catalog.products.append(product)
+      case .publication(let publication): catalog.publications = (catalog.publications ?? []) + [publication]
+      case .priceTier(let tier): catalog.priceTiers = (catalog.priceTiers ?? []) + [tier]
+      }
+    }
+    return catalog
+  }
+
+  /// The line of an item of ``catalog``: `list` is `products`, `publications` or `priceTiers`, `index` is counted from 0. Nil where
+  /// there is none.
+  public func line(of list: String, _ index: Int) -> Int? {
+    let lines = items.lazy.filter { item in
+      switch item.content {
+      case .product: list == "products"
+      case .publication: list == "publications"
+      case .priceTier: list == "priceTiers"
+      }
+    }.map(\.line)
+    return lines.dropFirst(index).first
+  }
 
   /// Reads the bytes of a file. Throws ``CatalogFileError`` with every faulty line, at most ``maximumFaults``.
   public init(_ bytes: [UInt8], as format: Format) throws(CatalogFileError) {
@@ -119,7 +158,7 @@ public struct CatalogFile: Sendable {
           throw CatalogFileFault(line: row.line, .rows, "more than \(CatalogImport.maximumItems) products")
         }
         do throws(CatalogFileFault) {
-          items.append(Item(line: row.line, product: try CatalogColumn.product(in: row, columns)))
+          items.append(Item(line: row.line, content: try CatalogColumn.content(of: row, columns)))
         } catch {
           faults.append(error)
         }
@@ -141,9 +180,12 @@ public struct CatalogFile: Sendable {
         break
       }
       do {
-        let product = try APIJSON.decode(ProductDescription.self, from: Array(line))
-        if product.id == nil { faults.append(CatalogFileFault(line: index + 1, .json, "id is missing")) }
-        items.append(Item(line: index + 1, product: product))
+        for content in try contents(ofLine: Array(line)) {
+          if !content.isNamed {
+            faults.append(CatalogFileFault(line: index + 1, .json, "id or name is missing"))
+          }
+          items.append(Item(line: index + 1, content: content))
+        }
       } catch {
         faults.append(CatalogFileFault(line: index + 1, .json, APIJSON.explain(error)))
       }
@@ -151,15 +193,40 @@ public struct CatalogFile: Sendable {
     return items
   }
 
-  /// The products as a file that this type reads. Throws what the encoder throws.
-  public static func text(of products: [ProductDescription], as format: Format) throws -> String {
+  /// What is no product, on a line of JSON.
+  private struct Others: Codable, OperatorWritten {
+    var publications: [PublicationDescription]?
+    var priceTiers: [PriceTierDescription]?
+  }
+
+  private static func contents(ofLine line: [UInt8]) throws -> [Content] {
+    let start = line.drop { $0 != 0x22 }
+    // No member of a product is called so.
+    guard start.starts(with: "\"publications\"".utf8) || start.starts(with: "\"priceTiers\"".utf8) else {
+      return [.product(try APIJSON.decode(ProductDescription.self, from: line))]
+    }
+    let others = try APIJSON.decode(Others.self, from: line)
+    return (others.priceTiers ?? []).map { .priceTier($0) }
+      + (others.publications ?? []).map { .publication($0) }
+  }
+
+  /// A file that this type reads. Throws what the encoder throws.
+  public static func text(of contents: [Content], as format: Format) throws -> String {
     switch format {
     case .json:
-      return try products.map { String(decoding: try APIJSON.encode($0), as: UTF8.self) + "\n" }.joined()
+      return try contents.map { content in
+        let bytes =
+          switch content {
+          case .product(let product): try APIJSON.encode(product)
+          case .publication(let publication): try APIJSON.encode(Others(publications: [publication]))
+          case .priceTier(let tier): try APIJSON.encode(Others(priceTiers: [tier]))
+          }
+        return String(decoding: bytes, as: UTF8.self) + "\n"
+      }.joined()
     case .csv:
-      let columns = CatalogColumn.columns(for: products)
+      let columns = CatalogColumn.columns(for: contents)
       return CSVText.line(columns.map(\.name))
-        + products.map { product in CSVText.line(columns.map { $0.text(of: product) }) }.joined()
+        + contents.map { content in CSVText.line(columns.map { $0.text(of: content) }) }.joined()
     }
   }
 }

@@ -115,6 +115,47 @@ public struct OperatorClient: Sendable {
     return try await patient.call("POST", "/v1/operator/catalog", body: items).value
   }
 
+  /// The price tiers, the free one first.
+  public func priceTiers() async throws(APICallError) -> [PriceTier] {
+    try await api.get("/v1/operator/price-tiers", as: PriceTierList.self).tiers
+  }
+
+  /// The publications that are described.
+  public func publications() async throws(APICallError) -> [OperatorPublication] {
+    var (items, after): ([OperatorPublication], String?) = ([], nil)
+    repeat {
+      let page: Page<OperatorPublication> = try await api.get(
+        "/v1/operator/publications", query: Self.page(after))
+      items += page.items
+      after = page.next
+    } while after != nil
+    return items
+  }
+
+  /// Takes a step with a product's sale: hands it in with its picture, decides on it, or takes it off sale. Throws `product-invalid`
+  /// with every fault that a reviewer would find.
+  @discardableResult
+  public func perform(
+    _ step: ProductStep, on product: ProductIdentifier
+  ) async throws(APICallError) -> OperatorProduct {
+    let path = "/v1/operator/products/\(product)"
+    if case .submit(let screenshot?, _) = step {
+      _ = try await api.exchange(
+        "PUT", path + "/screenshot", bytes: screenshot, mediaType: "application/octet-stream")
+    }
+    let headers = Self.stepHeaders()
+    return switch step {
+    case .submit(_, let notes):
+      try await api.call("POST", path + "/submit", body: ProductSubmission(notes: notes), headers: headers)
+        .value
+    case .approve: try await api.call("POST", path + "/approve", body: EmptyBody(), headers: headers).value
+    case .reject(let reason):
+      try await api.call("POST", path + "/reject", body: ReasonBody(reason: reason), headers: headers).value
+    case .withdraw(let reason):
+      try await api.call("POST", path + "/withdraw", body: ReasonBody(reason: reason), headers: headers).value
+    }
+  }
+
   // Versions.
 
   /// One page of the product's versions, the newest first; `after` is the `next` of the page before.
@@ -213,6 +254,16 @@ public struct OperatorClient: Sendable {
     try await api.get("/v1/operator/stores", as: StoreStatuses.self).stores
   }
 
+  /// What was sold. `query` has the parameters of `GET /v1/operator/reports`.
+  public func salesReport(_ query: [(String, String)]) async throws(APICallError) -> SalesReport {
+    try await api.get("/v1/operator/reports", query: query)
+  }
+
+  /// The same as comma-separated values.
+  public func salesReportText(_ query: [(String, String)]) async throws(APICallError) -> [UInt8] {
+    try await api.exchange("GET", "/v1/operator/reports", query: query + [("format", "csv")]).body
+  }
+
   /// Uploads that are open, the oldest first.
   public func uploads() async throws(APICallError) -> [UploadRecord] {
     var (items, after): ([UploadRecord], String?) = ([], nil)
@@ -245,6 +296,18 @@ public struct OperatorClient: Sendable {
   static func filter(_ parameters: [(String, String?)]) -> [(String, String)] {
     parameters.compactMap { name, value in value.map { (name, $0) } }
   }
+}
+
+/// A step of a product on its way to the shop window and out of it.
+public enum ProductStep: Sendable {
+  /// With the bytes of a picture, PNG or JPEG, at most 1 MiB; nil keeps the one that is there.
+  case submit(screenshot: [UInt8]?, notes: String?)
+  /// For sale from now on.
+  case approve
+  /// Not for sale.
+  case reject(reason: String?)
+  /// Off sale; those who bought it keep what they own.
+  case withdraw(reason: String?)
 }
 
 /// A version as the server showed it, and the tag of that state.

@@ -64,10 +64,11 @@ extension InAppPurchase {
   /// - Parameters:
   ///   - asOf: up to when the store knew what is written here; a cancellation of a later date was known as well.
   ///   - graceExpiresDate: the end of the grace after this period.
+  ///   - application: whose receipt it is in.
   func transaction(
     store: StoreIdentifier, environment: StoreEnvironment, asOf: Timestamp,
     graceExpiresDate: Timestamp? = nil,
-    licenseEndDate: Timestamp? = nil
+    licenseEndDate: Timestamp? = nil, application: ApplicationIdentifier? = nil
   ) -> VerifiedTransaction? {
     guard let id = TransactionIdentifier(transactionIdentifier),
       let originalID = TransactionIdentifier(originalTransactionIdentifier),
@@ -80,7 +81,7 @@ extension InAppPurchase {
       purchaseDate: purchaseDate, expiresDate: end, graceExpiresDate: graceExpiresDate,
       revokedDate: isUpgraded == true ? nil : cancellationDate,
       licenseEndDate: licenseEndDate, quantity: Int(clamping: quantity),
-      account: appAccountToken.flatMap { ApplicationAccount($0) },
+      account: appAccountToken.flatMap { ApplicationAccount($0) }, application: application,
       asOf: max(asOf, cancellationDate ?? asOf))
   }
 }

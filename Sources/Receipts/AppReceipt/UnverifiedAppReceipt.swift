@@ -122,11 +122,13 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
   /// as of its answer.
   public func transactions(store: StoreIdentifier) -> [VerifiedTransaction] {
     guard let environment = receipt.environment else { return [] }
+    let application = ApplicationIdentifier(receipt.bundleIdentifier)
     return purchases.compactMap { purchase in
       purchase.transaction(
         store: store, environment: environment,
         asOf: requestDates[purchase.transactionIdentifier] ?? receipt.creationDate,
-        graceExpiresDate: graceDates[purchase.transactionIdentifier], licenseEndDate: expirationDate)
+        graceExpiresDate: graceDates[purchase.transactionIdentifier], licenseEndDate: expirationDate,
+        application: application)
     }
   }
 }

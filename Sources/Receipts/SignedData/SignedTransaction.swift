@@ -125,6 +125,8 @@ public struct SignedTransaction: Codable, Hashable, Sendable {
       expiresDate: wasUpgraded ? [expires, revoked].compactMap { $0 }.min() : expires,
       graceExpiresDate: isLatest && expires != nil ? ownRenewal?.gracePeriodExpiresDate?.timestamp : nil,
       revokedDate: wasUpgraded ? nil : revoked, quantity: max(1, quantity ?? 1),
-      account: appAccountToken.flatMap { $0 == Self.noAccount ? nil : ApplicationAccount($0) }, asOf: asOf)
+      account: appAccountToken.flatMap { $0 == Self.noAccount ? nil : ApplicationAccount($0) },
+      application: bundleId.flatMap { ApplicationIdentifier($0) },
+      territory: storefront.flatMap { Territory($0) }, asOf: asOf)
   }
 }

@@ -96,7 +96,9 @@ final class RunningStore: Sendable {
       path: directory.databasePath, migrations: StoreSchema.migrations,
       options: Database.Options(readers: 1, reserve: .mebibytes(4)))
     store = PaymentStore(
-      database: database, catalog: RemoteCatalog(baseURL: configuration.catalog, client: client),
+      database: database,
+      catalog: RemoteCatalog(
+        baseURL: configuration.catalog, application: configuration.bundle, client: client),
       issuer: ReceiptIssuer(
         authority: authority, bundleIdentifier: configuration.bundle,
         environment: try configuration.storeEnvironment()),

@@ -16,8 +16,11 @@ protocol StoreCatalog: Sendable {
 /// The delivery server's public catalog.
 struct RemoteCatalog: StoreCatalog {
   private let client: APIClient
+  private let application: String?
 
-  init(baseURL: String, client: HTTPClient) {
+  /// `application` is the one that the store's receipts are for; nil for what the server takes as such.
+  init(baseURL: String, application: String? = nil, client: HTTPClient) {
+    self.application = application
     var client = APIClient(baseURL: baseURL, client: client)
     client.timeout = .seconds(10)
     self.client = client
@@ -28,6 +31,7 @@ struct RemoteCatalog: StoreCatalog {
   ) async throws(Problem) -> ProductListing? {
     var query = [("id", product.description), ("territory", territory)]
     if let device { query.append(("device", device.description)) }
+    if let application { query.append(("application", application)) }
     do {
       let listing = try await ask(query, about: product)
       guard let listing, listing.price == nil else { return listing }

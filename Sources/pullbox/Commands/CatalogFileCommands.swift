@@ -9,7 +9,7 @@ import SystemCalls
 enum ImportCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
-    "import", summary: "Make products as a file describes them, all of them or none",
+    "import", summary: "Make products, publications and price tiers as a file describes them, all or none",
     discussion: """
       FILE ends with .csv or .json: comma-separated values with a header, or one JSON \
       object on each line, as 'export' writes them. Products that are not in the file \
@@ -25,18 +25,18 @@ enum ImportCommand: Command {
     let bytes = try await BlockingPool.shared.run { () throws(SystemError) in
       try FileSystem.read(path, upTo: CatalogFile.maximumLength)
     }
-    let items: [CatalogFile.Item]
+    let file: CatalogFile
     do {
-      items = try CatalogFile(bytes, as: format).items
+      file = try CatalogFile(bytes, as: format)
     } catch {
       throw CommandFailure(
         .failed, "\(path): nothing was changed:", details: error.faults.map(\.description))
     }
     let report: CatalogImportReport
     do {
-      report = try await client.importCatalog(CatalogImport(products: items.map(\.product)))
+      report = try await client.importCatalog(file.catalog)
     } catch {
-      throw failure(error, of: items, in: path)
+      throw failure(error, of: file, in: path)
     }
     if context.console.printsJSON {
       try context.console.print(json: report)
@@ -48,29 +48,31 @@ enum ImportCommand: Command {
 
   /// The faulty lines, where the server refuses what they say; any other error as it is.
   private static func failure(
-    _ error: APICallError, of items: [CatalogFile.Item], in path: String
+    _ error: APICallError, of file: CatalogFile, in path: String
   ) -> any Error {
     guard case .problem(let problem) = error, problem.code == .catalogInvalid else { return error }
     return CommandFailure(
       .failed, "\(path): nothing was changed:",
-      details: (problem.faults ?? []).map { fault in line(of: fault, in: items) })
+      details: (problem.faults ?? []).map { fault in line(of: fault, in: file) })
   }
 
-  /// `line 7: prices.XXX: not an ISO 3166 code`: the server numbers the products of the request from 0.
-  static func line(of fault: Problem.Fault, in items: [CatalogFile.Item]) -> String {
+  /// `line 7: prices.XXX: not an ISO 3166 code`: the server numbers the items of each list from 0.
+  static func line(of fault: Problem.Fault, in file: CatalogFile) -> String {
     let detail = fault.detail
     let parts = (fault.path ?? "").split(separator: ".", maxSplits: 2)
-    guard parts.count == 3, let index = Int(parts[1]), items.indices.contains(index) else {
+    guard parts.count == 3, let index = Int(parts[1]), index >= 0,
+      let line = file.line(of: String(parts[0]), index)
+    else {
       return "\(fault.path ?? ""): \(detail)"
     }
-    return "line \(items[index].line): \(parts[2]): \(detail)"
+    return "line \(line): \(parts[2]): \(detail)"
   }
 }
 
 enum ExportCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
-    "export", summary: "Write all products with their texts and prices to a file",
+    "export", summary: "Write all products, publications and price tiers to a file",
     discussion: """
       FILE ends with .csv or .json. 'import' takes what was exported: unchanged, it \
       changes nothing. In the first form, cells that a spreadsheet would run begin \
@@ -83,6 +85,8 @@ enum ExportCommand: Command {
     let format = try CatalogFilePath.format(of: path)
     let client = try context.operatorClient()
     var products: [ProductDescription] = []
+    let tiers = try await client.priceTiers().filter { $0.name != .free }
+    let publications = try await client.publications()
     let ending = try await Paging.forEachPage(limit: CatalogImport.maximumItems) {
       try await client.products(after: $0)
     } body: { page in
@@ -92,20 +96,21 @@ enum ExportCommand: Command {
     guard ending == .complete else {
       throw CommandFailure(.failed, "there are more than \(CatalogImport.maximumItems) products")
     }
-    let text = try CatalogFile.text(of: products, as: format)
+    let text = try CatalogFile.text(
+      of: tiers.map { .priceTier(PriceTierDescription(name: $0.name, prices: $0.prices)) }
+        + publications.map { .publication(PublicationDescription(of: $0)) } + products.map { .product($0) },
+      as: format)
     try await BlockingPool.shared.run { () throws(SystemError) in
       try DurableFile.write(Array(text.utf8).span, to: path, permissions: 0o644, ifPresent: .replace)
     }
-    context.console.note("\(CountText.of(products.count, "product")) in \(path)")
+    context.console.note(
+      "\(CountText.of(products.count, "product")), \(CountText.of(publications.count, "publication")) and "
+        + "\(CountText.of(tiers.count, "price tier")) in \(path)")
   }
 
   /// What an import of it would describe.
   private static func exported(_ entry: OperatorProduct) -> ProductDescription {
-    let product = entry.product
-    return ProductDescription(
-      id: product.id, type: product.type, localizations: product.localizations, prices: product.prices,
-      publication: product.publication, publicationDate: product.publicationDate, period: product.period,
-      onSale: entry.onSale, samples: product.samples)
+    ProductDescription(of: entry.product, onSale: entry.onSale)
   }
 }
 

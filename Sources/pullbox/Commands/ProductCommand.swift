@@ -2,15 +2,20 @@ import Commerce
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime
+import SystemCalls
 
 enum ProductCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
-    "product", summary: "Show a product, change its texts, or take it off sale",
+    "product", summary: "Show a product, change its texts, review it, or take it off sale",
     discussion: """
       Without an option the command shows the product. A product that is off sale is
       in no list; those who bought it keep what they own. 'publish --update' changes
       everything else, from a folder's description.
+
+      --submit hands the product in for review, with the picture of --screenshot;
+      --approve and --reject need the scope review. What stands against its sale is
+      named with every fault.
       """,
     operands: [.product()],
     options: [
@@ -21,6 +26,16 @@ enum ProductCommand: Command {
         help: "Language of the texts, such as fr-FR; may be left out where the product has one language"),
       .flag("on-sale", environment: .none, help: "Put the product on sale"),
       .flag("off-sale", environment: .none, help: "Take the product off sale"),
+      .flag("submit", environment: .none, help: "Hand the product in for review"),
+      .value(
+        "screenshot", "FILE", environment: .none,
+        help: "Picture for the reviewer, PNG or JPEG, at most 1 MiB; with --submit"),
+      .value("notes", "TEXT", environment: .none, help: "What the reviewer is told; with --submit"),
+      .flag("approve", environment: .none, help: "Approve the product, so that it is for sale"),
+      .flag("reject", environment: .none, help: "Reject the product"),
+      .value(
+        "reason", "TEXT", environment: .none,
+        help: "Reason, kept with the review and in the audit log; with --reject or --off-sale"),
     ])
 
   static func run(_ context: CommandContext) async throws {
@@ -29,11 +44,17 @@ enum ProductCommand: Command {
     let (title, text) = (arguments.value("title"), arguments.value("description"))
     let (puts, takes) = (arguments.isSet("on-sale"), arguments.isSet("off-sale"))
     guard !(puts && takes) else { throw UsageError("--on-sale and --off-sale exclude each other") }
+    let step = try await step(arguments, takes: takes)
     let client = try context.patientClient()
     guard var entry = try await client.product(id) else {
       throw APICallError.problem(Problem(.productUnknown, "\(id)"))
     }
-    if title != nil || text != nil || puts || takes {
+    if let step {
+      guard title == nil, text == nil, !puts else {
+        throw UsageError("a step of the review goes without changes of the product")
+      }
+      entry = try await client.perform(step, on: id)
+    } else if title != nil || text != nil || puts {
       var product = entry.product
       if title != nil || text != nil {
         let locale = try locale(arguments.value("locale"), of: product)
@@ -44,12 +65,31 @@ enum ProductCommand: Command {
       }
       entry = try await client.put(
         id,
-        ProductDescription(
-          type: product.type, localizations: product.localizations, prices: product.prices,
-          publication: product.publication, publicationDate: product.publicationDate, period: product.period,
-          onSale: puts ? true : takes ? false : nil, samples: product.samples))
+        ProductDescription(of: product, onSale: puts ? true : nil))
     }
     try show(entry, on: context.console)
+  }
+
+  private static func step(_ arguments: ParsedArguments, takes: Bool) async throws -> ProductStep? {
+    let names = ["submit", "approve", "reject"].filter { arguments.isSet($0) } + (takes ? ["off-sale"] : [])
+    guard names.count <= 1 else {
+      throw UsageError(names.map { "--\($0)" }.joined(separator: " and ") + " exclude each other")
+    }
+    let reason = arguments.value("reason")
+    switch names.first {
+    case "submit":
+      var screenshot: [UInt8]?
+      if let path = arguments.value("screenshot") {
+        screenshot = try await BlockingPool.shared.run { () throws(SystemError) in
+          try FileSystem.read(path, upTo: .mebibytes(1))
+        }
+      }
+      return .submit(screenshot: screenshot, notes: arguments.value("notes"))
+    case "approve": return .approve
+    case "reject": return .reject(reason: reason)
+    case "off-sale": return .withdraw(reason: reason)
+    default: return nil
+    }
   }
 
   private static func locale(_ given: String?, of product: Product) throws(UsageError) -> String {
@@ -68,7 +108,9 @@ enum ProductCommand: Command {
       return
     }
     let product = entry.product
-    console.print("\(product.id): \(product.type.rawValue), \(entry.onSale ? "on sale" : "off sale")")
+    console.print(
+      "\(product.id): \(product.type.rawValue), \(entry.onSale ? "on sale" : entry.sale == .withdrawn ? "off sale" : entry.sale.rawValue)"
+    )
     for (locale, texts) in product.localizations.sorted(by: { $0.key < $1.key }) {
       console.print(
         "  \(locale)  \(texts.title)" + (texts.description.isEmpty ? "" : ": \(texts.description)"))
@@ -76,7 +118,16 @@ enum ProductCommand: Command {
     let prices = product.prices.sorted { $0.key < $1.key }.map {
       "\($0.key) \($0.value.amount) \($0.value.currency)"
     }
-    console.print("  price   \(prices.isEmpty ? "free, everywhere" : prices.joined(separator: ", "))")
+    console.print(
+      "  price   \(prices.isEmpty ? product.priceTier == nil ? "free, everywhere" : "by tier" : prices.joined(separator: ", "))"
+    )
+    if let tier = product.priceTier { console.print("  tier    \(tier)") }
+    if let from = product.availableFrom { console.print("  from    \(LocalTime.text(from))") }
+    if let until = product.availableUntil { console.print("  until   \(LocalTime.text(until))") }
+    if let application = product.application { console.print("  in      \(application)") }
+    if let review = entry.review, entry.sale == .rejected {
+      console.print("  review  rejected" + (review.reason.map { ": \($0)" } ?? ""))
+    }
     if let publication = product.publication { console.print("  of      \(publication)") }
     if let date = product.publicationDate { console.print("  date    \(LocalTime.text(date))") }
     console.print("  changed \(LocalTime.text(entry.changed))")

@@ -98,6 +98,18 @@ struct FeedPlanTests {
     #expect(FeedPlan.changes(told: told, standings: standings).isEmpty)
   }
 
+  @Test("a window goes before a bandwidth, and a bandwidth spreads a release over a day at most")
+  func pace() {
+    let length = ByteCount(1_000_000)
+    #expect(ReleasePace().window(for: length, to: 1000) == .zero)
+    #expect(ReleasePace(window: .zero, bandwidth: ByteCount(1)).window(for: length, to: 1000) == .zero)
+    let bound = ReleasePace(bandwidth: ByteCount(10_000_000))
+    #expect(bound.window(for: length, to: 1000) == .seconds(100))
+    #expect(bound.window(for: length, to: 0) == .zero)
+    #expect(bound.window(for: length, to: .max) == ReleasePace.longest)
+    #expect(ReleasePace(bandwidth: .zero).window(for: length, to: 1000) == .zero)
+  }
+
   @Test("the slots of a thousand devices fill the window evenly, and each is its device's for ever")
   func slots() throws {
     let window: Duration = .seconds(30)

@@ -315,6 +315,18 @@ struct FeedTests {
     }
   }
 
+  @Test("without a window a release is spread over as long as its bandwidth takes")
+  func bandwidth() async throws {
+    // One device, and a package of some hundred bytes at least.
+    try await ServerHarness.run(options: ["--release-bandwidth", "1"]) { server in
+      let feed = try await show([try await subscribe(on: server)], to: server)
+      let entry = try #require(try await read(feed, of: server).entries.first)
+      let slot = try #require(entry.notBefore)
+      let length = try #require(entry.length)
+      #expect(slot > server.clock.now() && slot < server.clock.now() + .seconds(length.rawValue))
+    }
+  }
+
   @Test("a feed that was not asked for long is forgotten, and its device shows its proof again")
   func forgotten() async throws {
     try await ServerHarness.run { server in

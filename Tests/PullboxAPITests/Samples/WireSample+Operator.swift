@@ -66,6 +66,31 @@ extension WireSample {
       "type": "non-consumable"
     }
     """
+  static let review = """
+    {
+      "decided": "2026-11-21T05:26:08.000Z",
+      "decidedBy": "bob",
+      "isApproved": true,
+      "notes": "See page 2",
+      "reason": "The picture shows another product",
+      "submitted": "2026-11-21T05:26:07.000Z",
+      "submittedBy": "ada"
+    }
+    """
+  static let salesRow = """
+    {
+      "active": 41,
+      "day": "2026-11-23",
+      "environment": "Production",
+      "lapsed": 2,
+      "newSubscribers": 3,
+      "product": "com.example.heroes.monthly",
+      "refunds": 1,
+      "store": "apple",
+      "territory": "FRA",
+      "units": 12
+    }
+    """
   static let packageFault = """
     {
       "checked": "2026-11-20T05:26:07.000Z",
@@ -144,7 +169,34 @@ extension WireSample {
           "localizations": {}
         }
         """),
-    WireSample(CatalogImport.self, #"{"products": [{"id": "com.example.a"}]}"#),
+    WireSample(
+      CatalogImport.self,
+      """
+      {
+        "priceTiers": [{"name": "3", "prices": {"FRA": {"amount": "2.99", "currency": "EUR"}}}],
+        "products": [{"id": "com.example.a"}],
+        "publications": [{"id": "com.example.heroes"}]
+      }
+      """, minimal: #"{"products": []}"#),
+    WireSample(
+      PriceTier.self, #"{"name": "3", "prices": {"FRA": {"amount": "2.99", "currency": "EUR"}}}"#),
+    WireSample(
+      PriceTierDescription.self,
+      #"{"name": "3", "prices": {"FRA": {"amount": "2.99", "currency": "EUR"}}}"#,
+      minimal: #"{"prices": {"FRA": {"amount": "2.99", "currency": "EUR"}}}"#),
+    WireSample(
+      SalesReport.self,
+      """
+      {"from": "2026-11-01T00:00:00.000Z", "rows": [\(salesRow)], "to": "2026-12-01T00:00:00.000Z"}
+      """),
+    WireSample(
+      SalesReport.Row.self, salesRow,
+      minimal: #"{"active": 0, "lapsed": 0, "newSubscribers": 0, "refunds": 0, "units": 1}"#),
+    WireSample(PriceTierList.self, #"{"tiers": [{"name": "0", "prices": {}}]}"#),
+    WireSample(ProductSubmission.self, #"{"notes": "See page 2"}"#, minimal: "{}"),
+    WireSample(
+      ProductReview.self, review,
+      minimal: #"{"submitted": "2026-11-21T05:26:07.000Z", "submittedBy": "ada"}"#),
     WireSample(CatalogImportReport.self, #"{"changed": 2, "created": 1, "unchanged": 97}"#),
     WireSample(
       InvalidProductsReport.Item.self,
@@ -154,7 +206,7 @@ extension WireSample {
         "id": "com.exmaple.a",
         "lastAsked": "2026-09-01T00:00:00.000Z",
         "near": "com.example.a",
-        "reason": "unknown"
+        "reason": "misspelled"
       }
       """,
       minimal: #"{"count": 1, "id": "a", "lastAsked": "2026-09-01T00:00:00.000Z", "reason": "withdrawn"}"#),
@@ -234,6 +286,8 @@ extension WireSample {
         "created": "2026-11-21T05:26:07.000Z",
         "onSale": true,
         "product": \(product),
+        "review": \(review),
+        "sale": "cleared",
         "versionCount": 21,
         "versions": [\(versionRecord), \(draft)]
       }
@@ -245,6 +299,7 @@ extension WireSample {
           "created": "2026-11-21T05:26:07.000Z",
           "onSale": false,
           "product": {"id": "a", "localizations": {}, "prices": {}, "type": "consumable"},
+          "sale": "draft",
           "versionCount": 0,
           "versions": []
         }
@@ -286,11 +341,23 @@ extension WireSample {
       ProductDescription.self,
       """
       {
+        "application": "com.example.comics",
+        "availableFrom": "2026-09-01T00:00:00.000Z",
+        "availableUntil": "2027-09-01T00:00:00.000Z",
         "id": "com.example.heroes.monthly",
-        "localizations": {"en-US": {"description": "Twelve issues a year", "title": "Heroes"}},
+        "localizations": {
+          "en-US": {
+            "description": "Twelve issues a year", "terms": "$1.99 a month, renews", "title": "Heroes"
+          }
+        },
         "onSale": true,
         "period": "P1M",
+        "preservedPrices": [
+          {"before": "2026-01-01T00:00:00.000Z", "prices": {"USA": {"amount": "0.99", "currency": "USD"}}}
+        ],
+        "priceTier": "3",
         "prices": {"JPN": {"amount": "300", "currency": "JPY"}, "USA": {"amount": "1.99", "currency": "USD"}},
+        "privacyURL": "https://comics.example/privacy",
         "publication": "com.example.heroes",
         "publicationDate": "2026-09-01T00:00:00.000Z",
         "publisherKeys": ["66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925"],

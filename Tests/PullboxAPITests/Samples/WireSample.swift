@@ -81,7 +81,13 @@ struct WireWords: Sendable, CustomTestStringConvertible {
     WireWords(
       DownloadStatus.State.self, ["waiting", "active", "paused", "finished", "failed", "cancelled"]),
     WireWords(
-      InvalidProductsReport.Reason.self, ["unknown", "not-cleared", "not-here", "not-yet", "withdrawn"]),
+      InvalidProductsReport.Reason.self,
+      [
+        "unknown", "misspelled", "other-application", "not-cleared", "not-here", "not-yet", "withdrawn",
+      ]),
+    WireWords(
+      SalesReport.Dimension.self, ["day", "product", "territory", "store", "environment"]),
+    WireWords(SaleState.self, ["draft", "submitted", "rejected", "cleared", "withdrawn"]),
     WireWords(LibraryEvent.Change.self, ["placed", "removed", "changed"]),
     WireWords(AgentRestoreRequest.Order.self, ["newest", "smallest"]),
     WireWords(LibraryItem.State.self, ["present", "offline", "damaged"]),

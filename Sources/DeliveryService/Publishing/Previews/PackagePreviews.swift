@@ -11,6 +11,10 @@ enum PackagePreviews {
   static let maximumCover = ByteCount.kibibytes(256)
   /// A longer sample is refused.
   static let maximumSample = ByteCount.mebibytes(1)
+  /// Narrower pictures of a cover, at most.
+  static let maximumWidths = 8
+  /// Pixels that such a picture may say to be wide.
+  static let widths = 1...10_000
   /// As ``ProductValidator`` holds descriptions to.
   static let maximumSamples = ProductValidator.maximumSamples
 
@@ -37,6 +41,10 @@ enum PackagePreviews {
       let type = mediaType(of: cover), type.hasPrefix("image/")
     {
       previews.append(try preview(cover, type, at: PreviewTable.cover, in: file))
+      for (width, picture) in narrower(than: cover, among: manifest.files) {
+        guard let type = mediaType(of: picture) else { continue }
+        previews.append(try preview(picture, type, at: PreviewTable.place(ofWidth: width), in: file))
+      }
     }
     for (index, path) in samples.prefix(maximumSamples).enumerated() {
       guard let sample = files[path] else { throw refusal(path, "the package has no such file") }
@@ -52,6 +60,25 @@ enum PackagePreviews {
       previews.append(try preview(sample, type, at: index + 1, in: file))
     }
     return previews
+  }
+
+  /// The cover in other sizes: the files beside it that are named like it, with `-` and a width before the end, such as
+  /// `cover-240w.jpg` beside `cover.jpg`. Those that could be no cover are none of it.
+  static func narrower(
+    than cover: ManifestFile, among files: [ManifestFile]
+  ) -> [(width: Int, file: ManifestFile)] {
+    guard let dot = cover.path.text.lastIndex(of: ".") else { return [] }
+    let stem = cover.path.text[..<dot] + "-"
+    var found: [Int: ManifestFile] = [:]
+    for file in files where file.path.text.hasPrefix(stem) && file.length <= maximumCover {
+      let rest = file.path.text.dropFirst(stem.count)
+      guard let end = rest.firstIndex(of: "."), rest[..<end].last == "w",
+        let width = Int(rest[..<end].dropLast()), widths.contains(width), found[width] == nil,
+        mediaType(of: file)?.hasPrefix("image/") == true
+      else { continue }
+      found[width] = file
+    }
+    return found.sorted { $0.key < $1.key }.prefix(maximumWidths).map { (width: $0.key, file: $0.value) }
   }
 
   private static func preview(

@@ -8,33 +8,47 @@ import PullboxAPIServer
 /// Covers and samples, without a ticket.
 struct PreviewRoutes: Sendable {
   let database: Database
+  let clock: any WallClock
 
   /// Pixels that a client may wish for.
-  static let widths = 1...10_000
+  static let widths = PackagePreviews.widths
 
   func add(to routes: inout ScopedRoutes) {
     routes.public(.get, "/v1/products/{id}/cover", query: ["version", "width"]) { request, parameters in
-      // There is one size of each cover: a wish for another is checked, so that it can be granted one day.
-      _ = try request.number("width", in: Self.widths, default: 1)
-      return try await preview(at: PreviewTable.cover, for: request, parameters)
+      let isWished = request.queryValue("width") != nil
+      let width = try request.number("width", in: Self.widths, default: 1)
+      return try await preview(for: request, parameters) { product, version, now, connection in
+        isWished
+          ? try PreviewTable.releasedCover(
+            width: width, of: product, version: version, at: now, in: connection)
+          : try PreviewTable.released(
+            PreviewTable.cover, of: product, version: version, at: now, in: connection)
+      }
     }
     routes.public(.get, "/v1/products/{id}/samples/{n}", query: ["version"]) { request, parameters in
       guard let place = Int(parameters["n"]), (1...PackagePreviews.maximumSamples).contains(place) else {
         throw Problem(.previewUnknown, "samples have numbers from 1 to \(PackagePreviews.maximumSamples)")
       }
-      return try await preview(at: place, for: request, parameters)
+      return try await preview(for: request, parameters) { product, version, now, connection in
+        try PreviewTable.released(place, of: product, version: version, at: now, in: connection)
+      }
     }
   }
 
   /// The content of a version never changes, so that an address that names one is good for ever; the address without changes
   /// with each release.
   private func preview(
-    at place: Int, for request: HTTPRequest, _ parameters: PathParameters
+    for request: HTTPRequest, _ parameters: PathParameters,
+    _ find:
+      @escaping @Sendable (
+        ProductIdentifier, ContentVersion?, Timestamp, borrowing Connection
+      ) throws -> PreviewTable.Preview?
   ) async throws -> HTTPResponse {
     let version = try request.filter("version") { ContentVersion($0) }
     let product = try CatalogRoutes.product(parameters)
+    let now = clock.now()
     let found = try await database.read { connection in
-      try PreviewTable.released(place, of: product, version: version, in: connection)
+      try find(product, version, now, connection)
     }
     guard let found else { throw Problem(.previewUnknown) }
     let tag = "\"\(found.digest)\""

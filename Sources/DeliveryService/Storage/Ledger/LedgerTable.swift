@@ -62,13 +62,14 @@ enum LedgerTable {
     try connection.execute(
       """
       INSERT INTO transactions (store, environment, transaction_id, as_of, revoked, original_id, product, purchased,
-        expires, grace_ends, license_ends, quantity, price, currency, account, customer)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        expires, grace_ends, license_ends, quantity, price, currency, account, application, territory, customer)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (store, environment, transaction_id) DO UPDATE SET as_of = excluded.as_of,
         revoked = excluded.revoked, original_id = excluded.original_id, product = excluded.product,
         purchased = excluded.purchased, expires = excluded.expires, grace_ends = excluded.grace_ends,
         license_ends = excluded.license_ends, quantity = excluded.quantity, price = excluded.price, currency = excluded.currency,
-        account = excluded.account, customer = excluded.customer
+        account = excluded.account, application = excluded.application, territory = excluded.territory,
+        customer = excluded.customer
       """,
       transaction.key.values + [
         .timestamp(transaction.asOf), .optional(transaction.revokedDate), .identifier(transaction.originalID),
@@ -77,7 +78,8 @@ enum LedgerTable {
         .optional(transaction.licenseEndDate),
         .integer(transaction.quantity), .optional(transaction.price?.amount),
         .optional(transaction.price?.currency), .optional(transaction.account, SQLValue.identifier),
-        .customer(customer),
+        .optional(transaction.application, SQLValue.identifier),
+        .optional(transaction.territory?.code), .customer(customer),
       ])
   }
 
@@ -123,6 +125,8 @@ enum LedgerTable {
       licenseEndDate: try row.optionalTimestamp("license_ends"), quantity: Int(try row.integer("quantity")),
       price: try price.flatMap { Price(amount: $0, currency: try row.text("currency")) },
       account: try row.optionalText("account").flatMap { ApplicationAccount($0) },
+      application: try row.optionalText("application").flatMap { ApplicationIdentifier($0) },
+      territory: try row.optionalText("territory").flatMap { Territory($0) },
       asOf: try row.timestamp("as_of"))
   }
 }

@@ -1,0 +1,92 @@
+import Commerce
+import CoreTypes
+import Database
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import SystemCalls
+
+/// What was sold, for operators.
+struct SalesReportRoutes: Sendable {
+  let database: Database
+  let clock: any WallClock
+
+  private static let query: Set<String> = [
+    "from", "to", "by", "product", "territory", "store", "environment", "format",
+  ]
+
+  func add(to routes: inout ScopedRoutes) {
+    routes.on(.get, "/v1/operator/reports", requires: .read, query: Self.query) { request, _, _ in
+      let isCSV = try request.filter("format") { ["csv": true, "json": false][$0] } ?? false
+      let report = try await report(for: request)
+      guard isCSV else { return try .json(report) }
+      return HTTPResponse(
+        status: .ok, headers: ["Content-Type": "text/csv; charset=utf-8"],
+        body: .bytes(Array(report.commaSeparated.utf8)))
+    }
+  }
+
+  /// Throws `request-malformed` for days that are none, too many, or more rows than a report has.
+  private func report(for request: HTTPRequest) async throws -> SalesReport {
+    let today = SalesTally.day(of: clock.now())
+    let first = try request.filter("from", Self.day) ?? today - 30
+    // What is to come is not counted: a period that ends tomorrow has not lapsed.
+    let end = min(try request.filter("to", Self.day).map { $0 + 1 } ?? today + 1, today + 1)
+    guard first < end, end - first <= SalesReport.maximumDays else {
+      throw Problem(
+        .requestMalformed, "a report has 1 to \(SalesReport.maximumDays) days, none of them to come")
+    }
+    let dimensions = try request.filter("by", Self.dimensions) ?? Set(SalesReport.Dimension.allCases)
+    let filter = SalesTable.Filter(
+      product: try request.filter("product") { ProductIdentifier($0) },
+      territory: try request.filter("territory") { Territory($0) },
+      store: try request.filter("store") { StoreIdentifier($0) },
+      environment: try request.filter("environment") { StoreEnvironment(rawValue: $0) })
+    let (from, to) = (SalesTally.start(of: first), SalesTally.start(of: end))
+    let until = min(to, clock.now())
+    let counts = try await database.read { connection in
+      try SalesTable.counts(from: from, to: until, by: dimensions, matching: filter, in: connection)
+    }
+    let rows = await BlockingPool.computing.run {
+      var tally = SalesTally(days: first..<end, dimensions: dimensions)
+      for count in counts { tally.add(count) }
+      return tally.rows(atMost: SalesReport.maximumRows)
+    }
+    guard let rows else {
+      throw Problem(
+        .requestMalformed, "more than \(SalesReport.maximumRows) rows; ask for fewer days or dimensions")
+    }
+    return SalesReport(from: from, to: to, rows: rows)
+  }
+
+  /// `2026-11-23`, in UTC.
+  private static func day(_ text: String) -> Int? {
+    guard text.utf8.count == 10, let date = Timestamp(rfc3339: text + "T00:00:00Z") else { return nil }
+    return date.millisecondsSinceEpoch >= 0 ? SalesTally.day(of: date) : nil
+  }
+
+  private static func dimensions(_ text: String) -> Set<SalesReport.Dimension>? {
+    var dimensions: Set<SalesReport.Dimension> = []
+    for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+      guard let dimension = SalesReport.Dimension(rawValue: String(word)) else { return nil }
+      dimensions.insert(dimension)
+    }
+    return dimensions
+  }
+}
+
+extension SalesReport {
+  /// With a header; no cell holds a comma, a quotation mark or what a spreadsheet would run, but for identifiers that begin with a
+  /// minus, which an apostrophe keeps.
+  var commaSeparated: String {
+    var text = "day,product,territory,store,environment,units,refunds,newSubscribers,lapsed,active\n"
+    for row in rows {
+      let cells = [
+        row.day, row.product?.description, row.territory, row.store?.description, row.environment?.rawValue,
+      ].map { $0.map { $0.hasPrefix("-") ? "'\($0)" : $0 } ?? "" }
+      let numbers = [row.units, row.refunds, row.newSubscribers, row.lapsed, row.active].map { "\($0)" }
+      text += (cells + numbers).joined(separator: ",") + "\n"
+    }
+    return text
+  }
+}

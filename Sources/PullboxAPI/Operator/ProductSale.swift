@@ -1,0 +1,58 @@
+public import CoreTypes
+
+/// Where a product stands between its description and the shop window.
+public enum SaleState: String, Codable, Sendable, CaseIterable {
+  /// Described, and neither reviewed nor for sale.
+  case draft
+  /// Handed in for review.
+  case submitted
+  /// A reviewer has said no.
+  case rejected
+  /// For sale, as soon as something of it is released and within its dates.
+  case cleared
+  /// Taken off sale; those who bought it keep what they own.
+  case withdrawn
+}
+
+/// What was handed in for review last, and what came of it.
+public struct ProductReview: Codable, Hashable, Sendable {
+  /// When it was handed in.
+  public var submitted: Timestamp
+  /// The name of the operator key that handed it in.
+  public var submittedBy: String
+  /// What the reviewer was told; absent for nothing.
+  public var notes: String?
+  /// When it was decided; absent while it is not.
+  public var decided: Timestamp?
+  /// The name of the operator key that decided.
+  public var decidedBy: String?
+  /// What was decided; absent while nothing is, and once the product has become another.
+  public var isApproved: Bool?
+  /// Why it was rejected; absent where no reason was given.
+  public var reason: String?
+
+  /// Creates the document from its members.
+  public init(
+    submitted: Timestamp, submittedBy: String, notes: String? = nil, decided: Timestamp? = nil,
+    decidedBy: String? = nil, isApproved: Bool? = nil, reason: String? = nil
+  ) {
+    self.submitted = submitted
+    self.submittedBy = submittedBy
+    self.notes = notes
+    self.decided = decided
+    self.decidedBy = decidedBy
+    self.isApproved = isApproved
+    self.reason = reason
+  }
+}
+
+/// `POST /v1/operator/products/{id}/submit`; the body may be left out.
+public struct ProductSubmission: Codable, Sendable, OperatorWritten {
+  /// What the reviewer is told: 500 characters at most.
+  public var notes: String?
+
+  /// Creates the document from its member.
+  public init(notes: String? = nil) {
+    self.notes = notes
+  }
+}

@@ -1,0 +1,59 @@
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+import SystemCalls
+
+enum ReportCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "report", summary: "Show what was sold, by day, product, territory, store and environment",
+    discussion: """
+      Units count renewals and what was free. A subscription is active on a day at
+      whose end it is paid for; it has lapsed when its period ended and none followed.
+      Days are those of UTC; without --from and --to the last 31. No customer is named.
+      """,
+    options: [
+      .value("from", "DAY", environment: .none, help: "First day, such as 2026-11-01"),
+      .value("to", "DAY", environment: .none, help: "Last day"),
+      .value(
+        "by", "LIST", environment: .none,
+        help: "What to tell apart: day, product, territory, store and environment, with commas between"),
+      .value("product", "ID", environment: .none, help: "Only this product"),
+      .value("territory", "CODE", environment: .none, help: "Only sold there, such as FRA"),
+      .value("store", "NAME", environment: .none, help: "Only sold by this store"),
+      .value("environment", "NAME", environment: .none, help: "Only Production or Sandbox"),
+      .value("csv", "FILE", environment: .none, help: "Write comma-separated values to this file"),
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let names = ["from", "to", "by", "product", "territory", "store", "environment"]
+    let query = names.compactMap { name in context.arguments.value(name).map { (name, $0) } }
+    let client = try context.operatorClient()
+    if let path = context.arguments.value("csv") {
+      let bytes = try await client.salesReportText(query)
+      try await BlockingPool.shared.run { () throws(SystemError) in
+        try DurableFile.write(bytes.span, to: path, permissions: 0o644, ifPresent: .replace)
+      }
+      context.console.note("\(path): \(CountText.of(bytes.count { $0 == 0x0A } - 1, "row"))")
+      return
+    }
+    let report = try await client.salesReport(query)
+    if context.console.printsJSON {
+      for row in report.rows { try context.console.print(json: row) }
+      return
+    }
+    try context.console.print(
+      report.rows,
+      columns: [
+        .text("DAY"), .text("PRODUCT"), .text("TERRITORY"), .text("STORE"), .text("ENVIRONMENT"),
+        .number("UNITS"), .number("REFUNDS"), .number("NEW"), .number("LAPSED"), .number("ACTIVE"),
+      ], whenEmpty: "nothing was sold"
+    ) { row in
+      [
+        row.day ?? "", row.product?.description ?? "", row.territory ?? "", row.store?.description ?? "",
+        row.environment?.rawValue ?? "", String(row.units), String(row.refunds), String(row.newSubscribers),
+        String(row.lapsed), String(row.active),
+      ]
+    }
+  }
+}
