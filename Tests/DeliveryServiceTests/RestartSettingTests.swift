@@ -55,7 +55,6 @@ struct RestartSettingTests {
     Change("historyRetention") { $0.historyRetention = ConfigurationDuration(.seconds(77)) },
     Change("storeGrace") { $0.storeGrace = ConfigurationDuration(.seconds(77)) },
     Change("releaseBandwidth") { $0.releaseBandwidth = ConfigurationSize(.mebibytes(77)) },
-    Change("requireProductReview") { $0.requireProductReview = true },
     Change("releaseWindow") { $0.releaseWindow = ConfigurationDuration(.seconds(77)) },
     Change("callRetention") { $0.callRetention = ConfigurationDuration(.seconds(77)) },
     Change("diagnostics") { $0.diagnostics.toggle() },
@@ -110,6 +109,7 @@ struct RestartSettingTests {
     new.operatorKeys = [.init(name: "ada", key: Redacted("a-key-of-the-operator-ada"), scopes: [.read])]
     new.operatorKeyFile = "/etc/pullbox/operators"
     new.requireSecondKey = true
+    new.requireProductReview = true
     new.ticketLifetime = ConfigurationDuration(.seconds(77))
     new.logLevel = "debug"
     new.limits.bodiesPerGrant = 7

@@ -25,6 +25,7 @@ final class OperatorKeys: Sendable {
   private struct Rules {
     var keys: [Key]
     var needsSecondKey: Bool
+    var reviewsProducts: Bool
   }
 
   private let rules: Mutex<Rules>
@@ -33,20 +34,26 @@ final class OperatorKeys: Sendable {
 
   /// `client` says where a request comes from, as far as a trusted proxy tells.
   init(
-    _ keys: [Key], needsSecondKey: Bool = false, wrongKeys: WrongKeys,
+    _ keys: [Key], needsSecondKey: Bool = false, reviewsProducts: Bool = false,
+    wrongKeys: WrongKeys,
     client: @escaping @Sendable (HTTPRequest) -> PeerAddress = { $0.peer }
   ) {
-    rules = Mutex(Rules(keys: keys, needsSecondKey: needsSecondKey))
+    rules = Mutex(Rules(keys: keys, needsSecondKey: needsSecondKey, reviewsProducts: reviewsProducts))
     self.wrongKeys = wrongKeys
     self.client = client
   }
 
-  func replace(_ keys: [Key], needsSecondKey: Bool) {
-    rules.withLock { $0 = Rules(keys: keys, needsSecondKey: needsSecondKey) }
+  func replace(_ keys: [Key], needsSecondKey: Bool, reviewsProducts: Bool = false) {
+    rules.withLock {
+      $0 = Rules(keys: keys, needsSecondKey: needsSecondKey, reviewsProducts: reviewsProducts)
+    }
   }
 
   /// Whether the key that approves a version must be another than the one that submitted it.
   var needsSecondKey: Bool { rules.withLock { $0.needsSecondKey } }
+
+  /// Whether no product is for sale that was not approved.
+  var reviewsProducts: Bool { rules.withLock { $0.reviewsProducts } }
 
   /// The holder of the key that the request carries. Throws `unauthorized` without a known key, `too-many-requests` for
   /// an unknown one from an address that has offered many, `forbidden` where it lacks the scope. Only ``ScopedRoutes`` calls it.

@@ -77,6 +77,7 @@ struct DeliveryComponents: Sendable {
     keyring.warn(infrastructure.log)
     let operators = OperatorKeys(
       keyring.keys, needsSecondKey: configuration.requireSecondKey ?? false,
+      reviewsProducts: configuration.requireProductReview ?? false,
       wrongKeys: WrongKeys(timer: timer),
       client: { request in
         guard settings.dependsOnProxies else { return request.peer }
@@ -256,8 +257,9 @@ extension DeliveryComponents {
     let (database, publicURL) = (infrastructure.database, infrastructure.configuration.publicURL ?? "")
     let catalog = Catalog(
       database: database, cache: catalog, clock: infrastructure.clock,
-      saleRules: { [operators, requiresReview = infrastructure.configuration.requireProductReview ?? false] in
-        SaleMachine.Rules(requiresReview: requiresReview, requiresSecondKey: operators.needsSecondKey)
+      saleRules: { [operators] in
+        SaleMachine.Rules(
+          requiresReview: operators.reviewsProducts, requiresSecondKey: operators.needsSecondKey)
       },
       applications: applications, didChange: { [feeds] in feeds.wake() })
     let publisher = VersionPublisher(

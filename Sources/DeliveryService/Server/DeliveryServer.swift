@@ -227,7 +227,9 @@ extension DeliveryServer {
       limits.unlimited = components.admission.limits.unlimited
       let server = server
       try await BlockingPool.shared.run { try server.reloadCertificates() }
-      operators.replace(keyring.keys, needsSecondKey: new.requireSecondKey ?? false)
+      operators.replace(
+        keyring.keys, needsSecondKey: new.requireSecondKey ?? false,
+        reviewsProducts: new.requireProductReview ?? false)
       settings.replace(grants)
       components.admission.replace(limits)
       log.level = LogLevel(name: new.logLevel) ?? log.level
