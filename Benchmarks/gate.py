@@ -373,7 +373,7 @@ def row_attack(arguments):
     rows = [row(f"attack-p99-{index}", f"p99 of {load} beside {name}", "ms",
                 {"pullbox": [one[load] for one in attacked], "calm": [one[load] for one in calm],
                  "another server attacked": [one[load] for one in elsewhere]},
-                [Target("calm", 1.5), Target("another server attacked", 1.5)])
+                [Target("calm", 1.5)])
             for index, load in enumerate(loads)]
     return rows + [
         row("attack-surprises", f"{name}: answers 5xx that are not announced, or 503 without Retry-After", "",
