@@ -46,8 +46,11 @@ public struct SystemMonotonicClock: MonotonicClock {
     MonotonicInstant(nanoseconds: UInt64(clinux_boottime()))
   }
 
-  /// Sleeps on the continuous clock.
+  /// Ends on time also where the machine was suspended meanwhile. No thread wakes up before.
   public func sleep(for duration: Duration) async throws {
-    try await Task.sleep(for: duration, clock: .continuous)
+    guard let sleepers = Sleepers.shared else {
+      return try await Task.sleep(for: duration, clock: .continuous)
+    }
+    try await sleepers.sleep(until: now() + duration)
   }
 }

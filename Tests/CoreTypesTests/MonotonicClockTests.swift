@@ -39,6 +39,40 @@ import Testing
     #expect(clock.now() >= before)
   }
 
+  @Test("sleeps on the system's clock end, and none before its time, however many there are")
+  func sleepers() async throws {
+    let clock = SystemMonotonicClock()
+    let early = try await withThrowingTaskGroup(of: Bool.self) { group in
+      for number in 0..<500 {
+        let duration = Duration.microseconds(number * 7919 % 20_000)
+        group.addTask {
+          let begun = clock.now()
+          try await clock.sleep(for: duration)
+          return clock.now() - begun < duration
+        }
+      }
+      return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+    }
+    #expect(early == 0)
+  }
+
+  @Test("a cancelled sleep on the system's clock ends at once, and leaves the others")
+  func cancelledSleeps() async throws {
+    let clock = SystemMonotonicClock()
+    for _ in 0..<200 {
+      let short = Task { try await clock.sleep(for: .milliseconds(1)) }
+      let long = Task { try await clock.sleep(for: .seconds(3600)) }
+      long.cancel()
+      await #expect(throws: CancellationError.self) { try await long.value }
+      try await short.value
+    }
+    let cancelled = Task {
+      unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+      try await clock.sleep(for: .zero)
+    }
+    await #expect(throws: CancellationError.self) { try await cancelled.value }
+  }
+
   @Test("the manual clock wakes who has slept long enough, and only them") func advance() async throws {
     let clock = ManualMonotonicClock()
     try await withThrowingTaskGroup { group in

@@ -41,9 +41,22 @@ int clinux_status_at(int directory, const char *name, struct stat *status);
 // prctl is variadic and pthread_setname_np needs _GNU_SOURCE. Names the calling thread; the kernel keeps 15 bytes.
 void clinux_name_thread(const char *name);
 
+// From now on `taker` is called, on any thread, with each part of a Swift task that may run anywhere; it has to see to it that
+// clinux_run_task is called with that part once. To be called before there is a task.
+void clinux_take_tasks(void (*taker)(uintptr_t job));
+void clinux_run_task(uintptr_t job);
+
+// A timer on CLOCK_BOOTTIME: `ring` is called on a thread of its own each time it runs out. To be called once in a process. The
+// timer, or -1 where the system has none to give.
+int clinux_start_alarm(void (*ring)(void));
+// When the timer runs out, in nanoseconds of that clock, in place of what was set before.
+void clinux_set_alarm(int timer, int64_t nanoseconds);
+
 // mallopt is in malloc.h, which the Glibc module does not offer. At most so many heaps; what is as long as `mapped`, in
 // bytes, is mapped by itself and given back when it is freed. False where the C library takes no such advice.
 bool clinux_limit_heaps(int count, int mapped);
+// Gives what was freed back to the system, in all heaps, page by page.
+void clinux_trim_heaps(void);
 
 // preadv2 needs _GNU_SOURCE. False only when the page at that offset would have to be read from a device.
 bool clinux_is_cached(int descriptor, off_t offset);
@@ -89,7 +102,8 @@ const char *clinux_build_commit(void);
 // fallocate and O_NOATIME need _GNU_SOURCE. Takes room for a file of that length; unlike posix_fallocate it never writes.
 int clinux_fallocate(int descriptor, off_t length);
 extern const int clinux_open_no_access_time;
-// O_DIRECT needs _GNU_SOURCE. Sets or clears it on an open file; -1 and errno where the file system does not have it.
+// O_DIRECT needs _GNU_SOURCE. Sets or clears it, and clears what else fcntl can set, on an open file; -1 and errno where the file system does
+// not have it.
 int clinux_set_direct(int descriptor, bool is_direct);
 
 extern const unsigned int clinux_rename_noreplace;
