@@ -166,6 +166,7 @@ private func runTransferLoop(_ target: UnsafeMutableRawPointer?) -> UnsafeMutabl
   var all = sigset_t()
   unsafe sigfillset(&all)
   unsafe pthread_sigmask(SIG_BLOCK, &all, nil)
+  unsafe clinux_name_thread("http-client")
   if let target = unsafe target {
     unsafe Unmanaged<TransferLoop>.fromOpaque(target).takeRetainedValue().run()
   }

@@ -88,6 +88,7 @@ public enum AgentCommand {
   /// synchronous `main`.
   public static func main() -> Never {
     Heap.limit()
+    TaskThreads.install()
     Daemon.main(description, configuration: AgentConfiguration.self) { configuration, log, _ in
       let service = try AgentService(configuration: configuration, log: log)
       return Daemon.Parts(services: [service], addresses: { service.boundAddresses })

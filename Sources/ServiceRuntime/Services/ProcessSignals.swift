@@ -56,6 +56,7 @@ private final class SignalInbox: Sendable {
 
 private func waitForSignals(_ target: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
   guard let target = unsafe target else { return nil }
+  unsafe clinux_name_thread("signals")
   ProcessSignals.waitForever(unsafe Unmanaged<SignalInbox>.fromOpaque(target).takeRetainedValue())
 }
 

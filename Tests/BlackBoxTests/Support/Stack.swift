@@ -170,6 +170,9 @@ actor Stack {
     await daemon.process.killAndWait()
   }
 
+  /// Of a part that runs.
+  func processIdentifier(of part: Part) -> Int32? { daemons[part]?.process.identifier }
+
   /// How a part that runs ends; returns when it has.
   func ending(of part: Part) async throws -> ChildProcess.Ending {
     guard let daemon = daemons[part] else { throw Failure(description: "\(part) does not run") }
