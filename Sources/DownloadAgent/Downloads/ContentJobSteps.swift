@@ -59,6 +59,11 @@ struct ContentJobSteps: Sendable {
       manifest.product == terms.product, manifest.version == terms.version
     else { throw StepFailure.permanent(.integrity) }
     let paths = library.paths.paths(of: record.identifier)
+    let kept = try await BlockingPool.shared.run { [library] in
+      try library.keptManifest(of: record.identifier)
+    }
+    // What was placed by the terms before is found by the manifest that is replaced now.
+    if let kept, kept.manifestDigest != manifest.manifestDigest { try await library.removeUnrecorded(kept) }
     try await BlockingPool.shared.run { [library, trustedKeys, operations] in
       try Self.checkSignature(
         of: received, for: terms, database: library.database, trustedKeys: trustedKeys)

@@ -154,9 +154,10 @@ extension DownloadManager {
     jobs[identifier]?.context.discardIsDue = false
     jobSteps.sessions.remove(identifier)
     entry.context.progress.setVerified(.zero)
+    let isRecorded = entry.record.machine.state == .finished
     jobs.startStep(of: identifier) { [library = jobSteps.library, log] in
       do {
-        try await BlockingPool.shared.run { try library.discard(identifier) }
+        try await library.discard(identifier, isRecorded: isRecorded)
       } catch {
         // The next start of the agent removes what is left.
         log.warning("staged files cannot be removed", ["job": "\(identifier)", "error": LogValue(error)])

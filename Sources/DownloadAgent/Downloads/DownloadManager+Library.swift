@@ -8,7 +8,11 @@ extension DownloadManager {
   /// once it is.
   func libraryChanged(isOnline: Bool) {
     // What jobs had staged that ended while the library was away.
-    if isOnline, isRestored { discardLeftovers(except: Set(jobs.entries.keys)) }
+    if isOnline, isRestored {
+      let remaining = discardLeftovers(except: Set(jobs.entries.keys))
+      // Unstructured: it waits for what is being placed meanwhile, and is done again at the next start.
+      Task { await discard(remaining) }
+    }
     changeEnvironment { $0.isLibraryOffline = !isOnline }
     if isOnline {
       retry { $0 == .libraryOffline }
@@ -21,12 +25,26 @@ extension DownloadManager {
     }
   }
 
-  /// Removes what is staged for other jobs than these. What cannot be removed is tried again at the next start.
-  func discardLeftovers(except live: Set<ContentJobIdentifier>) {
+  /// Removes what is staged for other jobs than these, and returns those that ``discard(_:)`` has to look at. What cannot be
+  /// removed is tried again at the next start.
+  func discardLeftovers(except live: Set<ContentJobIdentifier>) -> [ContentJobIdentifier] {
     do {
-      try jobSteps.library.discardLeftovers(except: live)
+      return try jobSteps.library.discardLeftovers(except: live)
     } catch {
       log.warning("staged files cannot be removed", ["error": LogValue(error)])
+      return []
+    }
+  }
+
+  /// Removes all that jobs have left which are not known any more.
+  nonisolated func discard(_ jobs: [ContentJobIdentifier]) async {
+    for job in jobs {
+      do {
+        try await jobSteps.library.discard(job)
+      } catch {
+        log.warning(
+          "what a job has left cannot be removed", ["job": "\(job)", "error": LogValue(error)])
+      }
     }
   }
 

@@ -98,8 +98,9 @@ actor DownloadManager {
     loop = LoopPulse(clock: clock, longestTurn: .seconds(120))
   }
 
-  /// Goes on with what was persisted. Throws when the state cannot be read.
-  func restore() throws {
+  /// Goes on with what was persisted. Throws when the state cannot be read. Nothing else may be asked of the manager until
+  /// this returns.
+  func restore() async throws {
     try database.pruneDownloads(now: steps.clock.now())
     let records = try database.liveDownloads()
     for record in records {
@@ -109,7 +110,7 @@ actor DownloadManager {
     let known = try database.contentJobs()
     let live = known.filter { claims[$0.digest] != nil && $0.machine.isLive }
     try steps.library.look()
-    discardLeftovers(except: Set(live.map(\.identifier)))
+    await discard(discardLeftovers(except: Set(live.map(\.identifier))))
     for record in known where !live.contains(record) { try database.removeContentJob(record.identifier) }
     for record in live {
       jobs.insert(record, context: JobActivity(record), isSaved: true)
@@ -207,9 +208,11 @@ actor DownloadManager {
     schedule()
   }
 
+  /// Whether bytes may be moving.
+  var isTransferring: Bool { jobs.entries.values.contains { $0.record.machine.isTransferring } }
+
   /// Nil when nothing is to happen by itself.
   var timeToNextTurn: Duration? {
-    let isTransferring = jobs.entries.values.contains { $0.record.machine.isTransferring }
     let hasFailed = jobs.entries.values.contains { $0.record.failedAt != nil }
     return [
       isTransferring ? Self.tick : nil, hasFailed ? Self.cleaningInterval : nil, runner.timeToNextRetry,

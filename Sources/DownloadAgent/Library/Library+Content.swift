@@ -145,6 +145,22 @@ extension Library {
     }
   }
 
+  /// Removes content that was placed by `manifest` and has no record: the job was ended between the two, and is given up.
+  func removeUnrecorded(_ manifest: Manifest) async throws {
+    try await exclusion.run(manifest.product) {
+      try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        guard try database.libraryRecord(of: manifest.product, version: manifest.version) == nil else {
+          return
+        }
+        let record = LibraryRecord(manifest, placedAt: clock.now(), sizeOnDisk: .zero)
+        // What lies there by another manifest is another job's.
+        guard try self.manifest(of: record) != nil else { return }
+        try remove([record])
+      }
+    }
+  }
+
   /// Takes content out, and its records. Blocks; the caller has the products to itself.
   func remove(_ records: [LibraryRecord]) throws {
     for record in records {

@@ -213,23 +213,52 @@ final class Library: Sendable {
 }
 
 extension Library {
-  /// Removes staging areas and small files of jobs that are not in `live`. Of a library that is away what is staged
-  /// stays until it is back. Room that a live job has allocated stays its own: the file loses only its name.
-  func discardLeftovers(except live: Set<ContentJobIdentifier>) throws {
-    let directories = availability == .online ? [paths.staging, paths.downloads] : [paths.downloads]
-    for directory in directories where try operations.status(of: directory) != nil {
+  /// Removes staging areas and small files of jobs that are not in `live`. Of a library that is away both stay until it is
+  /// back. Room that a live job has allocated stays its own: the file loses only its name. Returns the jobs that may have
+  /// placed content besides: they are to be given to ``discard(_:)``.
+  func discardLeftovers(except live: Set<ContentJobIdentifier>) throws -> [ContentJobIdentifier] {
+    guard availability == .online else { return [] }
+    var remaining: [ContentJobIdentifier] = []
+    for directory in [paths.staging, paths.downloads] where try operations.status(of: directory) != nil {
       for entry in try operations.list(directory) {
-        if let identifier = ContentJobIdentifier(entry.name), live.contains(identifier) { continue }
-        try operations.removeRecursively("\(directory)/\(entry.name)")
+        let identifier = ContentJobIdentifier(entry.name)
+        if let identifier, live.contains(identifier) { continue }
+        if let identifier, directory == paths.downloads, try keptManifest(of: identifier) != nil {
+          remaining.append(identifier)
+        } else {
+          try operations.removeRecursively("\(directory)/\(entry.name)")
+        }
       }
+    }
+    return remaining
+  }
+
+  /// Removes all that the job has left: what is staged and, unless `isRecorded`, what it has placed without a record. While
+  /// the library is away its manifest stays, by which the latter is found.
+  func discard(_ job: ContentJobIdentifier, isRecorded: Bool = false) async throws {
+    space.forget(job)
+    let paths = paths.paths(of: job)
+    let kept = try await BlockingPool.shared.run { [self] in
+      try operations.remove(space.ballast(of: job))
+      try operations.removeRecursively(paths.staging)
+      return isRecorded ? nil : try keptManifest(of: job)
+    }
+    if let kept {
+      guard try await BlockingPool.shared.run({ [self] in try look() == .online }) else { return }
+      try await removeUnrecorded(kept)
+    }
+    try await BlockingPool.shared.run { [operations] in
+      _ = try operations.removeRecursively(paths.state)
     }
   }
 
-  func discard(_ job: ContentJobIdentifier) throws {
-    space.forget(job)
-    let paths = paths.paths(of: job)
-    try operations.remove(space.ballast(of: job))
-    try operations.removeRecursively(paths.staging)
-    try operations.removeRecursively(paths.state)
+  /// The manifest that the job has kept; nil where there is none, or one that is damaged. Blocks.
+  func keptManifest(of job: ContentJobIdentifier) throws(SystemError) -> Manifest? {
+    let path = paths.paths(of: job).manifest
+    guard let status = try operations.status(of: path), status.kind == .regular,
+      status.length <= PackageLimits.standard.maximumManifestLength
+    else { return nil }
+    let bytes = try operations.read(path, upTo: PackageLimits.standard.maximumManifestLength)
+    return try? UnverifiedManifest(bytes).proposed()
   }
 }

@@ -330,12 +330,12 @@ import Testing
     #expect(most.current == 1 && running.current == 0)
   }
 
-  @Test("what a job has staged goes with the room that it had allocated") func discarded() throws {
+  @Test("what a job has staged goes with the room that it had allocated") func discarded() async throws {
     let fixture = try LibraryFixture()
     let job = ContentJobIdentifier.random()
     try FileSystem.createDirectories(fixture.paths.paths(of: job).staging)
     try DurableFile.write([1].span, to: "\(fixture.paths.staging)/\(job).reserved")
-    try fixture.library.discard(job)
+    try await fixture.library.discard(job)
     #expect(try FileSystem.list(fixture.paths.staging).isEmpty)
   }
 
@@ -348,7 +348,7 @@ import Testing
       try FileSystem.createDirectories(fixture.paths.paths(of: identifier).state)
     }
     try DurableFile.write([1].span, to: "\(fixture.paths.staging)/\(live).reserved")
-    try fixture.library.discardLeftovers(except: [live])
+    #expect(try fixture.library.discardLeftovers(except: [live]).isEmpty)
     #expect(try FileSystem.list(fixture.paths.staging).map(\.name) == [live.description])
     #expect(try FileSystem.list(fixture.paths.downloads).map(\.name) == [live.description])
   }
