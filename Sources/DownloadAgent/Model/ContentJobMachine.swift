@@ -154,12 +154,14 @@ extension ContentJobMachine {
 
   var retriesAfterFailedSave: Bool { false }
 
-  func leavesRetry(_ event: Event) -> Bool {
+  static func isTransient(_ event: Event) -> Bool {
     switch event {
     case .held, .released, .restored: true
     default: false
     }
   }
+
+  func leavesRetry(_ event: Event) -> Bool { Self.isTransient(event) }
 
   static func runnerAction(for action: Action) -> RunnerAction? {
     switch action {

@@ -13,6 +13,9 @@ protocol StateMachine: Hashable, Sendable {
   /// Whether a timer has to come back to the machine after a transition that could not be persisted.
   var retriesAfterFailedSave: Bool { get }
 
+  /// Whether what `event` changes is of this process alone, so that it counts though it could not be persisted.
+  static func isTransient(_ event: Event) -> Bool
+
   /// Whether a retry that waits goes on waiting, though `event` has changed the machine.
   func leavesRetry(_ event: Event) -> Bool
 
@@ -23,6 +26,7 @@ protocol StateMachine: Hashable, Sendable {
 }
 
 extension StateMachine {
+  static func isTransient(_ event: Event) -> Bool { false }
   func leavesRetry(_ event: Event) -> Bool { false }
 }
 
@@ -57,7 +61,8 @@ extension MachineRecord {
 }
 
 /// Runs the state machines of many records, each transition in the same order: the machine decides, the new
-/// record is persisted, then actions are performed. A transition that cannot be persisted has not happened.
+/// record is persisted, then actions are performed. A transition that cannot be persisted has not happened, unless the event is
+/// of this process alone: a job that could not be held would be held again and again.
 ///
 /// The runner belongs to one actor and does no I/O but what `save` does. It keeps the records, each with the
 /// owner's `Context`, the delayed retries on the injected clock, and the step that runs for each record.
@@ -92,7 +97,8 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
     let actions: [Machine.Action]
     /// Whether there was anything to persist.
     let hasChanged: Bool
-    /// Why the transition was not persisted; `after` and `actions` are then what the machine made of that.
+    /// Why the transition was not persisted; `after` and `actions` are then what the machine made of that, or what a transient
+    /// event led to all the same.
     let saveError: (any Error)?
   }
 
@@ -157,19 +163,23 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
     change(&record)
     let delay = setDelay(of: &record, comingFrom: entry.record, by: event, actions)
     let hasChanged = !entry.isSaved || record != entry.record
+    var saveError: (any Error)?
     do {
       if hasChanged { try save(record) }
     } catch {
-      return handleFailedSave(of: entry.record, during: event, error)
+      guard Machine.isTransient(event) else {
+        return handleFailedSave(of: entry.record, during: event, error)
+      }
+      saveError = error
     }
     entries[identifier]?.record = record
-    entries[identifier]?.isSaved = true
+    entries[identifier]?.isSaved = saveError == nil
     if record.machine != entry.record.machine, !entry.record.machine.leavesRetry(event) {
       entries[identifier]?.retryAt = nil
     }
     return Transition(
       before: entry.record, after: record, actions: perform(actions, on: identifier, delay),
-      hasChanged: hasChanged, saveError: nil)
+      hasChanged: hasChanged, saveError: saveError)
   }
 
   /// The delay of the retry that `actions` ask for, noted in `record`.

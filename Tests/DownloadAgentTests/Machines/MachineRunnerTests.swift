@@ -315,4 +315,29 @@ struct UnsavedDownloadTests {
     }
     #expect(runner.timeToNextRetry != nil)
   }
+
+  @Test("a job is held, and released, while nothing can be saved: once each")
+  func holds() throws {
+    let disk = Disk()
+    var runner = MachineRunner<ContentJobRecord, Int>(
+      retryPolicy: RetryPolicy(), clock: ManualMonotonicClock(), wakeUp: AsyncSignal()
+    ) { _ in
+      if disk.isFull.withLock({ $0 }) { throw DiskFull() }
+    }
+    let terms = LibraryFixture.terms(try FixturePackage.file(length: 100))
+    let grant = try #require(GrantIdentifier(String(repeating: "0f", count: 16)))
+    let job = ContentJobRecord(identifier: .random(), grant: grant, terms: terms)
+    runner.insert(job, context: 0, isSaved: false)
+    _ = runner.process(.started, of: job.identifier)
+    disk.isFull.withLock { $0 = true }
+    let held = runner.process(.held(.draining), of: job.identifier)
+    #expect(held?.saveError != nil && held?.actions == [.reschedule])
+    #expect(runner[job.identifier]?.record.machine.holds == [.draining])
+    #expect(runner[job.identifier]?.record.machine.state == .waiting)
+    let again = runner.process(.held(.draining), of: job.identifier)
+    #expect(again?.actions == [])
+    let released = runner.process(.released(.draining), of: job.identifier)
+    #expect(released?.actions == [.reschedule])
+    #expect(runner[job.identifier]?.isSaved == false && runner.timeToNextRetry == nil)
+  }
 }
