@@ -42,22 +42,33 @@ public struct Directory: ~Copyable, Sendable {
       try operations.willMake(.makeDirectory, of: name)
       try SystemCall.run("mkdirat", subject: name) { unsafe mkdirat(descriptor.number, name, permissions) }
     } catch {
-      if error.number != EEXIST { throw error }
+      if error.number != EEXIST { throw refusal(of: name, error) }
     }
     return try subdirectory(name)
   }
 
   /// Opens the file called `name`; with `.create`, and `.exclusive` unless one may be there already. Throws
-  /// `ELOOP` when that is a link.
+  /// `ELOOP` when that is a link, and an error whose `isNameRefused` is true when the file system takes no such name.
   public func open(
     _ name: String, _ access: FileDescriptor.Access, options: FileDescriptor.Options = [],
     permissions: UInt32 = 0o644
   ) throws(SystemError) -> FileDescriptor {
     try check(name)
     try operations.willMake(options.contains(.create) ? .create : .open, of: name)
-    return try FileDescriptor.open(
-      name, access, options: options.union(.doNotFollow), permissions: permissions,
-      relativeTo: descriptor)
+    do {
+      return try FileDescriptor.open(
+        name, access, options: options.union(.doNotFollow), permissions: permissions,
+        relativeTo: descriptor)
+    } catch {
+      throw options.contains(.create) ? refusal(of: name, error) : error
+    }
+  }
+
+  /// `ENOENT` for a new name in a directory that is there is how exfat-fuse answers one that it does not take; the kernel's
+  /// file systems say `EINVAL`.
+  private func refusal(of name: String, _ error: SystemError) -> SystemError {
+    guard error.isFileMissing, let links = try? descriptor.status().linkCount, links > 0 else { return error }
+    return SystemError(number: EINVAL, call: error.call, subject: name)
   }
 
   /// statx(2), without opening anything: describes the link itself when `name` is one. Throws `ENOENT` when there is

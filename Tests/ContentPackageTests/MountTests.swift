@@ -83,4 +83,30 @@ struct MountTests {
     try next.finish().place(at: merged + "/library/1.1")
     #expect(try sample.manifest.faults(at: merged + "/library/1.1") == [])
   }
+
+  @Test(
+    "exFAT: staged and placed, gone on with after the medium was away, and taken over by another version (D3)",
+    .enabled(if: FormattedDisk.Kind.exFAT.isAvailable))
+  func exFAT() async throws {
+    let disk = try await FormattedDisk(.exFAT)
+    let sample = try Sample.shared.get()
+    do {
+      var area = try StagingArea.open(at: disk.path("staging"), manifest: sample.manifest)
+      for index in 0..<2 { try area.write(try sample.verifiedPiece(index)) }
+    }
+    try await disk.remount()
+    var area = try StagingArea.open(at: disk.path("staging"), manifest: sample.manifest)
+    #expect(area.pieces.verifiedCount == 2)
+    try write(sample, to: &area)
+    try FileSystem.createDirectory(disk.path("library"))
+    try area.finish().place(at: disk.path("library/1.0"))
+    #expect(try sample.manifest.faults(at: disk.path("library/1.0")) == [])
+    var next = try StagingArea.open(at: disk.path("staging"), manifest: sample.manifest)
+    let free = ByteCount.mebibytes(32)
+    #expect(try next.adopt(from: sample.manifest, at: disk.path("library/1.0"), room: free) > .mebibytes(3))
+    try write(sample, to: &next)
+    try next.finish().place(at: disk.path("library/1.1"))
+    #expect(try sample.manifest.faults(at: disk.path("library/1.1")) == [])
+    #expect(try FileSystem.list(disk.mountPoint).map(\.name) == ["library"])
+  }
 }

@@ -32,7 +32,7 @@ final class AgentHarness: Sendable {
   func run<Result: Sendable>(
     server: String, store: String? = nil, maximumDownloads: Int? = nil,
     trusting keys: [PublisherKeyIdentifier]? = nil, retry: RetryPolicy? = nil, probes: Backoff? = nil,
-    configure: (inout AgentConfiguration) -> Void = { _ in },
+    log: Log = Log(level: .error), configure: (inout AgentConfiguration) -> Void = { _ in },
     _ body: @escaping @Sendable (AgentService) async throws -> Result
   ) async throws -> Result {
     var configuration = AgentConfiguration(
@@ -56,7 +56,7 @@ final class AgentHarness: Sendable {
     if let probes { tuning.probes = probes }
     tuning.fileOperations = operations
     let agent = try AgentService(
-      configuration: configuration, log: Log(level: .error), clock: SystemMonotonicClock(),
+      configuration: configuration, log: log, clock: SystemMonotonicClock(),
       wallClock: SystemWallClock(), tuning: tuning)
     try await agent.start()
     return try await withThrowingTaskGroup(of: Void.self) { group in
@@ -136,9 +136,9 @@ final class AgentHarness: Sendable {
     try await get("/v1/transactions", as: AgentTransactionsResponse.self).transactions
   }
 
-  /// The placed files of the one product in the library, by path.
-  func placed(_ package: FixturePackage) throws -> Bool {
-    let root = "\(library)/\(package.manifest.product)/\(package.manifest.version)"
+  /// Whether all the package's files lie in the library as they must.
+  func placed(_ package: FixturePackage, in library: String? = nil) throws -> Bool {
+    let root = "\(library ?? self.library)/\(package.manifest.product)/\(package.manifest.version)"
     return try package.files.allSatisfy { path, bytes in
       guard try FileSystem.status(of: "\(root)/\(path)") != nil else { return false }
       return try FileSystem.read("\(root)/\(path)", upTo: .gibibytes(1)) == bytes

@@ -1,0 +1,117 @@
+public import CoreTypes
+internal import Glibc
+internal import SystemCalls
+
+/// A file system of another kind, in a file that a loop device serves, mounted for a test where this process may.
+public final class FormattedDisk: Sendable {
+  /// What the file holds, and who reads it.
+  public enum Kind: String, CaseIterable, Sendable, CustomStringConvertible {
+    /// No hard links, no permissions, no flags of a rename, no allocation, names without `:` and `?`: by exfat-fuse.
+    case exFAT
+    /// By the kernel, so that it can be made to fail: ``break()``.
+    case ext4
+
+    /// The name, for the titles of tests.
+    public var description: String { rawValue }
+
+    var formatter: String {
+      switch self {
+      case .exFAT: "/usr/sbin/mkfs.exfat"
+      case .ext4: "/usr/sbin/mkfs.ext4"
+      }
+    }
+
+    /// The program that serves it; nil for the kernel.
+    var server: String? {
+      switch self {
+      case .exFAT: "/usr/sbin/mount.exfat-fuse"
+      case .ext4: nil
+      }
+    }
+
+    /// Whether one can be mounted here: tests that need it are skipped where it cannot.
+    public var isAvailable: Bool {
+      guard geteuid() == 0, SmallDisk.isAvailable else { return false }
+      let needed = [formatter, FormattedDisk.losetup, server, server == nil ? nil : "/dev/fuse"]
+      return needed.compactMap { $0 }.allSatisfy { (try? FileSystem.status(of: $0)).flatMap { $0 } != nil }
+    }
+  }
+
+  /// Where it is mounted; it goes with this object.
+  public let mountPoint: String
+  private let directory: TemporaryDirectory
+  private let kind: Kind
+  private let device: String
+
+  static let losetup = "/usr/sbin/losetup"
+  /// `EXT4_IOC_SHUTDOWN` and `LOOP_CLR_FD`.
+  private static let (shutDown, loopClear): (UInt, UInt) = (0x8004_587D, 0x4C01)
+
+  /// Makes it, and mounts it. Throws where a program fails, or the system allows no mount.
+  public init(_ kind: Kind, _ size: ByteCount = .mebibytes(64)) async throws {
+    self.kind = kind
+    directory = try TemporaryDirectory()
+    mountPoint = directory.path("disk")
+    let image = directory.path("image")
+    try FileSystem.createDirectory(mountPoint)
+    try FileDescriptor.open(image, .writeOnly, options: .create).truncate(to: size)
+    try await Self.run(kind.formatter, [image], in: directory)
+    let answer = try await Self.run(Self.losetup, ["--find", "--show", image], in: directory)
+    device = String(answer.prefix { $0 != "\n" })
+    try await mount()
+  }
+
+  deinit {
+    _ = unsafe umount2(mountPoint, Int32(MNT_DETACH))
+    // The last use of the device ends with the mount.
+    if let file = try? FileDescriptor.open(device, .readOnly) {
+      _ = ioctl(file.number, Self.loopClear)
+    }
+  }
+
+  /// Of a file on it.
+  public func path(_ name: String) -> String { "\(mountPoint)/\(name)" }
+
+  /// From now on it takes no byte and no name any more, as when its cable was pulled; what was not synced is lost. For ext4.
+  public func `break`() throws {
+    let root = try FileDescriptor.open(mountPoint, .readOnly, options: .directory)
+    // Without writing the journal.
+    var flags: UInt32 = 2
+    try SystemCall.run("ioctl", subject: mountPoint) { unsafe ioctl(root.number, Self.shutDown, &flags) }
+  }
+
+  /// Takes it away, and mounts it again: what is open on it must be closed.
+  public func remount() async throws {
+    try SystemCall.run("umount", subject: mountPoint) { unsafe umount2(mountPoint, 0) }
+    try await mount()
+  }
+
+  private func mount() async throws {
+    if let server = kind.server {
+      try await Self.run(server, [device, mountPoint], in: directory)
+      return
+    }
+    let (device, point) = (device, mountPoint)
+    try SystemCall.run("mount", subject: point) {
+      unsafe Glibc.mount(device, point, kind.rawValue, 0, nil)
+    }
+  }
+
+  /// What the program answers; throws where it fails.
+  @discardableResult
+  private static func run(
+    _ program: String, _ arguments: [String], in directory: TemporaryDirectory
+  ) async throws -> String {
+    let output = directory.path("output-\(UInt64.random(in: .min ... .max))")
+    let process = try ChildProcess(
+      program, arguments, environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"], output: output)
+    let ending = await process.ending()
+    let text = String(decoding: try FileSystem.read(output, upTo: .mebibytes(1)), as: UTF8.self)
+    guard ending == .exited(0) else { throw Failure(description: "\(program) ended \(ending): \(text)") }
+    return text
+  }
+
+  private struct Failure: Error, CustomStringConvertible {
+    let description: String
+  }
+}
