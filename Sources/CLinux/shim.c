@@ -41,9 +41,7 @@ int clinux_fallocate(int descriptor, off_t length) { return fallocate(descriptor
 const int clinux_open_no_access_time = O_NOATIME;
 
 int clinux_set_direct(int descriptor, bool is_direct) {
-  int flags = fcntl(descriptor, F_GETFL);
-  if (flags == -1) return -1;
-  return fcntl(descriptor, F_SETFL, is_direct ? flags | O_DIRECT : flags & ~O_DIRECT);
+  return fcntl(descriptor, F_SETFL, is_direct ? O_DIRECT : 0);
 }
 
 int clinux_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
@@ -100,6 +98,8 @@ void clinux_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 bool clinux_limit_heaps(int count, int mapped) {
   return mallopt(M_ARENA_MAX, count) == 1 && mallopt(M_MMAP_THRESHOLD, mapped) == 1;
 }
+
+void clinux_trim_heaps(void) { malloc_trim(0); }
 
 bool clinux_is_cached(int descriptor, off_t offset) {
   char byte;

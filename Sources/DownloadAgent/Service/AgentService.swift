@@ -24,7 +24,7 @@ public final class AgentService: Service {
     var probes = NetworkGate.standardBackoff
     var heartbeat: Duration = .seconds(15)
     /// Pieces in memory at once, of 1 MiB each; two for each download where that is more.
-    var buffers = 8
+    var buffers = 6
     /// What the files of staging, of the library and beside the database go through.
     var fileOperations: any FileOperations = SystemFileOperations()
   }

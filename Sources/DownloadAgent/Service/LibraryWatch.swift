@@ -3,7 +3,7 @@ import ServiceRuntime
 import SystemCalls
 
 /// Looks now and then whether the library is there and has room, and lets go on what waited for that: no service is asked, and
-/// no delay is waited for.
+/// no delay is waited for. What freed memory holds goes back to the system on the same occasion.
 struct LibraryWatch: Sendable {
   /// Between two looks while something waits, and otherwise.
   static let intervals: (waiting: Duration, quiet: Duration) = (.seconds(2), .seconds(10))
@@ -28,6 +28,8 @@ struct LibraryWatch: Sendable {
       } catch {
         log.warning("the library cannot be looked at", ["error": LogValue(error)])
       }
+      // Between two downloads; within one the same memory is needed again at once.
+      if await !downloads.isTransferring { await BlockingPool.shared.run { Heap.trim() } }
       let isWaited = await downloads.waitsForLibrary
       do {
         try await clock.sleep(for: isWaited || !wasOnline ? Self.intervals.waiting : Self.intervals.quiet)
