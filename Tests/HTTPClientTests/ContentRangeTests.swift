@@ -40,7 +40,7 @@ struct ContentRangeTests {
     #expect(head().contentLength == nil)
   }
 
-  @Test("a Retry-After in its form of a date counts from the response's Date")
+  @Test("a Retry-After in its form of a date counts from the response's Date (R1)")
   func retryAfterDate() {
     func head(_ value: String) -> ResponseHead {
       ResponseHead(
@@ -57,7 +57,7 @@ struct ContentRangeTests {
     #expect(head("Sun, 06 Foo 1994 09:49:37 GMT").retryAfter == nil)
   }
 
-  @Test("Retry-After counts in its form of seconds")
+  @Test("Retry-After counts in its form of seconds (R1)")
   func retryAfter() {
     func head(_ value: String) -> ResponseHead {
       ResponseHead(status: 503, headers: ResponseFields([.init(name: "Retry-After", value: value)]))

@@ -12,7 +12,7 @@ import Testing
 /// it died, comes to the right files, and leaves nothing beside them.
 ///
 /// Every eighth call is tried, with one fault after another; with PULLBOX_CRASH_SWEEP=all in the environment every call is,
-/// with every fault.
+/// with every fault, in parts if it says so (`FaultSweep`).
 @Suite("A fault at every file call of a delivery", .serialized, .timeLimit(.minutes(60)))
 struct AgentCrashTests {
   /// What the delivered package is.
@@ -26,7 +26,7 @@ struct AgentCrashTests {
     var description: String
   }
 
-  private static let triesAll = ProcessInfo.processInfo.environment["PULLBOX_CRASH_SWEEP"] == "all"
+  private static let plan = FaultSweep.environment
   /// nil is SIGKILL.
   private static let faults: [Int32?] = [nil, ENOSPC, EIO, EROFS, EDQUOT, EPERM]
 
@@ -38,11 +38,11 @@ struct AgentCrashTests {
       let product = "com.example.\(content)"
       let expected = try await Self.publish(content, as: product, in: stack)
       let killPoint = try await KillPoint(in: stack.directory)
-      var step = 1
+      var step = Self.plan.first + 1
       var isDone = false
       while !isDone {
         let turn = (step - 1) / 8
-        let faults = Self.triesAll ? Self.faults : [Self.faults[turn % Self.faults.count]]
+        let faults = Self.plan.triesAll ? Self.faults : [Self.faults[turn % Self.faults.count]]
         for fault in faults {
           do {
             let isReached = try await Self.deliver(
@@ -55,7 +55,7 @@ struct AgentCrashTests {
             return
           }
         }
-        step += Self.triesAll ? 1 : 8
+        step += Self.plan.stride
       }
       #expect(step > 40, "\(content) needs \(step) calls at most")
     }
@@ -100,7 +100,7 @@ struct AgentCrashTests {
   ) async throws -> Bool {
     let state = "agent-\(step)-\(fault ?? 0)"
     try await stack.start(
-      .agent, environment: killPoint.environment(step: step, triesAll ? .calls : .changes, error: fault),
+      .agent, environment: killPoint.environment(step: step, plan.triesAll ? .calls : .changes, error: fault),
       state: state)
     try killPoint.arm()
     var isReached: Bool

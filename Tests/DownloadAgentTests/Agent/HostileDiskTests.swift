@@ -1,7 +1,6 @@
 import Commerce
 import ContentPackage
 import CoreTypes
-import Foundation
 import Glibc
 import PullboxAPI
 import PullboxTesting
@@ -127,7 +126,7 @@ import Testing
     }
   }
 
-  private static let triesAll = ProcessInfo.processInfo.environment["PULLBOX_CRASH_SWEEP"] == "all"
+  private static let plan = FaultSweep.environment
 
   /// Every eighth call with one error after another; with PULLBOX_CRASH_SWEEP=all every call with every error.
   @Test(
@@ -136,11 +135,11 @@ import Testing
   func sweep(isFolder: Bool) async throws {
     let package = isFolder ? try FixturePackage.folder() : try FixturePackage.file(length: 5 << 19)
     let errors = [ENOSPC, EDQUOT, EIO, EROFS, EPERM]
-    var call = 0
+    var call = Self.plan.first
     var turn = 0
     var isDone = false
     while !isDone {
-      for number in Self.triesAll ? errors : [errors[turn % errors.count]] {
+      for number in Self.plan.triesAll ? errors : [errors[turn % errors.count]] {
         let attempt = try Attempt(package)
         attempt.harness.operations.fail(call: call, number: number)
         try await attempt.run { agent in try await agent.finished(["2000000000000001"]) }
@@ -161,7 +160,7 @@ import Testing
         }
       }
       turn += 1
-      call += Self.triesAll ? 1 : 8
+      call += Self.plan.stride
     }
     #expect(call > 100)
   }
