@@ -34,6 +34,8 @@ public struct VerifiedTransaction: Hashable, Sendable {
   public let application: ApplicationIdentifier?
   /// Where it was sold, where the proof tells it.
   public let territory: Territory?
+  /// How the store is told of the delivery; nil where it is told that the transaction is finished.
+  public let acknowledgement: Acknowledgement?
   /// The moment up to which the store knew what it says here, by its own clock. What happened later, a refund say, is
   /// not in it.
   public let asOf: Timestamp
@@ -46,7 +48,7 @@ public struct VerifiedTransaction: Hashable, Sendable {
     expiresDate: Timestamp? = nil, graceExpiresDate: Timestamp? = nil, revokedDate: Timestamp? = nil,
     licenseEndDate: Timestamp? = nil, quantity: Int = 1, price: Price? = nil,
     account: ApplicationAccount? = nil, application: ApplicationIdentifier? = nil,
-    territory: Territory? = nil, asOf: Timestamp? = nil
+    territory: Territory? = nil, acknowledgement: Acknowledgement? = nil, asOf: Timestamp? = nil
   ) {
     self.store = store
     self.environment = environment
@@ -63,6 +65,7 @@ public struct VerifiedTransaction: Hashable, Sendable {
     self.account = account
     self.application = application
     self.territory = territory
+    self.acknowledgement = acknowledgement
     self.asOf = asOf ?? purchaseDate
   }
 }
@@ -74,7 +77,8 @@ extension VerifiedTransaction {
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: expiresDate, graceExpiresDate: graceExpiresDate,
       revokedDate: revokedDate, licenseEndDate: licenseEndDate, quantity: quantity, price: price,
-      account: account, application: application, territory: territory, asOf: asOf)
+      account: account, application: application, territory: territory,
+      acknowledgement: acknowledgement, asOf: asOf)
   }
 
   /// Whether it can be a purchase of that product: one of another application is none. Proofs of before say nothing of it.

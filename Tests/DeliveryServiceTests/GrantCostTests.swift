@@ -203,7 +203,7 @@ struct GrantCostTests {
       let outcome = try await grants.complete(
         try id(11), with: try report(11), for: credential(Self.secret), lease: lease)
       let entry = try #require(outcome?.outbox)
-      try await grants.transactionFinished(transaction, outbox: entry.id)
+      try await grants.accepted(entry)
       try await database.read { connection in
         _ = try TransactionTable.word(on: transaction, in: connection)
         _ = try GrantTable.all(paidBy: transaction, in: connection)

@@ -26,7 +26,8 @@ struct LedgerTests {
 
   private func purchase(
     _ id: String, original: String? = nil, account: String? = nil,
-    in environment: StoreEnvironment = .production, revoked: Int64? = nil, asOf seconds: Int64 = 10
+    in environment: StoreEnvironment = .production, revoked: Int64? = nil,
+    acknowledgement: Acknowledgement? = nil, asOf seconds: Int64 = 10
   ) throws -> VerifiedTransaction {
     VerifiedTransaction(
       vouchedForBy: .apple, in: environment, id: try #require(TransactionIdentifier(id)),
@@ -37,7 +38,7 @@ struct LedgerTests {
       graceExpiresDate: Timestamp(millisecondsSinceEpoch: 95_000),
       revokedDate: revoked.map { Timestamp(millisecondsSinceEpoch: $0 * 1000) }, quantity: 2,
       price: Price(amount: "2.99", currency: "EUR"), account: account.flatMap { ApplicationAccount($0) },
-      asOf: Timestamp(millisecondsSinceEpoch: seconds * 1000))
+      acknowledgement: acknowledgement, asOf: Timestamp(millisecondsSinceEpoch: seconds * 1000))
   }
 
   @discardableResult
@@ -74,6 +75,25 @@ struct LedgerTests {
     let key = try key("1")
     #expect(try await database.read { try LedgerTable.find(key, in: $0)?.transaction } == told)
   }
+
+  @Test("how a store is told of the delivery is kept, and the later word on when that is due counts")
+  func acknowledgement() async throws {
+    let told = try purchase("1", acknowledgement: .init(.consume, reference: "token", deadline: date(60)))
+    try await record(told)
+    let key = try key("1")
+    #expect(
+      try await database.read { try LedgerTable.acknowledgement(of: key, in: $0) } == told.acknowledgement)
+    // A statement that does not tell leaves it, and one that it was done ends it.
+    try await record(try purchase("1", asOf: 20))
+    #expect(
+      try await database.read { try LedgerTable.acknowledgement(of: key, in: $0) } == told.acknowledgement)
+    let done = Acknowledgement(.consume, reference: "token", deadline: nil)
+    try await record(try purchase("1", acknowledgement: done, asOf: 30))
+    try await record(told)
+    #expect(try await database.read { try LedgerTable.acknowledgement(of: key, in: $0) } == done)
+  }
+
+  private func date(_ seconds: Int64) -> Timestamp { Timestamp(millisecondsSinceEpoch: seconds * 1000) }
 
   @Test("of two statements the later one counts, and what only one tells is kept")
   func later() async throws {

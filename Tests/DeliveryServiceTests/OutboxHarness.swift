@@ -159,6 +159,15 @@ final class ScriptedStore: PaymentStoreClient {
     var running = 0
     var mostRunning = 0
     var accepted: [TransactionIdentifier: Duration] = [:]
+    var told: [Told] = []
+  }
+
+  /// What a call said.
+  enum Told: Hashable, Sendable {
+    case finished
+    case acknowledged(String)
+    case consumed(String)
+    case consumption(ConsumptionStatement)
   }
 
   let name: StoreIdentifier
@@ -182,6 +191,7 @@ final class ScriptedStore: PaymentStoreClient {
   }
 
   var calls: [TransactionIdentifier] { state.withLock { $0.calls } }
+  var told: [Told] { state.withLock { $0.told } }
   var mostRunning: Int { state.withLock { $0.mostRunning } }
   /// When each was accepted, since the store was made.
   var accepted: [TransactionIdentifier: Duration] { state.withLock { $0.accepted } }
@@ -191,8 +201,32 @@ final class ScriptedStore: PaymentStoreClient {
   }
 
   func finish(_ transaction: TransactionIdentifier, in environment: StoreEnvironment) async -> StoreAnswer {
+    await take(.finished, of: transaction)
+  }
+
+  func acknowledge(
+    _ transaction: TransactionIdentifier, in environment: StoreEnvironment, by reference: String
+  ) async -> StoreAnswer {
+    await take(.acknowledged(reference), of: transaction)
+  }
+
+  func consume(
+    _ transaction: TransactionIdentifier, in environment: StoreEnvironment, by reference: String
+  ) async -> StoreAnswer {
+    await take(.consumed(reference), of: transaction)
+  }
+
+  func tell(
+    _ consumption: ConsumptionStatement, of transaction: TransactionIdentifier,
+    in environment: StoreEnvironment
+  ) async -> StoreAnswer {
+    await take(.consumption(consumption), of: transaction)
+  }
+
+  private func take(_ told: Told, of transaction: TransactionIdentifier) async -> StoreAnswer {
     let behavior = state.withLock { state in
       state.calls.append(transaction)
+      state.told.append(told)
       state.running += 1
       state.mostRunning = max(state.mostRunning, state.running)
       return state.behavior(timer.now() - start, transaction)

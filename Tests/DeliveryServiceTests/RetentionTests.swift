@@ -57,9 +57,9 @@ struct RetentionTests {
 
   @discardableResult
   private func finish(_ grant: GrantRecord) async throws -> Int64 {
-    let entry = try #require(try await complete(grant).outbox).id
-    try await grants.transactionFinished(grant.transactionKey, outbox: entry)
-    return entry
+    let entry = try #require(try await complete(grant).outbox)
+    try await grants.accepted(entry)
+    return entry.id
   }
 
   private func history(_ grant: GrantRecord) async throws -> [GrantState] {

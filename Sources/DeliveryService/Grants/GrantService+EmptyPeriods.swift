@@ -33,7 +33,11 @@ extension GrantService {
       locking: empty.map { .transaction($0) }
     ) { connection in
       try empty.filter { transaction in
-        switch try OutboxTable.add(.finish, of: transaction, at: now, in: connection) {
+        let acknowledgement = try LedgerTable.acknowledgement(of: transaction, in: connection)
+        let standing = try OutboxTable.add(
+          OutboxEntry.Kind(ending: acknowledgement), of: transaction, payload: acknowledgement?.reference,
+          at: now, in: connection)
+        return switch standing {
         case .waiting, .done: true
         case .parked, .dropped: false
         }

@@ -259,14 +259,13 @@ struct GrantStore: Sendable {
     }
   }
 
-  /// The store has finished the transaction: so have all its completed grants.
-  func transactionFinished(
-    _ transaction: TransactionKey, outbox: Int64
-  ) async throws {
+  /// The store has accepted the call. One that ends a transaction finishes all its completed grants.
+  func accepted(_ call: OutboxEntry) async throws {
     let now = clock.now()
-    try await database.write(locking: [.transaction(transaction)]) { connection in
-      try OutboxTable.markDone(outbox, at: now, in: connection)
-      try ObligationTable.finishGrants(of: transaction, at: now, in: connection)
+    try await database.write(locking: [.transaction(call.subject)]) { connection in
+      try OutboxTable.markDone(call.id, at: now, in: connection)
+      guard OutboxEntry.Kind.ends.contains(call.kind) else { return }
+      try ObligationTable.finishGrants(of: call.subject, at: now, in: connection)
     }
   }
 

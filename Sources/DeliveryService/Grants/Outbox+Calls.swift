@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import PullboxAPI
 import ServiceRuntime
 
 /// One call, from the store's answer to what is written of it.
@@ -20,7 +21,18 @@ extension Outbox {
 
   private func answer(to entry: OutboxEntry) async -> StoreAnswer {
     guard let store = stores[entry.store] else { return StoreAnswer(answer: .abandoned) }
-    return await store.finish(entry.subject.id, in: entry.subject.environment)
+    let (id, environment) = (entry.subject.id, entry.subject.environment)
+    switch entry.kind {
+    case .finish: return await store.finish(id, in: environment)
+    case .acknowledge: return await store.acknowledge(id, in: environment, by: entry.payload ?? "")
+    case .consume: return await store.consume(id, in: environment, by: entry.payload ?? "")
+    case .consumption:
+      guard let payload = entry.payload,
+        let statement = try? APIJSON.decode(ConsumptionStatement.self, from: Array(payload.utf8))
+      else { return StoreAnswer(answer: .refused, detail: "the row holds no statement on consumption") }
+      return await store.tell(statement, of: id, in: environment)
+    default: return StoreAnswer(answer: .abandoned)
+    }
   }
 
   /// Makes room for the next call.
@@ -72,7 +84,7 @@ extension Outbox {
   private func accept(_ entry: OutboxEntry) async -> Bool {
     do {
       try await write("an accepted call", entry) { [grantStore] in
-        try await grantStore.transactionFinished(entry.subject, outbox: entry.id)
+        try await grantStore.accepted(entry)
       }
     } catch let error as ColumnTypeMismatch {
       // A grant that cannot be read: another call would come to the same.
@@ -83,8 +95,11 @@ extension Outbox {
       return false
     }
     log.info(
-      "transaction finished at the store",
-      ["store": LogValue(entry.store), "transaction": LogValue(entry.subject.id)])
+      "call accepted by the store",
+      [
+        "store": LogValue(entry.store), "kind": LogValue(entry.kind.rawValue),
+        "transaction": LogValue(entry.subject.id),
+      ])
     return true
   }
 

@@ -45,6 +45,7 @@ extension VerifiedTransaction {
       revokedDate: revokedDate, licenseEndDate: licenseEndDate ?? other.licenseEndDate, quantity: quantity,
       price: price ?? other.price,
       account: account ?? other.account, application: application ?? other.application,
-      territory: territory ?? other.territory, asOf: asOf)
+      territory: territory ?? other.territory, acknowledgement: acknowledgement ?? other.acknowledgement,
+      asOf: asOf)
   }
 }

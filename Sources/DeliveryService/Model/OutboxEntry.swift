@@ -7,10 +7,32 @@ struct OutboxEntry: Hashable, Sendable {
   struct Kind: RawRepresentable, Hashable, Sendable {
     /// The transaction is finished: all it pays for was delivered.
     static let finish = Kind(rawValue: "finish")
+    /// The same, for a store that takes back what is not acknowledged in time. The payload is its client's.
+    static let acknowledge = Kind(rawValue: "acknowledge")
+    /// The same, for a store that sells the product again once it was used up. The payload is its client's.
+    static let consume = Kind(rawValue: "consume")
+    /// What was delivered of a purchase that may be refunded. The payload is a ``ConsumptionStatement``.
+    static let consumption = Kind(rawValue: "consumption")
     /// What this version can tell a store.
-    static let known: [Kind] = [.finish]
+    static let known: [Kind] = [.finish, .acknowledge, .consume, .consumption]
+    /// What ends a transaction: each transaction has one of them.
+    static let ends: [Kind] = [.finish, .acknowledge, .consume]
 
     var rawValue: String
+
+    /// What ends a transaction that is acknowledged so; nil for one that is finished.
+    init(ending acknowledgement: Acknowledgement?) {
+      self =
+        switch acknowledgement?.kind {
+        case .acknowledge: .acknowledge
+        case .consume: .consume
+        case nil: .finish
+        }
+    }
+
+    init(rawValue: String) {
+      self.rawValue = rawValue
+    }
   }
 
   var id: Int64
@@ -19,7 +41,7 @@ struct OutboxEntry: Hashable, Sendable {
   var subject: TransactionKey
   /// Who is told.
   var store: StoreIdentifier { subject.store }
-  /// What the store is told besides; no kind of today has any.
+  /// What the store is told besides.
   var payload: String?
   var attempts: Int
   /// Attempts that the store refused, since an operator last asked for another one.

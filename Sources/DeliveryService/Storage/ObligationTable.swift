@@ -124,8 +124,10 @@ extension ObligationTable {
       try finishGrants(of: debt.transaction, at: now, in: connection)
       return .finished
     }
+    let acknowledgement = try LedgerTable.acknowledgement(of: debt.transaction, in: connection)
     let standing = try OutboxTable.add(
-      .finish, of: debt.transaction, lease: lease, at: now, in: connection)
+      OutboxEntry.Kind(ending: acknowledgement), of: debt.transaction, payload: acknowledgement?.reference,
+      lease: lease, at: now, in: connection)
     switch standing {
     case .waiting(let taken): return .waiting(taken: taken)
     case .parked, .dropped: return .waiting(taken: nil)
@@ -192,7 +194,8 @@ extension ObligationTable {
       """
       SELECT number, store, environment, transaction_id, device, EXISTS (
         SELECT 1 FROM outbox
-        WHERE outbox.store = grants.store AND outbox.environment = grants.environment AND kind = 'finish' AND subject = transaction_id
+        WHERE outbox.store = grants.store AND outbox.environment = grants.environment AND subject = transaction_id
+          AND kind IN ('finish', 'acknowledge', 'consume')
           AND (done IS NULL OR dropped IS NOT NULL)
         ) AS is_waiting
       FROM grants WHERE state = 'completed' AND number > ? ORDER BY number LIMIT ?

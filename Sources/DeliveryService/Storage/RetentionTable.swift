@@ -35,8 +35,8 @@ enum RetentionTable {
     return Position(row: row)
   }
 
-  /// Removes the calls that a store took before `cutoff`, of transactions whose grants are all finished: that they
-  /// are says all that the row did.
+  /// Removes the calls that a store took before `cutoff`: statements, and ends of transactions whose grants are all finished:
+  /// that they are says all that the row did.
   static func forgetCalls(
     doneBefore cutoff: Timestamp, after position: Position, in connection: borrowing Connection
   ) throws -> Position? {
@@ -48,14 +48,15 @@ enum RetentionTable {
     for row in rows {
       try connection.execute(
         """
-        DELETE FROM outbox WHERE id = ? AND done IS NOT NULL AND kind = 'finish'
-          AND EXISTS (SELECT 1 FROM grants 
+        DELETE FROM outbox WHERE id = ? AND done IS NOT NULL AND (kind = 'consumption'
+          OR kind IN ('finish', 'acknowledge', 'consume')
+          AND EXISTS (SELECT 1 FROM grants
             WHERE grants.transaction_id = subject AND grants.store = outbox.store
               AND grants.environment = outbox.environment)
           AND NOT EXISTS (
             SELECT 1 FROM grants
             WHERE grants.transaction_id = subject AND grants.store = outbox.store
-              AND grants.environment = outbox.environment AND NOT \(isFinished))
+              AND grants.environment = outbox.environment AND NOT \(isFinished)))
         """, [.integer(try row.integer("id"))])
     }
     guard rows.count == batch, let last = rows.last else { return nil }

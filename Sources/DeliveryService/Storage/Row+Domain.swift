@@ -32,6 +32,10 @@ extension Row {
     try made(column, as: "\(Value.self)", from: text(column)) { Value(rawValue: $0) }
   }
 
+  func optionalChoice<Value: RawRepresentable<String>>(_ column: String) throws -> Value? {
+    try optional(column, as: "\(Value.self)", from: optionalText) { Value(rawValue: $0) }
+  }
+
   func digest(_ column: String) throws -> SHA256Digest {
     try made(column, as: "a SHA-256", from: blob(column)) { SHA256Digest($0) }
   }

@@ -13,6 +13,45 @@ protocol PaymentStoreClient: Sendable {
 
   /// Tells the store that the transaction of that environment is finished. Idempotent.
   func finish(_ transaction: TransactionIdentifier, in environment: StoreEnvironment) async -> StoreAnswer
+
+  /// Tells the store that what the transaction pays for was delivered; `reference` is that of its ``Acknowledgement``.
+  /// Idempotent: what is acknowledged already is accepted.
+  func acknowledge(
+    _ transaction: TransactionIdentifier, in environment: StoreEnvironment, by reference: String
+  ) async -> StoreAnswer
+
+  /// The same for what may be bought again then.
+  func consume(
+    _ transaction: TransactionIdentifier, in environment: StoreEnvironment, by reference: String
+  ) async -> StoreAnswer
+
+  /// Answers what the store asked about a purchase that may be refunded. Idempotent.
+  func tell(
+    _ consumption: ConsumptionStatement, of transaction: TransactionIdentifier,
+    in environment: StoreEnvironment
+  ) async -> StoreAnswer
+}
+
+/// What a store that knows no such call answers.
+extension PaymentStoreClient {
+  func acknowledge(
+    _ transaction: TransactionIdentifier, in environment: StoreEnvironment, by reference: String
+  ) async -> StoreAnswer {
+    StoreAnswer(answer: .refused, detail: "\(name) takes no acknowledgements")
+  }
+
+  func consume(
+    _ transaction: TransactionIdentifier, in environment: StoreEnvironment, by reference: String
+  ) async -> StoreAnswer {
+    StoreAnswer(answer: .refused, detail: "\(name) consumes nothing")
+  }
+
+  func tell(
+    _ consumption: ConsumptionStatement, of transaction: TransactionIdentifier,
+    in environment: StoreEnvironment
+  ) async -> StoreAnswer {
+    StoreAnswer(answer: .refused, detail: "\(name) takes no statements on consumption")
+  }
 }
 
 /// The outcome of a call that the outbox made.

@@ -62,14 +62,16 @@ enum LedgerTable {
     try connection.execute(
       """
       INSERT INTO transactions (store, environment, transaction_id, as_of, revoked, original_id, product, purchased,
-        expires, grace_ends, license_ends, quantity, price, currency, account, application, territory, customer)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        expires, grace_ends, license_ends, quantity, price, currency, account, application, territory, customer,
+        acknowledgement, acknowledgement_reference, acknowledgement_due)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (store, environment, transaction_id) DO UPDATE SET as_of = excluded.as_of,
         revoked = excluded.revoked, original_id = excluded.original_id, product = excluded.product,
         purchased = excluded.purchased, expires = excluded.expires, grace_ends = excluded.grace_ends,
         license_ends = excluded.license_ends, quantity = excluded.quantity, price = excluded.price, currency = excluded.currency,
         account = excluded.account, application = excluded.application, territory = excluded.territory,
-        customer = excluded.customer
+        customer = excluded.customer, acknowledgement = excluded.acknowledgement,
+        acknowledgement_reference = excluded.acknowledgement_reference, acknowledgement_due = excluded.acknowledgement_due
       """,
       transaction.key.values + [
         .timestamp(transaction.asOf), .optional(transaction.revokedDate), .identifier(transaction.originalID),
@@ -80,6 +82,8 @@ enum LedgerTable {
         .optional(transaction.price?.currency), .optional(transaction.account, SQLValue.identifier),
         .optional(transaction.application, SQLValue.identifier),
         .optional(transaction.territory?.code), .customer(customer),
+        .optional(transaction.acknowledgement?.kind.rawValue),
+        .optional(transaction.acknowledgement?.reference), .optional(transaction.acknowledgement?.deadline),
       ])
   }
 
@@ -112,6 +116,25 @@ enum LedgerTable {
       "SELECT * FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?", key.values)
   }
 
+  /// How the store is told that the transaction's content was delivered; nil where the transaction is finished.
+  static func acknowledgement(
+    of key: TransactionKey, in connection: borrowing Connection
+  ) throws -> Acknowledgement? {
+    try connection.first(
+      """
+      SELECT acknowledgement, acknowledgement_reference, acknowledgement_due FROM transactions
+      WHERE store = ? AND environment = ? AND transaction_id = ?
+      """, key.values
+    ).flatMap(acknowledgement)
+  }
+
+  private static func acknowledgement(_ row: Row) throws -> Acknowledgement? {
+    guard let kind: Acknowledgement.Kind = try row.optionalChoice("acknowledgement") else { return nil }
+    return Acknowledgement(
+      kind, reference: try row.text("acknowledgement_reference"),
+      deadline: try row.optionalTimestamp("acknowledgement_due"))
+  }
+
   private static func transaction(_ row: Row) throws -> VerifiedTransaction? {
     guard try row.optionalText("product") != nil else { return nil }
     let price = try row.optionalText("price")
@@ -127,6 +150,6 @@ enum LedgerTable {
       account: try row.optionalText("account").flatMap { ApplicationAccount($0) },
       application: try row.optionalText("application").flatMap { ApplicationIdentifier($0) },
       territory: try row.optionalText("territory").flatMap { Territory($0) },
-      asOf: try row.timestamp("as_of"))
+      acknowledgement: try acknowledgement(row), asOf: try row.timestamp("as_of"))
   }
 }

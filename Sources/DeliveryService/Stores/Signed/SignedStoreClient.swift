@@ -63,6 +63,24 @@ struct SignedStoreClient: PaymentStoreClient {
   }
 }
 
+extension SignedStoreClient {
+  func tell(
+    _ consumption: ConsumptionStatement, of transaction: TransactionIdentifier,
+    in environment: StoreEnvironment
+  ) async -> StoreAnswer {
+    guard let interface else {
+      return StoreAnswer(answer: .refused, detail: "there is no key to the store's interface")
+    }
+    do {
+      try await interface.send(
+        StoreInterfaceClient.Consumption(consumption), for: transaction, in: environment)
+      return StoreAnswer(answer: .accepted)
+    } catch {
+      return StoreAnswer(answer: error.answer, detail: error.detail)
+    }
+  }
+}
+
 /// What a store's entry comes to about what the store signs.
 struct SignedStoreAccess: Sendable {
   /// The programming interface, with the key that it knows this server by.

@@ -120,6 +120,16 @@ extension StoreInterfaceClient {
     var customerConsented: Bool
     var deliveryStatus: String
     var sampleContentProvided: Bool
+    /// In thousandths of a percent.
+    var consumptionPercentage: Int
+
+    /// Of a customer who has agreed to it.
+    init(_ statement: ConsumptionStatement) {
+      customerConsented = true
+      deliveryStatus = statement.isDelivered ? "DELIVERED" : "UNDELIVERED_OTHER"
+      sampleContentProvided = statement.hadSample
+      consumptionPercentage = statement.share
+    }
   }
 
   /// One transaction as it stands.
@@ -191,17 +201,16 @@ extension StoreInterfaceClient {
   }
 
   /// Says what was delivered, for a decision on a refund.
-  func send(_ consumption: Consumption, for id: TransactionIdentifier) async throws(Failure) {
+  func send(
+    _ consumption: Consumption, for id: TransactionIdentifier, in environment: StoreEnvironment
+  ) async throws(Failure) {
     let body: Data
     do {
       body = try JSONEncoder().encode(consumption)
     } catch {
       throw Failure(kind: .abandoned, detail: "\(error)")
     }
-    _ = try await wherever { environment throws(Failure) in
-      try await self.send(
-        "PUT", "/inApps/v2/transactions/consumption/\(id)", in: environment, body: body)
-    }
+    _ = try await send("PUT", "/inApps/v2/transactions/consumption/\(id)", in: environment, body: body)
   }
 
   private func pages(

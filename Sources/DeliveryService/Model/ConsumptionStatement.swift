@@ -1,0 +1,38 @@
+import CoreTypes
+import PullboxAPI
+
+/// What was delivered of a purchase, for a store that decides on a refund. Its customer has agreed that the store learns of
+/// it.
+struct ConsumptionStatement: Codable, Hashable, Sendable {
+  /// One product that the purchase pays for, on the device that got the most of it.
+  struct Delivery: Hashable, Sendable {
+    /// What was sent, as often as it was sent.
+    var sent: ByteCount
+    var length: ByteCount
+    /// The device reported that it holds all of it.
+    var isCompleted: Bool
+  }
+
+  /// 100 %.
+  static let whole = 100_000
+
+  /// Whether all that was granted has arrived.
+  var isDelivered: Bool
+  /// How much of the content was sent, in thousandths of a percent.
+  var share: Int
+  /// Whether a part of it could be seen before the purchase.
+  var hadSample: Bool
+
+  /// Nothing is delivered of what was never granted.
+  init(of deliveries: [Delivery], hadSample: Bool) {
+    isDelivered = !deliveries.isEmpty && deliveries.allSatisfy(\.isCompleted)
+    self.hadSample = hadSample
+    let length = deliveries.reduce(0) { $0 + Double($1.length.rawValue) }
+    let sent = deliveries.reduce(0) { total, delivery in
+      total
+        + Double(
+          delivery.isCompleted ? delivery.length.rawValue : min(delivery.sent, delivery.length).rawValue)
+    }
+    share = isDelivered ? Self.whole : length > 0 ? Int(sent / length * Double(Self.whole)) : 0
+  }
+}
