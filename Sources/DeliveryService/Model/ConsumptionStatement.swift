@@ -33,6 +33,9 @@ struct ConsumptionStatement: Codable, Hashable, Sendable {
         + Double(
           delivery.isCompleted ? delivery.length.rawValue : min(delivery.sent, delivery.length).rawValue)
     }
-    share = isDelivered ? Self.whole : length > 0 ? Int(sent / length * Double(Self.whole)) : 0
+    share =
+      isDelivered
+      ? Self.whole
+      : length > 0 ? Int(exactly: (sent / length * Double(Self.whole)).rounded(.down)) ?? Self.whole : 0
   }
 }
