@@ -145,6 +145,32 @@ struct StoreGraceTests {
     }
   }
 
+  @Test(
+    "a proof that this server's own configuration refuses when the store is back stays marked, and takes nothing back"
+  )
+  func refusedHere() async throws {
+    try await run { server, timer in
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      _ = try await server.grant(receipt: receipt)
+      goAway(server, timer)
+      let grant = try await server.grant(receipt: receipt).value
+      // The store answers for another environment than the one that counts here.
+      for status in [VerifyReceiptStatus.sandboxReceipt, .productionReceipt, .sharedSecretMismatch] {
+        server.store.state.withLock { $0.answer = VerifyReceiptResponse(status: status) }
+        comeBack(server, timer)
+        try await server.server.confirmation.pass()
+        #expect(try await proofs(server) == 1)
+        #expect(try await operatorGrant(grant, server).state == .granted)
+        goAway(server, timer)
+      }
+      server.store.state.withLock { $0.answer = nil }
+      comeBack(server, timer)
+      timer.advance(by: VerdictCache.lifetime)
+      try await server.server.confirmation.pass()
+      #expect(try await proofs(server) == 0)
+    }
+  }
+
   @Test("without grace what the store said is good for five minutes")
   func none() async throws {
     try await run(["--store-grace", "0s"]) { server, timer in

@@ -59,19 +59,28 @@ struct GrantConfirmation: Sendable {
     }
   }
 
-  /// Whether the store has answered. One that the configuration does not know at the moment has not.
+  /// Whether the store has answered. One that the configuration does not know at the moment has not. What this server
+  /// refuses by itself stays marked, and is asked about again.
   private func confirm(_ waiting: UnconfirmedTable.Waiting) async throws -> Bool {
+    let answer: ProofVerifier.Confirmation
     do {
       guard let proof = waiting.proof else { throw Problem(.receiptMalformed) }
-      let key = try grants.verifier.key(of: proof)
-      if try grants.verifier.known(key) == nil {
-        _ = try await grants.verifier.ask(
-          about: proof, as: key, for: "confirmation", apply: grants.keep(shownBy: nil))
-      }
-      try await database.write(locking: [.everything]) { try UnconfirmedTable.remove(waiting.id, in: $0) }
+      answer = try await grants.verifier.confirm(
+        proof, as: try grants.verifier.key(of: proof), for: "confirmation", apply: grants.keep(shownBy: nil))
     } catch let problem as Problem {
-      if problem.code == .verificationUndetermined || problem.code == .storeUnknown { return false }
-      try await refuse(waiting, because: problem)
+      if problem.code == .storeUnknown { return false }
+      guard waiting.proof == nil else { throw problem }
+      answer = .refused(problem)
+    }
+    switch answer {
+    case .vouched:
+      try await database.write(locking: [.everything]) { try UnconfirmedTable.remove(waiting.id, in: $0) }
+    case .refused(let problem): try await refuse(waiting, because: problem)
+    case .refusedHere(let problem):
+      log.warning(
+        "this server takes a proof no more that was good: its grants stay marked",
+        ["store": LogValue(waiting.store), "problem": LogValue(problem.code?.text ?? "refused")])
+    case .silent: return false
     }
     return true
   }

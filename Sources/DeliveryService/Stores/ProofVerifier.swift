@@ -75,6 +75,60 @@ final class ProofVerifier: Sendable {
     about proof: Proof, as key: VerdictCache.Key, for request: String,
     apply: @escaping @Sendable ([VerifiedTransaction]) async throws -> [VerifiedTransaction]
   ) async throws -> VerifiedProof {
+    do {
+      return try await question(about: proof, as: key, for: request, apply: apply)
+    } catch let refusal as StoreRefusal {
+      throw refusal.problem
+    }
+  }
+
+  /// What asking again about a proof that was good came to.
+  enum Confirmation: Sendable {
+    case vouched
+    /// The store knows nothing of it any more, or it has ended.
+    case refused(Problem)
+    /// This server takes no such proof at the moment: its configuration has changed, or a certificate has ended since. That
+    /// says nothing of the purchase.
+    case refusedHere(Problem)
+    /// The store has not answered.
+    case silent
+  }
+
+  /// Asks the store about a proof that was good before. `apply` is that of ``ask(about:as:for:apply:)``. Throws what `apply`
+  /// throws.
+  func confirm(
+    _ proof: Proof, as key: VerdictCache.Key, for request: String,
+    apply: @escaping @Sendable ([VerifiedTransaction]) async throws -> [VerifiedTransaction]
+  ) async throws -> Confirmation {
+    do {
+      // Why it was refused a short while ago is not known any more: it is asked about when that is forgotten.
+      if try known(key) != nil { return .vouched }
+    } catch {
+      return .refusedHere(error)
+    }
+    do {
+      _ = try await question(about: proof, as: key, for: request, apply: apply)
+      return .vouched
+    } catch let refusal as StoreRefusal {
+      switch refusal.kind {
+      case .undetermined, .abandoned: return .silent
+      case .final(let isStoresWord):
+        // The proof named the same application and environment when it was good.
+        let isAboutProof =
+          isStoresWord && refusal.problem.code != .receiptWrongApplication
+          && refusal.problem.code != .receiptWrongEnvironment
+        return isAboutProof ? .refused(refusal.problem) : .refusedHere(refusal.problem)
+      }
+    } catch let problem as Problem where problem.code == .entitlementExpired {
+      return .refused(problem)
+    }
+  }
+
+  /// Throws ``StoreRefusal``, and what `apply` throws.
+  private func question(
+    about proof: Proof, as key: VerdictCache.Key, for request: String,
+    apply: @escaping @Sendable ([VerifiedTransaction]) async throws -> [VerifiedTransaction]
+  ) async throws -> VerifiedProof {
     let (answer, isShared) = try await questions.answer(to: key) { [self] in
       try await verify(proof, as: key, for: request, apply: apply)
     }
@@ -97,7 +151,6 @@ final class ProofVerifier: Sendable {
     if case .wait(let duration) = permit {
       spared.add(1, ordering: .relaxed)
       throw StoreRefusal.undetermined(retryAfter: duration, cause: "the breaker is open", outcome: .abandoned)
-        .problem
     }
     asked.add(1, ordering: .relaxed)
     let revision = cache.withLock { $0.revision }
@@ -117,7 +170,7 @@ final class ProofVerifier: Sendable {
           "the store cannot be asked",
           ["request": LogValue(request), "store": LogValue(key.store), "error": LogValue(cause)])
       }
-      throw error.problem
+      throw error
     }
     verified.transactions = try await apply(verified.transactions)
     // Another receipt of the same purchases may have told that they end.
