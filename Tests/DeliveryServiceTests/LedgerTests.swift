@@ -43,7 +43,8 @@ struct LedgerTests {
 
   @discardableResult
   private func record(
-    _ transactions: VerifiedTransaction..., by rule: GrantStore.LedgerRule = .init(), device: String? = nil
+    _ transactions: VerifiedTransaction..., by rule: GrantStore.LedgerRule = .init(joinsAccounts: true),
+    device: String? = nil
   ) async throws -> [VerifiedTransaction] {
     let device = try device.map { try #require(DeviceIdentifier($0)) }
     return try await grants.record(transactions, by: rule, shownBy: device) { _ in }
@@ -236,6 +237,16 @@ struct LedgerTests {
     #expect(other.licenseEndDate == Timestamp(millisecondsSinceEpoch: 70_000))
     // The earlier statement may be the one that knows, and come last.
     #expect(revision(recorded, after: try period(asOf: 20)).graceExpiresDate == recorded.graceExpiresDate)
+  }
+
+  @Test("where accounts are not joined, purchases that name one are the customers' of their own proofs")
+  func separate() async throws {
+    let rule = GrantStore.LedgerRule()
+    try await record(try purchase("1", account: "ada"), try purchase("2", account: "ada"), by: rule)
+    try await record(try purchase("3", account: "ada"), by: rule)
+    try await record(try purchase("4", original: "3", account: "ada"), by: rule)
+    #expect(try await ids(of: try await customer(of: "1")) == ["1", "2"])
+    #expect(try await ids(of: try await customer(of: "3")) == ["3", "4"])
   }
 
   @Test(

@@ -31,6 +31,7 @@ struct RestartSettingTests {
     Change("store.url") { $0.store.url = "http://127.0.0.1:9" },
     Change("store.credential") { $0.store.credential = Redacted("another-key-of-the-operator") },
     Change("store.bundles") { $0.store.bundles = ["com.example.another"] },
+    Change("store.deviceLimit") { $0.store.deviceLimit = 77 },
     Change("stores") { $0.stores = [.init(name: "apple", kind: .apple, bundles: ["com.example.another"])] },
     Change("publicURL") { $0.publicURL = "https://content.example.com" },
     Change("storeCalls") { $0.storeCalls = 77 },

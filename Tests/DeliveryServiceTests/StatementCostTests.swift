@@ -30,6 +30,32 @@ struct StatementCostTests {
     ("WITH RECURSIVE stores", "a step for each store; RetentionTests run it"),
     ("SELECT signed FROM notifications", "once an hour, over as many as are kept; RetentionTests run it"),
     ("DELETE FROM notifications", "a bounded batch by age; RetentionTests run it"),
+    ("INSERT INTO consumption_consents", "by the grant's number; ConsumptionTests run it"),
+    ("DELETE FROM consumption_consents", "by the grant's number; ConsumptionTests run it"),
+    ("SELECT 1 FROM consumption_consents", "by the grant's number; ConsumptionTests run it"),
+    ("SELECT 1 FROM previews", "by the version's name; ConsumptionTests run it"),
+    (
+      "INSERT INTO outbox (store, environment, subject, kind, payload, next_attempt, created) VALUES",
+      "by its unique name; ConsumptionTests run it"
+    ),
+    ("SELECT id FROM outbox WHERE store", "by its unique name; ConsumptionTests run it"),
+    ("INSERT INTO purchase_claims", "by the purchase's name; ClaimTests run it"),
+    ("DELETE FROM purchase_claims", "by the purchase's name; ClaimTests run it"),
+    ("SELECT account FROM purchase_claims", "by the purchase's name; ClaimTests run it"),
+    ("INSERT INTO account_feeds", "by its own name; ClaimTests run it"),
+    ("SELECT 1 AS found FROM account_feeds", "three rows by index; ClaimTests run it"),
+    ("INSERT INTO irregularities", "by its unique name; ClaimTests run it"),
+    ("UPDATE irregularities", "by its unique name; ClaimTests run it"),
+    ("SELECT * FROM irregularities", "a page by the row's number; ClaimTests run it"),
+    ("SELECT 1 FROM irregularities", "by the row's number; ClaimTests run it"),
+    (
+      "SELECT 1 FROM customer_devices",
+      "over the grants of one device, where its customer has no place left; ClaimTests run it"
+    ),
+    (
+      "UPDATE transactions SET acknowledgement_due",
+      "by the transaction's name; AcknowledgementTests run it"
+    ),
     ("SELECT until, recovered FROM notification_history", "by the store's name; NotificationTests run it"),
     (
       "SELECT min(created) AS oldest FROM outbox",
@@ -174,7 +200,7 @@ struct StatementCostTests {
     ("SELECT * FROM customer_devices", "by the customer's key; LedgerTests run it"),
     ("UPDATE transactions SET customer", "by the customer's index, where two are one; LedgerTests run it"),
     (
-      "INSERT INTO customer_devices (customer, device, first_seen, last_seen) SELECT",
+      "INSERT INTO customer_devices (customer, device, first_seen, last_seen, granted) SELECT",
       "by the customer's key, where two are one; LedgerTests run it"
     ),
     ("DELETE FROM customer_devices WHERE customer", "by the customer's key; LedgerTests run it"),

@@ -18,7 +18,8 @@ struct ProblemTests {
   static let ofDevices: [(code: String, status: Int)] = [
     ("receipt-malformed", 400), ("receipt-not-authentic", 403), ("receipt-wrong-application", 403),
     ("receipt-wrong-environment", 403), ("purchase-required", 402), ("entitlement-expired", 403),
-    ("entitlement-revoked", 403), ("device-limit", 403), ("product-unknown", 404), ("version-unknown", 404),
+    ("entitlement-revoked", 403), ("device-limit", 403), ("purchase-claimed", 403), ("product-unknown", 404),
+    ("version-unknown", 404),
     ("content-withdrawn", 410), ("verification-undetermined", 503), ("ticket-missing", 401),
     ("ticket-invalid", 403), ("ticket-expired", 403), ("completion-mismatch", 409),
     ("too-many-requests", 429),

@@ -1,3 +1,14 @@
+CREATE TABLE account_feeds (
+  account TEXT NOT NULL CHECK (length(CAST(account AS BLOB)) <= 255),
+  store TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  original_id TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  PRIMARY KEY (account, store, environment, original_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX account_feeds_by_age ON account_feeds (since);
+CREATE INDEX account_feeds_in_order ON account_feeds (account, environment, since);
+
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY,
   at INTEGER NOT NULL,
@@ -27,6 +38,11 @@ CREATE TABLE catalogue_state (
   changed INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE consumption_consents (
+  grant_number INTEGER PRIMARY KEY,
+  since INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE content_stops (
   digest BLOB PRIMARY KEY,
   at INTEGER NOT NULL
@@ -48,6 +64,7 @@ CREATE TABLE customer_devices (
   device TEXT NOT NULL,
   first_seen INTEGER NOT NULL,
   last_seen INTEGER NOT NULL,
+  granted INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (customer, device)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX customer_devices_by_age ON customer_devices (last_seen);
@@ -144,6 +161,21 @@ CREATE TABLE idempotent_answers (
   PRIMARY KEY (actor, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotent_answers_by_age ON idempotent_answers (created);
+
+CREATE TABLE irregularities (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind TEXT NOT NULL,
+  store TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  transaction_id TEXT NOT NULL,
+  device TEXT,
+  first_seen INTEGER NOT NULL,
+  last_seen INTEGER NOT NULL,
+  refused INTEGER NOT NULL,
+  UNIQUE (kind, store, environment, subject)
+) STRICT;
+CREATE INDEX irregularities_by_age ON irregularities (last_seen);
 
 CREATE TABLE leases (
   name TEXT PRIMARY KEY,
@@ -265,6 +297,16 @@ CREATE INDEX products_by_type ON products (type);
 CREATE TABLE publications (
   id TEXT PRIMARY KEY,
   document TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE purchase_claims (
+  store TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  original_id TEXT NOT NULL,
+  position INTEGER NOT NULL,
+  account TEXT NOT NULL CHECK (length(CAST(account AS BLOB)) <= 255),
+  since INTEGER NOT NULL,
+  PRIMARY KEY (store, environment, original_id, position)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE remembered_proofs (

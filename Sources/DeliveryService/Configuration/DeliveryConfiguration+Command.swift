@@ -109,6 +109,9 @@ extension DeliveryConfiguration {
     .list(
       "bundle", "ID", environment: "PULLBOX_BUNDLES", fallback: "com.example.pullbox", key: "store.bundles",
       help: "Application whose receipts count; may be repeated"),
+    .value(
+      "store-device-limit", "N", fallback: "10", key: "store.deviceLimit",
+      help: "Devices of one customer that are granted something; one that is silent for 90 days makes room"),
     .list(
       "payment-store", "JSON5", environment: "PULLBOX_STORES", key: "stores",
       help:

@@ -61,6 +61,43 @@ extension DeliveryConfiguration {
     public var keyId: String?
     /// The key, a `.p8` file, readable by its owner alone.
     public var keyFile: String?
+    /// What becomes of a purchase that another application account claims than the one that it belongs to; it stays there unless
+    /// given.
+    public var claims: Claims?
+    /// Devices of one customer that are granted something, 10 unless given. One that is silent for 90 days makes room.
+    public var deviceLimit: Int?
+    /// Whether a grant is refused for what `pullbox irregularities` lists, and not only listed.
+    public var refuseIrregular: Bool?
+
+    /// `"reject"`, `"transfer"`, or `{share: N}`.
+    public enum Claims: Decodable, Hashable, Sendable {
+      /// It stays where it is.
+      case reject
+      /// It goes to the one who claimed it last.
+      case transfer
+      /// So many accounts have it together.
+      case share(Int)
+
+      private enum CodingKeys: CodingKey {
+        case share
+      }
+
+      /// Throws `DecodingError`.
+      public init(from decoder: any Decoder) throws {
+        if let container = try? decoder.container(keyedBy: CodingKeys.self) {
+          self = .share(try container.decode(Int.self, forKey: .share))
+          return
+        }
+        let container = try decoder.singleValueContainer()
+        switch try container.decode(String.self) {
+        case "reject": self = .reject
+        case "transfer": self = .transfer
+        default:
+          throw DecodingError.dataCorruptedError(
+            in: container, debugDescription: "it is reject, transfer or {share: N}")
+        }
+      }
+    }
   }
 
   /// What an entry of `stores`, or the options, come to.
@@ -69,6 +106,7 @@ extension DeliveryConfiguration {
     var kind: PaymentStore.Kind
     var access: VerifyReceiptStoreClient.Access
     var policy: VerifyReceiptPolicy
+    var rules = StoreRules()
     /// Nil for a store without roots: nothing that it signs is taken.
     var signed: SignedStoreAccess?
   }
@@ -91,7 +129,7 @@ extension DeliveryConfiguration {
     if let credential = store.credential {
       let entry = PaymentStore(
         name: store.name, kind: .pullbox, addresses: .init(sandbox: store.url), credential: credential,
-        bundles: store.bundles)
+        bundles: store.bundles, deviceLimit: store.deviceLimit)
       resolved.append(try add(entry, "store"))
     }
     guard !resolved.isEmpty else {
@@ -150,7 +188,33 @@ extension DeliveryConfiguration.PaymentStore {
         addresses: urls, credential: credential, sharedSecret: try secret(key: key)),
       policy: VerifyReceiptPolicy(
         bundleIdentifiers: Set(bundles), environments: counting, addresses: Set(urls.keys)),
-      signed: try signedAccess(key: key, environments: counting))
+      rules: try rules(key: key), signed: try signedAccess(key: key, environments: counting))
+  }
+
+  private static let deviceLimits = 1...100_000
+
+  private func rules(key: String) throws(ConfigurationError) -> StoreRules {
+    var rules = StoreRules()
+    switch claims {
+    case .reject, nil: rules.claims = .reject
+    case .transfer: rules.claims = .transfer
+    case .share(let count):
+      guard ClaimRule.shares.contains(count) else {
+        throw ConfigurationError(
+          subject: "\(key).claims.share",
+          message: "2 to 1000 accounts can have a purchase together, not \(count)")
+      }
+      rules.claims = .share(count)
+    }
+    if let deviceLimit {
+      guard Self.deviceLimits.contains(deviceLimit) else {
+        throw ConfigurationError(
+          subject: "\(key).deviceLimit", message: "it is 1 to 100000, not \(deviceLimit)")
+      }
+      rules.deviceLimit = deviceLimit
+    }
+    rules.refusesIrregular = refuseIrregular ?? false
+    return rules
   }
 
   private func secret(key: String) throws(ConfigurationError) -> Redacted<String>? {

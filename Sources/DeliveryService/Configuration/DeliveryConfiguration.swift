@@ -18,6 +18,8 @@ public struct DeliveryConfiguration: DaemonConfiguration {
     public var credential: Redacted<String>?
     /// Applications whose receipts count.
     public var bundles: [String]
+    /// Devices of one customer that are granted something.
+    public var deviceLimit: Int
   }
 
   /// TLS: where, and with which certificate.

@@ -26,6 +26,7 @@ struct GrantPlan: Sendable {
 /// Makes plans from what a store vouches for, held against the catalog, and what the database says of the device.
 struct GrantPlanner: Sendable {
   let device: Device
+  let conditions: GrantConditions
   private let orders: [GrantOrder]
   private let catalog: CatalogSnapshot
   private let stops: RevocationList
@@ -35,9 +36,11 @@ struct GrantPlanner: Sendable {
 
   init(
     rules: EntitlementRules, transactions: [VerifiedTransaction], record: EntitlementRecord,
-    orders: [GrantOrder], device: Device, catalog: CatalogSnapshot, stops: RevocationList, now: Timestamp
+    orders: [GrantOrder], device: Device, conditions: GrantConditions = GrantConditions(),
+    catalog: CatalogSnapshot, stops: RevocationList, now: Timestamp
   ) {
     self.device = device
+    self.conditions = conditions
     self.orders = orders
     self.catalog = catalog
     self.stops = stops
@@ -89,7 +92,9 @@ struct GrantPlanner: Sendable {
       transaction: transaction, content: content, owed: owed,
       unlocked: report.products(unlockedBy: transaction.id), present: grants)
     return GrantPlan(
-      basis: basis, standing: try GrantStore.standing(on: basis, among: grants, of: device, in: connection),
+      basis: basis,
+      standing: try GrantStore.standing(
+        on: basis, among: grants, of: device, under: conditions, in: connection),
       publisherKeys: publisherKeys,
       signatures: try SignatureTable.all(
         of: content.product, content.version, by: publisherKeys, in: connection),

@@ -12,8 +12,10 @@ extension GrantService {
   ) {
     let order = GrantOrder(
       product: request.product, version: request.version, transaction: request.transaction)
+    let conditions = GrantConditions(
+      account: request.account, consentsToConsumption: request.consent?.consumption)
     let (granted, feed) = try await carryOut(
-      [order], of: request.proof, for: request.device, base: base, asked: id)
+      [order], of: request.proof, for: request.device, under: conditions, base: base, asked: id)
     let (plan, issued) = try granted[0].get()
     var answer = response(to: plan, issued, base: base)
     answer.feed = feed
@@ -26,8 +28,10 @@ extension GrantService {
     response: GrantBatchResponse, isNew: Bool
   ) {
     let orders = request.products.map { GrantOrder(product: $0) }
+    let conditions = GrantConditions(
+      account: request.account, consentsToConsumption: request.consent?.consumption)
     let (granted, feed) = try await carryOut(
-      orders, of: request.proof, for: request.device, base: base, asked: id)
+      orders, of: request.proof, for: request.device, under: conditions, base: base, asked: id)
     var answer = GrantBatchResponse(feed: feed)
     var isNew = false
     for (order, result) in zip(orders, granted) {
@@ -47,9 +51,12 @@ extension GrantService {
   private typealias Outcome = (granted: [Result<Granted, Problem>], feed: FeedService.Written?)
 
   private func carryOut(
-    _ orders: [GrantOrder], of proof: Proof, for device: Device, base: String, asked id: String
+    _ orders: [GrantOrder], of proof: Proof, for device: Device, under said: GrantConditions, base: String,
+    asked id: String
   ) async throws -> (granted: [Result<Granted, Problem>], feed: FeedReference?) {
     let key = try verifier.key(of: proof)
+    var conditions = said
+    conditions.rules = storeRules[key.store] ?? StoreRules()
     let verdict: Verdict
     if let known = try verifier.known(key) {
       try Self.requireBinding(of: known, to: device.id)
@@ -60,13 +67,13 @@ extension GrantService {
       if refusals.count == orders.count { return (refusals.map { .failure($0) }, nil) }
       verdict = try await ask(about: proof, as: key, for: device.id, asked: id, apply: keep(shownBy: nil))
     }
-    let now = grantStore.clock.now()
+    let (now, granting) = (grantStore.clock.now(), conditions)
     let (granted, written) = try await catalog.current { catalog -> Outcome? in
       func makePlanner(_ transactions: [VerifiedTransaction]) async throws -> GrantPlanner {
         GrantPlanner(
           rules: rules, transactions: transactions,
           record: try await record(of: transactions, catalog: catalog), orders: orders, device: device,
-          catalog: catalog, stops: stops, now: now)
+          conditions: granting, catalog: catalog, stops: stops, now: now)
       }
       var planner = try await makePlanner(verdict.transactions)
       if !planner.coversOrders {
@@ -120,14 +127,16 @@ extension GrantService {
     return try await grantStore.database.write(locking: Array(locks)) { connection in
       guard try planner.isCurrent(in: connection) else { return nil }
       // Refunds were taken in when the store was asked.
+      let joinsAccounts = planner.conditions.rules.claims.joinsAccounts
       let ledger = try GrantStore.record(
-        said, by: .answer(takesRevocations: false), at: now, in: connection)
+        said, by: .answer(takesRevocations: false, joinsAccounts: joinsAccounts), at: now, in: connection)
       let plans = try planner.plans(in: connection)
       let bases = plans.compactMap { plan in
         (try? plan.get()).flatMap { $0.standing == nil ? $0.basis : nil }
       }
-      var issued = try GrantStore.grants(
-        on: bases, to: planner.device, recorded: ledger, at: now, in: connection)[...]
+      let made = try GrantStore.grants(
+        on: bases, to: planner.device, under: planner.conditions, recorded: ledger, at: now, in: connection)
+      var issued = made[...]
       let results = plans.map { plan in
         plan.flatMap { plan -> Result<Granted, Problem> in
           if let grant = plan.standing {

@@ -35,7 +35,9 @@ extension GrantService {
   private func record(
     _ transactions: [VerifiedTransaction], by rule: GrantStore.LedgerRule, shownBy device: DeviceIdentifier?
   ) async throws -> [VerifiedTransaction] {
-    try await grantStore.record(transactions, by: rule, shownBy: device) { changed in
+    var rule = rule
+    rule.joinsAccounts = transactions.first.flatMap { storeRules[$0.store] }?.claims.joinsAccounts ?? false
+    return try await grantStore.record(transactions, by: rule, shownBy: device) { changed in
       // What the store said of the same transactions before, in other proofs, no longer holds.
       verifier.forget(transactions)
       if !changed.isEmpty { enforce(changed) }

@@ -24,6 +24,8 @@ struct GrantService: Sendable {
   let recorder: DeliveryRecorder
   let feeds: FeedService
   let rules: EntitlementRules
+  /// Who may use the purchases of each store.
+  var storeRules: [StoreIdentifier: StoreRules] = [:]
   /// Put before content addresses; empty leaves them relative to the server's address as the client knows it.
   let publicURL: String
   /// How long a store's good verdict on a proof serves while the store is away; zero: not at all.
@@ -181,5 +183,17 @@ extension GrantService: MetricSource {
       "pullbox_grants_unconfirmed", help: "Grants that rest on what a store said before it was away."
     ) { $0 }
     metrics.register([unconfirmed]) { try await database.read { try UnconfirmedTable.count(in: $0) } }
+    let irregular: Metric<[String: Int64]> = .gauge(
+      "pullbox_irregularities", help: "Cases in which purchases seem to go from hand to hand, by kind.",
+      labels: ["kind"]
+    ) { counts in
+      Irregularity.Kind.known.map { .init(counts[$0.rawValue] ?? 0, labels: [$0.rawValue]) }
+    }
+    metrics.register([irregular]) {
+      try await database.read { connection in
+        Dictionary(
+          uniqueKeysWithValues: try IrregularityTable.counts(in: connection).map { ($0.kind, $0.count) })
+      }
+    }
   }
 }

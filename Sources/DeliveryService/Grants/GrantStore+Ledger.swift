@@ -32,10 +32,16 @@ extension GrantStore {
     /// How much later a statement that tells nothing else must be to be written down. Where one is not, an older one that
     /// arrives after it is taken for news until the store is asked again.
     var freshness = Duration.zero
+    /// Whether purchases that name one application account are one customer's: ``ClaimRule/joinsAccounts``.
+    var joinsAccounts = false
 
     /// What is written down of the answer to a question: clients come again with the same proof every few minutes.
-    static func answer(takesNew: Bool = true, takesRevocations: Bool = true) -> LedgerRule {
-      LedgerRule(takesNew: takesNew, takesRevocations: takesRevocations, freshness: .seconds(3600))
+    static func answer(
+      takesNew: Bool = true, takesRevocations: Bool = true, joinsAccounts: Bool = false
+    ) -> LedgerRule {
+      LedgerRule(
+        takesNew: takesNew, takesRevocations: takesRevocations, freshness: .seconds(3600),
+        joinsAccounts: joinsAccounts)
     }
 
     /// The database has what the statement says, or it is left to another write.
@@ -54,7 +60,10 @@ extension GrantStore {
 
     init(of said: [VerifiedTransaction], by rule: LedgerRule, in connection: borrowing Connection) throws {
       known = []
-      for transaction in said { known.append(try LedgerTable.known(of: transaction, in: connection)) }
+      for transaction in said {
+        known.append(
+          try LedgerTable.known(of: transaction, joiningAccounts: rule.joinsAccounts, in: connection))
+      }
       revisions = zip(said, known).map {
         LedgerRevision(of: $0, word: $1.word, recorded: $1.transaction, freshness: rule.freshness)
       }
@@ -83,6 +92,10 @@ extension GrantStore {
     for group in survey.groups {
       let isLeft = group.members.allSatisfy { rule.leaves(survey.revisions[$0], survey.known[$0]) }
       if isLeft && group.customers.count <= 1 { continue }
+      let isFirstOfPayer = group.members.allSatisfy { survey.known[$0].isOfUnknownPayer }
+      if isFirstOfPayer, let account = group.account, let first = group.members.first {
+        try noteFeeding(of: account, by: survey.transactions[first].originalKey, at: now, in: connection)
+      }
       let customer = try CustomerTable.resolve(group, in: connection) ?? .random()
       for member in group.members {
         let (revision, known) = (survey.revisions[member], survey.known[member])
@@ -99,6 +112,17 @@ extension GrantStore {
       }
     }
     return update
+  }
+
+  private static func noteFeeding(
+    of account: ApplicationAccount, by original: TransactionKey, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws {
+    try FeedingTable.note(account, fedBy: original, at: now, in: connection)
+    guard try FeedingTable.isIrregular(account, in: original.environment, at: now, in: connection) else {
+      return
+    }
+    try IrregularityTable.note(.manyPayers(for: account, original), at: now, in: connection)
   }
 
   /// Takes what stores said of these transactions into the ledger, with the device that showed them, and brings all grants
@@ -137,9 +161,12 @@ extension GrantStore {
   }
 
   static func note(
-    _ device: DeviceIdentifier, of customers: Set<CustomerIdentifier>, at now: Timestamp,
-    in connection: borrowing Connection
+    _ device: DeviceIdentifier, of customers: Set<CustomerIdentifier>, granted: Set<CustomerIdentifier> = [],
+    at now: Timestamp, in connection: borrowing Connection
   ) throws {
-    for customer in customers { try CustomerTable.note(device, of: customer, at: now, in: connection) }
+    for customer in customers {
+      try CustomerTable.note(
+        device, of: customer, isGranted: granted.contains(customer), at: now, in: connection)
+    }
   }
 }

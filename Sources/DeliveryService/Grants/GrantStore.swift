@@ -50,40 +50,53 @@ struct GrantStore: Sendable {
   /// `ledger` is what was recorded in this transaction already; what a new grant rests on is recorded besides, with the
   /// device.
   static func grants(
-    on bases: [Basis], to device: Device, recorded ledger: LedgerUpdate = LedgerUpdate(), at now: Timestamp,
-    in connection: borrowing Connection
+    on bases: [Basis], to device: Device, under conditions: GrantConditions = GrantConditions(),
+    recorded ledger: LedgerUpdate = LedgerUpdate(), at now: Timestamp, in connection: borrowing Connection
   ) throws -> [Result<Issued, Problem>] {
     var issued: [Result<Issued, Problem>] = []
     var entries = Dictionary(ledger.entries.map { ($0.transaction.key, $0) }, uniquingKeysWith: { $1 })
+    var admission = DeviceAdmission(device: device.id, conditions: conditions)
     for basis in bases {
       do {
-        issued.append(
-          .success(try grant(on: basis, to: device, entries: &entries, at: now, in: connection)))
+        let made = try grant(
+          on: basis, to: device, admission: &admission, entries: &entries, at: now, in: connection)
+        if let consents = conditions.consentsToConsumption {
+          try ConsentTable.set(consents, for: made.grant.number, at: now, in: connection)
+        }
+        issued.append(.success(made))
       } catch let problem as Problem {
         issued.append(.failure(problem))
       }
     }
-    try note(device.id, of: Set(entries.values.compactMap(\.customer)), at: now, in: connection)
+    try note(
+      device.id, of: Set(entries.values.compactMap(\.customer)), granted: admission.granted, at: now,
+      in: connection)
     return issued
   }
 
   /// The grant of `grants` that stands on that basis, where ``grants(on:to:at:in:)`` would write nothing; nil where it
   /// would. `grants` are those of the product on the device. Throws `entitlement-revoked`.
   static func standing(
-    on basis: Basis, among grants: [GrantRecord], of device: Device, in connection: borrowing Connection
+    on basis: Basis, among grants: [GrantRecord], of device: Device, under conditions: GrantConditions,
+    in connection: borrowing Connection
   ) throws -> GrantRecord? {
     guard let grant = grants.first(where: { basis.isFor($0) }) else { return nil }
     if grant.machine.name == .revoked { throw Problem(.entitlementRevoked) }
     // A device without a key is handed a new secret, which is written down.
     guard grant.publicKey != nil, !bringsNewKey(device, to: grant) else { return nil }
+    let decision = try claim(on: basis.transaction, under: conditions, in: connection)
+    guard decision == .stands else { return nil }
+    if let consents = conditions.consentsToConsumption {
+      guard try consents == ConsentTable.contains(grant.number, in: connection) else { return nil }
+    }
     let owed = try ObligationTable.products(owedBy: basis.debt(to: device.id), in: connection)
     return owed.isSuperset(of: basis.owed) ? grant : nil
   }
 
   /// Throws before anything is written.
   private static func grant(
-    on basis: Basis, to device: Device, entries: inout [TransactionKey: LedgerUpdate.Entry],
-    at now: Timestamp,
+    on basis: Basis, to device: Device, admission: inout DeviceAdmission,
+    entries: inout [TransactionKey: LedgerUpdate.Entry], at now: Timestamp,
     in connection: borrowing Connection
   ) throws -> Issued {
     let existing: GrantRecord?
@@ -98,6 +111,23 @@ struct GrantStore: Sendable {
         in: connection)
     }
     if existing?.machine.name == .revoked { throw Problem(.entitlementRevoked) }
+    try takeClaim(on: basis.transaction, by: admission, at: now, in: connection)
+    let key = basis.transaction.key
+    if existing == nil {
+      if entries[key] == nil {
+        entries[key] = try record(
+          [basis.transaction],
+          by: .answer(
+            takesRevocations: false, joinsAccounts: admission.conditions.rules.claims.joinsAccounts),
+          at: now, in: connection
+        ).entries.first
+      }
+      // The store may have taken it back since it was asked.
+      if entries[key]?.transaction.revokedDate != nil { throw Problem(.entitlementRevoked) }
+      if let customer = entries[key]?.customer {
+        try admission.admit(to: customer, key, at: now, in: connection)
+      }
+    }
     try ObligationTable.add(basis.owed, to: basis.debt(to: device.id), in: connection)
     if var existing {
       if let key = device.publicKey, bringsNewKey(device, to: existing) {
@@ -112,14 +142,6 @@ struct GrantStore: Sendable {
       existing.renewalDigest = secret.digest
       return Issued(grant: existing, isNew: false, renewalSecret: secret.text)
     }
-    let key = basis.transaction.key
-    if entries[key] == nil {
-      entries[key] = try record(
-        [basis.transaction], by: .answer(takesRevocations: false), at: now, in: connection
-      ).entries.first
-    }
-    // The store may have taken it back since it was asked.
-    if entries[key]?.transaction.revokedDate != nil { throw Problem(.entitlementRevoked) }
     guard let id = GrantIdentifier(RandomBytes.make(16)) else {
       preconditionFailure("16 bytes name a grant")
     }
@@ -264,6 +286,9 @@ struct GrantStore: Sendable {
     let now = clock.now()
     try await database.write(locking: [.transaction(call.subject)]) { connection in
       try OutboxTable.markDone(call.id, at: now, in: connection)
+      if call.kind == .acknowledge || call.kind == .consume {
+        try AcknowledgementTable.noteTold(of: call.subject, in: connection)
+      }
       guard OutboxEntry.Kind.ends.contains(call.kind) else { return }
       try ObligationTable.finishGrants(of: call.subject, at: now, in: connection)
     }

@@ -85,6 +85,12 @@ extension Outbox {
     return isExcluded
   }
 
+  /// A call that was made before is to be made again: what it says has changed.
+  func callAgain(_ id: Int64, of store: StoreIdentifier) {
+    _ = change(store) { queue, _ in queue.forgetAcceptance(of: id) }
+    wake()
+  }
+
   private func readmit(_ id: Int64, of store: String) {
     if let store = StoreIdentifier(store) {
       _ = change(store) { queue, _ in queue.readmit(id) }

@@ -52,6 +52,14 @@ struct GrantMachine: Hashable, Sendable {
     }
   }
 
+  /// Whether the device has reported that it placed the content, also of a grant that is revoked now.
+  var wasCompleted: Bool {
+    switch state {
+    case .granted, .revoked(was: .granted): false
+    case .completed, .finished, .revoked: true
+    }
+  }
+
   mutating func handle(_ event: Event) -> [Action] {
     switch (state, event) {
     // A finished grant still opens the content: a device that lost its copy may fetch it again.

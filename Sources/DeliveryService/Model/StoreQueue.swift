@@ -131,6 +131,11 @@ struct StoreQueue: Sendable {
     return true
   }
 
+  /// The call is another one now.
+  mutating func forgetAcceptance(of id: Int64) {
+    accepted.removeAll { $0 == id }
+  }
+
   mutating func readmit(_ id: Int64) {
     excluded.remove(id)
   }

@@ -38,17 +38,21 @@ final class NotificationService: Sendable {
   private let log: Log
   /// The one way by which what a store says of transactions takes effect.
   private let takeIn: @Sendable ([VerifiedTransaction]) async throws -> Void
+  /// Tells the store what was delivered of a purchase; answers whether that may be told.
+  private let answerConsumptionRequest: @Sendable (TransactionKey) async throws -> Bool
   private let outcomes = Mutex<[Outcome: Int]>([:])
 
   init(
     sources: [Source], database: Database, clock: any WallClock, log: Log,
-    takeIn: @escaping @Sendable ([VerifiedTransaction]) async throws -> Void
+    takeIn: @escaping @Sendable ([VerifiedTransaction]) async throws -> Void,
+    answerConsumptionRequest: @escaping @Sendable (TransactionKey) async throws -> Bool = { _ in false }
   ) {
     self.sources = sources
     self.database = database
     self.clock = clock
     self.log = log
     self.takeIn = takeIn
+    self.answerConsumptionRequest = answerConsumptionRequest
   }
 
   /// Takes in a notification that was posted here, or found in the store's history, once. Answers whether it is new;
@@ -137,12 +141,35 @@ final class NotificationService: Sendable {
     let statement = try await statement(of: notification, by: gate)
     // A repetition after this and before the row changes nothing: an older word yields, and the same one stays.
     if let statement { try await takeIn([statement]) }
+    if notification.notificationType == .consumptionRequest, let statement {
+      try await answerConsumption(of: statement.key, signed: signed)
+    }
     let record = NotificationTable.Record(
       store: store, uuid: uuid, type: type, subtype: notification.subtype, signed: signed,
       environment: environment, transaction: statement?.id, effect: statement == nil ? .none : .statement,
       received: clock.now())
     return try await database.write(locking: [.everything]) { connection in
       try NotificationTable.insert(record, in: connection)
+    }
+  }
+
+  /// A question that is older than the store waits for its answer is none any more.
+  static let longestConsumptionWait: Duration = .seconds(12 * 3600)
+
+  private func answerConsumption(of transaction: TransactionKey, signed: Timestamp) async throws {
+    let fields: KeyValuePairs<String, LogValue> = [
+      "store": LogValue(transaction.store), "transaction": LogValue(transaction.id),
+    ]
+    guard sources.contains(where: { $0.gate.store == transaction.store && $0.interface != nil }) else {
+      log.warning("a store asks what was delivered, and there is no key to its interface", fields)
+      return
+    }
+    guard signed + Self.longestConsumptionWait > clock.now() else {
+      log.warning("a store asked what was delivered more than 12 hours ago", fields)
+      return
+    }
+    if try await !answerConsumptionRequest(transaction) {
+      log.info("a store is not told what was delivered: its customer has not agreed to it", fields)
     }
   }
 

@@ -18,6 +18,7 @@ struct StoreStatusRoutes: Sendable {
   let proofs: ProofVerifier
   let outbox: Outbox
   let database: Database
+  let clock: any WallClock
 
   func add(to routes: inout ScopedRoutes) {
     routes.on(.get, "/v1/operator/stores", requires: .read, query: []) { _, _, _ in
@@ -26,9 +27,10 @@ struct StoreStatusRoutes: Sendable {
   }
 
   private func statuses() async throws -> StoreStatuses {
+    let now = clock.now()
     let known = try await database.read { connection in
       let counts = try OutboxTable.counts(in: connection)
-      return try stores.map { try Self.known(of: $0, counts, in: connection) }
+      return try stores.map { try Self.known(of: $0, counts, at: now, in: connection) }
     }
     return StoreStatuses(
       stores: zip(stores, known).map { store, known in
@@ -42,7 +44,8 @@ struct StoreStatusRoutes: Sendable {
 
   /// What the database says.
   private static func known(
-    of store: Description, _ counts: [OutboxTable.Count], in connection: borrowing Connection
+    of store: Description, _ counts: [OutboxTable.Count], at now: Timestamp,
+    in connection: borrowing Connection
   ) throws -> StoreStatus {
     var status = StoreStatus(
       name: store.name.description, kind: store.kind, environments: store.environments.map(\.rawValue))
@@ -59,6 +62,10 @@ struct StoreStatusRoutes: Sendable {
       status.callsWaiting += count.waiting
       status.callsParked += count.parked
     }
+    let standing = try AcknowledgementTable.standing(of: store.name, at: now, in: connection)
+    status.unacknowledged = standing.waiting
+    status.unacknowledgedUrgent = standing.urgent
+    status.nextAcknowledgement = standing.next
     if status.callsWaiting > 0 {
       status.oldestCall = try OutboxTable.oldest(to: store.name, in: connection)
     }

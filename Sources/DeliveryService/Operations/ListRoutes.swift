@@ -18,6 +18,10 @@ struct ListRoutes: Sendable {
         try .page(try await deliveries(request), of: request)
       }
     }
+    let kinds = HTTPRequest.pageQuery.union(["kind"])
+    routes.on(.get, "/v1/operator/irregularities", requires: .read, query: kinds) { request, _, _ in
+      try .page(try await irregularities(request), of: request)
+    }
     let query = HTTPRequest.pageQuery.union(["product", "actor", "action"]).union(TimeRange.query)
     routes.on(.get, "/v1/operator/audit", requires: .read, query: query) { request, _, _ in
       try .page(try await audit(request), of: request)
@@ -42,6 +46,19 @@ struct ListRoutes: Sendable {
       page.items[index].bytesDelivered += recorder.unrecorded(handle)
     }
     return page
+  }
+
+  private func irregularities(_ request: HTTPRequest) async throws -> Page<Irregularity> {
+    let limit = try request.pageLimit()
+    let after = try request.cursor("after") { Int64($0) }
+    let kind = request.queryValue("kind").map { Irregularity.Kind(rawValue: $0) }
+    return try await database.read { connection in
+      if let after, try !IrregularityTable.exists(after, in: connection) { throw Problem.unknownCursor }
+      let found = try IrregularityTable.page(
+        before: after ?? .max, kind: kind, limit: limit + 1, in: connection)
+      let items = Array(found.prefix(limit))
+      return Page(items: items, next: found.count > limit ? items.last.map { String($0.id) } : nil)
+    }
   }
 
   private func audit(_ request: HTTPRequest) async throws -> Page<AuditEntry> {

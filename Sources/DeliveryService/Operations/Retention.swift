@@ -18,6 +18,9 @@ struct Retention: Sendable {
   /// How often there is a look at what has become old.
   static let interval: Duration = .seconds(3600)
 
+  /// How long an irregularity is listed that is not seen again.
+  static let irregularities: Duration = .seconds(365 * 86_400)
+
   let database: Database
   let clock: any WallClock
   let rules: Rules
@@ -38,7 +41,15 @@ struct Retention: Sendable {
       try RememberedProofTable.sweep(before: now - rules.proofs, limit: RetentionTable.batch, in: $0)
     }
     try await sweep {
-      try CustomerTable.forgetDevices(silentSince: now - Self.silence, limit: RetentionTable.batch, in: $0)
+      try CustomerTable.forgetDevices(
+        silentSince: now - StoreRules.silence, limit: RetentionTable.batch, in: $0)
+    }
+    try await sweep {
+      try IrregularityTable.forget(
+        before: now - Self.irregularities, limit: RetentionTable.batch, in: $0)
+    }
+    try await sweep {
+      try FeedingTable.forget(before: now - StoreRules.feedingWindow, limit: RetentionTable.batch, in: $0)
     }
     try await sweep {
       try NotificationTable.forget(
@@ -49,9 +60,6 @@ struct Retention: Sendable {
       try await forget { try RetentionTable.forgetCalls(doneBefore: cutoff, after: $0, in: $1) }
     }
   }
-
-  /// How long a device is a customer's that does not show a proof any more.
-  static let silence: Duration = .seconds(90 * 86_400)
 
   private func sweep(
     _ batch: @escaping @Sendable (borrowing Connection) throws -> Bool

@@ -47,6 +47,7 @@ struct DeliveryComponents: Sendable {
   let confirmation: GrantConfirmation
   let notifications: NotificationService
   let notificationHistory: NotificationHistory
+  let acknowledgements: AcknowledgementAlarm
   let storeDescriptions: [StoreStatusRoutes.Description]
   /// Those whose receipts a store takes.
   let applications: Set<ApplicationIdentifier>
@@ -131,13 +132,17 @@ struct DeliveryComponents: Sendable {
     grants = GrantService(
       grantStore: grantStore, verifier: proofs, catalog: catalog, outbox: outbox, tickets: tickets,
       stops: revocations, recorder: recorder, feeds: feeds, rules: EntitlementRules(),
+      storeRules: Dictionary(uniqueKeysWithValues: accesses.map { ($0.name, $0.rules) }),
       publicURL: configuration.publicURL ?? "", storeGrace: configuration.storeGrace.duration)
     confirmation = GrantConfirmation(grants: grants, lease: lease("confirmation"), log: infrastructure.log)
 
     let grants = grants
     notifications = NotificationService(
       sources: stores.compactMap { ($0 as? SignedStoreClient)?.source }, database: database, clock: clock,
-      log: infrastructure.log, takeIn: { _ = try await grants.applyRevocations(of: $0) })
+      log: infrastructure.log, takeIn: { _ = try await grants.applyRevocations(of: $0) },
+      answerConsumptionRequest: { try await grants.answerConsumptionRequest(about: $0) })
+    acknowledgements = AcknowledgementAlarm(
+      stores: accesses.map(\.name), database: database, clock: clock, log: infrastructure.log)
     notificationHistory = NotificationHistory(
       notifications: notifications, database: database, clock: clock, log: infrastructure.log,
       lease: lease("notifications"))
@@ -206,6 +211,7 @@ struct DeliveryComponents: Sendable {
       }
       group.addTask { await scrubber.run() }
       group.addTask { await notificationHistory.run(timer: infrastructure.timer) }
+      group.addTask { await acknowledgements.run(timer: infrastructure.timer) }
       group.addTask {
         await Worker(clock: infrastructure.timer).run(every: Self.optimizationInterval) {
           try await infrastructure.database.optimize()
@@ -222,7 +228,7 @@ struct DeliveryComponents: Sendable {
   var metricSources: [any MetricSource] {
     [
       admission, recorder, tickets, revocations, outbox, uploads, grants, feeds, proofs, notifications,
-      scrubber,
+      acknowledgements, scrubber,
     ]
   }
 
@@ -296,8 +302,10 @@ extension DeliveryComponents {
     ListRoutes(database: database, recorder: recorder).add(to: &routes)
     SalesReportRoutes(database: database, clock: infrastructure.clock).add(to: &routes)
     OutboxRoutes(outbox: outbox).add(to: &routes)
-    StoreStatusRoutes(stores: storeDescriptions, proofs: proofs, outbox: outbox, database: database)
-      .add(to: &routes)
+    StoreStatusRoutes(
+      stores: storeDescriptions, proofs: proofs, outbox: outbox, database: database,
+      clock: infrastructure.clock
+    ).add(to: &routes)
     let routeAdmission = RouteAdmission(control: admission, settings: settings)
     routes.wrap { routeAdmission.middleware(for: $0) }
     return routes

@@ -54,6 +54,28 @@ enum OutboxTable {
     return .waiting(taken: try entry(row))
   }
 
+  /// Has the call made, with that payload, whatever became of an earlier one about the same. Answers its number.
+  static func renew(
+    _ kind: OutboxEntry.Kind, of subject: TransactionKey, payload: String, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> Int64 {
+    try connection.execute(
+      """
+      INSERT INTO outbox (store, environment, subject, kind, payload, next_attempt, created)
+      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (store, kind, subject, environment) DO UPDATE SET
+        payload = excluded.payload, next_attempt = excluded.next_attempt, created = excluded.created,
+        attempts = 0, refusals = 0, last_error = NULL, parked = NULL, dropped = NULL, done = NULL
+      """,
+      subject.values + [
+        .choice(kind), .text(payload), .timestamp(OutboxEntry.atOnce), .timestamp(now),
+      ])
+    let row = try connection.first(
+      "SELECT id FROM outbox WHERE store = ? AND environment = ? AND subject = ? AND kind = ?",
+      subject.values + [.choice(kind)])
+    guard let row else { preconditionFailure("the row is there, in this transaction") }
+    return try row.integer("id")
+  }
+
   /// Claims a call that waits; false where it waits no longer, or another node has claimed it. A claim that
   /// would last longer than this one was made by a clock that is wrong, and does not count.
   static func take(_ id: Int64, _ lease: OutboxLease, in connection: borrowing Connection) throws -> Bool {

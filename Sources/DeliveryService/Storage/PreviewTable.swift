@@ -55,6 +55,15 @@ enum PreviewTable {
     return try released(place, of: product, version: version, at: now, in: connection)
   }
 
+  /// Whether everyone may see a sample of that version.
+  static func hasSample(
+    of product: ProductIdentifier, _ version: ContentVersion, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.first(
+      "SELECT 1 FROM previews WHERE product = ? AND ordering = ? AND place > ? LIMIT 1",
+      [.identifier(product), .text(version.orderingKey), .integer(cover)]) != nil
+  }
+
   /// Of a product on sale: what is at that place of the version that is released to all, or of the one named, as long as it is
   /// released. Nil when there is nothing.
   static func released(

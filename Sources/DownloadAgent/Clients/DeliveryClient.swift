@@ -16,10 +16,15 @@ struct DeliveryClient: Sendable {
   private let device: Device
   private let key: SigningKey
   private let time: ServerTime
+  private let consent: Consent?
 
-  /// `time` is what requests are signed for.
-  init(api: APIClient, monitor: EndpointHealth, identity: DeviceIdentity, time: ServerTime) {
+  /// `time` is what requests are signed for, `consent` what the customer agreed to, nil where that stays as the server knows it.
+  init(
+    api: APIClient, consent: Consent? = nil, monitor: EndpointHealth, identity: DeviceIdentity,
+    time: ServerTime
+  ) {
     self.api = api
+    self.consent = consent
     self.monitor = monitor
     var path = ServerPath(api: api, network: monitor.network)
     path.onEnd = { error in monitor.note(error, to: "GET /v1/content") }
@@ -97,7 +102,8 @@ struct DeliveryClient: Sendable {
   func grant(
     _ product: ProductIdentifier, for transaction: TransactionIdentifier, proof: Proof
   ) async throws(APICallError) -> GrantResponse {
-    let body = GrantRequest(proof: proof, product: product, device: device, transaction: transaction)
+    let body = GrantRequest(
+      proof: proof, product: product, device: device, transaction: transaction, consent: consent)
     return try await monitor.observe("POST /v1/grants") { () async throws(APICallError) in
       try await api.call("POST", "/v1/grants", body: body, as: GrantResponse.self).value
     }

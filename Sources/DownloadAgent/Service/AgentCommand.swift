@@ -64,6 +64,9 @@ public enum AgentCommand {
         help:
           "What is fetched by itself of new issues and corrections: the latest issue of each publication, all, or nothing (ask lists it, none does not)"
       ).taking(.words(ArrivalPolicy.allCases.map(\.rawValue))),
+      .flag(
+        "consumption-consent",
+        help: "The payment store may learn how much of a purchase was delivered when it decides on a refund"),
       .value(
         "quota", "SIZE",
         help: "What content may take, such as 20GiB; for new content, what was opened longest ago goes"

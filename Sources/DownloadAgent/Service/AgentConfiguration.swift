@@ -45,6 +45,9 @@ public struct AgentConfiguration: DaemonConfiguration {
   /// What is fetched by itself of new issues and corrections; the newest issue of each publication, and corrections, unless
   /// given.
   public var arrivals: ArrivalPolicy?
+  /// Whether the payment store may learn how much of a purchase was delivered, when it decides on a refund: what the device's
+  /// customer agreed to, or took back; left as it is unless given.
+  public var consumptionConsent: Bool?
   /// Bytes that content may take in the library, staged bytes included; no bound unless given.
   public var quota: ConfigurationSize?
   /// What stays free on the library's file system; 32 MiB unless given.

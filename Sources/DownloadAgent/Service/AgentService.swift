@@ -86,7 +86,8 @@ public final class AgentService: Service {
     storeAPI.maximumResponseLength = Self.maximumAnswer
     storeAPI.trust = configuration.storeTrust
     let delivery = DeliveryClient(
-      api: serverAPI, monitor: serverMonitor, identity: identity,
+      api: serverAPI, consent: configuration.consumptionConsent.map { Consent(consumption: $0) },
+      monitor: serverMonitor, identity: identity,
       time: ServerTime(clock: wallClock, offset: try database.serverClockOffset()) { [database, log] offset in
         do {
           try await BlockingPool.shared.run { try database.setServerClockOffset(offset) }

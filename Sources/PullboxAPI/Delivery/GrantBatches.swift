@@ -18,17 +18,28 @@ public struct GrantBatchRequest: Codable, Sendable {
   public var products: [ProductIdentifier]
   /// The device that the content is for.
   public var device: Device
+  /// What the customer agrees to; absent where that stays as it was.
+  public var consent: Consent?
+  /// Whom the application asks for; as in ``GrantRequest``.
+  public var account: ApplicationAccount?
 
   /// Creates the request.
-  public init(proof: Proof, products: [ProductIdentifier], device: Device) {
+  public init(
+    proof: Proof, products: [ProductIdentifier], device: Device, consent: Consent? = nil,
+    account: ApplicationAccount? = nil
+  ) {
     self.proof = proof
     self.products = products
     self.device = device
+    self.consent = consent
+    self.account = account
   }
 
   private enum CodingKeys: CodingKey {
     case products
     case device
+    case consent
+    case account
   }
 
   /// Reads the proof's members from the same object as the others. Throws `DecodingError`, also for a number of
@@ -38,6 +49,8 @@ public struct GrantBatchRequest: Codable, Sendable {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     products = try container.decode([ProductIdentifier].self, forKey: .products)
     device = try container.decode(Device.self, forKey: .device)
+    consent = try container.decodeIfPresent(Consent.self, forKey: .consent)
+    account = try container.decodeIfPresent(ApplicationAccount.self, forKey: .account)
     guard Self.productCounts.contains(products.count), Set(products).count == products.count else {
       throw DecodingError.dataCorruptedError(
         forKey: .products, in: container, debugDescription: "not 1 to 200 products, each once")
@@ -50,6 +63,8 @@ public struct GrantBatchRequest: Codable, Sendable {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(products, forKey: .products)
     try container.encode(device, forKey: .device)
+    try container.encodeIfPresent(consent, forKey: .consent)
+    try container.encodeIfPresent(account, forKey: .account)
   }
 }
 

@@ -22,14 +22,21 @@ public struct GrantRequest: Codable, Sendable {
   public var version: ContentVersion?
   /// The transaction that the grant is for; absent when the server may choose.
   public var transaction: TransactionIdentifier?
+  /// What the customer agrees to; absent where that stays as it was.
+  public var consent: Consent?
+  /// Whom the application asks for, as it named its customer when it bought; absent where it knows none, or only the store is
+  /// to say. It opens nothing.
+  public var account: ApplicationAccount?
 
   /// Creates the request. Nil for `version` means the newest released one, nil for `transaction` the
   /// strongest.
   public init(
     proof: Proof, product: ProductIdentifier, device: Device, version: ContentVersion? = nil,
-    transaction: TransactionIdentifier? = nil
+    transaction: TransactionIdentifier? = nil, consent: Consent? = nil, account: ApplicationAccount? = nil
   ) {
     self.transaction = transaction
+    self.consent = consent
+    self.account = account
     self.proof = proof
     self.product = product
     self.device = device
@@ -41,6 +48,8 @@ public struct GrantRequest: Codable, Sendable {
     case device
     case version
     case transaction
+    case consent
+    case account
   }
 
   /// Reads the proof's members from the same object as the others. Throws `DecodingError`.
@@ -51,6 +60,8 @@ public struct GrantRequest: Codable, Sendable {
     device = try container.decode(Device.self, forKey: .device)
     version = try container.decodeIfPresent(ContentVersion.self, forKey: .version)
     transaction = try container.decodeIfPresent(TransactionIdentifier.self, forKey: .transaction)
+    consent = try container.decodeIfPresent(Consent.self, forKey: .consent)
+    account = try container.decodeIfPresent(ApplicationAccount.self, forKey: .account)
   }
 
   /// Writes the proof's members into the same object as the others.
@@ -61,6 +72,19 @@ public struct GrantRequest: Codable, Sendable {
     try container.encode(device, forKey: .device)
     try container.encodeIfPresent(version, forKey: .version)
     try container.encodeIfPresent(transaction, forKey: .transaction)
+    try container.encodeIfPresent(consent, forKey: .consent)
+    try container.encodeIfPresent(account, forKey: .account)
+  }
+}
+
+/// What a customer agrees to, as the application has asked them.
+public struct Consent: Codable, Hashable, Sendable {
+  /// That the store learns how much of a purchase was delivered, when it decides on a refund.
+  public var consumption: Bool
+
+  /// Creates the document from its members.
+  public init(consumption: Bool) {
+    self.consumption = consumption
   }
 }
 

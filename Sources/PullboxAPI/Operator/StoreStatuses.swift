@@ -57,6 +57,13 @@ public struct StoreStatus: Codable, Sendable {
   public var callsParked: Int64
   /// When the call was added that has waited longest.
   public var oldestCall: Timestamp?
+  /// Purchases that it was not told are delivered, where it takes back what it is not told of; absent from servers that do not
+  /// count them.
+  public var unacknowledged: Int64?
+  /// Of these, those that it takes back within a day.
+  public var unacknowledgedUrgent: Int64?
+  /// When it takes back the first.
+  public var nextAcknowledgement: Timestamp?
 
   /// A store of which nothing but its configuration is known.
   public init(name: String, kind: String, environments: [String]) {

@@ -43,6 +43,9 @@ public struct ProblemCode: Hashable, Sendable {
   /// The transaction already serves as many devices as the server's configuration allows.
   public static let deviceLimit = ProblemCode(
     "device-limit", status: 403, title: "The purchase is in use on as many devices as it allows")
+  /// The purchase belongs to another account of the application, and its store's rules leave it there.
+  public static let purchaseClaimed = ProblemCode(
+    "purchase-claimed", status: 403, title: "The purchase belongs to another account")
   /// No product has that name, or it is not for sale.
   public static let productUnknown = ProblemCode(
     "product-unknown", status: 404, title: "There is no such product")
@@ -271,7 +274,8 @@ public struct ProblemCode: Hashable, Sendable {
 
   static let all: [ProblemCode] = [
     receiptMalformed, receiptNotAuthentic, receiptWrongApplication, receiptWrongEnvironment, purchaseRequired,
-    entitlementExpired, entitlementRevoked, deviceLimit, productUnknown, publicationUnknown, versionUnknown,
+    entitlementExpired, entitlementRevoked, deviceLimit, purchaseClaimed, productUnknown, publicationUnknown,
+    versionUnknown,
     contentWithdrawn,
     verificationUndetermined, ticketMissing, ticketInvalid, ticketExpired, completionMismatch,
     completionMalformed, tooManyRequests, grantUnknown, proofMissing, renewalSecretMissing, proofRefused,

@@ -1,4 +1,5 @@
 public import Commerce
+public import CoreTypes
 
 /// `PATCH /sandbox/v1/accounts/{account}`; what is absent stays as it is.
 public struct AccountChange: Codable, Sendable {
@@ -51,6 +52,34 @@ public struct RefundRequest: Codable, Sendable {
   public init(percentage: Int? = nil, reason: Int? = nil) {
     self.percentage = percentage
     self.reason = reason
+  }
+}
+
+/// `GET /sandbox/v1/transactions/{id}/consumption`: what a server said of the use of a purchase.
+public struct ConsumptionReports: Codable, Sendable {
+  /// The latest report of one version of the call.
+  public struct Report: Codable, Sendable {
+    /// 1 or 2.
+    public var version: Int
+    /// The body of the call, a JSON object.
+    public var document: String
+    /// When it came.
+    public var received: Timestamp
+
+    /// Creates the document from its members.
+    public init(version: Int, document: String, received: Timestamp) {
+      self.version = version
+      self.document = document
+      self.received = received
+    }
+  }
+
+  /// In the order of the versions.
+  public var reports: [Report]
+
+  /// Creates the document from its members.
+  public init(reports: [Report]) {
+    self.reports = reports
   }
 }
 

@@ -46,6 +46,15 @@ extension OperatorClient {
     return try await api.get("/v1/operator/outbox", query: filter + Self.page(after))
   }
 
+  /// Cases in which purchases seem to go from hand to hand: of one kind, or all of them.
+  public func irregularities(
+    of kind: Irregularity.Kind? = nil, after: String? = nil
+  ) async throws(APICallError) -> Page<Irregularity> {
+    try await api.get(
+      "/v1/operator/irregularities",
+      query: Self.filter([("kind", kind?.rawValue)]) + Self.page(after))
+  }
+
   /// Has a call made again at once, also one that is parked or was dropped. One that the store has accepted stays
   /// as it is.
   public func retryOutboxCall(_ id: Int64) async throws(APICallError) -> OutboxCall {

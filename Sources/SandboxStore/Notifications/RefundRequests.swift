@@ -27,6 +27,15 @@ extension PaymentStore {
     try await tell(.refundDeclined, of: id)
   }
 
+  /// What servers said of the use of a purchase, the latest of each version. Throws `transaction-unknown`.
+  func consumptionReports(of id: String) async throws -> ConsumptionReports {
+    try await database.read { connection in
+      let transaction = try Self.transaction(id, in: connection)
+      return ConsumptionReports(
+        reports: try ConsumptionReport.all(of: transaction.id, in: connection))
+    }
+  }
+
   private func tell(
     _ type: NotificationType, of id: String, reason: String? = nil
   ) async throws -> StoreTransaction {
@@ -51,6 +60,9 @@ extension StoreRoutes {
       let body = try await request.decodeIfPresent(RefundReason.self, upTo: .kibibytes(16))
       let told = try await store.requestRefund(of: parameters["id"], reason: body?.reason)
       return try .json(TransactionResponse(transaction: told))
+    }
+    routes.on(.get, "/sandbox/v1/transactions/{id}/consumption") { [store] _, parameters in
+      try await .json(store.consumptionReports(of: parameters["id"]))
     }
     routes.on(.post, "/sandbox/v1/transactions/{id}/decline-refund") { [store] _, parameters in
       try await .json(TransactionResponse(transaction: store.declineRefund(of: parameters["id"])))

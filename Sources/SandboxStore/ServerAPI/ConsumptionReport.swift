@@ -96,6 +96,20 @@ struct ConsumptionReport: Hashable, Sendable {
   ]
   private static let preferences: Set = ["DECLINE", "GRANT_FULL", "GRANT_PRORATED"]
 
+  /// The latest of each version about the transaction, in the order of the versions.
+  static func all(
+    of transaction: Int64, in connection: borrowing Connection
+  ) throws -> [ConsumptionReports.Report] {
+    try connection.query(
+      "SELECT version, document, received FROM consumption_reports WHERE transaction_id = ? ORDER BY version",
+      [.integer(transaction)]
+    ).map {
+      ConsumptionReports.Report(
+        version: Int(try $0.integer("version")), document: try $0.text("document"),
+        received: try $0.timestamp("received"))
+    }
+  }
+
   /// Keeps it as the latest of its version about the transaction.
   func put(transaction: Int64, received: Timestamp, in connection: borrowing Connection) throws {
     try connection.execute(

@@ -82,7 +82,8 @@ struct CommandFailure: Error {
 
 extension ExitCode {
   private static let notEntitledCodes: Set<ProblemCode> = [
-    .purchaseRequired, .entitlementExpired, .entitlementRevoked, .deviceLimit, .receiptNotAuthentic,
+    .purchaseRequired, .entitlementExpired, .entitlementRevoked, .deviceLimit, .purchaseClaimed,
+    .receiptNotAuthentic,
     .receiptWrongApplication, .receiptWrongEnvironment,
   ]
   private static let noSpaceCodes: Set<ProblemCode> = [.outOfSpace, .insufficientStorage]

@@ -90,10 +90,10 @@ actor Stack {
 
   // MARK: Starting and stopping
 
-  /// Starts a part that does not run, with the state it had. `environment` is added to that of the server or the agent;
-  /// `state` is the agent's directory, for a device other than the first, or the server's, for one that was restored.
+  /// Starts a part that does not run, with the state it had. `arguments` are more of the store's or the server's; `environment`
+  /// is added to that of the server or the agent; `state` is the agent's directory, for a device other than the first, or the server's, for one that was restored.
   func start(
-    _ part: Part, environment: [String: String] = [:], state: String? = nil
+    _ part: Part, arguments: [String] = [], environment: [String: String] = [:], state: String? = nil
   ) async throws {
     switch part {
     case .store:
@@ -102,7 +102,7 @@ actor Stack {
         [
           "--listen", "127.0.0.1:0", "--state", directory.path("store"), "--catalog", serverProxy.url,
           "--server-credential", storeCredential,
-        ] + signingStoreArguments, name: part.rawValue, in: directory)
+        ] + signingStoreArguments + arguments, name: part.rawValue, in: directory)
       daemons[part] = daemon
       storeProxy.setUpstream(port: daemon.port)
       if account.isEmpty { account = try await makeAccount() }
@@ -114,7 +114,7 @@ actor Stack {
           storeProxy.url,
           "--store-credential", storeCredential, "--operator-key", operatorKey, "--ticket-lifetime",
           options.ticketLifetime,
-        ] + (try signingServerArguments()), name: part.rawValue, in: directory, environment: environment)
+        ] + (try signingServerArguments()) + arguments, name: part.rawValue, in: directory, environment: environment)
       daemons[part] = daemon
       serverProxy.setUpstream(port: daemon.port)
     case .agent:

@@ -32,6 +32,7 @@ final class FakeAppleStore: Sendable {
     var statuses: [String: (status: Int, transaction: SignedTransaction, renewal: SignedRenewalInfo)] = [:]
     var notifications: [(at: Timestamp, payload: String)] = []
     var finished: [String] = []
+    var consumption: [JSONConsumption] = []
     var pageLength = 20
   }
 
@@ -178,6 +179,13 @@ final class FakeAppleStore: Sendable {
         try self.current().answer(request) { store in
           store.state.withLock { $0.finished.append(parameters["id"]) }
           return HTTPResponse(status: .ok)
+        }
+      }
+      routes.on(.put, "/inApps/v2/transactions/consumption/{id}") { request, _ in
+        let told = try await request.decode(JSONConsumption.self, upTo: .kibibytes(16))
+        return try self.current().answer(request) { store in
+          store.state.withLock { $0.consumption.append(told) }
+          return HTTPResponse(status: .accepted)
         }
       }
       return routes

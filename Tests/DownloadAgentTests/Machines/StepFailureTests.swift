@@ -10,7 +10,8 @@ import Testing
   @Test(
     "a refusal that nothing here can change is final",
     arguments: [
-      ProblemCode.purchaseRequired, .entitlementExpired, .entitlementRevoked, .deviceLimit, .productUnknown,
+      ProblemCode.purchaseRequired, .entitlementExpired, .entitlementRevoked, .deviceLimit, .purchaseClaimed,
+      .productUnknown,
       .versionUnknown, .contentWithdrawn, .receiptMalformed, .receiptNotAuthentic, .completionMismatch,
       .contentUnknown,
     ])

@@ -1,3 +1,4 @@
+import Commerce
 import ContentPackage
 import CoreTypes
 import Crypto
@@ -99,6 +100,26 @@ import Testing
       let failure = try await #require(throws: StepFailure.self) { _ = try await client.manifest(others) }
       #expect(failure.reason == .integrity && failure.recovery == .retry(notBefore: nil))
     }
+  }
+
+  @Test(
+    "what the customer agreed to goes with each request for a grant, and nothing where it is not known",
+    arguments: [nil, true, false])
+  func consent(isGiven: Bool?) async throws {
+    let package = try FixturePackage.file(length: 10)
+    let server = FakeServer([package])
+    let directory = try TemporaryDirectory()
+    let consent = isGiven.map { Consent(consumption: $0) }
+    try await server.open { url in
+      let client = DeliveryClient(
+        api: APIClient(baseURL: url, client: try HTTPClient()), consent: consent,
+        monitor: EndpointHealth(url: url, clock: SystemWallClock()),
+        identity: try DeviceIdentity.load(from: directory.path), time: ServerTime(clock: SystemWallClock()))
+      _ = try await client.grant(
+        package.manifest.product, for: try #require(TransactionIdentifier("1")), proof: Proof(receipt: "MIIB")
+      )
+    }
+    #expect(server.state.current.consents == [consent])
   }
 
   @Test("an https server's manifest is never fetched without TLS (R19)") func scheme() async throws {

@@ -235,6 +235,7 @@ extension FakeServer {
     guard let grant = GrantIdentifier(name) else { throw Problem(.internalError) }
     let ticket = state.withLock { state in
       state.deviceKey = request.device.publicKey
+      state.consents.append(request.consent)
       if state.grants[name] == nil {
         state.grants[name] = RecordedGrant(name: .granted, product: request.product, transaction: transaction)
       }

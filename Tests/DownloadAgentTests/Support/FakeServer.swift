@@ -60,6 +60,8 @@ final class FakeServer: Sendable {
     /// Whether the store has answered the server about finishing.
     var isStoreUp = true
     var asked: [String] = []
+    /// Of each request for a grant.
+    var consents: [Consent?] = []
     /// What is for sale, and the account that it is for sale to.
     var listings: [ProductListing] = []
     var publications: [PublicationListing] = []

@@ -175,6 +175,7 @@ extension WireSample {
       #"{"feed": \#(feed), "products": [\#(entitled)], "#
         + #""settled": ["2000000000000002"]}"#,
       minimal: #"{"products": []}"#),
+    WireSample(Consent.self, #"{"consumption": true}"#),
     WireSample(FeedEntry.self, feedEntry, minimal: plainFeedEntry),
     WireSample(FeedReference.self, feed),
     WireSample(
@@ -184,6 +185,8 @@ extension WireSample {
       GrantBatchRequest.self,
       """
       {
+        "account": "reader-17",
+        "consent": {"consumption": true},
         "device": \(device),
         "products": ["com.example.heroes.issue42", "com.example.b"],
         "receipt": "MIIB+/8=",
@@ -226,6 +229,8 @@ extension WireSample {
       GrantRequest.self,
       """
       {
+        "account": "reader-17",
+        "consent": {"consumption": false},
         "device": \(device),
         "product": "com.example.heroes.issue42",
         "receipt": "MIIB+/8=",

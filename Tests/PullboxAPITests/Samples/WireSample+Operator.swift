@@ -131,9 +131,12 @@ extension WireSample {
       "kind": "apple",
       "lastNotification": \(storeNotification),
       "name": "apple",
+      "nextAcknowledgement": "2026-11-22T04:00:00.000Z",
       "oldestCall": "2026-11-21T04:00:00.000Z",
       "questionsStopped": false,
-      "recoveredNotifications": 3
+      "recoveredNotifications": 3,
+      "unacknowledged": 5,
+      "unacknowledgedUrgent": 2
     }
     """
 
@@ -222,6 +225,33 @@ extension WireSample {
       }
       """,
       minimal: #"{"items": [], "others": 4, "since": "2026-09-01T00:00:00.000Z"}"#),
+    WireSample(
+      Irregularity.self,
+      """
+      {
+        "device": "tablet-17",
+        "environment": "Production",
+        "firstSeen": "2026-11-21T05:26:07.100Z",
+        "id": 4711,
+        "kind": "many-devices",
+        "lastSeen": "2026-11-21T06:26:07.100Z",
+        "store": "apple",
+        "transaction": "2000000000000001",
+        "wasRefused": true
+      }
+      """,
+      minimal: """
+        {
+          "environment": "Sandbox",
+          "firstSeen": "2026-11-21T05:26:07.100Z",
+          "id": 1,
+          "kind": "other-account",
+          "lastSeen": "2026-11-21T05:26:07.100Z",
+          "store": "apple",
+          "transaction": "1",
+          "wasRefused": false
+        }
+        """),
     WireSample(
       StoreStatus.Notification.self, storeNotification,
       minimal: """

@@ -77,6 +77,13 @@ extension WireSample {
     WireSample(LicenseRequest.self, #"{"product": "com.example.issue1", "seats": 30}"#),
     WireSample(LicenseSeatRequest.self, #"{"account": "a1b2c3d4e5f60718"}"#),
     WireSample(
+      ConsumptionReports.self,
+      #"{"reports": [{"document": "{}", "received": "2026-11-21T05:26:07.100Z", "version": 2}]}"#,
+      minimal: #"{"reports": []}"#),
+    WireSample(
+      ConsumptionReports.Report.self,
+      #"{"document": "{}", "received": "2026-11-21T05:26:07.100Z", "version": 2}"#),
+    WireSample(
       PriceIncreaseRequest.self,
       #"{"needsConsent": true, "prices": {"FRA": {"amount": "3.49", "currency": "EUR"}}}"#),
     WireSample(PurchaseDecision.self, #"{"approve": true}"#),

@@ -37,24 +37,55 @@ enum CustomerTable {
     return kept ?? (group.account == nil ? group.customers.first : nil)
   }
 
-  /// The device has shown a proof of the customer's.
+  /// The device has shown a proof of the customer's; with `isGranted` it takes one of the customer's places.
   static func note(
-    _ device: DeviceIdentifier, of customer: CustomerIdentifier, at now: Timestamp,
+    _ device: DeviceIdentifier, of customer: CustomerIdentifier, isGranted: Bool = false, at now: Timestamp,
     in connection: borrowing Connection
   ) throws {
     try connection.execute(
       """
-      INSERT INTO customer_devices (customer, device, first_seen, last_seen) VALUES (?, ?, ?, ?)
-      ON CONFLICT (customer, device) DO UPDATE SET last_seen = excluded.last_seen
-        WHERE customer_devices.last_seen <= ?
+      INSERT INTO customer_devices (customer, device, first_seen, last_seen, granted) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (customer, device) DO UPDATE SET last_seen = excluded.last_seen,
+        granted = CASE customer_devices.granted WHEN 1 THEN 1 ELSE excluded.granted END
+        WHERE customer_devices.last_seen <= ? OR customer_devices.granted < excluded.granted
       """,
       [
-        .customer(customer), .identifier(device), .timestamp(now), .timestamp(now),
+        .customer(customer), .identifier(device), .timestamp(now), .timestamp(now), .boolean(isGranted),
         .timestamp(now - deviceFreshness),
       ])
   }
 
-  /// Whether ``note(_:of:at:in:)`` would write something.
+  /// Whether the device may be granted something of the customer's: it was before, or there is a place for it. A device
+  /// that was silent for long has left its place.
+  static func hasPlace(
+    for device: DeviceIdentifier, of customer: CustomerIdentifier, under rules: StoreRules,
+    at now: Timestamp, in connection: borrowing Connection
+  ) throws -> Bool {
+    let places = try connection.query(
+      """
+      SELECT device FROM customer_devices
+      WHERE customer = ? AND granted = 1 AND last_seen > ? AND device <> ? LIMIT ?
+      """,
+      [
+        .customer(customer), .timestamp(now - StoreRules.silence), .identifier(device),
+        .integer(rules.deviceLimit),
+      ])
+    if rules.hasPlace(besides: places.count) { return true }
+    let known = try connection.first(
+      """
+      SELECT 1 FROM customer_devices WHERE customer = ? AND device = ? AND granted = 1
+      UNION ALL
+      SELECT 1 FROM grants \(SQLDialect.index("grants_by_device"))
+      JOIN transactions ON transactions.store = grants.store AND transactions.environment = grants.environment
+        AND transactions.transaction_id = grants.transaction_id
+      WHERE grants.device = ? AND transactions.customer = ?
+      LIMIT 1
+      """,
+      [.customer(customer), .identifier(device), .identifier(device), .customer(customer)])
+    return known != nil
+  }
+
+  /// Whether ``note(_:of:isGranted:at:in:)`` would write something for a device that is granted nothing.
   static func isNews(
     _ device: DeviceIdentifier, of customer: CustomerIdentifier, at now: Timestamp,
     in connection: borrowing Connection
@@ -108,9 +139,9 @@ enum CustomerTable {
     try connection.execute("UPDATE transactions SET customer = ? WHERE customer = ?", both)
     try connection.execute(
       """
-      INSERT INTO customer_devices (customer, device, first_seen, last_seen)
-      SELECT ?, device, first_seen, last_seen FROM customer_devices WHERE customer = ?
-      ON CONFLICT (customer, device) DO UPDATE SET
+      INSERT INTO customer_devices (customer, device, first_seen, last_seen, granted)
+      SELECT ?, device, first_seen, last_seen, granted FROM customer_devices WHERE customer = ?
+      ON CONFLICT (customer, device) DO UPDATE SET granted = CASE customer_devices.granted WHEN 1 THEN 1 ELSE excluded.granted END,
         first_seen = CASE WHEN customer_devices.first_seen < excluded.first_seen
           THEN customer_devices.first_seen ELSE excluded.first_seen END,
         last_seen = CASE WHEN customer_devices.last_seen > excluded.last_seen

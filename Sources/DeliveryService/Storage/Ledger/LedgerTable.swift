@@ -18,14 +18,18 @@ enum LedgerTable {
     var customer: CustomerIdentifier?
     /// Customers of other transactions of the same purchase, and of the same application account.
     var relatives: [CustomerIdentifier] = []
+    /// Neither it nor another transaction of the same purchase is known.
+    var isOfUnknownPayer = true
 
     /// Its own first.
     var customers: [CustomerIdentifier] { [customer].compactMap { $0 } + relatives }
   }
 
-  /// Statements of their own: most transactions need two of them.
+  /// Statements of their own: most transactions need two of them. With `joinsAccounts`, purchases that name the same
+  /// application account are relatives.
   static func known(
-    of transaction: VerifiedTransaction, in connection: borrowing Connection
+    of transaction: VerifiedTransaction, joiningAccounts joinsAccounts: Bool,
+    in connection: borrowing Connection
   ) throws -> Known {
     let (key, original) = (transaction.key, transaction.originalKey)
     var known = Known()
@@ -34,6 +38,7 @@ enum LedgerTable {
         asOf: try row.timestamp("as_of"), revoked: try row.optionalTimestamp("revoked"))
       known.transaction = try self.transaction(row)
       known.customer = try row.optionalCustomer("customer")
+      if known.customer != nil { known.isOfUnknownPayer = false }
     }
     var relatives: [Row?] = []
     if key != original { relatives.append(try row(original, in: connection)) }
@@ -43,7 +48,10 @@ enum LedgerTable {
         SELECT customer FROM transactions \(SQLDialect.index("transactions_by_original"))
         WHERE store = ? AND environment = ? AND original_id = ? AND original_id <> transaction_id LIMIT 1
         """, original.values))
-    if let account = transaction.account {
+    if try relatives.contains(where: { try $0?.optionalCustomer("customer") != nil }) {
+      known.isOfUnknownPayer = false
+    }
+    if joinsAccounts, let account = transaction.account {
       relatives.append(
         try connection.first(
           """

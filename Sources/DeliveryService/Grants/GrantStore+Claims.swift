@@ -1,0 +1,84 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+
+/// Who may be granted what a purchase pays for: the application accounts that it belongs to, on as many devices as its store's
+/// rules allow. Decided in the write that makes the grant.
+extension GrantStore {
+  /// The devices of the customers of one request.
+  struct DeviceAdmission: Sendable {
+    let device: DeviceIdentifier
+    let conditions: GrantConditions
+    /// Customers who have a place for the device.
+    private(set) var granted: Set<CustomerIdentifier> = []
+    private var refused: Set<CustomerIdentifier> = []
+
+    init(device: DeviceIdentifier, conditions: GrantConditions) {
+      self.device = device
+      self.conditions = conditions
+    }
+
+    /// Throws `device-limit`.
+    mutating func admit(
+      to customer: CustomerIdentifier, _ transaction: TransactionKey, at now: Timestamp,
+      in connection: borrowing Connection
+    ) throws {
+      if granted.contains(customer) { return }
+      let hasPlace =
+        try !refused.contains(customer)
+        && CustomerTable.hasPlace(
+          for: device, of: customer, under: conditions.rules, at: now, in: connection)
+      guard hasPlace else {
+        if refused.insert(customer).inserted {
+          try IrregularityTable.note(
+            .manyDevices(of: customer, transaction, device: device), at: now, in: connection)
+        }
+        throw Problem(
+          .deviceLimit,
+          "the purchase is in use on \(conditions.rules.deviceLimit) devices; one that is silent for 90 days makes room"
+        )
+      }
+      granted.insert(customer)
+    }
+  }
+
+  /// Whether the purchase is the claimant's. Reads nothing where nothing names an account.
+  static func claim(
+    on transaction: VerifiedTransaction, under conditions: GrantConditions,
+    in connection: borrowing Connection
+  ) throws -> PurchaseClaim.Decision {
+    guard conditions.account ?? transaction.account != nil else { return .stands }
+    let holders = try ClaimTable.holders(of: transaction.originalKey, in: connection)
+    return PurchaseClaim(signed: transaction.account, holders: holders)
+      .decide(on: conditions.account, by: conditions.rules.claims)
+  }
+
+  /// Writes down whose the purchase is from now on. Throws `purchase-claimed`.
+  static func takeClaim(
+    on transaction: VerifiedTransaction, by admission: DeviceAdmission, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws {
+    let (conditions, original) = (admission.conditions, transaction.originalKey)
+    func note(refused: Bool) throws {
+      try IrregularityTable.note(
+        .otherAccount(original, device: admission.device, wasRefused: refused), at: now, in: connection)
+    }
+    switch try claim(on: transaction, under: conditions, in: connection) {
+    case .stands: break
+    case .belongs(let accounts): try ClaimTable.set(accounts, of: original, at: now, in: connection)
+    case .transferred(let account):
+      try note(refused: false)
+      try ClaimTable.set([account], of: original, at: now, in: connection)
+    case .refused:
+      try note(refused: true)
+      throw Problem(.purchaseClaimed)
+    }
+    guard conditions.rules.refusesIrregular, let account = transaction.account,
+      try FeedingTable.isIrregular(account, in: transaction.environment, at: now, in: connection)
+    else { return }
+    try IrregularityTable.note(
+      .manyPayers(for: account, original, wasRefused: true), at: now, in: connection)
+    throw Problem(.purchaseClaimed, "too many store accounts have begun to buy for this account within a day")
+  }
+}

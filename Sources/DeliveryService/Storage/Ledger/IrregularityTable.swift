@@ -1,0 +1,126 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import PullboxAPI
+
+/// What looks as if purchases went from hand to hand: each case once, with the date when it was seen last.
+enum IrregularityTable {
+  /// A case that is seen again within this time is not written down again.
+  static let freshness: Duration = .seconds(3600)
+
+  /// What was seen.
+  struct Sighting: Sendable {
+    var kind: Irregularity.Kind
+    /// A purchase by which operators find the rest.
+    var transaction: TransactionKey
+    /// What makes two sightings one case.
+    var subject: String
+    var device: DeviceIdentifier?
+    var wasRefused: Bool
+
+    /// Devices beyond the limit show a customer's proof.
+    static func manyDevices(
+      of customer: CustomerIdentifier, _ transaction: TransactionKey, device: DeviceIdentifier
+    ) -> Sighting {
+      Sighting(
+        kind: .manyDevices, transaction: transaction, subject: Hexadecimal.encode(customer.bytes),
+        device: device, wasRefused: true)
+    }
+
+    /// The account is not written down: its name may be a secret.
+    static func manyPayers(
+      for account: ApplicationAccount, _ transaction: TransactionKey, wasRefused: Bool = false
+    ) -> Sighting {
+      Sighting(
+        kind: .manyPayers, transaction: transaction,
+        subject: SHA256Digest.of(Array(account.description.utf8)).hexadecimal, wasRefused: wasRefused)
+    }
+
+    static func otherAccount(
+      _ original: TransactionKey, device: DeviceIdentifier, wasRefused: Bool
+    ) -> Sighting {
+      Sighting(
+        kind: .otherAccount, transaction: original, subject: original.id.description, device: device,
+        wasRefused: wasRefused)
+    }
+  }
+
+  /// Writes the case down, with an entry in the audit log the first time.
+  static func note(_ sighting: Sighting, at now: Timestamp, in connection: borrowing Connection) throws {
+    let key: [SQLValue] = [
+      .text(sighting.kind.rawValue), .identifier(sighting.transaction.store),
+      .choice(sighting.transaction.environment), .text(sighting.subject),
+    ]
+    let isNew =
+      try connection.execute(
+        """
+        INSERT INTO irregularities (kind, store, environment, subject, transaction_id, device, first_seen, last_seen,
+          refused)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (kind, store, environment, subject) DO NOTHING
+        """,
+        key + [
+          .identifier(sighting.transaction.id), .optional(sighting.device, SQLValue.identifier),
+          .timestamp(now), .timestamp(now), .boolean(sighting.wasRefused),
+        ]) > 0
+    guard !isNew else {
+      return try AuditTable.add(
+        AuditEntry(
+          at: now, actor: AuditTable.serverActor, action: "irregularity.found",
+          subject: "\(sighting.kind.rawValue) \(sighting.transaction.store) \(sighting.transaction.id)",
+          environment: sighting.transaction.environment.rawValue),
+        in: connection)
+    }
+    try connection.execute(
+      """
+      UPDATE irregularities SET last_seen = ?, refused = CASE refused WHEN 1 THEN 1 ELSE ? END, device = coalesce(?, device)
+      WHERE kind = ? AND store = ? AND environment = ? AND subject = ? AND (last_seen <= ? OR refused < ?)
+      """,
+      [
+        .timestamp(now), .boolean(sighting.wasRefused), .optional(sighting.device, SQLValue.identifier),
+      ] + key + [.timestamp(now - freshness), .boolean(sighting.wasRefused)])
+  }
+
+  /// At most `limit` cases that were found before the row `before`, newest first.
+  static func page(
+    before: Int64, kind: Irregularity.Kind?, limit: Int, in connection: borrowing Connection
+  ) throws -> [Irregularity] {
+    try connection.query(
+      """
+      SELECT * FROM irregularities WHERE id < ?\(kind == nil ? "" : " AND +kind = ?")
+      ORDER BY id DESC LIMIT ?
+      """,
+      [.integer(before)] + (kind.map { [.text($0.rawValue)] } ?? []) + [.integer(limit)]
+    ).map { row in
+      Irregularity(
+        id: try row.integer("id"), kind: try row.choice("kind"), store: try row.text("store"),
+        environment: try row.text("environment"), transaction: try row.identifier("transaction_id"),
+        device: try row.optionalText("device").flatMap { DeviceIdentifier($0) },
+        firstSeen: try row.timestamp("first_seen"), lastSeen: try row.timestamp("last_seen"),
+        wasRefused: try row.boolean("refused"))
+    }
+  }
+
+  /// Whether a page can have ended there.
+  static func exists(_ id: Int64, in connection: borrowing Connection) throws -> Bool {
+    try connection.first("SELECT 1 FROM irregularities WHERE id = ?", [.integer(id)]) != nil
+  }
+
+  /// Cases that are kept, by kind.
+  static func counts(in connection: borrowing Connection) throws -> [(kind: String, count: Int64)] {
+    try connection.query("SELECT kind, count(*) AS count FROM irregularities GROUP BY kind").map {
+      (try $0.text("kind"), try $0.integer("count"))
+    }
+  }
+
+  /// Removes some of those that were last seen before `cutoff`; whether there may be more.
+  static func forget(
+    before cutoff: Timestamp, limit: Int, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.execute(
+      """
+      DELETE FROM irregularities WHERE id IN (
+        SELECT id FROM irregularities WHERE last_seen < ? ORDER BY last_seen LIMIT ?)
+      """, [.timestamp(cutoff), .integer(limit)]) == limit
+  }
+}

@@ -1,0 +1,52 @@
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+
+enum IrregularitiesCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "irregularities", summary: "Show cases in which purchases seem to go from hand to hand, newest first",
+    discussion: """
+      many-devices: more devices than its store allows showed a customer's proof.
+      many-payers: three store accounts began to buy for one application account
+      within a day. other-account: an application account claimed a purchase of
+      another's. 'pullbox grants --transaction' shows what was granted.
+      """,
+    options: [
+      .value("kind", "KIND", environment: .none, help: "Show only cases of this kind"),
+      .limit,
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let kind = try context.arguments.value("kind").map { text throws(UsageError) in
+      let kind = Irregularity.Kind(rawValue: text)
+      guard Irregularity.Kind.known.contains(kind) else {
+        let words = Irregularity.Kind.known.map(\.rawValue).joined(separator: ", ")
+        throw UsageError("--kind takes \(words), not '\(text)'")
+      }
+      return kind
+    }
+    let client = try context.operatorClient()
+    try await context.printList {
+      try await client.irregularities(of: kind, after: $0)
+    } asTable: {
+      try print($0, on: context.console)
+    }
+  }
+
+  private static func print(_ cases: [Irregularity], on console: Console) throws {
+    try console.print(
+      cases,
+      columns: [
+        .text("KIND"), .text("STORE"), .text("ENVIRONMENT"), .text("TRANSACTION"), .text("DEVICE"),
+        .text("FIRST SEEN"), .text("LAST SEEN"), .text("REFUSED"),
+      ], whenEmpty: "nothing irregular"
+    ) { found in
+      [
+        found.kind.rawValue, found.store, found.environment, found.transaction.description,
+        found.device?.description ?? "", LocalTime.text(found.firstSeen), LocalTime.text(found.lastSeen),
+        found.wasRefused ? "yes" : "no",
+      ]
+    }
+  }
+}

@@ -1,0 +1,255 @@
+import Commerce
+import CoreTypes
+import Database
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Receipts
+import ServiceRuntime
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Claims, devices and what is irregular", .timeLimit(.minutes(2)))
+struct ClaimTests {
+  private func run(_ options: [String] = [], _ body: (ServerHarness) async throws -> Void) async throws {
+    try await ServerHarness.run(options: options) { server in
+      try await server.publish([1, 2, 3])
+      try await server.publish([4, 5, 6], as: "com.example.issue2")
+      try await body(server)
+    }
+  }
+
+  /// The refusal's code; nil for a grant.
+  private func ask(
+    _ server: ServerHarness, _ proof: Proof, for account: String? = nil,
+    product: String = "com.example.issue1", device: Device? = nil
+  ) async throws -> ProblemCode? {
+    let request = GrantRequest(
+      proof: proof, product: try #require(ProductIdentifier(product)), device: device ?? server.device,
+      account: account.flatMap { ApplicationAccount($0) })
+    do {
+      _ = try await server.api.call("POST", "/v1/grants", body: request, as: GrantResponse.self)
+      return nil
+    } catch APICallError.problem(let problem) {
+      return problem.code
+    }
+  }
+
+  private func device(_ number: Int) throws -> Device {
+    Device(id: try #require(DeviceIdentifier("device-\(number)")))
+  }
+
+  /// A receipt of both products, for that device.
+  private func proof(_ server: ServerHarness, _ device: Device) throws -> Proof {
+    let purchases = [
+      server.purchase(), server.purchase(of: "com.example.issue2", id: "2000000000000002"),
+    ]
+    return Proof(store: "sandbox", receipt: try server.store.receipt(of: purchases, device: device.id))
+  }
+
+  private func irregularities(
+    _ server: ServerHarness, _ query: [(String, String)] = []
+  ) async throws -> [Irregularity] {
+    try await server.operatorAPI.get(
+      "/v1/operator/irregularities", query: query, as: Page<Irregularity>.self
+    ).items
+  }
+
+  @Test("another account's claim is refused by name, listed once, audited and counted")
+  func rejected() async throws {
+    try await run { server in
+      let proof = try proof(server, server.device)
+      #expect(try await ask(server, proof, for: "ada") == nil)
+      #expect(try await ask(server, proof, for: "ben") == .purchaseClaimed)
+      #expect(try await ask(server, proof, for: "ben") == .purchaseClaimed)
+      #expect(try await ask(server, proof, for: "ada") == nil)
+      #expect(try await ask(server, proof) == nil)
+      // What ben claims first is his.
+      #expect(try await ask(server, proof, for: "ben", product: "com.example.issue2") == nil)
+      let found = try await irregularities(server)
+      #expect(found.map(\.kind) == [.otherAccount])
+      #expect(found.first?.wasRefused == true)
+      #expect(found.first?.transaction.description == "2000000000000001")
+      #expect(found.first?.device == server.device.id)
+      #expect(try await irregularities(server, [("kind", "many-devices")]).isEmpty)
+      #expect(try await server.audit([("action", "irregularity.found")]).count == 1)
+      let page = try await server.api.exchange("GET", "/metrics")
+      let samples = try PrometheusPage(String(decoding: page.body, as: UTF8.self)).samples
+      #expect(samples["pullbox_irregularities{kind=\"other-account\"}"] == 1)
+      #expect(samples["pullbox_irregularities{kind=\"many-devices\"}"] == 0)
+    }
+  }
+
+  @Test("with a limit of two, a third device is refused until one was silent for 90 days; known ones never")
+  func devices() async throws {
+    try await run(["--store-device-limit", "2"]) { server in
+      let (first, second, third) = (try device(1), try device(2), try device(3))
+      #expect(try await ask(server, try proof(server, first), device: first) == nil)
+      #expect(try await ask(server, try proof(server, second), device: second) == nil)
+      #expect(try await ask(server, try proof(server, third), device: third) == .deviceLimit)
+      // Something it has not yet, on a device that is known.
+      #expect(
+        try await ask(server, try proof(server, first), product: "com.example.issue2", device: first) == nil)
+      let found = try await irregularities(server)
+      #expect(found.map(\.kind) == [.manyDevices])
+      #expect(found.first?.device == third.id)
+
+      server.clock.advance(by: .seconds(89 * 86_400))
+      #expect(
+        try await ask(server, try proof(server, second), product: "com.example.issue2", device: second) == nil
+      )
+      #expect(try await ask(server, try proof(server, third), device: third) == .deviceLimit)
+      server.clock.advance(by: .seconds(2 * 86_400))
+      #expect(try await ask(server, try proof(server, third), device: third) == nil)
+      // The one whose place went has its grants all the same, and gets what is new.
+      try await server.publish([7, 8, 9], version: "2.0")
+      #expect(try await ask(server, try proof(server, first), device: first) == nil)
+    }
+  }
+
+  @Test("a device that asks what it owns takes no place")
+  func listing() async throws {
+    try await run(["--store-device-limit", "1"]) { server in
+      for number in 1...3 {
+        let device = try device(number)
+        let request = EntitlementsRequest(proof: try proof(server, device), device: device)
+        let answer = try await server.api.call(
+          "POST", "/v1/entitlements", body: request, as: EntitlementsResponse.self)
+        #expect(answer.value.products.count == 2)
+      }
+      let last = try device(3)
+      #expect(try await ask(server, try proof(server, last), device: last) == nil)
+      let first = try device(1)
+      #expect(try await ask(server, try proof(server, first), device: first) == .deviceLimit)
+    }
+  }
+
+  // MARK: Accounts that a store names
+
+  private func signed(
+    _ apple: FakeAppleStore, _ id: String, account: String?, product: String = "com.example.issue1"
+  ) throws -> Proof {
+    var transaction = apple.transaction(id, product: product)
+    transaction.appAccountToken = account
+    return Proof(store: "apple", signedTransaction: try apple.sign(transaction))
+  }
+
+  @Test(
+    "who buys something naming another's account gets that, and nothing of theirs", arguments: [true, false])
+  func anothersAccount(joins: Bool) async throws {
+    let apple = try FakeAppleStore()
+    try await run(apple.option(joins ? "claims: {share: 2}" : "")) { server in
+      let (owner, other) = (try device(1), try device(2))
+      let bought = try signed(apple, "1", account: "ada")
+      #expect(try await ask(server, bought, device: owner) == nil)
+      let cheap = try signed(apple, "2", account: "ada", product: "com.example.issue2")
+      #expect(try await ask(server, cheap, product: "com.example.issue2", device: other) == nil)
+      #expect(try await ask(server, cheap, device: other) == (joins ? nil : .purchaseRequired))
+    }
+    await apple.stop()
+  }
+
+  @Test("a claim that is transferred takes the purchase from whom it belonged to, and is listed")
+  func transferred() async throws {
+    let apple = try FakeAppleStore()
+    try await run(apple.option("claims: 'transfer'")) { server in
+      let proof = try signed(apple, "1", account: "ada")
+      let (ada, ben) = (try device(1), try device(2))
+      #expect(try await ask(server, proof, device: ada) == nil)
+      #expect(try await ask(server, proof, for: "ben", device: ben) == nil)
+      #expect(try await ask(server, proof, device: ada) == .purchaseClaimed)
+      #expect(try await ask(server, proof, for: "ada", device: ada) == nil)
+      #expect(try await irregularities(server).map(\.kind) == [.otherAccount])
+    }
+    await apple.stop()
+  }
+
+  @Test("a purchase is shared by as many accounts as the store's rule says")
+  func shared() async throws {
+    let apple = try FakeAppleStore()
+    try await run(apple.option("claims: {share: 2}")) { server in
+      let proof = try signed(apple, "1", account: "ada")
+      #expect(try await ask(server, proof) == nil)
+      #expect(try await ask(server, proof, for: "ben") == nil)
+      #expect(try await ask(server, proof, for: "carl") == .purchaseClaimed)
+      #expect(try await ask(server, proof, for: "ada") == nil)
+    }
+    await apple.stop()
+  }
+
+  @Test(
+    "three store accounts that begin to buy for one account in a day are listed, and refused where that is configured",
+    arguments: [true, false])
+  func payers(refuses: Bool) async throws {
+    let apple = try FakeAppleStore()
+    try await run(apple.option("refuseIrregular: \(refuses)")) { server in
+      for number in 1...2 {
+        #expect(try await ask(server, try signed(apple, "\(number)", account: "ada")) == nil)
+      }
+      #expect(try await irregularities(server).isEmpty)
+      let third = try await ask(server, try signed(apple, "3", account: "ada"))
+      #expect(third == (refuses ? .purchaseClaimed : nil))
+      let found = try await irregularities(server)
+      #expect(found.map(\.kind) == [.manyPayers])
+      #expect(found.first?.wasRefused == refuses)
+      // Another account, and another day, are another matter.
+      #expect(try await ask(server, try signed(apple, "4", account: "ben")) == nil)
+      server.clock.advance(by: .seconds(86_401))
+      #expect(try await ask(server, try signed(apple, "5", account: "ada")) == nil)
+    }
+    await apple.stop()
+  }
+
+  @Test("what is irregular is listed in pages, newest first")
+  func pages() async throws {
+    try await run { server in
+      let database = server.server.grants.grantStore.database
+      let now = server.clock.now()
+      try await database.write(locking: [.everything]) { connection in
+        for number in 1...5 {
+          let key = OutboxHarness.key(number)
+          try IrregularityTable.note(
+            .otherAccount(key, device: server.device.id, wasRefused: false), at: now, in: connection)
+        }
+      }
+      let first = try await server.operatorAPI.get(
+        "/v1/operator/irregularities", query: [("limit", "3")], as: Page<Irregularity>.self)
+      #expect(first.items.map(\.transaction.description) == ["t5", "t4", "t3"])
+      let rest = try await server.operatorAPI.get(
+        "/v1/operator/irregularities", query: [("limit", "3"), ("after", try #require(first.next))],
+        as: Page<Irregularity>.self)
+      #expect(rest.items.map(\.transaction.description) == ["t2", "t1"])
+      #expect(rest.next == nil)
+      let problem = try await server.problem {
+        _ = try await server.operatorAPI.get(
+          "/v1/operator/irregularities", query: [("after", "77")], as: Page<Irregularity>.self)
+      }
+      #expect(problem.code == .requestMalformed)
+    }
+  }
+
+  @Test("what cannot be a rule for claims or devices is refused, by its key")
+  func configuration() throws {
+    func fault(_ members: String) throws -> String? {
+      let entry =
+        "{name: 'a', kind: 'pullbox', credential: 'c', bundles: ['b'], addresses: {sandbox: 'https://a'}, \(members)}"
+      let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
+      let options = ["--operator-key", ServerHarness.operatorKey, "--payment-store", entry]
+      guard case .run(let parsed) = try parser.parse(options) else { return "help" }
+      do {
+        _ = try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed).paymentStores()
+        return nil
+      } catch {
+        return "\(error)"
+      }
+    }
+    #expect(try fault("claims: 'transfer', deviceLimit: 3") == nil)
+    #expect(try fault("claims: {share: 5}") == nil)
+    #expect(try fault("claims: 'give'") != nil)
+    #expect(try fault("claims: {share: 2, keep: 1}") != nil)
+    #expect(try fault("claims: {share: 1}")?.contains("claims.share") == true)
+    #expect(try fault("deviceLimit: 0")?.contains("deviceLimit") == true)
+  }
+}
