@@ -102,6 +102,16 @@ CREATE TABLE feeds (
 CREATE INDEX feeds_by_customer ON feeds (customer) WHERE customer IS NOT NULL;
 CREATE INDEX feeds_by_use ON feeds (used);
 
+CREATE TABLE google_purchases (
+  store TEXT NOT NULL,
+  token_digest BLOB NOT NULL,
+  kind TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  original_id TEXT,
+  replaced INTEGER,
+  PRIMARY KEY (store, token_digest)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE grant_events (
   id INTEGER PRIMARY KEY,
   grant_number INTEGER NOT NULL REFERENCES grants (number),

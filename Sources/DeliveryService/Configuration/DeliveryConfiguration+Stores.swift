@@ -11,6 +11,8 @@ extension DeliveryConfiguration {
       case pullbox
       /// Apple's `verifyReceipt`: an address for each environment, and a shared secret for subscriptions.
       case apple
+      /// Google Play: purchase tokens, and a service account by which the store is asked about them.
+      case google
     }
 
     /// Base URLs by environment.
@@ -21,6 +23,10 @@ extension DeliveryConfiguration {
       public var sandbox: String?
       /// Where the store's programming interface is; Apple's own addresses unless given.
       public var api: Interface?
+      /// Base URL of the Android Publisher API; Google's own unless given. Of the kind `google` alone, as ``keys``.
+      public var play: String?
+      /// The keys by which those are known who post notifications; Google's own unless given.
+      public var keys: String?
 
       /// Base URLs by environment.
       public struct Interface: Decodable, Hashable, Sendable {
@@ -59,8 +65,13 @@ extension DeliveryConfiguration {
     public var issuer: String?
     /// The key's name.
     public var keyId: String?
-    /// The key, a `.p8` file, readable by its owner alone.
+    /// The key, a `.p8` file, readable by its owner alone; for the kind `google`, the key file of a service account.
     public var keyFile: String?
+    /// Whom tokens of those are made for who post notifications: as the subscription of Pub/Sub has it. Without it no
+    /// notification of Google's is taken.
+    public var notificationAudience: String?
+    /// The service account that posts them; any that is given a token for the audience unless named.
+    public var notificationAccount: String?
     /// What becomes of a purchase that another application account claims than the one that it belongs to; it stays there unless
     /// given.
     public var claims: Claims?
@@ -109,6 +120,8 @@ extension DeliveryConfiguration {
     var rules = StoreRules()
     /// Nil for a store without roots: nothing that it signs is taken.
     var signed: SignedStoreAccess?
+    /// Of the kind google alone, which has nothing of the others.
+    var google: GoogleStoreAccess?
   }
 
   /// Every store, that of the options last; at least one. Blocks while it reads files of secrets. Throws
@@ -150,6 +163,8 @@ extension DeliveryConfiguration.PaymentStore {
     }
     guard let identifier = StoreIdentifier(name) else { throw fault("name", "not a store's name: \(name)") }
     guard !bundles.isEmpty else { throw fault("bundles", "no receipt counts without an application") }
+    if kind == .google { return try googleAccess(key: key, name: identifier) }
+    try refuseGoogleMembers(key: key)
     let given = addresses ?? (kind == .apple ? Self.applesAddresses : Addresses())
     let hasSecret = credential != nil || sharedSecret != nil || sharedSecretFile != nil
     var urls: [StoreEnvironment: String] = [:]
@@ -176,6 +191,7 @@ extension DeliveryConfiguration.PaymentStore {
       guard credential == nil else {
         throw fault("credential", "a store of the kind apple takes a sharedSecret")
       }
+    case .google: preconditionFailure("it is read by itself")
     }
     let countsSandbox = allowSandbox ?? (urls[.production] == nil)
     guard urls[.production] != nil || countsSandbox else {

@@ -2,6 +2,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import Receipts
 
 /// Where stores post what they tell.
 struct NotificationRoutes: Sendable {
@@ -9,12 +10,19 @@ struct NotificationRoutes: Sendable {
   static let maximumLength = ByteCount.kibibytes(256)
 
   let notifications: NotificationService
+  let googleNotifications: GoogleNotificationService
 
   func add(to routes: inout ScopedRoutes) {
     routes.public(.post, "/v1/notifications/apple") { request, _ in
       let body = try await request.decode(StoreNotification.self, upTo: Self.maximumLength)
       return try .json(
         NotificationReceipt(isNew: try await notifications.receive(body.signedPayload)))
+    }
+    routes.public(.post, "/v1/notifications/google") { request, _ in
+      let body = try await request.bytes(upTo: ByteCount(GooglePushMessage.maximumLength))
+      return try .json(
+        NotificationReceipt(
+          isNew: try await googleNotifications.receive(body, bearing: request.bearerToken)))
     }
   }
 }

@@ -48,6 +48,8 @@ struct DeliveryComponents: Sendable {
   let notifications: NotificationService
   let notificationHistory: NotificationHistory
   let acknowledgements: AcknowledgementAlarm
+  let googleNotifications: GoogleNotificationService
+  let voidedPurchases: VoidedPurchaseSweep
   let storeDescriptions: [StoreStatusRoutes.Description]
   /// Those whose receipts a store takes.
   let applications: Set<ApplicationIdentifier>
@@ -146,6 +148,13 @@ struct DeliveryComponents: Sendable {
     notificationHistory = NotificationHistory(
       notifications: notifications, database: database, clock: clock, log: infrastructure.log,
       lease: lease("notifications"))
+    let googleStores = stores.compactMap { $0 as? GoogleStoreClient }
+    googleNotifications = GoogleNotificationService(
+      stores: googleStores, database: database, clock: clock, timer: timer, log: infrastructure.log,
+      takeIn: { _ = try await grants.applyRevocations(of: $0) })
+    voidedPurchases = VoidedPurchaseSweep(
+      stores: googleStores, database: database, clock: clock, log: infrastructure.log,
+      lease: lease("refunds"), takeIn: { _ = try await grants.applyRevocations(of: $0) })
 
     let lifetimes = LifetimeClock(wall: clock, timer: timer, log: infrastructure.log)
     let packageLocks = PackageLocks()
@@ -212,6 +221,7 @@ struct DeliveryComponents: Sendable {
       group.addTask { await scrubber.run() }
       group.addTask { await notificationHistory.run(timer: infrastructure.timer) }
       group.addTask { await acknowledgements.run(timer: infrastructure.timer) }
+      group.addTask { await voidedPurchases.run(timer: infrastructure.timer) }
       group.addTask {
         await Worker(clock: infrastructure.timer).run(every: Self.optimizationInterval) {
           try await infrastructure.database.optimize()
@@ -228,7 +238,7 @@ struct DeliveryComponents: Sendable {
   var metricSources: [any MetricSource] {
     [
       admission, recorder, tickets, revocations, outbox, uploads, grants, feeds, proofs, notifications,
-      acknowledgements, scrubber,
+      acknowledgements, googleNotifications, scrubber,
     ]
   }
 
@@ -236,7 +246,13 @@ struct DeliveryComponents: Sendable {
     _ accesses: [DeliveryConfiguration.StoreAccess], on infrastructure: Infrastructure
   ) -> [any PaymentStoreClient] {
     let reader = ReceiptReader(threads: infrastructure.pools.receipts)
-    return accesses.map { store in
+    return accesses.map { store -> any PaymentStoreClient in
+      if let google = store.google {
+        return GoogleStoreClient(
+          interface: GoogleInterfaceClient(
+            access: google, client: infrastructure.client, clock: infrastructure.clock),
+          database: infrastructure.database, clock: infrastructure.clock)
+      }
       let receipts = VerifyReceiptStoreClient(
         name: store.name, access: store.access, policy: store.policy, client: infrastructure.client,
         timer: infrastructure.timer, reader: reader)
@@ -277,7 +293,8 @@ extension DeliveryComponents {
     CatalogRoutes(catalog: catalog).add(to: &routes)
     PreviewRoutes(database: database, clock: infrastructure.clock).add(to: &routes)
     GrantRoutes(grants: grants, settings: settings, admission: admission).add(to: &routes)
-    NotificationRoutes(notifications: notifications).add(to: &routes)
+    NotificationRoutes(notifications: notifications, googleNotifications: googleNotifications).add(
+      to: &routes)
     FeedRoutes(feeds: feeds, settings: settings).add(to: &routes)
     UploadRoutes(uploads: uploads, answers: answers).add(to: &routes)
     PublishingRoutes(

@@ -41,6 +41,7 @@ public final class DeliveryServer: Service {
   var scrubber: PackageScrubber { components.scrubber }
   var outbox: Outbox { components.outbox }
   var grants: GrantService { components.grants }
+  var googleStores: [GoogleStoreClient] { components.googleNotifications.stores }
   var confirmation: GrantConfirmation { components.confirmation }
   var notificationHistory: NotificationHistory { components.notificationHistory }
   var pools: DeliveryPools { components.infrastructure.pools }

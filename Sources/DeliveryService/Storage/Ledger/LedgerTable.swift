@@ -143,6 +143,18 @@ enum LedgerTable {
       deadline: try row.optionalTimestamp("acknowledgement_due"))
   }
 
+  /// The transactions that continue a first one, that one among them, ``maximumCount`` at most.
+  static func transactions(
+    ofPurchase original: TransactionKey, in connection: borrowing Connection
+  ) throws -> [VerifiedTransaction] {
+    try connection.query(
+      """
+      SELECT * FROM transactions \(SQLDialect.index("transactions_by_original"))
+      WHERE store = ? AND environment = ? AND original_id = ? LIMIT ?
+      """, original.values + [.integer(maximumCount)]
+    ).compactMap(transaction)
+  }
+
   private static func transaction(_ row: Row) throws -> VerifiedTransaction? {
     guard try row.optionalText("product") != nil else { return nil }
     let price = try row.optionalText("price")

@@ -1,0 +1,95 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+import Receipts
+import ServiceRuntime
+
+/// Finds refunds of Google Play that were not told: at the start and every hour the store's list of them is read from where it
+/// was read last, a page at a time.
+struct VoidedPurchaseSweep: Sendable {
+  static let interval = NotificationHistory.interval
+  /// The store lists no more.
+  static let depth: Duration = .seconds(30 * 86_400 - 60)
+  private static let maximumPages = 1000
+
+  let stores: [GoogleStoreClient]
+  let database: Database
+  let clock: any WallClock
+  let log: Log
+  /// Without one, no other process uses the database.
+  var lease: WorkerLease?
+  /// The one way by which what a store says of transactions takes effect.
+  let takeIn: @Sendable ([VerifiedTransaction]) async throws -> Void
+
+  /// Reads the list of each store. One that does not answer is left for the next time.
+  func read() async throws {
+    for store in stores {
+      do {
+        try await read(store)
+      } catch let refusal as StoreRefusal {
+        warn(store, refusal.cause ?? "the question was given up")
+      } catch let failure as GoogleInterfaceClient.Failure {
+        warn(store, failure.detail)
+      }
+    }
+  }
+
+  private func warn(_ store: GoogleStoreClient, _ error: String) {
+    log.warning(
+      "the store's list of refunds cannot be read", ["store": LogValue(store.name), "error": LogValue(error)])
+  }
+
+  private func read(_ store: GoogleStoreClient) async throws {
+    let (name, end) = (store.name, clock.now())
+    let position = try await database.read { connection in
+      try NotificationHistoryTable.position(of: name, .production, in: connection)?.until
+    }
+    let oldest = end - Self.depth
+    let start = position.map { max(oldest, $0 - NotificationHistory.overlap) } ?? oldest
+    guard start < end else { return }
+    var (recovered, page) = (0, String?.none)
+    for _ in 0..<Self.maximumPages {
+      let refunds = try await store.interface.voided(from: start, to: end, page: page)
+      for item in refunds.items {
+        let transactions = try await store.voided(item.order, item.token, nil, at: item.date)
+        let news = try await unknown(transactions)
+        guard !news.isEmpty else { continue }
+        try await takeIn(news)
+        recovered += 1
+      }
+      guard let next = refunds.nextPage, next != page else { break }
+      page = next
+    }
+    let found = recovered
+    try await database.write(locking: [.everything]) { connection in
+      try NotificationHistoryTable.setPosition(
+        name, .production, until: end, recovered: found, in: connection)
+    }
+    if found > 0 {
+      log.info(
+        "refunds that were not told were found in the store's list",
+        ["store": LogValue(name), "count": LogValue(found)])
+    }
+  }
+
+  /// Those that are not known as refunded.
+  private func unknown(_ transactions: [VerifiedTransaction]) async throws -> [VerifiedTransaction] {
+    try await database.read { connection in
+      try transactions.filter { transaction in
+        try TransactionTable.word(on: transaction.key, in: connection)?.revoked == nil
+      }
+    }
+  }
+
+  /// Runs until the task is cancelled. What fails is logged, and tried again.
+  func run(timer: any MonotonicClock) async {
+    guard !stores.isEmpty else { return }
+    await Worker(clock: timer).run(every: Self.interval) {
+      guard try await lease?.isHeld() ?? true else { return }
+      try await read()
+    } onFailure: { error in
+      log.warning("refunds cannot be looked for", ["error": LogValue(error)])
+    }
+  }
+}

@@ -1,0 +1,249 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import PullboxAPI
+import Receipts
+
+/// Google Play: a purchase token is the proof, and the store is asked what it is of. What was bought is kept by its token, since
+/// the store is told of a delivery by that.
+struct GoogleStoreClient: PaymentStoreClient {
+  let interface: GoogleInterfaceClient
+  let database: Database
+  let clock: any WallClock
+
+  var name: StoreIdentifier { interface.access.name }
+
+  /// What the store says of a purchase.
+  struct Purchase: Sendable {
+    var verdict: GoogleVerdict
+    var kind: GooglePurchaseKind
+    var token: GooglePurchaseToken
+
+    var environment: StoreEnvironment { verdict.transactions.first?.environment ?? .production }
+  }
+
+  func verify(_ proof: Proof, digest: SHA256Digest) async throws(StoreRefusal) -> VerifiedProof {
+    guard let token = proof.purchaseToken.flatMap({ GooglePurchaseToken($0) }), proof.receipt == nil,
+      proof.signedTransaction == nil
+    else {
+      throw .final(
+        .receiptMalformed, "\(name) takes a purchase token, in the member purchaseToken, and nothing else",
+        onStoresWord: false)
+    }
+    guard let purchase = try await purchase(with: token) else {
+      // What is pending may be paid for in a moment.
+      throw .final(.purchaseRequired, "the purchase is pending", onStoresWord: true)
+    }
+    guard interface.access.environments.contains(purchase.environment) else {
+      throw .final(.receiptWrongEnvironment, onStoresWord: true)
+    }
+    return VerifiedProof(transactions: try await taken(purchase), binding: nil)
+  }
+
+  /// What the store says now of the purchase with that token; nil while nothing is paid for. It is a one-time purchase or a
+  /// subscription, which is not known of a token that is new here. Throws the refusal.
+  func purchase(
+    with token: GooglePurchaseToken, of kind: GooglePurchaseKind? = nil
+  ) async throws(StoreRefusal) -> Purchase? {
+    let known = try await read { connection in
+      try GooglePurchaseTable.find(token, of: name, in: connection)?.kind
+    }
+    guard let kind = kind ?? known else {
+      do throws(StoreRefusal) {
+        return try await ask(about: token, as: .product)
+      } catch {
+        guard case .final = error.kind, error.problem.code == .receiptNotAuthentic else { throw error }
+        return try await ask(about: token, as: .subscription)
+      }
+    }
+    return try await ask(about: token, as: kind)
+  }
+
+  private func ask(
+    about token: GooglePurchaseToken, as kind: GooglePurchaseKind
+  ) async throws(StoreRefusal) -> Purchase? {
+    let moment = clock.now()
+    do {
+      switch kind {
+      case .product:
+        let purchase = try await interface.product(token)
+        let history = try await history(
+          of: [purchase.orderId].compactMap { $0 }, in: purchase.environment)
+        let products = (purchase.productLineItem ?? []).prefix(50).compactMap(\.productId)
+        let consumables = try await consumables(among: products)
+        let verdict = try purchase.verdict(
+          for: token, by: name, known: history, consumes: { consumables.contains($0) }, asOf: moment)
+        return Purchase(verdict: verdict, kind: kind, token: token)
+      case .subscription:
+        let purchase = try await interface.subscription(token)
+        let orders = (purchase.lineItems ?? []).prefix(50).compactMap {
+          $0.latestSuccessfulOrderId ?? purchase.latestOrderId
+        }
+        let history = try await history(of: orders, in: purchase.environment)
+        let verdict = try purchase.verdict(for: token, by: name, known: history, asOf: moment)
+        return Purchase(verdict: verdict, kind: kind, token: token)
+      }
+    } catch let failure as GoogleInterfaceClient.Failure {
+      throw failure.refusal
+    } catch let refusal as StoreRefusal {
+      throw refusal
+    } catch GoogleRefusal.pending {
+      return nil
+    } catch {
+      throw .undetermined(
+        retryAfter: .seconds(30), cause: "the store's answer lacks what every purchase has",
+        outcome: .answered)
+    }
+  }
+
+  /// Writes down whose token it is, and answers its transactions, with those of the purchase that it replaces: what that one
+  /// opened ends where this one began.
+  func taken(_ purchase: Purchase) async throws(StoreRefusal) -> [VerifiedTransaction] {
+    let (store, verdict, environment) = (name, purchase.verdict, purchase.environment)
+    guard let first = verdict.transactions.first else { return [] }
+    let (known, replaced) = try await read { connection in
+      (
+        try GooglePurchaseTable.find(purchase.token, of: store, in: connection),
+        try verdict.replaced.flatMap { try GooglePurchaseTable.find($0, of: store, in: connection) }
+      )
+    }
+    var transactions = verdict.transactions
+    if let end = known?.replaced {
+      transactions = transactions.map { $0.ended(at: end, asOf: $0.asOf) }
+    }
+    if let original = replaced?.original {
+      let key = TransactionKey(store: store, environment: environment, id: original)
+      let earlier = try await read { try LedgerTable.transactions(ofPurchase: key, in: $0) }
+      transactions += earlier.filter { ($0.expiresDate ?? verdict.start) > verdict.start }
+        .map { $0.ended(at: verdict.start, asOf: first.asOf) }
+    }
+    let record = GooglePurchaseTable.Record(
+      kind: purchase.kind, environment: environment, original: first.originalID, replaced: known?.replaced)
+    if known == record, verdict.replaced == nil || replaced?.replaced != nil { return transactions }
+    do {
+      try await database.write(locking: [.everything]) { connection in
+        try GooglePurchaseTable.put(record, of: purchase.token, at: store, in: connection)
+        if let token = verdict.replaced {
+          let end = GooglePurchaseTable.Record(
+            kind: .subscription, environment: environment, replaced: verdict.start)
+          try GooglePurchaseTable.put(end, of: token, at: store, in: connection)
+        }
+      }
+    } catch {
+      throw .undetermined(retryAfter: .seconds(30), cause: "\(error)", outcome: .answered)
+    }
+    return transactions
+  }
+
+  private func consumables(among names: [String]) async throws(StoreRefusal) -> Set<ProductIdentifier> {
+    try await read { connection in
+      Set(
+        try names.compactMap { ProductIdentifier($0) }.filter {
+          try ProductTable.find($0, in: connection)?.product.type == .consumable
+        })
+    }
+  }
+
+  private func history(
+    of orders: [String], in environment: StoreEnvironment
+  ) async throws(StoreRefusal) -> KnownGoogleOrders {
+    let originals = Set(orders.compactMap { GoogleOrder($0)?.original })
+    let store = name
+    return try await read { connection in
+      KnownGoogleOrders(
+        transactions: try originals.flatMap { original in
+          try LedgerTable.transactions(
+            ofPurchase: TransactionKey(store: store, environment: environment, id: original), in: connection)
+        })
+    }
+  }
+
+  private func read<Value: Sendable>(
+    _ body: @escaping @Sendable (borrowing Connection) throws -> Value
+  ) async throws(StoreRefusal) -> Value {
+    do {
+      return try await database.read(body)
+    } catch is CancellationError {
+      throw .abandoned
+    } catch {
+      throw .undetermined(retryAfter: .seconds(30), cause: "\(error)", outcome: .abandoned)
+    }
+  }
+}
+
+// MARK: What the store is told
+
+extension GoogleStoreClient {
+  /// Nothing: it is told of deliveries, and of nothing else.
+  func finish(_ transaction: TransactionIdentifier, in environment: StoreEnvironment) async -> StoreAnswer {
+    StoreAnswer(answer: .accepted)
+  }
+
+  func acknowledge(
+    _ transaction: TransactionIdentifier, in environment: StoreEnvironment, by reference: String
+  ) async -> StoreAnswer {
+    await tell(.acknowledge, reference)
+  }
+
+  func consume(
+    _ transaction: TransactionIdentifier, in environment: StoreEnvironment, by reference: String
+  ) async -> StoreAnswer {
+    await tell(.consume, reference)
+  }
+
+  /// What the store refuses because it was told before is accepted.
+  private func tell(_ call: GoogleInterfaceClient.Delivery, _ reference: String) async -> StoreAnswer {
+    guard let purchase = GooglePurchaseReference(reference) else {
+      return StoreAnswer(answer: .refused, detail: "the call names no purchase token")
+    }
+    do throws(GoogleInterfaceClient.Failure) {
+      try await interface.tell(call, of: purchase)
+      return StoreAnswer(answer: .accepted)
+    } catch {
+      if case .refused = error.kind, await isTold(call, purchase) { return StoreAnswer(answer: .accepted) }
+      return StoreAnswer(answer: error.answer, detail: error.detail)
+    }
+  }
+
+  private func isTold(
+    _ call: GoogleInterfaceClient.Delivery, _ purchase: GooglePurchaseReference
+  ) async -> Bool {
+    switch purchase.kind {
+    case .subscription:
+      return (try? await interface.subscription(purchase.token))?.isAcknowledged == true
+    case .product:
+      guard let known = try? await interface.product(purchase.token) else { return false }
+      return call == .acknowledge ? known.isAcknowledged : known.isConsumed
+    }
+  }
+}
+
+/// What the ledger has of the purchases that an answer is about.
+struct KnownGoogleOrders: GoogleOrderHistory {
+  var transactions: [VerifiedTransaction]
+
+  func transaction(_ id: TransactionIdentifier, in environment: StoreEnvironment) -> VerifiedTransaction? {
+    transactions.first { $0.id == id && $0.environment == environment }
+  }
+
+  /// Periods of the same purchase that are later than the one that is asked about do not say where that one begins; the
+  /// rule takes none that ends after it.
+  func latestEnd(
+    of original: TransactionIdentifier, besides id: TransactionIdentifier, in environment: StoreEnvironment
+  ) -> Timestamp? {
+    transactions.filter { $0.originalID == original && $0.id != id && $0.environment == environment }
+      .compactMap(\.expiresDate).max()
+  }
+}
+
+extension VerifiedTransaction {
+  /// The same purchase, opening nothing new from `end` on: another one took its place.
+  func ended(at end: Timestamp, asOf moment: Timestamp) -> VerifiedTransaction {
+    VerifiedTransaction(
+      vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
+      purchaseDate: purchaseDate, expiresDate: max(purchaseDate, min(expiresDate ?? end, end)),
+      graceExpiresDate: nil, revokedDate: revokedDate, licenseEndDate: licenseEndDate, quantity: quantity,
+      price: price, account: account, acknowledgement: acknowledgement, asOf: moment)
+  }
+}
