@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Crypto
 import Database
 import HTTPServer
 import Monitoring
@@ -57,6 +58,8 @@ final class StoreHarness: Sendable {
   static let authority = Result {
     try ReceiptAuthority.generate(.init(now: Timestamp(millisecondsSinceEpoch: 1_795_249_800_000)))
   }
+  static let serviceKey = RS256Key()
+  static let identityKey = RS256Key()
 
   let directory: TemporaryDirectory
   let clock = ManualWallClock()
@@ -64,6 +67,7 @@ final class StoreHarness: Sendable {
   let catalog: TestCatalog
   let database: Database
   let store: PaymentStore
+  let google: GoogleAuthority
   private let router: Router
 
   init(
@@ -89,12 +93,16 @@ final class StoreHarness: Sendable {
         authority: try Self.authority.get(), bundleIdentifier: "com.example.pullbox",
         environment: environment),
       sharedSecret: sharedSecret.map(SecretDigest.init(of:)), clock: clock, timer: timer, limits: limits)
-    router = StoreRoutes(
+    google = GoogleAuthority(serviceKey: Self.serviceKey, identityKey: Self.identityKey, clock: clock)
+    google.adopt(tokenAddress: "https://store.example/token")
+    var routes = StoreRoutes(
       store: store, serverCredential: SecretDigest(of: Self.credential),
       controlKey: controlKey.map(SecretDigest.init(of:)), log: Log(output: { _ in }),
       metrics: ServiceMetrics(
-        server: WeakServerReference(), database: database, directories: [:], sources: [store])
-    ).router()
+        server: WeakServerReference(), database: database, directories: [:], sources: [store]))
+    routes.google = GoogleRoutes(
+      store: store, authority: google, package: "com.example.pullbox", log: Log(output: { _ in }))
+    router = routes.router()
   }
 
   static func name(_ text: String) -> ProductIdentifier {

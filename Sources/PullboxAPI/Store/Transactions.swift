@@ -140,6 +140,21 @@ public struct ReceiptResponse: Codable, Sendable {
   }
 }
 
+/// `POST /store/v1/transactions/{id}/purchase-token`: what proves the purchase to a delivery server that knows the store by its
+/// Google-like interface.
+public struct PurchaseTokenResponse: Codable, Sendable {
+  /// The same each time that it is asked for.
+  public var purchaseToken: String
+  /// What was bought.
+  public var product: ProductIdentifier
+
+  /// Creates the document from its members.
+  public init(purchaseToken: String, product: ProductIdentifier) {
+    self.purchaseToken = purchaseToken
+    self.product = product
+  }
+}
+
 /// `POST /store/v1/restore`; answered with a ``TransactionsResponse`` of what was restored.
 public struct RestorePurchasesRequest: Codable, Sendable {
   /// The device that the transactions are for.

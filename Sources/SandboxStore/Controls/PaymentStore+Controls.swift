@@ -49,6 +49,11 @@ extension PaymentStore {
     }
   }
 
+  /// Takes back what was sold, also what cost nothing. Throws `transaction-unknown` or `transaction-unpaid`.
+  func giveBack(_ id: String) async throws -> StoreTransaction {
+    try await apply(to: id) { date, _ in .revoked(.init(kind: .refund, date: date, percentage: 100)) }
+  }
+
   /// Takes a refund back: what was bought counts again. Throws `transaction-unknown`, and `transaction-unpaid` for what
   /// was not refunded.
   func reverse(_ id: String) async throws -> StoreTransaction {

@@ -16,6 +16,7 @@ extension StoreRoutes {
     addSubscriptionControls(to: &controls)
     addRefundRequests(to: &controls)
     certificates?.addControls(to: &controls)
+    google?.addControls(to: &controls)
     addSharingControls(to: &controls)
     controls.wrap { [controlKey] _, _ in
       guard let controlKey else { return nil }

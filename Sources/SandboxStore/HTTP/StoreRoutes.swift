@@ -19,6 +19,8 @@ struct StoreRoutes: Sendable {
   private let metrics: ServiceMetrics
   /// The App Store Server API, where the store signs data.
   var serverAPI: ServerAPIRoutes?
+  /// The Google-like interface.
+  var google: GoogleRoutes?
   /// The certificates of signed data, where there are any.
   var certificates: CertificateRoutes?
   /// Called after each request that may have changed something.
@@ -41,6 +43,7 @@ struct StoreRoutes: Sendable {
     addSubscriptions(to: &routes)
     addVerification(to: &routes)
     serverAPI?.add(to: &routes)
+    google?.add(to: &routes)
     certificates?.addResponder(to: &routes)
     routes.wrap { [didChange] method, _ in
       guard method != .get else { return nil }
@@ -111,6 +114,10 @@ struct StoreRoutes: Sendable {
     routes.on(.get, "/store/v1/transactions/{id}/receipt") { [store] request, parameters in
       let account = try await store.customer(of: request)
       return try await .json(store.receipt(of: parameters["id"], for: account))
+    }
+    routes.on(.post, "/store/v1/transactions/{id}/purchase-token") { [store] request, parameters in
+      let account = try await store.customer(of: request)
+      return try await .json(store.purchaseToken(of: parameters["id"], for: account))
     }
     routes.on(.get, "/store/v1/account") { [store] request, _ in
       try .json(store.publicAccount(try await store.customer(of: request)))

@@ -60,6 +60,16 @@ public enum SandboxCommand {
         help:
           "Where signed data says that its certificates can be asked about; by default /ocsp at the first address of --listen"
       ).example("http://store.example:8090/ocsp"),
+      .value(
+        "google-notification-url", "URL", environment: "PULLBOX_SANDBOX_GOOGLE_NOTIFICATION_URL",
+        key: "googleNotificationURL",
+        help: "Where notifications are posted as Google Play's are; by default they are not"
+      ).example("https://comics.example/v1/notifications/google"),
+      .value(
+        "google-token-url", "URL", environment: "PULLBOX_SANDBOX_GOOGLE_TOKEN_URL", key: "googleTokenURL",
+        help:
+          "Where DIR/google-service-account.json says that access tokens are given; by default /token at the first address of --listen"
+      ).example("https://store.example/token"),
       .configurationFile, .checkConfiguration, .printConfiguration, .printSample, .readyFile,
       .logLevel.appliedAtReload(),
     ])

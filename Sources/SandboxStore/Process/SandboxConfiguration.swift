@@ -30,6 +30,10 @@ struct SandboxConfiguration: DaemonConfiguration {
   var notificationURL: String? = nil
   /// Where signed data says that its certificates can be asked about; nil for the store's own address.
   var ocspURL: String? = nil
+  /// Where notifications are posted as Google's are; nil where they are not.
+  var googleNotificationURL: String? = nil
+  /// Where the key file says that access tokens are given; nil for the store's own address.
+  var googleTokenURL: String? = nil
   var logLevel: String
 
   /// The addresses to listen on, at least one.
@@ -69,6 +73,16 @@ struct SandboxConfiguration: DaemonConfiguration {
     return first ?? "http://localhost/ocsp"
   }
 
+  /// Where access tokens are given, if the store listens at `bound`.
+  func tokenAddress(at bound: [ServerAddress]) -> String {
+    if let googleTokenURL { return googleTokenURL }
+    let first = bound.lazy.compactMap { address -> String? in
+      guard case .tcp = address else { return nil }
+      return "http://\(address)/token"
+    }.first
+    return first ?? "http://localhost/token"
+  }
+
   func inspect(_ findings: inout ConfigurationFindings) {
     var all: [(key: String, address: String)] = []
     findings.check("listen") {
@@ -81,6 +95,14 @@ struct SandboxConfiguration: DaemonConfiguration {
       findings.check("notificationURL") {
         try ConfigurationURL.check(notificationURL, key: "notificationURL")
       }
+    }
+    if let googleNotificationURL {
+      findings.check("googleNotificationURL") {
+        try ConfigurationURL.check(googleNotificationURL, key: "googleNotificationURL")
+      }
+    }
+    if let googleTokenURL {
+      findings.check("googleTokenURL") { try ConfigurationURL.check(googleTokenURL, key: "googleTokenURL") }
     }
     if let ocspURL { findings.check("ocspURL") { try ConfigurationURL.check(ocspURL, key: "ocspURL") } }
     if let bits = (serverCredential?.revealed).map(SecretStrength.bits), bits < SecretStrength.minimum {

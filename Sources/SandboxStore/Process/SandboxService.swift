@@ -42,9 +42,11 @@ final class SandboxService: Service {
       }
       try await opened.store.restoreFaults()
       try await opened.store.catchUp(waiting: .unlimited)
+      try await opened.store.catchUpGoogle()
       try await BlockingPool.shared.run { [configuration] in
         try opened.server.start()
         try opened.chain.adopt(responder: configuration.responder(at: opened.server.boundAddresses))
+        try opened.adopt(tokenAddress: configuration.tokenAddress(at: opened.server.boundAddresses))
       }
     } catch {
       await opened.close()
@@ -78,16 +80,19 @@ final class RunningStore: Sendable {
   let server: HTTPServer
   let chain: SigningChain
   private let sender: NotificationSender
+  private let googleSender: GoogleSender
+  private let google: GoogleAuthority
+  private let directory: StoreStateDirectory
   private let extender: RenewalExtender
   private let lock: LockFile
   private let database: Database
   private let client: HTTPClient
 
   /// Opens all but the server, which is only made. Blocks; at the first start for as long as it takes to make
-  /// three RSA keys.
+  /// five RSA keys.
   init(_ configuration: SandboxConfiguration, clock: any WallClock, log: Log) throws {
     let addresses = try configuration.addresses()
-    let directory = StoreStateDirectory(path: configuration.state)
+    directory = StoreStateDirectory(path: configuration.state)
     lock = try directory.acquire()
     let authority = try directory.authority(now: clock.now())
     let credential = try configuration.serverCredential ?? directory.serverCredential()
@@ -112,6 +117,11 @@ final class RunningStore: Sendable {
       store: store, issuer: payloads, address: configuration.notificationURL, client: client, log: log)
     let extender = RenewalExtender(store: store, log: log) { sender.wake() }
     (self.sender, self.extender) = (sender, extender)
+    google = try directory.googleAuthority(clock: clock)
+    let googleSender = GoogleSender(
+      store: store, authority: google, package: configuration.bundle,
+      address: configuration.googleNotificationURL, client: client, log: log)
+    self.googleSender = googleSender
     let apiKey = try directory.apiKey()
     log.info("the key for /inApps", ["file": "\(apiKey.path)", "issuer": "\(configuration.apiIssuer)"])
     let running = WeakServerReference()
@@ -130,7 +140,12 @@ final class RunningStore: Sendable {
         payloads.environment == .production ? .production : .sandbox, clock: clock),
       sendsNotifications: configuration.notificationURL != nil, wake: extender.wake, log: log)
     routes.certificates = CertificateRoutes(chain: chain)
-    routes.didChange = sender.wake
+    routes.google = GoogleRoutes(
+      store: store, authority: google, package: configuration.bundle, log: log)
+    routes.didChange = {
+      sender.wake()
+      googleSender.wake()
+    }
     var serverConfiguration = HTTPServerConfiguration(addresses: addresses)
     serverConfiguration.loops = 1
     serverConfiguration.maximumBodyLength = .mebibytes(4)
@@ -139,12 +154,19 @@ final class RunningStore: Sendable {
     running.set(server)
   }
 
+  /// Tells clients where access tokens are given. Blocks.
+  func adopt(tokenAddress: String) throws {
+    google.adopt(tokenAddress: tokenAddress)
+    try directory.writeKeyFile(of: google)
+  }
+
   /// What goes on in the background until the task is cancelled: renewals, extensions, notifications.
   func work(log: Log) async {
     await withTaskGroup { group in
       group.addTask { [store] in await store.runRenewals(log: log) }
       group.addTask { [sender] in await sender.run() }
       group.addTask { [extender] in await extender.run() }
+      group.addTask { [googleSender] in await googleSender.run() }
     }
   }
 

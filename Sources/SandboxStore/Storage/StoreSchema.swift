@@ -206,5 +206,34 @@ enum StoreSchema {
         ALTER TABLE transactions ADD COLUMN offer_period TEXT;
         ALTER TABLE transactions ADD COLUMN shown TEXT;
         """),
+    Migration(
+      "purchase tokens, and what is posted about them",
+      script: """
+        CREATE TABLE purchase_tokens (
+          token TEXT PRIMARY KEY,
+          account INTEGER NOT NULL REFERENCES accounts(id),
+          chain INTEGER NOT NULL,
+          first_id INTEGER NOT NULL,
+          kind TEXT NOT NULL,
+          linked TEXT,
+          deadline INTEGER,
+          acknowledged INTEGER,
+          consumed INTEGER,
+          voided_reason INTEGER
+        ) STRICT, WITHOUT ROWID;
+        CREATE UNIQUE INDEX purchase_tokens_by_chain ON purchase_tokens (chain, first_id);
+        CREATE INDEX purchase_tokens_by_first ON purchase_tokens (first_id);
+        CREATE INDEX purchase_tokens_due ON purchase_tokens (deadline) WHERE deadline IS NOT NULL;
+        CREATE TABLE google_messages (
+          id INTEGER PRIMARY KEY AUTOINCREMENT,
+          token TEXT NOT NULL,
+          kind INTEGER,
+          document TEXT NOT NULL,
+          next_attempt INTEGER NOT NULL,
+          attempts INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE INDEX google_messages_due ON google_messages (next_attempt, id);
+        CREATE INDEX google_messages_by_token ON google_messages (token, kind);
+        """),
   ]
 }

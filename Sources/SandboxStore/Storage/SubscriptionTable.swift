@@ -27,6 +27,7 @@ enum SubscriptionTable {
   ) throws {
     try save(subscription, in: connection)
     try NotificationRecorder.subscriptionDidChange(from: earlier, to: subscription, in: connection)
+    try GoogleMessageRecorder.subscriptionDidChange(from: earlier, to: subscription, in: connection)
   }
 
   private static func save(

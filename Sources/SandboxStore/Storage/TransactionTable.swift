@@ -68,6 +68,7 @@ enum TransactionTable {
       life: PurchaseLifecycle(.purchased(sale, finished: nil)))
     try save(transaction, in: connection)
     try NotificationRecorder.transactionDidChange(from: nil, to: transaction, in: connection)
+    try GoogleMessageRecorder.transactionDidChange(from: nil, to: transaction, in: connection)
     return transaction
   }
 
@@ -96,6 +97,7 @@ enum TransactionTable {
     let earlier = try find(in: connection, id: transaction.id)
     try save(transaction, in: connection)
     try NotificationRecorder.transactionDidChange(from: earlier, to: transaction, in: connection)
+    try GoogleMessageRecorder.transactionDidChange(from: earlier, to: transaction, in: connection)
   }
 
   private static func save(

@@ -68,6 +68,11 @@ struct StoreCalendar: Hashable, Sendable {
     start + (monthLength.map { max($0 / 30, Self.shortestPeriod) } ?? .seconds(86_400))
   }
 
+  /// When a purchase that was not acknowledged is given back: after three days, a tenth of a month.
+  func acknowledgementEnd(from start: Timestamp) -> Timestamp {
+    start + (monthLength.map { max($0 / 10, Self.shortestPeriod) } ?? .seconds(3 * 86_400))
+  }
+
   /// When a volume license that was taken back opens nothing any more: after thirty days, a month.
   func licenseEnd(from start: Timestamp) -> Timestamp {
     start + (monthLength ?? .seconds(30 * 86_400))

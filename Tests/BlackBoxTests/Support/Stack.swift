@@ -19,6 +19,8 @@ actor Stack {
   /// What differs from test to test.
   struct Options: Sendable {
     var parts: Set<Part> = [.store, .server, .agent]
+    /// Whether the server knows the store as one of the kind google.
+    var asksAsGoogle = false
     /// `--ticket-lifetime` of the server.
     var ticketLifetime = "15m"
     /// Whether the server also knows the store as one that signs what it says, of the kind apple, with its interface.
@@ -102,7 +104,8 @@ actor Stack {
         [
           "--listen", "127.0.0.1:0", "--state", directory.path("store"), "--catalog", serverProxy.url,
           "--server-credential", storeCredential,
-        ] + signingStoreArguments + arguments, name: part.rawValue, in: directory)
+        ] + signingStoreArguments + (options.asksAsGoogle ? googleStoreOptions : []) + arguments,
+        name: part.rawValue, in: directory)
       daemons[part] = daemon
       storeProxy.setUpstream(port: daemon.port)
       if account.isEmpty { account = try await makeAccount() }
@@ -110,11 +113,13 @@ actor Stack {
       let daemon = try await Daemon.start(
         "pullbox-server",
         [
-          "--listen", "127.0.0.1:0", "--state", directory.path(state ?? "server"), "--store-url",
-          storeProxy.url,
-          "--store-credential", storeCredential, "--operator-key", operatorKey, "--ticket-lifetime",
-          options.ticketLifetime,
-        ] + (try signingServerArguments()) + arguments, name: part.rawValue, in: directory, environment: environment)
+          "--listen", "127.0.0.1:0", "--state", directory.path(state ?? "server"), "--operator-key",
+          operatorKey, "--ticket-lifetime", options.ticketLifetime,
+        ]
+          + (options.asksAsGoogle
+            ? googleServerOptions : ["--store-url", storeProxy.url, "--store-credential", storeCredential])
+          + (try signingServerArguments()) + arguments,
+        name: part.rawValue, in: directory, environment: environment)
       daemons[part] = daemon
       serverProxy.setUpstream(port: daemon.port)
     case .agent:
@@ -143,6 +148,25 @@ actor Stack {
       {name: 'apple', kind: 'apple', bundles: ['\(Self.bundle)'], roots: ['\(directory.path("store/pki/signed-data-root.pem"))'],
        addresses: {sandbox: '\(storeProxy.url)', api: {sandbox: '\(storeProxy.url)'}},
        issuer: '\(Self.issuer)', keyId: '\(key.name)', keyFile: '\(key.path)'}
+      """,
+    ]
+  }
+
+  private nonisolated var googleNotificationURL: String { serverProxy.url + "/v1/notifications/google" }
+
+  private nonisolated var googleStoreOptions: [String] {
+    ["--google-notification-url", googleNotificationURL, "--google-token-url", storeProxy.url + "/token"]
+  }
+
+  private nonisolated var googleServerOptions: [String] {
+    [
+      "--payment-store",
+      """
+      {name: 'google', kind: 'google', bundles: ['com.example.pullbox'], allowSandbox: true,
+       keyFile: '\(directory.path("store/google-service-account.json"))',
+       addresses: {play: '\(storeProxy.url)', keys: '\(storeProxy.url)/oauth2/v3/certs'},
+       notificationAudience: '\(googleNotificationURL)',
+       notificationAccount: 'push@sandbox-store.iam.gserviceaccount.com'}
       """,
     ]
   }
@@ -345,6 +369,25 @@ actor Stack {
       "/store/v1/receipt?device=\(device)" + (bundle.map { "&bundle=\($0)" } ?? ""))
     guard answer.status == 200 else { throw Failure(description: answer.text) }
     return try answer.decoded(ReceiptResponse.self).receipt
+  }
+
+  /// What proves a transaction to a server that knows the store as one of the kind google.
+  func purchaseToken(of transaction: StoreTransaction) async throws -> String {
+    let answer = try await store().post("/store/v1/transactions/\(transaction.id)/purchase-token")
+    guard answer.status == 200 else { throw Failure(description: answer.text) }
+    return try answer.decoded(PurchaseTokenResponse.self).purchaseToken
+  }
+
+  nonisolated func askForGrant(
+    of product: String, purchaseToken: String, device: String
+  ) async throws -> Answer {
+    guard let identifier = ProductIdentifier(product), let device = DeviceIdentifier(device) else {
+      throw Failure(description: "not identifiers: \(product), \(device)")
+    }
+    return try await server.post(
+      "/v1/grants",
+      GrantRequest(
+        proof: Proof(purchaseToken: purchaseToken), product: identifier, device: Device(id: device)))
   }
 
   nonisolated func askForGrant(of product: String, receipt: String, device: String) async throws -> Answer {

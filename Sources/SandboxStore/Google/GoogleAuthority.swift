@@ -1,0 +1,181 @@
+import CoreTypes
+import Crypto
+import PullboxAPI
+import ServiceRuntime
+import Synchronization
+
+/// Who may call the Google-like interface, and by what this store is known where it posts notifications: a service account's key,
+/// which signs assertions that are exchanged for access tokens, and a key of the store's own, which signs identity tokens.
+final class GoogleAuthority: Sendable {
+  static let account = "pullbox@sandbox-store.iam.gserviceaccount.com"
+  static let pusher = "push@sandbox-store.iam.gserviceaccount.com"
+  static let scope = "https://www.googleapis.com/auth/androidpublisher"
+  static let tokenLifetime: Duration = .seconds(3599)
+  private static let identityLifetime: Duration = .seconds(3600)
+  private static let maximumTokens = 1000
+  private static let maximumLength = 8192
+  private static let skew: Duration = .seconds(60)
+
+  let serviceKey: RS256Key
+  let serviceKeyName: String
+  let identityKey: RS256Key
+  let identityKeyName: String
+  private let clock: any WallClock
+  /// Where tokens are given, which is known once the store listens.
+  private let address = Mutex("")
+  private let tokens = Mutex<[String: Timestamp]>([:])
+
+  init(serviceKey: RS256Key, identityKey: RS256Key, clock: any WallClock) {
+    self.serviceKey = serviceKey
+    self.identityKey = identityKey
+    serviceKeyName = Self.name(of: serviceKey)
+    identityKeyName = Self.name(of: identityKey)
+    self.clock = clock
+  }
+
+  private static func name(of key: RS256Key) -> String {
+    String(SHA256Digest.of(key.publicKey.modulus).description.prefix(40))
+  }
+
+  var tokenAddress: String { address.withLock { $0 } }
+
+  func adopt(tokenAddress: String) { address.withLock { $0 = tokenAddress } }
+
+  struct KeyFile: Encodable {
+    var type = "service_account"
+    var projectId = "sandbox-store"
+    var privateKeyId: String
+    var privateKey: String
+    var clientEmail = GoogleAuthority.account
+    var clientId = "100000000000000000000"
+    var authUri: String
+    var tokenUri: String
+
+    private enum CodingKeys: String, CodingKey {
+      case type
+      case projectId = "project_id"
+      case privateKeyId = "private_key_id"
+      case privateKey = "private_key"
+      case clientEmail = "client_email"
+      case clientId = "client_id"
+      case authUri = "auth_uri"
+      case tokenUri = "token_uri"
+    }
+  }
+
+  /// The key file that clients are given, as Google makes them.
+  var keyFile: KeyFile {
+    let address = tokenAddress
+    return KeyFile(
+      privateKeyId: serviceKeyName, privateKey: serviceKey.pem, authUri: address, tokenUri: address)
+  }
+
+  // MARK: Access tokens
+
+  private struct Header: Codable {
+    var alg: String
+    var kid: String?
+    var typ: String?
+    var crit: [String]?
+  }
+
+  private struct Claims: Decodable {
+    var iss: String
+    var aud: String
+    var scope: String?
+    var iat: Double
+    var exp: Double
+  }
+
+  /// Why no token is given for an assertion, as RFC 6749 §5.2 names it.
+  struct Refusal: Error, Sendable {
+    var error: String
+    var description: String
+  }
+
+  /// A new access token. Throws ``Refusal``.
+  func exchange(_ assertion: String) throws(Refusal) -> String {
+    let segments = assertion.utf8.split(separator: 0x2E, omittingEmptySubsequences: false).map {
+      Substring($0)
+    }
+    guard assertion.utf8.count <= Self.maximumLength, segments.count == 3,
+      let header = Self.decoded(Header.self, segments[0]), header.alg == "RS256", header.crit == nil,
+      let claims = Self.decoded(Claims.self, segments[1]),
+      let signature = Base64.decode(segments[2], .url)
+    else { throw Refusal(error: "invalid_grant", description: "Invalid JWT: it is not readable.") }
+    guard header.kid == nil || header.kid == serviceKeyName,
+      serviceKey.publicKey.isValid(
+        signature: signature, for: Array("\(segments[0]).\(segments[1])".utf8))
+    else { throw Refusal(error: "invalid_grant", description: "Invalid JWT Signature.") }
+    guard claims.iss == Self.account, claims.aud == tokenAddress else {
+      throw Refusal(error: "invalid_grant", description: "Invalid JWT: another account or audience.")
+    }
+    let now = clock.now()
+    let seconds = Double(now.millisecondsSinceEpoch) / 1000
+    guard claims.iat <= seconds + 60, claims.exp > seconds - 60, claims.exp - claims.iat <= 3600 else {
+      throw Refusal(
+        error: "invalid_grant", description: "Invalid JWT: Token must be a short-lived token (60 minutes).")
+    }
+    guard claims.scope?.split(separator: " ").contains(Substring(Self.scope)) == true else {
+      throw Refusal(error: "invalid_scope", description: "The scope is not \(Self.scope).")
+    }
+    let token = "ya29." + Base64.encode(RandomBytes.make(48), .url)
+    tokens.withLock { tokens in
+      tokens = tokens.filter { $0.value > now }
+      if tokens.count >= Self.maximumTokens, let oldest = tokens.min(by: { $0.value < $1.value }) {
+        tokens[oldest.key] = nil
+      }
+      tokens[token] = now + Self.tokenLifetime
+    }
+    return token
+  }
+
+  /// Whether an access token counts. None outlives the process.
+  func accepts(_ token: String?) -> Bool {
+    guard let token else { return false }
+    let now = clock.now()
+    return tokens.withLock { $0[token].map { now < $0 } ?? false }
+  }
+
+  /// Every access token counts no more.
+  func withdrawTokens() { tokens.withLock { $0 = [:] } }
+
+  // MARK: Identity tokens
+
+  private struct Identity: Encodable {
+    var iss = "https://accounts.google.com"
+    var aud: String
+    var azp = "100000000000000000001"
+    var sub = "100000000000000000001"
+    var email = GoogleAuthority.pusher
+    var emailVerified = true
+    var iat: Int64
+    var exp: Int64
+
+    private enum CodingKeys: String, CodingKey {
+      case iss
+      case aud
+      case azp
+      case sub
+      case email
+      case emailVerified = "email_verified"
+      case iat
+      case exp
+    }
+  }
+
+  /// A token that says that this store posts to `audience`.
+  func identityToken(for audience: String) throws -> String {
+    let now = clock.now()
+    let header = try APIJSON.encode(Header(alg: "RS256", kid: identityKeyName, typ: "JWT"))
+    let claims = try APIJSON.encode(
+      Identity(
+        aud: audience, iat: now.secondsSinceEpoch, exp: (now + Self.identityLifetime).secondsSinceEpoch))
+    let input = Base64.encode(header, .url) + "." + Base64.encode(claims, .url)
+    return input + "." + Base64.encode(identityKey.sign(Array(input.utf8)), .url)
+  }
+
+  private static func decoded<Value: Decodable>(_ type: Value.Type, _ segment: Substring) -> Value? {
+    Base64.decode(segment, .url).flatMap { try? APIJSON.decode(type, from: $0) }
+  }
+}

@@ -1,0 +1,309 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import Receipts
+import ServiceRuntime
+
+/// The Google-like interface: a token endpoint, the calls of the Android Publisher API that are about purchases, and the keys by
+/// which posted notifications are known.
+struct GoogleRoutes: Sendable {
+  let store: PaymentStore
+  let authority: GoogleAuthority
+  /// The application.
+  let package: String
+  let log: Log
+
+  private static let longestBody = ByteCount.kibibytes(16)
+  private static let base = "/androidpublisher/v3/applications/{package}"
+
+  private struct TokenAnswer: Encodable {
+    var accessToken: String
+    var expiresIn = GoogleAuthority.tokenLifetime.components.seconds
+    var tokenType = "Bearer"
+
+    private enum CodingKeys: String, CodingKey {
+      case accessToken = "access_token"
+      case expiresIn = "expires_in"
+      case tokenType = "token_type"
+    }
+  }
+
+  private struct TokenRefusal: Encodable {
+    var error: String
+    var errorDescription: String
+
+    private enum CodingKeys: String, CodingKey {
+      case error
+      case errorDescription = "error_description"
+    }
+  }
+
+  func add(to routes: inout APIRoutes) {
+    routes.on(.post, "/token") { [authority] request, _ in
+      let form = FormFields(try await request.bytes(upTo: Self.longestBody))
+      let token: String
+      do throws(GoogleAuthority.Refusal) {
+        guard form["grant_type"] == GoogleTokenGrant.name, let assertion = form["assertion"] else {
+          throw GoogleAuthority.Refusal(
+            error: "unsupported_grant_type", description: "Invalid grant_type: \(form["grant_type"] ?? "")")
+        }
+        token = try authority.exchange(assertion)
+      } catch {
+        return try Self.answer(
+          TokenRefusal(error: error.error, errorDescription: error.description), status: 400)
+      }
+      return try Self.answer(TokenAnswer(accessToken: token))
+    }
+    routes.on(.get, "/oauth2/v3/certs") { [authority] _, _ in
+      HTTPResponse(
+        status: .ok, headers: ["Content-Type": "application/json", "Cache-Control": "public, max-age=3600"],
+        body: .bytes(
+          try IdentityKeys.document(
+            publishing: authority.identityKey.publicKey, named: authority.identityKeyName)))
+    }
+    addProducts(to: &routes)
+    addSubscriptions(to: &routes)
+    addOrders(to: &routes)
+  }
+
+  /// What tests do to the interface.
+  func addControls(to routes: inout APIRoutes) {
+    routes.on(.get, "/sandbox/v1/google/key-file") { [authority] _, _ in
+      try .json(authority.keyFile)
+    }
+    routes.on(.post, "/sandbox/v1/google/withdraw-tokens") { [authority] _, _ in
+      authority.withdrawTokens()
+      return HTTPResponse(status: .noContent)
+    }
+    routes.on(.post, "/sandbox/v1/google/test-notification") { [store] _, _ in
+      try await store.database.write(locking: [.everything]) { [clock = store.clock] connection in
+        try GoogleMessageTable.insertTest(at: clock.now(), in: connection)
+      }
+      return HTTPResponse(status: .noContent)
+    }
+  }
+
+  // MARK: What is asked
+
+  private func addProducts(to routes: inout APIRoutes) {
+    routes.on(
+      .get, "\(Self.base)/purchases/productsv2/tokens/{token}",
+      use: answering { [store] _, parameters in
+        try Self.answer(try await store.purchase(withToken: parameters["token"]).productPurchase())
+      })
+    routes.on(
+      .get, "\(Self.base)/purchases/products/{product}/tokens/{token}",
+      use: answering { [store] _, parameters in
+        let purchase = try await store.purchase(withToken: parameters["token"])
+        try Self.require(parameters["product"], of: purchase)
+        return try Self.answer(purchase.firstProductPurchase())
+      })
+    for (call, consumes) in [("acknowledge", false), ("consume", true)] {
+      routes.on(
+        .post, "\(Self.base)/purchases/products/{product}/tokens/{token}:\(call)",
+        use: answering { [store] _, parameters in
+          let purchase = try await store.purchase(withToken: parameters["token"])
+          try Self.require(parameters["product"], of: purchase)
+          guard try purchase.productPurchase().purchaseStateContext.purchaseState == "PURCHASED" else {
+            throw GoogleError.notOwned
+          }
+          try await store.acknowledge(purchase, consumes: consumes)
+          return HTTPResponse(status: .noContent)
+        })
+    }
+  }
+
+  private func addSubscriptions(to routes: inout APIRoutes) {
+    routes.on(
+      .get, "\(Self.base)/purchases/subscriptionsv2/tokens/{token}",
+      use: answering { [store] _, parameters in
+        let purchase = try await store.purchase(withToken: parameters["token"])
+        return try Self.answer(purchase.subscriptionPurchase(at: store.clock.now()))
+      })
+    routes.on(
+      .post, "\(Self.base)/purchases/subscriptions/{product}/tokens/{token}:acknowledge",
+      use: answering { [store] _, parameters in
+        let purchase = try await store.purchase(withToken: parameters["token"])
+        let current = try purchase.subscriptionPurchase(at: store.clock.now())
+        try Self.require(parameters["product"], of: purchase)
+        guard current.subscriptionState != "SUBSCRIPTION_STATE_EXPIRED" || purchase.token.acknowledged != nil
+        else { throw GoogleError.notOwned }
+        try await store.acknowledge(purchase, consumes: false)
+        return HTTPResponse(status: .noContent)
+      })
+    routes.on(
+      .post, "\(Self.base)/purchases/subscriptionsv2/tokens/{token}:cancel",
+      use: answering { [store] _, parameters in
+        let purchase = try await store.purchase(withToken: parameters["token"])
+        _ = try purchase.subscriptionPurchase(at: store.clock.now())
+        _ = try await store.update(String(purchase.token.chain)) { subscription, calendar, _, _ in
+          subscription.life.setAutoRenews(false, renewals: calendar.renewals)
+        }
+        return try Self.answer(GoogleDocuments.Empty())
+      })
+    routes.on(
+      .post, "\(Self.base)/purchases/subscriptionsv2/tokens/{token}:revoke",
+      use: answering { [store] _, parameters in
+        let purchase = try await store.purchase(withToken: parameters["token"])
+        _ = try purchase.subscriptionPurchase(at: store.clock.now())
+        try await store.giveBack(purchase.token, reason: 0)
+        return try Self.answer(GoogleDocuments.Empty())
+      })
+  }
+
+  private func addOrders(to routes: inout APIRoutes) {
+    routes.on(
+      .get, "\(Self.base)/purchases/voidedpurchases",
+      use: answering { [self] request, _ in try await voided(request) })
+    routes.on(
+      .get, "\(Self.base)/orders/{order}",
+      use: answering { [self] _, parameters in
+        let (purchase, transaction) = try await order(parameters["order"])
+        return try Self.answer(
+          GoogleDocuments.Order(
+            orderId: parameters["order"], purchaseToken: purchase.token.token,
+            state: transaction.sale == nil
+              ? "PENDING" : transaction.sale?.revocation == nil ? "PROCESSED" : "REFUNDED",
+            createTime: transaction.requested, total: GoogleDocuments.Money(transaction.sale?.price)))
+      })
+    routes.on(
+      .post, "\(Self.base)/orders/{order}:refund",
+      use: answering { [self] _, parameters in
+        let (_, transaction) = try await order(parameters["order"])
+        do {
+          _ = try await store.refund(String(transaction.id), nil)
+        } catch let problem as Problem where problem.code == .transactionUnpaid {
+          throw GoogleError.notOwned
+        }
+        return HTTPResponse(status: .noContent)
+      })
+  }
+
+  private func order(_ text: String) async throws -> (GooglePurchase, StoredTransaction) {
+    guard let name = OrderName.parse(text),
+      let token = try await store.database.read({ try PurchaseTokenTable.find(first: name.first, in: $0) })
+    else { throw GoogleError.orderUnknown }
+    let purchase = try await store.purchase(withToken: token.token)
+    let index = name.renewal.map { $0 + 1 } ?? 0
+    guard purchase.transactions.indices.contains(index) else { throw GoogleError.orderUnknown }
+    return (purchase, purchase.transactions[index])
+  }
+
+  /// The store lists no more than the last thirty days.
+  private static let depth: Duration = .seconds(30 * 86_400)
+
+  private func voided(_ request: HTTPRequest) async throws -> HTTPResponse {
+    try await store.catchUpGoogle()
+    let now = store.clock.now()
+    func date(_ name: String, _ fallback: Timestamp) throws -> Timestamp {
+      guard let text = request.queryValue(name) else { return fallback }
+      guard let milliseconds = Int64(text), milliseconds >= 0 else { throw GoogleError.invalid(name) }
+      return Timestamp(millisecondsSinceEpoch: milliseconds)
+    }
+    func number(_ name: String, _ range: ClosedRange<Int>, _ fallback: Int) throws -> Int {
+      guard let text = request.queryValue(name) else { return fallback }
+      guard let number = Int(text), range.contains(number) else { throw GoogleError.invalid(name) }
+      return number
+    }
+    let (start, end) = (try date("startTime", now - Self.depth), try date("endTime", now))
+    guard start >= now - Self.depth - .seconds(1), start <= end else {
+      throw GoogleError.invalid("startTime")
+    }
+    let limit = try number("maxResults", 1...1000, 1000)
+    let offset = try number("token", 0...1_000_000, 0)
+    let isAll = try number("type", 0...1, 0) == 1
+    let page = try await store.database.read { connection in
+      try PurchaseTokenTable.voided(
+        from: start, to: end, withSubscriptions: isAll, after: offset, limit: limit + 1, in: connection
+      ).map { found in
+        let index = try PurchaseTokenTable.transactions(of: found.token, in: connection)
+          .firstIndex { $0.id == found.transaction.id }
+        return (found.transaction, found.token, index)
+      }
+    }
+    let purchases = page.prefix(limit).map { transaction, token, index in
+      GoogleDocuments.VoidedPurchase(
+        purchaseToken: token.token,
+        orderId: OrderName.text(first: token.first, renewal: index.flatMap { $0 == 0 ? nil : $0 - 1 }),
+        purchaseTimeMillis: String((transaction.sale?.date ?? transaction.requested).millisecondsSinceEpoch),
+        voidedTimeMillis: String((transaction.sale?.revocation?.date ?? now).millisecondsSinceEpoch),
+        voidedSource: token.voidedReason == 8 ? 2 : 1, voidedReason: token.voidedReason ?? 0)
+    }
+    return try Self.answer(
+      GoogleDocuments.VoidedPurchases(
+        voidedPurchases: purchases,
+        tokenPagination: page.count > limit ? .init(nextPageToken: String(offset + limit)) : nil))
+  }
+
+  // MARK: How it is answered
+
+  /// Puts before a responder what every request meets: the token and the package. Refusals are written as clients of the
+  /// interface read them.
+  private func answering(_ respond: @escaping APIRoutes.Responder) -> APIRoutes.Responder {
+    { [authority, package, log] request, parameters in
+      do {
+        guard authority.accepts(request.bearerToken) else { throw GoogleError.unauthenticated }
+        guard parameters["package"] == package else { throw GoogleError.packageUnknown }
+        return try await respond(request, parameters)
+      } catch let error as GoogleError {
+        return try Self.answer(error.body, status: error.status)
+      } catch let problem as Problem where problem.status < 500 {
+        return try Self.answer(GoogleError.invalid("the request").body, status: 400)
+      } catch is CancellationError {
+        throw CancellationError()
+      } catch {
+        log.error("a request failed", ["path": "\(request.path.prefix(60))", "error": LogValue(error)])
+        return try Self.answer(GoogleError.internalError.body, status: 500)
+      }
+    }
+  }
+
+  private static func require(_ product: String, of purchase: GooglePurchase) throws {
+    guard purchase.product?.description == product else { throw GoogleError.tokenMismatch }
+  }
+
+  private static func answer(_ value: some Encodable, status: Int = 200) throws -> HTTPResponse {
+    HTTPResponse(
+      status: HTTPStatus(rawValue: status),
+      headers: ["Content-Type": "application/json; charset=UTF-8", "Cache-Control": "no-store"],
+      body: .bytes(try APIJSON.encode(value)))
+  }
+}
+
+/// The fields of a form (`application/x-www-form-urlencoded`), each once: of several the last one counts.
+struct FormFields: Sendable {
+  private var values: [String: String] = [:]
+
+  init(_ body: [UInt8]) {
+    for pair in body.split(separator: UInt8(ascii: "&")) {
+      let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+      values[Self.decoded(parts[0])] = parts.count > 1 ? Self.decoded(parts[1]) : ""
+    }
+  }
+
+  subscript(name: String) -> String? { values[name] }
+
+  private static func decoded(_ bytes: ArraySlice<UInt8>) -> String {
+    var decoded: [UInt8] = []
+    var rest = bytes
+    while let byte = rest.popFirst() {
+      switch byte {
+      case UInt8(ascii: "+"): decoded.append(0x20)
+      case UInt8(ascii: "%"):
+        let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+        guard digits.utf8.count == 2, let value = UInt8(digits, radix: 16) else {
+          decoded.append(byte)
+          continue
+        }
+        decoded.append(value)
+        rest = rest.dropFirst(2)
+      default: decoded.append(byte)
+      }
+    }
+    return String(decoding: decoded, as: UTF8.self)
+  }
+}
