@@ -63,8 +63,8 @@ struct PreviewTests {
       try await Self.submit(
         to: server, samples: [],
         others: [
-          ("page-1-240w.png", narrow), ("page-1-480w.png", wide), ("page-1-x.png", Self.secret),
-          ("page-1-0w.png", Self.secret), ("page-2-240w.png", Self.secret),
+          ("page-1@240w.png", narrow), ("page-1@480w.png", wide), ("page-1@x.png", Self.secret),
+          ("page-1@0w.png", Self.secret), ("page-2@240w.png", Self.secret),
         ])
       try await Self.release(server)
       let path = "/v1/products/\(Self.issue)/cover?version=1.0"

@@ -51,8 +51,8 @@ enum PreviewTable {
       """,
       [.identifier(product), .integer(place(ofWidth: width))]
         + (version.map { [.text($0.orderingKey)] } ?? []))
-    let place = try row?.optionalInteger("place").map(Int.init(clamping:)) ?? cover
-    return try released(place, of: product, version: version, at: now, in: connection)
+    let found = try row?.optionalInteger("place").map(Int.init(clamping:)) ?? cover
+    return try released(found, of: product, version: version, at: now, in: connection)
   }
 
   /// Whether everyone may see a sample of that version.

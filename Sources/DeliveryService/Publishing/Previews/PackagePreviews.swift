@@ -62,13 +62,13 @@ enum PackagePreviews {
     return previews
   }
 
-  /// The cover in other sizes: the files beside it that are named like it, with `-` and a width before the end, such as
-  /// `cover-240w.jpg` beside `cover.jpg`. Those that could be no cover are none of it.
+  /// The cover in other sizes: the files beside it that are named like it, with `@` and a width before the end, such as
+  /// `cover@240w.jpg` beside `cover.jpg`. Those that could be no cover are none of it.
   static func narrower(
     than cover: ManifestFile, among files: [ManifestFile]
   ) -> [(width: Int, file: ManifestFile)] {
     guard let dot = cover.path.text.lastIndex(of: ".") else { return [] }
-    let stem = cover.path.text[..<dot] + "-"
+    let stem = cover.path.text[..<dot] + "@"
     var found: [Int: ManifestFile] = [:]
     for file in files where file.path.text.hasPrefix(stem) && file.length <= maximumCover {
       let rest = file.path.text.dropFirst(stem.count)
