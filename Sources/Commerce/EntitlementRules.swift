@@ -1,8 +1,8 @@
 public import CoreTypes
 
-/// Decides from verified transactions what a customer may have. The rules are pure: the catalog, the transactions and the
-/// time are arguments, and the report is the result. It has a verdict for every product of the catalog, and the claims that
-/// lead to it: which transaction pays for which product, and why.
+/// Decides from verified transactions what a customer may have. The rules are pure: the catalog, the policies, the
+/// transactions, what was written down and the time are arguments, and the report is the result. It has a verdict for every
+/// product of the catalog, and the claims that lead to it: which transaction pays for which product, and why.
 ///
 /// ```swift
 /// let report = EntitlementRules().evaluate(transactions, catalog: products, now: clock.now)
@@ -10,46 +10,37 @@ public import CoreTypes
 /// ```
 ///
 /// A product is owned by its own purchase. An issue is owned besides when it appeared while a subscription to its publication
-/// ran, or was the current one when the subscription began; such an issue stays owned when the subscription ends, and, once
-/// that is written down (``EntitlementRecord``), whatever the catalog says of it later. A refund is judged transaction by
-/// transaction: a product that was refunded and bought again is owned.
+/// ran, or was the current one when the subscription began; such an issue stays owned when the subscription ends, unless the
+/// publication's ``PublicationPolicy`` says otherwise, and, once that is written down (``EntitlementRecord``), whatever the
+/// catalog says of it later. A refund is judged transaction by transaction: a product that was refunded and bought again is
+/// owned.
 public struct EntitlementRules: Sendable {
-  /// The longest gap between two periods that does not count as a lapse: a store may renew a little late.
-  public var bridgedGap: Duration
+  /// What holds for publications without a policy of their own.
+  public var defaultPolicy: PublicationPolicy
 
   /// Creates the rules.
-  ///
-  /// - Parameter bridgedGap: how long after its end a subscription may be renewed and still count as
-  /// uninterrupted.
-  public init(bridgedGap: Duration = .seconds(300)) {
-    self.bridgedGap = bridgedGap
+  public init(defaultPolicy: PublicationPolicy = .standard) {
+    self.defaultPolicy = defaultPolicy
   }
 
   /// The verdict about every product of `catalog` at the moment `now`. Neither the order of `transactions` nor
-  /// repetitions among them change it. `record` is what was written down of the transactions.
+  /// repetitions among them change it; of several statements about one, the latest counts. `policies` are by publication, and
+  /// `record` is what was written down of the transactions.
   public func evaluate(
-    _ transactions: [VerifiedTransaction], catalog: [Product], record: EntitlementRecord = .empty,
+    _ transactions: [VerifiedTransaction], catalog: [Product],
+    policies: [ProductIdentifier: PublicationPolicy] = [:], record: EntitlementRecord = .empty,
     now: Timestamp
   ) -> EntitlementReport {
-    let transactions = Self.sales(of: catalog, among: transactions)
-    let byProduct = Dictionary(grouping: transactions, by: \.product)
-    let subscriptions = subscriptions(byProduct, catalog: catalog, record: record)
-    let recorded = record.products(of: transactions)
+    let history = PurchaseHistory(
+      of: Self.sales(of: catalog, among: transactions), catalog: catalog, policies: policies, defaultPolicy: defaultPolicy, record: record,
+      now: now)
     var report = EntitlementReport()
     for product in catalog {
-      let own = byProduct[product.id] ?? []
-      let subscription = product.publication.flatMap { subscriptions[$0] }
-      var findings =
-        product.type.isSubscription
-        ? findings(aboutSubscription: product, transactions: own, now: now)
-        : findings(aboutIssue: product, transactions: own, subscription: subscription, now: now)
-      // What was delivered of a subscription itself ends with it.
-      if !product.type.isSubscription {
-        for (transaction, reason) in recorded[product.id] ?? [] { findings.recall(transaction, reason) }
-      }
-      report.verdicts[product.id] = findings.verdict
-      report.ends[product.id] = findings.end
-      if !findings.claims.isEmpty { report.claims[product.id] = findings.claims }
+      let evidence = history.evidence(about: product)
+      report.verdicts[product.id] = evidence.verdict
+      report.ends[product.id] = evidence.end
+      let claims = evidence.claims
+      if !claims.isEmpty { report.claims[product.id] = claims }
     }
     return report
   }
@@ -57,167 +48,273 @@ public struct EntitlementRules: Sendable {
   /// The transactions, without those of other applications than their products'.
   private static func sales(
     of catalog: [Product], among transactions: [VerifiedTransaction]
-  ) -> Set<VerifiedTransaction> {
+  ) -> [VerifiedTransaction] {
     let owned = Dictionary(
       catalog.filter { $0.application != nil }.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-    guard !owned.isEmpty else { return Set(transactions) }
-    return Set(transactions.filter { owned[$0.product].map($0.isSale) ?? true })
+    guard !owned.isEmpty else { return transactions }
+    return transactions.filter { owned[$0.product].map($0.isSale) ?? true }
   }
 
-  /// The periods paid for by publication; several products may subscribe to the same one.
-  private func subscriptions(
-    _ transactions: [ProductIdentifier: [VerifiedTransaction]], catalog: [Product], record: EntitlementRecord
-  ) -> [ProductIdentifier: PublicationSubscription] {
-    var live: [ProductIdentifier: [SubscriptionPeriod]] = [:]
-    var revoked: [ProductIdentifier: [SubscriptionPeriod]] = [:]
-    for product in catalog where product.type.isSubscription {
-      guard let publication = product.publication else { continue }
-      for transaction in transactions[product.id] ?? [] {
-        guard let period = SubscriptionPeriod(transaction, of: product) else { continue }
-        if transaction.revokedDate == nil {
-          live[publication, default: []].append(period)
-        } else {
-          revoked[publication, default: []].append(period)
-        }
-      }
+  /// Why the product was or was not owned at `moment`: by what had been paid and not refunded until then, with the catalog and
+  /// the policies as they are given. The other parameters are those of
+  /// ``evaluate(_:catalog:policies:record:now:)``.
+  public func explain(
+    _ product: ProductIdentifier, by transactions: [VerifiedTransaction], catalog: [Product],
+    policies: [ProductIdentifier: PublicationPolicy] = [:], record: EntitlementRecord = .empty,
+    at moment: Timestamp
+  ) -> EntitlementExplanation {
+    guard let product = catalog.first(where: { $0.id == product }) else {
+      return EntitlementExplanation(
+        isAllowed: false, until: nil, because: [], against: [EntitlementFinding(rule: .notInCatalog)])
     }
-    var issueDates: [ProductIdentifier: [Timestamp]] = [:]
-    for product in catalog where !product.type.isSubscription {
-      guard let publication = product.publication, let date = product.publicationDate else { continue }
-      issueDates[publication, default: []].append(date)
-    }
-    var subscriptions: [ProductIdentifier: PublicationSubscription] = [:]
-    for publication in Set(live.keys).union(revoked.keys) {
-      let dates = issueDates[publication] ?? []
-      subscriptions[publication] = PublicationSubscription(
-        live: ContinuousSubscription.runs(
-          of: live[publication] ?? [], bridging: bridgedGap, issueDates: dates, record: record),
-        revoked: ContinuousSubscription.runs(
-          of: revoked[publication] ?? [], bridging: bridgedGap, issueDates: dates, record: record))
-    }
-    return subscriptions
-  }
-
-  private func findings(
-    aboutSubscription product: Product, transactions: [VerifiedTransaction], now: Timestamp
-  ) -> EntitlementEvidence {
-    var findings = EntitlementEvidence()
-    for transaction in transactions {
-      guard let period = SubscriptionPeriod(transaction, of: product) else { continue }
-      if transaction.revokedDate != nil {
-        findings.revoke(transaction)
-      } else if period.contains(now) {
-        findings.claim(transaction, .purchased, until: period.end)
-      } else if period.isInGrace(at: now) {
-        findings.claim(transaction, .purchased, until: transaction.graceExpiresDate)
-      } else if period.end <= now {
-        findings.expire(transaction, at: max(period.end, transaction.graceExpiresDate ?? period.end))
-      }
-    }
-    return findings
-  }
-
-  private func findings(
-    aboutIssue product: Product, transactions: [VerifiedTransaction], subscription: PublicationSubscription?,
-    now: Timestamp
-  ) -> EntitlementEvidence {
-    var findings = EntitlementEvidence()
-    for transaction in transactions {
-      if transaction.revokedDate == nil {
-        findings.claim(transaction, .purchased)
-      } else {
-        findings.revoke(transaction)
-      }
-    }
-    // What has not appeared yet belongs to no subscription yet.
-    guard let subscription, let published = product.publicationDate, published <= now else { return findings }
-    for run in subscription.live {
-      if let claim = run.claim(on: product.id, published: published) {
-        findings.claim(claim.transaction, claim.reason)
-      }
-    }
-    for run in subscription.revoked {
-      if let claim = run.claim(on: product.id, published: published) {
-        findings.revoke(claim.transaction)
-      }
-    }
-    if let last = subscription.live.last, last.end <= now, last.end <= published,
-      let period = last.periods.last
-    {
-      findings.expire(period.transaction, at: last.end)
-    }
-    return findings
+    let history = PurchaseHistory(
+      of: Self.sales(of: catalog, among: transactions).compactMap { $0.standing(at: moment) },
+      catalog: catalog, policies: policies,
+      defaultPolicy: defaultPolicy, record: record, now: moment)
+    return history.evidence(about: product).explanation
   }
 }
 
-/// Collects what speaks for and against one product.
-struct EntitlementEvidence {
-  private struct LiveClaim {
-    var transaction: VerifiedTransaction
-    var reason: EntitlementClaim.Reason
-    /// Nil for a claim that does not end by itself.
-    var until: Timestamp?
-  }
+/// A customer's transactions, arranged for questions about one moment.
+struct PurchaseHistory {
+  private let now: Timestamp
+  private let transactions: [ProductIdentifier: [VerifiedTransaction]]
+  /// What was written down for each product.
+  private let recorded: [ProductIdentifier: [(transaction: VerifiedTransaction, rule: EntitlementRule)]]
+  /// By subscription.
+  private var periods: [ProductIdentifier: (counting: [SubscriptionPeriod], void: [SubscriptionPeriod])] = [:]
+  /// By publication; several products may subscribe to the same one.
+  private var subscriptions: [ProductIdentifier: PublicationSubscription] = [:]
+  private let policies: [ProductIdentifier: PublicationPolicy]
+  private let defaultPolicy: PublicationPolicy
 
-  private var live: [LiveClaim] = []
-  private var lastExpired: VerifiedTransaction?
-  private var expiry: Timestamp?
-  private var lastRevoked: VerifiedTransaction?
-
-  mutating func claim(
-    _ transaction: VerifiedTransaction, _ reason: EntitlementClaim.Reason, until: Timestamp? = nil
+  init(
+    of transactions: [VerifiedTransaction], catalog: [Product],
+    policies: [ProductIdentifier: PublicationPolicy], defaultPolicy: PublicationPolicy,
+    record: EntitlementRecord, now: Timestamp
   ) {
-    live.append(LiveClaim(transaction: transaction, reason: reason, until: until))
-  }
-
-  /// What was written down of a transaction: nothing new where the rules say the same of it.
-  mutating func recall(_ transaction: VerifiedTransaction, _ reason: EntitlementClaim.Reason) {
-    guard transaction.revokedDate == nil else { return revoke(transaction) }
-    if !live.contains(where: { $0.transaction == transaction }) { claim(transaction, reason) }
-  }
-
-  mutating func expire(_ transaction: VerifiedTransaction, at end: Timestamp) {
-    lastExpired = Self.later(lastExpired, transaction)
-    expiry = expiry.map { max($0, end) } ?? end
-  }
-
-  mutating func revoke(_ transaction: VerifiedTransaction) {
-    lastRevoked = Self.later(lastRevoked, transaction)
-  }
-
-  var claims: [EntitlementClaim] {
-    let ordered = live.sorted { left, right in
-      if (left.reason == .purchased) != (right.reason == .purchased) { return left.reason == .purchased }
-      return right.transaction.precedes(left.transaction)
+    self.now = now
+    self.policies = policies
+    self.defaultPolicy = defaultPolicy
+    let latest = transactions.latestStatements
+    self.transactions = Dictionary(grouping: latest, by: \.product)
+    recorded = record.products(of: latest)
+    for product in catalog where product.type.isSubscription {
+      guard let publication = product.publication, let own = self.transactions[product.id] else { continue }
+      let periods = SubscriptionPeriod.all(of: product, paidBy: own, lengths: record.lengths, now: now)
+      self.periods[product.id] = periods
+      var subscription =
+        subscriptions[publication] ?? PublicationSubscription(policy: policies[publication] ?? defaultPolicy)
+      subscription.periods += periods.counting
+      subscription.revokedPeriods += periods.void.filter { $0.transaction.revokedDate != nil }
+      subscriptions[publication] = subscription
     }
-    return ordered.map { EntitlementClaim(transaction: $0.transaction.id, reason: $0.reason) }
-  }
-
-  /// Until when the verdict's product is owned, or was: nil for what does not end by itself, and for what was never owned.
-  var end: Timestamp? {
-    switch verdict {
-    case .owned: live.contains { $0.until == nil } ? nil : live.compactMap(\.until).max()
-    case .expired: expiry
-    case .revoked: lastRevoked?.revokedDate
-    case .notOwned: nil
+    guard !subscriptions.isEmpty else { return }
+    var dates: [ProductIdentifier: Set<Timestamp>] = [:]
+    for product in catalog where !product.type.isSubscription {
+      guard let publication = product.publication, let date = product.publicationDate else { continue }
+      dates[publication, default: []].insert(date)
+    }
+    for publication in subscriptions.keys {
+      subscriptions[publication]?.arrange(
+        issueDates: (dates[publication] ?? []).sorted(), record: record, now: now)
     }
   }
 
-  /// A revoked claim outweighs an expired one only when it is the later of the two.
-  var verdict: Entitlement {
-    if let first = claims.first { return .owned(first) }
-    switch (lastRevoked, lastExpired) {
-    case (let revoked?, let expired?):
-      return revoked.precedes(expired) ? .expired(expired.id) : .revoked(revoked.id)
-    case (let revoked?, nil): return .revoked(revoked.id)
-    case (nil, let expired?): return .expired(expired.id)
-    case (nil, nil): return .notOwned
-    }
+  func evidence(about product: Product) -> EntitlementEvidence {
+    product.type.isSubscription ? evidence(aboutSubscription: product) : evidence(aboutIssue: product)
   }
 
-  private static func later(_ left: VerifiedTransaction?, _ right: VerifiedTransaction) -> VerifiedTransaction
-  {
-    guard let left else { return right }
-    return left.precedes(right) ? right : left
+  private func policy(of product: Product) -> PublicationPolicy {
+    product.publication.flatMap { policies[$0] } ?? defaultPolicy
+  }
+
+  private func evidence(aboutSubscription product: Product) -> EntitlementEvidence {
+    var evidence = EntitlementEvidence()
+    guard let own = transactions[product.id], let counting = periods[product.id]?.counting else {
+      return evidence
+    }
+    let policy = policy(of: product)
+    let serviceEnd = counting.serviceEnd(at: now, by: policy)
+    let running = counting.filter { $0.contains(now) }
+    for period in running { evidence.claim(period.transaction, .purchased, in: period, until: serviceEnd) }
+    for period in counting where now < period.start {
+      evidence.object(.periodAhead, to: period.transaction, period: period.named, until: period.start)
+    }
+    let over = counting.filter { $0.end <= now }
+    if let last = over.max(by: { $0.end < $1.end }) {
+      evidence.object(.periodOver, to: last.transaction, period: last.named, until: last.end)
+    }
+    for period in over {
+      evidence.expire(period.transaction, at: period.servedEnd(by: policy))
+      guard running.isEmpty else { continue }
+      if let end = period.graceEnd, now < end {
+        let grace = EntitlementFinding.Period(start: period.end, end: end)
+        if policy.servesInGrace {
+          evidence.claim(period.transaction, .inGrace, during: grace, until: serviceEnd)
+          continue
+        }
+        evidence.object(.graceNotServed, to: period.transaction, period: grace, until: end)
+      }
+      if let end = period.retryEnd, now < end {
+        let retry = EntitlementFinding.Period(start: period.end, end: end)
+        if policy.servesInBillingRetry {
+          evidence.claim(period.transaction, .inBillingRetry, during: retry, until: serviceEnd)
+        } else {
+          evidence.object(.billingRetryNotServed, to: period.transaction, period: retry, until: end)
+        }
+      }
+    }
+    for transaction in own where !transaction.counts(at: now) { evidence.discount(transaction, at: now) }
+    for transaction in own
+    where transaction.expiresDate == nil && product.needsToldEnds && transaction.counts(at: now) {
+      evidence.object(.periodWithoutEnd, to: transaction)
+    }
+    return evidence
+  }
+
+  private func evidence(aboutIssue product: Product) -> EntitlementEvidence {
+    var evidence = EntitlementEvidence()
+    for transaction in transactions[product.id] ?? [] {
+      if transaction.counts(at: now) {
+        evidence.claim(transaction, .purchased, until: transaction.licenseEndDate)
+      } else {
+        evidence.discount(transaction, at: now)
+      }
+    }
+    let subscription = product.publication.flatMap { subscriptions[$0] }
+    if let subscription, let published = product.publicationDate {
+      // What has not appeared yet belongs to no subscription yet.
+      if now < published {
+        evidence.object(.notYetPublished, until: published)
+      } else {
+        judge(product.id, published: published, by: subscription, into: &evidence)
+      }
+    }
+    for (transaction, rule) in recorded[product.id] ?? [] {
+      if transaction.counts(at: now) {
+        guard !evidence.isClaimed(by: transaction) else { continue }
+        open(transaction, rule, by: subscription, policy: policy(of: product), into: &evidence)
+      } else {
+        evidence.discount(transaction, at: now)
+      }
+    }
+    return evidence
+  }
+
+  private func judge(
+    _ issue: ProductIdentifier, published: Timestamp, by subscription: PublicationSubscription,
+    into evidence: inout EntitlementEvidence
+  ) {
+    var isOpened = false
+    for run in subscription.live {
+      guard let (period, rule) = run.claim(on: issue, published: published) else { continue }
+      isOpened = true
+      open(
+        period.transaction, rule, during: period.named, by: subscription, policy: subscription.policy,
+        into: &evidence)
+    }
+    if subscription.policy.keepsIssuesOfUnrecoveredGrace {
+      for period in subscription.periods {
+        guard let end = period.graceEnd, period.end <= published, published < end,
+          !evidence.isClaimed(by: period.transaction)
+        else { continue }
+        isOpened = true
+        open(
+          period.transaction, .publishedInGrace,
+          during: EntitlementFinding.Period(start: period.end, end: end),
+          by: subscription, policy: subscription.policy, into: &evidence)
+      }
+    }
+    for run in subscription.revoked {
+      if let (period, _) = run.claim(on: issue, published: published) {
+        evidence.discount(period.transaction, at: now, period: period.named)
+      }
+    }
+    guard !isOpened, let last = subscription.live.last, let period = last.periods.last else { return }
+    let nearest = subscription.live.last { $0.start <= published } ?? subscription.live[0]
+    evidence.object(
+      .publishedOutsidePeriods, to: nearest.periods.last?.transaction, period: nearest.named)
+    if last.end <= now, last.end <= published { evidence.expire(period.transaction, at: last.end) }
+  }
+
+  /// What a subscription opened: for good, or while one runs, as the policy says.
+  private func open(
+    _ transaction: VerifiedTransaction, _ rule: EntitlementRule,
+    during period: EntitlementFinding.Period? = nil, by subscription: PublicationSubscription?,
+    policy: PublicationPolicy, into evidence: inout EntitlementEvidence
+  ) {
+    if policy.keepsIssuesAfterLapse {
+      evidence.claim(transaction, rule, during: period)
+    } else if let end = subscription?.serviceEnd {
+      evidence.claim(transaction, rule, during: period, until: end)
+    } else {
+      let ended = subscription?.periods.map { $0.servedEnd(by: policy) }.filter { $0 <= now }.max()
+      evidence.object(.closedByLapse, to: transaction, period: period, until: ended)
+      evidence.expire(transaction, at: ended)
+    }
+  }
+}
+
+extension Product {
+  /// Whether a payment that its store tells no end of has none that could be computed.
+  fileprivate var needsToldEnds: Bool {
+    switch type {
+    case .autoRenewableSubscription: true
+    case .nonRenewingSubscription: period == nil
+    case .freeSubscription, .consumable, .nonConsumable: false
+    }
+  }
+}
+
+extension VerifiedTransaction {
+  /// Whether nothing took it back until `moment`. A refund counts whatever its date: the store has decided.
+  func counts(at moment: Timestamp) -> Bool {
+    revokedDate == nil && (licenseEndDate.map { moment < $0 } ?? true)
+  }
+}
+
+extension [VerifiedTransaction] {
+  /// Each transaction once, by the latest word of its store; of two of one date the one that gives less.
+  fileprivate var latestStatements: [VerifiedTransaction] {
+    var latest: [TransactionName: VerifiedTransaction] = [:]
+    latest.reserveCapacity(count)
+    for transaction in self {
+      let name = TransactionName(of: transaction)
+      if let other = latest[name], !transaction.replaces(other) { continue }
+      latest[name] = transaction
+    }
+    return Array(latest.values)
+  }
+}
+
+private struct TransactionName: Hashable {
+  var id: TransactionIdentifier
+  var store: StoreIdentifier
+  var environment: StoreEnvironment
+
+  init(of transaction: VerifiedTransaction) {
+    id = transaction.id
+    store = transaction.store
+    environment = transaction.environment
+  }
+}
+
+extension VerifiedTransaction {
+  fileprivate func replaces(_ other: VerifiedTransaction) -> Bool {
+    if asOf != other.asOf { return other.asOf < asOf }
+    if (revokedDate == nil) != (other.revokedDate == nil) { return revokedDate != nil }
+    return isLess(than: other, by: [\.revokedDate, \.expiresDate, \.licenseEndDate, \.graceExpiresDate])
+  }
+
+  /// By the first of these dates that differs; the earlier one gives less, and so does any before none.
+  private func isLess(
+    than other: VerifiedTransaction, by dates: [KeyPath<VerifiedTransaction, Timestamp?>]
+  ) -> Bool {
+    for date in dates where self[keyPath: date] != other[keyPath: date] {
+      return self[keyPath: date]?.millisecondsSinceEpoch ?? .max
+        < other[keyPath: date]?.millisecondsSinceEpoch ?? .max
+    }
+    return false
   }
 }

@@ -18,25 +18,13 @@ public enum Entitlement: Hashable, Sendable {
 
 /// A live transaction that entitles to a product, and by which rule.
 public struct EntitlementClaim: Hashable, Sendable {
-  /// How a transaction comes to pay for a product.
-  public enum Reason: String, Codable, Sendable {
-    /// The product itself was bought (for a subscription: a period of it runs).
-    case purchased
-    /// An issue that appeared while a subscription to its publication ran.
-    case publishedDuringSubscription = "published-during-subscription"
-    /// The issue that was the latest one when an uninterrupted run of a subscription began.
-    case unlockedAtStart = "unlocked-at-start"
-    /// It was granted for this transaction before, by a catalog that said otherwise of it.
-    case grantedBefore = "granted-before"
-  }
-
   /// The transaction that pays.
   public let transaction: TransactionIdentifier
   /// How it comes to pay for the product.
-  public let reason: Reason
+  public let reason: EntitlementRule
 
   /// Creates the claim.
-  public init(transaction: TransactionIdentifier, reason: Reason) {
+  public init(transaction: TransactionIdentifier, reason: EntitlementRule) {
     self.transaction = transaction
     self.reason = reason
   }
@@ -66,49 +54,7 @@ public struct EntitlementReport: Hashable, Sendable {
 
   /// The issues that a run of a subscription unlocked which began with this transaction, in the order of their names.
   public func products(unlockedBy transaction: TransactionIdentifier) -> [ProductIdentifier] {
-    let claim = EntitlementClaim(transaction: transaction, reason: .unlockedAtStart)
-    return claims.filter { $0.value.contains(claim) }.keys.sorted()
-  }
-}
-
-/// What was written down of transactions when they led to content. Nothing in it is taken away by the catalog: dates, prices
-/// and publications may change afterwards. Only a transaction's own refund ends it.
-public struct EntitlementRecord: Hashable, Sendable {
-  /// Nothing was written down.
-  public static let empty = EntitlementRecord()
-
-  /// The issues that an uninterrupted run of a subscription unlocked, by its first transaction: no others are unlocked by it.
-  public var unlocked: [TransactionIdentifier: Set<ProductIdentifier>]
-  /// Everything that was granted, by the transaction that paid.
-  public var granted: [TransactionIdentifier: Set<ProductIdentifier>]
-
-  /// Creates the record from what was written down.
-  public init(
-    unlocked: [TransactionIdentifier: Set<ProductIdentifier>] = [:],
-    granted: [TransactionIdentifier: Set<ProductIdentifier>] = [:]
-  ) {
-    self.unlocked = unlocked
-    self.granted = granted
-  }
-
-  /// Every product that stands here.
-  public var products: Set<ProductIdentifier> {
-    unlocked.values.reduce(granted.values.reduce([]) { $0.union($1) }) { $0.union($1) }
-  }
-
-  /// What speaks for each product, of these transactions.
-  func products(
-    of transactions: Set<VerifiedTransaction>
-  ) -> [ProductIdentifier: [(VerifiedTransaction, EntitlementClaim.Reason)]] {
-    guard !unlocked.isEmpty || !granted.isEmpty else { return [:] }
-    var found: [ProductIdentifier: [(VerifiedTransaction, EntitlementClaim.Reason)]] = [:]
-    for transaction in transactions {
-      let first = unlocked[transaction.id] ?? []
-      for product in first { found[product, default: []].append((transaction, .unlockedAtStart)) }
-      for product in granted[transaction.id] ?? [] where !first.contains(product) {
-        found[product, default: []].append((transaction, .grantedBefore))
-      }
-    }
-    return found
+    claims.filter { $0.value.contains { $0.transaction == transaction && $0.reason.isUnlocking } }.keys
+      .sorted()
   }
 }

@@ -96,10 +96,15 @@ public enum ProductType: String, Codable, Sendable, CaseIterable {
   case nonConsumable = "non-consumable"
   case autoRenewableSubscription = "auto-renewable-subscription"
   case nonRenewingSubscription = "non-renewing-subscription"
+  /// Costs nothing, is subscribed to once, and goes on until the store takes it back.
+  case freeSubscription = "free-subscription"
 
-  /// Whether a purchase ends by itself.
+  /// Whether it opens the issues of a publication.
   public var isSubscription: Bool {
-    self == .autoRenewableSubscription || self == .nonRenewingSubscription
+    switch self {
+    case .autoRenewableSubscription, .nonRenewingSubscription, .freeSubscription: true
+    case .consumable, .nonConsumable: false
+    }
   }
 }
 

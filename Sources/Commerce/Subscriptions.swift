@@ -1,30 +1,171 @@
 import CoreTypes
 
+/// The time one payment for a subscription bought: from `start` up to but not including `end`.
+struct SubscriptionPeriod {
+  /// The end of what does not end.
+  static let never = Timestamp(millisecondsSinceEpoch: .max)
+
+  let transaction: VerifiedTransaction
+  let start: Timestamp
+  let end: Timestamp
+  /// The end of the grace, as far as it was not paid in the meantime; nil without one.
+  private(set) var graceEnd: Timestamp?
+  /// The same for the time in which the store tries to charge.
+  private(set) var retryEnd: Timestamp?
+
+  /// Nil where the end is not after the start.
+  private init?(_ transaction: VerifiedTransaction, from start: Timestamp, to end: Timestamp) {
+    guard start < end else { return nil }
+    self.transaction = transaction
+    self.start = start
+    self.end = end
+  }
+
+  func contains(_ moment: Timestamp) -> Bool { start <= moment && moment < end }
+
+  /// The period, or what of it is left after the end that a policy gives it.
+  func servedEnd(by policy: PublicationPolicy) -> Timestamp {
+    var last = end
+    if policy.servesInGrace, let graceEnd { last = max(last, graceEnd) }
+    if policy.servesInBillingRetry, let retryEnd { last = max(last, retryEnd) }
+    return last
+  }
+
+  /// For what is said of it.
+  var named: EntitlementFinding.Period {
+    EntitlementFinding.Period(start: start, end: end == Self.never ? nil : end)
+  }
+
+  /// The periods of one subscription: first those that count, in the order of their starts, then those of transactions that
+  /// count no more. A payment without an end leads to none, unless the product's type lets one be computed: those that do not
+  /// renew by themselves follow one another, and a free subscription does not end.
+  static func all(
+    of product: Product, paidBy transactions: [VerifiedTransaction],
+    lengths: [TransactionIdentifier: BillingPeriod], now: Timestamp
+  ) -> (counting: [SubscriptionPeriod], void: [SubscriptionPeriod]) {
+    var (counting, void): ([SubscriptionPeriod], [SubscriptionPeriod]) = ([], [])
+    var seen: Set<Purchase> = []
+    var next: Timestamp?
+    for transaction in transactions.sorted(by: { $0.precedes($1) }) {
+      let counts = transaction.counts(at: now)
+      var start = transaction.purchaseDate
+      let end: Timestamp?
+      switch (product.type, transaction.expiresDate) {
+      case (_, let expires?): end = expires
+      case (.nonRenewingSubscription, nil):
+        // One that is shown under another number is no second payment.
+        guard !counts || seen.insert(Purchase(of: transaction)).inserted else { continue }
+        if counts, let next { start = max(start, next) }
+        end = (lengths[transaction.id] ?? product.period).flatMap { start.adding($0) }
+      case (.freeSubscription, nil): end = never
+      case (_, nil): end = nil
+      }
+      guard let end, let period = SubscriptionPeriod(transaction, from: start, to: end) else { continue }
+      if counts {
+        counting.append(period)
+        next = next.map { max($0, period.end) } ?? period.end
+      } else {
+        void.append(period)
+      }
+    }
+    if counting.contains(where: \.mayBeServedLonger) {
+      counting = counting.map { $0.extended(within: counting) }
+    }
+    return (counting.sorted(by: Self.begins), void)
+  }
+
+  /// The order of starts; where several begin at once, of transactions.
+  static func begins(_ left: SubscriptionPeriod, before right: SubscriptionPeriod) -> Bool {
+    left.start != right.start ? left.start < right.start : left.transaction.precedes(right.transaction)
+  }
+
+  private var mayBeServedLonger: Bool {
+    transaction.graceExpiresDate != nil || transaction.billingRetryEndDate != nil
+  }
+
+  /// With the grace and the time of charging that its transaction names, up to when the subscription was paid again.
+  private func extended(within periods: [SubscriptionPeriod]) -> SubscriptionPeriod {
+    guard mayBeServedLonger else { return self }
+    let paidAgain = periods.filter { $0.end > end }.map { max($0.start, end) }.min() ?? Self.never
+    var extended = self
+    extended.graceEnd = transaction.graceExpiresDate.map { min($0, paidAgain) }.flatMap {
+      $0 > end ? $0 : nil
+    }
+    extended.retryEnd = transaction.billingRetryEndDate.map { min($0, paidAgain) }.flatMap {
+      $0 > end ? $0 : nil
+    }
+    return extended
+  }
+
+  private struct Purchase: Hashable {
+    var store: StoreIdentifier
+    var environment: StoreEnvironment
+    var original: TransactionIdentifier
+    /// Stores continue the first purchase with each later one.
+    var date: Timestamp
+
+    init(of transaction: VerifiedTransaction) {
+      store = transaction.store
+      environment = transaction.environment
+      original = transaction.originalID
+      date = transaction.purchaseDate
+    }
+  }
+}
+
+extension [SubscriptionPeriod] {
+  /// Up to when the subscription goes on from `moment` without a payment that is not made yet; nil where it does not run then.
+  /// The periods are in the order of their starts.
+  func serviceEnd(at moment: Timestamp, by policy: PublicationPolicy) -> Timestamp? {
+    var end: Timestamp?
+    for period in self {
+      guard period.start <= Swift.max(moment, end ?? moment) else { break }
+      let served = period.servedEnd(by: policy)
+      if moment < served { end = end.map { Swift.max($0, served) } ?? served }
+    }
+    return end
+  }
+}
+
 /// Periods of a subscription that follow one another without a lapse.
 struct ContinuousSubscription {
   /// By their start; never empty.
   private(set) var periods: [SubscriptionPeriod]
-  let start: Timestamp
   private(set) var end: Timestamp
-  /// The publication date of the issue that was the latest one at ``start``.
-  private var unlocked: Timestamp?
+  /// What begins by then goes on with the run.
+  private var bridge: Timestamp
+  /// Publication dates of the issues that were opened when the run began.
+  private var unlocked: ClosedRange<Timestamp>?
   /// What was written down of that; then the catalog's dates do not count any more. Nil where nothing was.
   private var recordedIssues: Set<ProductIdentifier>?
+  private let policy: PublicationPolicy
 
-  private init(_ period: SubscriptionPeriod) {
+  private init(_ period: SubscriptionPeriod, policy: PublicationPolicy) {
     periods = [period]
-    start = period.start
     end = period.end
+    bridge = Self.bridge(of: period, policy)
+    self.policy = policy
+  }
+
+  var start: Timestamp { periods[0].start }
+
+  /// For what is said of it.
+  var named: EntitlementFinding.Period {
+    EntitlementFinding.Period(start: start, end: end == SubscriptionPeriod.never ? nil : end)
   }
 
   /// "All content published between each subscription start and end date, and the content that was initially unlocked
-  /// when the subscription was purchased": the latest issue at the start of the run. Nil for any other issue.
+  /// when the subscription was purchased": the issues that the policy gives at the start of the run. Nil for any other issue.
   func claim(
     on issue: ProductIdentifier, published date: Timestamp
-  ) -> (transaction: VerifiedTransaction, reason: EntitlementClaim.Reason)? {
-    if let period = period(at: date) { return (period.transaction, .publishedDuringSubscription) }
-    let isUnlocked = recordedIssues?.contains(issue) ?? (date == unlocked)
-    return isUnlocked ? (periods[0].transaction, .unlockedAtStart) : nil
+  ) -> (period: SubscriptionPeriod, rule: EntitlementRule)? {
+    if let period = period(at: date) { return (period, .publishedDuringSubscription) }
+    if let recordedIssues {
+      return recordedIssues.contains(issue) ? (periods[0], .unlockedAtStart) : nil
+    }
+    guard let unlocked, unlocked.contains(date) else { return nil }
+    if date < unlocked.upperBound { return (periods[0], .backIssue) }
+    return policy.unlocksLatestIssue ? (periods[0], .unlockedAtStart) : nil
   }
 
   /// The period that `moment` belongs to: the last that began before it, so that a moment in a bridged gap belongs to
@@ -34,57 +175,62 @@ struct ContinuousSubscription {
     return periods.last { $0.contains(moment) } ?? periods.last { $0.start <= moment }
   }
 
-  /// A gap of at most `bridging` between two periods is no lapse.
+  /// The runs of `periods`, which are in the order of their starts. A gap within the policy's tolerance is no lapse, and
+  /// neither is one in whose grace the payment came. `issueDates` are in their order, each once.
   static func runs(
-    of periods: [SubscriptionPeriod], bridging: Duration, issueDates: [Timestamp], record: EntitlementRecord
+    of periods: [SubscriptionPeriod], policy: PublicationPolicy, issueDates: [Timestamp],
+    record: EntitlementRecord
   ) -> [ContinuousSubscription] {
     var runs: [ContinuousSubscription] = []
-    for period in periods.sorted(by: { $0.transaction.precedes($1.transaction) }) {
-      if let last = runs.last, period.start <= last.end + bridging {
+    for period in periods {
+      if let last = runs.last, period.start <= last.bridge {
         runs[runs.count - 1].periods.append(period)
         runs[runs.count - 1].end = max(last.end, period.end)
+        runs[runs.count - 1].bridge = max(last.bridge, bridge(of: period, policy))
       } else {
-        runs.append(ContinuousSubscription(period))
+        runs.append(ContinuousSubscription(period, policy: policy))
       }
     }
     for index in runs.indices {
-      runs[index].unlocked = issueDates.filter { $0 <= runs[index].start }.max()
+      let start = runs[index].start
+      if let latest = issueDates.lastIndex(where: { $0 <= start }) {
+        runs[index].unlocked = issueDates[max(0, latest - max(0, policy.backIssues))]...issueDates[latest]
+      }
       runs[index].recordedIssues = record.unlocked[runs[index].periods[0].transaction.id]
     }
     return runs
   }
-}
 
-/// The time one payment for a subscription bought: from `start` up to but not including `end`.
-struct SubscriptionPeriod {
-  let transaction: VerifiedTransaction
-  let start: Timestamp
-  let end: Timestamp
-
-  /// Nil when the transaction says no end and the product's type does not let us compute one, or the end is not after
-  /// the start.
-  init?(_ transaction: VerifiedTransaction, of product: Product) {
-    let computed: Timestamp? =
-      product.type == .nonRenewingSubscription
-      ? product.period.flatMap { transaction.purchaseDate.adding($0) } : nil
-    guard let end = transaction.expiresDate ?? computed, end > transaction.purchaseDate else { return nil }
-    self.transaction = transaction
-    start = transaction.purchaseDate
-    self.end = end
-  }
-
-  func contains(_ moment: Timestamp) -> Bool { start <= moment && moment < end }
-
-  /// Whether the service goes on after the period, while its renewal is tried again.
-  func isInGrace(at moment: Timestamp) -> Bool {
-    guard let last = transaction.graceExpiresDate else { return false }
-    return end <= moment && moment < last
+  private static func bridge(of period: SubscriptionPeriod, _ policy: PublicationPolicy) -> Timestamp {
+    max(period.end + policy.tolerance, period.graceEnd ?? period.end)
   }
 }
 
-/// What was ever paid for a publication, as uninterrupted runs by their start.
+/// What was ever paid for a publication.
 struct PublicationSubscription {
-  let live: [ContinuousSubscription]
+  var policy: PublicationPolicy
+  /// Those that count, in the order of their starts.
+  var periods: [SubscriptionPeriod] = []
+  /// Those that were refunded or withdrawn.
+  var revokedPeriods: [SubscriptionPeriod] = []
+  /// The uninterrupted runs of ``periods``.
+  var live: [ContinuousSubscription] = []
   /// Made of refunded and withdrawn periods only: they entitle to nothing, but explain a refusal.
-  let revoked: [ContinuousSubscription]
+  var revoked: [ContinuousSubscription] = []
+  /// Up to when a subscription to the publication runs; nil where none does.
+  var serviceEnd: Timestamp?
+
+  init(policy: PublicationPolicy) {
+    self.policy = policy
+  }
+
+  mutating func arrange(issueDates: [Timestamp], record: EntitlementRecord, now: Timestamp) {
+    periods.sort(by: SubscriptionPeriod.begins)
+    revokedPeriods.sort(by: SubscriptionPeriod.begins)
+    live = ContinuousSubscription.runs(
+      of: periods, policy: policy, issueDates: issueDates, record: record)
+    revoked = ContinuousSubscription.runs(
+      of: revokedPeriods, policy: policy, issueDates: issueDates, record: record)
+    serviceEnd = periods.serviceEnd(at: now, by: policy)
+  }
 }

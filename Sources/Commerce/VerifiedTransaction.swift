@@ -20,6 +20,8 @@ public struct VerifiedTransaction: Hashable, Sendable {
   /// The end of the grace after the period, while a renewal that could not be charged is tried again. The service goes on
   /// up to it; nothing else is bought by it.
   public let graceExpiresDate: Timestamp?
+  /// Up to when the store tries to charge for the next period, after which it gives up; nil where it does not try.
+  public let billingRetryEndDate: Timestamp?
   /// When the purchase was refunded or withdrawn: it then counts as never made.
   public let revokedDate: Timestamp?
   /// The end of the license of a volume purchase that was withdrawn; nil for one that goes on, and for all else.
@@ -45,8 +47,8 @@ public struct VerifiedTransaction: Hashable, Sendable {
   public init(
     vouchedForBy store: StoreIdentifier, in environment: StoreEnvironment, id: TransactionIdentifier,
     originalID: TransactionIdentifier, product: ProductIdentifier, purchaseDate: Timestamp,
-    expiresDate: Timestamp? = nil, graceExpiresDate: Timestamp? = nil, revokedDate: Timestamp? = nil,
-    licenseEndDate: Timestamp? = nil, quantity: Int = 1, price: Price? = nil,
+    expiresDate: Timestamp? = nil, graceExpiresDate: Timestamp? = nil, billingRetryEndDate: Timestamp? = nil,
+    revokedDate: Timestamp? = nil, licenseEndDate: Timestamp? = nil, quantity: Int = 1, price: Price? = nil,
     account: ApplicationAccount? = nil, application: ApplicationIdentifier? = nil,
     territory: Territory? = nil, acknowledgement: Acknowledgement? = nil, asOf: Timestamp? = nil
   ) {
@@ -58,6 +60,7 @@ public struct VerifiedTransaction: Hashable, Sendable {
     self.purchaseDate = purchaseDate
     self.expiresDate = expiresDate
     self.graceExpiresDate = graceExpiresDate
+    self.billingRetryEndDate = billingRetryEndDate
     self.revokedDate = revokedDate
     self.licenseEndDate = licenseEndDate
     self.quantity = quantity
@@ -76,8 +79,8 @@ extension VerifiedTransaction {
     VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: expiresDate, graceExpiresDate: graceExpiresDate,
-      revokedDate: revokedDate, licenseEndDate: licenseEndDate, quantity: quantity, price: price,
-      account: account, application: application, territory: territory,
+      billingRetryEndDate: billingRetryEndDate, revokedDate: revokedDate, licenseEndDate: licenseEndDate,
+      quantity: quantity, price: price, account: account, application: application, territory: territory,
       acknowledgement: acknowledgement, asOf: asOf)
   }
 

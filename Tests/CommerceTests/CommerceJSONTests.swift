@@ -60,7 +60,10 @@ struct CommerceJSONTests {
     "product types, as operators write them",
     arguments: zip(
       ProductType.allCases,
-      ["consumable", "non-consumable", "auto-renewable-subscription", "non-renewing-subscription"]))
+      [
+        "consumable", "non-consumable", "auto-renewable-subscription", "non-renewing-subscription",
+        "free-subscription",
+      ]))
   func types(type: ProductType, text: String) throws {
     try expectString(ProductType.self, text)
     #expect(type.rawValue == text)
@@ -78,10 +81,10 @@ struct CommerceJSONTests {
 
   @Test("reasons have the names that `because` shows")
   func reasons() throws {
-    try expectString(EntitlementClaim.Reason.self, "purchased")
-    try expectString(EntitlementClaim.Reason.self, "published-during-subscription")
-    try expectString(EntitlementClaim.Reason.self, "unlocked-at-start")
-    expectRefused(EntitlementClaim.Reason.self, [#""stolen""#])
+    try expectString(EntitlementRule.self, "purchased")
+    try expectString(EntitlementRule.self, "published-during-subscription")
+    try expectString(EntitlementRule.self, "unlocked-at-start")
+    expectRefused(EntitlementRule.self, [#""stolen""#])
   }
 
   /// A product with everything, as the server's database keeps it.

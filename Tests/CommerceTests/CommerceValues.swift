@@ -46,7 +46,7 @@ extension VerifiedTransaction {
 }
 
 extension Entitlement {
-  static func owned(by id: String, _ reason: EntitlementClaim.Reason) -> Entitlement {
+  static func owned(by id: String, _ reason: EntitlementRule) -> Entitlement {
     .owned(EntitlementClaim(transaction: transaction(id), reason: reason))
   }
 

@@ -27,7 +27,7 @@ struct EntitlementPropertyTests {
   @Test("the histories hold what the rules are about")
   func histories() {
     var verdicts: [String: Int] = [:]
-    var reasons: [EntitlementClaim.Reason: Int] = [:]
+    var reasons: [EntitlementRule: Int] = [:]
     forAll { history, _ in
       for verdict in history.evaluate().verdicts.values {
         switch verdict {

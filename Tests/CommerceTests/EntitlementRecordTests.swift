@@ -55,7 +55,7 @@ struct EntitlementRecordTests {
         let catalog = catalog(changing: Magazine.issue(month), change)
         #expect(!evaluate([subscription], catalog)[Magazine.issue(month)].isOwned)
         let report = evaluate([subscription], catalog, record)
-        let reason: EntitlementClaim.Reason = month == 5 ? .unlockedAtStart : .grantedBefore
+        let reason: EntitlementRule = month == 5 ? .unlockedAtStart : .grantedBefore
         #expect(report[Magazine.issue(month)] == .owned(by: "1", reason))
         #expect(Magazine.months(report) == [5, 6])
       }

@@ -74,7 +74,7 @@ struct EntitlementRulesTests {
   func table61() {
     let report = evaluate(knownAnswer)
     #expect(ownedMonths(report) == [2, 3, 4, 6, 7])
-    func claim(_ transaction: String, _ reason: EntitlementClaim.Reason) -> Entitlement {
+    func claim(_ transaction: String, _ reason: EntitlementRule) -> Entitlement {
       .owned(EntitlementClaim(transaction: Self.identifier(transaction), reason: reason))
     }
     #expect(report[Self.issue(2)] == claim("1", .unlockedAtStart))

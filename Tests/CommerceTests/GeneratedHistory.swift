@@ -56,7 +56,7 @@ struct GeneratedHistory: CustomStringConvertible {
   }
 
   func evaluate(_ transactions: [VerifiedTransaction]? = nil) -> EntitlementReport {
-    EntitlementRules(bridgedGap: .seconds(300)).evaluate(
+    EntitlementRules().evaluate(
       transactions ?? self.transactions, catalog: catalog, now: Self.moment(now))
   }
 

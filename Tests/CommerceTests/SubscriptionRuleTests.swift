@@ -37,7 +37,7 @@ struct SubscriptionRuleTests {
       product: Magazine.monthly, purchaseDate: day("2026-04-20"), expiresDate: day("2026-05-20"),
       graceExpiresDate: day("2026-06-05"))
     let inGrace = Magazine.evaluate([period], now: day("2026-06-04"))
-    #expect(inGrace[Magazine.monthly] == .owned(by: "1", .purchased))
+    #expect(inGrace[Magazine.monthly] == .owned(by: "1", .inGrace))
     #expect(inGrace[Magazine.issue(6)] == .expired(with: "1"))
     let after = Magazine.evaluate([period], now: day("2026-06-05"))
     #expect(after[Magazine.monthly] == .expired(with: "1"))
@@ -204,12 +204,12 @@ struct SubscriptionRuleTests {
   func configuredGap() {
     let periods = [monthly("1", "2026-04-20", "2026-05-20"), monthly("2", "2026-07-20", "2026-08-20")]
     #expect(Magazine.months(periods) == [4, 5, 7, 8])
-    let patient = EntitlementRules(bridgedGap: .seconds(61 * 86_400))
+    let patient = EntitlementRules(defaultPolicy: PublicationPolicy(tolerance: .seconds(61 * 86_400)))
     #expect(Magazine.months(periods, rules: patient) == [4, 5, 6, 7, 8])
-    let impatient = EntitlementRules(bridgedGap: .seconds(61 * 86_400 - 1))
+    let impatient = EntitlementRules(defaultPolicy: PublicationPolicy(tolerance: .seconds(61 * 86_400 - 1)))
     #expect(Magazine.months(periods, rules: impatient) == [4, 5, 7, 8])
     // Without any, periods that touch are still one run.
-    let strict = EntitlementRules(bridgedGap: .zero)
+    let strict = EntitlementRules(defaultPolicy: PublicationPolicy(tolerance: .zero))
     let touching = [monthly("1", "2026-04-20", "2026-05-20"), monthly("2", "2026-05-20", "2026-06-20")]
     #expect(
       Magazine.evaluate(touching, rules: strict).products(claimedBy: transaction("2")) == [Magazine.issue(6)])

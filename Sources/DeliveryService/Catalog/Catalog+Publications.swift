@@ -95,6 +95,7 @@ extension OperatorPublication {
   /// Whether nothing of what operators write differs.
   func hasSameDescription(as other: OperatorPublication) -> Bool {
     localizations == other.localizations && cover == other.cover && order == other.order
+      && policy == other.policy
   }
 }
 
@@ -116,6 +117,22 @@ enum PublicationValidator {
       faults.append(
         Problem.Fault(
           code: "order", path: "order", detail: "a number from \(orders.lowerBound) to \(orders.upperBound)"))
+    }
+    if let policy = description.policy {
+      if let count = policy.backIssues, !PublicationPolicy.backIssueRange.contains(count) {
+        let range = PublicationPolicy.backIssueRange
+        faults.append(
+          Problem.Fault(
+            code: "back-issues", path: "policy.backIssues",
+            detail: "a number from \(range.lowerBound) to \(range.upperBound)"))
+      }
+      let tolerance = PublicationPolicy.toleranceRange
+      if let seconds = policy.toleranceSeconds, !tolerance.contains(.seconds(seconds)) {
+        faults.append(
+          Problem.Fault(
+            code: "tolerance", path: "policy.toleranceSeconds",
+            detail: "0 to \(tolerance.upperBound.components.seconds) seconds"))
+      }
     }
     var checked = description
     do throws(Problem) {

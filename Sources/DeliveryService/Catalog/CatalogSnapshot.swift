@@ -61,6 +61,8 @@ struct CatalogSnapshot: Sendable {
   private(set) var described: [ProductIdentifier: OperatorPublication] = [:]
   private var tiers: [PriceTierName: [String: Price]] = [:]
   private var availability = AvailabilityDates()
+  /// What subscriptions open, of the publications that have a policy of their own.
+  private(set) var policies: [ProductIdentifier: PublicationPolicy] = [:]
 
   private init() {}
 
@@ -163,6 +165,7 @@ struct CatalogSnapshot: Sendable {
       next.tiers = Dictionary(tiers.map { ($0.name, $0.prices) }, uniquingKeysWith: { _, last in last })
     }
     next.availability.sort()
+    next.policies = next.described.compactMapValues { $0.policy?.policy }
     next.revision = changes.revision
     return next
   }

@@ -56,8 +56,11 @@ enum ProductValidator {
     if type == .autoRenewableSubscription, description.period == nil {
       add("period-missing", at: "period", "an auto-renewable subscription needs a period, such as P1M")
     }
-    if !type.isSubscription, description.period != nil {
-      add("period-unexpected", at: "period", "only subscriptions have a period")
+    if !type.isSubscription || type == .freeSubscription, description.period != nil {
+      add("period-unexpected", at: "period", "only subscriptions that end have a period")
+    }
+    if type == .freeSubscription, description.prices?.isEmpty == false {
+      add("price-unexpected", at: "prices", "a free subscription has no prices")
     }
     if type.isSubscription, description.publication == nil {
       add("publication-missing", at: "publication", "a subscription names the publication it subscribes to")

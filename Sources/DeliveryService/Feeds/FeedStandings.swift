@@ -15,9 +15,12 @@ struct FeedStandings: Sendable {
     devices: Int = 0, now: Timestamp
   ) {
     let related = catalog.related(to: transactions.map(\.product) + record.products)
-    let report = rules.evaluate(transactions, catalog: related, record: record, now: now)
+    let report = rules.evaluate(
+      transactions, catalog: related, policies: catalog.policies, record: record, now: now)
     for product in related where product.type != .consumable {
       if let date = product.publicationDate { consider(date, now: now) }
+      // A license ends, or a subscription that takes its issues with it.
+      if report[product.id].isOwned, let end = report.ends[product.id] { consider(end, now: now) }
       products[product.id] =
         product.type.isSubscription
         ? standing(ofSubscription: product, in: report, now: now)

@@ -48,7 +48,8 @@ struct GrantPlanner: Sendable {
       transactions.map { ($0.id, $0) }, uniquingKeysWith: { $0.asOf <= $1.asOf ? $0 : $1 })
     let related = catalog.related(
       to: transactions.map(\.product) + orders.map(\.product) + record.products)
-    report = rules.evaluate(transactions, catalog: related, record: record, now: now)
+    report = rules.evaluate(
+      transactions, catalog: related, policies: catalog.policies, record: record, now: now)
   }
 
   /// Whether the transactions pay for everything that is ordered.

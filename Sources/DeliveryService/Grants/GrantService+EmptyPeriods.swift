@@ -19,7 +19,8 @@ extension GrantService {
       guard try await grantStore.database.read({ try catalog.isCurrent(in: $0) }) else { return nil }
       let record = try await record(of: transactions, catalog: catalog)
       let related = catalog.related(to: transactions.map(\.product) + record.products)
-      let report = rules.evaluate(transactions, catalog: related, record: record, now: now)
+      let report = rules.evaluate(
+        transactions, catalog: related, policies: catalog.policies, record: record, now: now)
       return transactions.filter { transaction in
         asked.contains(transaction.id) && transaction.revokedDate == nil
           && catalog[transaction.product]?.product.type == .autoRenewableSubscription

@@ -51,7 +51,8 @@ struct GrantService: Sendable {
         transactions.map { ($0.id, $0.key) }, uniquingKeysWith: { first, _ in first })
       let record = try await record(of: transactions, catalog: catalog)
       let related = catalog.related(to: transactions.map(\.product) + record.products)
-      let report = rules.evaluate(transactions, catalog: related, record: record, now: now)
+      let report = rules.evaluate(
+        transactions, catalog: related, policies: catalog.policies, record: record, now: now)
       return try await grantStore.database.read { connection -> [EntitledProduct]? in
         guard try catalog.isCurrent(in: connection) else { return nil }
         return try report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
@@ -62,7 +63,7 @@ struct GrantService: Sendable {
               product, content.version, paidBy: key, on: device, in: connection)
             return EntitledProduct(
               product: product, version: content.version, length: content.length,
-              because: claim.reason.wireName, transaction: claim.transaction,
+              because: claim.reason.rawValue, transaction: claim.transaction,
               state: grant?.machine.name.rawValue ?? "not-granted",
               publicationDate: catalog[product]?.product.publicationDate, until: report.ends[product])
           }
@@ -156,17 +157,6 @@ struct GrantService: Sendable {
   ) throws(Problem) {
     guard verified.binding?.matches(device) ?? true else {
       throw Problem(.receiptNotAuthentic, "the receipt was issued to another device")
-    }
-  }
-}
-
-extension EntitlementClaim.Reason {
-  var wireName: String {
-    switch self {
-    case .purchased: "purchased"
-    case .publishedDuringSubscription: "published-during-subscription"
-    case .unlockedAtStart: "unlocked-at-start"
-    case .grantedBefore: "granted-before"
     }
   }
 }

@@ -104,6 +104,9 @@ extension GrantStore {
         }
         guard !rule.leaves(revision, known) else { continue }
         try LedgerTable.write(revision.transaction, of: customer, in: connection)
+        if known.transaction == nil {
+          try EntitlementRecordTable.noteLength(of: revision.transaction, in: connection)
+        }
         guard revision.isRevocationNews else { continue }
         update.isRevocationNews = true
         let word = TransactionStanding.StoreWord(

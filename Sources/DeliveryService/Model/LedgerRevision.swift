@@ -42,6 +42,8 @@ extension VerifiedTransaction {
       purchaseDate: purchaseDate, expiresDate: expiresDate,
       graceExpiresDate: graceExpiresDate
         ?? (expiresDate == other.expiresDate ? other.graceExpiresDate : nil),
+      billingRetryEndDate: billingRetryEndDate
+        ?? (expiresDate == other.expiresDate ? other.billingRetryEndDate : nil),
       revokedDate: revokedDate, licenseEndDate: licenseEndDate ?? other.licenseEndDate, quantity: quantity,
       price: price ?? other.price,
       account: account ?? other.account, application: application ?? other.application,

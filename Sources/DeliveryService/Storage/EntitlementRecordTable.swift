@@ -1,29 +1,43 @@
 import Commerce
+import CoreTypes
 import Database
 
 /// What was written down of transactions when they led to content (``EntitlementRecord``).
 enum EntitlementRecordTable {
-  /// The record of payments for subscriptions: what they opened depends on the catalog, and what was granted of it stays.
+  private enum Kind: String {
+    case unlocked
+    case granted
+    case length
+  }
+
+  /// The record of payments for subscriptions, as it was at `moment`: what they opened depends on the catalog, and what was
+  /// granted of it stays.
   static func record(
-    of payments: [VerifiedTransaction], in connection: borrowing Connection
+    of payments: [VerifiedTransaction], until moment: Timestamp? = nil, in connection: borrowing Connection
   ) throws -> EntitlementRecord {
     var record = EntitlementRecord.empty
     for transaction in payments {
+      let key = transaction.key.values
       let rows = try connection.query(
         """
-        SELECT product, 1 AS is_unlocked FROM unlocked_issues
+        SELECT product AS value, 'unlocked' AS kind FROM unlocked_issues
         WHERE store = ? AND environment = ? AND transaction_id = ?
         UNION ALL
-        SELECT product, 0 FROM (
+        SELECT product, 'granted' FROM (
           SELECT DISTINCT product FROM grants WHERE store = ? AND environment = ? AND transaction_id = ?
-            AND coalesce(revoked_by, '') <> 'operator')
-        """, transaction.key.values + transaction.key.values)
+            AND coalesce(revoked_by, '') <> 'operator' AND created <= ?)
+        UNION ALL
+        SELECT length, 'length' FROM transactions
+        WHERE store = ? AND environment = ? AND transaction_id = ? AND length IS NOT NULL
+        """, key + key + [.integer(moment?.millisecondsSinceEpoch ?? .max)] + key)
       for row in rows {
-        let product: ProductIdentifier = try row.identifier("product")
-        if try row.boolean("is_unlocked") {
-          record.unlocked[transaction.id, default: []].insert(product)
-        } else {
-          record.granted[transaction.id, default: []].insert(product)
+        let kind: Kind = try row.choice("kind")
+        switch kind {
+        case .unlocked:
+          record.unlocked[transaction.id, default: []].insert(try row.identifier("value"))
+        case .granted:
+          record.granted[transaction.id, default: []].insert(try row.identifier("value"))
+        case .length: record.lengths[transaction.id] = BillingPeriod(try row.text("value"))
         }
       }
     }
@@ -41,5 +55,21 @@ enum EntitlementRecordTable {
         ON CONFLICT DO NOTHING
         """, transaction.values + [.identifier(issue)])
     }
+  }
+
+  /// Writes down how long a new payment lasts that its store tells no end of, where its product is a subscription that does not
+  /// renew by itself. The catalog may say otherwise later.
+  static func noteLength(
+    of payment: VerifiedTransaction, in connection: borrowing Connection
+  ) throws {
+    guard payment.expiresDate == nil,
+      let product = try ProductTable.find(payment.product, in: connection)?.product,
+      product.type == .nonRenewingSubscription, let length = product.period
+    else { return }
+    try connection.execute(
+      """
+      UPDATE transactions SET length = ?
+      WHERE store = ? AND environment = ? AND transaction_id = ? AND length IS NULL
+      """, [.text(length.description)] + payment.key.values)
   }
 }

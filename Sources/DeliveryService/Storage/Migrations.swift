@@ -10,7 +10,7 @@ enum Migrations {
     numbers,
     contract, credentials, addressedUploads, packageChecks, outboxService,
     standings, previousSecrets, ledger, grace, publications, notifications, feeds,
-    sale, salesReports, acknowledgements, claims, googlePurchases,
+    sale, salesReports, acknowledgements, claims, googlePurchases, entitlements,
   ]
 
   private static let firstTables = Migration(

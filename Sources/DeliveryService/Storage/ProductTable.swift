@@ -17,7 +17,8 @@ enum ProductTable {
     /// What holds for a new product whose description does not say whether it is on sale: it is, but a subscription only with a price.
     /// It needs no released content, and its first description may be a draft.
     static func isOnSaleUnlessSaid(_ product: Product) -> Bool {
-      !product.type.isSubscription || !product.prices.isEmpty || product.priceTier != nil
+      !product.type.isSubscription || product.type == .freeSubscription || !product.prices.isEmpty
+        || product.priceTier != nil
     }
 
     /// Whether it is sold at that moment, its territory aside.

@@ -15,7 +15,8 @@ struct VerifiedProof: Sendable {
   /// When what the store said may be another for the first time: the next end of a subscription's period or of its
   /// grace, or of the proof itself.
   func nextExpiry(after now: Timestamp) -> Timestamp? {
-    let ends = transactions.flatMap { [$0.expiresDate, $0.graceExpiresDate] } + [expires]
+    let ends =
+      transactions.flatMap { [$0.expiresDate, $0.graceExpiresDate, $0.billingRetryEndDate] } + [expires]
     return ends.lazy.compactMap { $0 }.filter { $0 > now }.min()
   }
 }

@@ -69,7 +69,7 @@ public struct EntitledProduct: Codable, Sendable {
   public var version: ContentVersion
   /// Bytes of the package.
   public var length: ByteCount
-  /// Why it is owned: `purchased`, `published-during-subscription`, `unlocked-at-start`, `granted-before`.
+  /// Why it is owned: one of the rules of docs/entitlements.md, such as `purchased` or `published-during-subscription`.
   public var because: String
   /// The transaction that pays for it; it is finished when all that it pays for has been completed.
   public var transaction: TransactionIdentifier

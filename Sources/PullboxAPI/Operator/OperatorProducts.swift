@@ -26,8 +26,8 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
   /// come unsigned.
   public var publisherKeys: [PublisherKeyIdentifier]?
   /// Whether it can be bought. False takes it from all lists, and those who bought it keep what they own. Left out, it
-  /// stays as it is; a new product is on sale then, but a subscription only when it has a price. Where the server asks for a
-  /// review, no new product is on sale.
+  /// stays as it is; a new product is on sale then, but a subscription only when it has a price or is a free one. Where the
+  /// server asks for a review, no new product is on sale.
   public var onSale: Bool?
   /// The tier whose prices hold in the territories that ``prices`` does not name: `0` is free everywhere.
   public var priceTier: PriceTierName?

@@ -11,16 +11,65 @@ public struct PublicationDescription: Codable, Sendable, OperatorWritten {
   public var cover: ProductIdentifier?
   /// Where it stands in lists, 0 to 1,000,000: lower ones first, those without one last.
   public var order: Int?
+  /// What its subscriptions open; absent for the defaults.
+  public var policy: SubscriptionPolicy?
 
   /// Creates the description. What is nil is left out and gets its default.
   public init(
     id: ProductIdentifier? = nil, localizations: [String: Product.Localization]? = nil,
-    cover: ProductIdentifier? = nil, order: Int? = nil
+    cover: ProductIdentifier? = nil, order: Int? = nil, policy: SubscriptionPolicy? = nil
   ) {
     self.id = id
     self.localizations = localizations
     self.cover = cover
     self.order = order
+    self.policy = policy
+  }
+}
+
+/// What subscriptions to a publication open, and for how long. What is left out is as in ``PublicationPolicy/standard``.
+public struct SubscriptionPolicy: Codable, Hashable, Sendable {
+  /// Whether issues that a subscription opened stay open after it; true unless said.
+  public var keepsIssuesAfterLapse: Bool?
+  /// Whether the latest issue at the start of an uninterrupted run is opened; true unless said.
+  public var latestIssueAtStart: Bool?
+  /// How many issues before it are opened then, 0 to 1,000; none unless said.
+  public var backIssues: Int?
+  /// The longest gap between two periods that is no lapse, in seconds, a day at most; 300 unless said.
+  public var toleranceSeconds: Int?
+  /// Whether a subscription goes on in a store's grace; true unless said.
+  public var servesInGrace: Bool?
+  /// Whether it goes on while a store still tries to charge; false unless said.
+  public var servesInBillingRetry: Bool?
+  /// Whether issues of a grace that was never paid are open; false unless said.
+  public var keepsIssuesOfUnrecoveredGrace: Bool?
+
+  /// Creates the policy. What is nil gets its default.
+  public init(
+    keepsIssuesAfterLapse: Bool? = nil, latestIssueAtStart: Bool? = nil, backIssues: Int? = nil,
+    toleranceSeconds: Int? = nil, servesInGrace: Bool? = nil, servesInBillingRetry: Bool? = nil,
+    keepsIssuesOfUnrecoveredGrace: Bool? = nil
+  ) {
+    self.keepsIssuesAfterLapse = keepsIssuesAfterLapse
+    self.latestIssueAtStart = latestIssueAtStart
+    self.backIssues = backIssues
+    self.toleranceSeconds = toleranceSeconds
+    self.servesInGrace = servesInGrace
+    self.servesInBillingRetry = servesInBillingRetry
+    self.keepsIssuesOfUnrecoveredGrace = keepsIssuesOfUnrecoveredGrace
+  }
+
+  /// As the rules take it.
+  public var policy: PublicationPolicy {
+    let standard = PublicationPolicy.standard
+    return PublicationPolicy(
+      keepsIssuesAfterLapse: keepsIssuesAfterLapse ?? standard.keepsIssuesAfterLapse,
+      unlocksLatestIssue: latestIssueAtStart ?? standard.unlocksLatestIssue,
+      backIssues: backIssues ?? standard.backIssues,
+      tolerance: toleranceSeconds.map { .seconds($0) } ?? standard.tolerance,
+      servesInGrace: servesInGrace ?? standard.servesInGrace,
+      servesInBillingRetry: servesInBillingRetry ?? standard.servesInBillingRetry,
+      keepsIssuesOfUnrecoveredGrace: keepsIssuesOfUnrecoveredGrace ?? standard.keepsIssuesOfUnrecoveredGrace)
   }
 
   /// What describes that publication again.
@@ -41,6 +90,8 @@ public struct OperatorPublication: Codable, Sendable {
   public var cover: ProductIdentifier?
   /// Where it stands in lists; absent for behind those that have one.
   public var order: Int?
+  /// What its subscriptions open, as far as the operator said; absent for the defaults.
+  public var policy: SubscriptionPolicy?
   /// When it was first described, by the server's clock.
   public var created: Timestamp
   /// When its description last changed, by the server's clock.
@@ -49,12 +100,13 @@ public struct OperatorPublication: Codable, Sendable {
   /// Creates the document from its members.
   public init(
     id: ProductIdentifier, localizations: [String: Product.Localization], cover: ProductIdentifier?,
-    order: Int?, created: Timestamp, changed: Timestamp
+    order: Int?, policy: SubscriptionPolicy? = nil, created: Timestamp, changed: Timestamp
   ) {
     self.id = id
     self.localizations = localizations
     self.cover = cover
     self.order = order
+    self.policy = policy
     self.created = created
     self.changed = changed
   }

@@ -64,10 +64,11 @@ extension InAppPurchase {
   /// - Parameters:
   ///   - asOf: up to when the store knew what is written here; a cancellation of a later date was known as well.
   ///   - graceExpiresDate: the end of the grace after this period.
+  ///   - billingRetryEndDate: up to when the store charges again after it.
   ///   - application: whose receipt it is in.
   func transaction(
     store: StoreIdentifier, environment: StoreEnvironment, asOf: Timestamp,
-    graceExpiresDate: Timestamp? = nil,
+    graceExpiresDate: Timestamp? = nil, billingRetryEndDate: Timestamp? = nil,
     licenseEndDate: Timestamp? = nil, application: ApplicationIdentifier? = nil
   ) -> VerifiedTransaction? {
     guard let id = TransactionIdentifier(transactionIdentifier),
@@ -79,9 +80,25 @@ extension InAppPurchase {
     return VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: end, graceExpiresDate: graceExpiresDate,
-      revokedDate: isUpgraded == true ? nil : cancellationDate,
+      billingRetryEndDate: billingRetryEndDate, revokedDate: isUpgraded == true ? nil : cancellationDate,
       licenseEndDate: licenseEndDate, quantity: Int(clamping: quantity),
       account: appAccountToken.flatMap { ApplicationAccount($0) }, application: application,
       asOf: max(asOf, cancellationDate ?? asOf))
+  }
+}
+
+/// The time after a period in which a store tries to charge for the next one.
+enum BillingRetry {
+  /// Stores give up after that; they tell no date.
+  static let length: Duration = .seconds(60 * 86_400)
+
+  /// Up to when it lasts: the end of the period where the store said, after it, that it does not try. Nil where nothing is
+  /// known of it.
+  static func end(
+    of expires: Timestamp?, isInBillingRetry: Bool?, asOf: Timestamp?
+  ) -> Timestamp? {
+    guard let expires, let isInBillingRetry else { return nil }
+    if isInBillingRetry { return expires + length }
+    return asOf.map { expires <= $0 } == true ? expires : nil
   }
 }

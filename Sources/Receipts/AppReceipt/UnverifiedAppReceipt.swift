@@ -89,6 +89,7 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
   private let requestDates: [String: Timestamp]
   /// By the transaction whose period ended last before it.
   private let graceDates: [String: Timestamp]
+  private let chargingDates: [String: Timestamp]
   /// When what the receipt says counts no more: a withdrawn license of a volume purchase ends. Nil for what does not end.
   public let expirationDate: Timestamp?
 
@@ -101,15 +102,18 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
   ///   - purchases: from the receipt or from the store's answer about it.
   ///   - requestDates: when the store was asked, by the identifiers of those that it told from its own knowledge.
   ///   - graceDates: the ends of graces, by the transaction of the period before each.
+  ///   - chargingDates: up to when the store charges again, in the same way.
   ///   - expirationDate: the store's own word on the end of a license, which may be later knowledge than the receipt's.
   init(
     receipt: AppReceipt, purchases: [InAppPurchase], requestDates: [String: Timestamp] = [:],
-    graceDates: [String: Timestamp] = [:], expirationDate: Timestamp? = nil
+    graceDates: [String: Timestamp] = [:], chargingDates: [String: Timestamp] = [:],
+    expirationDate: Timestamp? = nil
   ) {
     self.receipt = receipt
     self.requestDates = requestDates
     self.expirationDate = [receipt.expirationDate, expirationDate].compactMap { $0 }.min()
     self.graceDates = graceDates
+    self.chargingDates = chargingDates
     self.purchases = purchases.sorted {
       ($0.purchaseDate, $0.transactionIdentifier) < ($1.purchaseDate, $1.transactionIdentifier)
     }
@@ -127,7 +131,8 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
       purchase.transaction(
         store: store, environment: environment,
         asOf: requestDates[purchase.transactionIdentifier] ?? receipt.creationDate,
-        graceExpiresDate: graceDates[purchase.transactionIdentifier], licenseEndDate: expirationDate,
+        graceExpiresDate: graceDates[purchase.transactionIdentifier],
+        billingRetryEndDate: chargingDates[purchase.transactionIdentifier], licenseEndDate: expirationDate,
         application: application)
     }
   }

@@ -124,6 +124,9 @@ public struct SignedTransaction: Codable, Hashable, Sendable {
       // What took its place has the rest of the period; that is no refund of what was before.
       expiresDate: wasUpgraded ? [expires, revoked].compactMap { $0 }.min() : expires,
       graceExpiresDate: isLatest && expires != nil ? ownRenewal?.gracePeriodExpiresDate?.timestamp : nil,
+      billingRetryEndDate: isLatest && !wasUpgraded
+        ? BillingRetry.end(of: expires, isInBillingRetry: ownRenewal?.isInBillingRetryPeriod, asOf: asOf)
+        : nil,
       revokedDate: wasUpgraded ? nil : revoked, quantity: max(1, quantity ?? 1),
       account: appAccountToken.flatMap { $0 == Self.noAccount ? nil : ApplicationAccount($0) },
       application: bundleId.flatMap { ApplicationIdentifier($0) },

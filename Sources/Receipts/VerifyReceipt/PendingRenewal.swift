@@ -37,9 +37,25 @@ extension PendingRenewal {
   static func graceDates(
     of renewals: [PendingRenewal], for purchases: [InAppPurchase]
   ) -> [String: Timestamp] {
+    dates(of: renewals, for: purchases) { renewal, _ in renewal.gracePeriodExpiresDate }
+  }
+
+  /// Up to when the store charges again, each by the identifier of its subscription's last period among `purchases`: the
+  /// period's own end where it told by `asked` that it does not.
+  static func chargingDates(
+    of renewals: [PendingRenewal], for purchases: [InAppPurchase], asked: Timestamp?
+  ) -> [String: Timestamp] {
+    dates(of: renewals, for: purchases) { renewal, period in
+      BillingRetry.end(of: period.expiresDate, isInBillingRetry: renewal.isInBillingRetryPeriod, asOf: asked)
+    }
+  }
+
+  private static func dates(
+    of renewals: [PendingRenewal], for purchases: [InAppPurchase],
+    _ date: (PendingRenewal, InAppPurchase) -> Timestamp?
+  ) -> [String: Timestamp] {
     var dates: [String: Timestamp] = [:]
     for renewal in renewals {
-      guard let date = renewal.gracePeriodExpiresDate else { continue }
       let periods = purchases.filter {
         $0.originalTransactionIdentifier == renewal.originalTransactionIdentifier && $0.expiresDate != nil
       }
@@ -47,7 +63,8 @@ extension PendingRenewal {
         ($0.expiresDate ?? $0.purchaseDate, $0.transactionIdentifier)
           < ($1.expiresDate ?? $1.purchaseDate, $1.transactionIdentifier)
       }
-      if let last { dates[last.transactionIdentifier] = date }
+      guard let last, let found = date(renewal, last) else { continue }
+      dates[last.transactionIdentifier] = found
     }
     return dates
   }

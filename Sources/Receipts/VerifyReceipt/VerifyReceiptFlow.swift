@@ -118,6 +118,8 @@ public struct VerifyReceiptFlow: Sendable {
       VerifiedAppReceipt(
         receipt: receipt.claims, purchases: purchases, requestDates: requestDates,
         graceDates: PendingRenewal.graceDates(of: response.pendingRenewalInfo ?? [], for: purchases),
+        chargingDates: PendingRenewal.chargingDates(
+          of: response.pendingRenewalInfo ?? [], for: purchases, asked: answered.requestDate),
         expirationDate: answered.expirationDate))
   }
 

@@ -38,7 +38,7 @@ struct Sales {
       ? nil
       : try TransactionTable.original(
         in: connection, account: begun.account, product: begun.product, at: now)?.sale
-    if listing.type == .nonConsumable, let original {
+    if listing.type.isBoughtOnce, let original {
       if code != nil { throw Problem(.stateConflict, "\(begun.product) is owned") }
       return .sold(try PaymentStore.process(.sold(original.restored(at: date)), of: begun, in: connection))
     }

@@ -108,13 +108,20 @@ extension ProductType {
     case .consumable: 1
     case .nonRenewingSubscription: 2
     case .autoRenewableSubscription: 3
+    case .freeSubscription: 4
     }
   }
 
   /// Whether it is restored for good, also once its transaction is finished.
   fileprivate var staysInReceipts: Bool {
-    self == .nonConsumable || self == .autoRenewableSubscription
+    switch self {
+    case .nonConsumable, .autoRenewableSubscription, .freeSubscription: true
+    case .consumable, .nonRenewingSubscription: false
+    }
   }
+
+  /// Whether it is bought once: bought again, it is restored.
+  var isBoughtOnce: Bool { self == .nonConsumable || self == .freeSubscription }
 }
 
 /// Why the store cannot do what it was about to do with a transaction.

@@ -257,6 +257,7 @@ extension ProductType {
     case .nonConsumable: "Non-Consumable"
     case .consumable: "Consumable"
     case .nonRenewingSubscription: "Non-Renewing Subscription"
+    case .freeSubscription: "Free Subscription"
     }
   }
 }

@@ -259,15 +259,15 @@ enum TransactionTable {
     ).map(transaction)
   }
 
-  /// What an account can restore: its non-consumables, by the first sale of each that counts, and the last period of each
+  /// What an account can restore: its non-consumables and free subscriptions, by the first sale of each that counts, and the last period of each
   /// subscription.
   static func restorable(in connection: borrowing Connection, account: Int64) throws -> [StoredTransaction] {
     try connection.query(
       """
       SELECT * FROM transactions WHERE id IN (
-        SELECT CASE type WHEN 'non-consumable' THEN min(id) ELSE max(id) END FROM transactions
+        SELECT CASE type WHEN 'auto-renewable-subscription' THEN max(id) ELSE min(id) END FROM transactions
         WHERE account = ? AND state = 'purchased' AND reason <> 'restore' AND revoked IS NULL
-          AND type IN ('non-consumable', 'auto-renewable-subscription')
+          AND type IN ('non-consumable', 'auto-renewable-subscription', 'free-subscription')
         GROUP BY original_id)
       ORDER BY id
       """, [.integer(account)]

@@ -70,12 +70,13 @@ enum LedgerTable {
     try connection.execute(
       """
       INSERT INTO transactions (store, environment, transaction_id, as_of, revoked, original_id, product, purchased,
-        expires, grace_ends, license_ends, quantity, price, currency, account, application, territory, customer,
-        acknowledgement, acknowledgement_reference, acknowledgement_due)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        expires, grace_ends, charging_ends, license_ends, quantity, price, currency, account, application, territory,
+        customer, acknowledgement, acknowledgement_reference, acknowledgement_due)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (store, environment, transaction_id) DO UPDATE SET as_of = excluded.as_of,
         revoked = excluded.revoked, original_id = excluded.original_id, product = excluded.product,
         purchased = excluded.purchased, expires = excluded.expires, grace_ends = excluded.grace_ends,
+        charging_ends = excluded.charging_ends,
         license_ends = excluded.license_ends, quantity = excluded.quantity, price = excluded.price, currency = excluded.currency,
         account = excluded.account, application = excluded.application, territory = excluded.territory,
         customer = excluded.customer, acknowledgement = excluded.acknowledgement,
@@ -85,6 +86,7 @@ enum LedgerTable {
         .timestamp(transaction.asOf), .optional(transaction.revokedDate), .identifier(transaction.originalID),
         .identifier(transaction.product), .timestamp(transaction.purchaseDate),
         .optional(transaction.expiresDate), .optional(transaction.graceExpiresDate),
+        .optional(transaction.billingRetryEndDate),
         .optional(transaction.licenseEndDate),
         .integer(transaction.quantity), .optional(transaction.price?.amount),
         .optional(transaction.price?.currency), .optional(transaction.account, SQLValue.identifier),
@@ -164,6 +166,7 @@ enum LedgerTable {
       product: try row.identifier("product"), purchaseDate: try row.timestamp("purchased"),
       expiresDate: try row.optionalTimestamp("expires"),
       graceExpiresDate: try row.optionalTimestamp("grace_ends"),
+      billingRetryEndDate: try row.optionalTimestamp("charging_ends"),
       revokedDate: try row.optionalTimestamp("revoked"),
       licenseEndDate: try row.optionalTimestamp("license_ends"), quantity: Int(try row.integer("quantity")),
       price: try price.flatMap { Price(amount: $0, currency: try row.text("currency")) },

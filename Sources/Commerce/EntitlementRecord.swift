@@ -1,0 +1,45 @@
+/// What was written down of transactions when they led to content. Nothing in it is taken away by the catalog: dates, prices
+/// and publications may change afterwards. Only a transaction's own refund, or the publication's policy, ends it.
+public struct EntitlementRecord: Hashable, Sendable {
+  /// Nothing was written down.
+  public static let empty = EntitlementRecord()
+
+  /// The issues that an uninterrupted run of a subscription unlocked, by its first transaction: no others are unlocked by it.
+  public var unlocked: [TransactionIdentifier: Set<ProductIdentifier>]
+  /// Everything that was granted, by the transaction that paid.
+  public var granted: [TransactionIdentifier: Set<ProductIdentifier>]
+  /// How long each payment for a subscription that does not renew lasts, as the catalog said when it was first seen.
+  public var lengths: [TransactionIdentifier: BillingPeriod]
+
+  /// Creates the record from what was written down.
+  public init(
+    unlocked: [TransactionIdentifier: Set<ProductIdentifier>] = [:],
+    granted: [TransactionIdentifier: Set<ProductIdentifier>] = [:],
+    lengths: [TransactionIdentifier: BillingPeriod] = [:]
+  ) {
+    self.unlocked = unlocked
+    self.granted = granted
+    self.lengths = lengths
+  }
+
+  /// Every product that stands here.
+  public var products: Set<ProductIdentifier> {
+    unlocked.values.reduce(granted.values.reduce([]) { $0.union($1) }) { $0.union($1) }
+  }
+
+  /// What speaks for each product, of these transactions.
+  func products(
+    of transactions: some Sequence<VerifiedTransaction>
+  ) -> [ProductIdentifier: [(transaction: VerifiedTransaction, rule: EntitlementRule)]] {
+    guard !unlocked.isEmpty || !granted.isEmpty else { return [:] }
+    var found: [ProductIdentifier: [(transaction: VerifiedTransaction, rule: EntitlementRule)]] = [:]
+    for transaction in transactions {
+      let first = unlocked[transaction.id] ?? []
+      for product in first { found[product, default: []].append((transaction, .unlockedAtStart)) }
+      for product in granted[transaction.id] ?? [] where !first.contains(product) {
+        found[product, default: []].append((transaction, .grantedBefore))
+      }
+    }
+    return found
+  }
+}

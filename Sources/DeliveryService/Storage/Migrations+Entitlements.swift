@@ -1,0 +1,12 @@
+import Database
+
+extension Migrations {
+  static let entitlements = Migration(
+    "charging that goes on after a period, lengths of periods that do not renew",
+    script: """
+      -- Up to when the store tries to charge for the next period, where it told.
+      ALTER TABLE transactions ADD COLUMN charging_ends INTEGER;
+      -- How long a payment for a subscription that does not renew lasts: the catalog's word when it was first seen.
+      ALTER TABLE transactions ADD COLUMN length TEXT;
+      """)
+}

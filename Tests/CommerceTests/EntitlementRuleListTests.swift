@@ -1,0 +1,231 @@
+import Commerce
+import CoreTypes
+import Testing
+
+/// The closed list of docs/entitlements.md, one test for each rule.
+@Suite("Every rule of the list")
+struct EntitlementRuleListTests {
+  private func explain(
+    _ product: ProductIdentifier, _ transactions: [VerifiedTransaction], at text: String = "2026-12-31",
+    policy: PublicationPolicy = .standard, record: EntitlementRecord = .empty
+  ) -> EntitlementExplanation {
+    EntitlementRules().explain(
+      product, by: transactions, catalog: Magazine.catalog, policies: [Magazine.publication: policy],
+      record: record, at: day(text))
+  }
+
+  /// A month from the 20th of May, with what the store says of the time after it.
+  private func may(grace: String? = nil, retry: String? = nil, revoked: String? = nil) -> VerifiedTransaction
+  {
+    VerifiedTransaction(
+      vouchedForBy: .sandbox, in: .sandbox, id: transaction("1"), originalID: transaction("1"),
+      product: Magazine.monthly, purchaseDate: day("2026-05-20"), expiresDate: day("2026-06-20"),
+      graceExpiresDate: grace.map(day), billingRetryEndDate: retry.map(day), revokedDate: revoked.map(day))
+  }
+
+  private func rules(_ findings: [EntitlementFinding]) -> [EntitlementRule] { findings.map(\.rule) }
+
+  @Test("purchased: its own purchase opens a product for good, and a period its subscription until its end")
+  func purchased() {
+    let bought = explain(Magazine.single, [purchase("9", of: Magazine.single, at: day("2026-03-01"))])
+    #expect(bought.isAllowed && bought.until == nil && rules(bought.because) == [.purchased])
+    let running = explain(Magazine.monthly, [may()], at: "2026-06-01")
+    #expect(running.isAllowed && running.until == day("2026-06-20"))
+    #expect(
+      running.because == [
+        EntitlementFinding(
+          rule: .purchased, transaction: transaction("1"),
+          period: .init(start: day("2026-05-20"), end: day("2026-06-20")), until: day("2026-06-20"))
+      ])
+  }
+
+  @Test("published-during-subscription: an issue of a period that ran stays, with the period that paid")
+  func publishedDuringSubscription() {
+    let issue = explain(Magazine.issue(6), [may()])
+    #expect(issue.isAllowed && issue.until == nil && issue.against.isEmpty)
+    #expect(
+      issue.because == [
+        EntitlementFinding(
+          rule: .publishedDuringSubscription, transaction: transaction("1"),
+          period: .init(start: day("2026-05-20"), end: day("2026-06-20")))
+      ])
+  }
+
+  @Test("unlocked-at-start: the latest issue, unless the policy leaves it out")
+  func unlockedAtStart() {
+    #expect(rules(explain(Magazine.issue(5), [may()]).because) == [.unlockedAtStart])
+    let without = explain(
+      Magazine.issue(5), [may()], policy: PublicationPolicy(unlocksLatestIssue: false))
+    #expect(!without.isAllowed && rules(without.against) == [.publishedOutsidePeriods])
+  }
+
+  @Test("back-issue: as many before the latest as the policy says, and none unless it says so")
+  func backIssue() {
+    let policy = PublicationPolicy(backIssues: 2)
+    func allowed(_ policy: PublicationPolicy) -> [Int] {
+      (1...12).filter { explain(Magazine.issue($0), [may()], policy: policy).isAllowed }
+    }
+    #expect(allowed(.standard) == [5, 6])
+    #expect(allowed(policy) == [3, 4, 5, 6])
+    #expect(allowed(PublicationPolicy(backIssues: 1000)) == [1, 2, 3, 4, 5, 6])
+    #expect(allowed(PublicationPolicy(unlocksLatestIssue: false, backIssues: 1)) == [4, 6])
+    #expect(rules(explain(Magazine.issue(4), [may()], policy: policy).because) == [.backIssue])
+  }
+
+  @Test("published-in-grace: of a grace that was never paid, where the policy gives it")
+  func publishedInGrace() {
+    let late = may(grace: "2026-07-06")
+    #expect(!explain(Magazine.issue(7), [late]).isAllowed)
+    let kept = explain(
+      Magazine.issue(7), [late], policy: PublicationPolicy(keepsIssuesOfUnrecoveredGrace: true))
+    #expect(kept.isAllowed && rules(kept.because) == [.publishedInGrace])
+  }
+
+  @Test("granted-before: what was granted stays whatever the catalog says, and goes with a refund")
+  func grantedBefore() {
+    let record = EntitlementRecord(granted: [transaction("1"): [Magazine.issue(2)]])
+    let kept = explain(Magazine.issue(2), [may()], record: record)
+    #expect(kept.isAllowed && rules(kept.because) == [.grantedBefore])
+    let refunded = explain(Magazine.issue(2), [may(revoked: "2026-06-01")], record: record)
+    #expect(!refunded.isAllowed && rules(refunded.against).contains(.revoked))
+  }
+
+  @Test("in-grace: the subscription goes on up to the grace's end, where the policy serves in it")
+  func inGrace() {
+    let served = explain(Magazine.monthly, [may(grace: "2026-07-06")], at: "2026-07-01")
+    #expect(served.isAllowed && served.until == day("2026-07-06"))
+    #expect(rules(served.because) == [.inGrace] && rules(served.against) == [.periodOver])
+  }
+
+  @Test("in-billing-retry: the subscription goes on while the store charges, where the policy waits for it")
+  func inBillingRetry() {
+    let policy = PublicationPolicy(servesInBillingRetry: true)
+    let waiting = explain(Magazine.monthly, [may(retry: "2026-08-19")], at: "2026-08-01", policy: policy)
+    #expect(waiting.isAllowed && waiting.until == day("2026-08-19"))
+    #expect(rules(waiting.because) == [.inBillingRetry])
+  }
+
+  @Test("not-bought: nothing leads to it")
+  func notBought() {
+    let nothing = explain(Magazine.single, [may()])
+    #expect(!nothing.isAllowed && nothing.until == nil && rules(nothing.against) == [.notBought])
+  }
+
+  @Test("not-in-catalog: there is no such product")
+  func notInCatalog() {
+    #expect(rules(explain(product("com.example.none"), [may()]).against) == [.notInCatalog])
+  }
+
+  @Test("revoked: what the store took back opens nothing, from the day on which it did")
+  func revoked() {
+    let refunded = may(revoked: "2026-06-10")
+    #expect(explain(Magazine.issue(6), [refunded], at: "2026-06-09").isAllowed)
+    let after = explain(Magazine.issue(6), [refunded], at: "2026-06-10")
+    #expect(!after.isAllowed && after.until == day("2026-06-10") && rules(after.against) == [.revoked])
+  }
+
+  @Test("license-ended: a volume purchase whose license was withdrawn is locked at the license's end")
+  func licenseEnded() {
+    let licensed = VerifiedTransaction(
+      vouchedForBy: .apple, in: .production, id: transaction("1"), originalID: transaction("1"),
+      product: Magazine.single, purchaseDate: day("2026-03-01"), licenseEndDate: day("2026-05-31"))
+    // Withdrawn on the 1st of May: the thirtieth day is the 31st.
+    let last = explain(Magazine.single, [licensed], at: "2026-05-30")
+    #expect(last.isAllowed && last.until == day("2026-05-31"))
+    let locked = explain(Magazine.single, [licensed], at: "2026-05-31")
+    #expect(!locked.isAllowed && locked.until == day("2026-05-31"))
+    #expect(rules(locked.against) == [.licenseEnded])
+    #expect(
+      Magazine.evaluate([licensed], now: day("2026-05-31"))[Magazine.single] == .expired(with: "1"))
+  }
+
+  @Test("period-without-end: an end that the store did not tell is never guessed")
+  func periodWithoutEnd() {
+    let endless = purchase("1", of: Magazine.monthly, at: day("2026-05-20"))
+    let answer = explain(Magazine.monthly, [endless], at: "2026-05-21")
+    #expect(!answer.isAllowed && rules(answer.against) == [.periodWithoutEnd])
+  }
+
+  @Test("period-ahead: a second season begins when the first is over")
+  func periodAhead() {
+    let seasons = ["1", "2"].map { purchase($0, of: Magazine.season, at: day("2026-05-20")) }
+    let answer = explain(Magazine.season, seasons, at: "2026-06-01")
+    #expect(answer.isAllowed && answer.until == day("2026-11-20"))
+    #expect(
+      answer.against == [
+        EntitlementFinding(
+          rule: .periodAhead, transaction: transaction("2"),
+          period: .init(start: day("2026-08-20"), end: day("2026-11-20")), until: day("2026-08-20"))
+      ])
+  }
+
+  @Test("period-over: which period it was, and when it ended")
+  func periodOver() {
+    let over = explain(Magazine.monthly, [may()])
+    #expect(!over.isAllowed && over.until == day("2026-06-20") && rules(over.against) == [.periodOver])
+    #expect(over.against.first?.period == .init(start: day("2026-05-20"), end: day("2026-06-20")))
+    #expect(
+      over.against.first?.sentence
+        == "The period that was paid for is over: 2026-05-20T00:00:00.000Z to 2026-06-20T00:00:00.000Z.")
+  }
+
+  @Test("grace-not-served: the policy gives nothing in a grace")
+  func graceNotServed() {
+    let refused = explain(
+      Magazine.monthly, [may(grace: "2026-07-06")], at: "2026-07-01",
+      policy: PublicationPolicy(servesInGrace: false))
+    #expect(!refused.isAllowed && refused.until == day("2026-06-20"))
+    #expect(rules(refused.against) == [.graceNotServed, .periodOver])
+  }
+
+  @Test("billing-retry-not-served: the policy does not wait unless it says so")
+  func billingRetryNotServed() {
+    let refused = explain(Magazine.monthly, [may(retry: "2026-08-19")], at: "2026-08-01")
+    #expect(!refused.isAllowed && rules(refused.against) == [.billingRetryNotServed, .periodOver])
+  }
+
+  @Test("not-yet-published: an issue of the future is not owned yet")
+  func notYetPublished() {
+    let early = explain(Magazine.issue(6), [may()], at: "2026-05-21")
+    #expect(!early.isAllowed && rules(early.against) == [.notYetPublished])
+  }
+
+  @Test("published-outside-periods: the nearest run is named")
+  func publishedOutsidePeriods() {
+    let missed = explain(Magazine.issue(8), [may()])
+    #expect(!missed.isAllowed && missed.until == day("2026-06-20"))
+    #expect(
+      missed.against == [
+        EntitlementFinding(
+          rule: .publishedOutsidePeriods, transaction: transaction("1"),
+          period: .init(start: day("2026-05-20"), end: day("2026-06-20")))
+      ])
+  }
+
+  @Test("closed-by-lapse: by policy issues are open while a subscription runs, and again when one runs again")
+  func closedByLapse() {
+    let policy = PublicationPolicy(keepsIssuesAfterLapse: false)
+    let running = explain(Magazine.issue(6), [may()], at: "2026-06-10", policy: policy)
+    #expect(running.isAllowed && running.until == day("2026-06-20"))
+    let lapsed = explain(Magazine.issue(6), [may()], policy: policy)
+    #expect(
+      !lapsed.isAllowed && lapsed.until == day("2026-06-20") && rules(lapsed.against) == [.closedByLapse])
+    let again = purchase("2", of: Magazine.monthly, at: day("2026-12-01"), until: day("2027-01-01"))
+    #expect(explain(Magazine.issue(6), [may(), again], policy: policy).isAllowed)
+  }
+
+  @Test("each rule has a name of its own, a side and a sentence")
+  func sentences() {
+    #expect(EntitlementRule.allCases.count(where: \.isInFavor) == 8)
+    let period = EntitlementFinding.Period(start: day("2026-05-20"), end: nil)
+    for rule in EntitlementRule.allCases {
+      for finding in [
+        EntitlementFinding(rule: rule),
+        EntitlementFinding(
+          rule: rule, transaction: transaction("1"), period: period, until: day("2026-06-01")),
+      ] {
+        #expect(finding.sentence.hasSuffix(".") && finding.sentence.count > 10, "\(finding.sentence)")
+      }
+    }
+  }
+}
