@@ -89,7 +89,7 @@ extension OperatorPublication {
   ) {
     self.init(
       id: id, localizations: description.localizations ?? [:], cover: description.cover,
-      order: description.order, created: before?.created ?? now, changed: now)
+      order: description.order, policy: description.policy, created: before?.created ?? now, changed: now)
   }
 
   /// Whether nothing of what operators write differs.
