@@ -72,7 +72,11 @@ struct StatementCostTests {
     ("UPDATE feeds SET", "by the feed's number; FeedTests run it"),
     ("SELECT number FROM feeds", "a bounded batch by age, once a day; FeedTests run it"),
     ("DELETE FROM feed", "by the feed's number, in that batch; FeedTests run it"),
-    ("SELECT product, 1 AS is_unlocked", "by a payment's name, of subscriptions alone; FeedTests run it"),
+    ("SELECT product AS value, 'unlocked'", "by a payment's name, of subscriptions alone; FeedTests run it"),
+    (
+      "UPDATE transactions SET length",
+      "by a payment's name, of subscriptions that do not renew; ExplanationTests run it"
+    ),
     ("INSERT INTO unlocked_issues", "by a payment's name, of subscriptions alone; FeedTests run it"),
     (
       "SELECT 1 FROM products JOIN versions",

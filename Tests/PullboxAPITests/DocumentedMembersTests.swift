@@ -38,6 +38,8 @@ struct DocumentedMembersTests {
     // For operators.
     ("ReleaseRequest", "percentage at"),
     ("OperatorGrant", "grant state history"),
+    ("ExplanationResponse", "allowed until because against"),
+    ("ExplanationResponse.Finding", "rule transaction period sentence"),
     ("ReasonBody", "reason"),
     ("WithdrawalRequest", "reason stopDownloads"),
     ("GarbageCollectionRequest", "dryRun graceSeconds"),

@@ -11,6 +11,14 @@ struct CustomerIdentifier: Hashable, Sendable {
     self.bytes = bytes
   }
 
+  /// Nil unless the text is 32 hexadecimal digits, as ``hexadecimal`` writes them.
+  init?(hexadecimal text: String) {
+    guard let bytes = Hexadecimal.decode(text) else { return nil }
+    self.init(bytes)
+  }
+
+  var hexadecimal: String { Hexadecimal.encode(bytes) }
+
   static func random() -> CustomerIdentifier {
     guard let identifier = CustomerIdentifier(RandomBytes.make(16)) else {
       preconditionFailure("16 bytes name a customer")

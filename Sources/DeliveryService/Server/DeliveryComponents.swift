@@ -302,6 +302,7 @@ extension DeliveryComponents {
       estimator: UpdateSizeEstimator(database: database, checks: infrastructure.pools.checks)
     ).add(to: &routes)
     OperatorGrantRoutes(grants: grants).add(to: &routes)
+    ExplanationRoutes(grants: grants, stores: storeDescriptions.map(\.name)).add(to: &routes)
     ContentRoutes(
       packages: packages, scrubber: scrubber, verifier: verifier, meters: meters,
       timer: infrastructure.timer, publicURL: publicURL

@@ -1,4 +1,5 @@
 public import Commerce
+public import CoreTypes
 public import PullboxAPI
 public import PullboxAPIClient
 
@@ -36,6 +37,20 @@ extension OperatorClient {
   ) async throws(APICallError) -> Page<AuditEntry> {
     let filter = Self.filter([("product", product?.description), ("actor", actor), ("action", action)])
     return try await api.get("/v1/operator/audit", query: filter + Self.page(after))
+  }
+
+  /// Why a customer may have the product at `moment` (now unless given), or not. The customer is named in one way: by the
+  /// server's own name, by a transaction, with its store and environment where the number is not enough, or by a device.
+  public func explain(
+    _ product: ProductIdentifier, customer: String? = nil, transaction: String? = nil, device: String? = nil,
+    store: String? = nil, environment: String? = nil, at moment: Timestamp? = nil
+  ) async throws(APICallError) -> ExplanationResponse {
+    try await api.get(
+      "/v1/operator/explain",
+      query: Self.filter([
+        ("product", product.description), ("customer", customer), ("transaction", transaction),
+        ("device", device), ("store", store), ("environment", environment), ("at", moment?.description),
+      ]))
   }
 
   /// The calls that the server makes to its stores: in one state, to one store, of one kind, or all of them.

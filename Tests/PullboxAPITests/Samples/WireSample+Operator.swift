@@ -140,6 +140,39 @@ extension WireSample {
     }
     """
 
+  private static let policy = """
+    {
+      "backIssues": 3,
+      "keepsIssuesAfterLapse": true,
+      "keepsIssuesOfUnrecoveredGrace": false,
+      "latestIssueAtStart": true,
+      "servesInBillingRetry": false,
+      "servesInGrace": true,
+      "toleranceSeconds": 300
+    }
+    """
+
+  private static let finding = """
+    {
+      "period": {"end": "2026-06-20T00:00:00.000Z", "start": "2026-05-20T00:00:00.000Z"},
+      "rule": "published-during-subscription",
+      "sentence": "It appeared while a subscription ran.",
+      "transaction": "2000000123456789"
+    }
+    """
+
+  private static let explanation = """
+    {
+      "against": [\(finding)],
+      "allowed": true,
+      "at": "2026-11-21T04:00:00.000Z",
+      "because": [\(finding)],
+      "customers": ["00112233445566778899aabbccddeeff"],
+      "product": "com.example.heroes.issue42",
+      "until": "2026-12-21T04:00:00.000Z"
+    }
+    """
+
   static let operators = [
     WireSample(
       PublicationDescription.self,
@@ -148,10 +181,31 @@ extension WireSample {
         "cover": "com.example.heroes.issue42",
         "id": "com.example.heroes",
         "localizations": {"en-US": {"description": "Twelve issues a year", "title": "Heroes"}},
-        "order": 7
+        "order": 7,
+        "policy": \(policy)
       }
       """,
       minimal: "{}"),
+    WireSample(SubscriptionPolicy.self, policy, minimal: "{}"),
+    WireSample(
+      ExplanationResponse.self, explanation,
+      minimal: """
+        {
+          "against": [],
+          "allowed": false,
+          "at": "2026-11-21T04:00:00.000Z",
+          "because": [],
+          "customers": [],
+          "product": "a"
+        }
+        """),
+    WireSample(
+      ExplanationResponse.Finding.self, finding,
+      minimal: #"{"rule": "not-bought", "sentence": "Nothing was bought that leads to it."}"#),
+    WireSample(
+      ExplanationResponse.Finding.Period.self,
+      #"{"end": "2026-06-20T00:00:00.000Z", "start": "2026-05-20T00:00:00.000Z"}"#,
+      minimal: #"{"start": "2026-05-20T00:00:00.000Z"}"#),
     WireSample(
       OperatorPublication.self,
       """
@@ -161,7 +215,8 @@ extension WireSample {
         "created": "2026-09-01T00:00:00.000Z",
         "id": "com.example.heroes",
         "localizations": {"en-US": {"description": "Twelve issues a year", "title": "Heroes"}},
-        "order": 7
+        "order": 7,
+        "policy": \(policy)
       }
       """,
       minimal: """

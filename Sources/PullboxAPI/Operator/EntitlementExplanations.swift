@@ -1,0 +1,72 @@
+public import Commerce
+public import CoreTypes
+
+/// `GET /v1/operator/explain`: why a customer may have a product at an instant, or not.
+public struct ExplanationResponse: Codable, Sendable {
+  /// One rule that was applied.
+  public struct Finding: Codable, Sendable {
+    /// From a moment up to but not including another.
+    public struct Period: Codable, Sendable {
+      /// When it begins.
+      public var start: Timestamp
+      /// When it ends; absent for one that does not end.
+      public var end: Timestamp?
+
+      /// Creates the document from its members.
+      public init(start: Timestamp, end: Timestamp? = nil) {
+        self.start = start
+        self.end = end
+      }
+    }
+
+    /// The rule, of the closed list in docs/entitlements.md.
+    public var rule: EntitlementRule
+    /// The transaction that it was applied to; absent where nothing was bought.
+    public var transaction: TransactionIdentifier?
+    /// The time that was paid for, or the grace; absent where the rule is about none.
+    public var period: Period?
+    /// The same for people, in English, with dates in UTC.
+    public var sentence: String
+
+    /// Creates the document from its members.
+    public init(
+      rule: EntitlementRule, transaction: TransactionIdentifier? = nil, period: Period? = nil,
+      sentence: String
+    ) {
+      self.rule = rule
+      self.transaction = transaction
+      self.period = period
+      self.sentence = sentence
+    }
+  }
+
+  /// The product that was asked about.
+  public var product: ProductIdentifier
+  /// The instant that was asked about.
+  public var at: Timestamp
+  /// The customers whose purchases were looked at, by the server's own names for them.
+  public var customers: [String]
+  /// Whether the product's content might be delivered.
+  public var allowed: Bool
+  /// Until when, unless something is paid for again; of what was owned no more, until when it was. Absent for what does not
+  /// end, and for what was never owned.
+  public var until: Timestamp?
+  /// What speaks for it, the strongest first.
+  public var because: [Finding]
+  /// What speaks against it, the latest first.
+  public var against: [Finding]
+
+  /// Creates the document from its members.
+  public init(
+    product: ProductIdentifier, at: Timestamp, customers: [String], allowed: Bool, until: Timestamp? = nil,
+    because: [Finding], against: [Finding]
+  ) {
+    self.product = product
+    self.at = at
+    self.customers = customers
+    self.allowed = allowed
+    self.until = until
+    self.because = because
+    self.against = against
+  }
+}

@@ -1,0 +1,63 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+
+enum ExplainCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "explain", summary: "Show why a customer may have a product at an instant, or not",
+    discussion: """
+      The customer is named by the server's own name, by a transaction or by a device. \
+      The server answers from its ledger, by today's catalog and policies, and asks no store.
+      """,
+    operands: [.init("PRODUCT")],
+    options: [
+      .value("customer", "ID", environment: .none, help: "The customer that the server calls so"),
+      .value("transaction", "ID", environment: .none, help: "The customer who paid with this transaction"),
+      .value("device", "ID", environment: .none, help: "The customers whose purchases this device showed"),
+      .value(
+        "store-name", "NAME", environment: .none, help: "The store of the transaction, or of the device"),
+      .value(
+        "environment", "NAME", environment: .none,
+        help: "The environment of the transaction: Production or Sandbox"),
+      .value(
+        "at", "TIME", environment: .none, help: "The instant, such as 2026-11-21T08:00:00Z; now unless given"),
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let arguments = context.arguments
+    let names = ["customer", "transaction", "device"].filter { arguments.value($0) != nil }
+    guard names.count == 1 else {
+      throw UsageError("give one of --customer, --transaction and --device")
+    }
+    let moment = try arguments.value("at").map { text throws(UsageError) in
+      guard let moment = Timestamp(rfc3339: text) else {
+        throw UsageError("--at takes a date and time such as 2026-11-21T08:00:00Z, not '\(text)'")
+      }
+      return moment
+    }
+    let answer = try await context.operatorClient().explain(
+      try context.product(0), customer: arguments.value("customer"),
+      transaction: arguments.value("transaction"), device: arguments.value("device"),
+      store: arguments.value("store-name"), environment: arguments.value("environment"), at: moment)
+    if context.console.printsJSON {
+      try context.console.print(json: answer)
+      return
+    }
+    for line in lines(answer) { context.console.print(line) }
+  }
+
+  /// The verdict, then what speaks for it, then what speaks against it.
+  static func lines(_ answer: ExplanationResponse) -> [String] {
+    let end = answer.until.map { (answer.allowed ? " until " : ", ended ") + LocalTime.text($0) } ?? ""
+    let verdict = "\(answer.product): \(answer.allowed ? "allowed" : "not allowed")\(end)"
+    let findings = answer.because.map { ("+", $0) } + answer.against.map { ("-", $0) }
+    return [verdict]
+      + findings.map { mark, finding in
+        let payment = finding.transaction.map { " (transaction \($0))" } ?? ""
+        return "\(mark) \(finding.rule.rawValue): \(finding.sentence)\(payment)"
+      }
+  }
+}

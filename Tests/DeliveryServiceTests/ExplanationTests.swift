@@ -1,0 +1,192 @@
+import Commerce
+import CoreTypes
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Receipts
+import Testing
+
+@testable import DeliveryService
+
+/// What the server says of entitlements, by its ledger and the policies of publications.
+@Suite("Explanations of entitlements, and policies of publications")
+struct ExplanationTests {
+  private static let day: Duration = .seconds(86_400)
+  private let magazine: ProductIdentifier
+
+  init() throws {
+    magazine = try #require(ProductIdentifier("com.example.heroes"))
+  }
+
+  /// A magazine whose issues 0 to 2 appeared 70, 40 and 10 days ago, with a subscription of the type.
+  private func open(
+    _ type: ProductType = .autoRenewableSubscription, on server: ServerHarness
+  ) async throws {
+    for (number, age) in [70, 40, 10].enumerated() {
+      try await server.publish(
+        (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 3 &+ number) }, as: "com.example.heroes.\(number)",
+        description: ProductDescription(
+          publication: magazine, publicationDate: server.clock.now() - Self.day * age))
+    }
+    _ = try await server.operatorAPI.call(
+      "PUT", "/v1/operator/products/com.example.heroes.plan",
+      body: ProductDescription(
+        type: type, publication: magazine, period: type == .freeSubscription ? nil : BillingPeriod("P1M")),
+      as: OperatorProduct.self)
+  }
+
+  private func put(_ policy: SubscriptionPolicy?, on server: ServerHarness) async throws {
+    _ = try await server.operatorAPI.call(
+      "PUT", "/v1/operator/publications/com.example.heroes", body: PublicationDescription(policy: policy),
+      as: OperatorPublication.self)
+  }
+
+  @discardableResult
+  private func show(
+    _ purchases: [InAppPurchase], of device: Device? = nil, to server: ServerHarness
+  ) async throws -> [EntitledProduct] {
+    let device = device ?? server.device
+    let receipt = try server.store.receipt(of: purchases, device: device.id)
+    return try await server.api.call(
+      "POST", "/v1/entitlements",
+      body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: device),
+      as: EntitlementsResponse.self
+    ).value.products
+  }
+
+  private func explain(
+    _ product: String, _ query: [(String, String)], on server: ServerHarness
+  ) async throws -> ExplanationResponse {
+    try await server.operatorAPI.get(
+      "/v1/operator/explain", query: [("product", product)] + query, as: ExplanationResponse.self)
+  }
+
+  @Test("an explanation names rule, transaction and period, for now and for instants that are past")
+  func instants() async throws {
+    try await ServerHarness.run { server in
+      try await open(on: server)
+      let start = server.clock.now()
+      let bought = server.purchase(of: "com.example.heroes.plan", expires: start + Self.day * 30)
+      try await show([bought], to: server)
+      let who = [("transaction", bought.transactionIdentifier)]
+
+      let issue = try await explain("com.example.heroes.2", who, on: server)
+      #expect(issue.allowed && issue.until == nil && issue.customers.count == 1)
+      #expect(issue.because.map(\.rule) == [.unlockedAtStart] && issue.against.isEmpty)
+      #expect(issue.because.first?.transaction?.description == bought.transactionIdentifier)
+      let plan = try await explain("com.example.heroes.plan", who, on: server)
+      #expect(plan.allowed && plan.until == bought.expiresDate)
+      #expect(plan.because.first?.period?.end == bought.expiresDate)
+      let missed = try await explain("com.example.heroes.1", who, on: server)
+      #expect(!missed.allowed && missed.against.map(\.rule) == [.publishedOutsidePeriods])
+
+      // By the server's own name and by the device it is the same customer.
+      let customer = try #require(issue.customers.first)
+      for query in [("customer", customer), ("device", server.device.id.description)] {
+        let same = try await explain("com.example.heroes.2", [query], on: server)
+        #expect(same.allowed && same.customers == [customer])
+      }
+
+      // Refunded ten days later: from then on, and not before.
+      server.clock.advance(by: Self.day * 10)
+      var refunded = bought
+      refunded.cancellationDate = Timestamp(
+        millisecondsSinceEpoch: server.clock.now().secondsSinceEpoch * 1000)
+      server.clock.advance(by: Self.day)
+      try await show([refunded], to: server)
+      func allowed(_ moment: Timestamp) async throws -> Bool {
+        try await explain("com.example.heroes.2", who + [("at", "\(moment)")], on: server).allowed
+      }
+      let cancelled = try #require(refunded.cancellationDate)
+      #expect(try await allowed(cancelled - .seconds(1)))
+      #expect(try await !allowed(cancelled))
+      #expect(try await !allowed(start - Self.day))
+      let now = try await explain("com.example.heroes.2", who, on: server)
+      #expect(!now.allowed && now.until == cancelled && now.against.map(\.rule).contains(.revoked))
+    }
+  }
+
+  @Test("what is asked for wrongly, or is not in the ledger, is refused by name")
+  func refusals() async throws {
+    try await ServerHarness.run { server in
+      let product = ("product", "com.example.issue1")
+      let wrong: [[(String, String)]] = [
+        [("transaction", "1")], [product], [product, ("transaction", "1"), ("device", "d")],
+        [product, ("customer", "x")], [product, ("transaction", "1"), ("at", "soon")],
+      ]
+      let unknown: [[(String, String)]] = [
+        [product, ("transaction", "1")], [product, ("device", "d")],
+        [product, ("customer", String(repeating: "0", count: 32))],
+      ]
+      for (queries, code) in [(wrong, ProblemCode.requestMalformed), (unknown, .transactionUnknown)] {
+        for query in queries {
+          let problem = try await server.problem {
+            _ = try await server.operatorAPI.get(
+              "/v1/operator/explain", query: query, as: ExplanationResponse.self)
+          }
+          #expect(problem.code == code, "\(query)")
+        }
+      }
+    }
+  }
+
+  @Test("a publication's policy decides what its subscriptions open, from the moment it is written")
+  func policies() async throws {
+    try await ServerHarness.run { server in
+      try await open(on: server)
+      let start = server.clock.now()
+      let bought = server.purchase(of: "com.example.heroes.plan", expires: start + Self.day * 30)
+      func owned() async throws -> [String] {
+        try await show([bought], to: server).map { "\($0.product) \($0.because)" }
+      }
+      #expect(try await owned() == ["com.example.heroes.2 unlocked-at-start"])
+      try await put(SubscriptionPolicy(latestIssueAtStart: false, backIssues: 1), on: server)
+      #expect(try await owned() == ["com.example.heroes.1 back-issue"])
+      try await put(SubscriptionPolicy(keepsIssuesAfterLapse: false), on: server)
+      #expect(try await show([bought], to: server).map(\.until) == [start + Self.day * 30])
+      server.clock.advance(by: Self.day * 31)
+      #expect(try await owned() == [])
+      let closed = try await explain(
+        "com.example.heroes.2", [("transaction", bought.transactionIdentifier)], on: server)
+      #expect(closed.until == start + Self.day * 30 && closed.against.map(\.rule) == [.closedByLapse])
+      try await put(nil, on: server)
+      #expect(try await owned() == ["com.example.heroes.2 unlocked-at-start"])
+      let problem = try await server.problem {
+        try await put(SubscriptionPolicy(backIssues: -1, toleranceSeconds: 100_000), on: server)
+      }
+      #expect(problem.code == .publicationInvalid)
+      #expect(problem.faults?.map(\.path) == ["policy.backIssues", "policy.toleranceSeconds"])
+    }
+  }
+
+  @Test("a subscription that does not renew is on all of the customer's devices, end to end, as it was sold")
+  func nonRenewing() async throws {
+    try await ServerHarness.run { server in
+      try await open(.nonRenewingSubscription, on: server)
+      let start = Timestamp(millisecondsSinceEpoch: server.clock.now().secondsSinceEpoch * 1000)
+      let first = server.purchase(of: "com.example.heroes.plan", id: "1")
+      try await show([first], to: server)
+      // The next one is longer, and changes nothing of the first.
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/com.example.heroes.plan",
+        body: ProductDescription(
+          type: .nonRenewingSubscription, publication: magazine, period: BillingPeriod("P2M")),
+        as: OperatorProduct.self)
+      func end() async throws -> Timestamp? {
+        try await explain("com.example.heroes.plan", [("transaction", "1")], on: server).until
+      }
+      let month = try #require(BillingPeriod("P1M").flatMap { start.adding($0) })
+      #expect(try await end() == month)
+      // The store's receipts show a season once; the second device never saw the first.
+      server.clock.advance(by: Self.day)
+      var second = server.purchase(of: "com.example.heroes.plan", id: "2")
+      second.appAccountToken = nil
+      try await show([first, second], to: server)
+      #expect(try await end() == BillingPeriod("P2M").flatMap { month.adding($0) })
+      let tablet = Device(id: try #require(DeviceIdentifier("tablet")), publicKey: nil)
+      let there = try await show([second], of: tablet, to: server)
+      #expect(there.map(\.product.description) == ["com.example.heroes.2"])
+    }
+  }
+}
