@@ -120,7 +120,8 @@ extension [SubscriptionPeriod] {
     var end: Timestamp?
     for period in self {
       guard period.start <= Swift.max(moment, end ?? moment) else { break }
-      let served = period.servedEnd(by: policy)
+      // Nothing is promised of a grace before it has begun.
+      let served = moment < period.end ? period.end : period.servedEnd(by: policy)
       if moment < served { end = end.map { Swift.max($0, served) } ?? served }
     }
     return end

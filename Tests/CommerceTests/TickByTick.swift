@@ -105,7 +105,8 @@ struct TickByTick {
     for index in own.indices {
       let (transaction, end) = (own[index].transaction, own[index].end)
       func walk(to limit: Timestamp?, _ mark: (Int) -> Void) -> Int {
-        guard let limit else { return 0 }
+        // What follows a period that still runs is not known yet.
+        guard let limit, end <= story.now else { return 0 }
         var tick = end
         while tick < GeneratedStory.tick(of: limit), !track.paid[tick] {
           mark(tick)
