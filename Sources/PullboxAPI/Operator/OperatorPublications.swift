@@ -25,6 +25,13 @@ public struct PublicationDescription: Codable, Sendable, OperatorWritten {
     self.order = order
     self.policy = policy
   }
+
+  /// What describes that publication again.
+  public init(of publication: OperatorPublication) {
+    self.init(
+      id: publication.id, localizations: publication.localizations, cover: publication.cover,
+      order: publication.order, policy: publication.policy)
+  }
 }
 
 /// What subscriptions to a publication open, and for how long. What is left out is as in ``PublicationPolicy/standard``.
@@ -70,13 +77,6 @@ public struct SubscriptionPolicy: Codable, Hashable, Sendable {
       servesInGrace: servesInGrace ?? standard.servesInGrace,
       servesInBillingRetry: servesInBillingRetry ?? standard.servesInBillingRetry,
       keepsIssuesOfUnrecoveredGrace: keepsIssuesOfUnrecoveredGrace ?? standard.keepsIssuesOfUnrecoveredGrace)
-  }
-
-  /// What describes that publication again.
-  public init(of publication: OperatorPublication) {
-    self.init(
-      id: publication.id, localizations: publication.localizations, cover: publication.cover,
-      order: publication.order)
   }
 }
 
