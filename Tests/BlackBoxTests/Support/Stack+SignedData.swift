@@ -2,6 +2,7 @@ import CoreTypes
 import Crypto
 import HTTPClient
 import PullboxAPI
+import PullboxTesting
 import SystemCalls
 
 /// The App Store Server API of the sandbox store, asked as a server asks it.
