@@ -120,8 +120,8 @@ struct StatementOrderTests {
         for (id, words) in cases {
           group.addTask {
             let found = try await recipient.outcome(of: words, about: id)
-            let sorted = try words.sorted { $0.asOf < $1.asOf }.map { try Recipient.renamed($0, "9\(id)") }
-            let expected = try await recipient.outcome(of: sorted, about: "9\(id)")
+            let sorted = try words.sorted { $0.asOf < $1.asOf }.map { try Recipient.renamed($0, "sorted-\(id)") }
+            let expected = try await recipient.outcome(of: sorted, about: "sorted-\(id)")
             #expect(found == expected, "\(id): \(words)")
           }
         }
