@@ -120,8 +120,9 @@ struct StatementOrderTests {
         for (id, words) in cases {
           group.addTask {
             let found = try await recipient.outcome(of: words, about: id)
-            let sorted = try words.sorted { $0.asOf < $1.asOf }.map { try Recipient.renamed($0, "sorted-\(id)") }
-            let expected = try await recipient.outcome(of: sorted, about: "sorted-\(id)")
+            let name = "sorted-\(id)"
+            let sorted = try words.sorted { $0.asOf < $1.asOf }.map { try Recipient.renamed($0, name) }
+            let expected = try await recipient.outcome(of: sorted, about: name)
             #expect(found == expected, "\(id): \(words)")
           }
         }

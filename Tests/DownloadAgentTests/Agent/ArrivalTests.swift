@@ -212,30 +212,6 @@ struct ArrivalTests {
       }
     }
   }
-
-  @Test("a version that comes while its product is under way is looked at again once that is here")
-  func underWay() async throws {
-    let newer = try FixturePackage.file(
-      length: 60_000, product: packages[0].manifest.product.description, version: "2.0", seed: 9)
-    try await server.open { [server, packages] url in
-      let away = [Problem(.unavailable, retryAfterSeconds: 0)]
-      server.change { $0.refusals["GET /v1/content/manifest"] = away }
-      try await run(.all, at: url) { agent in
-        server.tell(try entry(packages[0]))
-        _ = try await agent.download(.waiting)
-        server.tell(try entry(newer))
-        try await agent.arrivals.hasRead(3)
-        // What is granted from now on is the second version.
-        server.change { state in
-          state.package = [newer, packages[0]]
-          state.refusals = [:]
-        }
-        _ = try await agent.ended("1.0")
-        _ = try await agent.ended("2.0")
-        #expect(try harness.placed(newer))
-      }
-    }
-  }
 }
 
 extension ArrivalFollower {
