@@ -33,6 +33,7 @@ extension ControlInterface {
     routes.on(.post, "/v1/purchases") { request, _ in
       let purchase = try await request.decode(AgentPurchaseRequest.self, upTo: Self.maximumBody)
       let key = try request.idempotencyKey() ?? RandomBytes.token(bits: 128)
+      if purchase.shown != nil { await shop.noteTitle(of: purchase.product) }
       let transaction = try await transactions.purchase(purchase, key: key)
       await shop.forgetHoldings()
       return try .json(transaction, status: .created)

@@ -126,6 +126,13 @@ struct Shop: Sendable {
     }
   }
 
+  /// Asks what a product is called, which its download then has before its manifest came. Without an answer it has no title
+  /// until then.
+  func noteTitle(of product: ProductIdentifier) async {
+    guard let territory = try? await account().territory else { return }
+    _ = try? await listed([product.description], in: territory, locale: nil)
+  }
+
   /// What the account has is asked again with the next question.
   func forgetHoldings() async { await holdings.removeAll() }
 
