@@ -32,7 +32,7 @@ public struct EntitlementRules: Sendable {
     now: Timestamp
   ) -> EntitlementReport {
     let history = PurchaseHistory(
-      of: Self.sales(of: catalog, among: transactions), catalog: catalog, policies: policies, defaultPolicy: defaultPolicy, record: record,
+      of: transactions, catalog: catalog, policies: policies, defaultPolicy: defaultPolicy, record: record,
       now: now)
     var report = EntitlementReport()
     for product in catalog {
@@ -43,16 +43,6 @@ public struct EntitlementRules: Sendable {
       if !claims.isEmpty { report.claims[product.id] = claims }
     }
     return report
-  }
-
-  /// The transactions, without those of other applications than their products'.
-  private static func sales(
-    of catalog: [Product], among transactions: [VerifiedTransaction]
-  ) -> [VerifiedTransaction] {
-    let owned = Dictionary(
-      catalog.filter { $0.application != nil }.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-    guard !owned.isEmpty else { return transactions }
-    return transactions.filter { owned[$0.product].map($0.isSale) ?? true }
   }
 
   /// Why the product was or was not owned at `moment`: by what had been paid and not refunded until then, with the catalog and
@@ -68,8 +58,7 @@ public struct EntitlementRules: Sendable {
         isAllowed: false, until: nil, because: [], against: [EntitlementFinding(rule: .notInCatalog)])
     }
     let history = PurchaseHistory(
-      of: Self.sales(of: catalog, among: transactions).compactMap { $0.standing(at: moment) },
-      catalog: catalog, policies: policies,
+      of: transactions.compactMap { $0.standing(at: moment) }, catalog: catalog, policies: policies,
       defaultPolicy: defaultPolicy, record: record, now: moment)
     return history.evidence(about: product).explanation
   }
@@ -97,7 +86,8 @@ struct PurchaseHistory {
     self.policies = policies
     self.defaultPolicy = defaultPolicy
     let latest = transactions.latestStatements
-    self.transactions = Dictionary(grouping: latest, by: \.product)
+    self.transactions = Dictionary(grouping: latest.sales(of: catalog), by: \.product)
+    // What was granted stays granted, whichever application the product was given to since.
     recorded = record.products(of: latest)
     for product in catalog where product.type.isSubscription {
       guard let publication = product.publication, let own = self.transactions[product.id] else { continue }
@@ -275,6 +265,14 @@ extension VerifiedTransaction {
 }
 
 extension [VerifiedTransaction] {
+  /// Without those of other applications than their products'.
+  fileprivate func sales(of catalog: [Product]) -> [VerifiedTransaction] {
+    let owned = Dictionary(
+      catalog.filter { $0.application != nil }.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    guard !owned.isEmpty else { return self }
+    return filter { owned[$0.product].map($0.isSale) ?? true }
+  }
+
   /// Each transaction once, by the latest word of its store; of two of one date the one that gives less.
   fileprivate var latestStatements: [VerifiedTransaction] {
     var latest: [TransactionName: VerifiedTransaction] = [:]

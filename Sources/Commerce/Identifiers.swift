@@ -101,6 +101,18 @@ public struct ApplicationAccount: Hashable, Sendable {
     }
     self.description = text
   }
+
+  /// The spelling in which two of them are compared: stores write a UUID in lower case, whatever they were given.
+  public var canonical: ApplicationAccount {
+    let bytes = Array(description.utf8)
+    let isUUID =
+      bytes.count == 36
+      && bytes.indices.allSatisfy { index in
+        [8, 13, 18, 23].contains(index)
+          ? bytes[index] == 0x2D : Character(Unicode.Scalar(bytes[index])).isHexDigit
+      }
+    return isUUID ? ApplicationAccount(description.lowercased()) ?? self : self
+  }
 }
 
 extension ApplicationAccount: LosslessStringCodable {}

@@ -32,8 +32,8 @@ enum CommandLineInterface {
       "Commands for operating a server",
       [
         DeliveriesCommand.self, GrantsCommand.self, RevokeCommand.self, ReinstateCommand.self,
-         AuditCommand.self, ExplainCommand.self, StoresCommand.self, ReportCommand.self, OutboxCommand.self,
-         IrregularitiesCommand.self, GarbageCollectCommand.self, ScrubCommand.self,
+        AuditCommand.self, ExplainCommand.self, StoresCommand.self, ReportCommand.self, OutboxCommand.self,
+        IrregularitiesCommand.self, GarbageCollectCommand.self, ScrubCommand.self,
       ]
     ),
   ]

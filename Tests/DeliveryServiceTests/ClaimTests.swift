@@ -32,7 +32,8 @@ struct ClaimTests {
     do {
       _ = try await server.api.call("POST", "/v1/grants", body: request, as: GrantResponse.self)
       return nil
-    } catch APICallError.problem(let problem) {
+    } catch {
+      guard case APICallError.problem(let problem) = error else { throw error }
       return problem.code
     }
   }

@@ -175,7 +175,8 @@ struct GrantCostTests {
           for index in all.indices {
             all[index].publicKey = VerificationKey([UInt8](repeating: 1, count: 32))
           }
-          let found = try GrantStore.standing(on: basis, among: all, of: device, in: connection)
+          let found = try GrantStore.standing(
+            on: basis, among: all, of: device, under: GrantConditions(), in: connection)
           #expect(found?.id == grant.id)
         }
       }

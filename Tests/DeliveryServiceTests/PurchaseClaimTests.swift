@@ -6,7 +6,9 @@ import Testing
 @Suite("Whose a purchase is")
 struct PurchaseClaimTests {
   private static let names = ["ada", "ben", "carl"].compactMap { ApplicationAccount($0) }
-  private let (ada, ben, carl) = (Self.names[0], Self.names[1], Self.names[2])
+  private let ada = Self.names[0]
+  private let ben = Self.names[1]
+  private let carl = Self.names[2]
 
   private func decide(
     _ named: ApplicationAccount?, signed: ApplicationAccount? = nil, holders: [ApplicationAccount] = [],

@@ -13,6 +13,8 @@ extension Catalog {
   ) async throws -> OperatorPublication {
     let description = try PublicationValidator.checked(description, for: id)
     let now = clock.now()
+    // What its subscriptions open may be other than before.
+    defer { didChange() }
     return try await database.write(locking: [.publications]) { connection in
       let before = try PublicationTable.find(id, in: connection)
       try conditions.check(before)
@@ -70,6 +72,7 @@ extension Catalog {
     _ id: ProductIdentifier, by actor: String, under conditions: WriteConditions
   ) async throws {
     let now = clock.now()
+    defer { didChange() }
     try await database.write(locking: [.publications]) { connection in
       let before = try PublicationTable.find(id, in: connection)
       try conditions.check(before)

@@ -110,7 +110,8 @@ extension Catalog {
     } else if wanted == true, before.sale != .cleared {
       machine.isApproved = try ProductReviewTable.find(product.id, in: connection)?.isApproved == true
     }
-    guard let wanted else { return machine.state }
+    // Not being on sale takes no submission back: that is a step of its own.
+    guard let wanted, wanted || machine.state == .cleared else { return machine.state }
     do throws(SaleMachine.Refusal) {
       try machine.handle(wanted ? .putOnSale : .withdraw, by: actor, under: saleRules)
     } catch {

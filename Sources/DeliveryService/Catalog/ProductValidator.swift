@@ -59,7 +59,9 @@ enum ProductValidator {
     if !type.isSubscription || type == .freeSubscription, description.period != nil {
       add("period-unexpected", at: "period", "only subscriptions that end have a period")
     }
-    if type == .freeSubscription, description.prices?.isEmpty == false {
+    if type == .freeSubscription,
+      description.prices?.isEmpty == false || (description.priceTier ?? .free) != .free
+    {
       add("price-unexpected", at: "prices", "a free subscription has no prices")
     }
     if type.isSubscription, description.publication == nil {

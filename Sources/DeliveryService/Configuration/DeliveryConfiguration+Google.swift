@@ -40,6 +40,7 @@ extension DeliveryConfiguration.PaymentStore {
       name: name, kind: kind, access: VerifyReceiptStoreClient.Access(addresses: [:]),
       policy: VerifyReceiptPolicy(
         bundleIdentifiers: Set(bundles), environments: environments, addresses: []),
+      rules: try rules(key: key),
       google: GoogleStoreAccess(
         name: name, account: account, package: package, address: address, environments: environments,
         notifications: try googleNotifications(key: key)))
@@ -81,6 +82,12 @@ extension DeliveryConfiguration.PaymentStore {
     }
     guard !notificationAudience.isEmpty else {
       throw ConfigurationError(subject: "\(key).notificationAudience", message: "it is empty")
+    }
+    // The store gives a token for any audience to whichever account of whichever project asks.
+    guard let notificationAccount, !notificationAccount.isEmpty else {
+      throw ConfigurationError(
+        subject: "\(key).notificationAccount",
+        message: "it is needed: any account can get a token for an audience")
     }
     let keys = addresses?.keys ?? Self.googlesKeys
     try ConfigurationURL.check(keys, key: "\(key).addresses.keys")

@@ -70,7 +70,7 @@ extension DeliveryConfiguration {
     /// Whom tokens of those are made for who post notifications: as the subscription of Pub/Sub has it. Without it no
     /// notification of Google's is taken.
     public var notificationAudience: String?
-    /// The service account that posts them; any that is given a token for the audience unless named.
+    /// The service account that posts them; needed with ``notificationAudience``, since any account can get a token for an audience.
     public var notificationAccount: String?
     /// What becomes of a purchase that another application account claims than the one that it belongs to; it stays there unless
     /// given.
@@ -209,7 +209,7 @@ extension DeliveryConfiguration.PaymentStore {
 
   private static let deviceLimits = 1...100_000
 
-  private func rules(key: String) throws(ConfigurationError) -> StoreRules {
+  func rules(key: String) throws(ConfigurationError) -> StoreRules {
     var rules = StoreRules()
     switch claims {
     case .reject, nil: rules.claims = .reject

@@ -13,7 +13,7 @@ extension GrantService {
     let order = GrantOrder(
       product: request.product, version: request.version, transaction: request.transaction)
     let conditions = GrantConditions(
-      account: request.account, consentsToConsumption: request.consent?.consumption)
+      account: request.account?.canonical, consentsToConsumption: request.consent?.consumption)
     let (granted, feed) = try await carryOut(
       [order], of: request.proof, for: request.device, under: conditions, base: base, asked: id)
     let (plan, issued) = try granted[0].get()
@@ -29,7 +29,7 @@ extension GrantService {
   ) {
     let orders = request.products.map { GrantOrder(product: $0) }
     let conditions = GrantConditions(
-      account: request.account, consentsToConsumption: request.consent?.consumption)
+      account: request.account?.canonical, consentsToConsumption: request.consent?.consumption)
     let (granted, feed) = try await carryOut(
       orders, of: request.proof, for: request.device, under: conditions, base: base, asked: id)
     var answer = GrantBatchResponse(feed: feed)

@@ -50,35 +50,41 @@ extension GrantStore {
   ) throws -> PurchaseClaim.Decision {
     guard conditions.account ?? transaction.account != nil else { return .stands }
     let holders = try ClaimTable.holders(of: transaction.originalKey, in: connection)
-    return PurchaseClaim(signed: transaction.account, holders: holders)
+    return PurchaseClaim(signed: transaction.account?.canonical, holders: holders)
       .decide(on: conditions.account, by: conditions.rules.claims)
   }
 
-  /// Writes down whose the purchase is from now on. Throws `purchase-claimed`.
-  static func takeClaim(
-    on transaction: VerifiedTransaction, by admission: DeviceAdmission, at now: Timestamp,
-    in connection: borrowing Connection
+  /// Throws `purchase-claimed` where the decision refuses the claim, or too many payers buy for its account.
+  static func require(
+    _ decision: PurchaseClaim.Decision, on transaction: VerifiedTransaction, isNew: Bool,
+    by admission: DeviceAdmission, at now: Timestamp, in connection: borrowing Connection
   ) throws {
     let (conditions, original) = (admission.conditions, transaction.originalKey)
-    func note(refused: Bool) throws {
+    if decision == .refused {
       try IrregularityTable.note(
-        .otherAccount(original, device: admission.device, wasRefused: refused), at: now, in: connection)
-    }
-    switch try claim(on: transaction, under: conditions, in: connection) {
-    case .stands: break
-    case .belongs(let accounts): try ClaimTable.set(accounts, of: original, at: now, in: connection)
-    case .transferred(let account):
-      try note(refused: false)
-      try ClaimTable.set([account], of: original, at: now, in: connection)
-    case .refused:
-      try note(refused: true)
+        .otherAccount(original, device: admission.device, wasRefused: true), at: now, in: connection)
       throw Problem(.purchaseClaimed)
     }
-    guard conditions.rules.refusesIrregular, let account = transaction.account,
+    guard isNew, conditions.rules.refusesIrregular, let account = transaction.account,
       try FeedingTable.isIrregular(account, in: transaction.environment, at: now, in: connection)
     else { return }
     try IrregularityTable.note(
       .manyPayers(for: account, original, wasRefused: true), at: now, in: connection)
     throw Problem(.purchaseClaimed, "too many store accounts have begun to buy for this account within a day")
+  }
+
+  /// Writes down whose the purchase is from now on: once nothing refuses the grant.
+  static func write(
+    _ decision: PurchaseClaim.Decision, on original: TransactionKey, by device: DeviceIdentifier,
+    at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    switch decision {
+    case .stands, .refused: break
+    case .belongs(let accounts): try ClaimTable.set(accounts, of: original, at: now, in: connection)
+    case .transferred(let account):
+      try IrregularityTable.note(
+        .otherAccount(original, device: device, wasRefused: false), at: now, in: connection)
+      try ClaimTable.set([account], of: original, at: now, in: connection)
+    }
   }
 }

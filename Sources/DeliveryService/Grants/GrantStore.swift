@@ -111,7 +111,9 @@ struct GrantStore: Sendable {
         in: connection)
     }
     if existing?.machine.name == .revoked { throw Problem(.entitlementRevoked) }
-    try takeClaim(on: basis.transaction, by: admission, at: now, in: connection)
+    let decision = try claim(on: basis.transaction, under: admission.conditions, in: connection)
+    try require(
+      decision, on: basis.transaction, isNew: existing == nil, by: admission, at: now, in: connection)
     let key = basis.transaction.key
     if existing == nil {
       if entries[key] == nil {
@@ -128,6 +130,8 @@ struct GrantStore: Sendable {
         try admission.admit(to: customer, key, at: now, in: connection)
       }
     }
+    try write(
+      decision, on: basis.transaction.originalKey, by: device.id, at: now, in: connection)
     try ObligationTable.add(basis.owed, to: basis.debt(to: device.id), in: connection)
     if var existing {
       if let key = device.publicKey, bringsNewKey(device, to: existing) {

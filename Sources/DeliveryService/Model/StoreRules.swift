@@ -62,7 +62,8 @@ struct PurchaseClaim: Hashable, Sendable {
     guard let claimant = named ?? signed, !present.contains(claimant) else { return .stands }
     guard !present.isEmpty else { return .belongs(to: [claimant]) }
     switch rule {
-    case .reject: return .refused
+    // Who claimed it before the store named an account has it no more.
+    case .reject: return claimant == signed ? .belongs(to: [claimant]) : .refused
     case .transfer: return named == nil ? .refused : .transferred(to: claimant)
     case .share(let count): return present.count < count ? .belongs(to: present + [claimant]) : .refused
     }

@@ -52,7 +52,15 @@ struct VoidedPurchaseSweep: Sendable {
     for _ in 0..<Self.maximumPages {
       let refunds = try await store.interface.voided(from: start, to: end, page: page)
       for item in refunds.items {
-        let transactions = try await store.voided(item.order, item.token, nil, at: item.date)
+        let transactions: [VerifiedTransaction]
+        do throws(StoreRefusal) {
+          transactions = try await store.voided(item.order, item.token, nil, at: item.date)
+        } catch {
+          // One that cannot be read holds up none of those behind it.
+          guard case .undetermined(.answered) = error.kind else { throw error }
+          warn(store, "\(item.order.id): \(error.cause ?? "unreadable")")
+          continue
+        }
         let news = try await unknown(transactions)
         guard !news.isEmpty else { continue }
         try await takeIn(news)

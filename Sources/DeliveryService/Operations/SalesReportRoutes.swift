@@ -41,7 +41,9 @@ struct SalesReportRoutes: Sendable {
       product: try request.filter("product") { ProductIdentifier($0) },
       territory: try request.filter("territory") { Territory($0) },
       store: try request.filter("store") { StoreIdentifier($0) },
-      environment: try request.filter("environment") { StoreEnvironment(rawValue: $0) })
+      // What cost nothing is never added to what did.
+      environment: try request.filter("environment") { StoreEnvironment(rawValue: $0) }
+        ?? (dimensions.contains(.environment) ? nil : .production))
     let (from, to) = (SalesTally.start(of: first), SalesTally.start(of: end))
     let until = min(to, clock.now())
     let counts = try await database.read { connection in

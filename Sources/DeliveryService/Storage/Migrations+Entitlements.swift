@@ -8,5 +8,8 @@ extension Migrations {
       ALTER TABLE transactions ADD COLUMN charging_ends INTEGER;
       -- How long a payment for a subscription that does not renew lasts: the catalog's word when it was first seen.
       ALTER TABLE transactions ADD COLUMN length TEXT;
+      UPDATE transactions
+      SET length = (SELECT json_extract(document, '$.period') FROM products WHERE products.id = transactions.product)
+      WHERE expires IS NULL AND product IN (SELECT id FROM products WHERE type = 'non-renewing-subscription');
       """)
 }

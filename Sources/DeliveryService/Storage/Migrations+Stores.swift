@@ -21,6 +21,7 @@ extension Migrations {
       -- A device that was granted something takes one of its customer's places.
       ALTER TABLE customer_devices ADD COLUMN granted INTEGER NOT NULL DEFAULT 0;
       UPDATE customer_devices SET granted = 1;
+      CREATE INDEX customer_devices_granted ON customer_devices (customer, last_seen) WHERE granted = 1;
 
       -- Application accounts that a purchase belongs to, in the order of their claims, where they are others than the one that the
       -- store names.

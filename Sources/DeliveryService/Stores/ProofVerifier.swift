@@ -100,12 +100,9 @@ final class ProofVerifier: Sendable {
     _ proof: Proof, as key: VerdictCache.Key, for request: String,
     apply: @escaping @Sendable ([VerifiedTransaction]) async throws -> [VerifiedTransaction]
   ) async throws -> Confirmation {
-    do {
-      // Why it was refused a short while ago is not known any more: it is asked about when that is forgotten.
-      if try known(key) != nil { return .vouched }
-    } catch {
-      return .refusedHere(error)
-    }
+    // A refusal that is remembered does not tell whose word it was, and a client that repeats it keeps it remembered: the store
+    // is asked.
+    if (try? known(key)) != nil { return .vouched }
     do {
       _ = try await question(about: proof, as: key, for: request, apply: apply)
       return .vouched

@@ -35,6 +35,7 @@ extension EventLoop {
       hasFile = readCached(index, range: range, count: &count)
       if !hasFile {
         beginMetering(index)
+        table[index].output.fetchedEnd = 0
         table[index].output.fileOffset = range.lowerBound
         table[index].output.fileEnd = range.upperBound
       }

@@ -126,7 +126,7 @@ extension EventLoop {
       let start = table[index].output.fileOffset
       // What was fetched goes by itself: behind it another look may be needed.
       let fetchedEnd = table[index].output.fetchedEnd
-      let end = fetchedEnd > start ? fetchedEnd : table[index].output.fileEnd
+      let end = min(fetchedEnd > start ? fetchedEnd : .max, table[index].output.fileEnd)
       let slice = min(Int64(sliceLength), end - start)
       if !mayRead(index, from: file, range: start..<start + slice) { return .fetching }
       var offset = off_t(start)

@@ -36,10 +36,12 @@ extension GoogleProductPurchase {
   /// does not tell of all of them. `consumes` says what can be bought again once it was delivered, which the answer does not.
   /// Throws ``GoogleRefusal``.
   public func verdict(
-    for token: GooglePurchaseToken, by store: StoreIdentifier, known history: some GoogleOrderHistory,
+    for token: GooglePurchaseToken, by store: StoreIdentifier, of application: ApplicationIdentifier? = nil,
+    known history: some GoogleOrderHistory,
     consumes: (ProductIdentifier) -> Bool = { _ in false }, asOf moment: Timestamp
   ) throws(GoogleRefusal) -> GoogleVerdict {
-    guard state != .pending else { throw .pending }
+    // One that was cancelled while it waited was never completed, and there is nothing to take back.
+    guard state != .pending, state != .cancelled || purchaseCompletionTime != nil else { throw .pending }
     guard let items = productLineItem, (1...Self.maximumItems).contains(items.count),
       let date = purchaseCompletionTime.flatMap({ Timestamp(rfc3339: $0) })
     else { throw .incomplete }
@@ -60,7 +62,7 @@ extension GoogleProductPurchase {
           purchaseDate: date,
           // When it was taken back, this answer does not say.
           revokedDate: known?.revokedDate ?? (isTakenBack ? date : nil), quantity: quantity,
-          account: obfuscatedExternalAccountId.flatMap { ApplicationAccount($0) },
+          account: obfuscatedExternalAccountId.flatMap { ApplicationAccount($0) }, application: application,
           acknowledgement: Acknowledgement(
             consumes(product) ? .consume : .acknowledge,
             reference: GooglePurchaseReference(kind: .product, product: product, token: token).text,
@@ -72,10 +74,11 @@ extension GoogleProductPurchase {
 }
 
 extension GoogleSubscriptionPurchase {
-  /// As ``GoogleProductPurchase/verdict(for:by:known:consumes:asOf:)``: the last period of each product. It begins where the one before
+  /// As ``GoogleProductPurchase/verdict(for:by:of:known:consumes:asOf:)``: the last period of each product. It begins where the one before
   /// it ended that is known, and with the subscription where none is.
   public func verdict(
-    for token: GooglePurchaseToken, by store: StoreIdentifier, known history: some GoogleOrderHistory,
+    for token: GooglePurchaseToken, by store: StoreIdentifier, of application: ApplicationIdentifier? = nil,
+    known history: some GoogleOrderHistory,
     asOf moment: Timestamp
   ) throws(GoogleRefusal) -> GoogleVerdict {
     guard state != .pending else { throw .pending }
@@ -102,6 +105,7 @@ extension GoogleSubscriptionPurchase {
           graceExpiresDate: paidUntil < expiry ? expiry : nil,
           revokedDate: known?.revokedDate,
           account: externalAccountIdentifiers?.obfuscatedExternalAccountId.flatMap { ApplicationAccount($0) },
+          application: application,
           acknowledgement: Acknowledgement(
             .acknowledge,
             reference: GooglePurchaseReference(kind: .subscription, product: product, token: token).text,

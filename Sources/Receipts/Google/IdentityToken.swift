@@ -9,11 +9,11 @@ public struct IdentityToken: Hashable, Sendable {
   public struct Expectation: Hashable, Sendable {
     /// Whom it is made for.
     public var audience: String
-    /// The account that calls; nil for any of the issuer's.
-    public var email: String?
+    /// The account that calls.
+    public var email: String
 
-    /// - Parameter email: nil for any account of the issuer's that was given this audience.
-    public init(audience: String, email: String?) {
+    /// Both are compared as they are written.
+    public init(audience: String, email: String) {
       self.audience = audience
       self.email = email
     }
@@ -87,10 +87,8 @@ public struct IdentityToken: Hashable, Sendable {
     guard Self.issuers.contains(claims.iss), claims.aud == expected.audience else {
       throw ReceiptError(.signatureInvalid, "the token is of another issuer, or for another receiver")
     }
-    if let email = expected.email {
-      guard claims.email == email, claims.emailVerified == true else {
-        throw ReceiptError(.signatureInvalid, "the token is of another account")
-      }
+    guard claims.email == expected.email, claims.emailVerified == true else {
+      throw ReceiptError(.signatureInvalid, "the token is of another account")
     }
   }
 

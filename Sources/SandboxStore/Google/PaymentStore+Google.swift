@@ -37,6 +37,8 @@ extension PaymentStore {
       throw Problem(.transactionUnpaid, "transaction \(transaction.id) is shared by another account")
     }
     let sale = transaction.sale
+    // What was finished is delivered, by whichever store.
+    let isFinished = if case .purchased(_, .some) = transaction.life.state { true } else { false }
     let chain =
       sale.map { $0.reason == .restore || kind == .subscription ? $0.originalID : transaction.id }
       ?? transaction.id
@@ -50,7 +52,8 @@ extension PaymentStore {
       token: PurchaseToken.random(), account: transaction.account, chain: chain, first: first, kind: kind,
       linked: covering?.token,
       deadline: sale.flatMap {
-        $0.reason == .restore || $0.revocation != nil ? nil : calendar.acknowledgementEnd(from: $0.date)
+        $0.reason == .restore || $0.revocation != nil || isFinished
+          ? nil : calendar.acknowledgementEnd(from: max($0.date, now))
       })
     try PurchaseTokenTable.insert(token, in: connection)
     if sale != nil {
@@ -110,7 +113,7 @@ extension PaymentStore {
       }
       guard !overdue.isEmpty else { return }
       for token in overdue {
-        try await giveBack(token, reason: 8)
+        try await giveBack(token, reason: Self.notAcknowledged)
       }
     }
   }
@@ -118,14 +121,33 @@ extension PaymentStore {
   /// Gives the last payment back, whole, and the purchase with it. `reason` is as Google counts them.
   func giveBack(_ token: PurchaseToken, reason: Int) async throws {
     let last = try await database.write(locking: [.everything]) { connection -> Int64? in
-      guard var current = try PurchaseTokenTable.find(token.token, in: connection) else { return nil }
-      current.deadline = nil
+      guard var current = try PurchaseTokenTable.find(token.token, in: connection),
+        reason != Self.notAcknowledged || current.deadline != nil
+      else { return nil }
+      let last = try PurchaseTokenTable.transactions(of: current, in: connection).last?.id
       current.voidedReason = reason
+      // It stands until the payment is given back, so that a store that ends in between does it at its next start.
+      if last == nil { current.deadline = nil }
       try PurchaseTokenTable.update(current, in: connection)
-      return try PurchaseTokenTable.transactions(of: current, in: connection).last?.id
+      return last
     }
-    if let last { _ = try await giveBack(String(last)) }
+    guard let last else { return }
+    do {
+      _ = try await giveBack(String(last))
+    } catch let problem as Problem {
+      // It was given back before the store ended.
+      guard reason == Self.notAcknowledged else { throw problem }
+    }
+    try await database.write(locking: [.everything]) { connection in
+      guard var current = try PurchaseTokenTable.find(token.token, in: connection), current.deadline != nil
+      else { return }
+      current.deadline = nil
+      try PurchaseTokenTable.update(current, in: connection)
+    }
   }
+
+  /// The reason of what was given back since the store was not told of a delivery in time.
+  private static let notAcknowledged = 8
 }
 
 /// A purchase by its token.

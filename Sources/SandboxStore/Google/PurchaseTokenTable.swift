@@ -131,6 +131,7 @@ enum PurchaseTokenTable {
       """
       SELECT DISTINCT transactions.* FROM transactions JOIN purchase_tokens
         ON purchase_tokens.chain IN (transactions.id, transactions.original_id)
+        AND purchase_tokens.first_id <= transactions.id
       WHERE transactions.revoked BETWEEN ? AND ? AND reason <> 'restore' \(kinds)
       ORDER BY transactions.revoked, transactions.id LIMIT ? OFFSET ?
       """, [.timestamp(start), .timestamp(end), .integer(limit), .integer(offset)])

@@ -46,7 +46,8 @@ struct GoogleStoreTests {
     do {
       _ = try await grant(token, server)
       return nil
-    } catch APICallError.problem(let problem) {
+    } catch {
+      guard case APICallError.problem(let problem) = error else { throw error }
       return problem.code
     }
   }
@@ -68,7 +69,8 @@ struct GoogleStoreTests {
         "POST", "/v1/notifications/google", bytes: message, mediaType: "application/json",
         headers: token.map { [("Authorization", "Bearer \($0)")] } ?? [])
       return nil
-    } catch APICallError.problem(let problem) {
+    } catch {
+      guard case APICallError.problem(let problem) = error else { throw error }
       return problem.code
     }
   }

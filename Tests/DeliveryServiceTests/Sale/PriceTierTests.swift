@@ -3,6 +3,7 @@ import CoreTypes
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
+import PullboxTesting
 import Testing
 
 @testable import DeliveryService
@@ -26,7 +27,8 @@ struct PriceTierTests {
     do {
       try await body()
       return nil
-    } catch APICallError.problem(let problem) {
+    } catch {
+      guard case APICallError.problem(let problem) = error else { throw error }
       return problem.code
     }
   }
@@ -161,7 +163,8 @@ struct PriceTierTests {
       do {
         _ = try await send(faulty)
         Issue.record("it was taken")
-      } catch APICallError.problem(let problem) {
+      } catch {
+        guard case APICallError.problem(let problem) = error else { throw error }
         #expect(
           problem.faults?.map(\.path) == [
             "priceTiers.0.prices", "publications.0.order", "products.1.availableUntil",
@@ -172,7 +175,8 @@ struct PriceTierTests {
       do {
         _ = try await send(unknown)
         Issue.record("it was taken")
-      } catch APICallError.problem(let problem) {
+      } catch {
+        guard case APICallError.problem(let problem) = error else { throw error }
         #expect(problem.faults?.map(\.path) == ["products.1.priceTier"])
       }
     }

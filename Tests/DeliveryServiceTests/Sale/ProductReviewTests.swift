@@ -3,6 +3,7 @@ import CoreTypes
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
+import PullboxTesting
 import Testing
 
 @testable import DeliveryService
@@ -39,7 +40,8 @@ struct ProductReviewTests {
   private func problem(_ body: () async throws -> Void) async throws -> Problem {
     do {
       try await body()
-    } catch APICallError.problem(let problem) {
+    } catch {
+      guard case APICallError.problem(let problem) = error else { throw error }
       return problem
     }
     Issue.record("it was taken")
@@ -265,7 +267,8 @@ struct ProductApplicationTests {
       do {
         _ = try await server.grantForPurchase()
         Issue.record("it was granted")
-      } catch APICallError.problem(let problem) {
+      } catch {
+        guard case APICallError.problem(let problem) = error else { throw error }
         #expect(problem.code == .purchaseRequired)
       }
       let receipt = try server.store.receipt(

@@ -4,6 +4,7 @@ import Database
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
+import PullboxTesting
 import Testing
 
 @testable import DeliveryService

@@ -63,7 +63,7 @@ enum CustomerTable {
   ) throws -> Bool {
     let places = try connection.query(
       """
-      SELECT device FROM customer_devices
+      SELECT device FROM customer_devices \(SQLDialect.index("customer_devices_granted"))
       WHERE customer = ? AND granted = 1 AND last_seen > ? AND device <> ? LIMIT ?
       """,
       [

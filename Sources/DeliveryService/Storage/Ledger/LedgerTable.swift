@@ -151,9 +151,11 @@ enum LedgerTable {
   ) throws -> [VerifiedTransaction] {
     try connection.query(
       """
-      SELECT * FROM transactions \(SQLDialect.index("transactions_by_original"))
-      WHERE store = ? AND environment = ? AND original_id = ? LIMIT ?
-      """, original.values + [.integer(maximumCount)]
+      SELECT * FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?
+      UNION ALL
+      SELECT * FROM (SELECT * FROM transactions \(SQLDialect.index("transactions_by_original"))
+        WHERE store = ? AND environment = ? AND original_id = ? AND original_id <> transaction_id LIMIT ?)
+      """, original.values + original.values + [.integer(maximumCount)]
     ).compactMap(transaction)
   }
 

@@ -39,6 +39,8 @@ final class GoogleInterfaceClient: Sendable {
       case forbidden
       /// Not reached, or not able to answer; `retryAfter` when it said for how long.
       case unavailable(retryAfter: Duration?)
+      /// It answered, with something that cannot be read.
+      case unreadable
       /// Ended at this side.
       case abandoned
     }
@@ -115,7 +117,7 @@ final class GoogleInterfaceClient: Sendable {
     do {
       return try body()
     } catch {
-      throw Failure(kind: .unavailable(retryAfter: nil), detail: "\(error)")
+      throw Failure(kind: .unreadable, detail: "\(error)")
     }
   }
 }
@@ -204,7 +206,9 @@ extension GoogleInterfaceClient {
     switch response.status {
     case 401, 403: return Failure(kind: .forbidden, detail: detail)
     case 408, 429: return Failure(kind: .unavailable(retryAfter: wait), detail: detail)
-    case 400..<500: return Failure(kind: .refused(response.status), detail: detail)
+    // The others say that this server asks wrongly, and nothing of the purchase.
+    case 400, 404, 410: return Failure(kind: .refused(response.status), detail: detail)
+    case 400..<500: return Failure(kind: .forbidden, detail: detail)
     default: return Failure(kind: .unavailable(retryAfter: wait), detail: detail)
     }
   }
@@ -221,14 +225,18 @@ extension GoogleInterfaceClient.Failure {
     case .unavailable(let retryAfter):
       .undetermined(
         retryAfter: retryAfter ?? .seconds(30), cause: detail, outcome: .failed(retryAfter: retryAfter))
+    case .unreadable: .undetermined(retryAfter: .seconds(30), cause: detail, outcome: .answered)
     case .abandoned: .abandoned
     }
   }
 
-  /// What it means for a call of the outbox.
+  /// What it means for a call of the outbox. A key or a permission that is put right within the three days of a purchase is no reason
+  /// to give its acknowledgement up.
   var answer: OutboxMachine.Answer {
     switch kind {
-    case .refused, .forbidden: .refused
+    case .refused: .refused
+    case .forbidden: .unavailable(retryAfter: .seconds(60))
+    case .unreadable: .unavailable(retryAfter: nil)
     case .unavailable(let retryAfter): .unavailable(retryAfter: retryAfter)
     case .abandoned: .abandoned
     }

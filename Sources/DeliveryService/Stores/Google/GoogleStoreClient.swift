@@ -14,6 +14,8 @@ struct GoogleStoreClient: PaymentStoreClient {
 
   var name: StoreIdentifier { interface.access.name }
 
+  private var application: ApplicationIdentifier? { ApplicationIdentifier(interface.access.package) }
+
   /// What the store says of a purchase.
   struct Purchase: Sendable {
     var verdict: GoogleVerdict
@@ -73,7 +75,8 @@ struct GoogleStoreClient: PaymentStoreClient {
         let products = (purchase.productLineItem ?? []).prefix(50).compactMap(\.productId)
         let consumables = try await consumables(among: products)
         let verdict = try purchase.verdict(
-          for: token, by: name, known: history, consumes: { consumables.contains($0) }, asOf: moment)
+          for: token, by: name, of: application, known: history, consumes: { consumables.contains($0) },
+          asOf: moment)
         return Purchase(verdict: verdict, kind: kind, token: token)
       case .subscription:
         let purchase = try await interface.subscription(token)
@@ -81,7 +84,8 @@ struct GoogleStoreClient: PaymentStoreClient {
           $0.latestSuccessfulOrderId ?? purchase.latestOrderId
         }
         let history = try await history(of: orders, in: purchase.environment)
-        let verdict = try purchase.verdict(for: token, by: name, known: history, asOf: moment)
+        let verdict = try purchase.verdict(
+          for: token, by: name, of: application, known: history, asOf: moment)
         return Purchase(verdict: verdict, kind: kind, token: token)
       }
     } catch let failure as GoogleInterfaceClient.Failure {
@@ -244,6 +248,7 @@ extension VerifiedTransaction {
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: max(purchaseDate, min(expiresDate ?? end, end)),
       graceExpiresDate: nil, revokedDate: revokedDate, licenseEndDate: licenseEndDate, quantity: quantity,
-      price: price, account: account, acknowledgement: acknowledgement, asOf: moment)
+      price: price, account: account, application: application, territory: territory,
+      acknowledgement: acknowledgement, asOf: moment)
   }
 }
