@@ -183,7 +183,8 @@ struct StoreAccessTests {
         "{name: 'a', kind: 'pullbox', bundles: ['a.b'], credential: 's', addresses: {production: 'http://127.0.0.1.example'}}",
         "stores.0.addresses.production"
       ),
-      ("{name: 'a', kind: 'google', bundles: ['a.b']}", "stores.0.kind"),
+      ("{name: 'a', kind: 'google', bundles: ['a.b']}", "stores.0.keyFile"),
+      ("{name: 'a', kind: 'other', bundles: ['a.b']}", "stores.0.kind"),
       ("{name: 'a', kind: 'apple', bundles: ['a.b'], environment: 'Xcode'}", "stores.0.environment"),
     ])
   func refused(option: String, subject: String) {

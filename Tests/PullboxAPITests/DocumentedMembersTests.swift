@@ -103,7 +103,8 @@ struct DocumentedMembersTests {
       "publicationDate", "purchaseDate", "released", "revocationDate", "serverTime", "since", "started",
       "subscribedUntil",
       "ticketExpires",
-      "time",
+      "time", "start", "end", "from", "to", "submitted", "decided", "firstSeen", "lastSeen", "availableFrom",
+      "availableUntil", "before", "nextAcknowledgement",
     ]
     let digests: Set<String> = ["digest", "manifestDigest", "keyId"]
     let date = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/

@@ -20,14 +20,16 @@ enum ReportCommand: Command {
         help: "What to tell apart: day, product, territory, store and environment, with commas between"),
       .value("product", "ID", environment: .none, help: "Only this product"),
       .value("territory", "CODE", environment: .none, help: "Only sold there, such as FRA"),
-      .value("store", "NAME", environment: .none, help: "Only sold by this store"),
+      .value("sold-by", "NAME", environment: .none, help: "Only sold by the store of that name"),
       .value("environment", "NAME", environment: .none, help: "Only Production or Sandbox"),
       .value("csv", "FILE", environment: .none, help: "Write comma-separated values to this file"),
     ])
 
   static func run(_ context: CommandContext) async throws {
-    let names = ["from", "to", "by", "product", "territory", "store", "environment"]
-    let query = names.compactMap { name in context.arguments.value(name).map { (name, $0) } }
+    let names = ["from", "to", "by", "product", "territory", "sold-by", "environment"]
+    let query = names.compactMap { name in
+      context.arguments.value(name).map { (name == "sold-by" ? "store" : name, $0) }
+    }
     let client = try context.operatorClient()
     if let path = context.arguments.value("csv") {
       let bytes = try await client.salesReportText(query)

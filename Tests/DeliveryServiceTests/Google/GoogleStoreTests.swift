@@ -376,11 +376,11 @@ struct GoogleConfigurationTests {
     let access = try #require(try stores("bundles: ['a.b'], keyFile: '\(key)'").first?.google)
     #expect(access.address == "https://androidpublisher.googleapis.com")
     #expect(access.environments == [.production] && access.notifications == nil)
-    let more = "bundles: ['a.b'], keyFile: '\(key)', allowSandbox: true, notificationAudience: 'x'"
+    let more = "bundles: ['a.b'], keyFile: '\(key)', allowSandbox: true, notificationAudience: 'x', notificationAccount: 'a@b'"
     let other = try #require(try stores(more).first?.google)
     #expect(other.environments == [.production, .sandbox])
     #expect(other.notifications?.keysAddress == "https://www.googleapis.com/oauth2/v3/certs")
-    #expect(other.notifications?.expected.email == nil)
+    #expect(other.notifications?.expected.email == "a@b")
   }
 
   @Test(
@@ -396,6 +396,7 @@ struct GoogleConfigurationTests {
       ("bundles: ['a'], keyFile: 'KEY', addresses: {play: 'http://a.example'}", "addresses.play"),
       ("bundles: ['a'], keyFile: 'KEY', addresses: {keys: 'https://a'}", "addresses.keys"),
       ("bundles: ['a'], keyFile: 'KEY', notificationAccount: 'a@b'", "notificationAccount"),
+      ("bundles: ['a'], keyFile: 'KEY', notificationAudience: 'x'", "notificationAccount"),
       ("bundles: ['a'], keyFile: 'KEY', notificationAudience: ''", "notificationAudience"),
     ])
   func refused(_ members: String, subject: String) {

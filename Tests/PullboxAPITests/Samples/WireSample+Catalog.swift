@@ -4,6 +4,7 @@ import PullboxAPI
 extension WireSample {
   static let listing = """
     {
+      "availableUntil": "2027-09-01T00:00:00.000Z",
       "contentLength": 250003657,
       "contentVersion": "1.10",
       "cover": "images/cover.jpg",
@@ -12,8 +13,10 @@ extension WireSample {
       "id": "com.example.heroes.issue42",
       "period": "P1M",
       "price": {"amount": "2.99", "currency": "EUR", "formatted": "2,99 €", "locale": "fr-FR"},
+      "privacyURL": "https://comics.example/privacy",
       "publication": "com.example.heroes",
       "publicationDate": "2026-09-01T00:00:00.000Z",
+      "terms": "Renews every month at that price, until it is ended.",
       "title": "Héros nº 42",
       "type": "non-consumable"
     }

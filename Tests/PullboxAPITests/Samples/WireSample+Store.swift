@@ -105,7 +105,7 @@ extension WireSample {
     WireSample(ProductOffers.self, #"{"bonus": "P3M", "introductory": \#(offer)}"#, minimal: "{}"),
     WireSample(
       PurchaseTokenResponse.self,
-      #"{"purchaseToken": "abc.AO-J1Ox", "product": "com.example.issue1"}"#),
+      #"{"product": "com.example.issue1", "purchaseToken": "abc.AO-J1Ox"}"#),
     WireSample(ReceiptResponse.self, #"{"receipt": "MIIB+/8="}"#),
     WireSample(RefundRequest.self, #"{"percentage": 50, "reason": 1}"#, minimal: "{}"),
     WireSample(RestorePurchasesRequest.self, #"{"device": "2b1f0c1e-7d3a-4c53-9b52-0a53f3f4b7aa"}"#),
