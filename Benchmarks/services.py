@@ -76,7 +76,7 @@ class Services:
             "catalog": self.server_url, "serverCredential": credential})
         self.base = {
             "listen": [f"127.0.0.1:{arguments.port_base}"], "state": str(directory / "server/state"),
-            "operatorKey": self.key, "store": {"url": self.store_url, "credential": credential},
+            "operatorKey": self.key, "store": {"url": self.store_url, "credential": credential, "deviceLimit": 100_000},
             # One grant and one device are the whole load here: accounted for as always, but never refused.
             "limits": {"bodiesPerGrant": 100_000, "bodiesPerDevice": 100_000, "ratePerGrant": "1024GiB",
                        "ratePerDevice": "1024GiB", "burst": "8192GiB"}}

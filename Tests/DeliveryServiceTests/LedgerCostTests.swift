@@ -72,7 +72,7 @@ struct LedgerCostTests {
     #expect(growing.sorted() == [])
   }
 
-  @Test("a first grant asks the ledger two questions, and writes one transaction and one device")
+  @Test("a first grant asks the ledger three questions, and writes one transaction and one device")
   func firstGrant() async throws {
     let file = try StateFile()
     let database = try file.open()
@@ -86,7 +86,7 @@ struct LedgerCostTests {
     _ = try await grants.grant(on: basis, to: Device(id: try #require(DeviceIdentifier("d"))))
     let statements = try await database.read { $0.takeSteps() }.map(\.sql)
     let ledger = statements.filter { $0.contains("transactions") || $0.contains("customer") }
-    #expect(ledger.count == 4, "\(ledger)")
+    #expect(ledger.count == 5, "\(ledger)")
     #expect(ledger.filter { $0.hasPrefix("INSERT") }.count == 2)
   }
 }

@@ -181,7 +181,7 @@ struct PublicationListTests {
       let found = Dictionary(uniqueKeysWithValues: report.items.map { ($0.id, $0) })
       #expect(
         found.mapValues(\.reason) == [
-          "com.exmaple.moss1": .unknown, "no identifier: é": .unknown, "com.example.draft": .notCleared,
+          "com.exmaple.moss1": .misspelled, "no identifier: é": .unknown, "com.example.draft": .notCleared,
           "com.example.kestrel1": .notHere, "com.example.issue1": .notYet, "com.example.book": .withdrawn,
         ])
       #expect(found["com.exmaple.moss1"]?.near == "com.example.moss1")

@@ -54,4 +54,20 @@ struct PurchaseClaimTests {
     #expect(StoreRules().deviceLimit == 10)
     #expect(StoreRules().claims == .reject)
   }
+
+  @Test("who claimed a purchase before the store named an account has it no more")
+  func signedAfterClaim() {
+    #expect(decide(nil, signed: ada, holders: [ben]) == .belongs(to: [ada]))
+    #expect(decide(ada, signed: ada, holders: [ben]) == .belongs(to: [ada]))
+    #expect(decide(ben, signed: ada, holders: [ada]) == .refused)
+  }
+
+  @Test("UUIDs are one account in either case, other names are not")
+  func spelling() throws {
+    let upper = try #require(ApplicationAccount("E621E1F8-C36C-495A-93FC-0C247A3E6E5F"))
+    let lower = try #require(ApplicationAccount("e621e1f8-c36c-495a-93fc-0c247a3e6e5f"))
+    #expect(upper.canonical == lower && lower.canonical == lower)
+    let name = try #require(ApplicationAccount("Ada"))
+    #expect(name.canonical == name)
+  }
 }

@@ -84,6 +84,7 @@ struct RouteScopeTests {
       for route in routes {
         let path = route.pattern.replacing("{id}", with: "com.example.a")
           .replacing("{version}", with: "1.0").replacing("{grant}", with: "AAAAAAAAAAAAAAAAAAAAAA")
+          .replacing("{name}", with: "tier")
         let forbidden = try await server.problem { _ = try await lacking.exchange(route.method, path) }
         #expect(forbidden.code == .forbidden, "\(route.method) \(route.pattern)")
         let unauthorized = try await server.problem {

@@ -27,6 +27,39 @@ struct StatementCostTests {
       "SELECT type, subtype, signed, received FROM notifications",
       "one row by its index; NotificationTests run it"
     ),
+    ("DELETE FROM price_tiers", "by its name; PriceTierTests run it"),
+    ("INSERT INTO price_tiers", "by its name; PriceTierTests run it"),
+    ("SELECT 1 FROM price_tiers", "by its name; PriceTierTests run it"),
+    (
+      "SELECT count(*) AS count FROM price_tiers",
+      "over the tiers, which are bounded; PriceTierTests run it"
+    ),
+    ("SELECT document FROM price_tiers", "by its name; PriceTierTests run it"),
+    (
+      "SELECT 1 FROM products WHERE price_tier",
+      "one row by its index; PriceTierTests run it"
+    ),
+    ("UPDATE catalogue_state SET price_tiers", "one row; PriceTierTests run it"),
+    ("INSERT INTO google_purchases", "by the token's digest; GoogleStoreTests run it"),
+    ("SELECT * FROM google_purchases", "by the token's digest; GoogleStoreTests run it"),
+    ("INSERT INTO product_reviews", "by the product's name; ProductReviewTests run it"),
+    ("UPDATE product_reviews", "by the product's name; ProductReviewTests run it"),
+    ("INSERT INTO product_screenshots", "by the product's name; ProductReviewTests run it"),
+    (
+      "SELECT 1 FROM product_screenshots",
+      "by the product's name; ProductReviewTests run it"
+    ),
+    (
+      "SELECT media_type, digest, content FROM product_screenshots",
+      "by the product's name; ProductReviewTests run it"
+    ),
+    (
+      "SELECT 0 AS day",
+      "over what was running, when a report is asked for; SalesReportTests run it"
+    ),
+    ("SELECT t.", "over the days of a report, by index; SalesReportTests run it"),
+    ("SELECT count(*) AS count FROM feeds", "once for a release; FeedTests run it"),
+    ("SELECT max(previews.place)", "over the pictures of one version; PreviewTests run it"),
     ("WITH RECURSIVE stores", "a step for each store; RetentionTests run it"),
     ("SELECT signed FROM notifications", "once an hour, over as many as are kept; RetentionTests run it"),
     ("DELETE FROM notifications", "a bounded batch by age; RetentionTests run it"),

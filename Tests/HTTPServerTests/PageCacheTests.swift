@@ -92,6 +92,23 @@ struct PageCacheTests {
     }
   }
 
+  @Test("a range after one that was fetched is as long as it says, and is looked at anew")
+  func second() async throws {
+    let cache = Fake()
+    try await withServer(inline: FileHandler(file: file), pageCache: cache) { server in
+      let connection = try server.connect()
+      for (range, fetches) in [("0-3145727", 3), ("0-99999", 4), ("500000-700000", 5)] {
+        try await connection.send("GET /file HTTP/1.1\r\nHost: h\r\nRange: bytes=\(range)\r\n\r\n")
+        let ends = try range.split(separator: "-").map { try #require(Int($0)) }
+        let response = try await connection.receiveResponse()
+        #expect(response.body == Array(content[ends[0]...ends[1]]))
+        #expect(cache.count == fetches)
+      }
+      try await connection.send("GET /count HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await connection.receiveResponse().text == "request 4")
+    }
+  }
+
   @Test("a device that does not answer holds a connection until its deadline")
   func hangs() async throws {
     let gate = DispatchSemaphore(value: 0)

@@ -46,7 +46,7 @@ struct ProblemTests {
     413 request-too-large upload-too-large
     414 target-too-long
     415 upload-type-unsupported
-    422 catalog-invalid idempotency-key-reused package-rejected product-invalid publication-invalid
+    422 catalog-invalid idempotency-key-reused package-rejected price-tier-invalid product-invalid publication-invalid
     423 upload-locked
     431 fields-too-large
     460 checksum-mismatch

@@ -24,6 +24,9 @@ struct CatalogFileTests {
     faults(Array(text.utf8), format)
   }
 
+  private static let policy = SubscriptionPolicy(
+    keepsIssuesAfterLapse: false, backIssues: 3, toleranceSeconds: 60, servesInBillingRetry: true)
+
   private static func products() throws -> [ProductDescription] {
     [
       ProductDescription(
@@ -63,7 +66,7 @@ struct CatalogFileTests {
         PublicationDescription(
           id: ProductIdentifier("com.example.heroes"),
           localizations: ["en-US": .init(title: "Heroes", description: "")],
-          cover: ProductIdentifier("com.example.heroes.issue1"), order: 7)),
+          cover: ProductIdentifier("com.example.heroes.issue1"), order: 7, policy: policy)),
     ] + (try products().map { .product($0) })
   }
 
@@ -74,6 +77,7 @@ struct CatalogFileTests {
     #expect(try CatalogFile.text(of: file.items.map(\.content), as: format) == text)
     let found = file.catalog.products
     #expect(file.catalog.publications?.map(\.order) == [7])
+    #expect(file.catalog.publications?.map(\.policy) == [Self.policy])
     let tier = ["FRA": try #require(Price(amount: "1", currency: "EUR"))]
     #expect(file.catalog.priceTiers?.map(\.prices) == [tier])
     #expect(found.first?.preservedPrices == (try Self.products()).first?.preservedPrices)

@@ -35,7 +35,8 @@ BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
 CREATE TABLE catalogue_state (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   revision INTEGER NOT NULL,
-  changed INTEGER NOT NULL
+  changed INTEGER NOT NULL,
+  price_tiers INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE consumption_consents (
@@ -68,6 +69,7 @@ CREATE TABLE customer_devices (
   PRIMARY KEY (customer, device)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX customer_devices_by_age ON customer_devices (last_seen);
+CREATE INDEX customer_devices_granted ON customer_devices (customer, last_seen) WHERE granted = 1;
 
 CREATE TABLE delivered_bytes (
   grant_number INTEGER PRIMARY KEY REFERENCES grants (number),
@@ -290,6 +292,30 @@ CREATE TABLE previews (
   PRIMARY KEY (product, ordering, place)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE price_tiers (
+  name TEXT PRIMARY KEY,
+  document TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE product_reviews (
+  product TEXT PRIMARY KEY,
+  notes TEXT,
+  submitted INTEGER NOT NULL,
+  submitted_by TEXT NOT NULL,
+  decided INTEGER,
+  decided_by TEXT,
+  approved INTEGER,
+  reason TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE product_screenshots (
+  product TEXT NOT NULL,
+  media_type TEXT NOT NULL,
+  digest BLOB NOT NULL,
+  content BLOB NOT NULL CHECK (length(content) <= 1048576)
+) STRICT;
+CREATE UNIQUE INDEX product_screenshots_by_product ON product_screenshots (product);
+
 CREATE TABLE products (
   id TEXT PRIMARY KEY,
   document TEXT NOT NULL,
@@ -298,10 +324,16 @@ CREATE TABLE products (
   created INTEGER NOT NULL,
   changed INTEGER NOT NULL,
   revision INTEGER NOT NULL DEFAULT 0,
-  on_sale INTEGER NOT NULL DEFAULT 1
+  on_sale INTEGER NOT NULL DEFAULT 1,
+  sale TEXT NOT NULL DEFAULT 'cleared',
+  available_from INTEGER,
+  available_until INTEGER,
+  price_tier TEXT
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX products_by_price_tier ON products (price_tier) WHERE price_tier IS NOT NULL;
 CREATE INDEX products_by_publication ON products (publication);
 CREATE INDEX products_by_revision ON products (revision);
+CREATE INDEX products_by_sale ON products (sale, id) WHERE sale <> 'cleared';
 CREATE INDEX products_by_type ON products (type);
 
 CREATE TABLE publications (
@@ -355,15 +387,22 @@ CREATE TABLE transactions (
   account TEXT CHECK (length(CAST(account AS BLOB)) <= 255),
   customer BLOB,
   license_ends INTEGER,
+  application TEXT,
+  territory TEXT,
   acknowledgement TEXT,
   acknowledgement_reference TEXT CHECK (length(CAST(acknowledgement_reference AS BLOB)) <= 8192),
   acknowledgement_due INTEGER,
+  charging_ends INTEGER,
+  length TEXT,
   PRIMARY KEY (store, environment, transaction_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX transactions_by_account ON transactions (store, environment, account) WHERE account IS NOT NULL;
 CREATE INDEX transactions_by_acknowledgement ON transactions (store, acknowledgement_due) WHERE acknowledgement_due IS NOT NULL;
 CREATE INDEX transactions_by_customer ON transactions (customer, purchased) WHERE customer IS NOT NULL;
+CREATE INDEX transactions_by_end ON transactions (expires) WHERE expires IS NOT NULL;
 CREATE INDEX transactions_by_original ON transactions (store, environment, original_id) WHERE original_id <> transaction_id;
+CREATE INDEX transactions_by_purchase ON transactions (purchased) WHERE purchased IS NOT NULL;
+CREATE INDEX transactions_by_refund ON transactions (revoked) WHERE revoked IS NOT NULL;
 
 CREATE TABLE unconfirmed_grants (
   grant_number INTEGER PRIMARY KEY REFERENCES grants (number),

@@ -49,10 +49,15 @@ extension Catalog {
             try put(
               item.product, item.description, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection
             ))
-        } catch let problem as Problem where problem.code == .productInvalid {
-          // What is known in the database alone: the tier that a product names.
-          throw Problem(
-            .catalogInvalid, faults: (problem.faults ?? []).map { $0.inside("products.\(index)") })
+        } catch let problem as Problem {
+          // What is known in the database alone: the tier that a product names, its sale, its keys.
+          let faults =
+            problem.faults ?? [
+              Problem.Fault(
+                code: problem.code?.text ?? "refused", path: "id",
+                detail: problem.detail ?? "it is refused")
+            ]
+          throw Problem(.catalogInvalid, faults: faults.map { $0.inside("products.\(index)") })
         }
       }
       return report

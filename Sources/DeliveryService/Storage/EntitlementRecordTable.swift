@@ -63,6 +63,10 @@ enum EntitlementRecordTable {
     of payment: VerifiedTransaction, in connection: borrowing Connection
   ) throws {
     guard payment.expiresDate == nil,
+      // Most products are something else, and are not read whole for that.
+      try connection.first(
+        "SELECT 1 FROM products WHERE id = ? AND type = ?",
+        [.identifier(payment.product), .choice(ProductType.nonRenewingSubscription)]) != nil,
       let product = try ProductTable.find(payment.product, in: connection)?.product,
       product.type == .nonRenewingSubscription, let length = product.period
     else { return }

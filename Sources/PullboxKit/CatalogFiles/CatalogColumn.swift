@@ -29,6 +29,8 @@ enum CatalogColumn: Hashable {
   case cover
   /// Of publications alone.
   case order
+  /// Of publications alone: what their subscriptions open.
+  case policy(PolicyMember)
   case title(locale: String)
   case description(locale: String)
   case terms(locale: String)
@@ -42,11 +44,12 @@ enum CatalogColumn: Hashable {
   ]
 
   /// Written where something has them.
-  private static let further: [(name: String, column: CatalogColumn)] = [
-    ("kind", .kind), ("priceTier", .priceTier), ("availableFrom", .availableFrom),
-    ("availableUntil", .availableUntil), ("application", .application), ("privacyURL", .privacyURL),
-    ("cover", .cover), ("order", .order),
-  ]
+  private static let further: [(name: String, column: CatalogColumn)] =
+    [
+      ("kind", .kind), ("priceTier", .priceTier), ("availableFrom", .availableFrom),
+      ("availableUntil", .availableUntil), ("application", .application), ("privacyURL", .privacyURL),
+      ("cover", .cover), ("order", .order),
+    ] + PolicyMember.allCases.map { ($0.rawValue, .policy($0)) }
 
   init?(_ name: String) {
     if let known = (Self.plain + Self.further).first(where: { $0.name == name }) {
@@ -189,6 +192,10 @@ enum CatalogColumn: Hashable {
     case .id: publication.id = ProductIdentifier(text)
     case .cover: publication.cover = ProductIdentifier(text)
     case .order: publication.order = Int(text)
+    case .policy(let member):
+      var policy = publication.policy ?? SubscriptionPolicy()
+      guard member.set(text, of: &policy) else { return false }
+      publication.policy = policy
     case .title(let locale): publication.localizations[texts: locale].title = text
     case .description(let locale): publication.localizations[texts: locale].description = text
     default: return false
@@ -234,7 +241,7 @@ enum CatalogColumn: Hashable {
         entries.append(PreservedPrices(before: before, prices: [territory: price]))
       }
       product.preservedPrices = entries
-    case .kind, .cover, .order: return false
+    case .kind, .cover, .order, .policy: return false
     }
     return true
   }
@@ -266,6 +273,7 @@ enum CatalogColumn: Hashable {
       case .id: publication.id?.description ?? ""
       case .cover: publication.cover?.description ?? ""
       case .order: publication.order.map { "\($0)" } ?? ""
+      case .policy(let member): publication.policy.map(member.text) ?? ""
       default: ""
       }
     case .priceTier(let tier):
@@ -293,7 +301,7 @@ enum CatalogColumn: Hashable {
     case .privacyURL: product.privacyURL ?? ""
     case .preserved(let territory, let before):
       Self.text(of: product.preservedPrices?.first { $0.before == before }?.prices[territory])
-    case .kind, .cover, .order, .title, .description, .terms, .price: ""
+    case .kind, .cover, .order, .policy, .title, .description, .terms, .price: ""
     }
   }
 }

@@ -117,7 +117,12 @@ actor Stack {
           operatorKey, "--ticket-lifetime", options.ticketLifetime,
         ]
           + (options.asksAsGoogle
-            ? googleServerOptions : ["--store-url", storeProxy.url, "--store-credential", storeCredential])
+            ? googleServerOptions
+            : [
+              "--store-url", storeProxy.url, "--store-credential", storeCredential,
+              // One account buys on a new device again and again.
+              "--store-device-limit", "100000",
+            ])
           + (try signingServerArguments()) + arguments,
         name: part.rawValue, in: directory, environment: environment)
       daemons[part] = daemon

@@ -144,7 +144,7 @@ struct GoogleStoreTests {
       "PUT", "/v1/operator/products/\(Self.monthly)", body: subscription, as: OperatorProduct.self)
     var issue = ProductDescription()
     issue.publication = magazine
-    issue.publicationDate = ServerHarness.start + .seconds(86_400)
+    issue.publicationDate = ServerHarness.start
     try await server.publish(package, as: "com.example.magazine.issue1", description: issue)
   }
 
@@ -376,7 +376,9 @@ struct GoogleConfigurationTests {
     let access = try #require(try stores("bundles: ['a.b'], keyFile: '\(key)'").first?.google)
     #expect(access.address == "https://androidpublisher.googleapis.com")
     #expect(access.environments == [.production] && access.notifications == nil)
-    let more = "bundles: ['a.b'], keyFile: '\(key)', allowSandbox: true, notificationAudience: 'x', notificationAccount: 'a@b'"
+    let more =
+      "bundles: ['a.b'], keyFile: '\(key)', allowSandbox: true, notificationAudience: 'x', "
+      + "notificationAccount: 'a@b'"
     let other = try #require(try stores(more).first?.google)
     #expect(other.environments == [.production, .sandbox])
     #expect(other.notifications?.keysAddress == "https://www.googleapis.com/oauth2/v3/certs")

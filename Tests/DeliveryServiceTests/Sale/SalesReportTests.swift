@@ -157,4 +157,24 @@ struct SalesReportTests {
     #expect(tally.rows(atMost: 3)?.map(\.active) == [5, 4, 4])
     #expect(tally.rows(atMost: 2) == nil)
   }
+
+  @Test("what a restore shows again, under a number of its own, is sold once and runs once")
+  func restored() async throws {
+    try await ServerHarness.run { server in
+      try await record(
+        [
+          try sale("1", at: Self.at(0), until: Self.at(2)),
+          try sale("2", original: "1", at: Self.at(2), until: Self.at(4)),
+          try sale("r1", original: "1", at: Self.at(0), until: Self.at(2)),
+          try sale("r2", original: "1", at: Self.at(2), until: Self.at(4)),
+          try sale("5", of: "com.example.book", at: Self.at(0)),
+          try sale("r5", of: "com.example.book", original: "5", at: Self.at(1)),
+        ], server)
+      let found = try await report(
+        [("from", Self.name(0)), ("to", Self.name(6)), ("by", "product")], server)
+      let units = Dictionary(found.rows.map { ($0.product?.description, $0.units) }) { $1 }
+      #expect(units == [Self.monthly: 2, "com.example.book": 1])
+      #expect(found.rows.reduce(0) { $0 + $1.lapsed } == 1)
+    }
+  }
 }

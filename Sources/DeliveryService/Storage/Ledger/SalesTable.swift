@@ -14,6 +14,19 @@ enum SalesTable {
     var environment: StoreEnvironment?
   }
 
+  /// No copy that a restore has made: what was bought once is that of the first, and of two that paid for one period the one that is
+  /// named first counts.
+  private static let isOwn = """
+    (t.original_id = t.transaction_id OR NOT EXISTS (SELECT 1 FROM transactions AS first
+      WHERE first.store = t.store AND first.environment = t.environment AND first.transaction_id = t.original_id
+        AND first.product = t.product
+        AND (t.expires IS NULL OR (first.purchased = t.purchased AND first.expires = t.expires))))
+    AND (t.expires IS NULL OR NOT EXISTS (SELECT 1 FROM transactions AS same \(SQLDialect.index("transactions_by_original"))
+      WHERE same.store = t.store AND same.environment = t.environment AND same.original_id = t.original_id
+        AND same.original_id <> same.transaction_id AND same.product = t.product
+        AND same.purchased = t.purchased AND same.expires = t.expires AND same.transaction_id < t.transaction_id))
+    """
+
   /// How far a renewal may begin behind the end of the period that it continues.
   private static let tolerance: Duration = .seconds(300)
 
@@ -88,7 +101,8 @@ enum SalesTable {
       countsRows: Bool = false, in connection: borrowing Connection
     ) throws -> [SalesCount] {
       let all =
-        ["t.\(date) >= ?", "t.\(date) < ?", "t.product IS NOT NULL"] + [condition].compactMap { $0 }
+        ["t.\(date) >= ?", "t.\(date) < ?", "t.product IS NOT NULL", SalesTable.isOwn]
+        + [condition].compactMap { $0 }
         + conditions
       let number = countsRows ? "count(*)" : "coalesce(sum(t.quantity), 0)"
       return try connection.query(
@@ -105,7 +119,7 @@ enum SalesTable {
       let all =
         [
           "t.expires >= ?", "t.purchased < ?", "(t.revoked IS NULL OR t.revoked >= ?)",
-          "t.product IS NOT NULL", "t.expires > t.purchased",
+          "t.product IS NOT NULL", "t.expires > t.purchased", SalesTable.isOwn,
         ] + conditions
       return try connection.query(
         """
