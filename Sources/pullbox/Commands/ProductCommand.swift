@@ -49,12 +49,10 @@ enum ProductCommand: Command {
     guard var entry = try await client.product(id) else {
       throw APICallError.problem(Problem(.productUnknown, "\(id)"))
     }
-    if let step {
-      guard title == nil, text == nil, !puts else {
+    if title != nil || text != nil || puts {
+      guard step == nil || takes else {
         throw UsageError("a step of the review goes without changes of the product")
       }
-      entry = try await client.perform(step, on: id)
-    } else if title != nil || text != nil || puts {
       var product = entry.product
       if title != nil || text != nil {
         let locale = try locale(arguments.value("locale"), of: product)
@@ -67,6 +65,7 @@ enum ProductCommand: Command {
         id,
         ProductDescription(of: product, onSale: puts ? true : nil))
     }
+    if let step { entry = try await client.perform(step, on: id) }
     try show(entry, on: context.console)
   }
 
