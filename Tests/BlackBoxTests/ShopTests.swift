@@ -57,7 +57,7 @@ struct ShopTests {
       try DurableFile.write(Array(text.utf8).span, to: path)
       let unreadable = try await stack.pullbox("import", path)
       #expect(unreadable.ending == .exited(1))
-      #expect(unreadable.errors.contains("line 4: id cannot be 'x y'"))
+      #expect(unreadable.errors.contains("line 4: id of a product cannot be 'x y'"))
       let none = try await stack.pullbox("product", "com.example.new")
       #expect(none.ending == .exited(1))
     }

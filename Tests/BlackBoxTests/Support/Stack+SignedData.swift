@@ -18,7 +18,7 @@ extension Stack {
     guard let file = try FileSystem.list(directory).map(\.name).first(where: { $0.hasPrefix(prefix) }) else {
       throw Failure(description: "the store has no key")
     }
-    return (String(file.dropFirst(prefix.count).dropLast(4)), "\(directory)/\(file)")
+    return (String(file.dropFirst(prefix.count).dropLast(3)), "\(directory)/\(file)")
   }
 
   private func token() throws -> String {
