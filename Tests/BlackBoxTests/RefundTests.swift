@@ -51,7 +51,9 @@ struct RefundTests {
     options.notifies = notifies
     try await Stack.with(options) { stack in
       let file = try await Material.file("issue.cbz", length: Int64(Self.length), in: stack.directory)
-      try await stack.publishByCommand(file, as: Self.product)
+      let price = try #require(Price(amount: "2.99", currency: "USD"))
+      try await stack.describe(Self.product, ProductDescription(prices: ["USA": price]))
+      try await stack.release(file, as: Self.product)
       let bought = try await stack.buy(Self.product, device: Self.device)
       let signed = try await stack.signedTransaction(bought.id.description)
       let request = GrantRequest(
