@@ -23,10 +23,8 @@ actor Stack {
     var asksAsGoogle = false
     /// `--ticket-lifetime` of the server.
     var ticketLifetime = "15m"
-    /// Whether the server also knows the store as one that signs what it says, of the kind apple, with its interface.
+    /// Whether the server also knows the store as one that signs what it says, of the kind apple, with its interface and notifications.
     var signsData = false
-    /// Whether such a store posts notifications to the server.
-    var notifies = true
   }
 
   struct Failure: Error, CustomStringConvertible {
@@ -140,8 +138,10 @@ actor Stack {
 
   private var signingStoreArguments: [String] {
     guard options.signsData else { return [] }
-    return ["--ocsp-url", "\(storeProxy.url)/ocsp"]
-      + (options.notifies ? ["--notification-url", "\(serverProxy.url)/v1/notifications/apple"] : [])
+    return [
+      "--ocsp-url", "\(storeProxy.url)/ocsp", "--notification-url",
+      "\(serverProxy.url)/v1/notifications/apple",
+    ]
   }
 
   private func signingServerArguments() throws -> [String] {
