@@ -3,8 +3,7 @@ internal import COpenSSL
 /// A private key of ECDSA over P-256, for the algorithm ES256 of JSON Web Tokens (RFC 7518 §3.4).
 @safe
 public final class ES256Key: Sendable {
-  /// Lives as long as the key object; libcrypto's keys may be read from several threads at once.
-  private nonisolated(unsafe) let key: OpaquePointer
+  private let key: KeyHandle
 
   /// A fresh key.
   public init() {
@@ -15,43 +14,17 @@ public final class ES256Key: Sendable {
       unsafe EVP_PKEY_keygen_init(context) == 1 && EVP_PKEY_CTX_set_group_name(context, ES256.curve) == 1
       && EVP_PKEY_keygen(context, &made) == 1
     guard done, let made = unsafe made else { preconditionFailure("libcrypto refused to make a P-256 key") }
-    unsafe key = made
+    key = unsafe KeyHandle(takingOwnershipOf: made)
   }
 
   /// Nil unless `pem` is one private key over P-256 in PKCS #8, as files named `.p8` hold it.
   public init?(pem: String) {
-    guard let document = PEMDocument(only: Self.label, in: pem) else { return nil }
-    let read = unsafe document.bytes.withUnsafeBufferPointer { bytes in
-      var cursor = bytes.baseAddress
-      return unsafe d2i_AutoPrivateKey(nil, &cursor, bytes.count)
-    }
-    guard Libcrypto.accepts(unsafe read != nil), let read = unsafe read else { return nil }
-    let isOfCurve = unsafe ES256.isCurve(of: read)
-    guard Libcrypto.accepts(isOfCurve) else {
-      unsafe EVP_PKEY_free(read)
-      return nil
-    }
-    unsafe key = read
-  }
-
-  deinit {
-    unsafe EVP_PKEY_free(key)
+    guard let key = unsafe KeyHandle(pem: pem, where: ES256.isCurve(of:)) else { return nil }
+    self.key = key
   }
 
   /// PKCS #8, `-----BEGIN PRIVATE KEY-----`. Secret.
-  public var pem: String {
-    let information = unsafe EVP_PKEY2PKCS8(key)
-    defer { unsafe PKCS8_PRIV_KEY_INFO_free(information) }
-    let length = unsafe i2d_PKCS8_PRIV_KEY_INFO(information, nil)
-    Libcrypto.require(length > 0, "write a P-256 key")
-    var bytes = [UInt8](repeating: 0, count: Int(length))
-    unsafe bytes.withUnsafeMutableBufferPointer { buffer in
-      var cursor = buffer.baseAddress
-      Libcrypto.require(
-        unsafe i2d_PKCS8_PRIV_KEY_INFO(information, &cursor) == length, "write a P-256 key")
-    }
-    return PEMDocument(label: Self.label, bytes: bytes).text
-  }
+  public var pem: String { key.pem }
 
   /// 64 bytes: r and s, each of 32 (RFC 7518 §3.4).
   public func sign(_ message: [UInt8]) -> [UInt8] {
@@ -60,7 +33,7 @@ public final class ES256Key: Sendable {
     var encoded = [UInt8](repeating: 0, count: ES256.longestEncoding)
     var length = encoded.count
     Libcrypto.require(
-      unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key) == 1
+      unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key.pointer) == 1
         && EVP_DigestSign(context, &encoded, &length, message, message.count) == 1, "sign with ECDSA")
     let parsed = unsafe encoded.withUnsafeBufferPointer { bytes in
       var cursor = bytes.baseAddress
@@ -79,40 +52,26 @@ public final class ES256Key: Sendable {
 
   /// Whether `signature`, 64 bytes, was made of `message` with this key. Never throws: what cannot be checked is not valid.
   public func isValid(signature: [UInt8], for message: [UInt8]) -> Bool {
-    unsafe ES256.isValid(signature, for: message, by: key)
+    unsafe ES256.isValid(signature, for: message, by: key.pointer)
   }
-
-  private static let label = "PRIVATE KEY"
 }
 
 /// A public key of ECDSA over P-256, for signatures of ES256.
 @safe
 public final class ES256PublicKey: Sendable {
-  /// As in ``ES256Key``.
-  private nonisolated(unsafe) let key: OpaquePointer
+  private let key: KeyHandle
 
   /// Nil unless `bytes` are the SubjectPublicKeyInfo (RFC 5280 §4.1) of a key over P-256, in DER and nothing behind it.
   public init?(subjectPublicKeyInfo bytes: [UInt8]) {
-    let (read, isWhole) = unsafe bytes.withUnsafeBufferPointer { buffer -> (OpaquePointer?, Bool) in
-      var cursor = buffer.baseAddress
-      let read = unsafe d2i_PUBKEY(nil, &cursor, buffer.count)
-      return unsafe (read, cursor == buffer.baseAddress.map { unsafe $0 + buffer.count })
-    }
-    guard Libcrypto.accepts(unsafe read != nil), let read = unsafe read else { return nil }
-    guard isWhole, Libcrypto.accepts(unsafe ES256.isCurve(of: read)) else {
-      unsafe EVP_PKEY_free(read)
+    guard let key = unsafe KeyHandle(subjectPublicKeyInfo: bytes, where: ES256.isCurve(of:)) else {
       return nil
     }
-    unsafe key = read
-  }
-
-  deinit {
-    unsafe EVP_PKEY_free(key)
+    self.key = key
   }
 
   /// As ``ES256Key/isValid(signature:for:)``.
   public func isValid(signature: [UInt8], for message: [UInt8]) -> Bool {
-    unsafe ES256.isValid(signature, for: message, by: key)
+    unsafe ES256.isValid(signature, for: message, by: key.pointer)
   }
 }
 

@@ -199,23 +199,23 @@ struct GoogleRoutes: Sendable {
   private func voided(_ request: HTTPRequest) async throws -> HTTPResponse {
     try await store.catchUpGoogle()
     let now = store.clock.now()
-    func date(_ name: String, _ fallback: Timestamp) throws -> Timestamp {
+    func date(_ name: String, else fallback: Timestamp) throws -> Timestamp {
       guard let text = request.queryValue(name) else { return fallback }
       guard let milliseconds = Int64(text), milliseconds >= 0 else { throw GoogleError.invalid(name) }
       return Timestamp(millisecondsSinceEpoch: milliseconds)
     }
-    func number(_ name: String, _ range: ClosedRange<Int>, _ fallback: Int) throws -> Int {
+    func number(_ name: String, in range: ClosedRange<Int>, else fallback: Int) throws -> Int {
       guard let text = request.queryValue(name) else { return fallback }
       guard let number = Int(text), range.contains(number) else { throw GoogleError.invalid(name) }
       return number
     }
-    let (start, end) = (try date("startTime", now - Self.depth), try date("endTime", now))
+    let (start, end) = (try date("startTime", else: now - Self.depth), try date("endTime", else: now))
     guard start >= now - Self.depth - .seconds(1), start <= end else {
       throw GoogleError.invalid("startTime")
     }
-    let limit = try number("maxResults", 1...1000, 1000)
-    let offset = try number("token", 0...1_000_000, 0)
-    let isAll = try number("type", 0...1, 0) == 1
+    let limit = try number("maxResults", in: 1...1000, else: 1000)
+    let offset = try number("token", in: 0...1_000_000, else: 0)
+    let isAll = try number("type", in: 0...1, else: 0) == 1
     let page = try await store.database.read { connection in
       try PurchaseTokenTable.voided(
         from: start, to: end, withSubscriptions: isAll, after: offset, limit: limit + 1, in: connection
