@@ -36,6 +36,35 @@ struct AcknowledgementTests {
     return try await database.read { try AcknowledgementTable.standing(of: .sandbox, at: now, in: $0) }
   }
 
+  @Test("what is to be said anew while an earlier statement is on its way is said after it")
+  func renewed() async throws {
+    let grants = GrantStore(database: database, clock: clock)
+    let now = clock.now()
+    func renew(_ payload: String) async throws {
+      _ = try await database.write(locking: [.everything]) {
+        try OutboxTable.renew(.consumption, of: OutboxHarness.key(1), payload: payload, at: now, in: $0)
+      }
+    }
+    func due() async throws -> [OutboxTable.Found] {
+      let lease = OutboxLease(holder: "a", now: now, until: now + .seconds(9), stores: [.sandbox])
+      return try await database.read { try OutboxTable.due(to: .sandbox, for: lease, limit: 9, in: $0) }
+    }
+    try await renew("first")
+    guard case .entry(let first)? = try await due().first else {
+      Issue.record("there is no call")
+      return
+    }
+    try await renew("second")
+    #expect(try await !grants.accepted(first))
+    guard case .entry(let second)? = try await due().first else {
+      Issue.record("the second statement is lost")
+      return
+    }
+    #expect(second.payload == "second")
+    #expect(try await grants.accepted(second))
+    #expect(try await due().isEmpty)
+  }
+
   @Test("they are counted until the store was told, and urgent a day before it takes them back")
   func alarm() async throws {
     let grants = GrantStore(database: database, clock: clock)

@@ -285,16 +285,19 @@ struct GrantStore: Sendable {
     }
   }
 
-  /// The store has accepted the call. One that ends a transaction finishes all its completed grants.
-  func accepted(_ call: OutboxEntry) async throws {
+  /// The store has accepted the call. One that ends a transaction finishes all its completed grants. False where there is
+  /// something else to be said by now.
+  @discardableResult
+  func accepted(_ call: OutboxEntry) async throws -> Bool {
     let now = clock.now()
-    try await database.write(locking: [.transaction(call.subject)]) { connection in
-      try OutboxTable.markDone(call.id, at: now, in: connection)
+    return try await database.write(locking: [.transaction(call.subject)]) { connection in
+      guard try OutboxTable.markDone(call, at: now, in: connection) else { return false }
       if call.kind == .acknowledge || call.kind == .consume {
         try AcknowledgementTable.noteTold(of: call.subject, in: connection)
       }
-      guard OutboxEntry.Kind.ends.contains(call.kind) else { return }
+      guard OutboxEntry.Kind.ends.contains(call.kind) else { return true }
       try ObligationTable.finishGrants(of: call.subject, at: now, in: connection)
+      return true
     }
   }
 

@@ -82,8 +82,9 @@ extension Outbox {
   }
 
   private func accept(_ entry: OutboxEntry) async -> Bool {
+    let isOver: Bool
     do {
-      try await write("an accepted call", entry) { [grantStore] in
+      isOver = try await write("an accepted call", entry) { [grantStore] in
         try await grantStore.accepted(entry)
       }
     } catch let error as ColumnTypeMismatch {
@@ -100,7 +101,7 @@ extension Outbox {
         "store": LogValue(entry.store), "kind": LogValue(entry.kind.rawValue),
         "transaction": LogValue(entry.subject.id),
       ])
-    return true
+    return isOver
   }
 
   private func postpone(

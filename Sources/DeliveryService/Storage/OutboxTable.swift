@@ -171,13 +171,17 @@ enum OutboxTable {
       """, [.identifier(store), .timestamp(now)])?.timestamp("next_attempt")
   }
 
-  static func markDone(_ id: Int64, at now: Timestamp, in connection: borrowing Connection) throws {
-    try connection.execute(
+  /// False where another payload has taken the place of the one that was sent: the call is still to be made with that.
+  static func markDone(
+    _ call: OutboxEntry, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> Bool {
+    let payload = SQLValue.optional(call.payload)
+    return try connection.execute(
       """
       UPDATE outbox SET done = ?, attempts = attempts + 1, last_error = NULL, parked = NULL, dropped = NULL,
         leased_by = NULL, leased_until = NULL
-      WHERE id = ?
-      """, [.timestamp(now), .integer(id)])
+      WHERE id = ? AND (payload = ? OR (payload IS NULL AND ? IS NULL))
+      """, [.timestamp(now), .integer(call.id), payload, payload]) > 0
   }
 
   /// After an attempt that failed, or that the store refused.
