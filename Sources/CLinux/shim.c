@@ -41,7 +41,9 @@ int clinux_fallocate(int descriptor, off_t length) { return fallocate(descriptor
 const int clinux_open_no_access_time = O_NOATIME;
 
 int clinux_set_direct(int descriptor, bool is_direct) {
-  return fcntl(descriptor, F_SETFL, is_direct ? O_DIRECT : 0);
+  int flags = fcntl(descriptor, F_GETFL);
+  if (flags == -1) return -1;
+  return fcntl(descriptor, F_SETFL, is_direct ? flags | O_DIRECT : flags & ~O_DIRECT);
 }
 
 int clinux_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }

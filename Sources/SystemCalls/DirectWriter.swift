@@ -78,9 +78,8 @@ public struct DirectWriter: ~Copyable, Sendable {
 }
 
 extension FileDescriptor {
-  /// fcntl(2): from now on reads and writes go past the page cache, or through it again; the file has none of the other flags that
-  /// fcntl can set. False where the file system cannot.
-  fileprivate func setDirect(_ isDirect: Bool) -> Bool {
+  /// fcntl(2): from now on reads and writes go past the page cache, or through it again. False where the file system cannot.
+  func setDirect(_ isDirect: Bool) -> Bool {
     clinux_set_direct(number, isDirect) != -1
   }
 }

@@ -102,8 +102,7 @@ const char *clinux_build_commit(void);
 // fallocate and O_NOATIME need _GNU_SOURCE. Takes room for a file of that length; unlike posix_fallocate it never writes.
 int clinux_fallocate(int descriptor, off_t length);
 extern const int clinux_open_no_access_time;
-// O_DIRECT needs _GNU_SOURCE. Sets or clears it, and clears what else fcntl can set, on an open file; -1 and errno where the file system does
-// not have it.
+// O_DIRECT needs _GNU_SOURCE. Sets or clears it on an open file; -1 and errno where the file system does not have it.
 int clinux_set_direct(int descriptor, bool is_direct);
 
 extern const unsigned int clinux_rename_noreplace;

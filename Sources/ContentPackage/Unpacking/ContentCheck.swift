@@ -169,10 +169,11 @@ public struct ContentCheck: Sendable {
   public func run(_ depth: Depth, now: Timestamp) throws -> Finding {
     let directory = try Directory(opening: path, operations: operations)
     var finding = Finding(stamps: FileStamps(unknown: manifest.files.count))
+    var reader = DirectReader()
     for (index, file) in manifest.files.enumerated() {
-      guard let kind = try check(file, index: index, depth, now: now, in: directory, &finding) else {
-        continue
-      }
+      let fault = try check(
+        file, index: index, depth, now: now, in: directory, reader: &reader, &finding)
+      guard let kind = fault else { continue }
       finding.stamps.stamps[index] = nil
       finding.faults.append(Fault(path: file.path.text, kind))
     }
@@ -181,7 +182,7 @@ public struct ContentCheck: Sendable {
 
   private func check(
     _ file: ManifestFile, index: Int, _ depth: Depth, now: Timestamp, in directory: borrowing Directory,
-    _ finding: inout Finding
+    reader: inout DirectReader, _ finding: inout Finding
   ) throws -> Fault.Kind? {
     // Most files need not be opened.
     guard let seen = try directory.statusOfFile(at: file.path) else { return .missing }
@@ -198,7 +199,7 @@ public struct ContentCheck: Sendable {
     finding.note(try operations.status(of: descriptor), of: index, now: now)
     finding.bytesRead += file.length
     try operations.willMake(.read, of: file.path.text)
-    return try digest(of: descriptor, length: file.length.rawValue) == file.digest ? nil : .damaged
+    return try digest(of: descriptor, length: file.length, by: &reader) == file.digest ? nil : .damaged
   }
 
   private func isToBeRead(_ index: Int, status: FileStatus, depth: Depth) -> Bool {
@@ -211,9 +212,11 @@ public struct ContentCheck: Sendable {
     }
   }
 
-  private func digest(of file: borrowing FileDescriptor, length: Int64) throws -> SHA256Digest? {
+  private func digest(
+    of file: borrowing FileDescriptor, length: ByteCount, by reader: inout DirectReader
+  ) throws -> SHA256Digest? {
     var hasher = SHA256Hasher()
-    let isWhole = try FileDigest.forEachChunk(of: file, in: 0..<length) { bytes in
+    let isWhole = try reader.forEachChunk(of: file, length: length) { bytes in
       if isStopped() { throw CancellationError() }
       hasher.update(bytes)
     }
