@@ -156,6 +156,27 @@ struct AdmissionTests {
     #expect(ask(control, .ticket)?.retryAfterSeconds == 9)
   }
 
+  @Test(
+    "a client without a connection is told a rate that was seen, not what a class might reach that never refused"
+  )
+  func connectionRate() throws {
+    let control = control(.init(address: nil, client: nil, inProgress: 1))
+    for _ in 0..<12 {
+      for _ in 0..<100 {
+        try control.admit(.store, from: address, client: nil)
+        #expect(ask(control, .store) != nil)
+        control.didAnswer(.store)
+      }
+      try control.admit(.completion, from: address, client: nil)
+      control.didAnswer(.completion)
+      clock.advance(by: .seconds(1))
+    }
+    clock.advance(by: .seconds(60))
+    let told = (0..<850).map { _ in control.secondsForConnection() }
+    // 85 of a hundred a second.
+    #expect((9...11).contains(try #require(told.last)))
+  }
+
   @Test("by default, what is in progress and its bodies take no more than tens of megabytes")
   func defaults() {
     let limits = AdmissionLimits()

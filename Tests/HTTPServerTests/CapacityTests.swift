@@ -53,6 +53,33 @@ struct CapacityTests {
     }
   }
 
+  @Test("who is told to come back later keeps no connection once half of those that may be are open")
+  func putOff() async throws {
+    try await withServer(
+      configure: { $0.maximumConnections = 4 },
+      respond: { request in
+        HTTPResponse(
+          status: .serviceUnavailable, headers: request.path == "/late" ? ["Retry-After": "20"] : [:])
+      }
+    ) { server in
+      func ask(_ connection: RawConnection, for path: String) async throws -> RawResponse {
+        try await connection.send("GET \(path) HTTP/1.1\r\nHost: h\r\n\r\n")
+        return try await connection.receiveResponse()
+      }
+      let first = try server.connect()
+      // One of four: there is room.
+      #expect(try await ask(first, for: "/late")["Connection"] == nil)
+      let second = try server.connect()
+      #expect(try await ask(second, for: "/now")["Connection"] == nil)
+      let response = try await ask(second, for: "/late")
+      #expect(response["Connection"] == "close" && response["Retry-After"] == "20")
+      second.endSending()
+      #expect(try await second.receiveToEnd() == [])
+      while server.server.statistics().openConnections > 1 { await server.server.ping() }
+      #expect(try await ask(first, for: "/late")["Connection"] == nil)
+    }
+  }
+
   @Test("clients that leave do not leave more handlers behind than there may be connections, twice over")
   func leftHandlers() async throws {
     let gate = Gate()

@@ -199,13 +199,13 @@ extension AdmissionControl.State {
     return AdmissionControl.Refusal(reason: reason, nanoseconds: delay)
   }
 
-  /// Such a client is likely to ask for what most others wait for: it takes its place behind them, at the highest rate
-  /// of a class, since it may want something else all the same.
+  /// Such a client is likely to ask for what most others wait for: it takes its place behind them, at the highest rate that a
+  /// class was seen to reach, since it may want something else all the same.
   fileprivate mutating func delayForConnection(now: UInt64) -> UInt64 {
     let busiest = classes.max { $0.value.returns.filledUntil < $1.value.returns.filledUntil }?.key ?? .store
     var own = classes[busiest] ?? .init()
-    let rate = (classes.values.map(\.throughput).max { $0.perSecond < $1.perSecond } ?? .init())
-      .returnsPerSecond
+    let learned = classes.values.map(\.throughput).filter(\.isLearned)
+    let rate = (learned.max { $0.perSecond < $1.perSecond } ?? .init()).returnsPerSecond
     let delay = own.returns.delay(perSecond: rate, now: now)
     classes[busiest] = own
     return delay

@@ -96,6 +96,8 @@ struct ThroughputEstimate: Hashable {
   static let least = 20.0
 
   private(set) var perSecond = Self.initial
+  /// Whether a class had to refuse for long enough that its rate was seen.
+  private(set) var isLearned = false
   /// The rate at which refused clients are told to return: less than can be answered, so that those who return
   /// seldom meet a server that is still behind, and are not sent away again and again.
   var returnsPerSecond: Double { perSecond * 0.85 }
@@ -120,6 +122,7 @@ struct ThroughputEstimate: Hashable {
     // A second of which not all was seen says too little.
     if hasRefused, present == second + 1 {
       perSecond = max(Self.least, (perSecond + Double(answered)) / 2)
+      isLearned = true
     }
     second = present
     answered = 0

@@ -28,7 +28,7 @@ public struct HTTPServerConfiguration: Sendable {
   /// Event loops, each a thread with its own listening sockets; 0 means one per processor.
   public var loops = 0
   /// Connections of the whole server, idle ones included; those beyond are answered 503 with `Retry-After`
-  /// and closed.
+  /// and closed. Once half of them are open, so is each whose response has `Retry-After`.
   public var maximumConnections = 4096
   /// Connections of one address, counted by the whole address in version 4 and by its first 64 bits in
   /// version 6; those beyond are answered 503 like those beyond ``maximumConnections``. 0 is no limit. Unix

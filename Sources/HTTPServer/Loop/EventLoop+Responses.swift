@@ -33,9 +33,11 @@ extension EventLoop {
       endsByClosing = length == nil && minorVersion == 0
     }
     let left = table[index].isChunked ? Int64.max : table[index].bodyCount
+    // A client that is told to come back later would keep the place of one that could be served meanwhile.
+    let isPutOff = context.isCrowded && response.headers["Retry-After"] != nil
     _ = table[index].machine.handle(
       .responseBegan(
-        closes: endsByClosing || response.closesConnection, streams: streams,
+        closes: endsByClosing || response.closesConnection || isPutOff, streams: streams,
         canDiscard: left <= EventLoop.discardLimit))
     put(response, on: index, isHead: isHead, minorVersion: minorVersion)
     _ = advanceOutput(index)

@@ -35,6 +35,9 @@ final class ServerContext: Sendable {
       limit: configuration.maximumConnectionsPerAddress, exempt: configuration.unlimitedAddresses)
   }
 
+  /// Whether half of the connections that there may be are open.
+  var isCrowded: Bool { openCount.load(ordering: .relaxed) * 2 >= configuration.maximumConnections }
+
   /// Nil when there is no memory for it.
   func makeSession(descriptor: Int32) -> TLSSession? {
     tls.withLock { $0 }?.makeSession(descriptor: descriptor)
