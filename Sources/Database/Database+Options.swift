@@ -68,7 +68,7 @@ extension Database {
 
     /// For a program with one user: one connection reads, and nothing is refused because it waits.
     public static let small = Options(
-      readers: 1, queueLimit: .max, longestWait: nil, cache: .mebibytes(2), log: .mebibytes(4))
+      readers: 1, queueLimit: .max, longestWait: nil, cache: .mebibytes(1), log: .mebibytes(4))
 
     func wait(_ waiting: Waiting) -> Duration? {
       switch waiting {

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 
 /// The one way JSON is written and read on every interface: UTF-8, camelCase, sorted keys, dates by ``Timestamp``.
 public enum APIJSON {

@@ -1,5 +1,5 @@
 import CoreTypes
-public import Foundation
+public import FoundationEssentials
 public import HTTPClient
 public import PullboxAPI
 

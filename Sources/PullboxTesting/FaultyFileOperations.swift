@@ -6,8 +6,8 @@ public import SystemCalls
 
 /// The kernel's file operations, some of which fail.
 ///
-/// A call is made to fail by its kind (``fail(_:)``), by its number (``fail(call:number:)``), or by a rule
-/// (``answer(_:)``). From the call given to ``die(at:)`` on nothing is done any more, as after SIGKILL.
+/// A call is made to fail by its kind (``fail(_:)``), by its number (``fail(call:number:)``), by a rule
+/// (``answer(_:)``), or by what it writes (``failWrites(of:number:)``). From the call given to ``die(at:)`` on nothing is done any more, as after SIGKILL.
 public final class FaultyFileOperations: FileOperations {
   /// The operations that can fail.
   public typealias Step = FileCall
@@ -18,6 +18,7 @@ public final class FaultyFileOperations: FileOperations {
     var failingCall: (index: Int, number: Int32)?
     var lastCall = Int.max
     var rule: (@Sendable (FileCall, String) -> Int32?)?
+    var longWrites: (least: ByteCount, number: Int32)?
     var steps: [Step] = []
     var failures = 0
   }
@@ -58,6 +59,11 @@ public final class FaultyFileOperations: FileOperations {
     state.withLock { $0.rule = rule }
   }
 
+  /// From now on writes of that many bytes or more fail, with `EIO` unless given; nil lets all succeed.
+  public func failWrites(of least: ByteCount?, number: Int32? = nil) {
+    state.withLock { $0.longWrites = least.map { ($0, number ?? EIO) } }
+  }
+
   /// Records the call, and fails when the test wants that.
   public func willMake(_ call: FileCall, of subject: String) throws(SystemError) {
     let number = state.withLock { state -> Int32? in
@@ -92,6 +98,7 @@ public final class FaultyFileOperations: FileOperations {
   ) throws(SystemError) {
     do {
       try willMake(.write, of: "")
+      try check(bytes.count)
     } catch {
       let half = bytes.count / 2
       let count = half < 4096 ? half : half / 4096 * 4096
@@ -99,5 +106,14 @@ public final class FaultyFileOperations: FileOperations {
       throw error
     }
     try system.write(bytes, to: file, at: offset)
+  }
+
+  private func check(_ written: Int) throws(SystemError) {
+    let number = state.withLock { state -> Int32? in
+      guard let long = state.longWrites, ByteCount(written) >= long.least else { return nil }
+      state.failures += 1
+      return long.number
+    }
+    if let number { throw SystemError(number: number, call: "pwrite", subject: "injected") }
   }
 }

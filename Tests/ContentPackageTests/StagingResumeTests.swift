@@ -1,6 +1,5 @@
 import ContentPacking
 import CoreTypes
-import Foundation
 import Glibc
 import PackageTesting
 import PullboxTesting
@@ -9,10 +8,11 @@ import Testing
 
 @testable import ContentPackage
 
-/// With PULLBOX_CRASH_SWEEP=all in the environment the sweeps try every file call, else every eighth.
+/// With PULLBOX_CRASH_SWEEP=all in the environment the sweeps try every file call, in parts if it says so (`FaultSweep`), else
+/// every eighth.
 @Suite("Going on after a kill")
 struct StagingResumeTests {
-  private static let stride = ProcessInfo.processInfo.environment["PULLBOX_CRASH_SWEEP"] == "all" ? 1 : 8
+  private static let plan = FaultSweep.environment
 
   @Test("after any piece, in any order, another process finds exactly the pieces that were written (K3, R10)")
   func everyStep() throws {
@@ -33,7 +33,7 @@ struct StagingResumeTests {
   )
   func everyCall() throws {
     for order in [[0, 1, 2, 3], [3, 1, 2, 0]] {
-      var call = 0
+      var call = Self.plan.first
       var isDone = false
       while !isDone {
         let staging = try Staging()
@@ -59,7 +59,7 @@ struct StagingResumeTests {
           #expect(try staging.finish() == [], "\(order), call \(call)")
         }
         #expect(try staging.differences(in: staging.placePath) == [])
-        call += Self.stride
+        call += Self.plan.stride
       }
       #expect(call > 60)
     }
@@ -68,7 +68,7 @@ struct StagingResumeTests {
   @Test("whatever file call fails, and with whatever error, trying again comes to the right files (D8)")
   func everyFailure() throws {
     for number in [ENOSPC, EDQUOT, EIO, EROFS, EPERM] {
-      var call = 0
+      var call = Self.plan.first
       while true {
         let staging = try Staging()
         let operations = FaultyFileOperations()
@@ -84,7 +84,7 @@ struct StagingResumeTests {
         }
         #expect(try staging.differences(in: staging.placePath) == [], "call \(call), errno \(number)")
         guard operations.failures > 0 else { break }
-        call += Self.stride
+        call += Self.plan.stride
       }
       #expect(call > 60)
     }

@@ -1,5 +1,5 @@
 import CoreTypes
-import Foundation
+import FoundationEssentials
 import ServiceRuntime
 import SystemCalls
 

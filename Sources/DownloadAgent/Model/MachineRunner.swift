@@ -78,7 +78,13 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
   typealias Machine = Record.Machine
 
   struct Entry: Sendable {
-    fileprivate(set) var record: Record
+    /// A record is long. It stands beside the table, whose free rows, half of them at worst, would be as long.
+    private final class Storage: Sendable {
+      let record: Record
+      init(_ record: Record) { self.record = record }
+    }
+
+    private var storage: Storage
     /// What the owner keeps beside the record in this process.
     var context: Context
     /// The step that runs, or that was stopped and is not over.
@@ -87,6 +93,18 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
     fileprivate(set) var retryAt: MonotonicInstant?
     /// The record is on disk as it is here.
     fileprivate(set) var isSaved: Bool
+
+    fileprivate init(record: Record, context: Context, retryAt: MonotonicInstant?, isSaved: Bool) {
+      storage = Storage(record)
+      self.context = context
+      self.retryAt = retryAt
+      self.isSaved = isSaved
+    }
+
+    fileprivate(set) var record: Record {
+      get { storage.record }
+      set { storage = Storage(newValue) }
+    }
   }
 
   /// What one event led to.

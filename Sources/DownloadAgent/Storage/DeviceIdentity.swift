@@ -1,7 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
-import Foundation
+import FoundationEssentials
 import ServiceRuntime
 import SystemCalls
 

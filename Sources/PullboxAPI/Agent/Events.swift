@@ -1,5 +1,6 @@
 /// An event of `GET /v1/events`, whose name is the case and whose data is the value as JSON.
-public enum AgentEvent: Sendable {
+public indirect enum AgentEvent: Sendable {
+  // Indirect: the agent keeps thousands, in a table whose free rows would be as long as a status is.
   case transaction(AgentTransaction)
   case download(DownloadStatus)
   case library(LibraryEvent)

@@ -1,5 +1,4 @@
 import CoreTypes
-import Foundation
 import HTTPClient
 import PullboxAPI
 import PullboxTesting
@@ -9,11 +8,11 @@ import Testing
 /// needs fewer. Each next server shows the state truly, and doing the same again finishes it.
 ///
 /// With PULLBOX_CRASH_SWEEP=all in the environment every single write counts as a step, and no step of any operation is left
-/// out.
+/// out, in parts if it says so (`FaultSweep`).
 @Suite("SIGKILL at every durable step of publishing", .serialized, .timeLimit(.minutes(30)))
 struct CrashTests {
-  private static let triesAll = ProcessInfo.processInfo.environment["PULLBOX_CRASH_SWEEP"] == "all"
-  private static let kinds: KillPoint.Kinds = triesAll ? .all : .order
+  private static let plan = FaultSweep.environment
+  private static let kinds: KillPoint.Kinds = plan.triesAll ? .all : .order
 
   @Test(
     "whatever step it dies before, nothing is half there, and it can be finished",
@@ -23,7 +22,7 @@ struct CrashTests {
     let killPoint = try await KillPoint(in: directory)
     let client = try HTTPClient()
     defer { client.shutDown() }
-    var step = 1
+    var step = Self.plan.first + 1
     var unfinished: CrashOperation.Subject?
     while true {
       let daemon = try await Daemon.start(
@@ -50,7 +49,7 @@ struct CrashTests {
         await daemon.process.killAndWait()
         break
       }
-      step += Self.triesAll ? 1 : operation.stride
+      step += Self.plan.triesAll ? Self.plan.stride : operation.stride
     }
     #expect(step > 1, "the operation has no durable step")
   }

@@ -2,6 +2,7 @@ import Commerce
 import ContentPackage
 import CoreTypes
 import Glibc
+import HTTPClient
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime
@@ -181,6 +182,60 @@ import Testing
       }
       _ = try await deliver(try FixturePackage.file(length: 1 << 20), with: harness)
     }
+  }
+
+  @Test(
+    "a disk that takes no byte, and says that it has room, ends a download by its budget; resumed, it comes (K17)",
+    arguments: [EDQUOT, EIO])
+  func writesThatFail(number: Int32) async throws {
+    let harness = try AgentHarness()
+    let package = try FixturePackage.file(length: 3 << 20)
+    let server = FakeServer([package])
+    try server.queuePurchase()
+    harness.operations.failWrites(of: .kibibytes(64), number: number)
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        let given = try await agent.ended()
+        #expect(given.state == .failed && given.reason == "wasteful")
+        #expect(given.cause?.contains("pwrite") == true)
+        let length = package.manifest.length
+        let budget = length + length + ContentJobBudget.wasteAllowance
+        // The try that goes beyond it is the last, and none asks for more than the package.
+        #expect(given.bytesReceived > budget && given.bytesReceived <= budget + length)
+        harness.operations.failWrites(of: nil)
+        #expect(try await harness.ask("POST", "/v1/downloads/\(given.id)/resume").status == 200)
+        try await agent.finished(["2000000000000001"])
+      }
+    }
+    #expect(try harness.placed(package))
+  }
+
+  @Test("a quota that the free space does not show costs no byte: the room is taken before the first one (K17)")
+  func hiddenQuota() async throws {
+    let harness = try AgentHarness()
+    let package = try FixturePackage.file(length: 3 << 20)
+    let server = FakeServer([package])
+    try server.queuePurchase()
+    let refusals = Locked(0)
+    let isRefused = AsyncSignal()
+    harness.operations.answer { call, _ in
+      guard call == .allocate else { return nil }
+      refusals.withLock { $0 += 1 }
+      isRefused.signal()
+      return EDQUOT
+    }
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        let waiting = try await agent.download(.waiting, "insufficient-space")
+        #expect(waiting.cause?.contains("allocate") == true)
+        while refusals.current < 5 { await isRefused.wait(atMost: nil, clock: SystemMonotonicClock()) }
+        #expect(server.state.current.sent.isEmpty)
+        harness.operations.answer(nil)
+        try await agent.finished(["2000000000000001"])
+      }
+    }
+    #expect(try harness.placed(package))
+    #expect(server.timesSent(package).allSatisfy { $0 == 1 })
   }
 
   @Test("content that is lost before it is placed counts once as received in vain, whatever comes after")

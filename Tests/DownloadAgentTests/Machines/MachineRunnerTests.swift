@@ -228,6 +228,13 @@ private final class Disk: Sendable {
     #expect(await second.isCancelled())
   }
 
+  @Test("a table's row is short, however long a record or an event is") func shortRows() {
+    #expect(MemoryLayout<DownloadManager.Runner.Entry>.stride <= 64)
+    #expect(MemoryLayout<DownloadManager.JobRunner.Entry>.stride <= 128)
+    #expect(MemoryLayout<TransactionManager.Runner.Entry>.stride <= 64)
+    #expect(MemoryLayout<AgentEvent>.stride == MemoryLayout<Int>.stride)
+  }
+
   @Test("after the stop no step starts") func noStepAfterStop() async {
     var runner = makeRunner()
     let first = Self.step()
