@@ -50,7 +50,7 @@ public enum JSONString {
 
   /// How many bytes at the beginning, a multiple of eight, are written as they are: long texts, as receipts are, are looked
   /// at in words. For ``Form/canonical``.
-  private static func countOfPlainWords(_ bytes: Span<UInt8>) -> Int {
+  static func countOfPlainWords(_ bytes: Span<UInt8>) -> Int {
     let (ones, tops): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
     /// Whether a byte is below `bound`, which is at most 0x80: it alone borrows from its top bit.
     func hasByte(below bound: UInt64, _ word: UInt64) -> Bool { (word &- ones &* bound) & ~word & tops != 0 }

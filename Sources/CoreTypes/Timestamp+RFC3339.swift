@@ -78,9 +78,16 @@ extension Timestamp {
   /// The moment in RFC 3339 form, in UTC with milliseconds: `2026-11-21T08:30:00.000Z`.
   public var rfc3339: String {
     let date = utc
-    return "\(padded(date.year, width: 4))-\(padded(date.month, width: 2))-\(padded(date.day, width: 2))"
-      + "T\(padded(date.hour, width: 2)):\(padded(date.minute, width: 2)):\(padded(date.second, width: 2))"
-      + ".\(padded(date.millisecond, width: 3))Z"
+    var text: [UInt8] = []
+    text.reserveCapacity(24)
+    append(date.year, width: 4, before: "-", to: &text)
+    append(date.month, width: 2, before: "-", to: &text)
+    append(date.day, width: 2, before: "T", to: &text)
+    append(date.hour, width: 2, before: ":", to: &text)
+    append(date.minute, width: 2, before: ":", to: &text)
+    append(date.second, width: 2, before: ".", to: &text)
+    append(date.millisecond, width: 3, before: "Z", to: &text)
+    return String(decoding: text, as: UTF8.self)
   }
 
   /// Reads RFC 3339 (any number of fractional digits, `Z` or an offset with or without its colon, as some
@@ -132,9 +139,11 @@ extension Timestamp: Codable {
   }
 }
 
-private func padded(_ value: Int, width: Int) -> String {
-  let digits = String(value)
-  return String(repeating: "0", count: max(0, width - digits.count)) + digits
+private func append(_ value: Int, width: Int, before end: Unicode.Scalar, to text: inout [UInt8]) {
+  let digits = String(value).utf8
+  for _ in 0..<max(0, width - digits.count) { text.append(UInt8(ascii: "0")) }
+  text.append(contentsOf: digits)
+  text.append(UInt8(ascii: end))
 }
 
 /// Reads fixed-width decimal fields from ASCII.

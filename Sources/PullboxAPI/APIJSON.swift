@@ -1,3 +1,5 @@
+import CoreTypes
+import Foundation
 import FoundationEssentials
 
 /// The one way JSON is written and read on every interface: UTF-8, camelCase, sorted keys, dates by ``Timestamp``.
@@ -13,9 +15,13 @@ public enum APIJSON {
   public static func decode<Value: Decodable>(
     _ type: Value.Type, from bytes: [UInt8], allowsJSON5: Bool = false
   ) throws -> Value {
+    let isOperatorWritten = type is any OperatorWritten.Type
+    if !isOperatorWritten, !allowsJSON5, let value = JSONDocumentReader.value(type, in: bytes) {
+      return value
+    }
     let (decoder, data) = (JSONDecoder(), Data(bytes))
     decoder.allowsJSON5 = allowsJSON5
-    guard type is any OperatorWritten.Type else {
+    guard isOperatorWritten else {
       do {
         return try decoder.decode(type, from: data)
       } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {

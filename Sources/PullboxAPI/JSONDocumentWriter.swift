@@ -65,7 +65,7 @@ private final class JSONNode {
 
   /// What `value` encodes.
   static func part<Value: Encodable>(of value: Value) throws -> Part {
-    if let text = value as? String { return .text(text) }
+    if Value.self == String.self, let text = value as? String { return .text(text) }
     let node = JSONNode()
     try value.encode(to: JSONNodeEncoder(node: node))
     guard case .plain(let part) = node.kind else { return .node(node) }
@@ -84,7 +84,7 @@ private final class JSONNode {
       bytes.append(UInt8(ascii: "]"))
     case .object:
       // Of those with one name the last stays the last.
-      members.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+      members.sort { Self.precedes($0.name.utf8.span, $1.name.utf8.span) }
       bytes.append(UInt8(ascii: "{"))
       var isFirst = true
       for (index, member) in members.enumerated() {
@@ -97,6 +97,14 @@ private final class JSONNode {
       }
       bytes.append(UInt8(ascii: "}"))
     }
+  }
+
+  /// Whether the first name comes before the second, by their bytes.
+  private static func precedes(_ first: Span<UInt8>, _ second: Span<UInt8>) -> Bool {
+    for index in 0..<min(first.count, second.count) where first[index] != second[index] {
+      return first[index] < second[index]
+    }
+    return first.count < second.count
   }
 
   private static func write(_ part: Part, to bytes: inout [UInt8]) {
@@ -134,6 +142,18 @@ private struct JSONObjectContainer<Key: CodingKey>: KeyedEncodingContainerProtoc
 
   func encodeNil(forKey key: Key) {
     node.set(key.stringValue, to: .literal("null"))
+  }
+
+  func encode(_ value: String, forKey key: Key) {
+    node.set(key.stringValue, to: .text(value))
+  }
+
+  func encode(_ value: Bool, forKey key: Key) {
+    node.set(key.stringValue, to: .literal(value ? "true" : "false"))
+  }
+
+  func encode<Value: FixedWidthInteger & Encodable>(_ value: Value, forKey key: Key) {
+    node.set(key.stringValue, to: .literal(String(value)))
   }
 
   func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {

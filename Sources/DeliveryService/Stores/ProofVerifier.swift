@@ -50,8 +50,8 @@ final class ProofVerifier: Sendable {
     var hasher = SHA256Hasher()
     // The kind of proof is a part of it, and where each text ends.
     for text in [proof.receipt, proof.signedTransaction, proof.purchaseToken] {
-      hasher.update(Array("\(text?.utf8.count ?? -1):".utf8).span)
-      hasher.update(Array((text ?? "").utf8).span)
+      hasher.update("\(text?.utf8.count ?? -1):".utf8.span)
+      hasher.update((text ?? "").utf8.span)
     }
     return VerdictCache.Key(store: store.name, digest: hasher.finalize())
   }

@@ -135,12 +135,13 @@ struct RoutePattern: Sendable, Hashable {
   }
 
   let segments: [Segment]
+  private let takesRest: Bool
 
   /// A malformed pattern is a defect and traps.
   init(_ pattern: String) {
     precondition(pattern.hasPrefix("/"), "a pattern starts with a slash: \(pattern)")
     let parts = pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
-    segments = parts.enumerated().map { index, part in
+    let segments: [Segment] = parts.enumerated().map { index, part in
       guard part.hasPrefix("{") else { return .literal(String(part)) }
       guard let end = part.firstIndex(of: "}") else {
         preconditionFailure("a placeholder is not closed: \(pattern)")
@@ -153,27 +154,26 @@ struct RoutePattern: Sendable, Hashable {
       }
       return .placeholder(name, suffix: suffix)
     }
+    self.segments = segments
+    if case .rest? = segments.last { takesRest = true } else { takesRest = false }
   }
 
   func match(_ path: [String]) -> [String: String]? {
+    // Most patterns are not looked at further.
+    guard takesRest ? path.count >= segments.count : path.count == segments.count else { return nil }
     var values: [String: String] = [:]
     for (index, segment) in segments.enumerated() {
-      if case .rest(let name) = segment {
-        guard index < path.count else { return nil }
-        values[name] = path[index...].joined(separator: "/")
-        return values
-      }
-      guard index < path.count else { return nil }
       switch segment {
       case .literal(let text):
         guard text == path[index] else { return nil }
       case .placeholder(let name, let suffix):
         guard path[index].hasSuffix(suffix), path[index].utf8.count > suffix.utf8.count else { return nil }
         values[name] = String(path[index].dropLast(suffix.count))
-      case .rest: return nil
+      case .rest(let name):
+        values[name] = path[index...].joined(separator: "/")
       }
     }
-    return path.count == segments.count ? values : nil
+    return values
   }
 
   /// Whether this pattern is tried before `other`: the first segment that differs is the more specific one

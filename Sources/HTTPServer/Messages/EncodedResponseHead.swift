@@ -12,7 +12,7 @@ struct EncodedResponseHead {
     put("HTTP/1.1 \(response.status)\r\n")
     for field in response.headers
     where !EncodedResponseHead.isEngines(field.name) && EncodedResponseHead.isValid(field) {
-      put("\(field.name): \(field.value)\r\n")
+      put(field)
     }
     if !response.status.forbidsContent {
       if let length = response.body.length {
@@ -36,7 +36,7 @@ struct EncodedResponseHead {
     var head = EncodedResponseHead()
     head.put("HTTP/1.1 \(status)\r\n")
     for field in headers where !isEngines(field.name) && isValid(field) {
-      head.put("\(field.name): \(field.value)\r\n")
+      head.put(field)
     }
     head.put("\r\n")
     return head.bytes
@@ -46,6 +46,13 @@ struct EncodedResponseHead {
 
   private mutating func put(_ text: String) {
     bytes.append(contentsOf: text.utf8)
+  }
+
+  private mutating func put(_ field: HTTPFields.Field) {
+    put(field.name)
+    put(": ")
+    put(field.value)
+    put("\r\n")
   }
 
   private static let engines = ["content-length", "transfer-encoding", "connection", "date"]

@@ -1,3 +1,4 @@
+import CoreTypes
 public import Crypto
 import FoundationEssentials
 
@@ -44,7 +45,9 @@ public struct JSONWebSignature: Hashable, Sendable {
     else { throw ReceiptError.malformed("this is no compact JSON Web Signature") }
     let parsed: Header
     do {
-      parsed = try JSONDecoder().decode(Header.self, from: Data(header))
+      parsed =
+        try JSONDocumentReader.value(Header.self, in: header)
+        ?? JSONDecoder().decode(Header.self, from: Data(header))
     } catch {
       throw ReceiptError.malformed("the signature's header is not readable")
     }

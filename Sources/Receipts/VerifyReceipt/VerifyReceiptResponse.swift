@@ -26,6 +26,10 @@ public struct VerifyReceiptResponse: Sendable {
 
   /// Reads an answer's body. Throws ``ReceiptError`` `malformed`, without the body's text.
   public init(json: [UInt8]) throws {
+    if let read = JSONDocumentReader.value(VerifyReceiptResponse.self, in: json) {
+      self = read
+      return
+    }
     do {
       self = try JSONDecoder().decode(VerifyReceiptResponse.self, from: Data(json))
     } catch {
