@@ -71,8 +71,13 @@ public struct IdentityToken: Hashable, Sendable {
     guard let key = header.kid.flatMap({ keys[$0] }),
       key.isValid(signature: signature, for: Array(text.utf8[..<segments[1].endIndex]))
     else { throw ReceiptError(.signatureInvalid, "no key of the issuer made the token") }
+    try Self.check(claims: payload, against: expected, at: now)
+  }
+
+  /// Throws as ``init(text:keys:expected:at:)`` does for a token with a good signature.
+  static func check(claims payload: [UInt8], against expected: Expectation, at now: Timestamp) throws {
     let claims = try GoogleDocument.decode(
-      Claims.self, from: payload, upTo: Self.maximumLength, "token's payload")
+      Claims.self, from: payload, upTo: maximumLength, "token's payload")
     let seconds = -9_000_000_000_000...9_000_000_000_000
     guard seconds.contains(Int(clamping: claims.iat)), seconds.contains(Int(clamping: claims.exp)) else {
       throw ReceiptError.malformed("the token's dates are none")
@@ -81,10 +86,10 @@ public struct IdentityToken: Hashable, Sendable {
       Timestamp(millisecondsSinceEpoch: claims.iat * 1000),
       Timestamp(millisecondsSinceEpoch: claims.exp * 1000)
     )
-    guard issued <= now + Self.skew, now < end + Self.skew, end - issued <= Self.longestLifetime else {
+    guard issued <= now + skew, now < end + skew, end - issued <= longestLifetime else {
       throw ReceiptError(.signatureInvalid, "the token does not count at this moment")
     }
-    guard Self.issuers.contains(claims.iss), claims.aud == expected.audience else {
+    guard issuers.contains(claims.iss), claims.aud == expected.audience else {
       throw ReceiptError(.signatureInvalid, "the token is of another issuer, or for another receiver")
     }
     guard claims.email == expected.email, claims.emailVerified == true else {

@@ -5,6 +5,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
   case verifyReceipt = "verify-receipt"
   case jws
   case notification
+  case oauth
 
   /// The rule that the bytes break; nil when they break none.
   func check(_ bytes: [UInt8]) -> String? {
@@ -13,6 +14,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     case .verifyReceipt: VerifyReceiptProperties.check(bytes)
     case .jws: SignedDataProperties.check(bytes)
     case .notification: NotificationProperties.check(bytes)
+    case .oauth: OAuthProperties.check(bytes)
     }
   }
 }

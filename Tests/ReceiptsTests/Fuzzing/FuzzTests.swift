@@ -34,6 +34,15 @@ struct FuzzTests {
       + #""summary":{"bundleId":"a.b","productId":"p","succeededCount":2,"failedCount":0}}"#,
   ]
 
+  /// An access token, a set of keys, the claims of a caller, and a token without a signature.
+  private static let oauthSeeds = [
+    #"{"access_token":"ya29.a","expires_in":3599,"token_type":"Bearer"}"#,
+    #"{"keys":[{"kty":"RSA","kid":"k1","alg":"RS256","use":"sig","n":"\#(Base64.encode([UInt8](repeating: 0xA5, count: 256), .url))","e":"AQAB"}]}"#,
+    #"{"iss":"https://accounts.google.com","aud":"https://a.example","email":"push@a.b","email_verified":true,"#
+      + #""iat":1799999990,"exp":1800003590}"#,
+    "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsxIn0.e30.AAAA",
+  ]
+
   static func mutator(for target: FuzzTarget) -> Mutator {
     switch target {
     case .payload:
@@ -81,6 +90,15 @@ struct FuzzTests {
           "\"data\":", "\"summary\":", "\"signedDate\":", "\"signedTransactionInfo\":\"..\"",
           "1795249800000.5",
         ])
+    case .oauth:
+      return Mutator(
+        seed: 15, seeds: oauthSeeds,
+        words: [
+          "{", "}", "[", "]", "\"", ":", ",", ".", "\\u0000", "\\n", "null", "true", "-1", "1e400",
+          "9223372036854775807", "\"access_token\":", "\"expires_in\":", "\"aud\":", "\"iat\":",
+          "\"n\":\"AQAB\"",
+          "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsxIn0",
+        ])
     }
   }
 
@@ -113,5 +131,10 @@ struct FuzzTests {
       (try? SignedPayload.decode(SignedNotification.self, from: posted.next()))?.data != nil
     }
     #expect(told.contains(true))
+    var tokens = Self.mutator(for: .oauth)
+    let given = (0..<1000).map { _ in
+      (try? GoogleAccessToken(response: tokens.next(), askedAt: Fixtures.now)) != nil
+    }
+    #expect(given.contains(true))
   }
 }
