@@ -12,13 +12,23 @@ public struct Territory: Hashable, Sendable {
     self.region = region
   }
 
+  /// Nil unless `region` is an alpha-2 code that ISO 3166-1 has assigned.
+  public init?(region: String) {
+    guard let code = Self.codesByRegion[region] else { return nil }
+    self.code = code
+    self.region = region
+  }
+
   /// Every one that there is, in the order of the codes.
-  public static var all: [Territory] { regions.keys.sorted().compactMap(Territory.init) }
+  public static var all: [Territory] { regions.keys.sorted().compactMap(Territory.init(_:)) }
 
   private static let regions = Dictionary(
     uniqueKeysWithValues: codes.split(whereSeparator: \.isWhitespace).map { pair in
       (String(pair.prefix(3)), String(pair.suffix(2)))
     })
+
+  private static let codesByRegion = Dictionary(
+    uniqueKeysWithValues: regions.map { ($0.value, $0.key) })
 
   /// The alpha-3 code of each, and its alpha-2 code behind it.
   private static let codes = """

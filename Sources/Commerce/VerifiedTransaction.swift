@@ -41,6 +41,9 @@ public struct VerifiedTransaction: Hashable, Sendable {
   /// The moment up to which the store knew what it says here, by its own clock. What happened later, a refund say, is
   /// not in it.
   public let asOf: Timestamp
+  /// Whether the store would have told here of a refund. Where it would not, a statement without one takes back no refund that is
+  /// known.
+  public let tellsRefunds: Bool
 
   /// For those who have checked the proof: receipt and signature verifiers, and tests of the rules. Without `asOf` the
   /// store knew no more than that it was paid for.
@@ -50,7 +53,8 @@ public struct VerifiedTransaction: Hashable, Sendable {
     expiresDate: Timestamp? = nil, graceExpiresDate: Timestamp? = nil, billingRetryEndDate: Timestamp? = nil,
     revokedDate: Timestamp? = nil, licenseEndDate: Timestamp? = nil, quantity: Int = 1, price: Price? = nil,
     account: ApplicationAccount? = nil, application: ApplicationIdentifier? = nil,
-    territory: Territory? = nil, acknowledgement: Acknowledgement? = nil, asOf: Timestamp? = nil
+    territory: Territory? = nil, acknowledgement: Acknowledgement? = nil, asOf: Timestamp? = nil,
+    tellsRefunds: Bool = true
   ) {
     self.store = store
     self.environment = environment
@@ -70,11 +74,12 @@ public struct VerifiedTransaction: Hashable, Sendable {
     self.territory = territory
     self.acknowledgement = acknowledgement
     self.asOf = asOf ?? purchaseDate
+    self.tellsRefunds = tellsRefunds
   }
 }
 
 extension VerifiedTransaction {
-  /// The same purchase by the store's word as of another moment.
+  /// The same purchase by the store's word as of another moment, which tells of refunds.
   public func revised(revokedDate: Timestamp?, asOf: Timestamp) -> VerifiedTransaction {
     VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,

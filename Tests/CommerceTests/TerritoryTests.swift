@@ -15,11 +15,13 @@ struct TerritoryTests {
     "a code leads to its region", arguments: [("FRA", "FR"), ("DEU", "DE"), ("GBR", "GB"), ("TWN", "TW")])
   func region(code: String, region: String) {
     #expect(Territory(code)?.region == region)
+    #expect(Territory(region: region)?.code == code)
   }
 
   @Test(
     "what ISO 3166-1 has not assigned is no territory", arguments: ["", "QQQ", "fra", "FR", "XKX", "FRAA"])
   func unknown(code: String) {
     #expect(Territory(code) == nil)
+    #expect(Territory(region: code == "FR" ? "FRA" : code) == nil)
   }
 }

@@ -152,6 +152,57 @@ struct ClaimTests {
     await apple.stop()
   }
 
+  private func grant(
+    _ server: ServerHarness, _ proof: Proof, for account: String?, device: Device
+  ) async throws -> GrantResponse {
+    let request = GrantRequest(
+      proof: proof, product: try #require(ProductIdentifier("com.example.issue1")), device: device,
+      account: account.flatMap { ApplicationAccount($0) })
+    return try await server.api.call("POST", "/v1/grants", body: request, as: GrantResponse.self).value
+  }
+
+  @Test(
+    "a transfer ends the grants of the account that the purchase belonged to, and its return gives them back")
+  func transferredGrants() async throws {
+    let apple = try FakeAppleStore()
+    try await run(apple.option("claims: 'transfer'")) { server in
+      let proof = try signed(apple, "1", account: "ada")
+      let (first, second) = (try device(1), try device(2))
+      let adas = try await grant(server, proof, for: "ada", device: first)
+      #expect(try await server.fetch(adas).status == 200)
+      let bens = try await grant(server, proof, for: "ben", device: second)
+      #expect(try await server.fetch(adas).status == 403)
+      #expect(try await server.fetch(bens).status == 200)
+      let audited = try await server.operatorAPI.get("/v1/operator/audit", as: Page<AuditEntry>.self).items
+      #expect(
+        audited.filter { $0.action == "grant.revoke" }.map(\.subject) == [try server.shortName(of: adas)])
+      let again = try await grant(server, proof, for: "ada", device: first)
+      #expect(again.grant == adas.grant)
+      #expect(try await server.fetch(again).status == 200)
+      #expect(try await server.fetch(bens).status == 403)
+      #expect(try await ask(server, proof, for: "carl", device: second) == nil)
+      #expect(try await server.fetch(again).status == 403)
+    }
+    await apple.stop()
+  }
+
+  @Test("what an operator revoked after a transfer, a transfer back does not give back")
+  func operatorAfterTransfer() async throws {
+    let apple = try FakeAppleStore()
+    try await run(apple.option("claims: 'transfer'")) { server in
+      let proof = try signed(apple, "1", account: "ada")
+      let (first, second) = (try device(1), try device(2))
+      let adas = try await grant(server, proof, for: "ada", device: first)
+      _ = try await grant(server, proof, for: "ben", device: second)
+      _ = try await server.operatorAPI.call(
+        "POST", "/v1/operator/grants/\(server.shortName(of: adas))/revoke", body: ReasonBody(reason: "abuse"),
+        as: OperatorGrant.self)
+      #expect(try await ask(server, proof, for: "ada", device: first) == .entitlementRevoked)
+      #expect(try await server.fetch(adas).status == 403)
+    }
+    await apple.stop()
+  }
+
   @Test("a claim that is transferred takes the purchase from whom it belonged to, and is listed")
   func transferred() async throws {
     let apple = try FakeAppleStore()
@@ -199,6 +250,39 @@ struct ClaimTests {
       #expect(try await ask(server, try signed(apple, "4", account: "ben")) == nil)
       server.clock.advance(by: .seconds(86_401))
       #expect(try await ask(server, try signed(apple, "5", account: "ada")) == nil)
+    }
+    await apple.stop()
+  }
+
+  @Test(
+    "purchases that were only heard of are no payers; several of one receipt are one, also on another day",
+    arguments: ["'reject'", "{share: 3}"])
+  func heardOf(claims: String) async throws {
+    let apple = try FakeAppleStore()
+    try await run(apple.option("claims: \(claims)")) { server in
+      let grants = server.server.grants
+      let heard = try (1...3).map { number in
+        VerifiedTransaction(
+          vouchedForBy: .apple, in: .production, id: try #require(TransactionIdentifier("\(number)0")),
+          originalID: try #require(TransactionIdentifier("\(number)0")),
+          product: try #require(ProductIdentifier("com.example.issue1")),
+          purchaseDate: server.clock.now(), account: ApplicationAccount("ada"))
+      }
+      for transaction in heard { _ = try await grants.applyRevocations(of: [transaction]) }
+      #expect(try await irregularities(server).isEmpty)
+      // Two payers, who come again on the next day with what they have bought.
+      for _ in 1...2 {
+        for number in 1...2 {
+          #expect(try await ask(server, try signed(apple, "\(number)", account: "ada")) == nil)
+        }
+        server.clock.advance(by: .seconds(86_401))
+      }
+      try await server.publish([7, 8, 9], version: "2.0")
+      for number in 1...2 {
+        #expect(try await ask(server, try signed(apple, "\(number)", account: "ada")) == nil)
+      }
+      #expect(try await ask(server, try signed(apple, "3", account: "ada")) == nil)
+      #expect(try await irregularities(server).isEmpty)
     }
     await apple.stop()
   }

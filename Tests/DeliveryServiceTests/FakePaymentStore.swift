@@ -154,7 +154,8 @@ final class FakePaymentStore: Sendable {
     if let seconds { throw Problem(.unavailable, retryAfterSeconds: seconds) }
   }
 
-  private func verify(_ request: VerifyReceiptRequest) -> VerifyReceiptResponse {
+  /// What it says of a receipt while it is up.
+  func verify(_ request: VerifyReceiptRequest) -> VerifyReceiptResponse {
     guard let receipt = try? UnverifiedAppReceipt(base64: request.receiptData) else {
       return VerifyReceiptResponse(status: .malformed)
     }

@@ -221,6 +221,26 @@ struct LedgerTests {
       asOf: Timestamp(millisecondsSinceEpoch: asOf))
   }
 
+  @Test("a later statement of a store that would not tell of a refund takes none back; one that would does")
+  func silentOnRefunds() throws {
+    let sold = try period(asOf: 10)
+    let refunded = Timestamp(millisecondsSinceEpoch: 15)
+    let recorded = sold.revised(revokedDate: refunded, asOf: Timestamp(millisecondsSinceEpoch: 20))
+    func revision(tellsRefunds: Bool) -> LedgerRevision {
+      let said = VerifiedTransaction(
+        vouchedForBy: sold.store, in: sold.environment, id: sold.id, originalID: sold.originalID,
+        product: sold.product, purchaseDate: sold.purchaseDate, expiresDate: sold.expiresDate,
+        asOf: Timestamp(millisecondsSinceEpoch: 30), tellsRefunds: tellsRefunds)
+      return LedgerRevision(
+        of: said, word: .init(asOf: recorded.asOf, revoked: refunded), recorded: recorded, freshness: .zero)
+    }
+    let silent = revision(tellsRefunds: false)
+    #expect(silent.transaction.revokedDate == refunded && !silent.isRevocationNews)
+    #expect(silent.transaction.asOf == Timestamp(millisecondsSinceEpoch: 30))
+    let reversed = revision(tellsRefunds: true)
+    #expect(reversed.transaction.revokedDate == nil && reversed.isRevocationNews)
+  }
+
   @Test(
     "a later statement that knows of no grace and no license leaves both; one that moves the period's end ends the grace"
   )

@@ -55,6 +55,7 @@ struct RestartSettingTests {
     Change("collectWithdrawn") { $0.collectWithdrawn = true },
     Change("historyRetention") { $0.historyRetention = ConfigurationDuration(.seconds(77)) },
     Change("storeGrace") { $0.storeGrace = ConfigurationDuration(.seconds(77)) },
+    Change("refundPoll") { $0.refundPoll = ConfigurationDuration(.seconds(77)) },
     Change("releaseBandwidth") { $0.releaseBandwidth = ConfigurationSize(.mebibytes(77)) },
     Change("releaseWindow") { $0.releaseWindow = ConfigurationDuration(.seconds(77)) },
     Change("callRetention") { $0.callRetention = ConfigurationDuration(.seconds(77)) },

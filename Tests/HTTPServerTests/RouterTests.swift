@@ -95,6 +95,22 @@ struct RouterTests {
     #expect(throws: RequestTargetError.self) { try HTTPRequest(method: .get, rawTarget: target) }
   }
 
+  @Test("below an undivided path the rest is one segment, in which slashes may be escaped")
+  func undivided() throws {
+    for (target, segments) in [
+      ("/ocsp/a%2Fb/c%2B", ["ocsp", "a/b/c+"]), ("/ocsp//", ["ocsp", "/"]), ("/ocsp/", ["ocsp", ""]),
+      ("/ocsp", ["ocsp"]), ("/ocspx/a/b", ["ocspx", "a", "b"]), ("/a/ocsp/b/c", ["a", "ocsp", "b", "c"]),
+    ] {
+      let request = try HTTPRequest(method: .get, rawTarget: target, undividedPaths: ["/ocsp/"])
+      #expect(request.pathSegments == segments, "\(target)")
+    }
+    for target in ["/a%2Fb", "/ocsp%2Fa%2Fb", "/ocsp/%00", "/ocsp/%FF", "/ocsp/%zz"] {
+      #expect(throws: RequestTargetError.self, "\(target)") {
+        try HTTPRequest(method: .get, rawTarget: target, undividedPaths: ["/ocsp/"])
+      }
+    }
+  }
+
   @Test("a query is decoded in order, and repeats")
   func query() throws {
     let request = try HTTPRequest(method: .get, rawTarget: "/?id=A&id=B%26+c&empty=&alone&locale=fr-FR&a=b=c")

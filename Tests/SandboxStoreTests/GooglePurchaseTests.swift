@@ -219,6 +219,98 @@ struct GooglePurchaseTests {
     #expect(try await product(bought).state == .cancelled)
   }
 
+  @Test(
+    "a subscription that waits for an approval is pending, then runs under the same token; refused, it never began",
+    arguments: [true, false])
+  func pendingSubscription(approves: Bool) async throws {
+    let account = try await store.openAccount()
+    let response: TransactionResponse = try await store.call(
+      .post, "/store/v1/purchases", token: account,
+      body: PurchaseRequest(
+        product: StoreHarness.magazine, askToBuy: true, device: DeviceIdentifier("reader-1")), status: 201)
+    let bought = try await token(of: response.transaction, account)
+    let pending = try await subscription(bought)
+    #expect(pending.subscriptionState == "SUBSCRIPTION_STATE_PENDING" && pending.state == .pending)
+    #expect(pending.lineItems?.first?.productId == StoreHarness.magazine.description)
+    #expect(pending.lineItems?.first?.expiryTime == nil && pending.startTime == nil)
+    #expect(
+      try await refusal(
+        .post, "/purchases/subscriptions/\(StoreHarness.magazine)/tokens/\(bought):acknowledge")
+        == "400 FAILED_PRECONDITION")
+    _ = try await store.act("decide", on: response.transaction, body: PurchaseDecision(approve: approves))
+    let decided = try await subscription(bought)
+    #expect(
+      decided.subscriptionState
+        == (approves ? "SUBSCRIPTION_STATE_ACTIVE" : "SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED"))
+    #expect(decided.state == (approves ? .paid : .pending))
+    #expect(try await told() == [approves ? "subscription 4" : "subscription 20"])
+  }
+
+  @Test("a renewal that takes up a downgrade tells of itself, with the product that it is for")
+  func downgrade() async throws {
+    let account = try await store.openAccount()
+    let transaction = try await store.buy(StoreHarness.magazine, token: account)
+    let bought = try await token(of: transaction, account)
+    _ = try await ask(
+      .post, "/purchases/subscriptions/\(StoreHarness.magazine)/tokens/\(bought):acknowledge")
+    _ = try await store.change(
+      transaction, token: account, SubscriptionChange(product: StoreHarness.basic))
+    store.clock.advance(by: .seconds(300))
+    #expect(try await subscription(bought).lineItems?.first?.productId == StoreHarness.basic.description)
+    #expect(try await told() == ["subscription 4", "subscription 2"])
+    #expect(
+      try await messages().last?.subscriptionNotification?.subscriptionId == StoreHarness.basic.description)
+  }
+
+  @Test(
+    "a renewal that is deferred comes later, and is told; one from another date, or to an earlier one, is refused"
+  )
+  func deferred() async throws {
+    let account = try await store.openAccount()
+    let transaction = try await store.buy(StoreHarness.magazine, token: account)
+    let bought = try await token(of: transaction, account)
+    let end = try #require(transaction.expiresDate)
+    func put(_ expected: Timestamp, _ desired: Timestamp) async throws -> (status: Int, body: [UInt8]) {
+      let info =
+        #"{"expectedExpiryTimeMillis":"\#(expected.millisecondsSinceEpoch)","desiredExpiryTimeMillis":"\#(desired.millisecondsSinceEpoch)"}"#
+      return try await ask(
+        .post, "/purchases/subscriptions/\(StoreHarness.magazine)/tokens/\(bought):defer",
+        body: Array(#"{"deferralInfo":\#(info)}"#.utf8))
+    }
+    let later = end + .seconds(100)
+    for (expected, desired) in [
+      (later, later + .seconds(1)), (end, end), (end, end - .seconds(1)), (end, end + .seconds(367 * 86_400)),
+    ] {
+      #expect(try await put(expected, desired).status == 400)
+    }
+    let answer = try await put(end, later)
+    #expect(answer.status == 200)
+    #expect(
+      String(decoding: answer.body, as: UTF8.self).contains("\"\(later.millisecondsSinceEpoch)\""))
+    store.clock.advance(by: .seconds(350))
+    #expect(try await verdict(subscription: bought)?.expiresDate == later)
+    #expect(try await told() == ["subscription 4", "subscription 9"])
+  }
+
+  @Test("orders are told together, each as alone; an unknown one, none, and one twice are refused")
+  func orders() async throws {
+    let account = try await store.openAccount()
+    let issue = try await store.buy(StoreHarness.issue, token: account)
+    _ = try await token(of: issue, account)
+    let magazine = try await store.buy(StoreHarness.magazine, token: account)
+    _ = try await token(of: magazine, account)
+    let (first, second) = ("GPA.2000-0000-0000-0001", "GPA.2000-0000-0000-0002")
+    _ = try await ask(.post, "/orders/\(first):refund")
+    let answer = try await ask(.get, "/orders:batchGet?orderIds=\(first)&orderIds=\(second)")
+    let records = try GoogleOrderRecord.all(response: answer.body)
+    #expect(records.map(\.order.id.description) == [first, second])
+    #expect(records.map(\.isRefunded) == [true, false])
+    #expect(records.map(\.created) == [issue.purchaseDate, magazine.purchaseDate])
+    #expect(try await refusal(.get, "/orders:batchGet") == "400 INVALID_ARGUMENT")
+    #expect(try await refusal(.get, "/orders:batchGet?orderIds=a&orderIds=a") == "400 INVALID_ARGUMENT")
+    #expect(try await refusal(.get, "/orders:batchGet?orderIds=GPA.9") == "404 NOT_FOUND")
+  }
+
   @Test("a subscription renews under one token, with an order of its own for each period")
   func renewals() async throws {
     let account = try await store.openAccount()

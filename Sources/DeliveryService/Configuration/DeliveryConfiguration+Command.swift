@@ -124,6 +124,11 @@ extension DeliveryConfiguration {
       "store-grace", "DURATION", fallback: "72h",
       help: "How long what a store said of a proof serves its device while the store is away; 0: not at all"),
     .value(
+      "refund-poll", "DURATION", fallback: "5m",
+      help:
+        "How often a store is asked again about purchases whose content is being sent, 1s to 1h: a refund that it does not tell of ends them by then"
+    ),
+    .value(
       "store-calls", "N", fallback: "8",
       help: "Calls that end transactions at the store and may run at once"),
     .value(

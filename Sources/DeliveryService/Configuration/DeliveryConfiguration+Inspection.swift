@@ -13,6 +13,7 @@ extension DeliveryConfiguration {
     findings.check("requestsInProgress") { try checkRequestsInProgress() }
     findings.check("bodyMemory") { try checkBodyMemory() }
     findings.check("admissionClasses") { _ = try admissionClassLimits() }
+    findings.check("refundPoll") { _ = try refundPollInterval() }
     findings.check("trustedProxies") { _ = try proxies() }
     findings.check("unlimitedAddresses") { _ = try unlimitedNetworks() }
     findings.check("accelRedirectPrefix") { _ = try accelRedirect() }

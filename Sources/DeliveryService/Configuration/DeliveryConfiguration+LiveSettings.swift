@@ -45,6 +45,14 @@ extension DeliveryConfiguration {
     }
   }
 
+  /// How often refunds of what is being sent are looked for.
+  func refundPollInterval() throws(ConfigurationError) -> Duration {
+    guard refundPoll.duration >= .seconds(1), refundPoll.duration <= .seconds(3600) else {
+      throw ConfigurationError(subject: "refundPoll", message: "1s to 1h is expected here")
+    }
+    return refundPoll.duration
+  }
+
   /// Everything that may change while the server runs. Throws ``ConfigurationError``.
   func deliverySettings(keys: TicketKeys) throws(ConfigurationError) -> DeliverySettings {
     try checkTicketLifetime()

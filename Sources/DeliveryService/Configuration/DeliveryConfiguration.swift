@@ -86,6 +86,8 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var storePatience: ConfigurationDuration
   /// How long a store's good verdict on a proof serves while the store is away; zero: not at all.
   public var storeGrace: ConfigurationDuration
+  /// How often a store is asked again about purchases whose content is being sent.
+  public var refundPoll: ConfigurationDuration
   /// Calls of the outbox to one store that may run at once.
   public var storeCalls: Int
   /// The refusal of that number parks a call until an operator asks for another try.

@@ -64,6 +64,9 @@ struct GrantPlanner: Sendable {
     return Array(Set(locks))
   }
 
+  /// The transactions that the plans are made from.
+  var shown: [TransactionKey] { transactions.values.map(\.key) }
+
   /// Whether the catalog is the database's; then the plans are good.
   func isCurrent(in connection: borrowing Connection) throws -> Bool {
     try catalog.isCurrent(in: connection)

@@ -92,6 +92,7 @@ extension GrantService {
         return (standing, nil)
       }
     }
+    recentProofs.note(proof, as: key, for: granted.compactMap { try? $0.get().issued.grant.handle })
     let feed = await feeds.enroll(
       device.id, at: key.store, showing: verdict.transactions, written: written, base: base)
     return (granted, feed)
@@ -124,7 +125,10 @@ extension GrantService {
     let said = verdict.source == .store ? verdict.transactions : []
     let locks = Set(planner.locks + [.proof(key.digest), .feed(of: device, at: key.store)]).union(
       said.map { .transaction($0.key) })
-    return try await grantStore.database.write(locking: Array(locks)) { connection in
+    // A transfer ends grants of transactions that are not named here.
+    let isTransfer = planner.conditions.rules.claims == .transfer
+    return try await grantStore.database.write(locking: isTransfer ? [.everything] : Array(locks)) {
+      connection -> Outcome? in
       guard try planner.isCurrent(in: connection) else { return nil }
       // Refunds were taken in when the store was asked.
       let joinsAccounts = planner.conditions.rules.claims.joinsAccounts
@@ -135,7 +139,8 @@ extension GrantService {
         (try? plan.get()).flatMap { $0.standing == nil ? $0.basis : nil }
       }
       let made = try GrantStore.grants(
-        on: bases, to: planner.device, under: planner.conditions, recorded: ledger, at: now, in: connection)
+        on: bases, to: planner.device, under: planner.conditions, shownWith: planner.shown, recorded: ledger,
+        at: now, in: connection)
       var issued = made[...]
       let results = plans.map { plan in
         plan.flatMap { plan -> Result<Granted, Problem> in
@@ -155,6 +160,9 @@ extension GrantService {
         verdict, on: proof, as: key, for: device,
         grants: results.compactMap { try? $0.get().issued.grant }, at: now, in: connection)
       return (results, feed)
+    } then: { outcome in
+      let changed = (outcome?.granted ?? []).flatMap { (try? $0.get().issued.changed) ?? [] }
+      if !changed.isEmpty { enforce(changed) }
     }
   }
 

@@ -49,7 +49,7 @@ extension GrantService {
   /// Brings the revocation list in line with what was written. It is the effect of that write: no refusal or
   /// cancellation comes between the two, and when a grant is taken back and given back at the same moment, the stop that
   /// stays is that of the state that stays.
-  private func enforce(_ grants: [GrantStore.Standing]) {
+  func enforce(_ grants: [GrantStore.Standing]) {
     for grant in grants {
       if grant.isRevoked {
         stops.revoke(grant: grant.handle)

@@ -30,6 +30,8 @@ struct GrantService: Sendable {
   let publicURL: String
   /// How long a store's good verdict on a proof serves while the store is away; zero: not at all.
   let storeGrace: Duration
+  /// What the grants of bodies that run rest on.
+  var recentProofs = RecentProofs()
 
   /// `id` is the request's, for the log.
   func entitlements(

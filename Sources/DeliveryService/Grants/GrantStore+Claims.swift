@@ -54,6 +54,27 @@ extension GrantStore {
       .decide(on: conditions.account, by: conditions.rules.claims)
   }
 
+  /// Writes down that the store account of a purchase begins to buy for the application account that the purchase names, where
+  /// something is granted for it for the first time: what was only heard of does not count. Store accounts are told apart
+  /// as customers are; where purchases that name one account are one customer's, by what one proof holds.
+  static func noteFeeding(
+    by transaction: VerifiedTransaction, of customer: CustomerIdentifier?, shownWith proof: [TransactionKey],
+    under rule: ClaimRule, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    guard let account = transaction.account else { return }
+    let original = transaction.originalKey
+    var isKnown = try FeedingTable.isKnown(proof + [transaction.key, original], in: connection)
+    if !isKnown, !rule.joinsAccounts, let customer {
+      isKnown = try FeedingTable.isKnown(account, fedBy: customer, in: connection)
+    }
+    guard !isKnown else { return }
+    try FeedingTable.note(account, fedBy: original, at: now, in: connection)
+    guard try FeedingTable.isIrregular(account, in: original.environment, at: now, in: connection) else {
+      return
+    }
+    try IrregularityTable.note(.manyPayers(for: account, original), at: now, in: connection)
+  }
+
   /// Throws `purchase-claimed` where the decision refuses the claim, or too many payers buy for its account.
   static func require(
     _ decision: PurchaseClaim.Decision, on transaction: VerifiedTransaction, isNew: Bool,
@@ -73,18 +94,60 @@ extension GrantStore {
     throw Problem(.purchaseClaimed, "too many store accounts have begun to buy for this account within a day")
   }
 
-  /// Writes down whose the purchase is from now on: once nothing refuses the grant.
+  /// Writes down whose the purchase is from now on: once nothing refuses the grant. A transfer ends the grants of every other
+  /// device; answers those.
   static func write(
     _ decision: PurchaseClaim.Decision, on original: TransactionKey, by device: DeviceIdentifier,
     at now: Timestamp, in connection: borrowing Connection
-  ) throws {
+  ) throws -> [Standing] {
     switch decision {
-    case .stands, .refused: break
-    case .belongs(let accounts): try ClaimTable.set(accounts, of: original, at: now, in: connection)
+    case .stands, .refused: return []
+    case .belongs(let accounts):
+      try ClaimTable.set(accounts, of: original, at: now, in: connection)
+      return []
     case .transferred(let account):
       try IrregularityTable.note(
         .otherAccount(original, device: device, wasRefused: false), at: now, in: connection)
       try ClaimTable.set([account], of: original, at: now, in: connection)
+      return try endGrants(on: original, besides: device, at: now, in: connection)
     }
+  }
+
+  /// Takes the grants of a purchase back on all devices but one, of which no one says whose they are.
+  private static func endGrants(
+    on original: TransactionKey, besides device: DeviceIdentifier, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> [Standing] {
+    var ended: [Standing] = []
+    for transaction in try LedgerTable.transactions(ofPurchase: original, in: connection) {
+      for var grant in try GrantTable.all(paidBy: transaction.key, in: connection)
+      where grant.device != device && grant.machine.name != .revoked {
+        guard let word = try decide(true, on: &grant, detail: transferDetail, at: now, in: connection) else {
+          continue
+        }
+        try TransferredGrantTable.insert(grant.number, decidedAt: word.asOf, in: connection)
+        ended.append(Standing(handle: grant.handle, isRevoked: grant.machine.name == .revoked))
+      }
+    }
+    return ended
+  }
+
+  private static let transferDetail = "another account claimed the purchase"
+
+  /// Gives back a grant that ended with a transfer, to an account that the purchase belongs to. Throws `purchase-claimed` where
+  /// none is named, and `entitlement-revoked` for one that was revoked for another reason.
+  static func takeBack(
+    _ grant: inout GrantRecord, by claimant: ApplicationAccount?, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> Standing {
+    guard try TransferredGrantTable.isReason(of: grant, in: connection) else {
+      throw Problem(.entitlementRevoked)
+    }
+    guard claimant != nil else { throw Problem(.purchaseClaimed) }
+    try TransferredGrantTable.remove(grant.number, in: connection)
+    _ = try decide(
+      false, on: &grant, detail: "its account claimed the purchase again", at: now, in: connection)
+    guard grant.machine.name != .revoked else { throw Problem(.entitlementRevoked) }
+    return Standing(handle: grant.handle, isRevoked: false)
   }
 }

@@ -92,10 +92,6 @@ extension GrantStore {
     for group in survey.groups {
       let isLeft = group.members.allSatisfy { rule.leaves(survey.revisions[$0], survey.known[$0]) }
       if isLeft && group.customers.count <= 1 { continue }
-      let isFirstOfPayer = group.members.allSatisfy { survey.known[$0].isOfUnknownPayer }
-      if isFirstOfPayer, let account = group.account, let first = group.members.first {
-        try noteFeeding(of: account, by: survey.transactions[first].originalKey, at: now, in: connection)
-      }
       let customer = try CustomerTable.resolve(group, in: connection) ?? .random()
       for member in group.members {
         let (revision, known) = (survey.revisions[member], survey.known[member])
@@ -115,17 +111,6 @@ extension GrantStore {
       }
     }
     return update
-  }
-
-  private static func noteFeeding(
-    of account: ApplicationAccount, by original: TransactionKey, at now: Timestamp,
-    in connection: borrowing Connection
-  ) throws {
-    try FeedingTable.note(account, fedBy: original, at: now, in: connection)
-    guard try FeedingTable.isIrregular(account, in: original.environment, at: now, in: connection) else {
-      return
-    }
-    try IrregularityTable.note(.manyPayers(for: account, original), at: now, in: connection)
   }
 
   /// Takes what stores said of these transactions into the ledger, with the device that showed them, and brings all grants

@@ -43,6 +43,25 @@ extension GrantStore {
     return grant
   }
 
+  /// Takes a grant back, or gives it back, as part of another write; in the audit log as this server's doing. Answers the decision
+  /// where the grant stands differently by it.
+  static func decide(
+    _ isRevoked: Bool, on grant: inout GrantRecord, detail: String, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> TransactionStanding.OperatorWord? {
+    var standing = TransactionStanding(
+      storeWord: try TransactionTable.word(on: grant.transactionKey, in: connection),
+      operatorWord: grant.operatorWord)
+    standing.decide(isRevoked, at: now)
+    guard try setStanding(standing, of: &grant, detail: detail, at: now, in: connection) else { return nil }
+    try AuditTable.add(
+      AuditEntry(
+        at: now, actor: AuditTable.serverActor, action: isRevoked ? "grant.revoke" : "grant.reinstate",
+        subject: grant.handle.shortName.description, detail: detail, environment: grant.environment.rawValue),
+      in: connection)
+    return standing.operatorWord
+  }
+
   /// Brings the grants of the transaction in line with its store's word; answers those that changed.
   static func setWord(
     _ word: TransactionStanding.StoreWord, on transaction: TransactionKey, at now: Timestamp,

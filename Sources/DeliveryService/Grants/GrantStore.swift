@@ -39,6 +39,8 @@ struct GrantStore: Sendable {
     var isNew: Bool
     /// What a device without a key renews with. Only its digest is kept.
     var renewalSecret: String?
+    /// Grants that stand differently by it: the purchase was transferred.
+    var changed: [Standing] = []
   }
 
   /// The grants on these bases for the device, each the one there is, or a new one. The proof of
@@ -47,11 +49,12 @@ struct GrantStore: Sendable {
   /// where its grant was revoked, and `content-withdrawn` where the version was withdrawn since the basis was
   /// looked at: its package may be collected by now, and what is collected is decided under the same lock.
   ///
-  /// `ledger` is what was recorded in this transaction already; what a new grant rests on is recorded besides, with the
+  /// `proof` is what the proof holds; `ledger` is what was recorded in this transaction already; what a new grant rests on is recorded besides, with the
   /// device.
   static func grants(
     on bases: [Basis], to device: Device, under conditions: GrantConditions = GrantConditions(),
-    recorded ledger: LedgerUpdate = LedgerUpdate(), at now: Timestamp, in connection: borrowing Connection
+    shownWith proof: [TransactionKey] = [], recorded ledger: LedgerUpdate = LedgerUpdate(),
+    at now: Timestamp, in connection: borrowing Connection
   ) throws -> [Result<Issued, Problem>] {
     var issued: [Result<Issued, Problem>] = []
     var entries = Dictionary(ledger.entries.map { ($0.transaction.key, $0) }, uniquingKeysWith: { $1 })
@@ -59,7 +62,8 @@ struct GrantStore: Sendable {
     for basis in bases {
       do {
         let made = try grant(
-          on: basis, to: device, admission: &admission, entries: &entries, at: now, in: connection)
+          on: basis, to: device, shownWith: proof, admission: &admission, entries: &entries, at: now,
+          in: connection)
         if let consents = conditions.consentsToConsumption {
           try ConsentTable.set(consents, for: made.grant.number, at: now, in: connection)
         }
@@ -81,7 +85,11 @@ struct GrantStore: Sendable {
     in connection: borrowing Connection
   ) throws -> GrantRecord? {
     guard let grant = grants.first(where: { basis.isFor($0) }) else { return nil }
-    if grant.machine.name == .revoked { throw Problem(.entitlementRevoked) }
+    if grant.machine.name == .revoked {
+      // One that ended with a transfer may be given back.
+      if try TransferredGrantTable.isReason(of: grant, in: connection) { return nil }
+      throw Problem(.entitlementRevoked)
+    }
     // A device without a key is handed a new secret, which is written down.
     guard grant.publicKey != nil, !bringsNewKey(device, to: grant) else { return nil }
     let decision = try claim(on: basis.transaction, under: conditions, in: connection)
@@ -93,13 +101,13 @@ struct GrantStore: Sendable {
     return owed.isSuperset(of: basis.owed) ? grant : nil
   }
 
-  /// Throws before anything is written.
+  /// Throws before the grant is written.
   private static func grant(
-    on basis: Basis, to device: Device, admission: inout DeviceAdmission,
-    entries: inout [TransactionKey: LedgerUpdate.Entry], at now: Timestamp,
+    on basis: Basis, to device: Device, shownWith proof: [TransactionKey],
+    admission: inout DeviceAdmission, entries: inout [TransactionKey: LedgerUpdate.Entry], at now: Timestamp,
     in connection: borrowing Connection
   ) throws -> Issued {
-    let existing: GrantRecord?
+    var existing: GrantRecord?
     if let present = basis.present {
       existing = present.first { basis.isFor($0) }
     } else {
@@ -110,12 +118,13 @@ struct GrantStore: Sendable {
         basis.content.product, basis.content.version, paidBy: basis.transaction.key, on: device.id,
         in: connection)
     }
-    if existing?.machine.name == .revoked { throw Problem(.entitlementRevoked) }
-    let decision = try claim(on: basis.transaction, under: admission.conditions, in: connection)
-    try require(
-      decision, on: basis.transaction, isNew: existing == nil, by: admission, at: now, in: connection)
+    let isRevoked = existing?.machine.name == .revoked
+    if let existing, isRevoked, try !TransferredGrantTable.isReason(of: existing, in: connection) {
+      throw Problem(.entitlementRevoked)
+    }
     let key = basis.transaction.key
-    if existing == nil {
+    let decision = try claim(on: basis.transaction, under: admission.conditions, in: connection)
+    if existing == nil, decision != .refused {
       if entries[key] == nil {
         entries[key] = try record(
           [basis.transaction],
@@ -124,14 +133,26 @@ struct GrantStore: Sendable {
           at: now, in: connection
         ).entries.first
       }
+      try noteFeeding(
+        by: basis.transaction, of: entries[key]?.customer, shownWith: proof,
+        under: admission.conditions.rules.claims, at: now, in: connection)
+    }
+    try require(
+      decision, on: basis.transaction, isNew: existing == nil, by: admission, at: now, in: connection)
+    if existing == nil {
       // The store may have taken it back since it was asked.
       if entries[key]?.transaction.revokedDate != nil { throw Problem(.entitlementRevoked) }
       if let customer = entries[key]?.customer {
         try admission.admit(to: customer, key, at: now, in: connection)
       }
     }
-    try write(
+    var changed = try write(
       decision, on: basis.transaction.originalKey, by: device.id, at: now, in: connection)
+    if isRevoked, var grant = existing {
+      let claimant = admission.conditions.account ?? basis.transaction.account
+      changed.append(try takeBack(&grant, by: claimant, at: now, in: connection))
+      existing = grant
+    }
     try ObligationTable.add(basis.owed, to: basis.debt(to: device.id), in: connection)
     if var existing {
       if let key = device.publicKey, bringsNewKey(device, to: existing) {
@@ -139,12 +160,14 @@ struct GrantStore: Sendable {
         existing.publicKey = key
         (existing.renewalDigest, existing.previousRenewalDigest) = (nil, nil)
       }
-      guard existing.publicKey == nil else { return Issued(grant: existing, isNew: false) }
+      guard existing.publicKey == nil else {
+        return Issued(grant: existing, isNew: false, changed: changed)
+      }
       let secret = Self.makeSecret()
       try GrantTable.setRenewalDigest(secret.digest, of: existing.id, in: connection)
       existing.previousRenewalDigest = existing.renewalDigest
       existing.renewalDigest = secret.digest
-      return Issued(grant: existing, isNew: false, renewalSecret: secret.text)
+      return Issued(grant: existing, isNew: false, renewalSecret: secret.text, changed: changed)
     }
     guard let id = GrantIdentifier(RandomBytes.make(16)) else {
       preconditionFailure("16 bytes name a grant")
@@ -159,7 +182,7 @@ struct GrantStore: Sendable {
     grant.number = try GrantTable.insert(grant, in: connection)
     try EntitlementRecordTable.noteUnlocked(
       basis.unlocked, by: basis.transaction.key, in: connection)
-    return Issued(grant: grant, isNew: true, renewalSecret: secret?.text)
+    return Issued(grant: grant, isNew: true, renewalSecret: secret?.text, changed: changed)
   }
 
   /// The receipt was checked again, so this is the owner; a device that lost its key brings a new one.

@@ -17,7 +17,9 @@ struct LedgerRevision: Sendable {
     of said: VerifiedTransaction, word known: TransactionStanding.StoreWord?, recorded: VerifiedTransaction?,
     freshness: Duration
   ) {
-    let statement = TransactionStanding.StoreWord(asOf: said.asOf, revoked: said.revokedDate)
+    let isSilent = !said.tellsRefunds && said.revokedDate == nil
+    let statement = TransactionStanding.StoreWord(
+      asOf: said.asOf, revoked: isSilent ? known?.revoked : said.revokedDate)
     let word = known.map { max($0, statement) } ?? statement
     isRevocationNews = word.revoked != known?.revoked
     guard let recorded else {

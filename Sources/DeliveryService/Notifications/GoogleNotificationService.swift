@@ -196,7 +196,6 @@ extension GoogleStoreClient {
   func voided(
     _ order: GoogleOrder, _ token: GooglePurchaseToken, _ kind: GooglePurchaseKind?, at date: Timestamp
   ) async throws(StoreRefusal) -> [VerifiedTransaction] {
-    let moment = clock.now()
     var known: [VerifiedTransaction] = []
     for environment in StoreEnvironment.allCases {
       known += try await transactions(of: order, in: environment)
@@ -208,6 +207,8 @@ extension GoogleStoreClient {
         guard case .final = error.kind else { throw error }
       }
     }
+    // Not before anything that was said of them meanwhile: of two words of one moment the one that revokes counts.
+    let moment = clock.now()
     return known.filter { $0.id == order.id || $0.isPart(of: order) }.map {
       $0.revised(revokedDate: $0.revokedDate ?? date, asOf: max(moment, $0.asOf))
     }

@@ -50,6 +50,7 @@ struct DeliveryComponents: Sendable {
   let acknowledgements: AcknowledgementAlarm
   let googleNotifications: GoogleNotificationService
   let voidedPurchases: VoidedPurchaseSweep
+  let refundPoll: RefundPoll
   let storeDescriptions: [StoreStatusRoutes.Description]
   /// Those whose receipts a store takes.
   let applications: Set<ApplicationIdentifier>
@@ -155,6 +156,9 @@ struct DeliveryComponents: Sendable {
     voidedPurchases = VoidedPurchaseSweep(
       stores: googleStores, database: database, clock: clock, log: infrastructure.log,
       lease: lease("refunds"), takeIn: { _ = try await grants.applyRevocations(of: $0) })
+    refundPoll = RefundPoll(
+      grants: grants, meters: meters, refunds: voidedPurchases,
+      interval: try configuration.refundPollInterval(), log: infrastructure.log)
 
     let lifetimes = LifetimeClock(wall: clock, timer: timer, log: infrastructure.log)
     let packageLocks = PackageLocks()
@@ -222,6 +226,7 @@ struct DeliveryComponents: Sendable {
       group.addTask { await notificationHistory.run(timer: infrastructure.timer) }
       group.addTask { await acknowledgements.run(timer: infrastructure.timer) }
       group.addTask { await voidedPurchases.run(timer: infrastructure.timer) }
+      group.addTask { await refundPoll.run(timer: infrastructure.timer) }
       group.addTask {
         await Worker(clock: infrastructure.timer).run(every: Self.optimizationInterval) {
           try await infrastructure.database.optimize()

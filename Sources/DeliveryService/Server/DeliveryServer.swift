@@ -43,6 +43,7 @@ public final class DeliveryServer: Service {
   var grants: GrantService { components.grants }
   var googleStores: [GoogleStoreClient] { components.googleNotifications.stores }
   var confirmation: GrantConfirmation { components.confirmation }
+  var refundPoll: RefundPoll { components.refundPoll }
   var notificationHistory: NotificationHistory { components.notificationHistory }
   var pools: DeliveryPools { components.infrastructure.pools }
   var recorder: DeliveryRecorder { components.recorder }

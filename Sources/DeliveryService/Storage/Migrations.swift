@@ -11,6 +11,7 @@ enum Migrations {
     contract, credentials, addressedUploads, packageChecks, outboxService,
     standings, previousSecrets, ledger, grace, publications, notifications, feeds,
     sale, salesReports, acknowledgements, claims, googlePurchases, entitlements,
+    transfers,
   ]
 
   private static let firstTables = Migration(

@@ -97,6 +97,9 @@ public struct HTTPServerConfiguration: Sendable {
 
   /// Whether requests over Unix sockets have ``HTTPRequest/credentials``, at two system calls each.
   public var readsPeerCredentials = false
+  /// Paths, each with a slash at its end, behind which a request's path is one segment, in which slashes and escaped slashes
+  /// are the same: what protocols put there as base 64 (RFC 6960 §A.1).
+  public var undividedPaths: [String] = []
   /// Permissions of a Unix socket's file.
   public var unixSocketPermissions: UInt32 = 0o660
 

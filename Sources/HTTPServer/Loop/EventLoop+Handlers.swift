@@ -155,7 +155,8 @@ extension EventLoop {
       method: HTTPMethod(rawValue: EventLoop.text(bytes, at: parser.head.methodPosition)),
       rawTarget: EventLoop.text(bytes, at: parser.head.target), headers: headers,
       body: RequestBody(exchange, expectedLength: expectedLength),
-      id: AccessRecord.text(of: records[table[index].record].identifier))
+      id: AccessRecord.text(of: records[table[index].record].identifier),
+      undividedPaths: context.configuration.undividedPaths)
     request.exchange = exchange
     request.peer = table[index].peer
     if context.configuration.readsPeerCredentials, request.peer.family == .unix {

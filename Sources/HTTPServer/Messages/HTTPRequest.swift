@@ -20,7 +20,8 @@ public struct HTTPRequest: Sendable {
   /// The path of the target, still percent-encoded; starts with `/` (or is `*` with `OPTIONS`).
   public var path: String
   /// The parts of the path between slashes, percent-decoded. A part that decodes to bytes that are not UTF-8,
-  /// to a control character or to a slash never gets here: such a request is answered 400.
+  /// to a control character or to a slash never gets here: such a request is answered 400. Below one of
+  /// ``HTTPServerConfiguration/undividedPaths`` the rest is one part, which may have slashes.
   public var pathSegments: [String]
   /// The parameters of the query in order, `+` read as a space and percent-decoded.
   public var query: [QueryParameter]
@@ -41,12 +42,12 @@ public struct HTTPRequest: Sendable {
   var exchange: Exchange?
 
   /// A request that no connection brought. Throws ``RequestTargetError`` when `rawTarget` does not start with
-  /// a slash or does not decode.
+  /// a slash or does not decode. `undividedPaths` are those of the server that is to answer it.
   public init(
     method: HTTPMethod, rawTarget: String, headers: HTTPFields = [:], body: RequestBody = .empty,
-    id: String = "0"
+    id: String = "0", undividedPaths: [String] = []
   ) throws(RequestTargetError) {
-    let target = try RequestTarget(rawTarget)
+    let target = try RequestTarget(rawTarget, undividedPaths: undividedPaths)
     self.method = method
     self.rawTarget = rawTarget
     self.path = target.path
@@ -97,20 +98,22 @@ struct RequestTarget {
   let segments: [String]
   let query: [QueryParameter]
 
-  init(_ target: String) throws(RequestTargetError) {
+  init(_ target: String, undividedPaths: [String] = []) throws(RequestTargetError) {
     let parts = target.utf8.split(separator: ASCII.question, maxSplits: 1, omittingEmptySubsequences: false)
     let rawPath = parts.first.map(Array.init) ?? []
     path = String(decoding: rawPath, as: UTF8.self)
     var segments: [String] = []
     if path != "*" {
       guard rawPath.first == ASCII.slash else { throw RequestTargetError() }
-      for part in rawPath.dropFirst().split(separator: ASCII.slash, omittingEmptySubsequences: false) {
-        let segment = try RequestTarget.decode(part, plusIsSpace: false)
-        // A slash or a control character that hid behind an escape would mean two things to two readers.
-        guard segment.utf8.allSatisfy({ $0 >= ASCII.space && $0 != 0x7F && $0 != ASCII.slash }) else {
-          throw RequestTargetError()
-        }
-        segments.append(segment)
+      let undivided = undividedPaths.first { rawPath.starts(with: $0.utf8) }
+      var divided = rawPath[...]
+      if let undivided { divided = rawPath.prefix(undivided.utf8.count - 1) }
+      for part in divided.dropFirst().split(separator: ASCII.slash, omittingEmptySubsequences: false) {
+        segments.append(try RequestTarget.segment(part, mayHaveSlashes: false))
+      }
+      if let undivided {
+        segments.append(
+          try RequestTarget.segment(rawPath.dropFirst(undivided.utf8.count), mayHaveSlashes: true))
       }
     }
     self.segments = segments
@@ -125,6 +128,18 @@ struct RequestTarget {
       }
     }
     self.query = query
+  }
+
+  /// A control character, or a slash between segments, that hid behind an escape would mean two things to two readers.
+  private static func segment(
+    _ bytes: some Collection<UInt8>, mayHaveSlashes: Bool
+  ) throws(RequestTargetError) -> String {
+    let segment = try decode(bytes, plusIsSpace: false)
+    let isUnambiguous = segment.utf8.allSatisfy { byte in
+      byte >= ASCII.space && byte != 0x7F && (mayHaveSlashes || byte != ASCII.slash)
+    }
+    guard isUnambiguous else { throw RequestTargetError() }
+    return segment
   }
 
   private static func decode(

@@ -189,3 +189,35 @@ public struct GoogleVoidedPage: Sendable {
     nextPage = page.tokenPagination?.nextPageToken
   }
 }
+
+/// What `orders.batchGet` tells of one order, as far as it matters here.
+public struct GoogleOrderRecord: Hashable, Sendable {
+  /// The order.
+  public let order: GoogleOrder
+  /// When it was made: of a renewal, when it was charged.
+  public let created: Timestamp
+  /// Whether all of it was given back, or cancelled.
+  public let isRefunded: Bool
+
+  private struct Page: Decodable {
+    struct Order: Decodable {
+      var orderId: String?
+      var state: String?
+      var createTime: String?
+    }
+    var orders: [Order]?
+  }
+
+  /// Those of an answer that are readable. Throws ``ReceiptError`` `malformed`.
+  public static func all(response: [UInt8]) throws -> [GoogleOrderRecord] {
+    let page = try GoogleDocument.decode(
+      Page.self, from: response, upTo: GoogleVoidedPage.maximumLength, "answer about orders")
+    return (page.orders ?? []).compactMap { found in
+      guard let order = found.orderId.flatMap({ GoogleOrder($0) }),
+        let created = found.createTime.flatMap({ Timestamp(rfc3339: $0) })
+      else { return nil }
+      return GoogleOrderRecord(
+        order: order, created: created, isRefunded: found.state == "REFUNDED" || found.state == "CANCELED")
+    }
+  }
+}

@@ -29,6 +29,14 @@ public protocol GoogleOrderHistory {
   func latestEnd(
     of original: TransactionIdentifier, besides id: TransactionIdentifier, in environment: StoreEnvironment
   ) -> Timestamp?
+  /// When an order that is not known yet was paid for, where all that was paid for before it, and its grace, had ended by then;
+  /// nil where it goes on, or where that is not known.
+  func resumption(of order: GoogleOrder, in environment: StoreEnvironment) -> Timestamp?
+}
+
+extension GoogleOrderHistory {
+  /// Nil: nothing is known of payments.
+  public func resumption(of order: GoogleOrder, in environment: StoreEnvironment) -> Timestamp? { nil }
 }
 
 extension GoogleProductPurchase {
@@ -63,58 +71,100 @@ extension GoogleProductPurchase {
           // When it was taken back, this answer does not say.
           revokedDate: known?.revokedDate ?? (isTakenBack ? date : nil), quantity: quantity,
           account: obfuscatedExternalAccountId.flatMap { ApplicationAccount($0) }, application: application,
+          territory: regionCode.flatMap { Territory(region: $0) },
           acknowledgement: Acknowledgement(
             consumes(product) ? .consume : .acknowledge,
             reference: GooglePurchaseReference(kind: .product, product: product, token: token).text,
             deadline: isAcknowledged ? nil : GoogleAcknowledgement.deadline(after: date, in: environment)),
-          asOf: moment))
+          asOf: moment, tellsRefunds: false))
     }
     return GoogleVerdict(transactions: transactions, start: date)
   }
 }
 
 extension GoogleSubscriptionPurchase {
+  /// An item of which something was paid for.
+  private struct PaidItem {
+    var product: ProductIdentifier
+    var order: GoogleOrder
+    var expiry: Timestamp
+  }
+
+  /// The items with an order and an end. One without is not paid for: what a change that is scheduled will bring, say. Throws
+  /// ``GoogleRefusal``.
+  private func paidItems() throws(GoogleRefusal) -> [PaidItem] {
+    guard let items = lineItems, (1...GoogleProductPurchase.maximumItems).contains(items.count) else {
+      throw .incomplete
+    }
+    var paid: [PaidItem] = []
+    for item in items {
+      guard let order = item.latestSuccessfulOrderId ?? latestOrderId, let expiry = item.expiryTime else {
+        continue
+      }
+      guard let product = item.productId.flatMap({ ProductIdentifier($0) }), let order = GoogleOrder(order),
+        let expiry = Timestamp(rfc3339: expiry)
+      else { throw .incomplete }
+      paid.append(PaidItem(product: product, order: order, expiry: expiry))
+    }
+    guard !paid.isEmpty else { throw .pending }
+    return paid
+  }
+
   /// As ``GoogleProductPurchase/verdict(for:by:of:known:consumes:asOf:)``: the last period of each product. It begins where the one before
-  /// it ended that is known, and with the subscription where none is.
+  /// it ended that is known, or with its payment where that came after a lapse, and with the subscription where none is known.
   public func verdict(
     for token: GooglePurchaseToken, by store: StoreIdentifier, of application: ApplicationIdentifier? = nil,
     known history: some GoogleOrderHistory,
     asOf moment: Timestamp
   ) throws(GoogleRefusal) -> GoogleVerdict {
     guard state != .pending else { throw .pending }
-    guard let items = lineItems, (1...GoogleProductPurchase.maximumItems).contains(items.count),
-      let start = startTime.flatMap({ Timestamp(rfc3339: $0) })
-    else { throw .incomplete }
+    let items = try paidItems()
+    guard let start = startTime.flatMap({ Timestamp(rfc3339: $0) }) else { throw .incomplete }
     var transactions: [VerifiedTransaction] = []
     for item in items {
-      guard let product = item.productId.flatMap({ ProductIdentifier($0) }),
-        let order = (item.latestSuccessfulOrderId ?? latestOrderId).flatMap({ GoogleOrder($0) }),
-        let expiry = item.expiryTime.flatMap({ Timestamp(rfc3339: $0) }),
-        let id = items.count == 1 ? order.id : GoogleTokenName.part(of: order.id, product)
-      else { throw .incomplete }
+      let order = item.order
+      let isAlone = items.count { $0.order == order } == 1
+      guard let id = isAlone ? order.id : GoogleTokenName.part(of: order.id, item.product) else {
+        throw .incomplete
+      }
       let known = history.transaction(id, in: environment)
+      // What an end in the future says of one that is suspended is not known; it opens nothing up to there.
+      let expiry = state == .suspended ? min(item.expiry, moment) : item.expiry
       let earlier = history.latestEnd(of: order.original, besides: id, in: environment)
-      let begin = known?.purchaseDate ?? max(start, earlier.flatMap { $0 < expiry ? $0 : nil } ?? start)
+      let follows = max(start, earlier.flatMap { $0 < expiry ? $0 : nil } ?? start)
+      let begin =
+        known?.purchaseDate ?? history.resumption(of: order, in: environment).map {
+          max(follows, min($0, expiry))
+        }
+        ?? follows
       // The time of a grace is added to the expiry; what was paid for ended where it did before.
-      let hasGrace = state == .inGrace || known?.graceExpiresDate != nil
-      let paidUntil = hasGrace ? min(known?.expiresDate ?? expiry, expiry) : expiry
+      let endedBefore = state != .paid || known?.graceExpiresDate != nil
+      let paidUntil = endedBefore ? min(known?.expiresDate ?? expiry, expiry) : expiry
       transactions.append(
         VerifiedTransaction(
-          vouchedForBy: store, in: environment, id: id, originalID: order.original, product: product,
+          vouchedForBy: store, in: environment, id: id, originalID: order.original, product: item.product,
           purchaseDate: begin, expiresDate: max(begin, paidUntil),
-          graceExpiresDate: paidUntil < expiry ? expiry : nil,
+          graceExpiresDate: graceEnd(expiry, after: paidUntil, known: known),
           revokedDate: known?.revokedDate,
           account: externalAccountIdentifiers?.obfuscatedExternalAccountId.flatMap { ApplicationAccount($0) },
-          application: application,
+          application: application, territory: regionCode.flatMap { Territory(region: $0) },
           acknowledgement: Acknowledgement(
             .acknowledge,
-            reference: GooglePurchaseReference(kind: .subscription, product: product, token: token).text,
+            reference: GooglePurchaseReference(kind: .subscription, product: item.product, token: token).text,
             deadline: isAcknowledged ? nil : GoogleAcknowledgement.deadline(after: start, in: environment)),
-          asOf: moment))
+          asOf: moment, tellsRefunds: false))
     }
     return GoogleVerdict(
       transactions: transactions,
       replaced: linkedPurchaseToken.flatMap { GooglePurchaseToken($0) }, start: start)
+  }
+
+  /// A pause is no grace: it begins where what was paid for ends.
+  private func graceEnd(
+    _ expiry: Timestamp, after paidUntil: Timestamp, known: VerifiedTransaction?
+  ) -> Timestamp? {
+    guard paidUntil < expiry, state != .suspended || known?.graceExpiresDate != nil else { return nil }
+    return expiry
   }
 }
 

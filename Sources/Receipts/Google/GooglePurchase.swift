@@ -137,6 +137,8 @@ public struct GoogleProductPurchase: Decodable, Sendable {
   var testPurchaseContext: Test?
   /// Whom the application bought it for.
   public var obfuscatedExternalAccountId: String?
+  /// Where it was sold, by ISO 3166-1 alpha-2.
+  public var regionCode: String?
 
   /// Bytes of an answer, at most.
   public static let maximumLength = 262_144
@@ -213,6 +215,8 @@ public struct GoogleSubscriptionPurchase: Decodable, Sendable {
   public var latestOrderId: String?
   var externalAccountIdentifiers: ExternalAccounts?
   var testPurchase: Test?
+  /// As ``GoogleProductPurchase/regionCode``.
+  public var regionCode: String?
 
   /// Throws ``ReceiptError`` `malformed`.
   public init(response: [UInt8]) throws {
@@ -226,17 +230,18 @@ public struct GoogleSubscriptionPurchase: Decodable, Sendable {
     case paid
     /// A renewal was not paid for, and its time was prolonged meanwhile.
     case inGrace
+    /// Held for a payment, or paused by the customer: nothing is paid for from now on, whatever expiry is told.
+    case suspended
     /// Nothing is paid for, and nothing was: it never counts.
     case pending
   }
 
-  /// How it stands. Held, paused and cancelled ones open what they open up to their expiry.
+  /// How it stands. One that is cancelled opens what it opens up to its expiry.
   public var state: State {
     switch subscriptionState {
     case "SUBSCRIPTION_STATE_IN_GRACE_PERIOD": .inGrace
-    case "SUBSCRIPTION_STATE_ACTIVE", "SUBSCRIPTION_STATE_CANCELED", "SUBSCRIPTION_STATE_EXPIRED",
-      "SUBSCRIPTION_STATE_ON_HOLD", "SUBSCRIPTION_STATE_PAUSED":
-      .paid
+    case "SUBSCRIPTION_STATE_ACTIVE", "SUBSCRIPTION_STATE_CANCELED", "SUBSCRIPTION_STATE_EXPIRED": .paid
+    case "SUBSCRIPTION_STATE_ON_HOLD", "SUBSCRIPTION_STATE_PAUSED": .suspended
     default: .pending
     }
   }

@@ -68,10 +68,10 @@ enum GoogleDocuments {
     struct Offer: Encodable { var basePlanId: String }
     struct Item: Encodable {
       var productId: String
-      var expiryTime: Timestamp
-      var latestSuccessfulOrderId: String
-      var autoRenewingPlan: Plan
-      var offerDetails: Offer
+      var expiryTime: Timestamp?
+      var latestSuccessfulOrderId: String?
+      var autoRenewingPlan: Plan?
+      var offerDetails: Offer?
     }
     struct Accounts: Encodable { var obfuscatedExternalAccountId: String }
     struct Cancelled: Encodable {
@@ -83,7 +83,7 @@ enum GoogleDocuments {
     var kind = "androidpublisher#subscriptionPurchaseV2"
     var subscriptionState: String
     var lineItems: [Item]
-    var startTime: Timestamp
+    var startTime: Timestamp?
     var acknowledgementState: String
     var linkedPurchaseToken: String?
     var canceledStateContext: Cancelled?
@@ -116,6 +116,19 @@ enum GoogleDocuments {
     var createTime: Timestamp
     var total: Money?
   }
+
+  struct Orders: Encodable { var orders: [Order] }
+
+  /// What a subscription's end is put off to (`purchases.subscriptions.defer`), in milliseconds.
+  struct Deferral: Decodable {
+    struct Info: Decodable {
+      var expectedExpiryTimeMillis: String
+      var desiredExpiryTimeMillis: String
+    }
+    var deferralInfo: Info
+  }
+
+  struct Deferred: Encodable { var newExpiryTimeMillis: String }
 }
 
 /// A refusal, as Google's interfaces write one.

@@ -15,8 +15,10 @@ enum GoogleEvent: Hashable, Sendable {
     case onHold = 5
     case inGracePeriod = 6
     case restarted = 7
+    case deferred = 9
     case revoked = 12
     case expired = 13
+    case pendingPurchaseCancelled = 20
   }
 
   enum Product: Int, Hashable, Sendable {
@@ -163,9 +165,11 @@ enum GoogleMessageRecorder {
         let token = try PurchaseTokenTable.covering(transaction.id, chain: transaction.id, in: connection)
       else { return }
       try GoogleMessageTable.insert(
-        .product(.cancelled), of: token, transaction.product, at: transaction.requested, in: connection)
+        token.kind == .subscription ? .subscription(.pendingPurchaseCancelled) : .product(.cancelled),
+        of: token, transaction.product, at: transaction.requested, in: connection)
       return
     }
+    if earlier?.sale == nil { try PurchaseTokenTable.bind(transaction, in: connection) }
     guard let sale = transaction.sale, sale.reason != .restore, let chain = transaction.chain,
       var token = try PurchaseTokenTable.covering(transaction.id, chain: chain, in: connection)
     else { return }
@@ -223,7 +227,7 @@ enum GoogleMessageRecorder {
       }
     case (.retrying, .active): try tell(.recovered, at: life.start, in: connection)
     case (.active, .expired), (.retrying, .expired): try tell(.expired, at: life.expires, in: connection)
-    case (.active, .active) where before.start != life.start && before.plan.product == life.plan.product:
+    case (.active, .active) where before.start != life.start && life.isRenewal(of: before):
       try tell(.renewed, at: life.start, in: connection)
     case (.active, .active) where before.autoRenews && !life.autoRenews:
       try tell(.cancelled, at: life.start, in: connection)
@@ -231,5 +235,13 @@ enum GoogleMessageRecorder {
       try tell(.restarted, at: life.start, in: connection)
     default: break
     }
+  }
+}
+
+extension SubscriptionLifecycle {
+  /// Whether it goes on where the other one ended, or with the same product: what was bought in the middle of a period has a
+  /// token of its own.
+  fileprivate func isRenewal(of before: SubscriptionLifecycle) -> Bool {
+    before.plan.product == plan.product || before.nextPlan?.product == plan.product && start >= before.expires
   }
 }

@@ -130,11 +130,15 @@ struct GoogleRoutes: Sendable {
         let purchase = try await store.purchase(withToken: parameters["token"])
         let current = try purchase.subscriptionPurchase(at: store.clock.now())
         try Self.require(parameters["product"], of: purchase)
-        guard current.subscriptionState != "SUBSCRIPTION_STATE_EXPIRED" || purchase.token.acknowledged != nil
+        guard current.startTime != nil,
+          current.subscriptionState != "SUBSCRIPTION_STATE_EXPIRED" || purchase.token.acknowledged != nil
         else { throw GoogleError.notOwned }
         try await store.acknowledge(purchase, consumes: false)
         return HTTPResponse(status: .noContent)
       })
+    routes.on(
+      .post, "\(Self.base)/purchases/subscriptions/{product}/tokens/{token}:defer",
+      use: answering { [self] request, parameters in try await deferRenewal(request, parameters) })
     routes.on(
       .post, "\(Self.base)/purchases/subscriptionsv2/tokens/{token}:cancel",
       use: answering { [store] _, parameters in
@@ -155,6 +159,34 @@ struct GoogleRoutes: Sendable {
       })
   }
 
+  /// Puts the renewal of a subscription off, for nothing.
+  private func deferRenewal(
+    _ request: HTTPRequest, _ parameters: PathParameters
+  ) async throws -> HTTPResponse {
+    let purchase = try await store.purchase(withToken: parameters["token"])
+    try Self.require(parameters["product"], of: purchase)
+    let info = try await request.decode(GoogleDocuments.Deferral.self, upTo: Self.longestBody).deferralInfo
+    func date(_ text: String, _ name: String) throws -> Timestamp {
+      guard let milliseconds = Int64(text), (0...253_402_300_799_999).contains(milliseconds) else {
+        throw GoogleError.invalid(name)
+      }
+      return Timestamp(millisecondsSinceEpoch: milliseconds)
+    }
+    let expected = try date(info.expectedExpiryTimeMillis, "expectedExpiryTimeMillis")
+    let desired = try date(info.desiredExpiryTimeMillis, "desiredExpiryTimeMillis")
+    _ = try await store.update(String(purchase.token.chain)) { subscription, _, now, connection in
+      let current = try PaymentStore.purchase(purchase.token, in: connection)
+      guard current.successor == nil else { throw GoogleError.notOwned }
+      try current.checkDeferral(from: expected, to: desired, at: now)
+      subscription.life.extend(by: desired - expected)
+      try TransactionTable.endLastPeriod(of: subscription, in: connection)
+      try GoogleMessageTable.insert(
+        .subscription(.deferred), of: current.token, subscription.life.plan.product, at: now, in: connection)
+    }
+    return try Self.answer(
+      GoogleDocuments.Deferred(newExpiryTimeMillis: String(desired.millisecondsSinceEpoch)))
+  }
+
   private func addOrders(to routes: inout APIRoutes) {
     routes.on(
       .get, "\(Self.base)/purchases/voidedpurchases",
@@ -162,13 +194,18 @@ struct GoogleRoutes: Sendable {
     routes.on(
       .get, "\(Self.base)/orders/{order}",
       use: answering { [self] _, parameters in
-        let (purchase, transaction) = try await order(parameters["order"])
-        return try Self.answer(
-          GoogleDocuments.Order(
-            orderId: parameters["order"], purchaseToken: purchase.token.token,
-            state: transaction.sale == nil
-              ? "PENDING" : transaction.sale?.revocation == nil ? "PROCESSED" : "REFUNDED",
-            createTime: transaction.requested, total: GoogleDocuments.Money(transaction.sale?.price)))
+        try Self.answer(try await document(ofOrder: parameters["order"]))
+      })
+    routes.on(
+      .get, "\(Self.base)/orders:batchGet",
+      use: answering { [self] request, _ in
+        let names = request.queryValues("orderIds")
+        guard (1...Self.largestBatch).contains(names.count), Set(names).count == names.count else {
+          throw GoogleError.invalid("orderIds")
+        }
+        var orders: [GoogleDocuments.Order] = []
+        for name in names { orders.append(try await document(ofOrder: name)) }
+        return try Self.answer(GoogleDocuments.Orders(orders: orders))
       })
     routes.on(
       .post, "\(Self.base)/orders/{order}:refund",
@@ -181,6 +218,19 @@ struct GoogleRoutes: Sendable {
         }
         return HTTPResponse(status: .noContent)
       })
+  }
+
+  /// Orders that are asked for at once.
+  private static let largestBatch = 1000
+
+  private func document(ofOrder name: String) async throws -> GoogleDocuments.Order {
+    let (purchase, transaction) = try await order(name)
+    let state =
+      transaction.sale == nil ? "PENDING" : transaction.sale?.revocation == nil ? "PROCESSED" : "REFUNDED"
+    return GoogleDocuments.Order(
+      orderId: name, purchaseToken: purchase.token.token, state: state,
+      createTime: transaction.sale?.date ?? transaction.requested,
+      total: GoogleDocuments.Money(transaction.sale?.price))
   }
 
   private func order(_ text: String) async throws -> (GooglePurchase, StoredTransaction) {

@@ -78,6 +78,9 @@ extension PaymentStore {
     let current = try PurchaseTokenTable.find(token.token, in: connection) ?? token
     return GooglePurchase(
       token: current, transactions: try PurchaseTokenTable.transactions(of: current, in: connection),
+      pending: current.kind == .subscription
+        ? try TransactionTable.find(in: connection, id: current.first).flatMap { $0.sale == nil ? $0 : nil }
+        : nil,
       subscription: current.kind == .subscription
         ? try SubscriptionTable.find(in: connection, originalID: current.chain) : nil,
       successor: current.kind == .subscription
@@ -155,12 +158,14 @@ struct GooglePurchase: Sendable {
   var token: PurchaseToken
   /// The earliest first; of a one-time purchase the only one, whatever its state.
   var transactions: [StoredTransaction]
+  /// The first payment of a subscription while it is not made, or after it has failed.
+  var pending: StoredTransaction?
   /// Nil for a one-time purchase.
   var subscription: StoredSubscription?
   /// The transaction of the purchase that took this one's place.
   var successor: Int64?
 
-  var product: ProductIdentifier? { transactions.last?.product }
+  var product: ProductIdentifier? { (transactions.last ?? pending)?.product }
 
   private var acknowledgement: String {
     token.acknowledged == nil ? "ACKNOWLEDGEMENT_STATE_PENDING" : "ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED"
@@ -214,9 +219,37 @@ struct GooglePurchase: Sendable {
     }
   }
 
-  /// Throws ``GoogleError`` for a one-time purchase, and for one of which nothing is paid for.
+  /// Puts off the end of what runs. Throws ``GoogleError`` where it does not run to `expected`, or not beyond it then.
+  func checkDeferral(from expected: Timestamp, to desired: Timestamp, at now: Timestamp) throws {
+    let current = try subscriptionPurchase(at: now)
+    guard ["SUBSCRIPTION_STATE_ACTIVE", "SUBSCRIPTION_STATE_CANCELED"].contains(current.subscriptionState)
+    else { throw GoogleError.notOwned }
+    guard current.lineItems.first?.expiryTime == expected else {
+      throw GoogleError.invalid("expectedExpiryTimeMillis")
+    }
+    // No longer than a year at once, as Google has it.
+    guard desired > expected, desired - expected <= .seconds(366 * 86_400) else {
+      throw GoogleError.invalid("desiredExpiryTimeMillis")
+    }
+  }
+
+  private func unpaid(_ transaction: StoredTransaction) -> GoogleDocuments.SubscriptionPurchase {
+    let isOver = if case .failed = transaction.life.state { true } else { false }
+    return GoogleDocuments.SubscriptionPurchase(
+      subscriptionState: isOver
+        ? "SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED" : "SUBSCRIPTION_STATE_PENDING",
+      lineItems: [.init(productId: transaction.product.description)],
+      acknowledgementState: acknowledgement, linkedPurchaseToken: token.linked,
+      externalAccountIdentifiers: transaction.applicationUsername.map {
+        .init(obfuscatedExternalAccountId: $0)
+      },
+      testPurchase: transaction.environment == .sandbox ? .init() : nil, regionCode: region(transaction))
+  }
+
+  /// Throws ``GoogleError`` for a one-time purchase.
   func subscriptionPurchase(at now: Timestamp) throws -> GoogleDocuments.SubscriptionPurchase {
     guard token.kind == .subscription else { throw GoogleError.kindMismatch }
+    if let pending { return unpaid(pending) }
     guard let first = transactions.first, let last = transactions.last, let sale = last.sale,
       let start = first.sale?.date, let life = subscription?.life
     else { throw GoogleError.tokenUnknown }

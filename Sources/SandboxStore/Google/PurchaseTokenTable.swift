@@ -64,6 +64,17 @@ enum PurchaseTokenTable {
     try connection.first("SELECT * FROM purchase_tokens WHERE token = ?", [.text(token)]).map(record)
   }
 
+  /// A purchase that was pending is paid for: it may go on a subscription that lapsed, whose token it follows then.
+  static func bind(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
+    guard let chain = transaction.chain, let token = try find(first: transaction.id, in: connection),
+      token.chain != chain
+    else { return }
+    let linked = try covering(transaction.id, chain: chain, in: connection)?.token
+    try connection.execute(
+      "UPDATE purchase_tokens SET chain = ?, linked = ? WHERE token = ?",
+      [.integer(chain), .optional(linked), .text(token.token)])
+  }
+
   /// The token that begins with a transaction.
   static func find(first: Int64, in connection: borrowing Connection) throws -> PurchaseToken? {
     try connection.first("SELECT * FROM purchase_tokens WHERE first_id = ?", [.integer(first)]).map(record)

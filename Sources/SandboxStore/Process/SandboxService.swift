@@ -149,6 +149,7 @@ final class RunningStore: Sendable {
     var serverConfiguration = HTTPServerConfiguration(addresses: addresses)
     serverConfiguration.loops = 1
     serverConfiguration.maximumBodyLength = .mebibytes(4)
+    serverConfiguration.undividedPaths = [CertificateRoutes.path]
     serverConfiguration.useProblemDocuments()
     server = HTTPServer(configuration: serverConfiguration, handler: routes.router())
     running.set(server)

@@ -8,15 +8,17 @@ import SystemCalls
 struct CertificateRoutes: Sendable {
   let chain: SigningChain
 
+  /// What a request in a path stands behind.
+  static let path = "/ocsp/"
   private static let longestRequest = ByteCount.kibibytes(4)
 
   func addResponder(to routes: inout APIRoutes) {
     routes.on(.post, "/ocsp") { [chain] request, _ in
       Self.response(chain.answer(to: try await request.bytes(upTo: Self.longestRequest)))
     }
-    // Base 64 of the request in the path (RFC 6960 §A.1), which may have slashes; what is none of it is answered as
-    // unreadable.
-    routes.on(.get, "/ocsp/{request...}") { [chain] _, parameters in
+    // Base 64 of the request in the path (RFC 6960 §A.1), with its slashes escaped or not; what is none of it is answered
+    // as unreadable.
+    routes.on(.get, "\(Self.path){request...}") { [chain] _, parameters in
       Self.response(chain.answer(to: Base64.decode(parameters["request"]) ?? []))
     }
   }

@@ -17,6 +17,8 @@ final class FakeGoogleStore: Sendable {
     /// Documents by purchase token.
     var products: [String: String] = [:]
     var subscriptions: [String: String] = [:]
+    /// When orders were paid for.
+    var orders: [String: Timestamp] = [:]
     var voided: [(token: String, order: String, date: Timestamp)] = []
     /// Statuses of the next answers of the interface, in place of its own.
     var failures: [Int] = []
@@ -79,7 +81,7 @@ final class FakeGoogleStore: Sendable {
       {"productLineItem":[{"productId":"\(product)","productOfferDetails":{"quantity":1}}],
       "purchaseStateContext":{"purchaseState":"\(state)"},"purchaseCompletionTime":"\(date.rfc3339)",
       "acknowledgementState":"ACKNOWLEDGEMENT_STATE_\(acknowledged ? "ACKNOWLEDGED" : "PENDING")",
-      "orderId":"\(order)"\(test)}
+      "orderId":"\(order)","regionCode":"FR"\(test)}
       """
     self.state.withLock { $0.products[token] = document }
   }
@@ -177,6 +179,7 @@ final class FakeGoogleStore: Sendable {
       return Handler.document(401, "{}")
     }
     if path == "purchases/voidedpurchases" { return voided(known.state) }
+    if path == "orders:batchGet" { return orders(named: request, known.state) }
     let segments = path.split(separator: "/").map(String.init)
     guard let last = segments.last else { return Handler.document(404, "{}") }
     let parts = last.split(separator: ":").map(String.init)
@@ -184,6 +187,15 @@ final class FakeGoogleStore: Sendable {
     let documents = segments[1] == "productsv2" ? known.state.products : known.state.subscriptions
     guard let document = documents[parts[0]] else { return Handler.document(404, #"{"error":{"code":404}}"#) }
     return Handler.document(200, document)
+  }
+
+  private func orders(named request: HTTPRequest, _ state: State) -> HTTPResponse {
+    let items = request.queryValues("orderIds").compactMap { order in
+      state.orders[order].map {
+        #"{"orderId":"\#(order)","state":"PROCESSED","createTime":"\#($0.rfc3339)"}"#
+      }
+    }
+    return Handler.document(200, #"{"orders":[\#(items.joined(separator: ","))]}"#)
   }
 
   private func voided(_ state: State) -> HTTPResponse {

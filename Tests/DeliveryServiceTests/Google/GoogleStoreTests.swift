@@ -164,12 +164,15 @@ struct GoogleStoreTests {
     }
   }
 
-  @Test("a license tester's purchase is granted where the sandbox is allowed, and tagged")
+  @Test(
+    "a license tester's purchase is granted where the sandbox is allowed, and tagged; the ledger keeps where it was sold"
+  )
   func tested() async throws {
     google.sell(token: "tested", order: "GPA.3", isTest: true)
     try await run { server in
       _ = try await grant("tested", server)
-      #expect(try await transactions(server)["GPA.3"]?.environment == .sandbox)
+      let kept = try await transactions(server)["GPA.3"]
+      #expect(kept?.environment == .sandbox && kept?.territory?.code == "FRA")
     }
   }
 
@@ -248,6 +251,71 @@ struct GoogleStoreTests {
       _ = try await grant("new", of: "com.example.magazine.issue1", server)
       #expect(try await transactions(server)["GPA.7..0"]?.expiresDate == change)
       #expect(try await transactions(server)["GPA.7"]?.expiresDate == start + month)
+    }
+  }
+
+  @Test(
+    "a period after a lapse begins with its payment; one that was paid for in grace goes on where the one before it ended"
+  )
+  func resumed() async throws {
+    let start = ServerHarness.start
+    let (day, month) = (Duration.seconds(86_400), Duration.seconds(30 * 86_400))
+    google.subscribe(Self.monthly, token: "held", order: "GPA.7", from: start, to: start + month)
+    google.subscribe(Self.monthly, token: "late", order: "GPA.8", from: start, to: start + month)
+    try await run { server in
+      try await describeMagazine(server)
+      for token in ["held", "late"] { _ = try await grant(token, of: "com.example.magazine.issue1", server) }
+      // Three days after the end the one was held, the other one in grace.
+      server.clock.advance(by: month + day * 3)
+      google.subscribe(
+        Self.monthly, token: "held", order: "GPA.7", from: start, to: start + month, state: "ON_HOLD")
+      google.subscribe(
+        Self.monthly, token: "late", order: "GPA.8", from: start, to: start + month + day * 7,
+        state: "IN_GRACE_PERIOD")
+      func told(_ token: String, _ id: String) async throws {
+        let content = #""subscriptionNotification":{"notificationType":2,"purchaseToken":"\#(token)"}"#
+        let identity = google.identity(at: server.clock.now())
+        #expect(try await post(google.message(content, id: id), bearing: identity, server) == nil)
+      }
+      try await told("held", "1")
+      try await told("late", "2")
+      let paid = start + month + day * 4
+      server.clock.advance(by: day * 2)
+      google.state.withLock { $0.orders = ["GPA.7..0": paid, "GPA.8..0": paid] }
+      google.subscribe(
+        Self.monthly, token: "held", order: "GPA.7..0", from: start, to: paid + month)
+      google.subscribe(
+        Self.monthly, token: "late", order: "GPA.8..0", from: start, to: start + month * 2)
+      try await told("held", "3")
+      try await told("late", "4")
+      let periods = try await transactions(server)
+      #expect(periods["GPA.7..0"]?.purchaseDate == paid)
+      #expect(periods["GPA.8..0"]?.purchaseDate == start + month)
+      // The ledger knows them now: asked again, they are the same, and the orders are not asked about.
+      let questions = calls("orders:batchGet").count
+      try await told("held", "5")
+      #expect(try await transactions(server)["GPA.7..0"]?.purchaseDate == paid)
+      #expect(calls("orders:batchGet").count == questions)
+    }
+  }
+
+  @Test("an answer that was asked for before a refund, and counts as later, does not take it back")
+  func refundDuringVerification() async throws {
+    google.sell(token: "token-1", order: "GPA.1")
+    try await run { server in
+      let grant = try await grant("token-1", server)
+      let store = try #require(server.server.googleStores.first)
+      server.clock.advance(by: .seconds(10))
+      let token = try #require(GooglePurchaseToken("token-1"))
+      let asked = try #require(try await store.purchase(with: token))
+      server.clock.advance(by: .seconds(-10))
+      let voided =
+        #""voidedPurchaseNotification":{"purchaseToken":"token-1","orderId":"GPA.1","productType":2,"refundType":1}"#
+      #expect(try await post(google.message(voided, id: "1"), bearing: google.identity(), server) == nil)
+      let kept = try await server.server.grants.applyRevocations(of: store.taken(asked))
+      #expect(kept.first?.revokedDate != nil)
+      #expect(try await transactions(server)["GPA.1"]?.revokedDate != nil)
+      #expect(try await server.fetch(grant).status == 403)
     }
   }
 

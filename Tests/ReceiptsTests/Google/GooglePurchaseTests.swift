@@ -148,20 +148,75 @@ struct GooglePurchaseTests {
     #expect(inGrace.expiresDate == paid.expiresDate)
     #expect(try inGrace.graceExpiresDate == GoogleDocuments.date("2027-02-08T00:00:00Z"))
     let held = try #require(
-      try verdict(subscription: document("ON_HOLD"), known: KnownOrders(transactions: [inGrace])).transactions
-        .first)
+      try verdict(
+        subscription: document("ON_HOLD"), known: KnownOrders(transactions: [inGrace]),
+        asOf: GoogleDocuments.date("2027-02-09T00:00:00Z")
+      ).transactions.first)
     #expect(held.expiresDate == paid.expiresDate && held.graceExpiresDate == inGrace.graceExpiresDate)
   }
 
   @Test("a cancelled subscription opens what it opens up to its expiry; so does one that is over")
   func cancelled() throws {
-    for state in ["CANCELED", "EXPIRED", "PAUSED", "ON_HOLD"] {
+    for state in ["CANCELED", "EXPIRED"] {
       let transaction = try verdict(
         subscription: GoogleDocuments.subscription(#""subscriptionState":"SUBSCRIPTION_STATE_\#(state)""#)
       ).transactions.first
       #expect(try transaction?.expiresDate == GoogleDocuments.date("2027-02-01T00:00:00Z"))
       #expect(transaction?.revokedDate == nil)
     }
+  }
+
+  @Test(
+    "one that is held or paused opens nothing from the moment at which that is known, whatever expiry is told",
+    arguments: ["PAUSED", "ON_HOLD"])
+  func suspended(_ state: String) throws {
+    let document = GoogleDocuments.subscription(#""subscriptionState":"SUBSCRIPTION_STATE_\#(state)""#)
+    let first = try #require(try verdict(subscription: document).transactions.first)
+    #expect(first.expiresDate == Self.asOf && first.graceExpiresDate == nil)
+    // Asked again later, it says the same.
+    let again = try verdict(
+      subscription: document, known: KnownOrders(transactions: [first]), asOf: Self.asOf + .seconds(86_400))
+    #expect(again.transactions.first?.expiresDate == first.expiresDate)
+    #expect(again.transactions.first?.graceExpiresDate == nil)
+    let over = try verdict(
+      subscription: document, asOf: GoogleDocuments.date("2027-03-01T00:00:00Z")
+    ).transactions.first
+    #expect(try over?.expiresDate == GoogleDocuments.date("2027-02-01T00:00:00Z"))
+  }
+
+  @Test("an item that nothing is paid for yet is left out; with no other the purchase is pending")
+  func unpaidItems() throws {
+    let paid =
+      #"{"productId":"a.one","expiryTime":"2027-02-01T00:00:00Z","latestSuccessfulOrderId":"GPA.1"}"#
+    for unpaid in [
+      #"{"productId":"a.two","expiryTime":"2027-02-01T00:00:00Z"}"#,
+      #"{"productId":"a.two","latestSuccessfulOrderId":"GPA.1"}"#, #"{"productId":"a.two"}"#,
+    ] {
+      let both = GoogleDocuments.subscription(#""lineItems":[\#(unpaid),\#(paid)]"#)
+      let transactions = try verdict(subscription: both).transactions
+      #expect(transactions.map(\.id.description) == ["GPA.1"])
+      #expect(transactions.map(\.product.description) == ["a.one"])
+      #expect(throws: GoogleRefusal.pending) {
+        try verdict(subscription: GoogleDocuments.subscription(#""lineItems":[\#(unpaid)]"#))
+      }
+    }
+    let unreadable =
+      #"{"productId":"a b","expiryTime":"2027-02-01T00:00:00Z","latestSuccessfulOrderId":"GPA.1"}"#
+    #expect(throws: GoogleRefusal.incomplete) {
+      try verdict(subscription: GoogleDocuments.subscription(#""lineItems":[\#(unreadable)]"#))
+    }
+  }
+
+  @Test("where it was sold is kept; an answer without a refund says nothing of refunds")
+  func territory() throws {
+    let sold = try verdict(product: GoogleDocuments.product(#""regionCode":"FR""#)).transactions.first
+    #expect(sold?.territory?.code == "FRA" && sold?.tellsRefunds == false)
+    let subscribed = try verdict(subscription: GoogleDocuments.subscription(#""regionCode":"DE""#))
+      .transactions.first
+    #expect(subscribed?.territory?.code == "DEU" && subscribed?.tellsRefunds == false)
+    #expect(
+      try verdict(product: GoogleDocuments.product(#""regionCode":"XX""#)).transactions.first?.territory
+        == nil)
   }
 
   @Test("a token that took another's place names it, with the moment at which the other one ends")

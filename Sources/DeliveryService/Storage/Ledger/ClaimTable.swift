@@ -33,8 +33,7 @@ enum ClaimTable {
   }
 }
 
-/// Store accounts that began to buy for an application account. A store account is known by the first purchase that nothing
-/// else of it was known with.
+/// Store accounts that began to buy for an application account, each by the purchase that it was granted something for first.
 enum FeedingTable {
   static func note(
     _ account: ApplicationAccount, fedBy original: TransactionKey, at now: Timestamp,
@@ -46,6 +45,33 @@ enum FeedingTable {
       ON CONFLICT DO NOTHING
       """, [.identifier(account)] + original.values + [.timestamp(now)])
   }
+
+  /// Whether the customer was granted something that was bought for the account.
+  static func isKnown(
+    _ account: ApplicationAccount, fedBy customer: CustomerIdentifier, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.first(
+      """
+      SELECT 1 FROM transactions \(SQLDialect.index("transactions_by_customer"))
+      JOIN grants ON grants.store = transactions.store AND grants.environment = transactions.environment
+        AND grants.transaction_id = transactions.transaction_id
+      WHERE transactions.customer = ? AND transactions.account = ? LIMIT 1
+      """, [.customer(customer), .identifier(account)]) != nil
+  }
+
+  /// Whether something was granted for one of these.
+  static func isKnown(
+    _ transactions: some Sequence<TransactionKey>, in connection: borrowing Connection
+  ) throws -> Bool {
+    try transactions.prefix(maximumCount).contains { transaction in
+      try connection.first(
+        "SELECT 1 FROM grants WHERE store = ? AND environment = ? AND transaction_id = ? LIMIT 1",
+        transaction.values) != nil
+    }
+  }
+
+  /// Transactions of one proof that are looked at.
+  private static let maximumCount = 200
 
   /// Whether store accounts in an irregular number have begun to buy for it lately, in one environment of any stores.
   static func isIrregular(
@@ -70,6 +96,31 @@ enum FeedingTable {
       DELETE FROM account_feeds WHERE (account, store, environment, original_id) IN (
         SELECT account, store, environment, original_id FROM account_feeds WHERE since < ? ORDER BY since LIMIT ?)
       """, [.timestamp(cutoff), .integer(limit)]) == limit
+  }
+}
+
+/// Grants that ended since another application account claimed their purchase.
+enum TransferredGrantTable {
+  static func insert(
+    _ grant: Int64, decidedAt date: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      """
+      INSERT INTO transferred_grants (grant_number, decided) VALUES (?, ?)
+      ON CONFLICT (grant_number) DO UPDATE SET decided = excluded.decided
+      """, [.integer(grant), .timestamp(date)])
+  }
+
+  static func remove(_ grant: Int64, in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM transferred_grants WHERE grant_number = ?", [.integer(grant)])
+  }
+
+  /// Whether that is why the grant is revoked, and nothing was decided about it since.
+  static func isReason(of grant: GrantRecord, in connection: borrowing Connection) throws -> Bool {
+    guard let word = grant.operatorWord, word.decision == .revoke else { return false }
+    let row = try connection.first(
+      "SELECT decided FROM transferred_grants WHERE grant_number = ?", [.integer(grant.number)])
+    return try row?.timestamp("decided") == word.asOf
   }
 }
 

@@ -18,8 +18,6 @@ enum LedgerTable {
     var customer: CustomerIdentifier?
     /// Customers of other transactions of the same purchase, and of the same application account.
     var relatives: [CustomerIdentifier] = []
-    /// Neither it nor another transaction of the same purchase is known.
-    var isOfUnknownPayer = true
 
     /// Its own first.
     var customers: [CustomerIdentifier] { [customer].compactMap { $0 } + relatives }
@@ -38,7 +36,6 @@ enum LedgerTable {
         asOf: try row.timestamp("as_of"), revoked: try row.optionalTimestamp("revoked"))
       known.transaction = try self.transaction(row)
       known.customer = try row.optionalCustomer("customer")
-      if known.customer != nil { known.isOfUnknownPayer = false }
     }
     var relatives: [Row?] = []
     if key != original { relatives.append(try row(original, in: connection)) }
@@ -48,9 +45,6 @@ enum LedgerTable {
         SELECT customer FROM transactions \(SQLDialect.index("transactions_by_original"))
         WHERE store = ? AND environment = ? AND original_id = ? AND original_id <> transaction_id LIMIT 1
         """, original.values))
-    if try relatives.contains(where: { try $0?.optionalCustomer("customer") != nil }) {
-      known.isOfUnknownPayer = false
-    }
     if joinsAccounts, let account = transaction.account {
       relatives.append(
         try connection.first(

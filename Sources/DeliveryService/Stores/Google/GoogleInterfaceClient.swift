@@ -103,6 +103,13 @@ final class GoogleInterfaceClient: Sendable {
     return try read { try GoogleVoidedPage(response: response) }
   }
 
+  /// What is known of these orders, which may be fewer than are asked for.
+  func orders(_ orders: [TransactionIdentifier]) async throws(Failure) -> [GoogleOrderRecord] {
+    let response = try await send(
+      "GET", "/orders:batchGet", query: orders.map { ("orderIds", $0.description) })
+    return try read { try GoogleOrderRecord.all(response: response) }
+  }
+
   /// The keys by which callers are known.
   func identityKeys(_ address: String) async throws(Failure) -> IdentityKeys {
     var request = ClientRequest(method: "GET", url: address, headers: [("Accept", "application/json")])

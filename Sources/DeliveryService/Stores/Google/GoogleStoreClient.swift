@@ -83,7 +83,9 @@ struct GoogleStoreClient: PaymentStoreClient {
         let orders = (purchase.lineItems ?? []).prefix(50).compactMap {
           $0.latestSuccessfulOrderId ?? purchase.latestOrderId
         }
-        let history = try await history(of: orders, in: purchase.environment)
+        var history = try await history(of: orders, in: purchase.environment)
+        history.payments = try await payments(
+          of: orders.compactMap { GoogleOrder($0) }, after: history, in: purchase.environment, asOf: moment)
         let verdict = try purchase.verdict(
           for: token, by: name, of: application, known: history, asOf: moment)
         return Purchase(verdict: verdict, kind: kind, token: token)
@@ -138,6 +140,28 @@ struct GoogleStoreClient: PaymentStoreClient {
       throw .undetermined(retryAfter: .seconds(30), cause: "\(error)", outcome: .answered)
     }
     return transactions
+  }
+
+  /// When those of the orders were paid for that may not go on where the one before them ended. A store that does not let this
+  /// server see orders says nothing of it.
+  private func payments(
+    of orders: [GoogleOrder], after history: KnownGoogleOrders, in environment: StoreEnvironment,
+    asOf moment: Timestamp
+  ) async throws(GoogleInterfaceClient.Failure) -> [TransactionIdentifier: Timestamp] {
+    let open = Set(orders).filter { order in
+      guard let end = history.latestService(before: order, in: environment) else { return false }
+      return end < moment
+    }
+    guard !open.isEmpty else { return [:] }
+    do throws(GoogleInterfaceClient.Failure) {
+      let records = try await interface.orders(open.map(\.id))
+      return Dictionary(records.map { ($0.order.id, $0.created) }, uniquingKeysWith: { first, _ in first })
+    } catch {
+      switch error.kind {
+      case .refused, .forbidden: return [:]
+      case .unavailable, .unreadable, .abandoned: throw error
+      }
+    }
   }
 
   private func consumables(among names: [String]) async throws(StoreRefusal) -> Set<ProductIdentifier> {
@@ -226,6 +250,22 @@ extension GoogleStoreClient {
 /// What the ledger has of the purchases that an answer is about.
 struct KnownGoogleOrders: GoogleOrderHistory {
   var transactions: [VerifiedTransaction]
+  /// When orders were paid for, of those that were asked about.
+  var payments: [TransactionIdentifier: Timestamp] = [:]
+
+  /// Up to when the purchase served before an order that is not known yet; nil for one that is, and for a first one.
+  func latestService(before order: GoogleOrder, in environment: StoreEnvironment) -> Timestamp? {
+    let periods = transactions.filter { $0.originalID == order.original && $0.environment == environment }
+    guard !periods.contains(where: { $0.id == order.id }) else { return nil }
+    return periods.compactMap { $0.graceExpiresDate ?? $0.expiresDate }.max()
+  }
+
+  func resumption(of order: GoogleOrder, in environment: StoreEnvironment) -> Timestamp? {
+    guard let payment = payments[order.id], let end = latestService(before: order, in: environment),
+      end < payment
+    else { return nil }
+    return payment
+  }
 
   func transaction(_ id: TransactionIdentifier, in environment: StoreEnvironment) -> VerifiedTransaction? {
     transactions.first { $0.id == id && $0.environment == environment }
@@ -249,6 +289,6 @@ extension VerifiedTransaction {
       purchaseDate: purchaseDate, expiresDate: max(purchaseDate, min(expiresDate ?? end, end)),
       graceExpiresDate: nil, revokedDate: revokedDate, licenseEndDate: licenseEndDate, quantity: quantity,
       price: price, account: account, application: application, territory: territory,
-      acknowledgement: acknowledgement, asOf: moment)
+      acknowledgement: acknowledgement, asOf: moment, tellsRefunds: tellsRefunds)
   }
 }

@@ -1,0 +1,14 @@
+import Database
+
+extension Migrations {
+  static let transfers = Migration(
+    "grants that ended with a transfer of their purchase",
+    script: """
+      -- Grants that were taken back because another application account claimed their purchase; decided is when. They stand again
+      -- for an account that the purchase belongs to. One that an operator decided about since is the operator's.
+      CREATE TABLE transferred_grants (
+        grant_number INTEGER PRIMARY KEY REFERENCES grants (number) ON DELETE CASCADE,
+        decided INTEGER NOT NULL
+      ) STRICT;
+      """)
+}

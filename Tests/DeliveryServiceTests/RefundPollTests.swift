@@ -1,0 +1,159 @@
+import Commerce
+import CoreTypes
+import Crypto
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Receipts
+import ServiceRuntime
+import Synchronization
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Refunds of what is being sent, which nothing tells of", .timeLimit(.minutes(2)))
+struct RefundPollTests {
+  /// More than all buffers between the server and a slow reader hold together.
+  private static let large = [UInt8](repeating: 7, count: 24 << 20)
+
+  private func receipt(_ server: ServerHarness, cancelled: Timestamp? = nil) throws -> String {
+    try server.store.receipt(of: [server.purchase(cancelled: cancelled)], device: server.device.id)
+  }
+
+  /// What the store says from now on of every receipt that is put to it.
+  private func refund(_ server: ServerHarness) throws {
+    let refunded = try receipt(server, cancelled: server.clock.now())
+    let answer = server.store.verify(VerifyReceiptRequest(receiptData: refunded, password: nil))
+    server.store.state.withLock { $0.answer = answer }
+  }
+
+  private func remainder(_ reader: RawConnection) async -> Int {
+    var count = 0
+    while let bytes = try? await reader.receive(), !bytes.isEmpty { count += bytes.count }
+    return count
+  }
+
+  @Test(
+    "a poll ends the body of a purchase that was refunded, although its store's last word is still believed")
+  func ended() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(Self.large)
+      let proof = try receipt(server)
+      let grant = try await server.grant(receipt: proof).value
+      let reader = try await server.slowReader(of: grant)
+      server.clock.advance(by: .seconds(1))
+      try refund(server)
+      // The store's word of a moment ago is believed by requests.
+      #expect(try await server.grant(receipt: proof).value.grant == grant.grant)
+      #expect(server.store.state.withLock { $0.questions } == 1)
+      try await server.server.refundPoll.pass()
+      #expect(server.store.state.withLock { $0.questions } == 2)
+      #expect(await remainder(reader) < Self.large.count - 1000)
+      #expect(try await server.fetch(grant).status == 403)
+      let refused = try await server.problem { _ = try await server.grant(receipt: proof) }
+      #expect(refused.code == .entitlementRevoked)
+    }
+  }
+
+  @Test("where no body runs, no store is asked; a body of a purchase that holds goes on")
+  func unasked() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(Self.large)
+      let grant = try await server.grant(receipt: try receipt(server)).value
+      try await server.server.refundPoll.pass()
+      #expect(server.store.state.withLock { $0.questions } == 1)
+      let reader = try await server.slowReader(of: grant)
+      for count in 2...3 {
+        try await server.server.refundPoll.pass()
+        #expect(server.store.state.withLock { $0.questions } == count)
+      }
+      let rest = try await reader.receive(exactly: Self.large.count - 1000)
+      #expect(rest.count == Self.large.count - 1000)
+    }
+  }
+
+  @Test("several bodies on one proof are one question")
+  func shared() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(Self.large)
+      let grant = try await server.grant(receipt: try receipt(server)).value
+      let readers = [try await server.slowReader(of: grant), try await server.slowReader(of: grant)]
+      try await server.server.refundPoll.pass()
+      #expect(server.store.state.withLock { $0.questions } == 2)
+      #expect(readers.count == 2)
+    }
+  }
+
+  @Test("a store that is away, or refuses the proof itself, ends no body; the next poll asks again")
+  func away() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(Self.large)
+      let grant = try await server.grant(receipt: try receipt(server)).value
+      let reader = try await server.slowReader(of: grant)
+      server.store.state.withLock { $0.isDown = true }
+      try await server.server.refundPoll.pass()
+      server.store.state.withLock { state in
+        state.isDown = false
+        state.answer = VerifyReceiptResponse(status: .notAuthentic)
+      }
+      try await server.server.refundPoll.pass()
+      #expect(try await server.fetch(grant, headers: [("Range", "bytes=0-9")]).status == 206)
+      server.clock.advance(by: .seconds(1))
+      try refund(server)
+      try await server.server.refundPoll.pass()
+      #expect(await remainder(reader) < Self.large.count - 1000)
+    }
+  }
+
+  @Test("of a store of the kind google the list of refunds is read as well")
+  func googleList() async throws {
+    let google = try FakeGoogleStore()
+    google.sell(token: "token-1", order: "GPA.1")
+    try await ServerHarness.run(options: google.option()) { server in
+      try await server.publish(Self.large)
+      let request = GrantRequest(
+        proof: Proof(store: "google", purchaseToken: "token-1"),
+        product: try #require(ProductIdentifier("com.example.issue1")), device: server.device)
+      let grant = try await server.api.call("POST", "/v1/grants", body: request, as: GrantResponse.self).value
+      let reader = try await server.slowReader(of: grant)
+      google.state.withLock { $0.voided = [("token-1", "GPA.1", ServerHarness.start)] }
+      try await server.server.refundPoll.pass()
+      #expect(await remainder(reader) < Self.large.count - 1000)
+      #expect(try await server.fetch(grant).status == 403)
+    }
+    await google.stop()
+  }
+
+  @Test("proofs are known of the grants that were used last, and are not shown")
+  func memory() {
+    let proofs = RecentProofs(maximumCount: 4, maximumLength: .kibibytes(4))
+    func handle(_ number: UInt64) -> DeliveryHandle { DeliveryHandle(high: number, low: number) }
+    func note(_ number: UInt64, _ text: String) {
+      let key = VerdictCache.Key(store: .sandbox, digest: SHA256Digest.of(Array(text.utf8)))
+      proofs.note(Proof(store: "sandbox", receipt: text), as: key, for: [handle(number)])
+    }
+    note(1, "secret-1")
+    note(2, "secret-1")
+    let found = proofs.proofs(of: [handle(1), handle(2), handle(3)])
+    #expect(found.map(\.proof.receipt) == ["secret-1"])
+    #expect(!"\(found)".contains("secret"))
+    for number in 3...9 { note(UInt64(number), "secret-\(number)") }
+    #expect(proofs.proofs(of: [handle(1)]).isEmpty)
+    #expect(proofs.proofs(of: [handle(9)]).count == 1)
+    // One proof that takes more than half of what there is is not kept.
+    note(10, String(repeating: "a", count: 3000))
+    #expect(proofs.proofs(of: [handle(10)]).isEmpty)
+  }
+
+  @Test("how often is asked is from a second to an hour", arguments: ["0s", "999ms", "3601s", "2h"])
+  func interval(_ text: String) throws {
+    let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
+    guard
+      case .run(let parsed) = try parser.parse(["--store-credential", "secret", "--refund-poll", text])
+    else { throw UsageError("help") }
+    let configuration = try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed)
+    let error = #expect(throws: ConfigurationError.self) { try configuration.refundPollInterval() }
+    #expect(error?.subject == "refundPoll")
+  }
+}
