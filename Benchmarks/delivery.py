@@ -15,7 +15,7 @@ from pathlib import Path
 
 import peers
 from measuring import GIGABYTE, busy_processors, memory, processor_time, read_ahead, run, say
-from reporting import Results, Target, row, show
+from reporting import Extra, Results, Target, row, show
 from services import Services
 
 HOT, COLD = "com.example.bench.hot", "com.example.bench.cold"
@@ -101,11 +101,11 @@ class Bench:
     def port(self, offset):
         return self.arguments.port_base + 20 + offset
 
-    def pullbox(self, product=HOT, grants=1, name="pullbox"):
-        """Our server; the connections take turns with that many grants."""
-        fields = self.work / f"{product}-{grants}.fields"
+    def pullbox(self, product=HOT, grants=1, name="pullbox", more=""):
+        """Our server; the connections take turns with that many grants. `more` is behind each ticket's field, with a tab."""
+        fields = self.work / f"{product}-{grants}{'-more' if more else ''}.fields"
         terms = [self.services.buy(product, f"bench-{number}") for number in range(grants)]
-        fields.write_text("".join(f"Authorization: Bearer {one['ticket']}\n" for one in terms))
+        fields.write_text("".join(f"Authorization: Bearer {one['ticket']}{more}\n" for one in terms))
         return Contender(name, self.arguments.port_base, terms[0]["contentURL"], [self.services.server.pid], fields)
 
     def limit(self):
@@ -198,6 +198,104 @@ class Bench:
         contenders = [self.pullbox(grants=64), self.limit(), self.lighttpd(), self.secure_link()]
         return self.ranges("64k", "64 KiB ranges, 64 connections", 64 * KIBIBYTE, 64, 50_000, contenders, [
             Target("nginx secure_link", 0.65), Target("lighttpd", 0.95), Target("limit", 1.05)])
+
+    def row_everyday(self):
+        """What production adds, as deploy/nginx/pullbox.conf sets it up: an access log, a proxy that names the client."""
+        forwarded = "\tX-Forwarded-For: 2001:db8::4711\tX-Forwarded-Proto: https\tX-Forwarded-Host: pull.example"
+        plain = self.pullbox(grants=64, name="pullbox, neither", more=forwarded)
+        log, proxy = {"accessLog": str(self.work / "access.log")}, {"trustedProxies": ["127.0.0.1"]}
+        rows = []
+        count = self.count(60_000, 64)
+        for name, work, settings, most in [("log", "an access log", log, 1.5), ("proxy", "a trusted proxy", proxy, 1.5),
+                                           ("log-and-proxy", "both", log | proxy, 3)]:
+            def measure(contender, settings=settings):
+                self.services.restart(**SETTINGS | (settings if contender.name == "pullbox" else {}))
+                contender.pids = [self.services.server.pid]
+                told = self.load(contender, "--length", min(self.length(), SPAN), "--range", 4 * KIBIBYTE,
+                                 "--connections", 64, "--requests", count)
+                return told["processor"] / told["requests"] * 1e6
+
+            ours = Contender("pullbox", plain.port, plain.path, plain.pids, plain.fields)
+            rows.append(row(name, f"4 KiB ranges, 64 connections, with {work}", "µs of CPU a request",
+                            self.alternate([ours, plain], measure), [Extra("pullbox, neither", most)], requests=count))
+        self.services.restart(**SETTINGS)
+        return rows
+
+    def row_refusals(self):
+        """Without a ticket, and with one that was changed, beside what is served."""
+        served = self.pullbox(grants=64, name="pullbox, served")
+        # Of the right key, so that the code has to be computed: its last character is another one.
+        ticket = served.fields.read_text().splitlines()[0]
+        wrong = self.work / "wrong.fields"
+        wrong.write_text(ticket[:-1] + ("A" if ticket[-1] != "A" else "B") + "\n")
+        count = self.count(60_000, 64)
+        rows = []
+        for status, fields in [(401, None), (403, wrong)]:
+            def measure(contender, status=status):
+                words = ["--range", 4 * KIBIBYTE] + ([] if contender is served else ["--status", status])
+                told = self.load(contender, "--length", min(self.length(), SPAN), "--connections", 64,
+                                 "--requests", count, *words)
+                return told["processor"] / told["requests"] * 1e6
+
+            ours = Contender("pullbox", served.port, served.path, served.pids, fields)
+            rows.append(row(f"refused-{status}", f"{status} to a range without a valid ticket, 64 connections",
+                            "µs of CPU a request", self.alternate([ours, served], measure),
+                            [Target("pullbox, served", 1.3)], requests=count))
+        return rows
+
+    def row_short(self):
+        count = self.count(20_000, 8)
+
+        def measure(contender):
+            told = self.load(contender, "--length", min(self.length(), SPAN), "--range", 4 * KIBIBYTE,
+                             "--connections", 8, "--requests", count, "--close")
+            return told["processor"] / told["requests"] * 1e6
+
+        return row("short", "4 KiB ranges, each on a connection of its own, 8 at once", "µs of CPU a request",
+                   self.alternate([self.pullbox(grants=8), self.lighttpd(), self.secure_link()], measure),
+                   [Target("nginx secure_link", 1.1)], requests=count)
+
+    def row_pipelining(self):
+        def measure(contender):
+            with self.held(contender, "pipeline", 1, "--length", min(self.length(), SPAN), "--range", 4 * KIBIBYTE,
+                           "--depth", 300):
+                return self.latency(contender)
+
+        return row("pipelining", "p99 of 64 KiB ranges, 1,000 a second, beside a client that pipelines 300 of 4 KiB", "µs",
+                   self.alternate([self.pullbox(grants=32), self.secure_link()], measure),
+                   [Target("nginx secure_link", 1.0)])
+
+    def row_catalog(self):
+        """Ranges of more than a loop remembers to be in memory."""
+        self.warm(self.length())
+        contenders = [self.pullbox(grants=64), self.limit(), self.lighttpd()]
+        count = self.count(50_000, 64)
+
+        def measure(contender):
+            told = self.load(contender, "--length", self.length(), "--range", 64 * KIBIBYTE, "--connections", 64,
+                             "--requests", count)
+            return told["processor"] / told["requests"] * 1e6
+
+        return row("catalog", "64 KiB ranges of the whole package, 64 connections", "µs of CPU a request",
+                   self.alternate(contenders, measure), [Target("lighttpd", 0.95), Target("limit", 1.1)],
+                   requests=count, bytes=self.length())
+
+    def row_cold_cost(self):
+        """Downloads from the disk alone: what a MiB costs the server that was not in memory."""
+        cold = self.share(COLD, self.arguments.bytes // 2)
+        length = cold.stat().st_size
+        span = 64 * MEBIBYTE
+        count = self.count(32, 8)
+
+        def measure(contender):
+            told = self.load(contender, "--length", length, "--range", span, "--connections", 8, "--requests", count,
+                             "--cold", cold)
+            return told["processor"] / (told["bytes"] / MEBIBYTE) * 1e6
+
+        contenders = [self.pullbox(COLD, grants=8), self.secure_link(COLD, key="nginx-threads", offset=6,
+                                                                     extra="aio threads;", name="nginx aio threads")]
+        return row("cold-cost", "downloads from the disk, 8 at once", "µs of CPU a MiB",
+                   self.alternate(contenders, measure), [Target(None, 200)], requests=count)
 
     def large(self, name, work, length, requests, bound):
         contenders = [self.pullbox(grants=8), self.limit(), self.lighttpd(), self.secure_link()]
@@ -380,8 +478,8 @@ class Bench:
 QUIET = 0.05
 # One loop beside one worker; the other processor is the client's.
 SETTINGS = {"loops": 1, "maximumConnections": 8192, "logLevel": "warning", "ticketLifetime": "12h"}
-ROWS = ["4k", "64k", "1m", "16m", "whole-1", "whole-8", "tls", "slow-readers", "cold", "idle-memory", "slow-memory",
-        "two-loops"]
+ROWS = ["4k", "64k", "1m", "16m", "whole-1", "whole-8", "tls", "everyday", "refusals", "short", "pipelining", "catalog",
+        "slow-readers", "cold", "cold-cost", "idle-memory", "slow-memory", "two-loops"]
 
 
 def main():

@@ -16,6 +16,16 @@ class Target:
         return value <= self.bound if self.sense == "at most" else value >= self.bound
 
 
+class Extra(Target):
+    """What ours takes more than the peer, in the row's unit: the median of pairs measured right after each other."""
+
+
+def measure(target, ours, peers):
+    if isinstance(target, Extra):
+        return statistics.median(our - peer for our, peer in zip(ours, peers, strict=True))
+    return median_ratio(ours, peers)
+
+
 def row(name, work, unit, samples, targets, ours="pullbox", **details):
     """A row of results: `samples` holds a list a contender, `targets` name those that ours is measured against; one that
     names nobody is a bound on the worst of our own samples."""
@@ -26,9 +36,9 @@ def row(name, work, unit, samples, targets, ours="pullbox", **details):
             judged.append({"peer": None, "sense": target.sense, "target": target.bound, "measured": value,
                            "held": target.judge(value)})
         elif target.peer in samples:
-            value = round(median_ratio(samples[ours], samples[target.peer]), 3)
+            value = round(measure(target, samples[ours], samples[target.peer]), 3)
             judged.append({"peer": target.peer, "sense": target.sense, "target": target.bound, "measured": value,
-                           "held": target.judge(value)})
+                           "held": target.judge(value)} | ({"extra": True} if isinstance(target, Extra) else {}))
     return {"name": name, "work": work, "unit": unit, "ours": ours,
             "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "targets": judged, "samples": {peer: [round(one, 4) for one in all] for peer, all in samples.items()},
@@ -63,5 +73,6 @@ def show(measured):
     for peer, samples in measured["samples"].items():
         say(f"    {peer:24} {statistics.median(samples):12.2f}   {' '.join(f'{one:.3g}' for one in samples)}")
     for target in measured["targets"]:
-        against = f"{target['measured']:.3f} × {target['peer']}" if target["peer"] else f"{target['measured']:.3f}"
+        sign = "more than" if target.get("extra") else "×"
+        against = f"{target['measured']:.3f} {sign} {target['peer']}" if target["peer"] else f"{target['measured']:.3f}"
         say(f"  {against}, {target['sense']} {target['target']}: {'held' if target['held'] else 'MISSED'}")

@@ -17,8 +17,12 @@ def ratio_lines(rows):
         for target in row["targets"]:
             sign = "≤" if target["sense"] == "at most" else "≥"
             verdict = "held" if target["held"] else "**missed**"
-            factor = f"{target['measured']:.2f} × {target['peer']}" if target["peer"] else \
-                f"{number(target['measured'])} {row['unit']}"
+            if target.get("extra"):
+                factor = f"{target['measured']:+.2f} {row['unit']} beside {target['peer']}"
+            elif target["peer"]:
+                factor = f"{target['measured']:.2f} × {target['peer']}"
+            else:
+                factor = f"{number(target['measured'])} {row['unit']}"
             yield f"| {work} | {factor} | {sign} {target['target']:g} | {verdict} |"
             work = ""
 

@@ -40,10 +40,10 @@ struct connection {
 static struct {
   uint16_t port;
   const char *path, *fields, *cold, *hold, *ciphers;
-  int64_t connections, requests, length, range, rate, drip;
+  int64_t connections, requests, length, range, rate, drip, status, depth;
   double seconds;
-  bool tls;
-} options = {.path = "/", .connections = 1, .length = 1, .drip = 4096};
+  bool tls, close;
+} options = {.path = "/", .connections = 1, .length = 1, .drip = 4096, .depth = 100};
 
 static struct connection *connections;
 static struct connection **resting;  // connections without a request, when a rate is kept
@@ -102,20 +102,27 @@ static void open_connection(struct connection *connection) {
   if (fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) < 0) die("fcntl");
 }
 
-static void ask(struct connection *connection, uint64_t due) {
+// The next request of a connection, as text; returns its length.
+static int make_request(struct connection *connection, char *text, size_t room) {
   int64_t slots = options.range ? options.length / options.range : 1;
   connection->seed = connection->seed * 6364136223846793005u + 1442695040888963407u;
   int64_t offset = (int64_t)((connection->seed >> 33) % (uint64_t)slots) * options.range;
   if (cold_descriptor >= 0 &&
       posix_fadvise(cold_descriptor, offset, options.range ? options.range : options.length, POSIX_FADV_DONTNEED))
     die("posix_fadvise");
-  char text[4096], range[80] = "";
+  char range[80] = "";
   if (options.range)
     snprintf(range, sizeof range, "Range: bytes=%lld-%lld\r\n", (long long)offset,
              (long long)(offset + options.range - 1));
-  int count = snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: localhost\r\n%s%s\r\n", options.path, range,
-                       connection->field);
-  if (count < 0 || (size_t)count >= sizeof text) die("a request is too long");
+  int count = snprintf(text, room, "GET %s HTTP/1.1\r\nHost: localhost\r\n%s%s%s\r\n", options.path, range,
+                       connection->field, options.close ? "Connection: close\r\n" : "");
+  if (count < 0 || (size_t)count >= room) die("a request is too long");
+  return count;
+}
+
+static void ask(struct connection *connection, uint64_t due) {
+  char text[4096];
+  int count = make_request(connection, text, sizeof text);
   ssize_t sent = connection->tls ? SSL_write(connection->tls, text, count)
                                  : send(connection->descriptor, text, (size_t)count, MSG_NOSIGNAL);
   if (sent != count) die("send");
@@ -141,6 +148,17 @@ static void complete(struct connection *connection) {
   uint64_t tenths = (time - connection->due) / 100;
   latencies[latency_count++] = tenths > UINT32_MAX ? UINT32_MAX : (uint32_t)tenths;
   connection->state = idle;
+  if (options.close) {
+    // The server ends it.
+    char rest;
+    fcntl(connection->descriptor, F_SETFL, fcntl(connection->descriptor, F_GETFL) & ~O_NONBLOCK);
+    if (recv(connection->descriptor, &rest, 1, 0) != 0) die("recv: the server has not closed the connection");
+    close(connection->descriptor);
+    if (!may_issue(time)) return;
+    open_connection(connection);
+    watch(connection, EPOLLIN, EPOLL_CTL_ADD);
+    return ask(connection, now());
+  }
   if (options.rate) {
     resting[resting_count++] = connection;
   } else if (!options.hold && may_issue(time)) {
@@ -171,7 +189,9 @@ static void begin_body(struct connection *connection, const char *text, size_t f
     if (*line == '\r') line += 2;
     if (!strncasecmp(line, "content-length:", 15)) length = strtoll(line + 15, NULL, 10);
   }
-  if (atoi(text + 9) != (options.range ? 206 : 200) || length != expected) {
+  int status = options.status ? (int)options.status : options.range ? 206 : 200;
+  if (status >= 300) expected = length;
+  if (atoi(text + 9) != status || length != expected || length < 0) {
     fprintf(stderr, "load: not the expected answer: %.*s\n", (int)(end - text), text);
     exit(1);
   }
@@ -301,6 +321,28 @@ static void run_hold(void) {
   }
 }
 
+// Keeps a batch of requests on its way on every connection, and throws away what comes, until a signal ends it.
+static void run_pipeline(void) {
+  size_t room = (size_t)options.depth * 1024, length = 0, *positions = calloc((size_t)options.connections, sizeof *positions);
+  char *batch = malloc(room);
+  if (!batch || !positions) die("malloc");
+  for (int64_t index = 0; index < options.depth; index++)
+    length += (size_t)make_request(&connections[0], batch + length, room - length);
+  printf("ready\n");
+  fflush(stdout);
+  struct epoll_event events[turn_events];
+  while (true) {
+    for (int64_t index = 0; index < options.connections; index++) {
+      struct connection *connection = &connections[index];
+      ssize_t sent = send(connection->descriptor, batch + positions[index], length - positions[index], MSG_NOSIGNAL);
+      if (sent < 0 && errno != EAGAIN) die("send");
+      if (sent > 0) positions[index] = (positions[index] + (size_t)sent) % length;
+      while (receive(connection, scratch, scratch_length, MSG_TRUNC) == scratch_length) {}
+    }
+    epoll_wait(poll_descriptor, events, turn_events, 10);
+  }
+}
+
 static void read_fields(void) {
   if (!options.fields) {
     for (int64_t index = 0; index < options.connections; index++) connections[index].field = "";
@@ -313,7 +355,10 @@ static void read_fields(void) {
   size_t room = 0;
   while (count < 65536 && getline(&line, &room, file) > 0) {
     line[strcspn(line, "\n")] = 0;
-    if (asprintf(&lines[count++], "%s\r\n", line) < 0) die("asprintf");
+    lines[count] = calloc(2 * strlen(line) + 3, 1);
+    if (!lines[count]) die("calloc");
+    char *end = lines[count++];
+    for (char *field = strtok(line, "\t"); field; field = strtok(NULL, "\t")) end += sprintf(end, "%s\r\n", field);
   }
   fclose(file);
   if (!count) die("no fields");
@@ -335,13 +380,17 @@ static const char usage[] =
     "  --path PATH          what to ask for\n"
     "  --length N           its length in bytes\n"
     "  --range N            ask for parts of N bytes at pseudo-random multiples of N; 0, the default: for the whole\n"
-    "  --fields FILE        more header fields, one a line, given to the connections in turn\n"
+    "  --fields FILE        more header fields, given to the connections in turn: a line each, with tabs between fields\n"
     "  --connections N      kept-alive connections (1)\n"
     "  --requests N, --seconds N   when to stop\n"
     "  --rate N             requests a second; without it, each connection asks again as soon as it is answered\n"
     "  --cold FILE          throw the part to be asked for out of the page cache before each request\n"
     "  --tls, --ciphers S   TLS 1.3, with these cipher suites\n"
+    "  --status N           the status to be answered; of 300 and more, whatever the length (200, 206 for parts)\n"
+    "  --close              each request on a connection of its own, which the server ends\n"
     "  --hold idle|slow     one request a connection, say 'ready', and keep the connections until a signal\n"
+    "  --hold pipeline      say 'ready', and keep requests on their way on each connection until a signal\n"
+    "  --depth N            requests that a pipelining connection has on their way (100)\n"
     "  --drip N             bytes a second that a slow connection takes (4096)\n";
 
 static void read_options(int count, char **words) {
@@ -349,7 +398,8 @@ static void read_options(int count, char **words) {
       {"port", 1, 0, 'p'},    {"path", 1, 0, 'P'},     {"fields", 1, 0, 'f'},  {"connections", 1, 0, 'c'},
       {"requests", 1, 0, 'r'}, {"seconds", 1, 0, 's'},  {"length", 1, 0, 'l'},  {"range", 1, 0, 'R'},
       {"rate", 1, 0, 'a'},    {"cold", 1, 0, 'C'},     {"tls", 0, 0, 't'},     {"ciphers", 1, 0, 'i'},
-      {"hold", 1, 0, 'h'},    {"drip", 1, 0, 'd'},     {"help", 0, 0, 'H'},    {0}};
+      {"hold", 1, 0, 'h'},    {"drip", 1, 0, 'd'},     {"help", 0, 0, 'H'},    {"status", 1, 0, 'u'},
+      {"close", 0, 0, 'x'},   {"depth", 1, 0, 'D'},    {0}};
   int option;
   while ((option = getopt_long(count, words, "", names, NULL)) != -1) {
     switch (option) {
@@ -367,12 +417,16 @@ static void read_options(int count, char **words) {
     case 'i': options.ciphers = optarg; break;
     case 'h': options.hold = optarg; break;
     case 'd': options.drip = whole(optarg); break;
+    case 'u': options.status = whole(optarg); break;
+    case 'x': options.close = true; break;
+    case 'D': options.depth = whole(optarg); break;
     case 'H': fputs(usage, stdout); exit(0);
     default: fputs(usage, stderr); exit(2);
     }
   }
   bool ends = options.requests || options.seconds > 0 || options.hold;
-  if (!options.port || !ends || options.connections < 1 || options.range > options.length || options.length < 1) {
+  if (!options.port || !ends || options.connections < 1 || options.range > options.length || options.length < 1 ||
+      options.depth < 1) {
     fputs(usage, stderr);
     exit(2);
   }
@@ -399,6 +453,7 @@ int main(int count, char **words) {
     open_connection(&connections[index]);
     watch(&connections[index], EPOLLIN, EPOLL_CTL_ADD);
   }
+  if (options.hold && !strcmp(options.hold, "pipeline")) run_pipeline();
   if (options.hold) run_hold();
   run_load();
   return 0;
